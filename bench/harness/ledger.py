@@ -12,8 +12,8 @@ from harness import tools
 RESULTS = tools.ROOT / "bench" / "RESULTS.md"
 HEAD = """# Results
 
-Each section is written by the program it names (`bench/NAME --record`), machine, versions and commands included.
-Ratios are of runs from the same invocation, interleaved; nothing here was copied by hand.
+The program that a section names writes it (`bench/NAME --record`), with machine, versions and commands.
+Ratios come from interleaved runs of the same invocation; nothing here was copied by hand.
 """
 
 

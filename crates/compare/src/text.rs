@@ -5,7 +5,7 @@ mod advice;
 mod savings;
 
 use roundtrip_model::LEAST_PAIRS;
-use roundtrip_report::terminal::Style;
+use roundtrip_report::terminal::{Style, Tone, Wrap};
 use roundtrip_report::{clean, count, ms};
 
 use crate::outcome::{Comparison, Ended};
@@ -137,13 +137,8 @@ impl Page {
     }
 
     fn strong(&mut self, text: &str) {
-        let text = self.spelled(text);
-        let line = if self.style.colour {
-            format!("\x1b[1m{text}\x1b[0m\n")
-        } else {
-            text + "\n"
-        };
-        self.text.push_str(&line);
+        self.text.push_str(&self.style.paint(Tone::Strong, text));
+        self.text.push('\n');
     }
 
     /// A word in a column, and its text beside it.
@@ -153,44 +148,13 @@ impl Page {
     }
 
     fn wrapped(&mut self, head: &str, text: &str, indent: usize) {
-        let width = self.style.width.clamp(40, 200);
-        let mut line = head.to_owned();
-        let mut empty = true;
-        for word in text.split(' ') {
-            let long = line.chars().count() + 1 + word.chars().count() > width;
-            if long && !empty {
-                self.push(&line);
-                line = " ".repeat(indent);
-                empty = true;
-            }
-            if !empty {
-                line.push(' ');
-            }
-            line.push_str(word);
-            empty = false;
+        let columns = self.style.columns();
+        let wrap = Wrap::within(columns - indent).first(columns - head.len());
+        let head = std::iter::once(head.to_owned()).chain(std::iter::repeat(" ".repeat(indent)));
+        for (head, line) in head.zip(wrap.keep_words().lines(text)) {
+            let line = self.style.paint(Tone::Plain, &format!("{head}{line}"));
+            self.text.push_str(line.trim_end());
+            self.text.push('\n');
         }
-        self.push(&line);
-    }
-
-    fn push(&mut self, line: &str) {
-        let line = self.spelled(line);
-        self.text.push_str(line.trim_end());
-        self.text.push('\n');
-    }
-
-    fn spelled(&self, text: &str) -> String {
-        if self.style.unicode {
-            return text.to_owned();
-        }
-        let ascii = |c| match c {
-            '−' | '–' => '-',
-            '·' => '|',
-            '…' => '~',
-            '×' => 'x',
-            '«' | '»' => '"',
-            ' '..='~' => c,
-            _ => '?',
-        };
-        text.chars().map(ascii).collect()
     }
 }

@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-#[path = "../tests/images/scene.rs"]
+#[path = "../tests/it/images/scene.rs"]
 mod scene;
 
 use std::path::PathBuf;

@@ -4,11 +4,19 @@ use roundtrip_model::{Summary, Waited};
 use serde_json::{Value, json};
 
 use crate::probe::{FindingDiff, Part, Priced, SideFigures, StageDiff, Weight};
-use crate::{Change, Check, DoctorDiff, ProbeDiff, Turn};
+use crate::{Change, Check, Diff, DoctorDiff, ProbeDiff, Turn};
 
 pub const SCHEMA: &str = "roundtrip/diff/1";
 
 /// `files` are the names of A and B as they were given.
+pub fn document(diff: &Diff, files: (&str, &str)) -> Value {
+    match diff {
+        Diff::Probe(diff) => probe(diff, files),
+        Diff::Doctor(diff) => doctor(diff, files),
+    }
+}
+
+/// Two reports of `probe`.
 pub fn probe(diff: &ProbeDiff, files: (&str, &str)) -> Value {
     let (figures, difference) = (&diff.figures, &diff.difference);
     json!({
@@ -119,7 +127,7 @@ fn finding(finding: &FindingDiff) -> Value {
     })
 }
 
-/// Of two reports of `doctor`.
+/// Two reports of `doctor`.
 pub fn doctor(diff: &DoctorDiff, files: (&str, &str)) -> Value {
     json!({
         "schema": SCHEMA,

@@ -1,16 +1,21 @@
 //! Two reports: what differs between them, what each difference costs, and what is left unexplained.
 //!
-//! Pure: bytes of two JSON documents come in, values go out; a program or a page makes text of them. The documents are
-//! those that `docs/json.md` describes, and they may be anybody's: sizes are bounded, types are checked, and text is
-//! kept as it came, so that whoever shows it must make it safe.
+//! Pure: bytes of two JSON documents come in, values go out, and text, JSON or a page of them. The documents are those
+//! that `docs/json.md` describes, and they may be anybody's: sizes are bounded, types are checked, and words are kept
+//! as they came until [`text`] and [`html`] make them safe to show.
 
+mod diff;
 mod doctor;
 mod error;
+pub mod html;
 pub mod json;
 mod limit;
+mod numbers;
 mod probe;
 mod read;
+pub mod text;
 
+pub use diff::{Diff, DiffError};
 pub use doctor::{Change, Check, Doctor, DoctorDiff, Turn};
 pub use error::ReadError;
 pub use limit::{Broken, Limit, LimitError};

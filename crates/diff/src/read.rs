@@ -23,6 +23,16 @@ pub enum Report {
     Doctor(Doctor),
 }
 
+impl Report {
+    /// The verb that made it.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::Probe(_) => "probe",
+            Self::Doctor(_) => "doctor",
+        }
+    }
+}
+
 /// Reads one document, or results of `probe` line by line. Of several URLs, `url` chooses one.
 pub fn read(bytes: &[u8], url: Option<&str>) -> Result<Report, ReadError> {
     if bytes.len() > LARGEST {

@@ -3,6 +3,7 @@
 //! Everything shown passes through [`plain`]: a value may come from a file that somebody else
 //! wrote, and must not carry terminal escapes or run on for pages.
 
+use roundtrip_report::terminal::acts;
 use serde::Serialize;
 
 /// Values longer than this are cut: no setting that means something is longer.
@@ -143,7 +144,7 @@ impl Subject {
     }
 }
 
-/// One line without control or invisible characters, at most `longest` characters long.
+/// One line without characters that act on a terminal, at most `longest` characters long.
 fn plain(text: &str, longest: usize) -> String {
     let mut line = String::with_capacity(text.len().min(longest));
     for (count, character) in text.chars().enumerate() {
@@ -153,9 +154,8 @@ fn plain(text: &str, longest: usize) -> String {
         }
         line.push(match character {
             '\t' | '\n' | '\r' => ' ',
-            // Bidirectional overrides could make a hostile value read as something else.
-            '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '?',
-            other if other.is_control() => '?',
+            // An override could make a hostile value read as something else.
+            other if acts(other) => '?',
             other => other,
         });
     }

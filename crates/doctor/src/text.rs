@@ -4,6 +4,8 @@
 
 use std::fmt::Write;
 
+use roundtrip_report::terminal::{Style, Tone, wrap};
+
 use crate::check::{Check, Status};
 use crate::report::StatusCounts;
 
@@ -13,14 +15,15 @@ const WIDEST: usize = 110;
 /// Meaning and advice begin under the title.
 const INDENT: usize = 10;
 
-const BOLD: &str = "1";
-const DIM: &str = "2";
-
-/// Renders the checks for a terminal `width` columns wide.
-pub fn render(checks: &[Check], colour: bool, width: usize) -> String {
+/// Renders the checks for a terminal. Values keep their characters, whatever the locale: they are to be found again
+/// in files.
+pub fn render(checks: &[Check], style: Style) -> String {
     let page = Page {
-        colour,
-        width: width.clamp(NARROWEST, WIDEST),
+        style: Style {
+            unicode: true,
+            width: style.width.clamp(NARROWEST, WIDEST),
+            ..style
+        },
     };
     let mut out = String::new();
     let mut area = None;
@@ -30,11 +33,11 @@ pub fn render(checks: &[Check], colour: bool, width: usize) -> String {
                 out.push('\n');
             }
             area = Some(check.area);
-            let _ = writeln!(out, "{}", page.paint(BOLD, check.area.name()));
+            let _ = writeln!(out, "{}", page.style.paint(Tone::Strong, check.area.name()));
         }
         page.check(&mut out, check);
     }
-    let sum = wrap(&sum(StatusCounts::count(checks)), page.width);
+    let sum = lines(&sum(StatusCounts::count(checks)), page.style.width);
     let _ = writeln!(out, "\n{}", sum.join("\n"));
     out
 }
@@ -53,77 +56,52 @@ fn sum(summary: StatusCounts) -> String {
 
 /// How the page looks.
 struct Page {
-    colour: bool,
-    width: usize,
+    style: Style,
 }
 
 impl Page {
     fn check(&self, out: &mut String, check: &Check) {
-        let (word, code) = sign(check.status);
+        let (word, tone) = sign(check.status);
+        let room = self.style.width - INDENT;
         let headline = format!("{}: {}", check.title, check.value);
-        for (number, line) in wrap(&headline, self.width - INDENT).iter().enumerate() {
+        for (number, line) in lines(&headline, room).iter().enumerate() {
             if number == 0 {
-                let sign = self.paint(code, &format!("{word:<7}"));
+                let sign = self.style.paint(tone, &format!("{word:<7}"));
                 let _ = writeln!(out, "  {sign} {line}");
             } else {
                 let _ = writeln!(out, "{:INDENT$}{line}", "");
             }
         }
-        for line in wrap(&check.meaning, self.width - INDENT) {
-            let _ = writeln!(out, "{:INDENT$}{}", "", self.paint(DIM, &line));
+        for line in lines(&check.meaning, room) {
+            let _ = writeln!(
+                out,
+                "{:INDENT$}{}",
+                "",
+                self.style.paint(Tone::Faint, &line)
+            );
         }
         if let Some(change) = &check.change {
-            for line in wrap(&format!("change: {change}"), self.width - INDENT) {
+            for line in lines(&format!("change: {change}"), room) {
                 let _ = writeln!(out, "{:INDENT$}{line}", "");
             }
         }
     }
-
-    fn paint(&self, code: &str, text: &str) -> String {
-        if self.colour {
-            format!("\u{1b}[{code}m{text}\u{1b}[0m")
-        } else {
-            text.to_owned()
-        }
-    }
 }
 
-/// The word and the colour of a status.
-fn sign(status: Status) -> (&'static str, &'static str) {
+/// The word and the tone of a status.
+fn sign(status: Status) -> (&'static str, Tone) {
     match status {
-        Status::Good => ("ok", "32"),
-        Status::Notice => ("notice", "33"),
-        Status::Problem => ("problem", "31"),
-        Status::Unknown => ("?", "36"),
+        Status::Good => ("ok", Tone::Good),
+        Status::Notice => ("notice", Tone::Warn),
+        Status::Problem => ("problem", Tone::Problem),
+        Status::Unknown => ("?", Tone::Unknown),
     }
 }
 
-/// Breaks at spaces; a word longer than a line is cut.
-fn wrap(text: &str, width: usize) -> Vec<String> {
-    let mut lines = Vec::new();
-    let mut line = String::new();
-    let mut used = 0;
-    for word in text.split_whitespace() {
-        let mut word: Vec<char> = word.chars().collect();
-        if used > 0 && used + 1 + word.len() > width {
-            lines.push(std::mem::take(&mut line));
-            used = 0;
-        }
-        while word.len() > width {
-            let rest = word.split_off(width);
-            lines.push(word.into_iter().collect());
-            word = rest;
-        }
-        if used > 0 {
-            line.push(' ');
-            used += 1;
-        }
-        used += word.len();
-        line.extend(word);
-    }
-    if used > 0 {
-        lines.push(line);
-    }
+fn lines(text: &str, room: usize) -> Vec<String> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let mut lines = wrap(&words.join(" "), room);
+    lines.retain(|line| !line.is_empty());
     lines
 }
 
@@ -131,6 +109,14 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::check::{Area, Subject};
+
+    fn style(colour: bool, width: usize) -> Style {
+        Style {
+            width,
+            colour,
+            unicode: true,
+        }
+    }
 
     fn checks() -> Vec<Check> {
         let switch = Subject::new("tcp-fast-open", Area::FastOpen, "Fast open");
@@ -173,24 +159,24 @@ TLS
 1 good, 1 to notice, 1 problem, 1
 unknown
 ";
-        assert_eq!(render(&checks(), false, 40), expected);
+        assert_eq!(render(&checks(), style(false, 40)), expected);
     }
 
     #[test]
     fn colour_changes_nothing_but_colour() {
-        let mut plain = render(&checks(), true, 80);
-        for code in ["0", BOLD, DIM, "31", "32", "33", "36"] {
+        let mut plain = render(&checks(), style(true, 80));
+        for code in ["0", "1", "2", "31", "32", "33", "36"] {
             assert!(plain.contains(&format!("\u{1b}[{code}m")), "{code}");
             plain = plain.replace(&format!("\u{1b}[{code}m"), "");
         }
-        assert_eq!(plain, render(&checks(), false, 80));
+        assert_eq!(plain, render(&checks(), style(false, 80)));
     }
 
     #[test]
     fn no_line_is_wider_than_asked() {
         let long = Subject::new("a", Area::Tcp, "Long").good("x".repeat(399), "y ".repeat(200));
         for width in [0, 1, 29, 30, 31, 80, 110, 5000] {
-            let text = render(std::slice::from_ref(&long), false, width);
+            let text = render(std::slice::from_ref(&long), style(false, width));
             let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
             let page = width.clamp(NARROWEST, WIDEST);
             assert!(widest <= page, "{width}: {widest}");
@@ -199,7 +185,7 @@ unknown
 
     #[test]
     fn nothing_found_is_still_a_report() {
-        let text = render(&[], true, 80);
+        let text = render(&[], style(true, 80));
         assert_eq!(text, "\n0 good, 0 to notice, 0 problems, 0 unknown\n");
     }
 }

@@ -7,7 +7,7 @@ use crate::{Cause, FAMILIES};
 const HEAD: &str = "# Causes of a slow exchange
 
 Generated from the entries in `crates/explain/src/causes`; a test fails if the two differ. To
-regenerate it: `UPDATE_DOCS=1 cargo test -p roundtrip-explain --test causes`.
+regenerate it: `UPDATE_DOCS=1 cargo test -p roundtrip-explain --test it page`.
 
 `roundtrip causes` lists the causes too, `roundtrip causes ID` explains one, and `--json` writes
 either as one document: `schema` (`roundtrip/causes/1`) and `causes`, each with `id`, `family`,

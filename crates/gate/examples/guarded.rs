@@ -44,7 +44,7 @@ fn main() {
         .unwrap();
     tokio::task::LocalSet::new().block_on(&runtime, async {
         let listener = tokio::net::TcpListener::bind(&words[1]).await.unwrap();
-        roundtrip_gate::guarded(listener, words[2].parse().unwrap(), door)
+        roundtrip_gate::measuring::guarded(listener, words[2].parse().unwrap(), door)
             .await
             .unwrap();
     });

@@ -13,9 +13,13 @@ fn main() {
         let listener = tokio::net::TcpListener::bind(&words[1]).await.unwrap();
         let to = words[2].parse().unwrap();
         if words.get(3).is_some_and(|word| word == "h2") {
-            roundtrip_gate::relay_h2(listener, to).await.unwrap();
+            roundtrip_gate::measuring::relay_h2(listener, to)
+                .await
+                .unwrap();
         } else {
-            roundtrip_gate::relay(listener, to).await.unwrap();
+            roundtrip_gate::measuring::relay(listener, to)
+                .await
+                .unwrap();
         }
     });
 }

@@ -2,6 +2,7 @@
 //! page for people. A small HTTP/1.1 server of its own in the main thread, that takes GET and HEAD and nothing else. What it
 //! shows comes from `record` alone, which has nothing that would have to be kept to oneself.
 
+pub(crate) mod condition;
 mod connection;
 mod desk;
 mod document;

@@ -2,7 +2,7 @@
 //! from a file, where an unknown key is an error with line and column; `home` has those of a gate without a file; `meaning`
 //! makes of them what they stand for; `template` is a file with all of them.
 //!
-//! Whether they go together (upstreams that exist, certificates that fit their keys) is for [`check`](crate::check).
+//! Whether they go together (upstreams that exist, certificates that fit their keys) is for [`check`](crate::manage::check).
 
 mod admin;
 mod cors;
@@ -26,7 +26,7 @@ pub use cors::{Cors, Preflight};
 pub use home::{Home, make_signing_key};
 pub use limits::Limits;
 pub use listen::Listen;
-pub use meaning::{place, rules};
+pub use meaning::place;
 pub use scalar::{Bytes, Network, SecretFrom, Span};
 pub use session::{CbcKey, RedisTls, SealKey, SessionStore};
 pub use tls::{Certificate, Resumption, Tls};

@@ -3,6 +3,12 @@
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
+
+use roundtrip_http::{HttpError, OpenError};
+use roundtrip_model::TargetError;
+use roundtrip_net::ResolveError;
+use roundtrip_tls::TlsError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum GateError {
@@ -72,7 +78,7 @@ pub enum GateError {
     #[error("the set of keys at {url}: {source}")]
     Fetch {
         url: String,
-        source: Box<crate::keyring::FetchError>,
+        source: Box<FetchError>,
     },
 
     // Upstreams.
@@ -83,10 +89,7 @@ pub enum GateError {
         why: &'static str,
     },
     #[error("upstream '{upstream}': its servers' certificates cannot be verified: {source}")]
-    UpstreamTrust {
-        upstream: String,
-        source: roundtrip_tls::TlsError,
-    },
+    UpstreamTrust { upstream: String, source: TlsError },
     // What is told.
     #[error("cannot write the access log to {}: {source}", path.display())]
     Unlogged { path: PathBuf, source: io::Error },
@@ -108,7 +111,7 @@ pub enum GateError {
     #[error("it has more than {0} bytes")]
     LongLine(usize),
     #[error("{0}")]
-    Unusable(#[from] crate::credentials::Unusable),
+    Unusable(#[from] Unusable),
     #[error(
         "there is neither a key to seal with nor are plain credentials taken; give a [[session.seal]] key, or set plain = true"
     )]
@@ -123,4 +126,46 @@ pub enum GateError {
         "no key of the configuration signs tokens{0}; a [[token.key]] with HS256, HS384 or HS512 and a secret does"
     )]
     NoSigningKey(String),
+}
+
+/// Why stored credentials are of no use: the answer is 500.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Unusable {
+    #[error("the stored credentials are malformed")]
+    Malformed,
+    #[error("the stored credentials are sealed with a key that is not here")]
+    NoSuchKey,
+    #[error("the stored credentials do not open: another key, another session's, or spoilt")]
+    Closed,
+    #[error("the stored credentials are not sealed, and only sealed ones are taken")]
+    Plain,
+    #[error("the stored credentials are not 'user:password'")]
+    NotALogin,
+}
+
+/// Why there are no keys from there.
+#[derive(Debug, thiserror::Error)]
+pub enum FetchError {
+    #[error("{0}")]
+    Url(#[from] TargetError),
+    #[error(
+        "over http anybody on the way could give keys of their own; it has to be https, or on this machine"
+    )]
+    Clear,
+    #[error("a user and a password in it would not be sent; take them out")]
+    Userinfo,
+    #[error("{0}")]
+    Name(#[from] ResolveError),
+    #[error("{0}")]
+    Tls(#[from] TlsError),
+    #[error("{0}")]
+    Open(#[from] OpenError),
+    #[error("{0}")]
+    Http(#[from] HttpError),
+    #[error("it answers with status {0} and not with 200")]
+    Status(u16),
+    #[error("it is larger than {0} bytes: that is no set of keys")]
+    TooLarge(usize),
+    #[error("it was not there within {0:?}")]
+    TimedOut(Duration),
 }

@@ -3,10 +3,10 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use crate::config::Limits;
-use crate::guard::{Guard, Judged};
-use crate::h1::{self, Chunked, ResponseBody, Trailers, write_chunk, write_last_chunk};
-use crate::request::{
-    Body, Forwarding, Inspected, Request, Rewrite, Version, compose, inspect, readings,
+use crate::forward::h1::{self, ResponseBody};
+use crate::judge::guard::{Guard, Judged};
+use crate::judge::request::{
+    Body, Field, Forwarding, Inspected, Request, Rewrite, Version, compose, inspect, readings,
 };
 
 /// How a request is passed on.
@@ -108,7 +108,7 @@ pub fn response(bytes: &[u8], of_head: bool) -> Option<Answered> {
     let read = h1::response(bytes, |response| {
         let body = response.body(of_head).ok()?;
         let _ = response.keeps();
-        let field = |f: &httparse::Header<'_>| (f.name.to_owned(), f.value.to_vec());
+        let field = |f: &Field<'_>| (f.name.to_owned(), f.value.to_vec());
         Some(Answered {
             status: response.status,
             reason: response.reason.into(),
@@ -122,29 +122,6 @@ pub fn response(bytes: &[u8], of_head: bool) -> Option<Answered> {
         })
     });
     read.ok()??.0
-}
-
-/// The data of chunks that come in these pieces, and how many bytes they were, if they ended; `None` where they are
-/// malformed.
-pub fn unchunk<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Option<(Vec<u8>, Option<usize>)> {
-    let (mut coding, mut data, mut used) = (Chunked::default(), Vec::new(), 0);
-    for piece in pieces {
-        used += coding
-            .take(piece, |part| data.extend_from_slice(part))
-            .ok()?;
-        if coding.is_done() {
-            return Some((data, Some(used)));
-        }
-    }
-    Some((data, None))
-}
-
-/// These pieces as chunks.
-pub fn chunk<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
-    let mut out = Vec::new();
-    pieces.for_each(|piece| write_chunk(&mut out, piece));
-    write_last_chunk(&mut out, &Trailers::default());
-    out
 }
 
 /// Whom a guard takes the bringer of this head for: the session that it would ask the store for.

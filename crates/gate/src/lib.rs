@@ -1,134 +1,23 @@
 //! The authenticating reverse proxy: `guard` says who passes, `credentials` what a session is worth, `front` speaks with
 //! clients, `exchange` carries, `upstream` keeps the connections to those who answer.
 
+mod accept;
 mod admin;
-mod census;
-pub mod check;
-mod concurrency;
-mod condition;
 pub mod config;
-pub mod credentials;
-mod door;
 mod error;
-mod exchange;
-mod front;
+mod forward;
 #[doc(hidden)]
 pub mod fuzzing;
-pub mod guard;
-mod h1;
-mod halves;
-mod house;
-pub mod keeping;
-pub mod keyring;
-mod life;
-mod listener;
-mod patrol;
-mod plan;
+mod judge;
+pub mod manage;
+#[doc(hidden)]
+pub mod measuring;
 mod record;
-mod request;
-mod route;
-pub mod sessions;
-mod site;
-mod spare;
-mod tally;
-mod upstream;
-mod worker;
+mod run;
 
-use std::io;
-use std::net::SocketAddr;
-use std::rc::Rc;
-use std::sync::Arc;
-
-use tokio::net::{TcpListener, TcpStream};
-
-use config::{Config, Route};
-pub use door::Door;
 pub use error::GateError;
-use guard::Sessions;
-use house::House;
-pub use life::{Addresses, Gate, News, run};
+pub use judge::door::Door;
+pub use judge::{credentials, guard, keyring, sessions};
+pub use manage::check;
 pub use roundtrip_tls::Secret;
-use site::Site;
-use upstream::{Group, Upstream};
-
-/// For measuring: relays until it is ended.
-pub async fn relay(listener: TcpListener, to: SocketAddr) -> io::Result<()> {
-    accept(listener, to, Door::open(), false).await
-}
-
-/// For measuring: relays what comes as HTTP/2, without TLS, until it is ended.
-pub async fn relay_h2(listener: TcpListener, to: SocketAddr) -> io::Result<()> {
-    let house = house(to, Door::open(), false)?;
-    loop {
-        let (stream, peer) = met(&listener).await?;
-        let house = house.clone();
-        tokio::task::spawn_local(async move {
-            let _ = front::h2::serve(stream, peer, &house).await;
-        });
-    }
-}
-
-/// For measuring: relays what the guard lets pass, until it is ended.
-pub async fn guarded<S: Sessions + 'static>(
-    listener: TcpListener,
-    to: SocketAddr,
-    door: Door<S>,
-) -> io::Result<()> {
-    accept(listener, to, door, true).await
-}
-
-async fn accept<S: Sessions + 'static>(
-    listener: TcpListener,
-    to: SocketAddr,
-    door: Door<S>,
-    auth: bool,
-) -> io::Result<()> {
-    let house = house(to, door, auth)?;
-    loop {
-        let (stream, peer) = met(&listener).await?;
-        let house = house.clone();
-        tokio::task::spawn_local(async move {
-            let _ = front::h1::serve(stream, peer, &house).await;
-        });
-    }
-}
-
-async fn met(listener: &TcpListener) -> io::Result<(TcpStream, front::Peer)> {
-    let (stream, peer) = listener.accept().await?;
-    stream.set_nodelay(true)?;
-    let peer = front::Peer {
-        address: peer.ip(),
-        secure: false,
-        resumed: false,
-    };
-    Ok((stream, peer))
-}
-
-/// One route, to one backend.
-fn house<S: Sessions + 'static>(
-    to: SocketAddr,
-    door: Door<S>,
-    auth: bool,
-) -> io::Result<Rc<House<S>>> {
-    let config = Config {
-        route: vec![Route {
-            upstream: "backend".into(),
-            auth,
-            ..Route::default()
-        }],
-        ..Config::default()
-    };
-    let backend = config::Upstream {
-        servers: vec![format!("http://{to}")],
-        ..config::Upstream::default()
-    };
-    let group = Group::new("backend", 0, &backend).map_err(io::Error::other)?;
-    let backend = Upstream::new(&group);
-    tokio::task::spawn_local(backend.tend());
-    let upstreams = [("backend".to_owned(), backend)].into();
-    let site = Site::new(&config, door, &upstreams, None).map_err(io::Error::other)?;
-    let house = Rc::new(House::new(site, Arc::default(), None, Arc::default()));
-    let patrolled = house.clone();
-    tokio::task::spawn_local(async move { patrolled.patrol.run().await });
-    Ok(house)
-}
+pub use run::{Addresses, Gate, News, run};

@@ -6,31 +6,35 @@
 //! labels are words of ours, and what an entry has of a request's own text is in its note, for the access log alone. Left
 //! to others: when an exchange began and what came of it, and serving these texts (`admin`).
 
+mod access_log;
+mod caller;
 mod entry;
 mod families;
 mod ledger;
 mod line;
-mod log;
 mod note;
 pub(crate) mod prometheus;
 mod reason;
-mod scribe;
+mod request_id;
 mod server_timing;
 mod snapshot;
+mod thread_log;
 mod timer;
 mod vocabulary;
 mod word;
 
+pub(crate) use access_log::{AccessLog, Pen};
+pub(crate) use caller::{Caller, Form};
 pub(crate) use entry::{Entry, Phase};
 pub(crate) use families::{FAMILIES, Family, Row};
 pub(crate) use ledger::{Book, Held, Ledger};
 pub(crate) use line::{Marker, Told, line};
-pub(crate) use log::{AccessLog, Pen};
 pub(crate) use note::Note;
 pub(crate) use reason::{Limit, Reason};
-pub(crate) use scribe::Scribe;
+pub(crate) use request_id::RequestId;
 pub(crate) use server_timing::server_timing;
 pub(crate) use snapshot::Snapshot;
+pub(crate) use thread_log::Scribe;
 pub(crate) use timer::{Spread, Timer};
 pub(crate) use vocabulary::{
     Arrival, Avoided, Bytes, Carried, Early, Gauge, Known, Link, Outcome, Pool, Protocol, Remedy,

@@ -128,9 +128,9 @@ fn gate(counter: &'static AtomicUsize, backend: SocketAddr, guarded: bool) -> So
             tell.send(listener.local_addr().unwrap()).unwrap();
             COUNTER.set(Some(counter));
             if guarded {
-                roundtrip_gate::guarded(listener, backend, door()).await
+                roundtrip_gate::measuring::guarded(listener, backend, door()).await
             } else {
-                roundtrip_gate::relay(listener, backend).await
+                roundtrip_gate::measuring::relay(listener, backend).await
             }
         })
     });

@@ -1,10 +1,12 @@
 //! What can go wrong between a request and the last byte of its response.
 
+mod quic;
+
 use std::io;
 
-use ::h2::Reason;
+use h2::Reason;
 
-use crate::QuicError;
+pub use quic::QuicError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum HttpError {
@@ -36,7 +38,7 @@ pub enum HttpError {
     #[error("{0} cannot be sent")]
     Unsendable(String),
     #[error("HTTP/2: {0}")]
-    H2(#[from] ::h2::Error),
+    H2(#[from] h2::Error),
     #[error("HTTP/3: {0}")]
     H3(String),
     /// By GOAWAY, or with H3_REQUEST_REJECTED.
@@ -53,8 +55,8 @@ pub enum HttpError {
 }
 
 impl HttpError {
-    /// Has the server said that it did not act on the request? Then even a POST may be sent again. RFC 9113 §8.7,
-    /// RFC 9114 §4.1.1.
+    /// Has the server said that it did not act on the request? Then even a POST may be sent again.
+    /// RFC 9113 §8.7, RFC 9114 §4.1.1.
     pub fn is_unprocessed(&self) -> bool {
         match self {
             Self::H2(error) => {

@@ -1,23 +1,30 @@
 //! HTTP/1.1 as a client speaks it. RFC 9112.
 
-mod chunked;
 mod head;
 
 use std::time::Duration;
 
 use roundtrip_model::HttpFacts;
+use roundtrip_wire::http1::{ChunkError, Chunked, Limits, Strictness};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
 use crate::body::Body;
-use crate::{HEAD_LIMIT, HttpError, Pen, Request, Stream, Turn};
-use chunked::Chunked;
+use crate::response::MAX_HEAD_SIZE as HEAD_LIMIT;
+use crate::{HttpError, Pen, Request, Stream, Turn};
 pub use head::response_head;
 use head::{Framing, Head};
 
 const INTERIM_LIMIT: usize = 32;
 /// How long to wait for `100 Continue` before the body is sent anyway; curl waits as long.
 const CONTINUE_WAIT: Duration = Duration::from_secs(1);
+const CHUNK_LIMITS: Limits = Limits {
+    size_digits: 15,
+    line: 8 * 1024,
+    // As many as the server sends.
+    trailers: u32::MAX,
+    section: 0,
+};
 
 /// One request and its response over an open stream.
 pub(crate) async fn exchange(stream: &mut dyn Stream, turn: Turn<'_>) -> Result<(), HttpError> {
@@ -179,9 +186,9 @@ impl Reader<'_> {
     }
 
     async fn body_in_chunks(&mut self, body: &mut Body<'_>) -> Result<(), HttpError> {
-        let mut chunked = Chunked::default();
+        let mut chunked = Chunked::new(Strictness::AsCurl, CHUNK_LIMITS);
         loop {
-            let used = chunked.feed(&self.buffer, &mut |data| body.take(data))?;
+            let used = chunked.feed(&self.buffer, |data| body.take(data))?;
             self.buffer.drain(..used);
             if chunked.is_done() {
                 return Ok(());
@@ -196,5 +203,15 @@ impl Reader<'_> {
                 Err(e) => return Err(e),
             }
         }
+    }
+}
+
+impl From<ChunkError> for HttpError {
+    fn from(error: ChunkError) -> Self {
+        Self::Malformed(match error {
+            ChunkError::Size | ChunkError::Extension => "a chunk's size",
+            ChunkError::LongLine | ChunkError::Trailers => "a chunk's size line",
+            ChunkError::End => "a chunk's end",
+        })
     }
 }

@@ -1,7 +1,7 @@
 //! HTTP/2 as a client speaks it. RFC 9113. The `h2` crate frames; what leaves when is decided here.
 
-mod herald;
-mod watch;
+mod first_error;
+mod headers;
 
 use std::future::poll_fn;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,25 +14,27 @@ use tokio::sync::watch::Receiver;
 use tokio::task::JoinHandle;
 
 use crate::body::Body;
+use crate::response::{MAX_HEAD_SIZE, describe, expected_length, head_size};
 use crate::turn::all;
-use crate::{Ended, HEAD_LIMIT, HttpError, Request, Sink, Stream, Turn};
-use herald::{Herald, Heralded};
-use watch::{Breakage, Watched};
+use crate::{Ended, HttpError, Request, Sink, Stream, Turn};
+use first_error::{ErrorRecorder, FirstError};
+use headers::{HeadersObserver, ObservedStream};
 
 /// Large windows, so that a body is limited by the path and not by us (curl takes as much).
 const STREAM_WINDOW: u32 = 10 * 1024 * 1024;
 const CONNECTION_WINDOW: u32 = 32 * 1024 * 1024;
-/// Above our own limit, so that it is we who judge a head that is too large, and can say so.
-const HEADER_LIST_LIMIT: u32 = 1024 * 1024;
+/// Above our own limit, so that it is us who refuse a head that is too large, and can say why.
+const MAX_HEADER_LIST_SIZE: u32 = 1024 * 1024;
 
 pub struct Session {
     send: SendRequest<Bytes>,
     driver: Mutex<Driver>,
-    breakage: Breakage,
-    herald: Herald,
+    first_error: FirstError,
+    headers: HeadersObserver,
 }
 
-/// Moves frames; started only after the first requests are queued, so that preface and requests share a flight.
+/// The task that moves frames. It starts once the first requests are queued, so that they share a
+/// flight with the preface.
 enum Driver {
     Waiting(Box<dyn FnOnce() -> JoinHandle<()> + Send>),
     Running(JoinHandle<()>),
@@ -41,22 +43,22 @@ enum Driver {
 
 impl Session {
     pub(crate) async fn open(stream: impl Stream + 'static) -> Result<Self, HttpError> {
-        let (stream, breakage) = Watched::new(stream);
-        let herald = Herald::default();
+        let (stream, first_error) = ErrorRecorder::new(stream);
+        let headers = HeadersObserver::default();
         let (send, connection) = client::Builder::new()
             .initial_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
-            .max_header_list_size(HEADER_LIST_LIMIT)
+            .max_header_list_size(MAX_HEADER_LIST_SIZE)
             .enable_push(false)
-            .handshake::<_, Bytes>(Heralded::new(stream, herald.clone()))
+            .handshake::<_, Bytes>(ObservedStream::new(stream, headers.clone()))
             .await?;
         // The connection's own error reaches the request; the driver has nobody to tell.
         let start = move || tokio::spawn(async move { drop(connection.await) });
         Ok(Self {
             send,
             driver: Mutex::new(Driver::Waiting(Box::new(start))),
-            breakage,
-            herald,
+            first_error,
+            headers,
         })
     }
 
@@ -64,27 +66,27 @@ impl Session {
         !matches!(&*self.driver(), Driver::Running(task) if task.is_finished())
     }
 
-    /// Has the server said that it takes no further request?
-    pub(crate) fn is_leaving(&self) -> bool {
-        self.herald.is_leaving()
+    /// Has the server sent GOAWAY? Then it takes no further request.
+    pub(crate) fn is_going_away(&self) -> bool {
+        self.headers.is_going_away()
     }
 
     /// Turns true once the server has said how many streams it allows.
-    pub(crate) fn settled(&self) -> Receiver<bool> {
-        self.herald.settled()
+    pub(crate) fn settings_received(&self) -> Receiver<bool> {
+        self.headers.settings_received()
     }
 
     /// How many streams the server allows, once it has said so.
     pub(crate) fn allowed(&self) -> Option<usize> {
-        let settled = *self.herald.settled().borrow();
-        settled.then(|| self.send.current_max_send_streams())
+        let received = *self.headers.settings_received().borrow();
+        received.then(|| self.send.current_max_send_streams())
     }
 
     pub(crate) fn close(&self) {
         self.driver().stop();
     }
 
-    /// Lets frames move, where nobody has asked for anything yet.
+    /// Lets frames move before anything is requested.
     pub(crate) fn start(&self) {
         self.driver().start();
     }
@@ -96,7 +98,8 @@ impl Session {
         self.carry(turn, asked).await
     }
 
-    /// All requests are queued before the driver may write: on a new connection they leave in its first flight.
+    /// All requests are queued before the driver may write: on a new connection they leave in its
+    /// first flight.
     pub(crate) async fn exchange_all(&self, mut turns: Vec<Turn<'_>>, ended: &mut Ended<'_>) {
         let asked: Vec<_> = turns.iter_mut().map(|turn| self.ask(turn)).collect();
         self.start();
@@ -132,9 +135,9 @@ impl Session {
         let mut send = self.send.clone();
         let (response, upload) = send.send_request(head, request.body.is_empty())?;
         let stream = response.stream_id().as_u32();
-        self.herald.await_response(stream, &turn.pen);
+        self.headers.await_response(stream, &turn.pen);
         let awaited = Awaited {
-            herald: self.herald.clone(),
+            headers: self.headers.clone(),
             stream,
         };
         Ok(Asked {
@@ -145,13 +148,14 @@ impl Session {
         })
     }
 
-    /// What broke the stream says more than what that did to HTTP/2. `heard`: the answer had begun.
+    /// Prefers the error of the stream below to what it did to HTTP/2. `heard`: the answer had
+    /// begun.
     fn explain(&self, error: HttpError, heard: bool) -> HttpError {
         let HttpError::H2(error) = error else {
             return error;
         };
         if error.is_io() {
-            return match self.breakage.tell() {
+            return match self.first_error.get() {
                 Some(HttpError::ClosedUnanswered) if heard => error.into(),
                 Some(cause) => cause,
                 None => error.into(),
@@ -159,7 +163,9 @@ impl Session {
         }
         // The `h2` crate itself objects to frames without end. RFC 9113 §10.5.1.
         if error.is_library() && error.reason() == Some(Reason::ENHANCE_YOUR_CALM) {
-            return HttpError::HeadTooLarge { limit: HEAD_LIMIT };
+            return HttpError::HeadTooLarge {
+                limit: MAX_HEAD_SIZE,
+            };
         }
         error.into()
     }
@@ -173,15 +179,15 @@ struct Asked {
     awaited: Awaited,
 }
 
-/// The herald is to tell of a response until it is here, or nobody waits for it any more.
+/// A response whose HEADERS are awaited. Dropped, they no longer are.
 struct Awaited {
-    herald: Herald,
+    headers: HeadersObserver,
     stream: u32,
 }
 
 impl Drop for Awaited {
     fn drop(&mut self) {
-        self.herald.forget(self.stream);
+        self.headers.forget(self.stream);
     }
 }
 
@@ -193,10 +199,12 @@ impl Asked {
         interim(&mut self.response, turn.facts).await?;
         let (parts, body) = self.response.await?.into_parts();
         *heard = true;
-        self.awaited.herald.announce(self.awaited.stream);
+        self.awaited.headers.response_arrived(self.awaited.stream);
         describe(&parts, "2", turn.facts);
-        if turn.facts.header_bytes > HEAD_LIMIT as u64 {
-            return Err(HttpError::HeadTooLarge { limit: HEAD_LIMIT });
+        if turn.facts.header_bytes > MAX_HEAD_SIZE as u64 {
+            return Err(HttpError::HeadTooLarge {
+                limit: MAX_HEAD_SIZE,
+            });
         }
         receive(body, turn.decode, turn.sink, turn.facts).await
     }
@@ -248,38 +256,16 @@ impl Drop for Session {
 
 /// Collects interim responses (1xx) until the final one is on its way.
 async fn interim(response: &mut ResponseFuture, facts: &mut HttpFacts) -> Result<(), HttpError> {
-    const LIMIT: usize = 32;
+    const MAX_INTERIM: usize = 32;
     while let Some(told) = poll_fn(|cx| response.poll_informational(cx)).await {
         let told = told?;
         facts.interim.push(told.status().as_u16());
         facts.header_bytes += head_size(told.headers());
-        if facts.interim.len() > LIMIT {
-            return Err(HttpError::TooManyInterim(LIMIT));
+        if facts.interim.len() > MAX_INTERIM {
+            return Err(HttpError::TooManyInterim(MAX_INTERIM));
         }
     }
     Ok(())
-}
-
-/// The head of a binary response.
-pub(crate) fn describe(parts: &::http::response::Parts, version: &str, facts: &mut HttpFacts) {
-    facts.version = version.into();
-    facts.status = parts.status.as_u16();
-    facts.keep_alive = true;
-    facts.headers = parts
-        .headers
-        .iter()
-        .map(|(n, v)| (n.as_str().to_owned(), v.as_bytes().to_vec()))
-        .collect();
-    facts.header_bytes += head_size(&parts.headers);
-}
-
-/// A head's size as HTTP/1.1 would write it, which is what curl counts.
-fn head_size(headers: &::http::HeaderMap) -> u64 {
-    let lines: usize = headers
-        .iter()
-        .map(|(n, v)| n.as_str().len() + v.len() + ": \r\n".len())
-        .sum();
-    ("HTTP/2 200 \r\n".len() + lines + "\r\n".len()) as u64
 }
 
 async fn receive(
@@ -310,12 +296,4 @@ async fn receive(
         (Err(e), None) => Err(e.into()),
         (Ok(()), _) => body.finish(),
     }
-}
-
-pub(crate) fn expected_length(facts: &HttpFacts) -> Option<u64> {
-    std::str::from_utf8(facts.header("content-length")?)
-        .ok()?
-        .trim()
-        .parse()
-        .ok()
 }

@@ -1,60 +1,59 @@
 //! HTTP/3 over our own QUIC engine, as a client speaks it. RFC 9114, RFC 9000.
 
 mod attempt;
-mod error;
-mod hellos;
-mod layer;
-mod listening;
+mod client;
+mod datagrams;
+mod handshake;
 mod stream;
+mod tickets;
 mod tokens;
-mod watch;
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use roundtrip_model::{EarlyData, Event, QuicFacts, Recorder, Task, TlsFacts};
-use roundtrip_quic::{ClientConfig, CloseReason, ConnectError, Endpoint, Transport};
-use roundtrip_tls::{Client, Offer, Witness, peer_facts};
+use roundtrip_quic::{ClientConfig, CloseReason, ConnectError, Transport};
+use roundtrip_quic_tokio::{Connection, Endpoint, random_seed};
+use roundtrip_tls::{Client, Offer, RecordingVerifier, peer_facts};
 
-use crate::dock::{Dock, Link};
 use crate::turn::all;
-use crate::{Ended, HttpError, Turn};
-pub use attempt::Attempt as QuicAttempt;
-use attempt::Keeping;
-pub use error::QuicError;
-use layer::Layer;
-use listening::Attentive;
+use crate::{Ended, HttpError, QuicError, Turn};
+pub use attempt::QuicAttempt;
+use attempt::TokenTask;
+use client::H3Client;
+use datagrams::DatagramRecorder;
+use tickets::TicketObserver;
 pub use tokens::Tokens;
-use watch::Watched;
 
-/// How long a peer may be silent; also bounds a handshake that nobody answers.
-const IDLE: Duration = Duration::from_secs(30);
-/// How long our goodbye may take to leave. Nobody waits for it to arrive.
-const FAREWELL: Duration = Duration::from_millis(5);
-/// H3_NO_ERROR. RFC 9114 §8.1.
-const NO_ERROR: u64 = 0x100;
+/// How long a peer may be silent. It also bounds a handshake that nobody answers.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long CONNECTION_CLOSE may take to leave. Nobody waits for it to arrive.
+const CLOSE_WAIT: Duration = Duration::from_millis(5);
+/// RFC 9114 §8.1.
+const H3_NO_ERROR: u64 = 0x100;
 
-/// When it is let go of, its connection is closed.
+/// A client's HTTP/3 connection. Dropped, it is closed.
 pub struct Quic {
-    dock: Dock,
-    layer: Layer,
+    endpoint: Endpoint,
+    client: H3Client,
     gauge: Arc<QuicGauge>,
 }
 
 /// A view of a QUIC connection beside the exchange that runs on it.
 pub struct QuicGauge {
-    link: Link,
-    watched: Arc<Watched>,
+    connection: Connection,
+    datagrams: Arc<DatagramRecorder>,
     local: SocketAddr,
-    witness: Witness,
+    verifier: Arc<RecordingVerifier>,
     offered_early: bool,
     /// Packets that were lost by the end of the handshake.
     lost: Arc<OnceLock<u64>>,
 }
 
 impl Quic {
-    /// Begins to open a connection. Where a ticket may be shown, an address token may be as well.
+    /// Begins to open a connection. An address token is shown only where a ticket may be: both tell
+    /// the server who comes back.
     pub fn begin(
         peer: SocketAddr,
         socket: UdpSocket,
@@ -67,24 +66,29 @@ impl Quic {
         recorder.record(Event::AttemptStarted { peer });
         recorder.record(Event::HandshakeStarted);
         let mut config = recorder.timed(Task::Configure, || client_config(client, offer))?;
-        config.token = offer.resume.then(|| tokens.show(host)).flatten();
-        // Then it is known from which address datagrams leave, and at once if there is no way to the peer.
+        config.token = offer.resume.then(|| tokens.take_newest(host)).flatten();
+        // Then it is known from which address datagrams leave, and at once if there is no way to
+        // the peer.
         socket.connect(peer).map_err(HttpError::Io)?;
-        let watched = Watched::new(recorder.clone());
-        let endpoint = Endpoint::new(None, seed(&config)?);
-        let dock = Dock::open_watched(socket, endpoint, watched.clone()).map_err(HttpError::Io)?;
+        let datagrams = DatagramRecorder::new(recorder.clone());
+        let random = config.tls.crypto_provider().secure_random;
+        let seed = random_seed(random).map_err(ConnectError::from)?;
+        let engine = roundtrip_quic::Endpoint::new(None, seed);
+        let endpoint =
+            Endpoint::with_observer(socket, engine, datagrams.clone()).map_err(HttpError::Io)?;
         let name = host.strip_suffix('.').unwrap_or(host);
-        let link = recorder.timed(Task::GenerateKeys, || dock.connect(&config, peer, name))?;
+        let connecting = || endpoint.connect(&config, peer, name);
+        let connection = recorder.timed(Task::GenerateKeys, connecting)?;
         let gauge = QuicGauge {
-            offered_early: link.is_early(),
-            link,
-            watched,
-            local: dock.local_addr(),
-            witness: client.witness(),
+            offered_early: connection.is_early(),
+            connection,
+            datagrams,
+            local: endpoint.local_addr(),
+            verifier: client.verifier().clone(),
             lost: Arc::default(),
         };
-        let keeping = keep_tokens(gauge.link.clone(), tokens.clone(), name.to_owned());
-        Ok(QuicAttempt::new(dock, gauge, recorder.clone(), keeping))
+        let storing = store_tokens(gauge.connection.clone(), tokens.clone(), name.to_owned());
+        Ok(QuicAttempt::new(endpoint, gauge, recorder.clone(), storing))
     }
 
     pub fn gauge(&self) -> Arc<QuicGauge> {
@@ -97,105 +101,107 @@ impl Quic {
     }
 
     pub(crate) fn is_open(&self) -> bool {
-        self.gauge.link.close_reason().is_none()
+        self.gauge.connection.close_reason().is_none()
     }
 
     pub(crate) async fn close(&self) {
-        self.dock.close(NO_ERROR, b"");
-        let _ = tokio::time::timeout(FAREWELL, self.dock.closed()).await;
+        self.endpoint.close(H3_NO_ERROR, b"");
+        let _ = tokio::time::timeout(CLOSE_WAIT, self.endpoint.closed()).await;
     }
 
-    /// All requests are queued before the dock's task may write: with a ticket they leave in the first flight.
+    /// All requests are queued before the driver may write: with a ticket they leave in the first
+    /// flight.
     pub(crate) async fn exchange_all(&self, turns: Vec<Turn<'_>>, ended: &mut Ended<'_>) {
         all(turns.into_iter().map(|turn| self.exchange(turn)), ended).await;
     }
 
-    /// One request among others that come and go. What left as early data and was refused leaves again as it was, once:
-    /// the server has seen nothing of it, and nothing of it depended on what the server had said before. RFC 9001 §4.6.2.
+    /// One request among others that come and go. What left as early data and was refused leaves
+    /// again as it was, once: the server has seen nothing of it, and nothing of it depended on what
+    /// the server had said before. RFC 9001 §4.6.2.
     pub(crate) async fn exchange(&self, mut turn: Turn<'_>) -> Result<(), HttpError> {
-        let sender = self.layer.sender();
-        let (link, watched) = (&self.gauge.link, &self.gauge.watched);
-        let outcome = stream::carry(sender, &mut turn, link, watched).await;
+        let sender = self.client.sender();
+        let (connection, datagrams) = (&self.gauge.connection, &self.gauge.datagrams);
+        let outcome = stream::carry(sender, &mut turn, connection, datagrams).await;
         outcome.map_err(|error| self.gauge.reason(error))
     }
 }
 
 impl Drop for Quic {
     fn drop(&mut self) {
-        self.dock.close(NO_ERROR, b"");
+        self.endpoint.close(H3_NO_ERROR, b"");
     }
 }
 
 fn client_config(client: &Client, offer: &Offer) -> Result<ClientConfig, HttpError> {
     let tls = client.config(offer).map_err(HttpError::Tls)?;
     let transport = Transport {
-        idle_timeout: IDLE,
+        idle_timeout: IDLE_TIMEOUT,
         stream_window: 10 << 20,
         window: 32 << 20,
         ..Transport::default()
     };
     let mut config = ClientConfig::new(Arc::new(tls), Arc::new(transport));
-    config.ear = Some(Attentive::ear);
+    config.ear = Some(TicketObserver::boxed);
     Ok(config)
 }
 
-fn seed(config: &ClientConfig) -> Result<[u8; 32], ConnectError> {
-    let mut seed = [0; 32];
-    let random = config.tls.crypto_provider().secure_random;
-    random
-        .fill(&mut seed)
-        .map_err(|_| rustls::Error::FailedToGetRandomBytes)?;
-    Ok(seed)
-}
-
-/// As long as the connection lives.
-fn keep_tokens(link: Link, tokens: Tokens, host: String) -> Keeping {
+/// Stores the address tokens that the server gives, until the connection ends.
+fn store_tokens(connection: Connection, tokens: Tokens, host: String) -> TokenTask {
     Box::pin(async move {
-        while let Some(token) = link.next_token().await {
+        while let Some(token) = connection.next_token().await {
             tokens.insert(&host, token);
         }
     })
 }
 
 impl QuicGauge {
-    /// Waits until the handshake is over, and writes that down.
-    fn proof(
+    /// Waits until the handshake is over, and records that.
+    fn handshake(
         &self,
         recorder: Recorder,
     ) -> impl Future<Output = Result<(), CloseReason>> + Send + use<> {
-        let (link, lost, early) = (self.link.clone(), self.lost.clone(), self.offered_early);
+        let (connection, lost, early) = (
+            self.connection.clone(),
+            self.lost.clone(),
+            self.offered_early,
+        );
         async move {
-            link.connected().await?;
+            connection.connected().await?;
             recorder.record(Event::HandshakeFinished);
-            let _ = lost.set(link.stats().unwrap_or_default().packets_lost);
-            if early && link.early_accepted() == Some(false) {
+            let _ = lost.set(connection.stats().unwrap_or_default().packets_lost);
+            if early && connection.early_accepted() == Some(false) {
                 recorder.record(Event::EarlyDataRefused);
             }
             Ok(())
         }
     }
 
-    /// What closed the connection says more than what it did to a stream, unless the server said that it did nothing.
+    /// Prefers why the connection closed to what that did to a stream, unless the server said that
+    /// it did nothing.
     fn reason(&self, error: HttpError) -> HttpError {
-        let closed = self.link.close_reason();
+        let closed = self.connection.close_reason();
         match closed.filter(|_| matches!(error, HttpError::H3(_))) {
-            Some(closed) => self.broken(closed),
+            Some(closed) => self.closed(closed),
             None => error,
         }
     }
 
-    fn broken(&self, reason: CloseReason) -> HttpError {
-        HttpError::Quic(QuicError::new(reason, self.witness.refusal()))
+    fn closed(&self, reason: CloseReason) -> HttpError {
+        HttpError::Quic(QuicError::new(reason, self.verifier.refusal()))
     }
 
-    /// Waits until the handshake is over, where a request may leave before. `false`: it never will be.
+    /// Waits until the handshake is over, where a request may leave before. False if it failed.
     pub async fn proven(&self) -> bool {
-        !self.offered_early || self.link.connected().await.is_ok()
+        !self.offered_early || self.connection.connected().await.is_ok()
     }
 
     /// What became of early data, once that is known.
     pub fn early_data(&self) -> EarlyData {
-        match self.link.early_accepted().filter(|_| self.offered_early) {
+        match self
+            .connection
+            .early_accepted()
+            .filter(|_| self.offered_early)
+        {
             Some(true) => EarlyData::Accepted,
             Some(false) => EarlyData::Refused,
             None => EarlyData::NotOffered,
@@ -203,11 +209,11 @@ impl QuicGauge {
     }
 
     pub fn facts(&self) -> QuicFacts {
-        let stats = self.link.stats().unwrap_or_default();
-        let (retry, version_negotiation) = self.watched.detours();
+        let stats = self.connection.stats().unwrap_or_default();
+        let (retry, version_negotiation) = self.datagrams.detours();
         QuicFacts {
             local: Some(self.local),
-            peer: self.link.remote(),
+            peer: self.connection.remote_address(),
             min_rtt: stats.min_rtt,
             retry,
             version_negotiation,
@@ -222,19 +228,19 @@ impl QuicGauge {
 
     /// The smallest round trip seen, once there was one.
     pub fn min_rtt(&self) -> Option<Duration> {
-        self.link.stats()?.min_rtt
+        self.connection.stats()?.min_rtt
     }
 
     /// The handshake's facts: the chain from the connection, the rest from the hellos on the wire.
     pub fn tls_facts(&self) -> TlsFacts {
-        let chain = self.link.peer_certificates();
-        let mut facts = peer_facts(chain.as_deref(), &self.witness);
+        let chain = self.connection.peer_certificates();
+        let mut facts = peer_facts(chain.as_deref(), &self.verifier);
         facts.alpn = self
-            .link
+            .connection
             .alpn()
             .map(|name| String::from_utf8_lossy(&name).into_owned());
         facts.early_data = self.early_data();
-        self.watched.describe(&mut facts);
+        self.datagrams.describe(&mut facts);
         facts
     }
 }

@@ -1,38 +1,33 @@
 //! Exchanges over HTTP/1.1, 2 or 3, with every boundary written on the timeline.
 //!
-//! A [`Connection`] carries one [`Turn`] after another, or several at once, and fills [`HttpFacts`](roundtrip_model::HttpFacts); the
-//! body goes to a [`Sink`]. What leaves when is decided here (a request shares its flight with a Finished or with early
-//! data). An [`Opening`] brings a connection up: TLS over a socket, QUIC, or both side by side. A [`Shared`] one is asked by
-//! many tasks at any time. A [`dock`] is a UDP socket with our own QUIC engine.
+//! A [`Connection`] carries one [`Turn`] after another, or several at once, and fills
+//! [`HttpFacts`](roundtrip_model::HttpFacts); the body goes to a [`Sink`]. What leaves when is
+//! decided here: a request shares its flight with a Finished or with early data. An [`Opening`]
+//! brings a connection up: TLS over a socket, QUIC, or both side by side. A [`SharedConnection`] is
+//! asked by many tasks at any time.
 
 mod body;
 mod connection;
-pub mod dock;
 mod error;
 mod h1;
 mod h2;
 mod h3;
 mod opening;
 mod request;
+mod response;
 mod sharing;
+mod stream;
 mod tunnel;
 mod turn;
 
 pub use body::Sink;
 pub use connection::Connection;
-pub use error::HttpError;
+pub use error::{HttpError, QuicError};
 pub use h1::response_head;
-pub use h3::{Quic, QuicAttempt, QuicError, QuicGauge, Tokens};
+pub use h3::{Quic, QuicAttempt, QuicGauge, Tokens};
 pub use opening::{OpenError, Opened, Opening, Raced, Speech, Trail, Transport, race};
 pub use request::{Request, check_sendable};
-pub use sharing::Shared;
+pub use sharing::SharedConnection;
+pub use stream::Stream;
 pub use tunnel::open_tunnel;
 pub use turn::{Ended, Pen, Turn};
-
-/// A response's head, all its interim responses included, may be this large (curl allows 300 KiB).
-const HEAD_LIMIT: usize = 256 * 1024;
-
-/// A byte stream under HTTP: a socket, TLS over it, or TLS through a proxy's tunnel.
-pub trait Stream: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send {}
-
-impl<T: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send> Stream for T {}

@@ -1,5 +1,5 @@
-//! From addresses to a connection that speaks HTTP: TLS over a stream, or QUIC. Which way is tried with which offer is
-//! the caller's choice; `race` tries both side by side.
+//! From addresses to a connection that speaks HTTP: TLS over a stream, or QUIC. Which way is tried
+//! with which offer is the caller's choice; `race` tries both side by side.
 
 mod error;
 mod quic;
@@ -80,7 +80,8 @@ impl Opening<'_> {
             .await
     }
 
-    /// TLS, where it is wanted, and the protocol that both sides agree on. `gauge` watches the socket below.
+    /// TLS, where it is wanted, and the protocol that both sides agree on. `gauge` watches the
+    /// socket below.
     pub async fn over_stream(
         &self,
         stream: Box<dyn Stream>,
@@ -109,7 +110,8 @@ impl Opening<'_> {
             tls.handshake().await?;
         }
         let alpn = match (early_data, tls.connection().alpn_protocol()) {
-            // Early data speaks the protocol of the ticket's connection; with one offered there is no doubt.
+            // Early data speaks the protocol of the ticket's connection; with one offered there is
+            // no doubt.
             (true, _) => offer.alpn.first().copied().unwrap_or("http/1.1").to_owned(),
             (false, got) => got.map_or_else(
                 || "http/1.1".into(),

@@ -1,25 +1,29 @@
-//! A connection of HTTP/2 or 3 on which many tasks ask at any time: each waits for a place, as many as the peer allows.
+//! A connection of HTTP/2 or 3 that many tasks use at any time. There are as many slots as the peer
+//! allows.
 
-mod gate;
+mod slots;
 
 use std::sync::Arc;
 
 use crate::{Connection, HttpError, Quic, Stream, Turn, h2};
-use gate::Gate;
+use slots::Slots;
 
-/// Requests at once before an HTTP/2 server has said how many it takes: fewer no server should allow. RFC 9113 §6.5.2.
-const FIRST_FLIGHT: usize = 100;
-/// However many a peer allows: each stream costs both sides memory.
-const MOST: usize = 1000;
-/// QUIC counts streams itself, and wakes all who wait when one comes free: these may wait there.
-const QUIC_AT_ONCE: usize = 256;
+/// Slots before an HTTP/2 server has said how many it allows: no server should allow fewer. RFC
+/// 9113 §6.5.2.
+const FIRST_SLOTS: usize = 100;
+/// The most slots, however many a peer allows: each stream costs both sides memory.
+const MAX_SLOTS: usize = 1000;
+/// QUIC counts streams itself, and wakes all who wait when one comes free. These many may wait
+/// there.
+const QUIC_SLOTS: usize = 256;
 
+/// A handle on a connection that many tasks use.
 #[derive(Clone)]
-pub struct Shared(Arc<Inner>);
+pub struct SharedConnection(Arc<Inner>);
 
 struct Inner {
     carrier: Carrier,
-    gate: Gate,
+    slots: Slots,
 }
 
 enum Carrier {
@@ -28,35 +32,36 @@ enum Carrier {
 }
 
 impl Connection {
-    /// For many tasks. HTTP/1.1 has but one place: its stream comes back.
-    pub fn share(self) -> Result<Shared, Box<dyn Stream>> {
-        let (carrier, places) = match self {
+    /// Lets many tasks use the connection. HTTP/1.1 carries one request at a time: its stream comes
+    /// back.
+    pub fn share(self) -> Result<SharedConnection, Box<dyn Stream>> {
+        let (carrier, count) = match self {
             Self::H1(stream) => return Err(stream),
-            Self::H2(session) => (Carrier::H2(session), FIRST_FLIGHT),
-            Self::H3(quic) => (Carrier::H3(quic), QUIC_AT_ONCE),
+            Self::H2(session) => (Carrier::H2(session), FIRST_SLOTS),
+            Self::H3(quic) => (Carrier::H3(quic), QUIC_SLOTS),
         };
-        let gate = Gate::new(places);
-        Ok(Shared(Arc::new(Inner { carrier, gate })))
+        let slots = Slots::new(count);
+        Ok(SharedConnection(Arc::new(Inner { carrier, slots })))
     }
 }
 
-impl Shared {
-    /// Carries one request, as soon as there is a place for it. Those that are asked for before anybody else's turn
-    /// comes leave together: on a new connection in its first flight.
+impl SharedConnection {
+    /// Carries one request, as soon as there is a slot for it. Requests that are made before the
+    /// driver runs leave together: on a new connection in its first flight.
     pub async fn exchange(&self, turn: Turn<'_>) -> Result<(), HttpError> {
         match &self.0.carrier {
             Carrier::H2(session) => {
-                let _place = self.0.gate.enter(session).await;
+                let _slot = self.0.slots.take_of(session).await;
                 session.exchange(turn).await
             }
             Carrier::H3(quic) => {
-                let _place = self.0.gate.wait().await;
+                let _slot = self.0.slots.take().await;
                 quic.exchange(turn).await
             }
         }
     }
 
-    /// Lets the connection live although nobody has asked for anything yet.
+    /// Begins the connection before anything is requested.
     pub fn start(&self) {
         if let Carrier::H2(session) = &self.0.carrier {
             session.start();
@@ -66,26 +71,26 @@ impl Shared {
     /// Can another request travel on it, as far as is known?
     pub fn is_open(&self) -> bool {
         match &self.0.carrier {
-            Carrier::H2(session) => session.is_open() && !session.is_leaving(),
+            Carrier::H2(session) => session.is_open() && !session.is_going_away(),
             // That an HTTP/3 server is leaving is told to whoever asks next.
             Carrier::H3(quic) => quic.is_open(),
         }
     }
 
-    /// How many requests may be on their way at once.
-    pub fn places(&self) -> usize {
+    /// The number of requests that may be in flight at once.
+    pub fn slots(&self) -> usize {
         if let Carrier::H2(session) = &self.0.carrier {
-            self.0.gate.review(session);
+            self.0.slots.refresh(session);
         }
-        self.0.gate.allowed()
+        self.0.slots.allowed()
     }
 
-    /// How many more could leave now.
-    pub fn free(&self) -> usize {
-        self.0.gate.free()
+    /// The number of requests that could leave now.
+    pub fn free_slots(&self) -> usize {
+        self.0.slots.free()
     }
 
-    /// Says goodbye. What is on its way fails.
+    /// Closes the connection. Requests in flight fail.
     pub async fn close(&self) {
         match &self.0.carrier {
             Carrier::H2(session) => session.close(),

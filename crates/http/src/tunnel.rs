@@ -7,10 +7,11 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::{HttpError, Stream, response_head};
 
-/// A proxy's answer to CONNECT may be this large.
-const HEAD_LIMIT: usize = 64 * 1024;
+/// The largest answer that a proxy may give to CONNECT.
+const MAX_ANSWER_SIZE: usize = 64 * 1024;
 
-/// Asks the proxy on `stream` for a tunnel to the target. Returns the proxy's status, which is a success.
+/// Asks the proxy on `stream` for a tunnel to the target. Returns the proxy's status, which is a
+/// success.
 pub async fn open_tunnel(
     stream: &mut dyn Stream,
     target: &Target,
@@ -48,8 +49,10 @@ pub async fn open_tunnel(
                 reason: head.reason().to_owned(),
             });
         }
-        if answer.len() >= HEAD_LIMIT {
-            return Err(HttpError::HeadTooLarge { limit: HEAD_LIMIT });
+        if answer.len() >= MAX_ANSWER_SIZE {
+            return Err(HttpError::HeadTooLarge {
+                limit: MAX_ANSWER_SIZE,
+            });
         }
     }
 }

@@ -1,4 +1,5 @@
-//! One request on a connection: what is asked, where the answer goes, and where its boundaries are written.
+//! One request on a connection: what is asked, where the answer goes, and where its boundaries are
+//! written.
 
 use std::pin::Pin;
 use std::task::Poll;
@@ -17,8 +18,8 @@ pub struct Turn<'a> {
     pub facts: &'a mut HttpFacts,
 }
 
-/// Writes a request's boundaries beside the bytes that carried them. Where several requests share a connection, each has
-/// a sheet of its own, and the bytes stand on the connection's.
+/// Writes a request's boundaries beside the bytes that carried them. Where several requests share a
+/// connection, each has a sheet of its own, and the bytes stand on the connection's.
 #[derive(Clone)]
 pub struct Pen {
     bytes: Recorder,
@@ -53,8 +54,9 @@ impl Pen {
         self.write(self.bytes.last(is_sent), Event::RequestSent);
     }
 
-    /// The same of a request that was queued then. One without a body left with the first bytes since: later ones may be
-    /// acknowledgements only, and the answer may be here before this is said.
+    /// The same of a request that was queued then. One without a body left with the first bytes
+    /// since: later ones may be acknowledgements only, and the answer may be here before this is
+    /// said.
     pub(crate) fn departed_since(&self, queued: Moment, request: &Request) {
         if !request.body.is_empty() {
             return self.departed();

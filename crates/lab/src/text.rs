@@ -3,21 +3,17 @@
 mod ladder;
 #[cfg(test)]
 pub(crate) use ladder::tests::sample as ladder_sample;
-mod table;
 
 use std::fmt::Write;
 
-use roundtrip_report::terminal::Style;
+use roundtrip_report::terminal::{Cell, Style, Table, Tone, clean};
 
 use crate::Outcome;
 use crate::experiment::Measure;
 use crate::outcome::{ArmOutcome, ClaimOutcome, Curve};
-use table::{Cell, Table};
 
-const BOLD: &str = "1";
-const DIM: &str = "2";
-const GOOD: &str = "32";
-const BAD: &str = "1;31";
+/// Where tables begin.
+const INDENT: usize = 2;
 
 /// The whole report.
 pub fn render(outcome: &Outcome, style: Style) -> String {
@@ -27,11 +23,15 @@ pub fn render(outcome: &Outcome, style: Style) -> String {
         out,
         "{}",
         page.paint(
-            BOLD,
+            Tone::Strong,
             &format!("{}: {}", outcome.experiment, outcome.question)
         )
     );
-    let _ = writeln!(out, "{}\n", page.paint(DIM, &page.conditions(outcome)));
+    let _ = writeln!(
+        out,
+        "{}\n",
+        page.paint(Tone::Faint, &page.conditions(outcome))
+    );
     out.push_str(&page.arms(outcome));
     for curve in &outcome.curves {
         out.push('\n');
@@ -51,7 +51,7 @@ pub fn render(outcome: &Outcome, style: Style) -> String {
     let _ = writeln!(
         out,
         "\n{}",
-        page.paint(DIM, &format!("again: {}", outcome.again))
+        page.paint(Tone::Faint, &format!("again: {}", outcome.again))
     );
     out
 }
@@ -61,11 +61,9 @@ struct Page {
 }
 
 impl Page {
-    fn paint(&self, code: &str, text: &str) -> String {
-        if !self.style.colour || text.is_empty() {
-            return text.to_owned();
-        }
-        format!("\x1b[{code}m{text}\x1b[0m")
+    /// Text that says by itself what a terminal without Unicode cannot show.
+    fn paint(&self, tone: Tone, text: &str) -> String {
+        self.style.tint(tone, &clean(text))
     }
 
     fn conditions(&self, outcome: &Outcome) -> String {
@@ -103,7 +101,7 @@ impl Page {
             _ => &["saved", "published"],
         };
         let head = [first, middle, last].concat();
-        let mut table = Table::new(&head);
+        let mut table = headed(head);
         for arm in &outcome.arms {
             table.row(row(arm, outcome.measure));
         }
@@ -115,8 +113,8 @@ impl Page {
             ),
             _ => outcome.unit.clone(),
         };
-        table.render(self.style.width, self.style.colour)
-            + &format!("  {}\n", self.paint(DIM, &format!("in {unit}")))
+        table.fitted(&self.style)
+            + &format!("  {}\n", self.paint(Tone::Faint, &format!("in {unit}")))
     }
 
     fn curve(&self, curve: &Curve) -> String {
@@ -128,19 +126,19 @@ impl Page {
         });
         let mut head = vec![curve.word.as_str()];
         head.extend(values);
-        let mut table = Table::new(&head);
+        let mut table = headed(head);
         for line in &curve.lines {
             let mut row = vec![Cell::plain(line.arm.clone())];
             for point in &line.points {
                 row.push(match (point.figures.median, &point.not_run) {
                     (Some(_), _) => Cell::plain(number(point.figures.median)),
-                    (None, Some(_)) => Cell::painted(DIM, "-".into()),
-                    (None, None) => Cell::painted(BAD, "failed".into()),
+                    (None, Some(_)) => Cell::new(Tone::Faint, "-"),
+                    (None, None) => Cell::new(Tone::Bad, "failed"),
                 });
             }
             table.row(row);
         }
-        table.render(self.style.width, self.style.colour)
+        table.fitted(&self.style)
     }
 
     /// What failed or is worth knowing beside the figures.
@@ -152,11 +150,12 @@ impl Page {
             {
                 let n = arm.failures.len();
                 lines.push(self.paint(
-                    BAD,
+                    Tone::Bad,
                     &format!("{}: {n} of {} runs failed: {first}", arm.name, outcome.runs),
                 ));
             }
-            lines.extend(arm.notes.iter().map(|note| format!("{}: {note}", arm.name)));
+            let noted = |note| self.paint(Tone::Plain, &format!("{}: {note}", arm.name));
+            lines.extend(arm.notes.iter().map(noted));
         }
         lines.extend(outcome.disturbance());
         for line in outcome.curves.iter().flat_map(|curve| &curve.lines) {
@@ -164,7 +163,8 @@ impl Page {
                 .points
                 .iter()
                 .find_map(|p| Some((&p.name, p.failures.first()?)));
-            lines.extend(failed.map(|(name, why)| self.paint(BAD, &format!("{name}: {why}"))));
+            lines
+                .extend(failed.map(|(name, why)| self.paint(Tone::Bad, &format!("{name}: {why}"))));
         }
         if !lines.is_empty() {
             out.push('\n');
@@ -175,12 +175,12 @@ impl Page {
     }
 
     fn claim(&self, claim: &ClaimOutcome) -> String {
-        let (code, sign) = match (claim.holds, self.style.unicode) {
-            (Some(true), true) => (GOOD, "✓"),
-            (Some(true), false) => (GOOD, "yes"),
-            (Some(false), true) => (BAD, "✗"),
-            (Some(false), false) => (BAD, "NO "),
-            (None, _) => (DIM, "?"),
+        let (tone, sign) = match (claim.holds, self.style.unicode) {
+            (Some(true), true) => (Tone::Good, "✓"),
+            (Some(true), false) => (Tone::Good, "yes"),
+            (Some(false), true) => (Tone::Bad, "✗"),
+            (Some(false), false) => (Tone::Bad, "NO "),
+            (None, _) => (Tone::Faint, "?"),
         };
         let mut figures = Vec::new();
         match claim.measured {
@@ -194,9 +194,20 @@ impl Page {
                 .published
                 .map(|p| format!("published {}", with_unit(p, &claim.unit))),
         );
-        let figures = self.paint(DIM, &format!("({})", figures.join(", ")));
-        format!("{} {} {figures}", self.paint(code, sign), claim.text)
+        let figures = self.paint(Tone::Faint, &format!("({})", figures.join(", ")));
+        let text = self.paint(Tone::Plain, &claim.text);
+        format!("{} {text} {figures}", self.paint(tone, sign))
     }
+}
+
+fn headed<'a>(titles: impl IntoIterator<Item = &'a str>) -> Table {
+    let mut table = Table::new(INDENT);
+    table.row(
+        titles
+            .into_iter()
+            .map(|title| Cell::new(Tone::Faint, title)),
+    );
+    table
 }
 
 fn row(arm: &ArmOutcome, measure: Measure) -> Vec<Cell> {
@@ -208,20 +219,20 @@ fn row(arm: &ArmOutcome, measure: Measure) -> Vec<Cell> {
     let f = &arm.figures;
     if f.median.is_none() {
         let expected = arm.expected_failures.first();
-        let (code, why) = match (&arm.not_run, arm.failures.first(), expected) {
-            (Some(missing), ..) => (DIM, format!("not run: {missing}")),
-            (None, Some(failure), _) => (BAD, format!("failed: {failure}")),
-            (None, None, Some(failure)) => (DIM, format!("fails, as it must: {failure}")),
-            (None, None, None) => (DIM, "not run".into()),
+        let (tone, why) = match (&arm.not_run, arm.failures.first(), expected) {
+            (Some(missing), ..) => (Tone::Faint, format!("not run: {missing}")),
+            (None, Some(failure), _) => (Tone::Bad, format!("failed: {failure}")),
+            (None, None, Some(failure)) => (Tone::Faint, format!("fails, as it must: {failure}")),
+            (None, None, None) => (Tone::Faint, "not run".into()),
         };
-        return vec![Cell::plain(name), Cell::long(code, why)];
+        return vec![Cell::plain(name), Cell::long(tone, why)];
     }
     if measure == Measure::Cost {
         return transfer(name, arm);
     }
     let mut row = vec![
         Cell::plain(name),
-        Cell::painted(BOLD, number(f.median)),
+        Cell::new(Tone::Strong, number(f.median)),
         Cell::plain(number(f.min)),
     ];
     let trips = Cell::plain(trips(f.round_trips));
@@ -234,7 +245,7 @@ fn row(arm: &ArmOutcome, measure: Measure) -> Vec<Cell> {
         Measure::Rate => row.extend([f.p90, f.cpu_us].map(plain)),
         Measure::Total | Measure::Mean | Measure::Cost => row.extend([plain(f.p90), trips]),
     }
-    row.extend([saved(arm), Cell::painted(DIM, number(arm.published))]);
+    row.extend([saved(arm), Cell::new(Tone::Faint, number(arm.published))]);
     row
 }
 
@@ -243,8 +254,8 @@ fn transfer(name: String, arm: &ArmOutcome) -> Vec<Cell> {
     let exact = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.3}"));
     let mut row = vec![
         Cell::plain(name),
-        Cell::painted(BOLD, number(arm.ratio_to_tls)),
-        Cell::painted(DIM, number(arm.published_ratio)),
+        Cell::new(Tone::Strong, number(arm.ratio_to_tls)),
+        Cell::new(Tone::Faint, number(arm.published_ratio)),
     ];
     let costs = [f.median, f.min, f.p90, f.receiver];
     row.extend(costs.map(|value| Cell::plain(exact(value))));
@@ -260,11 +271,11 @@ fn saved(arm: &ArmOutcome) -> Cell {
     let share = saving.saving.share.unwrap_or(f64::NAN) * 100.0;
     match (saving.shown, arm.control) {
         (None, _) => Cell::plain(format!("{share:.1} %")),
-        (Some(false), true) => Cell::painted(DIM, "no drift shown".into()),
-        (Some(false), false) => Cell::painted(DIM, "no saving shown".into()),
-        (Some(true), true) => Cell::painted(BAD, format!("drift of {share:.1} %")),
-        (Some(true), false) if share >= 0.0 => Cell::painted(GOOD, format!("{share:.1} %")),
-        (Some(true), false) => Cell::painted(BAD, format!("{share:.1} %")),
+        (Some(false), true) => Cell::new(Tone::Faint, "no drift shown"),
+        (Some(false), false) => Cell::new(Tone::Faint, "no saving shown"),
+        (Some(true), true) => Cell::new(Tone::Bad, format!("drift of {share:.1} %")),
+        (Some(true), false) if share >= 0.0 => Cell::new(Tone::Good, format!("{share:.1} %")),
+        (Some(true), false) => Cell::new(Tone::Bad, format!("{share:.1} %")),
     }
 }
 

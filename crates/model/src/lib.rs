@@ -12,6 +12,7 @@ mod facts;
 mod failure;
 mod histogram;
 mod limit;
+mod origin;
 mod phase;
 mod random;
 mod saving;
@@ -33,6 +34,7 @@ pub use facts::{
 pub use failure::{Failure, FailureKind};
 pub use histogram::Histogram;
 pub use limit::{Limit, LimitError};
+pub use origin::Origin;
 pub use phase::{Phase, PhaseName, Waited};
 pub use random::{Random, blocks};
 pub use saving::{CONFIDENCE, LEAST_PAIRS, Saving};

@@ -4,6 +4,8 @@ use std::fmt;
 
 use url::{Host, Url};
 
+use crate::Origin;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Scheme {
     Http,
@@ -21,7 +23,7 @@ impl Scheme {
         }
     }
 
-    fn default_port(self) -> Option<u16> {
+    pub(crate) fn default_port(self) -> Option<u16> {
         match self {
             Self::Http => Some(80),
             Self::Https => Some(443),
@@ -188,6 +190,15 @@ impl Target {
         &self.url
     }
 
+    pub fn origin(&self) -> Origin {
+        Origin {
+            scheme: self.scheme,
+            host: self.host_name(),
+            port: self.port,
+        }
+    }
+
+    /// Whether both have the same [`Origin`].
     pub fn same_origin(&self, other: &Self) -> bool {
         self.scheme == other.scheme && self.host == other.host && self.port == other.port
     }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use quinn::Endpoint;
 use quinn::crypto::rustls::QuicServerConfig;
-use roundtrip_http::dock::Dock;
+use roundtrip_quic_tokio::Endpoint as OwnEndpoint;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
@@ -53,7 +53,7 @@ impl Origin {
             counters,
             tasks: Vec::new(),
             endpoints: Vec::new(),
-            docks: Vec::new(),
+            own_endpoints: Vec::new(),
             silent: Vec::new(),
             thread: None,
         };
@@ -86,7 +86,7 @@ pub struct Running {
     counters: Arc<OriginCounters>,
     tasks: Vec<JoinHandle<()>>,
     endpoints: Vec<Endpoint>,
-    docks: Vec<Dock>,
+    own_endpoints: Vec<OwnEndpoint>,
     /// Ports that are bound and never answer.
     silent: Vec<UdpSocket>,
     thread: Option<Thread>,
@@ -115,8 +115,8 @@ impl Running {
             // An aborted task returns an error, as intended.
             let _ = task.await;
         }
-        for dock in std::mem::take(&mut self.docks) {
-            dock.closed().await;
+        for endpoint in std::mem::take(&mut self.own_endpoints) {
+            endpoint.closed().await;
         }
         self.thread = None;
     }
@@ -125,8 +125,8 @@ impl Running {
         for endpoint in self.endpoints.drain(..) {
             endpoint.close(0_u32.into(), b"");
         }
-        for dock in &self.docks {
-            dock.close(0, b"");
+        for endpoint in &self.own_endpoints {
+            endpoint.close(0, b"");
         }
         self.silent.clear();
         for task in &self.tasks {
@@ -192,11 +192,11 @@ impl Running {
     ) -> Result<(), OriginError> {
         let protocols = &quic::own::PROTOCOLS;
         let tls = tls::quic_config(&knobs.tls, certificates, &self.counters, protocols)?;
-        let endpoint = quic::own::endpoint(tls, knobs)?;
-        let dock = Dock::open(socket, endpoint).map_err(|e| ports::failed(knobs, e))?;
-        self.counters.add_dock(dock.clone());
-        self.docks.push(dock.clone());
-        let accepting = quic::own::accept(dock, HandshakeConfig::from_knobs(knobs), hall.clone());
+        let engine = quic::own::engine(tls, knobs)?;
+        let endpoint = OwnEndpoint::new(socket, engine).map_err(|e| ports::failed(knobs, e))?;
+        self.counters.add_endpoint(endpoint.clone());
+        self.own_endpoints.push(endpoint.clone());
+        let accepting = quic::own::accept(endpoint, HandshakeConfig::from_knobs(knobs), hall.clone());
         self.tasks.push(tokio::spawn(accepting));
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
-use roundtrip_http::dock::Dock;
+use roundtrip_quic_tokio::Endpoint;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ macro_rules! counters {
         pub struct OriginCounters {
             $($(#[$doc])* pub(crate) $name: StatCounter,)*
             /// Our own engine counts clients that get no connection.
-            docks: Mutex<Vec<Dock>>,
+            endpoints: Mutex<Vec<Endpoint>>,
         }
 
         /// A snapshot of the counters.
@@ -32,10 +32,10 @@ macro_rules! counters {
         impl OriginCounters {
             pub fn snapshot(&self) -> Stats {
                 let mut stats = Stats { $($name: self.$name.0.load(Relaxed),)* };
-                let docks = self.docks.lock().unwrap_or_else(PoisonError::into_inner);
-                for (retries, tokens) in docks.iter().map(Dock::doubts) {
-                    stats.quic_retries += retries;
-                    stats.quic_tokens_taken += tokens;
+                let endpoints = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
+                for endpoint in endpoints.iter() {
+                    stats.quic_retries += endpoint.retries_sent();
+                    stats.quic_tokens_taken += endpoint.tokens_taken();
                 }
                 stats
             }
@@ -97,9 +97,12 @@ counters! {
 }
 
 impl OriginCounters {
-    pub(crate) fn add_dock(&self, dock: Dock) {
-        let mut docks = self.docks.lock().unwrap_or_else(PoisonError::into_inner);
-        docks.push(dock);
+    pub(crate) fn add_endpoint(&self, endpoint: Endpoint) {
+        let mut endpoints = self
+            .endpoints
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        endpoints.push(endpoint);
     }
 }
 

@@ -1,20 +1,25 @@
 //! Wiring a namespace through rtnetlink(7): veth pairs, interfaces, addresses, neighbours. Each call waits for its
-//! acknowledgement. What is wired to what is decided in `wiring`; how bytes are laid out, in `message`.
-
-mod message;
+//! acknowledgement. What is wired to what is decided in `wiring`; how bytes are laid out, in `roundtrip_wire::netlink`.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-use message::Message;
+use roundtrip_wire::netlink::{self, Request};
 
 /// An Ethernet address.
 pub(crate) type Mac = [u8; 6];
 
 /// More than any answer that is asked for here.
 const ANSWER: usize = 4096;
+
+const IFLA_INFO_KIND: u16 = 1;
+const IFLA_INFO_DATA: u16 = 2;
+const VETH_INFO_PEER: u16 = 1;
+const IFLA_GSO_MAX_SEGS: u16 = 40;
+const IFLA_INET6_ADDR_GEN_MODE: u16 = 8;
+const IN6_ADDR_GEN_MODE_NONE: u8 = 1;
 
 /// One end of a wire.
 #[derive(Clone, Copy, Debug)]
@@ -54,18 +59,18 @@ impl Rtnetlink {
         there: BorrowedFd<'_>,
         mtu: u16,
     ) -> io::Result<()> {
-        let describe = |message: &mut Message, end: End<'_>| {
-            message.attribute(libc::IFLA_IFNAME, &[end.name.as_bytes(), b"\0"].concat());
-            message.attribute(libc::IFLA_ADDRESS, &end.mac);
-            message.attribute(libc::IFLA_MTU, &u32::from(mtu).to_ne_bytes());
+        let describe = |request: &mut Request, end: End<'_>| {
+            request.attribute(libc::IFLA_IFNAME, &[end.name.as_bytes(), b"\0"].concat());
+            request.attribute(libc::IFLA_ADDRESS, &end.mac);
+            request.attribute(libc::IFLA_MTU, &u32::from(mtu).to_ne_bytes());
         };
-        let mut message = Message::create(libc::RTM_NEWLINK);
-        message.interface(here.index, 0);
-        describe(&mut message, here);
-        message.nest(libc::IFLA_LINKINFO, |info| {
-            info.attribute(message::IFLA_INFO_KIND, b"veth");
-            info.nest(message::IFLA_INFO_DATA, |data| {
-                data.nest(message::VETH_INFO_PEER, |peer| {
+        let mut request = Request::create(libc::RTM_NEWLINK);
+        request.interface(here.index, 0);
+        describe(&mut request, here);
+        request.nest(libc::IFLA_LINKINFO, |info| {
+            info.attribute(IFLA_INFO_KIND, b"veth");
+            info.nest(IFLA_INFO_DATA, |data| {
+                data.nest(VETH_INFO_PEER, |peer| {
                     peer.interface(far.index, 0);
                     describe(peer, far);
                     let there = there.as_raw_fd().to_ne_bytes();
@@ -73,94 +78,92 @@ impl Rtnetlink {
                 });
             });
         });
-        self.ask(message)
+        self.ask(request)
     }
 
     /// Readies an interface for real segments only, without an IPv6 address of its own making, whose announcements
     /// would be packets that nobody asked for.
     pub(crate) fn tame(&self, index: u32, offload: bool) -> io::Result<()> {
-        let mut message = Message::change(libc::RTM_NEWLINK);
-        message.interface(index, 0);
+        let mut request = Request::change(libc::RTM_NEWLINK);
+        request.interface(index, 0);
         // Whatever the protocol, super-segments are cut before this interface (netdev_features: gso_features_check).
         if !offload {
-            message.attribute(message::IFLA_GSO_MAX_SEGS, &1_u32.to_ne_bytes());
+            request.attribute(IFLA_GSO_MAX_SEGS, &1_u32.to_ne_bytes());
         }
-        message.nest(libc::IFLA_AF_SPEC, |families| {
+        request.nest(libc::IFLA_AF_SPEC, |families| {
             families.nest(libc::AF_INET6 as u16, |inet6| {
-                inet6.attribute(
-                    message::IFLA_INET6_ADDR_GEN_MODE,
-                    &[message::IN6_ADDR_GEN_MODE_NONE],
-                );
+                inet6.attribute(IFLA_INET6_ADDR_GEN_MODE, &[IN6_ADDR_GEN_MODE_NONE]);
             });
         });
-        self.ask(message)
+        self.ask(request)
     }
 
     pub(crate) fn bring_up(&self, index: u32) -> io::Result<()> {
-        let mut message = Message::change(libc::RTM_NEWLINK);
-        message.interface(index, libc::IFF_UP as u32);
-        self.ask(message)
+        let mut request = Request::change(libc::RTM_NEWLINK);
+        request.interface(index, libc::IFF_UP as u32);
+        self.ask(request)
     }
 
     /// Routes a subnet, or with a prefix of 0 everything, through a gateway that has a route already.
     pub(crate) fn route(&self, subnet: IpAddr, prefix: u8, gateway: IpAddr) -> io::Result<()> {
-        let mut message = Message::create(libc::RTM_NEWROUTE);
-        message.unicast_route(family(subnet), prefix);
+        let mut request = Request::create(libc::RTM_NEWROUTE);
+        request.unicast_route(family(subnet), prefix);
         if prefix > 0 {
-            message.attribute(libc::RTA_DST, &octets(subnet));
+            request.attribute(libc::RTA_DST, &octets(subnet));
         }
-        message.attribute(libc::RTA_GATEWAY, &octets(gateway));
-        self.ask(message)
+        request.attribute(libc::RTA_GATEWAY, &octets(gateway));
+        self.ask(request)
     }
 
     pub(crate) fn remove(&self, index: u32) -> io::Result<()> {
-        let mut message = Message::change(libc::RTM_DELLINK);
-        message.interface(index, 0);
-        self.ask(message)
+        let mut request = Request::change(libc::RTM_DELLINK);
+        request.interface(index, 0);
+        self.ask(request)
     }
 
     /// Assigns an address, usable at once: no duplicate address detection.
     pub(crate) fn assign(&self, index: u32, address: IpAddr, prefix: u8) -> io::Result<()> {
-        let mut message = Message::create(libc::RTM_NEWADDR);
-        message.address(family(address), prefix, index);
-        message.attribute(libc::IFA_LOCAL, &octets(address));
-        message.attribute(libc::IFA_ADDRESS, &octets(address));
+        let mut request = Request::create(libc::RTM_NEWADDR);
+        request.address(family(address), prefix, index);
+        request.attribute(libc::IFA_LOCAL, &octets(address));
+        request.attribute(libc::IFA_ADDRESS, &octets(address));
         if address.is_ipv6() {
-            message.attribute(libc::IFA_FLAGS, &libc::IFA_F_NODAD.to_ne_bytes());
+            request.attribute(libc::IFA_FLAGS, &libc::IFA_F_NODAD.to_ne_bytes());
         }
-        self.ask(message)
+        self.ask(request)
     }
 
     /// Enters a neighbour for good, so that no packet ever waits for ARP or neighbour discovery.
     pub(crate) fn introduce(&self, index: u32, address: IpAddr, mac: Mac) -> io::Result<()> {
-        let mut message = Message::create(libc::RTM_NEWNEIGH);
-        message.neighbour(family(address), index, libc::NUD_PERMANENT);
-        message.attribute(libc::NDA_DST, &octets(address));
-        message.attribute(libc::NDA_LLADDR, &mac);
-        self.ask(message)
+        let mut request = Request::create(libc::RTM_NEWNEIGH);
+        request.neighbour(family(address), index, libc::NUD_PERMANENT);
+        request.attribute(libc::NDA_DST, &octets(address));
+        request.attribute(libc::NDA_LLADDR, &mac);
+        self.ask(request)
     }
 
     /// Whether packets to this address are taken in by now. An IPv6 address that was just assigned gets its route in
     /// the background (`addrconf_dad_work`), even without duplicate address detection; until then they are dropped.
     pub(crate) fn is_local(&self, address: IpAddr) -> io::Result<bool> {
-        let mut message = Message::query(libc::RTM_GETROUTE);
-        message.route(family(address), octets(address).len() as u8 * 8);
-        message.attribute(libc::RTA_DST, &octets(address));
+        let mut request = Request::query(libc::RTM_GETROUTE);
+        request.route(family(address), octets(address).len() as u8 * 8);
+        request.attribute(libc::RTA_DST, &octets(address));
         let mut answer = [0; ANSWER];
-        Ok(message::is_local_route(
-            self.exchange(message, &mut answer)?,
-        ))
+        let answer = self.exchange(request, &mut answer)?;
+        // No route at all comes as an error message.
+        let first = netlink::messages(answer).next();
+        Ok(first.is_some_and(|message| message.is_local_route()))
     }
 
-    fn ask(&self, message: Message) -> io::Result<()> {
+    fn ask(&self, request: Request) -> io::Result<()> {
         let mut answer = [0; ANSWER];
-        message::acknowledged(self.exchange(message, &mut answer)?)
+        netlink::acknowledged(self.exchange(request, &mut answer)?)
     }
 
     /// Sends a request and returns the one message that answers it.
-    fn exchange<'a>(&self, message: Message, answer: &'a mut [u8]) -> io::Result<&'a [u8]> {
+    fn exchange<'a>(&self, request: Request, answer: &'a mut [u8]) -> io::Result<&'a [u8]> {
         let mut socket = &self.socket;
-        socket.write_all(&message.finish())?;
+        socket.write_all(&request.finish())?;
         let length = socket.read(answer)?;
         Ok(answer.get(..length).unwrap_or_default())
     }

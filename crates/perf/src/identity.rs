@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 #[cfg(feature = "packet-aead")]
-use roundtrip_quic::packet_aead;
+use roundtrip_packet_aead as packet_aead;
 use rustls::crypto::CryptoProvider;
 use rustls::crypto::aws_lc_rs::{self, cipher_suite};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName};
@@ -103,7 +103,8 @@ impl From<Cipher> for Suite {
 }
 
 impl Suite {
-    /// With the QUIC keys of crate `quic`, if the knobs say so; that was checked before.
+    /// The suite of the knobs' cipher; with QUIC keys of crate `packet-aead` if the knobs ask for
+    /// them, which the plan's check has found possible.
     pub(crate) fn from_knobs(knobs: &ArmKnobs) -> Self {
         let Self(plain) = knobs.cipher.into();
         #[cfg(feature = "packet-aead")]
@@ -114,7 +115,7 @@ impl Suite {
     }
 }
 
-/// Why crate `quic` cannot provide the QUIC keys of this cipher, and what helps.
+/// Why crate `packet-aead` cannot make QUIC keys for this cipher, and what to do instead; none if it can.
 pub(crate) fn lacks_packet_aead(cipher: Cipher) -> Option<&'static str> {
     #[cfg(feature = "packet-aead")]
     let is_supported = packet_aead::is_supported();

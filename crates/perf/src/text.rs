@@ -3,21 +3,19 @@
 use std::fmt::Write;
 
 use roundtrip_model::Summary;
-use roundtrip_report::terminal::Style;
+use roundtrip_report::terminal::{Cell, Style, Table, Tone};
 
 use crate::outcome::{ArmOutcome, Outcome};
 use crate::plan::{Amount, Pattern, PerfPlan, Terrain};
 use crate::verdict::Bottleneck;
 
 pub(crate) const INTERRUPTED: &str = "Interrupted before all was measured: this is what there was.";
-const BOLD: &str = "1";
-const DIM: &str = "2";
 
 pub fn render(outcome: &Outcome, style: Style) -> String {
     let mut out = String::new();
     let [first, second] = conditions(&outcome.plan, style);
-    let _ = writeln!(out, "{}", paint(style, BOLD, &first));
-    let _ = writeln!(out, "{}\n", paint(style, DIM, &second));
+    let _ = writeln!(out, "{}", style.paint(Tone::Strong, &first));
+    let _ = writeln!(out, "{}\n", style.paint(Tone::Faint, &second));
     out.push_str(&table(outcome, style));
     for note in notes(outcome) {
         let _ = writeln!(out, "\n{note}");
@@ -108,9 +106,12 @@ fn table(outcome: &Outcome, style: Style) -> String {
         heads.extend(["requests/s", "p50 us", "p99 us"]);
     }
     heads.push("bottleneck");
-    let mut rows: Vec<Vec<String>> = vec![heads.into_iter().map(str::to_owned).collect()];
-    rows.extend(outcome.arms.iter().map(|arm| row(arm, outcome, asks)));
-    aligned(&rows, style)
+    let mut table = Table::new(0);
+    table.line(Tone::Faint, heads.into_iter().map(Cell::plain));
+    for arm in &outcome.arms {
+        table.row(row(arm, outcome, asks).into_iter().map(Cell::plain));
+    }
+    table.whole(&style)
 }
 
 fn row(arm: &ArmOutcome, outcome: &Outcome, asks: bool) -> Vec<String> {
@@ -157,29 +158,6 @@ fn row(arm: &ArmOutcome, outcome: &Outcome, asks: bool) -> Vec<String> {
     cells
 }
 
-/// Names to the left, figures to the right.
-fn aligned(rows: &[Vec<String>], style: Style) -> String {
-    let columns = rows.first().map_or(0, Vec::len);
-    let width = |column: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(column));
-        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    let mut out = String::new();
-    for (place, row) in rows.iter().enumerate() {
-        let mut line = String::new();
-        for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
-            let _ = match column {
-                0 => write!(line, "{cell:<width$}"),
-                _ => write!(line, "  {cell:>width$}"),
-            };
-        }
-        let code = if place == 0 { DIM } else { "" };
-        let _ = writeln!(out, "{}", paint(style, code, line.trim_end()));
-    }
-    out
-}
-
 /// What a reader would otherwise take for granted.
 pub(crate) fn notes(outcome: &Outcome) -> Vec<String> {
     let mut notes = Vec::new();
@@ -224,11 +202,4 @@ fn unique<'a>(words: &[&'a str]) -> Vec<&'a str> {
         }
     }
     seen
-}
-
-fn paint(style: Style, code: &str, text: &str) -> String {
-    if !style.colour || text.is_empty() || code.is_empty() {
-        return text.to_owned();
-    }
-    format!("\x1b[{code}m{text}\x1b[0m")
 }

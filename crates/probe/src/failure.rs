@@ -1,4 +1,5 @@
-//! Troubles in words: which phase, what was tried, what happened, how long it took, and what to do next.
+//! Errors in words: which phase, what was tried, what happened, how long it took, and what to do
+//! next.
 
 mod http;
 mod net;
@@ -7,7 +8,7 @@ mod tls;
 use roundtrip_http::HttpError;
 use roundtrip_model::{Exchange, Failure, FailureKind, PhaseName};
 
-use crate::Trouble;
+use crate::ProbeError;
 
 /// What happened and what to do about it.
 struct Words {
@@ -26,8 +27,8 @@ impl Words {
     }
 }
 
-impl Trouble {
-    /// Puts the trouble into words, with what the exchange knows of where it stood.
+impl ProbeError {
+    /// Puts the error into words, with what the exchange knows of where it stood.
     pub(crate) fn explain(&self, exchange: &Exchange) -> Failure {
         let phase = exchange
             .phases()

@@ -1,16 +1,17 @@
-//! What to offer: a strategy, the target's scheme and what the name announced, made into versions and protocols. Pure.
+//! What to offer: versions and protocols, from a strategy, the target's scheme and what the name
+//! announced. Pure.
 
 use roundtrip_model::{Http, HttpsRecord, Memory, Scheme, Security, Strategy, Target};
 use roundtrip_tls::Offer;
 
-use crate::Trouble;
+use crate::ProbeError;
 
-/// How one connection will be tried.
+/// The versions and protocols to try for one connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Plan {
+pub(crate) struct ConnectionPlan {
     /// TLS over TCP, where the plan has TLS.
     pub(crate) tls: Option<Offer>,
-    /// TCP is a way to go.
+    /// TCP may be tried.
     pub(crate) tcp: bool,
     pub(crate) quic: Option<Offer>,
     pub(crate) early_data: bool,
@@ -22,24 +23,25 @@ pub(crate) struct Plan {
     pub(crate) via_proxy: bool,
 }
 
-/// What the world has announced about a target's HTTP/3.
+/// Announcements and earlier exchanges that tell what a target speaks.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Announced<'a> {
     pub(crate) https_record: Option<&'a HttpsRecord>,
     pub(crate) alt_svc_h3: bool,
-    /// What was spoken with this origin when it left a ticket, a cookie or a connection: these serve that protocol alone.
+    /// The protocol of the exchange that left a ticket, a cookie or a connection, which serve that
+    /// protocol alone.
     pub(crate) spoken: Option<Http>,
 }
 
-impl Plan {
-    pub(crate) fn of(
+impl ConnectionPlan {
+    pub(crate) fn new(
         strategy: Strategy,
         target: &Target,
         announced: Announced<'_>,
         proxied: bool,
         safe_method: bool,
-    ) -> Result<Self, Trouble> {
-        let refuse = |why| Err(Trouble::Strategy { strategy, why });
+    ) -> Result<Self, ProbeError> {
+        let refuse = |why| Err(ProbeError::Strategy { strategy, why });
         let secure = match (target.scheme, strategy.security) {
             (Scheme::Https, Security::Clear) => {
                 return refuse("the URL says https; write http:// for clear text");
@@ -97,7 +99,7 @@ impl Plan {
     }
 }
 
-/// Who left the choice to the server still offers both.
+/// A strategy that leaves the choice to the server offers both.
 fn tcp_alpn(http: Http, asked: Http) -> Vec<&'static str> {
     match (http, asked) {
         (Http::H1, _) => vec!["http/1.1"],
@@ -110,12 +112,12 @@ fn tcp_alpn(http: Http, asked: Http) -> Vec<&'static str> {
 mod tests {
     use super::*;
 
-    fn plan(strategy: &str, url: &str, alt_svc_h3: bool) -> Result<Plan, Trouble> {
+    fn plan(strategy: &str, url: &str, alt_svc_h3: bool) -> Result<ConnectionPlan, ProbeError> {
         let announced = Announced {
             alt_svc_h3,
             ..Announced::default()
         };
-        Plan::of(
+        ConnectionPlan::new(
             strategy.parse().unwrap(),
             &Target::parse(url).unwrap(),
             announced,
@@ -149,7 +151,7 @@ mod tests {
                 ..Announced::default()
             };
             let (strategy, target) = ("auto+0rtt", Target::parse("https://a/").unwrap());
-            Plan::of(strategy.parse().unwrap(), &target, announced, false, true).unwrap()
+            ConnectionPlan::new(strategy.parse().unwrap(), &target, announced, false, true).unwrap()
         };
         let h2 = plan(Some(Http::H2));
         assert!(h2.tcp && h2.quic.is_none() && h2.insists.is_none());
@@ -178,7 +180,7 @@ mod tests {
         let strategy: Strategy = "h1+tls1.3+0rtt".parse().unwrap();
         let target = Target::parse("https://a/").unwrap();
         let unsafe_method =
-            Plan::of(strategy, &target, Announced::default(), false, false).unwrap();
+            ConnectionPlan::new(strategy, &target, Announced::default(), false, false).unwrap();
         assert!(!unsafe_method.early_data && !unsafe_method.tls.unwrap().early_data);
     }
 }

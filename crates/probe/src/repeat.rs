@@ -1,4 +1,5 @@
-//! Asking again and again, as httping does: a fixed number of times, at an interval or as fast as answers come.
+//! Asking again and again, as httping does: a fixed number of times, at an interval or as fast as
+//! answers come.
 
 use std::io;
 use std::time::Duration;
@@ -9,18 +10,18 @@ use tokio::time::{Instant, timeout};
 
 use crate::Prober;
 
-/// What is interrupted may take so long to say what is known of it.
-const LAST_WORDS: Duration = Duration::from_millis(200);
+/// The longest wait for an interrupted run to return what is known of it.
+const MAX_FAREWELL_WAIT: Duration = Duration::from_millis(200);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pace {
     pub count: u32,
-    /// From the start of one to the start of the next; zero is a flood, bounded by `count`.
+    /// The time from one start to the next. Zero is a flood, bounded by `count`.
     pub interval: Duration,
 }
 
-/// Runs until the count is reached or `stop` resolves; `sink` makes the place for
-/// each body, `seen` hears of each run as it ends.
+/// Runs until the count is reached or `stop` resolves. `sink` makes the sink of each body; `seen`
+/// is called with each run as it ends.
 pub async fn repeat<S: Sink>(
     prober: &mut Prober,
     target: &Target,
@@ -65,7 +66,7 @@ pub async fn repeat<S: Sink>(
     all
 }
 
-/// One run, and whether it was the last because `stop` has resolved meanwhile.
+/// Runs once. Says whether that was the last run because `stop` has resolved meanwhile.
 async fn until(
     prober: &mut Prober,
     target: &Target,
@@ -73,15 +74,15 @@ async fn until(
     body: &mut dyn Sink,
     stop: impl Future<Output = ()>,
 ) -> (Vec<Exchange>, bool) {
-    let enough = prober.enough.clone();
+    let interrupter = prober.interrupter();
     let outcome = {
         let asking = prober.run(target, run, body);
         tokio::pin!(asking);
         tokio::select! {
             hops = &mut asking => return (hops, false),
             () = stop => {
-                enough.send_replace(true);
-                timeout(LAST_WORDS, asking).await
+                interrupter.interrupt();
+                timeout(MAX_FAREWELL_WAIT, asking).await
             }
         }
     };
@@ -89,7 +90,7 @@ async fn until(
     (hops, true)
 }
 
-/// Repeats are kept for their times: the bytes of the same certificates need not be kept a thousand times.
+/// Drops the bytes of certificates: repeats are kept for their times, and there may be thousands.
 fn lightened(mut exchange: Exchange) -> Exchange {
     let chain = exchange.tls.as_mut().and_then(|tls| tls.chain.as_mut());
     for certificate in chain.into_iter().flat_map(|chain| &mut chain.certificates) {

@@ -1,17 +1,17 @@
-//! The request that the options ask for.
+//! The request that the options ask for, and what a proxy is told.
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use roundtrip_http::Request;
 use roundtrip_model::{Scheme, Target};
 
-use crate::Prober;
-use crate::proxy::basic;
+use crate::Options;
 
-impl Prober {
+impl Options {
+    /// The first request for a target; redirects may lead to others.
     pub(crate) fn request(&self, target: &Target) -> Request {
-        let options = &self.options;
         let given = |name: &str| {
-            options
-                .headers
+            self.headers
                 .iter()
                 .any(|(n, _)| n.eq_ignore_ascii_case(name))
         };
@@ -21,30 +21,26 @@ impl Prober {
                 headers.push((name.to_owned(), value));
             }
         };
-        let user = options
+        let user = self
             .user
             .clone()
             .or_else(|| target.userinfo().map(|(u, p)| (decoded(u), decoded(p))));
         if let Some((user, password)) = user {
             add("Authorization", basic(&user, &password));
         }
-        add("User-Agent", options.user_agent.clone());
+        add("User-Agent", self.user_agent.clone());
         add("Accept", "*/*".into());
-        if options.compressed {
+        if self.compressed {
             add("Accept-Encoding", "deflate, gzip, br".into());
         }
-        if !options.body.is_empty() {
+        if !self.body.is_empty() {
             add("Content-Type", "application/x-www-form-urlencoded".into());
         }
-        // `-H 'Accept:'` takes a header away, as with curl; one that is to be sent empty came as a space.
-        let sent = options.headers.iter().filter(|(_, v)| !v.is_empty());
+        // `-H 'Accept:'` takes a header away, as with curl; one to be sent empty came as a space.
+        let sent = self.headers.iter().filter(|(_, v)| !v.is_empty());
         headers.extend(sent.map(|(n, v)| (n.clone(), v.trim().to_owned())));
-        let default = if options.body.is_empty() {
-            "GET"
-        } else {
-            "POST"
-        };
-        let absolute_form = options.proxy_for(target).is_some() && target.scheme == Scheme::Http;
+        let default = if self.body.is_empty() { "GET" } else { "POST" };
+        let absolute_form = self.proxy_for(target).is_some() && target.scheme == Scheme::Http;
         if absolute_form {
             headers.extend(
                 self.proxy_headers(target)
@@ -53,17 +49,35 @@ impl Prober {
             );
         }
         Request {
-            method: options.method.clone().unwrap_or_else(|| default.into()),
+            method: self.method.clone().unwrap_or_else(|| default.into()),
             target: target.clone(),
             headers,
-            body: options.body.clone(),
+            body: self.body.clone(),
             absolute_form,
         }
     }
+
+    /// Headers for the proxy alone, which no server behind it sees.
+    pub(crate) fn proxy_headers(&self, target: &Target) -> Vec<(String, String)> {
+        let mut headers = vec![("User-Agent".to_owned(), self.user_agent.clone())];
+        if let Some((user, password)) = self.proxy_for(target).and_then(|p| p.0.userinfo()) {
+            let token = basic(&decoded(user), &decoded(password));
+            headers.push(("Proxy-Authorization".into(), token));
+        }
+        headers
+    }
+}
+
+/// RFC 7617 §2.
+fn basic(user: &str, password: &str) -> String {
+    format!(
+        "Basic {}",
+        BASE64_STANDARD.encode(format!("{user}:{password}"))
+    )
 }
 
 /// Percent-decoding of a URL's user and password; what does not decode stays as it is.
-pub(crate) fn decoded(text: &str) -> String {
+fn decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((first, after)) = rest.split_first() {

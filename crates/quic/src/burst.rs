@@ -34,7 +34,8 @@ impl Transmit {
 
 /// ECT(0). RFC 3168 §5.
 pub(crate) const ECT0: u8 = 0b10;
-/// What one segmented send can carry: an IP datagram's length has 16 bits, its headers and the UDP header take 48.
-pub(crate) const LONGEST: usize = 65_487;
+/// What one segmented send can carry: an IP datagram's length has 16 bits, its headers and the UDP
+/// header take 48.
+pub(crate) const MAX_BURST_BYTES: usize = 65_487;
 /// Linux takes no more segments in one send.
-pub(crate) const MOST: usize = 64;
+pub(crate) const MAX_SEGMENTS: usize = 64;

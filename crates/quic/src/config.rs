@@ -1,13 +1,13 @@
-//! What a connection may be told to do otherwise: every knob, with the value that serves most.
+//! The configuration of a connection: every knob, with the value that serves most.
 
 use std::time::Duration;
 
 /// How one connection behaves. Both ends have their own.
 #[derive(Debug, Clone)]
 pub struct Transport {
-    /// The connection ends when nothing came for so long; zero: never. RFC 9000 §10.1.
+    /// The connection ends when nothing came for this long; zero: never. RFC 9000 §10.1.
     pub idle_timeout: Duration,
-    /// Sends a PING when nothing was sent for so long.
+    /// Sends a PING when nothing was sent for this long.
     pub keep_alive: Option<Duration>,
     /// How much the peer may send on one stream before it is read.
     pub stream_window: u64,
@@ -26,7 +26,8 @@ pub struct Transport {
     pub datagram: DatagramSize,
     /// How often the peer is asked to acknowledge (if it knows how: the ACK frequency extension).
     pub ask_acks: AckPolicy,
-    /// How often this end acknowledges while the peer has not asked: every so many packets. RFC 9000 §13.2.2.
+    /// How often this end acknowledges while the peer has not asked: one acknowledgement for this
+    /// many packets. RFC 9000 §13.2.2.
     pub ack_every: u64,
     /// The longest that an acknowledgement waits. RFC 9000 §13.2.1.
     pub max_ack_delay: Duration,
@@ -76,12 +77,15 @@ pub enum CongestionControl {
 /// The size of UDP payloads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DatagramSize {
-    /// From 1200 bytes on (RFC 9000 §14.1), always this many; smaller where the path proves to be a black hole.
+    /// From 1200 bytes on (RFC 9000 §14.1), always this many; smaller where the path proves to be a
+    /// black hole.
     Fixed(u16),
-    /// A server sends datagrams as large as the first that its client sent: a client that pads its first flight to
-    /// the size it can receive has searched for both. A client takes what it would send without.
+    /// A server sends datagrams as large as the first that its client sent: a client that pads its
+    /// first flight to the size it can receive has searched for both. A client takes what it would
+    /// send without.
     Mirror,
-    /// Searches for the largest that arrives (RFC 8899); a server begins with what its client began with.
+    /// Searches for the largest that arrives (RFC 8899); a server begins with what its client began
+    /// with.
     #[default]
     Discover,
 }
@@ -91,7 +95,7 @@ pub enum DatagramSize {
 pub enum AckPolicy {
     /// Nothing: it acknowledges as it likes.
     Unasked,
-    /// One acknowledgement for so many packets.
+    /// One acknowledgement for this many packets.
     Every(u64),
     /// One for each eighth of the congestion window, never rarer than four a round trip.
     #[default]

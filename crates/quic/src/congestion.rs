@@ -1,10 +1,13 @@
-//! How much may be in flight: one controller a path, told once for each acknowledgement, never for each packet.
+//! How much may be in flight: one controller a path, told once for each acknowledgement, never for
+//! each packet.
 //!
-//! RFC 9002 §7. Counting, times and loss detection belong to `recovery`; the spacing of bursts to `pacer`.
+//! RFC 9002 §7. Counting, times and loss detection belong to `recovery`; the spacing of bursts to
+//! `pacer`.
 
 mod bbr;
 mod cubic;
 mod hystart;
+mod loss_based;
 mod reno;
 #[cfg(test)]
 mod tests;
@@ -14,12 +17,15 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use crate::{CongestionControl, Time};
+use cubic::Cubic;
+use loss_based::LossBased;
+use reno::Reno;
 use window::Window;
 
 pub(crate) fn controller(kind: CongestionControl, datagram: u16) -> Box<dyn Controller> {
     match kind {
-        CongestionControl::Reno => Box::new(reno::Reno::new(datagram)),
-        CongestionControl::Cubic => Box::new(cubic::Cubic::new(datagram)),
+        CongestionControl::Reno => Box::new(LossBased::<Reno>::new(datagram)),
+        CongestionControl::Cubic => Box::new(LossBased::<Cubic>::new(datagram)),
         CongestionControl::Bbr => Box::new(bbr::Bbr::new(datagram)),
     }
 }
@@ -36,7 +42,8 @@ pub(crate) struct Acknowledged {
     pub(crate) in_flight: u64,
     /// The sender had less to send than it might have.
     pub(crate) app_limited: bool,
-    /// This acknowledgement's own sample of the round trip, where it gives one, without what the peer waited.
+    /// This acknowledgement's own sample of the round trip, where it gives one, without what the
+    /// peer waited.
     pub(crate) sample: Option<Duration>,
     pub(crate) smoothed: Duration,
     /// All bytes that were ever delivered.

@@ -1,38 +1,42 @@
 //! One connection: datagrams in, bursts out.
 //!
-//! It ties together the bytes (`wire::quic`), the keys (`crypto`), the losses (`recovery`) and the streams (`streams`):
-//! which packet leaves when and with what, and what each frame that comes means to whom. To whom a datagram belongs,
-//! and what is answered without a connection, is `endpoint`'s.
+//! It ties together the bytes (`wire::quic`), the keys (`crypto`), the losses (`recovery`) and the
+//! streams (`streams`): which packet leaves when and with what, and what each frame that comes
+//! means to whom. To whom a datagram belongs, and what is answered without a connection, is
+//! `endpoint`'s.
 
+mod ack_frequency;
 mod application;
-mod asking;
-mod chance;
 mod closing;
 mod coalesced;
-mod contents;
 mod control;
+mod ending;
+mod establishing;
+mod events;
 mod feedback;
 mod frames;
 mod handshake;
+mod idle;
 mod ids;
-mod intake;
 mod migration;
 mod opening;
 mod paths;
+mod payload;
 mod probing;
+mod random;
+mod receiving;
 mod sending;
 mod spin;
 #[cfg(test)]
 mod tests;
 mod timers;
+mod undecryptable;
 
-use std::collections::VecDeque;
 use std::fmt;
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use roundtrip_wire::quic::{ConnectionId, Side, Version};
+use roundtrip_wire::quic::ConnectionId;
 use rustls::pki_types::ServerName;
 
 use crate::crypto::{Crypto, Level};
@@ -43,76 +47,71 @@ use crate::sent::Item;
 use crate::space::Space;
 use crate::stats::Stats;
 use crate::streams::Streams;
-use crate::{Ear, Event, Time, Transport};
-use asking::Asks;
-use closing::Farewell;
+use crate::{Ear, Time, Transport};
+use ack_frequency::AckFrequency;
+use closing::Closing;
 use control::Control;
+use events::Events;
 use handshake::Handshake;
+use idle::Idle;
 use ids::{LocalIds, RemoteIds};
-use intake::Untimely;
 use paths::{Path, Paths};
 use spin::Spin;
-use timers::Timers;
+use undecryptable::Undecryptable;
 
-pub(crate) use chance::Chance;
 pub(crate) use opening::{Arrival, Issuer, Opening};
+pub(crate) use random::Random;
 
 /// Every path carries UDP payloads as large as this. RFC 9000 §14.
-const LEAST_DATAGRAM: usize = 1200;
+const MIN_DATAGRAM: usize = 1200;
 /// A datagram that may not be as large as this is not worth sending.
-const LEAST_PACKET: usize = 100;
+const MIN_PACKET: usize = 100;
 
-/// More minor events than this do not wait to be polled.
-const MOST_EVENTS: usize = 64;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
-    /// From the first packet on.
-    Open,
-    /// This side has closed, and says so to whoever still sends.
-    Closing,
-    /// The peer has closed, or is gone: nothing is sent.
-    Draining,
-    /// Over: nothing is left to do.
-    Drained,
-}
-
-/// One connection, of a client or of a server.
+/// One connection, of a client or of a server. It does no I/O and has no clock: its owner hands in
+/// both, mostly through [`crate::Endpoint`]. There are four kinds of methods:
+///
+/// - **Handlers** take what comes in: datagrams come from [`crate::Endpoint::receive`]; time from
+///   [`Self::on_timeout`], when [`Self::deadline`] has come; what a socket refused from
+///   [`Self::on_too_big`].
+/// - **What the application does**: [`Self::open`], [`Self::accept`], [`Self::write`],
+///   [`Self::read`] and their kin on streams; [`Self::close`], [`Self::ping`], [`Self::migrate`] on
+///   the whole.
+/// - **Polls** give out what leaves: events from [`Self::poll`], bursts of datagrams from
+///   [`Self::transmit`], and the next deadline from [`Self::deadline`].
+/// - **Getters** ([`Self::stats`], [`Self::alpn`], `is_…`) change nothing.
+///
+/// After any handler, and after the application has done something: call [`Self::poll`] until it
+/// gives no event, then [`Self::transmit`] until it gives no burst (best for several datagrams
+/// received at once), then ask for [`Self::deadline`] anew. Once [`Self::is_drained`], the
+/// connection is over, and can be forgotten.
+///
+/// Inside, each field owns what it names, and no other changes it; `receiving`, `sending` and
+/// `timers` are the loops that connect them.
 pub struct Connection {
-    side: Side,
-    version: Version,
     config: Arc<Transport>,
-    state: State,
+    closing: Closing,
+    handshake: Handshake,
     crypto: Crypto,
     recovery: Recovery,
+    /// By [`Space::index`].
     received: [Received; 3],
     streams: Streams,
-    handshake: Handshake,
     local_ids: LocalIds,
     remote_ids: RemoteIds,
     paths: Paths,
-    mtu: Mtu,
     control: Control,
-    asks: Asks,
-    timers: Timers,
+    ack_frequency: AckFrequency,
+    idle: Idle,
     spin: Spin,
-    chance: Chance,
-    /// Packets of each space that are sent whatever the window says. RFC 9002 §7.5.
-    probes: [u8; 3],
-    untimely: Vec<Untimely>,
-    farewell: Option<Farewell>,
-    events: VecDeque<Event>,
+    undecryptable: Undecryptable,
+    events: Events,
     stats: Stats,
     /// What the packet in the making carries beside its run of stream data.
     items: Vec<Item>,
+    /// Empty but for its capacity, between calls of `settle`.
     feedback: Feedback,
     /// When the owner last came by.
     clock: Time,
-    /// The size of the datagram that is being read.
-    datagram_received: usize,
-    /// The size of the client's first datagram: only a server knows it.
-    first_datagram: Option<u16>,
-    peer_max_datagram: u64,
 }
 
 impl Connection {
@@ -125,42 +124,38 @@ impl Connection {
         token: Option<Bytes>,
         destination: ConnectionId,
     ) -> Result<Self, rustls::Error> {
-        let mut chance = Chance::new(&opening.seed);
+        let version = opening.version;
+        let mut random = Random::new(&opening.seed);
         let (source, _) = opening.issuer.id(0);
         let parameters = opening::parameters(&opening.transport, source);
-        let parameters = opening::encode(&parameters, chance.number());
-        let crypto = Crypto::client(tls, name, parameters, &destination, opening.version)?;
-        let handshake = Handshake::new(destination, token.unwrap_or_default());
+        let parameters = opening::encode(&parameters, random.number());
+        let crypto = Crypto::client(tls, name, parameters, &destination, version)?;
+        let handshake = Handshake::client(version, destination, token.unwrap_or_default());
         let path = Path::new(opening.remote, opening.local, true);
-        let mut connection = Self::new(now, opening, crypto, handshake, destination, path, chance);
+        let mut connection = Self::new(now, opening, crypto, handshake, destination, path, random);
         connection.remember();
-        connection.tell_recovery();
         Ok(connection)
     }
 
-    /// To be fed with the datagram that `arrival` tells of.
+    /// The caller feeds it with the datagram that `arrival` tells of.
     pub(crate) fn server(
         now: Time,
         opening: Opening,
         tls: Arc<rustls::ServerConfig>,
         arrival: &Arrival,
     ) -> Result<Self, rustls::Error> {
-        let mut chance = Chance::new(&opening.seed);
+        let version = opening.version;
+        let mut random = Random::new(&opening.seed);
         let (source, reset_token) = opening.issuer.id(0);
         let mut parameters = opening::parameters(&opening.transport, source);
         opening::server_parameters(&mut parameters, arrival, reset_token);
-        let parameters = opening::encode(&parameters, chance.number());
-        let crypto = Crypto::server(tls, parameters, &arrival.destination, opening.version)?;
-        let mut handshake = Handshake::new(arrival.original, Bytes::new());
-        handshake.retry_source = arrival.retry_source;
-        handshake.peer = Some(arrival.source);
+        let parameters = opening::encode(&parameters, random.number());
+        let crypto = Crypto::server(tls, parameters, &arrival.destination, version)?;
+        let handshake = Handshake::server(version, arrival);
         let path = Path::new(opening.remote, opening.local, arrival.validated);
         let peer = arrival.source;
-        let mut connection = Self::new(now, opening, crypto, handshake, peer, path, chance);
-        connection.first_datagram = Some(arrival.datagram);
-        connection.mtu = connection.new_mtu();
-        connection.recovery.set_datagram(connection.mtu.current());
-        connection.tell_recovery();
+        let mut connection = Self::new(now, opening, crypto, handshake, peer, path, random);
+        connection.recovery.on_first_datagram(arrival.datagram);
         Ok(connection)
     }
 
@@ -171,65 +166,46 @@ impl Connection {
         handshake: Handshake,
         peer: ConnectionId,
         path: Path,
-        mut chance: Chance,
+        mut random: Random,
     ) -> Self {
         let config = opening.transport;
-        let peer_max_datagram = u64::from(u16::MAX);
-        let ceiling = ceiling(path.remote.ip());
-        let mtu = Mtu::new(config.datagram, None, peer_max_datagram, ceiling);
+        let mtu = Mtu::new(config.datagram, opening.remote.ip());
         Self {
-            side: crypto.side(),
-            version: opening.version,
-            state: State::Open,
-            recovery: Recovery::new(now, &config, mtu.current(), chance.number()),
+            closing: Closing::new(),
+            recovery: Recovery::new(now, &config, mtu, random.number()),
             received: Space::ALL.map(|space| Received::new(space, &config)),
-            streams: Streams::new(crypto.side(), &config),
-            handshake,
+            streams: Streams::new(handshake.side(), &config),
             local_ids: LocalIds::new(opening.issuer),
             remote_ids: RemoteIds::new(peer),
-            paths: Paths::new(path),
-            mtu,
             control: Control::default(),
-            asks: Asks::default(),
-            timers: Timers::new(now, config.idle_timeout),
-            spin: Spin::new(chance.number()),
-            chance,
-            probes: [0; 3],
-            untimely: Vec::new(),
-            farewell: None,
-            events: VecDeque::new(),
+            ack_frequency: AckFrequency::new(config.ask_acks),
+            idle: Idle::new(now, &config),
+            spin: Spin::new(random.number()),
+            paths: Paths::new(path, random),
+            undecryptable: Undecryptable::default(),
+            events: Events::default(),
             stats: Stats::default(),
             items: Vec::new(),
             feedback: Feedback::default(),
             clock: now,
-            datagram_received: 0,
-            first_datagram: None,
-            peer_max_datagram,
+            handshake,
             crypto,
             config,
         }
     }
 
-    /// Who listens to what TLS reads: set before anything has come.
+    /// Sets what observes the handshake, before anything has come.
     pub(crate) fn set_ear(&mut self, ear: Box<dyn Ear>) {
         self.crypto.set_ear(ear);
-    }
-
-    fn tell(&mut self, event: Event) {
-        // A peer can make up as many of these as it likes.
-        let is_minor = matches!(event, Event::NewToken(_) | Event::PathChanged(_));
-        if !is_minor || self.events.len() < MOST_EVENTS {
-            self.events.push_back(event);
-        }
     }
 }
 
 impl fmt::Debug for Connection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Connection")
-            .field("side", &self.side)
-            .field("state", &self.state)
-            .field("remote", &self.paths.active.remote)
+            .field("side", &self.handshake.side())
+            .field("state", &self.closing.state())
+            .field("remote", &self.paths.remote())
             .finish_non_exhaustive()
     }
 }
@@ -239,13 +215,5 @@ fn space_of(level: Level) -> Space {
         Level::Initial => Space::Initial,
         Level::Handshake => Space::Handshake,
         Level::Early | Level::OneRtt => Space::Data,
-    }
-}
-
-/// What Ethernet carries: 1500 bytes, less the headers of IP and UDP.
-fn ceiling(remote: IpAddr) -> u16 {
-    match remote {
-        IpAddr::V4(_) => 1472,
-        IpAddr::V6(_) => 1452,
     }
 }

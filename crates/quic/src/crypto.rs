@@ -1,6 +1,7 @@
 //! The TLS session of a connection, its keys, and the protection of packets. RFC 9001.
 //!
-//! Which frames carry handshake bytes, and when packets leave, is `connection`'s. What tokens hold is `endpoint`'s.
+//! Which frames carry handshake bytes, and when packets leave, is `connection`'s. What tokens hold
+//! is `endpoint`'s.
 
 mod inbound;
 mod levels;
@@ -22,7 +23,7 @@ use rustls::{CipherSuite, ClientConfig, HandshakeKind, NamedGroup, ServerConfig}
 
 use crate::Time;
 use crate::ear::Ear;
-use crate::error::{Code, Violation};
+use crate::error::{Code, TransportError};
 use levels::{Levels, Pair};
 use session::Session;
 
@@ -54,19 +55,21 @@ pub(crate) struct Opened {
 
 /// Why a packet could not be opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Closed {
-    /// It is no packet of this connection's, or damaged, or too old. It is to be ignored (RFC 9001 §5.5), or may be a
-    /// stateless reset.
+pub(crate) enum OpenError {
+    /// It is no packet of this connection's, or damaged, or too old. It is to be ignored (RFC 9001
+    /// §5.5), or may be a stateless reset.
     Undecryptable,
     /// See [`Crypto::awaits`].
     NoKeys,
-    Violation(Violation),
+    Transport(TransportError),
 }
 
 /// The cryptographic half of one connection.
 pub(crate) struct Crypto {
     levels: Levels,
     session: Session,
+    /// When a server forgets the keys of 0-RTT.
+    early_until: Option<Time>,
 }
 
 impl Crypto {
@@ -82,7 +85,8 @@ impl Crypto {
         Ok(Self::new(session, id))
     }
 
-    /// `id` is the destination of the Initial that the client sent, the last one where it was sent a Retry.
+    /// `id` is the destination of the Initial that the client sent, the last one where it was sent
+    /// a Retry.
     pub(crate) fn server(
         config: Arc<ServerConfig>,
         parameters: Vec<u8>,
@@ -96,12 +100,16 @@ impl Crypto {
     fn new(session: Session, id: &ConnectionId) -> Self {
         let mut levels = Levels::default();
         levels.initial = session.initial_keys(id).map(Pair::new);
-        let mut crypto = Self { levels, session };
+        let mut crypto = Self {
+            levels,
+            session,
+            early_until: None,
+        };
         crypto.session.collect(&mut crypto.levels);
         crypto
     }
 
-    /// Who listens to what TLS reads, from the first byte on.
+    /// Sets what observes the handshake, before the first byte.
     pub(crate) fn set_ear(&mut self, ear: Box<dyn Ear>) {
         self.session.set_ear(ear);
     }
@@ -116,7 +124,7 @@ impl Crypto {
         self.session.side()
     }
 
-    /// Can packets be sealed at that level?
+    /// Whether packets can be sealed at that level.
     pub(crate) fn has(&self, level: Level) -> bool {
         match level {
             Level::Initial => self.levels.initial.is_some(),
@@ -126,8 +134,8 @@ impl Crypto {
         }
     }
 
-    /// Can packets be opened at that level? A server opens no 1-RTT packet before the handshake is complete. RFC 9001
-    /// §5.7.
+    /// Whether packets can be opened at that level. A server opens no 1-RTT packet before the
+    /// handshake is complete. RFC 9001 §5.7.
     pub(crate) fn can_open(&self, level: Level) -> bool {
         match level {
             Level::Initial => self.levels.initial.is_some(),
@@ -150,8 +158,9 @@ impl Crypto {
         before && !self.session.has_failed()
     }
 
-    /// Protects `packet`: header, payload and room for the [`TAG`]. The number's bytes (1 to 4, from `number_at`) and,
-    /// in 1-RTT packets, the key phase are already written. Number and payload have at least 4 bytes together.
+    /// Protects `packet`: header, payload and room for the [`TAG`]. The number's bytes (1 to 4,
+    /// from `number_at`) and, in 1-RTT packets, the key phase are already written. Number and
+    /// payload have at least 4 bytes together.
     #[inline]
     pub(crate) fn seal(
         &mut self,
@@ -160,7 +169,7 @@ impl Crypto {
         packet: &mut [u8],
         number_at: usize,
         number_length: usize,
-    ) -> Result<(), Violation> {
+    ) -> Result<(), TransportError> {
         match &mut self.levels.one_rtt {
             Some(phases) if level == Level::OneRtt => {
                 phases.sealer.seal(number, packet, number_at, number_length)
@@ -171,8 +180,8 @@ impl Crypto {
         }
     }
 
-    /// Removes a packet's protection in place; `expected` is the next number of its space. On failure its payload is
-    /// destroyed: look for a stateless reset's token first.
+    /// Removes a packet's protection in place; `expected` is the next number of its space. On
+    /// failure its payload is destroyed: look for a stateless reset's token first.
     #[inline]
     pub(crate) fn open(
         &mut self,
@@ -181,9 +190,9 @@ impl Crypto {
         number_at: usize,
         expected: u64,
         now: Time,
-    ) -> Result<Opened, Closed> {
+    ) -> Result<Opened, OpenError> {
         if level == Level::OneRtt && !self.session.is_complete() {
-            return Err(Closed::NoKeys);
+            return Err(OpenError::NoKeys);
         }
         self.levels.open(level, packet, number_at, expected, now)
     }
@@ -194,7 +203,7 @@ impl Crypto {
         level: Level,
         offset: u64,
         data: &[u8],
-    ) -> Result<(), Violation> {
+    ) -> Result<(), TransportError> {
         self.session.receive(&mut self.levels, level, offset, data)
     }
 
@@ -203,18 +212,19 @@ impl Crypto {
         self.session.hold();
     }
 
-    /// The peer's first handshake bytes, as far as they have come without a hole, while they are kept from TLS.
+    /// The peer's first handshake bytes, as far as they have come without a hole, while they are
+    /// kept from TLS.
     pub(crate) fn held(&self) -> Option<&[u8]> {
         self.session.held()
     }
 
     /// TLS gets what was kept from it.
-    pub(crate) fn proceed(&mut self) -> Result<(), Violation> {
+    pub(crate) fn proceed(&mut self) -> Result<(), TransportError> {
         self.session.proceed(&mut self.levels)
     }
 
-    /// The next handshake bytes to send at that level, at most `room`, and their offset; they count as sent. None also
-    /// while there are no keys for them.
+    /// The next handshake bytes to send at that level, at most `room`, and their offset; they count
+    /// as sent. None also while there are no keys for them.
     pub(crate) fn chunk(&mut self, level: Level, room: usize) -> Option<(u64, &[u8])> {
         if !self.has(level) {
             return None;
@@ -265,8 +275,8 @@ impl Crypto {
         }
     }
 
-    /// The peer's transport parameters. A server has them from the ClientHello on, unauthenticated until the handshake
-    /// is complete; a client once it is.
+    /// The peer's transport parameters. A server has them from the ClientHello on, unauthenticated
+    /// until the handshake is complete; a client once it is.
     pub(crate) fn peer_parameters(&self) -> Option<&[u8]> {
         self.session.peer_parameters()
     }
@@ -276,7 +286,8 @@ impl Crypto {
         self.session.remembered_parameters()
     }
 
-    /// Was early data taken? None where it is not known yet, and where a client had no keys for any.
+    /// Whether early data was taken; none where it is not known yet, and where a client had no keys
+    /// for any.
     pub(crate) fn early_accepted(&self) -> Option<bool> {
         self.session.early_accepted()
     }
@@ -289,13 +300,15 @@ impl Crypto {
             .is_some_and(phases::Phases::update)
     }
 
-    /// The keys in use have protected so much that they should be updated. To be asked now and then. RFC 9001 §6.6.
+    /// The keys in use have protected so much that they should be updated. To be asked now and
+    /// then. RFC 9001 §6.6.
     pub(crate) fn is_update_due(&self) -> bool {
         let phases = self.levels.one_rtt.as_ref();
         phases.is_some_and(|phases| phases.sealer.is_worn())
     }
 
-    /// The peer acknowledged the 1-RTT packet of that number: the largest of an ACK frame is enough.
+    /// The peer acknowledged the 1-RTT packet of that number: the largest of an ACK frame is
+    /// enough.
     pub(crate) fn on_acked_in_phase(&mut self, number: u64) {
         if let Some(phases) = &mut self.levels.one_rtt {
             phases.on_acked(number);
@@ -309,19 +322,32 @@ impl Crypto {
         phases.is_some_and(phases::Phases::phase)
     }
 
-    /// Keys of the last phase are kept, since then beside new ones that the peer uses.
-    pub(crate) fn old_keys_since(&self) -> Option<Time> {
-        self.levels.one_rtt.as_ref()?.old_keys_since()
+    /// A server opens packets of 0-RTT until then. RFC 9001 §4.9.3.
+    pub(crate) fn keep_early_keys_until(&mut self, until: Time) {
+        self.early_until = Some(until);
     }
 
-    /// Forgets the keys of the last phase once the peer has used the new ones for so long: three PTOs. RFC 9001 §6.5.
-    pub(crate) fn forget_old_keys(&mut self, now: Time, after: Duration) {
+    /// When keys are to be forgotten next; `after` is how long those of the last phase are kept
+    /// beside new ones that the peer uses: three PTOs. RFC 9001 §6.5.
+    pub(crate) fn deadline(&self, after: Duration) -> Option<Time> {
+        let phases = self.levels.one_rtt.as_ref();
+        let since = phases.and_then(phases::Phases::old_keys_since);
+        let old = since.map(|since| since.after(after));
+        self.early_until.into_iter().chain(old).min()
+    }
+
+    /// Forgets the keys whose time has come; `after` as for [`Self::deadline`].
+    pub(crate) fn on_timeout(&mut self, now: Time, after: Duration) {
+        if self.early_until.is_some_and(|until| until <= now) {
+            self.early_until = None;
+            self.discard(Level::Early);
+        }
         if let Some(phases) = &mut self.levels.one_rtt {
             phases.forget_old_keys(now, after);
         }
     }
 
-    /// By both sides.
+    /// How often keys were updated, by both sides together.
     pub(crate) fn key_updates(&self) -> u64 {
         let phases = self.levels.one_rtt.as_ref();
         phases.map_or(0, phases::Phases::updates)
@@ -359,7 +385,8 @@ impl Crypto {
         self.handshake_kind() == Some(HandshakeKind::Resumed)
     }
 
-    /// What TLS found wrong, in its own words: behind the [`Violation`] that [`Self::receive`] returned.
+    /// What TLS found wrong, in its own words: behind the [`TransportError`] that [`Self::receive`]
+    /// returned.
     pub(crate) fn failure(&self) -> Option<&rustls::Error> {
         self.session.failure()
     }
@@ -378,6 +405,6 @@ impl Level {
 }
 
 #[cold]
-fn violation(why: &'static str) -> Violation {
-    Violation::new(Code::PROTOCOL_VIOLATION, why)
+fn violation(why: &'static str) -> TransportError {
+    TransportError::new(Code::PROTOCOL_VIOLATION, why)
 }

@@ -1,4 +1,4 @@
-//! Who listens while TLS reads what the peer says: sessions outlive the process by what is overheard.
+//! Observes the handshake bytes that TLS reads: sessions outlive the process by what is read there.
 
 use std::fmt;
 
@@ -6,14 +6,15 @@ use rustls::Error;
 use rustls::pki_types::CertificateDer;
 use rustls::quic::Connection;
 
-/// One connection's.
+/// Observes the handshake of one connection.
 pub trait Ear: fmt::Debug + Send {
-    /// Is there while the bytes are read, and may do something before and after.
+    /// Is called for each reading. TLS reads the bytes when it calls [`Reading::read`], or else
+    /// when it returns.
     fn hear(&mut self, reading: &mut Reading<'_>);
 }
 
-/// Handshake bytes that TLS is about to read. They follow those of the reading before: one level after the other, each in
-/// order and without gaps. RFC 9001 §4.1.3.
+/// Handshake bytes that TLS is about to read. They follow those of the reading before: one level
+/// after the other, each in order and without gaps. RFC 9001 §4.1.3.
 pub struct Reading<'a> {
     tls: &'a mut Connection,
     bytes: &'a [u8],
@@ -40,12 +41,12 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// What the peer has shown by now.
+    /// The certificates that the peer has shown so far.
     pub fn certificates(&self) -> Option<&[CertificateDer<'static>]> {
         self.tls.peer_certificates()
     }
 
-    /// They are read, whoever listened.
+    /// Reads the bytes, unless that was done.
     pub(crate) fn end(mut self) -> Result<(), Error> {
         self.read();
         self.outcome.unwrap_or(Ok(()))

@@ -1,18 +1,15 @@
-//! The connections of one socket: who a datagram belongs to, and the answers to those that belong to nobody.
+//! The connections of one socket: routes datagrams to them, and answers those that belong to none.
 //!
-//! Datagrams are routed by connection ids that say, to us alone, which connection they are of: nothing is looked up for
-//! a packet. What a connection does with its datagrams is `connection`'s; the socket and the clock are the owner's.
-//!
-//! The owner hands datagrams to [`Endpoint::receive`] and comes by at [`Endpoint::deadline`] with
-//! [`Endpoint::on_timeout`]; both name the connections that may have something to say or to send. After any of that,
-//! and after new connections, [`Endpoint::reply`] may have answers that belong to no connection.
+//! Datagrams are routed by connection ids that say, to us alone, which connection they are of:
+//! nothing is looked up for a packet. What a connection does with its datagrams is `connection`'s;
+//! the socket and the clock are the owner's.
 
 mod answers;
-mod arrivals;
 mod config;
+mod early_0rtt;
 mod ids;
+mod incoming;
 mod issuer;
-mod overtaken;
 mod table;
 mod timers;
 mod tokens;
@@ -24,13 +21,13 @@ use std::sync::Arc;
 use roundtrip_wire::quic::ConnectionId;
 use rustls::pki_types::ServerName;
 
-use crate::connection::{Chance, Connection, Opening};
+use crate::connection::{Connection, Opening, Random};
 use crate::error::ConnectError;
 use crate::{Time, Transmit, Way};
 use answers::Answers;
+use early_0rtt::EarlyDatagrams;
 use ids::{ID, Router};
 use issuer::{EndpointIssuer, Secrets};
-use overtaken::Overtaken;
 use table::Table;
 use timers::Timers;
 use tokens::Tokens;
@@ -40,7 +37,21 @@ pub use table::Handle;
 
 const FORM_LONG: u8 = 0x80;
 
-/// See the module.
+/// All connections of one socket. It does no I/O and has no clock: the owner of the socket hands in
+/// both. There are three kinds of methods:
+///
+/// - **Handlers** take what comes in, and name the connections that it concerns: [`Self::receive`]
+///   a datagram, [`Self::on_timeout`] the time. [`Self::connect`] begins a connection.
+/// - **Polls** give out what leaves: [`Self::accept`] the connections that clients began,
+///   [`Self::reply`] answers that belong to no connection, [`Self::deadline`] when to call
+///   [`Self::on_timeout`].
+/// - **Access**: [`Self::connection`] gives the connection of a handle, whose own contract is at
+///   [`Connection`]. The others are getters.
+///
+/// For each batch of datagrams: call [`Self::receive`] for each, then [`Self::accept`] and
+/// [`Self::reply`] until they give nothing, then poll each connection that was named, let it
+/// transmit, and ask for [`Self::deadline`] anew. Once a connection [is
+/// drained](Connection::is_drained) and has given its last event, [`Self::remove`] forgets it.
 #[derive(Debug)]
 pub struct Endpoint {
     server: Option<Arc<ServerConfig>>,
@@ -49,30 +60,31 @@ pub struct Endpoint {
     secrets: Arc<Secrets>,
     table: Table,
     router: Router,
-    /// Clients' connections by the destination that they chose for their first packets, and by where these came from.
+    /// Clients' connections by the address of their first packets and the destination chosen for
+    /// these.
     firsts: HashMap<(SocketAddr, ConnectionId), Handle>,
-    /// Our own connections to each server: whose stateless reset may have come?
+    /// Our own connections to each server: a stateless reset from there may be for any of them.
     dialled: HashMap<SocketAddr, Vec<Handle>>,
     arrived: VecDeque<Handle>,
-    overtaken: Overtaken,
-    /// Clients that have yet to prove where they are.
+    early_0rtt: EarlyDatagrams,
+    /// How many clients have yet to prove where they are.
     unproved: usize,
     served: usize,
     tokens: Tokens,
     tokens_taken: u64,
     answers: Answers,
     timers: Timers,
-    chance: Chance,
+    random: Random,
 }
 
 impl Endpoint {
-    /// Whatever of this endpoint must not be guessed comes from `seed`, which is used once: a second endpoint, or the
-    /// same after a restart, takes another.
+    /// Derives all secrets and random numbers of this endpoint from `seed`, which must be used
+    /// once: a second endpoint, or the same after a restart, takes another.
     pub fn new(server: Option<ServerConfig>, seed: [u8; 32]) -> Self {
-        let mut chance = Chance::new(&seed);
+        let mut random = Random::new(&seed);
         let key = server.as_ref().and_then(|server| server.key);
-        let key = key.unwrap_or_else(|| chance.seed());
-        let secrets = Arc::new(Secrets::new(chance.seed(), key));
+        let key = key.unwrap_or_else(|| random.seed());
+        let secrets = Arc::new(Secrets::new(random.seed(), key));
         Self {
             has_served: server.is_some(),
             server: server.map(Arc::new),
@@ -81,19 +93,20 @@ impl Endpoint {
             firsts: HashMap::new(),
             dialled: HashMap::new(),
             arrived: VecDeque::new(),
-            overtaken: Overtaken::default(),
+            early_0rtt: EarlyDatagrams::default(),
             unproved: 0,
             served: 0,
             tokens: Tokens::default(),
             tokens_taken: 0,
-            answers: Answers::new(chance.seed()),
+            answers: Answers::new(random.seed()),
             timers: Timers::default(),
             secrets,
-            chance,
+            random,
         }
     }
 
-    /// Clients that come from now on are taken as another configuration wants it; without one they hear nothing.
+    /// Replaces the configuration for clients that come from now on; without one they get no
+    /// answer.
     pub fn set_server(&mut self, server: Option<ServerConfig>) {
         self.has_served |= server.is_some();
         self.server = server.map(Arc::new);
@@ -119,10 +132,10 @@ impl Endpoint {
             version: config.version,
             remote,
             local: None,
-            issuer: Box::new(EndpointIssuer::of_client(self.secrets.clone(), handle)),
-            seed: self.chance.seed(),
+            issuer: Box::new(EndpointIssuer::client(self.secrets.clone(), handle)),
+            seed: self.random.seed(),
         };
-        let first = self.chance.id();
+        let first = self.random.id();
         let (tls, token) = (config.tls.clone(), config.token.clone());
         let mut connection = Connection::client(now, opening, tls, server, token, first)?;
         if let Some(ear) = config.ear {
@@ -134,8 +147,8 @@ impl Endpoint {
         Ok(handle)
     }
 
-    /// Takes a datagram, which is decrypted in place, and says whose it was: that connection may have events and
-    /// something to send.
+    /// Handles a datagram, which is decrypted in place. Returns the connection that it was for,
+    /// which may have events and something to send.
     pub fn receive(&mut self, now: Time, way: &Way, datagram: &mut [u8]) -> Option<Handle> {
         let Some(handle) = self.route(way.remote, datagram) else {
             return self.receive_stray(now, way, datagram);
@@ -179,7 +192,8 @@ impl Endpoint {
         self.table.holds(handle).then_some(handle)
     }
 
-    /// It names no connection: a stateless reset, the beginning of a connection, or what a connection long gone gets.
+    /// It names no connection: a stateless reset, the beginning of a connection, or what a
+    /// connection long gone gets.
     fn receive_stray(&mut self, now: Time, way: &Way, datagram: &mut [u8]) -> Option<Handle> {
         if datagram.first()? & FORM_LONG == 0 {
             if let Some(handle) = self.find_reset(way.remote, datagram) {
@@ -208,12 +222,12 @@ impl Endpoint {
         candidates.iter().find(resets).copied()
     }
 
-    /// An answer that belongs to no connection is put in place of what `buffer` held.
+    /// Puts the next answer that belongs to no connection in place of what `buffer` held.
     pub fn reply(&mut self, buffer: &mut Vec<u8>) -> Option<Transmit> {
         self.answers.take(buffer)
     }
 
-    /// The next connection that a client began. It has had its first datagram.
+    /// Returns the next connection that a client began. It has handled its first datagram.
     pub fn accept(&mut self) -> Option<Handle> {
         self.arrived.pop_front()
     }
@@ -249,8 +263,8 @@ impl Endpoint {
         self.tokens_taken
     }
 
-    /// Forgets a connection, best one that is drained: the peer of another gets stateless resets from a server, and no
-    /// answer from a client.
+    /// Forgets a connection, best one that is drained: the peer of another gets stateless resets
+    /// from a server, and no answer from a client.
     pub fn remove(&mut self, handle: Handle) -> Option<Connection> {
         let entry = self.table.remove(handle)?;
         if let Some(first) = &entry.first {
@@ -289,8 +303,8 @@ impl Endpoint {
         self.timers.deadline(&mut self.table)
     }
 
-    /// Lets time pass for the connections whose deadline has come, and adds them to `due`: they may have events, and
-    /// something to send.
+    /// Lets time pass for the connections whose deadline has come, and adds them to `due`: they may
+    /// have events, and something to send.
     pub fn on_timeout(&mut self, now: Time, due: &mut Vec<Handle>) {
         let first = due.len();
         self.timers.take_due(&mut self.table, now, due);

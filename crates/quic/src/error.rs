@@ -35,14 +35,14 @@ impl Code {
 /// What the peer did wrong: the connection ends with this code.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{why} (transport error {:#x})", .code.0)]
-pub(crate) struct Violation {
+pub(crate) struct TransportError {
     pub(crate) code: Code,
     /// The type of the frame at fault, 0 where there is none.
     pub(crate) frame: u64,
     pub(crate) why: &'static str,
 }
 
-impl Violation {
+impl TransportError {
     pub(crate) fn new(code: Code, why: &'static str) -> Self {
         Self {
             code,

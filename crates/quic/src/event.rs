@@ -9,7 +9,8 @@ use crate::streams::StreamEvent;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// The handshake is complete: the peer has proved who it is, and the application protocol is known.
+    /// The handshake is complete: the peer has proved who it is, and the application protocol is
+    /// known.
     Connected,
     /// The peer knows that it is complete. RFC 9001 §4.1.2.
     HandshakeConfirmed,

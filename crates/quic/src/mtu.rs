@@ -3,26 +3,36 @@
 #[cfg(test)]
 mod tests;
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use crate::{DatagramSize, Time};
 
 /// Every path of QUIC carries this. RFC 9000 §14.1.
 pub(crate) const BASE: u16 = 1200;
-/// A size is too large when so many probes of it are lost. RFC 8899 §5.1.2.
-const MOST_PROBES: u8 = 3;
+/// A size is too large when this many probes of it are lost. RFC 8899 §5.1.2.
+const MAX_PROBES: u8 = 3;
 /// The search ends where less than this is to be gained.
 const GAIN: u16 = 16;
 /// How long until a larger size is tried again. RFC 8899 §5.1.1.
 const RAISE: Duration = Duration::from_mins(10);
 /// How long until the search begins anew after a black hole.
 const PAUSE: Duration = Duration::from_mins(1);
-/// So many losses in a row of nothing but large datagrams, and the path has stopped carrying them.
+/// After this many losses in a row of nothing but large datagrams, the path has stopped carrying
+/// them.
 const SUSPICIOUS: u8 = 3;
 
 /// One for each path.
 #[derive(Debug)]
 pub(crate) struct Mtu {
+    kind: DatagramSize,
+    /// The size of the client's first datagram: only a server knows it. The path carried it, if the
+    /// other way.
+    first_seen: Option<u16>,
+    /// The peer's max_udp_payload_size.
+    peer_max: u64,
+    /// The largest UDP payload that the interface carries.
+    interface_max: u16,
     current: u16,
     /// Neither the peer nor the interface takes more.
     limit: u16,
@@ -41,23 +51,26 @@ pub(crate) struct Mtu {
 enum Search {
     Never,
     Running,
-    /// Over. It begins anew so long after the next time that somebody asks for a probe.
+    /// Over. It begins anew this long after a probe is next asked for.
     Rests(Duration),
     Until(Time),
 }
 
 impl Mtu {
-    /// `first_seen` is the size of the client's first datagram, for a server: the path carried it, if the other way.
-    /// `peer_max` is the peer's max_udp_payload_size; `ceiling` what the interface carries at most, as a UDP payload.
-    pub(crate) fn new(
+    /// For a path to `remote`, of a peer whose limits are not known yet.
+    pub(crate) fn new(kind: DatagramSize, remote: IpAddr) -> Self {
+        Self::with(kind, None, u64::from(u16::MAX), interface_max(remote))
+    }
+
+    fn with(
         kind: DatagramSize,
         first_seen: Option<u16>,
         peer_max: u64,
-        ceiling: u16,
+        interface_max: u16,
     ) -> Self {
         let limit = u16::try_from(peer_max)
             .unwrap_or(u16::MAX)
-            .min(ceiling)
+            .min(interface_max)
             .max(BASE);
         let (current, search) = match (kind, first_seen) {
             (DatagramSize::Fixed(size), _) | (DatagramSize::Mirror, Some(size)) => {
@@ -67,6 +80,10 @@ impl Mtu {
             (DatagramSize::Mirror | DatagramSize::Discover, None) => (BASE, Search::Running),
         };
         Self {
+            kind,
+            first_seen,
+            peer_max,
+            interface_max,
             current,
             limit,
             ceiling: limit,
@@ -75,6 +92,25 @@ impl Mtu {
             lost_probes: 0,
             suspicions: 0,
         }
+    }
+
+    /// Begins anew with the size of the client's first datagram.
+    pub(crate) fn on_first_datagram(&mut self, size: u16) {
+        *self = Self::with(self.kind, Some(size), self.peer_max, self.interface_max);
+    }
+
+    /// Begins anew with the peer's max_udp_payload_size.
+    pub(crate) fn on_peer_max(&mut self, peer_max: u64) {
+        *self = Self::with(self.kind, self.first_seen, peer_max, self.interface_max);
+    }
+
+    /// Begins anew on a path of which nothing is known. RFC 9000 §9.4.
+    pub(crate) fn on_new_path(&mut self, remote: IpAddr) {
+        let first_seen = match self.kind {
+            DatagramSize::Discover => None,
+            DatagramSize::Fixed(_) | DatagramSize::Mirror => self.first_seen,
+        };
+        *self = Self::with(self.kind, first_seen, self.peer_max, interface_max(remote));
     }
 
     /// What datagrams may hold.
@@ -137,7 +173,7 @@ impl Mtu {
         }
         self.probe = None;
         self.lost_probes += 1;
-        if self.lost_probes >= MOST_PROBES {
+        if self.lost_probes >= MAX_PROBES {
             self.lower_ceiling(size - 1);
         }
     }
@@ -154,8 +190,8 @@ impl Mtu {
         }
     }
 
-    /// `Feedback::lost_size`, the smallest of those lost at once, once for each congestion event. Whether the path proves to be a black hole: `current` is
-    /// smaller then. RFC 8899 §4.3.
+    /// `Feedback::lost_size`, the smallest of those lost at once, once for each congestion event.
+    /// Whether the path proves to be a black hole: `current` is smaller then. RFC 8899 §4.3.
     pub(crate) fn on_lost(&mut self, size: u16) -> bool {
         if size <= BASE {
             return false;
@@ -164,7 +200,8 @@ impl Mtu {
         self.suspicions >= SUSPICIOUS && self.fall()
     }
 
-    /// Nothing at all is acknowledged any more, `Recovery::ptos_in_a_row` times: it may be for the size. As `on_lost`.
+    /// Nothing at all is acknowledged any more, `Recovery::ptos_in_a_row` times: it may be for the
+    /// size. As `on_lost`.
     pub(crate) fn on_probe_timeout(&mut self, in_a_row: u32) -> bool {
         in_a_row >= u32::from(SUSPICIOUS) && self.fall()
     }
@@ -210,5 +247,13 @@ impl Mtu {
             }
         }
         shrinks
+    }
+}
+
+/// What Ethernet carries: 1500 bytes, less the headers of IP and UDP.
+fn interface_max(remote: IpAddr) -> u16 {
+    match remote {
+        IpAddr::V4(_) => 1472,
+        IpAddr::V6(_) => 1452,
     }
 }

@@ -1,22 +1,23 @@
 //! When the next burst may leave, and how long it may be. RFC 9002 §7.7.
 //!
-//! A bucket that fills at the pacing rate. It holds what the path carries in a millisecond, as Linux' TCP sizes its
-//! bursts, but always an initial window, so that a short answer leaves at once. On a fast path that is more than the
-//! window, and the bucket never limits; on a slow one a burst stays as short as its queue deserves. Whoever wanted to send
-//! and woke late, on a host with more to do, may make up for that: it would else be slower than its rate for ever.
+//! A bucket that fills at the pacing rate. It holds what the path carries in a millisecond, as
+//! Linux' TCP sizes its bursts, but always an initial window, so that a short answer leaves at
+//! once. On a fast path that is more than the window, and the bucket never limits; on a slow one a
+//! burst stays as short as its queue deserves. A sender that woke late, on a host with more to do,
+//! may make up for that: it would else be slower than its rate for ever.
 
 use std::time::Duration;
 
 use crate::Time;
 
-/// What the path carries in so long may leave at once.
+/// What the path carries in this span may leave at once.
 const SPAN: Duration = Duration::from_millis(1);
 /// An initial window. RFC 9002 §7.2.
-const LEAST_BUCKET: u64 = 10;
-/// Whoever has to wait does so until this many datagrams may leave, lest each costs a timer.
-const LEAST_BURST: u64 = 2;
-/// What was overslept is made up for, but no more than this.
-const MOST_LATE: Duration = Duration::from_millis(4);
+const MIN_BUCKET: u64 = 10;
+/// A sender that has to wait does so until this many datagrams may leave, lest each costs a timer.
+const MIN_BURST: u64 = 2;
+/// A late sender makes up for this much at most.
+const MAX_LATENESS: Duration = Duration::from_millis(4);
 
 #[derive(Debug)]
 pub(crate) struct Pacer {
@@ -26,7 +27,7 @@ pub(crate) struct Pacer {
     filled: Option<Time>,
     /// Until when the sender was told to wait.
     waits: Option<Time>,
-    /// By so much it came late: the bucket is larger until as much time has passed.
+    /// How late the sender came: the bucket is larger until as much time has passed.
     late: Duration,
 }
 
@@ -41,7 +42,8 @@ impl Pacer {
         }
     }
 
-    /// How many of the `want`ed datagrams may leave now, at least one; or when to ask again. The rate is in bytes a second.
+    /// How many of the `want`ed datagrams may leave now, at least one; or when to ask again. The
+    /// rate is in bytes a second.
     pub(crate) fn allowance(
         &mut self,
         now: Time,
@@ -54,7 +56,7 @@ impl Pacer {
         }
         let datagram = u64::from(datagram).max(1);
         let span = carried(rate, SPAN);
-        let bucket = carried(rate, SPAN + self.lateness(now)).max(LEAST_BUCKET * datagram);
+        let bucket = carried(rate, SPAN + self.lateness(now)).max(MIN_BUCKET * datagram);
         let gained = match self.filled {
             Some(then) => carried(rate, now.since(then)),
             None => bucket,
@@ -64,7 +66,7 @@ impl Pacer {
         let gained = i64::try_from(gained).unwrap_or(i64::MAX);
         self.credit = self.credit.saturating_add(gained).min(full);
         let quantum = span
-            .max(LEAST_BURST * datagram)
+            .max(MIN_BURST * datagram)
             .min(want as u64 * datagram)
             .min(bucket);
         let quantum = i64::try_from(quantum).unwrap_or(i64::MAX);
@@ -78,10 +80,11 @@ impl Pacer {
         Err(until)
     }
 
-    /// How much later than it was told to the sender asks, or did just now: a burst is not all that it then sends.
+    /// How much later than it was told to the sender asks, or did just now: a burst is not all that
+    /// it then sends.
     fn lateness(&mut self, now: Time) -> Duration {
         let since = |then: Option<Time>| then.map_or(Duration::ZERO, |then| now.since(then));
-        let overslept = since(self.waits.take()).min(MOST_LATE);
+        let overslept = since(self.waits.take()).min(MAX_LATENESS);
         self.late = self.late.saturating_sub(since(self.filled)).max(overslept);
         self.late
     }
@@ -109,7 +112,8 @@ mod tests {
 
     const DATAGRAM: u16 = 1200;
 
-    /// The longest run of bytes that left within any millisecond, and all of them, over a second of wanting more.
+    /// The longest run of bytes that left within any millisecond, and all of them, over a second of
+    /// wanting more.
     fn drain(rate: u64, want: usize, late: Duration) -> (u64, u64) {
         let mut pacer = Pacer::new(true);
         let mut sent: Vec<(u64, u64)> = Vec::new();
@@ -166,7 +170,7 @@ mod tests {
         assert_eq!(pacer.allowance(now, rate, DATAGRAM, 64), Ok(52));
         pacer.on_sent(10 * u64::from(DATAGRAM));
         assert_eq!(pacer.allowance(now, rate, DATAGRAM, 64), Ok(42));
-        // Not for ever: whoever then has nothing to send begins as all do.
+        // Not for ever: a sender that then has nothing to send begins as all do.
         let later = now.after(Duration::from_secs(1));
         assert_eq!(pacer.allowance(later, rate, DATAGRAM, 64), Ok(10));
     }

@@ -1,4 +1,5 @@
-//! Which packets came, and when that has to be acknowledged. RFC 9000 §13.2, draft-ietf-quic-ack-frequency.
+//! Which packets came, and when that has to be acknowledged. RFC 9000 §13.2,
+//! draft-ietf-quic-ack-frequency.
 
 #[cfg(test)]
 mod tests;
@@ -11,7 +12,7 @@ use crate::space::Space;
 use crate::{Time, Transport};
 
 /// What is older than this many ranges is neither told nor accepted.
-const MOST_RANGES: usize = 64;
+const MAX_RANGES: usize = 64;
 
 /// One for each space.
 #[derive(Debug)]
@@ -31,7 +32,7 @@ pub(crate) struct Received {
     at_once: bool,
     due: Option<Time>,
     policy: Policy,
-    /// Of the last ACK_FREQUENCY frame.
+    /// The sequence number of the last ACK_FREQUENCY frame.
     sequence: Option<u64>,
     /// ECT(0), ECT(1), CE.
     marks: [u64; 3],
@@ -39,7 +40,7 @@ pub(crate) struct Received {
 
 #[derive(Debug, Clone, Copy)]
 struct Policy {
-    /// So many may wait; one more, and an ACK frame is due.
+    /// How many packets may wait; one more, and an ACK frame is due.
     threshold: u64,
     delay: Duration,
     /// A packet missing for so many numbers is told at once; 0: it is not. 1: RFC 9000's rule.
@@ -94,7 +95,7 @@ impl Received {
         }
         self.ranges.insert(number);
         self.known = self.known.min(number);
-        if self.ranges.len() > MOST_RANGES
+        if self.ranges.len() > MAX_RANGES
             && let Some(oldest) = self.ranges.pop_lowest()
         {
             self.floor = oldest.end() + 1;
@@ -153,7 +154,8 @@ impl Received {
         if self.at_once { None } else { self.due }
     }
 
-    /// For the ACK frame, from the highest down: without what the peer knows already, never empty once a packet came.
+    /// For the ACK frame, from the highest down: without what the peer knows already, never empty
+    /// once a packet came.
     pub(crate) fn ranges(&self) -> impl Iterator<Item = RangeInclusive<u64>> {
         let known = self.known.min(self.ranges.highest().unwrap_or(0));
         self.ranges
@@ -184,7 +186,8 @@ impl Received {
         self.told = self.ranges.highest();
     }
 
-    /// The peer has an ACK frame that reached up to `largest`: what that told need not be told again. RFC 9000 §13.2.4.
+    /// The peer has an ACK frame that reached up to `largest`: what that told need not be told
+    /// again. RFC 9000 §13.2.4.
     pub(crate) fn on_ack_acked(&mut self, largest: u64) {
         self.known = self.known.max(largest.saturating_add(1));
     }

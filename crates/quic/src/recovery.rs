@@ -1,9 +1,11 @@
 //! Losses found, probes timed, bytes in flight counted. RFC 9002.
 //!
-//! A packet sent is one entry in a ring and a few additions. An acknowledgement walks the entries that it settles, in a
-//! row, and tells the controller once. Times and the state of the path are kept for each burst.
+//! A packet sent is one entry in a ring and a few additions. An acknowledgement walks the entries
+//! that it settles, in a row, and tells the controller once. Times and the state of the path are
+//! kept for each burst.
 
 mod acks;
+mod datagrams;
 mod delivery;
 mod ecn;
 mod feedback;
@@ -17,13 +19,17 @@ mod timers;
 
 use std::time::Duration;
 
+use roundtrip_wire::quic::number_length;
+
 use crate::congestion::{Controller, controller};
+use crate::mtu::Mtu;
 use crate::pacer::Pacer;
 use crate::rtt::Rtt;
 use crate::sent::entry::{ELICITING, MARKED, MTU_PROBE, OUTSTANDING};
 use crate::sent::{Bursts, Chunk, Entry, Item, Items};
 use crate::space::Space;
 use crate::{Time, Transport};
+pub(crate) use acks::AckContext;
 use delivery::Delivery;
 use ecn::Ecn;
 pub(crate) use feedback::Feedback;
@@ -32,13 +38,14 @@ use losses::Reordering;
 use numbers::Skips;
 
 /// No space keeps more packets than this: 4 MiB, and more than 150 MB in flight.
-const MOST_PACKETS: usize = 1 << 17;
+const MAX_PACKETS: usize = 1 << 17;
 
 #[derive(Debug)]
 pub(crate) struct Recovery {
     spaces: [Ledger; 3],
     bursts: Bursts,
-    /// The number of the current burst, what it put in flight, whether anything left with it, and whether it is marked.
+    /// The number of the current burst, what it put in flight, whether anything left with it, and
+    /// whether it is marked.
     burst: u32,
     burst_bytes: u64,
     burst_packets: u64,
@@ -53,7 +60,11 @@ pub(crate) struct Recovery {
     reordering: Reordering,
     ecn: Ecn,
     skips: Skips,
-    handshake: Handshake,
+    mtu: Mtu,
+    /// Packets of each space that are sent whatever the window says. RFC 9002 §7.5.
+    probes: [u8; 3],
+    /// When pacing lets the next burst go, if it was what held back the last.
+    paced: Option<Time>,
     /// A server may not send: it has used up three times what came. RFC 9002 §6.2.2.1.
     blocked: bool,
     ptos_in_a_row: u32,
@@ -64,14 +75,15 @@ pub(crate) struct Recovery {
     counters: Counters,
 }
 
-/// How far the handshake is, for the choice of probes. RFC 9002 §6.2.1, §6.2.2.1.
+/// How far the handshake is: timers and round trips depend on it. RFC 9002 §6.2.1, §6.2.2.1.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Handshake {
+pub(crate) struct Progress {
     pub(crate) has_handshake_keys: bool,
-    pub(crate) confirmed: bool,
-    /// The peer is certain of this side's address. Always so for a server; for a client after an acknowledgement in the
-    /// Handshake space, or once confirmed.
-    pub(crate) peer_validated: bool,
+    pub(crate) is_complete: bool,
+    pub(crate) is_confirmed: bool,
+    /// The peer is certain of this side's address. Always so for a server; for a client after an
+    /// acknowledgement in the Handshake space, or once confirmed.
+    pub(crate) is_peer_validated: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -91,7 +103,7 @@ pub(crate) struct Counters {
 /// What may leave now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Allowance {
-    /// So many datagrams, at least one.
+    /// This many datagrams, at least one.
     Packets(usize),
     /// None: the window is full.
     Window,
@@ -106,14 +118,14 @@ pub(crate) enum Timeout {
     None,
     /// Packets are lost; the feedback tells which.
     Lost,
-    /// So many packets that elicit acknowledgements are to be sent in that space, whatever the window says. The feedback
-    /// holds what is best sent in them, where anything is in flight.
+    /// `count` packets that elicit acknowledgements are to be sent in that space, whatever the
+    /// window says. The feedback holds what is best sent in them, where anything is in flight.
     Probe { space: Space, count: usize },
 }
 
 impl Recovery {
-    /// The seed decides which packet numbers are skipped.
-    pub(crate) fn new(now: Time, config: &Transport, datagram: u16, seed: u64) -> Self {
+    /// `mtu` is the search on the first path; `seed` decides which packet numbers are skipped.
+    pub(crate) fn new(now: Time, config: &Transport, mtu: Mtu, seed: u64) -> Self {
         Self {
             spaces: Default::default(),
             bursts: Bursts::new(),
@@ -125,13 +137,15 @@ impl Recovery {
             in_flight: 0,
             rtt: Rtt::new(config.initial_rtt),
             max_ack_delay: Duration::from_millis(25),
-            controller: controller(config.congestion, datagram),
+            controller: controller(config.congestion, mtu.current()),
             pacer: Pacer::new(config.pacing),
             delivery: Delivery::default(),
             reordering: Reordering::default(),
             ecn: Ecn::new(config.ecn),
             skips: Skips::new(seed),
-            handshake: Handshake::default(),
+            mtu,
+            probes: [0; 3],
+            paced: None,
             blocked: false,
             ptos_in_a_row: 0,
             anchor: now,
@@ -140,7 +154,8 @@ impl Recovery {
         }
     }
 
-    /// The number of the next packet, which has to be sent before another is asked for; one that is not counts as skipped.
+    /// The number of the next packet, which has to be sent before another is asked for; one that is
+    /// not counts as skipped.
     #[inline]
     pub(crate) fn next_number(&mut self, space: Space) -> u64 {
         let ledger = &mut self.spaces[space.index()];
@@ -157,12 +172,21 @@ impl Recovery {
         self.spaces[space.index()].number
     }
 
+    #[cfg(test)]
     pub(crate) fn largest_acked(&self, space: Space) -> Option<u64> {
         self.spaces[space.index()].largest_acked
     }
 
+    /// How many bytes the number of a packet takes that is sent with at most `ahead` before it. RFC
+    /// 9000 §17.1.
+    pub(crate) fn number_length(&self, space: Space, ahead: u64) -> usize {
+        let ledger = &self.spaces[space.index()];
+        number_length(ledger.number + ahead, ledger.largest_acked)
+    }
+
     /// What leaves from here on leaves now, in one burst.
     pub(crate) fn begin_burst(&mut self, now: Time) {
+        self.paced = None;
         self.end_burst();
         if self.in_flight == 0 {
             self.give_memory_back(now);
@@ -181,13 +205,53 @@ impl Recovery {
         self.mark > 0
     }
 
+    /// How many of the `want`ed datagrams congestion control and pacing let go, but no fewer than
+    /// the probes that are due. RFC 9002 §7.5.
+    pub(crate) fn permitted(&mut self, now: Time, size: u16, want: usize, probes: u8) -> usize {
+        let allowed = match self.allowance(now, size, want) {
+            Allowance::Packets(count) => count.min(want),
+            Allowance::Window => 0,
+            Allowance::Paced(until) => {
+                self.paced = Some(until);
+                0
+            }
+        };
+        allowed.max(usize::from(probes).min(want))
+    }
+
+    /// When the burst that pacing held back may leave.
+    pub(crate) fn paced(&self) -> Option<Time> {
+        self.paced
+    }
+
+    /// Forgets it once it has come.
+    pub(crate) fn forget_paced(&mut self, now: Time) {
+        self.paced = self.paced.filter(|until| *until > now);
+    }
+
+    /// How many probes are to be sent in that space, whatever the window says.
+    #[inline]
+    pub(crate) fn probes(&self, space: Space) -> u8 {
+        self.probes[space.index()]
+    }
+
+    pub(crate) fn on_probe_sent(&mut self, space: Space) {
+        let probes = &mut self.probes[space.index()];
+        *probes = probes.saturating_sub(1);
+    }
+
+    /// Calls off the probes of that space: what they would ask for is known.
+    pub(crate) fn cancel_probes(&mut self, space: Space) {
+        self.probes[space.index()] = 0;
+    }
+
     /// How many of the `want`ed datagrams may leave.
     pub(crate) fn allowance(&mut self, now: Time, datagram: u16, want: usize) -> Allowance {
         self.end_burst();
         let room = self.controller.window().saturating_sub(self.in_flight);
         let fit = usize::try_from(room / u64::from(datagram.max(1))).unwrap_or(usize::MAX);
         let kept = self.spaces.iter().map(Ledger::len).max().unwrap_or(0);
-        let fit = fit.min((MOST_PACKETS / 2).saturating_sub(kept)).min(want);
+        let fit = fit.min((MAX_PACKETS / 2).saturating_sub(kept)).min(want);
         if fit == 0 {
             return Allowance::Window;
         }
@@ -198,7 +262,8 @@ impl Recovery {
         }
     }
 
-    /// A packet left with the current burst. What elicits no acknowledgement counts as nothing in flight, padded or not.
+    /// A packet left with the current burst. What elicits no acknowledgement counts as nothing in
+    /// flight, padded or not.
     #[inline]
     pub(crate) fn on_sent(
         &mut self,
@@ -238,12 +303,12 @@ impl Recovery {
     #[cold]
     fn make_room(&mut self, space: Space, number: u64) {
         let ledger = &mut self.spaces[space.index()];
-        self.in_flight -= ledger.make_room(number, &mut self.items, MOST_PACKETS);
+        self.in_flight -= ledger.make_room(number, &mut self.items, MAX_PACKETS);
         self.release_bursts();
     }
 
-    /// Tells those who count bursts what the current one has put in flight so far. Whoever needs that calls it; calling it
-    /// when a burst is complete is good, not needed.
+    /// Tells controller, pacer and ECN what the current burst has put in flight so far. What
+    /// depends on that calls it; calling it when a burst is complete is good, not needed.
     pub(crate) fn end_burst(&mut self) {
         let bytes = std::mem::take(&mut self.burst_bytes);
         if bytes == 0 {
@@ -259,7 +324,8 @@ impl Recovery {
         self.ecn.on_sent(now_sent);
     }
 
-    /// There is nothing more to send although the window has room. Told within the burst that ran dry.
+    /// There is nothing more to send although the window has room. Told within the burst that ran
+    /// dry.
     pub(crate) fn set_app_limited(&mut self, datagram: u16) {
         if self.in_flight + u64::from(datagram) <= self.controller.window() {
             self.delivery.set_app_limited(self.in_flight);
@@ -269,14 +335,6 @@ impl Recovery {
 
     pub(crate) fn set_max_ack_delay(&mut self, delay: Duration) {
         self.max_ack_delay = delay;
-    }
-
-    pub(crate) fn set_datagram(&mut self, size: u16) {
-        self.controller.set_datagram(size);
-    }
-
-    pub(crate) fn set_handshake_state(&mut self, handshake: Handshake) {
-        self.handshake = handshake;
     }
 
     pub(crate) fn set_blocked(&mut self, blocked: bool) {
@@ -300,7 +358,8 @@ impl Recovery {
         self.spaces[space.index()].eliciting > 0
     }
 
-    /// A long row of packets left that the peer does not have to acknowledge: one PING, and what is kept of them goes.
+    /// A long row of packets left that the peer does not have to acknowledge: one PING, and what is
+    /// kept of them goes.
     pub(crate) fn needs_ping(&self, space: Space) -> bool {
         let ledger = &self.spaces[space.index()];
         ledger.eliciting == 0 && ledger.len() >= 32
@@ -311,6 +370,7 @@ impl Recovery {
         self.ecn.is_capable()
     }
 
+    #[cfg(test)]
     pub(crate) fn ptos_in_a_row(&self) -> u32 {
         self.ptos_in_a_row
     }

@@ -31,8 +31,8 @@ impl Rtt {
         }
     }
 
-    /// RFC 9002 §5.3. The delay is what the peer says that it waited, already bounded by what it may. Returns the sample
-    /// without it, where that is credible.
+    /// RFC 9002 §5.3. The delay is what the peer says that it waited, already bounded by what it
+    /// may. Returns the sample without it, where that is credible.
     pub(crate) fn on_sample(&mut self, now: Time, sample: Duration, delay: Duration) -> Duration {
         self.latest = sample.max(Duration::from_nanos(1));
         if self.sampled.is_none() {
@@ -88,7 +88,8 @@ impl Rtt {
         self.smoothed + (self.variation * 4).max(GRANULARITY)
     }
 
-    /// A packet sent longer ago is lost once a later one has arrived: 9/8 of a round trip. RFC 9002 §6.1.2.
+    /// A packet sent longer ago is lost once a later one has arrived: 9/8 of a round trip. RFC 9002
+    /// §6.1.2.
     pub(crate) fn loss_delay(&self) -> Duration {
         let longest = self.latest.max(self.smoothed);
         (longest + longest / 8).max(GRANULARITY)

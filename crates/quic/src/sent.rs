@@ -1,8 +1,9 @@
 //! What packets carried, and the ring of those that nobody has acknowledged yet.
 //!
-//! A packet costs one entry of 32 bytes: it holds the one run of stream data that almost every packet carries. Whatever
-//! else a packet carried lies aside, as `Item`s in a slab. When it left, and how fast the path was then, is
-//! kept once for each burst. What is done about an acknowledgement or a loss belongs to `recovery`.
+//! A packet costs one entry of 32 bytes: it holds the one run of stream data that almost every
+//! packet carries. Whatever else a packet carried lies aside, as `Item`s in a slab. When it left,
+//! and how fast the path was then, is kept once for each burst. What is done about an
+//! acknowledgement or a loss belongs to `recovery`.
 
 mod bursts;
 pub(crate) mod entry;
@@ -26,7 +27,8 @@ pub(crate) struct Chunk {
     pub(crate) fin: bool,
 }
 
-/// What a packet carried beside its run of stream data: enough to send it again, or to know that it has arrived.
+/// What a packet carried beside its run of stream data: enough to send it again, or to know that it
+/// has arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Item {
     /// Its level follows from the space: 0-RTT packets carry none. RFC 9000 §12.5.
@@ -64,6 +66,7 @@ pub(crate) enum Item {
     /// By its sequence number.
     AckFrequency(u64),
     Ping,
-    /// The packet is as large as this to find out whether the path carries it; its loss says nothing of congestion.
+    /// The packet is as large as this to find out whether the path carries it; its loss says
+    /// nothing of congestion.
     MtuProbe(u16),
 }

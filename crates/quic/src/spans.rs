@@ -1,4 +1,5 @@
-//! A set of offsets, as spans that neither touch nor overlap. Ranges of packet numbers belong to `ranges`.
+//! A set of offsets, as spans that neither touch nor overlap. Ranges of packet numbers belong to
+//! `ranges`.
 
 use std::collections::VecDeque;
 

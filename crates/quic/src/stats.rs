@@ -17,7 +17,7 @@ pub struct Stats {
     pub bytes_received: u64,
     pub acks_sent: u64,
     pub acks_received: u64,
-    /// But for those that were to find out how large datagrams may be.
+    /// Without those that were to find out how large datagrams may be.
     pub packets_lost: u64,
     pub bytes_lost: u64,
     /// Packets that were taken for lost and came after all.

@@ -1,8 +1,9 @@
-//! The streams of a connection: what is written, what came, and how much either side may send. RFC 9000 §2–4.
+//! The streams of a connection: what is written, what came, and how much either side may send. RFC
+//! 9000 §2–4.
 //!
-//! `outgoing` and `incoming` are the two halves of a stream. What the application does is in `application`, what the
-//! peer's frames do in `arrival`, what goes into packets in `assembly` and `control`, and what becomes of it in
-//! `feedback`. Packets, keys and times belong to `connection`.
+//! `outgoing` and `incoming` are the two halves of a stream. What the application does is in
+//! `application`, what the peer's frames do in `arrival`, what goes into packets in `assembly` and
+//! `control`, and what becomes of it in `feedback`. Packets, keys and times belong to `connection`.
 
 mod application;
 mod arrival;
@@ -41,11 +42,13 @@ use slab::Slab;
 use turn::Turns;
 
 /// Smaller send buffers are not worth their bookkeeping.
-const LEAST_SEND_BUFFER: u64 = 4096;
-/// What each stream may write although the others have filled the buffer, or although the peer does not let it send.
+const MIN_SEND_BUFFER: u64 = 4096;
+/// What each stream may write although the others have filled the buffer, or although the peer does
+/// not let it send.
 const RESERVE: u64 = 16 << 10;
-/// What comes out of order may lie in so many pieces, and in one more for each KiB of the connection's window.
-const LEAST_FRAGMENTS: u64 = 1024;
+/// What comes out of order may lie in so many pieces, and in one more for each KiB of the
+/// connection's window.
+const MIN_FRAGMENTS: u64 = 1024;
 
 #[derive(Debug)]
 pub(crate) struct Streams {
@@ -75,7 +78,7 @@ pub(crate) struct Streams {
     spares: Spares,
     /// In how many pieces lies what came out of order?
     fragments: usize,
-    most_fragments: usize,
+    max_fragments: usize,
     /// The stream that the last frame was about, and its key.
     recent: (StreamId, u32),
     events: VecDeque<StreamEvent>,
@@ -99,7 +102,7 @@ struct Initial {
 
 impl Streams {
     pub(crate) fn new(side: Side, config: &Transport) -> Self {
-        let most_fragments = LEAST_FRAGMENTS.saturating_add(config.window >> 10);
+        let max_fragments = MIN_FRAGMENTS.saturating_add(config.window >> 10);
         Self {
             side,
             slab: Slab::default(),
@@ -117,19 +120,20 @@ impl Streams {
             control: Turns::default(),
             writers: Turns::default(),
             turn: 0,
-            send_buffer: config.send_buffer.max(LEAST_SEND_BUFFER),
+            send_buffer: config.send_buffer.max(MIN_SEND_BUFFER),
             held: 0,
             spares: Spares::default(),
             fragments: 0,
-            most_fragments: usize::try_from(most_fragments).unwrap_or(usize::MAX),
+            max_fragments: usize::try_from(max_fragments).unwrap_or(usize::MAX),
             recent: (StreamId(u64::MAX), u32::MAX),
             events: VecDeque::new(),
             counters: StreamCounters::default(),
         }
     }
 
-    /// What the peer allows: the remembered parameters before early data is sent, and its own once they are known.
-    /// Limits only rise; where early data was refused, [`Streams::refuse_early`] comes first.
+    /// What the peer allows: the remembered parameters before early data is sent, and its own once
+    /// they are known. Limits only rise; where early data was refused, [`Streams::refuse_early`]
+    /// comes first.
     pub(crate) fn set_peer(&mut self, parameters: &Parameters) {
         self.initial = Initial {
             bidi_local: parameters.initial_max_stream_data_bidi_local,
@@ -177,7 +181,8 @@ impl Streams {
         }
     }
 
-    /// How many streams there are, of both sides, of which something is still to be sent, received or read.
+    /// How many streams there are, of both sides, of which something is still to be sent, received
+    /// or read.
     #[cfg(test)]
     pub(crate) fn count(&self) -> usize {
         self.slab.len()

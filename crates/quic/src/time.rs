@@ -1,4 +1,4 @@
-//! Times and spans of time. The owner of the clock hands them in; here nobody looks at one.
+//! Times and spans of time. The owner of the clock hands them in; this crate reads none.
 
 use std::time::Duration;
 

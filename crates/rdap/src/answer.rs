@@ -1,7 +1,8 @@
 //! What comes back: thin views over the JSON of RFC 9083, which keep every member they do not know.
 //!
-//! The bytes stay the truth and are handed on as they are. Views are lenient: a member that is missing or of the wrong
-//! type never hides the rest, and [`Answer::oddities`] tells of it. Whether an answer conforms is for `check` to say.
+//! The bytes remain the original and are handed on unchanged. Views are lenient: a member that is
+//! missing or of the wrong type never hides the rest, and [`Answer::oddities`] reports it. Whether
+//! an answer conforms is decided by `check`.
 
 mod card;
 mod date;
@@ -26,7 +27,6 @@ use url::Url;
 
 pub(crate) use card::jcard::properties;
 pub use card::{Address, Contact, Phone};
-pub(crate) use date::DAY;
 pub use date::Date;
 pub use domain::{Domain, Ds, Key, Nameserver, SecureDns, Variant};
 pub use entity::{Entity, IANA_REGISTRAR_ID};
@@ -42,7 +42,7 @@ pub use resource::{Autnum, Covers, Network};
 pub use shape::Oddity;
 pub(crate) use shape::{Class, Place, places};
 
-/// One answer: its bytes and what they say.
+/// One answer: its bytes, and the JSON read from them.
 #[derive(Debug, Clone)]
 pub struct Answer {
     raw: Bytes,
@@ -50,7 +50,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Reads an answer within the bounds that suit any real one.
+    /// Reads an answer within bounds that any real answer meets.
     pub fn read(raw: Bytes) -> Result<Self, AnswerError> {
         Self::read_within(raw, Bounds::default())
     }
@@ -74,7 +74,7 @@ impl Answer {
         &self.root
     }
 
-    /// The topmost object, with what all of them have in common.
+    /// The topmost object, seen as any object: with the members that every class shares.
     pub fn top(&self) -> Item<'_> {
         Item(&self.root)
     }
@@ -83,12 +83,12 @@ impl Answer {
         Object::of(self.top())
     }
 
-    /// What stands at a JSON pointer.
+    /// The value at a JSON pointer.
     pub fn at(&self, pointer: &str) -> Option<&Node> {
         self.root.at(pointer)
     }
 
-    /// Extensions that the answer claims (RFC 9083, section 4.1).
+    /// The extensions that the answer claims (RFC 9083, section 4.1).
     pub fn conformance(&self) -> impl Iterator<Item = &str> {
         self.top().texts("rdapConformance")
     }
@@ -101,8 +101,9 @@ impl Answer {
         self.top().redactions()
     }
 
-    /// Links to more about the same object, above all from the registry to the registrar: those that say they
-    /// are RDAP before those that say nothing, never to a web page and never to itself (RFC 9083, section 4.2).
+    /// Links to more about the same object, above all from the registry to the registrar. Links
+    /// that declare the RDAP media type come before those that declare none; links to web pages and
+    /// to the answer itself are left out (RFC 9083, section 4.2).
     pub fn related(&self) -> Vec<Link<'_>> {
         const LOOKED_AT: usize = 500;
         let links = || self.top().links().take(LOOKED_AT);
@@ -121,12 +122,12 @@ impl Answer {
         related
     }
 
-    /// Where the next page of results is, as it was written (RFC 8977, section 2.4.1).
+    /// The link to the next page of results, as it was written (RFC 8977, section 2.4.1).
     pub fn next_page(&self) -> Option<&str> {
         self.next_link().and_then(Link::href)
     }
 
-    /// Where the next page of results is.
+    /// The URL of the next page of results.
     pub fn next_url(&self, base: Option<&Url>) -> Option<Url> {
         self.next_link()?.url(base)
     }
@@ -139,7 +140,7 @@ impl Answer {
             .find(|l| l.has_rel("next") && l.href().is_some())
     }
 
-    /// The range that this answer is about, which it serves as a whole.
+    /// The range that this answer is about; the answer holds for every number in it.
     pub fn covers(&self) -> Option<Covers> {
         match self.object() {
             Object::Network(network) => network.range().map(|(s, e)| Covers::Ips(s, e)),
@@ -153,7 +154,8 @@ impl Answer {
         self.top().entity("registrar")
     }
 
-    /// Members of another type than RFC 9083 gives them. Nothing else was lost to them.
+    /// Members whose type is not the one RFC 9083 gives them. Nothing else of the answer is lost
+    /// because of them.
     pub fn oddities(&self) -> Vec<Oddity> {
         shape::oddities(self)
     }

@@ -1,19 +1,24 @@
-//! Who knows: the registries of IANA (RFC 9224), embedded, refreshed, overlaid; from a query to the URLs of its servers.
+//! Which server knows: the registries of IANA (RFC 9224), embedded, renewed and overlaid. They lead
+//! from a query to the URLs of its servers.
 //!
-//! IANA publishes five files: which servers know which top-level domains, which blocks of addresses, which ranges of AS
-//! numbers, and which tags at the end of handles (RFC 8521). Copies are embedded, so that the first lookup of the first
-//! run waits for no download; `crates/rdap/bootstrap/README.md` says how old they are. [`Bootstrap::renew`] takes a
-//! newer copy if it is whole, and [`Bootstrap::replace`] takes any that is. Each is read when it is first needed: a
-//! lookup of an address does not read the names.
+//! IANA publishes five files: which servers know which top-level domains, which blocks of
+//! addresses, which ranges of AS numbers, and which tags at the end of handles (RFC 8521). Copies
+//! are embedded, so that the first lookup of the first run waits for no download;
+//! `crates/rdap/bootstrap/README.md` says how old they are. [`Bootstrap::renew`] takes a newer copy
+//! if it is complete, and [`Bootstrap::replace`] takes any complete copy. Each file is parsed when
+//! it is first needed: a lookup of an address does not parse the names.
 //!
-//! [`Bootstrap::servers`] finds the entry that matches longest and returns its base URLs, those with https first, else in
-//! IANA's order. Where there is none, [`NoServer`] says why and what to do. Registries of countries need not be listed:
-//! the overlay, off unless asked for, holds servers that are known to exist, each with the source that says so.
+//! [`Bootstrap::servers`] finds the longest matching entry and returns its base URLs, https first,
+//! otherwise in IANA's order. If there is none, [`NoServer`] says why and what to do. Registries of
+//! countries need not be listed: the overlay, off by default, holds servers that are known to
+//! exist, each with the source that says so.
 //!
-//! Reading is strict about the whole and kind about its parts: a file that is cut short, or has no entry that can be
-//! used, is refused; members that are not known are ignored; a wrong entry is left out and told ([`Bootstrap::faults`]).
+//! Parsing is strict about a file and lenient about its parts: a file that is truncated or has no
+//! usable entry is refused; unknown members are ignored; a wrong entry is left out and reported
+//! ([`Bootstrap::faults`]).
 //!
-//! Left to others: fetching newer copies and keeping them, which needs the client's connections and memory.
+//! Fetching newer copies and storing them is left to others: it needs the client's connections and
+//! memory.
 
 mod entries;
 mod error;
@@ -34,7 +39,7 @@ pub use registry::Registry;
 use crate::query::Key;
 use table::{Found, Table};
 
-/// The five registries and the overlay, ready to be asked.
+/// The five registries and the overlay, ready for queries.
 #[derive(Debug, Default)]
 pub struct Bootstrap {
     tables: [OnceLock<Table>; Registry::COUNT],
@@ -42,7 +47,7 @@ pub struct Bootstrap {
     uses_overlay: bool,
 }
 
-/// Who knows, and which entry says so.
+/// The servers that know, and the entry that names them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Servers {
     bases: Vec<Target>,
@@ -52,19 +57,21 @@ pub struct Servers {
 }
 
 impl Bootstrap {
-    /// The copies that the program was built with.
+    /// The copies that are built into the program.
     pub fn embedded() -> Self {
         Self::default()
     }
 
-    /// Takes this copy of a registry, whole and well formed, or changes nothing.
+    /// Replaces the copy of a registry. Changes nothing unless the new copy is complete and well
+    /// formed.
     pub fn replace(&mut self, registry: Registry, json: &[u8]) -> Result<(), BootstrapError> {
         let table = Table::read(registry, json)?;
         self.put(registry, table);
         Ok(())
     }
 
-    /// As [`Self::replace`], but only what was published later than the copy at hand; whether it was.
+    /// Like [`Self::replace`], but takes only a copy that was published later than the current one.
+    /// Returns whether it did.
     pub fn renew(&mut self, registry: Registry, json: &[u8]) -> Result<bool, BootstrapError> {
         let table = Table::read(registry, json)?;
         // RFC 3339 in UTC, as IANA writes it, sorts as text. RFC 9224 §10.2.
@@ -75,7 +82,7 @@ impl Bootstrap {
         Ok(is_newer)
     }
 
-    /// [`Self::replace`] with what a file holds.
+    /// Like [`Self::replace`], with the content of a file.
     pub fn load(&mut self, registry: Registry, path: &Path) -> Result<(), BootstrapError> {
         let unread = |source| BootstrapError::Unread {
             path: path.display().to_string(),
@@ -88,12 +95,12 @@ impl Bootstrap {
         self.replace(registry, &json)
     }
 
-    /// Whether servers that IANA does not list are offered.
+    /// Sets whether servers that IANA does not list are offered.
     pub fn overlay(&mut self, on: bool) {
         self.uses_overlay = on;
     }
 
-    /// The servers to ask in turn.
+    /// The servers to ask, in this order.
     pub fn servers(&self, key: &Key<'_>) -> Result<Servers, NoServer> {
         let registry = Registry::of(key);
         let table = self.table(registry);
@@ -122,12 +129,12 @@ impl Bootstrap {
         }
     }
 
-    /// When IANA published the copy at hand, as it wrote it; empty if it did not.
+    /// When IANA published the current copy, as it wrote it; empty if the copy does not say.
     pub fn publication(&self, registry: Registry) -> &str {
         self.table(registry).publication()
     }
 
-    /// What was left out of the copy at hand, and why; at most a few dozen lines.
+    /// What was left out of the current copy, and why; at most a few dozen lines.
     pub fn faults(&self, registry: Registry) -> &[String] {
         self.table(registry).faults()
     }
@@ -168,17 +175,18 @@ impl Servers {
         })
     }
 
-    /// Base URLs, each with its last slash: never none, https first, else in IANA's order.
+    /// Base URLs, each with its last slash: at least one, https first, otherwise in IANA's order.
     pub fn bases(&self) -> &[Target] {
         &self.bases
     }
 
-    /// The URLs that ask for `path`, a [`crate::query::Query::path`], in the order in which to try them.
+    /// The URLs that ask for `path` (see [`crate::query::Query::path`]), in the order in which to
+    /// try them.
     pub fn targets(&self, path: &str) -> impl Iterator<Item = Result<Target, TargetError>> {
         self.bases.iter().map(move |base| base.join(path))
     }
 
-    /// What matched, as the registry writes it: `com`, `193.0.0.0/8`, `1877-1901`, `ARIN`.
+    /// The matching entry as the registry writes it: `com`, `193.0.0.0/8`, `1877-1901`, `ARIN`.
     pub fn entry(&self) -> &str {
         &self.entry
     }
@@ -187,7 +195,7 @@ impl Servers {
         self.registry
     }
 
-    /// Whether the entry is the overlay's, not IANA's.
+    /// Whether the entry comes from the overlay and not from IANA.
     pub fn is_overlaid(&self) -> bool {
         self.overlaid
     }

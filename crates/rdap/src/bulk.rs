@@ -1,5 +1,6 @@
-//! Many queries: where they come from ([`list`]), in which order they are asked and told ([`desk`]), and how an interrupted
-//! run goes on ([`journal`]). What a lookup is, the desk does not know.
+//! Many queries: where they come from ([`list`]), in which order they are asked and answered
+//! ([`desk`]), and how an interrupted run continues ([`journal`]). The desk does not know what a
+//! lookup is.
 
 pub mod desk;
 pub mod journal;

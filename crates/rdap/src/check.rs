@@ -1,7 +1,8 @@
 //! Conformance: what in an answer violates RFC 7480, RFC 9083 and its extensions, or a profile.
 //!
-//! Each family of checks is a file with its rules, each rule with an identifier that never changes, a severity and the
-//! text it comes from; [`table`] lists them all. What a rule asks for is found by walking the answer; nothing is fetched.
+//! Each family of checks is a file with its rules. Each rule has an identifier that never changes,
+//! a severity and the section that it comes from; [`table`] lists them all. Violations are found by
+//! walking the answer; nothing is fetched.
 
 mod autnum;
 mod cards;
@@ -34,10 +35,10 @@ use crate::answer::{Answer, Class, Place, places};
 /// One rule.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Check {
-    /// Stable, of small letters and hyphens.
+    /// Never changes; lower-case letters and hyphens.
     pub id: &'static str,
     pub severity: Severity,
-    /// Whom it binds.
+    /// Who must follow it.
     pub scope: Scope,
     /// What must hold.
     pub rule: &'static str,
@@ -49,9 +50,9 @@ pub struct Check {
 pub enum Severity {
     /// Allowed, but worth knowing.
     Info,
-    /// Against a recommendation, or against what makes sense.
+    /// Violates a recommendation, or common sense.
     Warning,
-    /// Against a requirement.
+    /// Violates a requirement.
     Error,
 }
 
@@ -65,7 +66,7 @@ impl Severity {
     }
 }
 
-/// Every server, or those of a profile.
+/// Every server, or the servers of a profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
     All,
@@ -78,14 +79,15 @@ pub enum Scope {
 pub enum Profile {
     /// ICANN's gTLD RDAP profile of 2024, for registries.
     GtldRegistry,
-    /// The same for registrars.
+    /// The same profile, for registrars.
     GtldRegistrar,
-    /// The regional registries' own.
+    /// The profile of the regional registries.
     Nro,
 }
 
 impl Profile {
-    /// The profiles that the answer itself claims; a gTLD's registrar cannot be told from its registry by that.
+    /// The profiles that the answer itself claims. They do not distinguish a gTLD's registrar from
+    /// its registry.
     pub fn claimed(answer: &Answer) -> Vec<Self> {
         let claims = |prefix: &str| answer.conformance().any(|c| c.starts_with(prefix));
         let gtld = claims("icann_rdap_").then_some(Self::GtldRegistry);
@@ -94,30 +96,30 @@ impl Profile {
     }
 }
 
-/// How the answer came: what HTTP said about it.
+/// How the answer was delivered: the HTTP around it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Delivery<'a> {
-    /// Zero where that is not known: what depends on it is not checked.
+    /// The status code; 0 if it is unknown, in which case checks that depend on it are skipped.
     pub status: u16,
     pub content_type: Option<&'a str>,
-    /// Access-Control-Allow-Origin.
+    /// The field Access-Control-Allow-Origin.
     pub allow_origin: Option<&'a str>,
-    /// What was asked for.
+    /// The URL that was requested.
     pub url: Option<&'a Url>,
 }
 
-/// Where a rule does not hold.
+/// A place where a rule is violated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
     pub check: &'static Check,
     /// JSON pointer; empty for the answer as a whole or its delivery.
     pub pointer: String,
-    /// What is there instead, safe to show.
+    /// What was found there, safe to show.
     pub found: String,
 }
 
 impl Violation {
-    /// For lines of JSON.
+    /// The violation as JSON, for output line by line.
     pub fn json(&self) -> serde_json::Value {
         let Check {
             id,
@@ -185,7 +187,7 @@ pub fn table() -> Vec<&'static Check> {
     families.concat()
 }
 
-/// Everything that does not hold: the worst first, and then family by family.
+/// All violations: the worst first, then family by family.
 pub fn check(answer: &Answer, delivery: &Delivery<'_>, profiles: &[Profile]) -> Vec<Violation> {
     let scene = Scene {
         answer,
@@ -222,7 +224,7 @@ pub fn check(answer: &Answer, delivery: &Delivery<'_>, profiles: &[Profile]) -> 
     report.0
 }
 
-/// What there is to check.
+/// What is checked.
 struct Scene<'a> {
     answer: &'a Answer,
     delivery: Delivery<'a>,
@@ -245,13 +247,13 @@ impl<'a> Scene<'a> {
         self.profiles.contains(&profile)
     }
 
-    /// What the topmost object is.
+    /// The class of the topmost object.
     fn class(&self) -> Class {
         self.places.first().map_or(Class::Unknown, |p| p.class)
     }
 }
 
-/// Violations of one answer that are told.
+/// The largest number of violations that are reported for one answer.
 const MOST: usize = 2_000;
 
 struct Report(Vec<Violation>);
@@ -273,7 +275,7 @@ impl Report {
     }
 }
 
-/// Rules by name, and the list of them.
+/// Defines rules by name, and the list of them.
 macro_rules! rules {
     ($scope:ident; $($name:ident = $id:literal, $severity:ident, $source:literal: $rule:literal;)*) => {
         $(

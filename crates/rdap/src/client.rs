@@ -1,10 +1,11 @@
-//! One lookup from query to outcome: the servers that know, in turn; redirects; what is remembered; the registrar that the
-//! registry names.
+//! One lookup from query to outcome: the servers that know, one after another; redirects;
+//! remembered answers; and the registrar that the registry names.
 //!
-//! What is asked twice is asked once, what is remembered and holds is not asked at all, and a server that complains is
-//! asked later. `clear` judges whether TLS may be left, `fetch` brings one URL, `flights` lets others wait for it, `pages` turns those of a search, `follow` goes on
-//! to the registrar, `keeping` carries tickets and limits from run to run, `refresh` renews IANA's registries after the
-//! answer was told.
+//! Equal queries at the same time become one request. A fresh remembered answer costs no request,
+//! and a server that complains is asked later. `clear` decides whether clear text may be used,
+//! `fetch` gets one URL, `flights` lets others wait for it, `pages` fetches the further pages of a
+//! search, `follow` goes on to the registrar, `keeping` carries tickets and limits from run to run,
+//! and `refresh` renews IANA's registries after the answer has been told.
 
 mod clear;
 mod fetch;
@@ -38,40 +39,40 @@ use flights::Flights;
 use keeping::Keeping;
 use ranges::Ranges;
 
-/// What a lookup is to be.
+/// How to look things up.
 #[derive(Debug)]
 pub struct Wishes {
-    /// What queries are, where their form does not tell.
+    /// The kind of the queries, if their form does not tell it.
     pub kind: Option<Kind>,
-    /// Whom to ask, whatever the registries say: a base URL with its last slash.
+    /// The server to ask, whatever the registries say: a base URL with its last slash.
     pub server: Option<Target>,
-    /// Ask in clear text where https failed, but for its certificate.
+    /// Ask in clear text if https fails, unless its certificate was the reason.
     pub insecure_http: bool,
-    /// Go on to the registrar.
+    /// Also ask the registrar.
     pub follow: bool,
-    /// Of a search, at most.
+    /// The largest number of pages fetched for one search.
     pub pages: u32,
     /// An answer about an address serves all addresses in its range.
     pub by_range: bool,
     pub policy: Policy,
-    /// Lookups without credentials may leave before the handshake is over.
+    /// Lookups without credentials may leave before the handshake is complete.
     pub early: bool,
     pub credentials: Option<Credentials>,
-    /// The origin that is shown a certificate of ours: what it answers is for us alone.
+    /// The origin that is shown a client certificate; its answers are for this client only.
     pub certified: Option<Target>,
-    /// What is being asked for is not asked for again.
+    /// A query that equals one in flight waits for its answer.
     pub shares: bool,
-    /// Where IANA's registries are renewed from, a base URL; none for never.
+    /// The base URL from which IANA's registries are renewed; `None` means never.
     pub registries: Option<Target>,
     pub user_agent: String,
 }
 
-/// The client: everything that lookups share.
+/// The client: the state that all lookups share.
 pub struct Client {
     wishes: Wishes,
     pool: Pool,
     bootstrap: RefCell<Bootstrap>,
-    /// Registries that this run needed.
+    /// The registries that this run needed.
     used: RefCell<Vec<Registry>>,
     memory: Arc<Memory>,
     manners: Manners,
@@ -81,11 +82,11 @@ pub struct Client {
     now: fn() -> SystemTime,
 }
 
-/// What lookups are made with.
+/// What a client is made from.
 pub struct Parts {
     pub wishes: Wishes,
     pub pool: Pool,
-    /// The pool's own, where sessions are taken from and put back.
+    /// The TLS client of the pool, into which sessions are put and from which new ones are taken.
     pub tls: Arc<roundtrip_tls::Client>,
     pub tokens: roundtrip_http::Tokens,
     pub bootstrap: Bootstrap,
@@ -131,12 +132,13 @@ impl Client {
         Query::parse(text, self.wishes.kind)
     }
 
-    /// What this run learnt is kept for the next.
+    /// Stores what this run has learnt for the next run.
     pub fn keep(&self) {
         self.keeping.keep(&self.pool, self.now());
     }
 
-    /// After [`Self::keep`], when everything was told: waits a little for what servers give at the end of a handshake.
+    /// Called after [`Self::keep`], when everything has been told: waits briefly for what servers
+    /// send at the end of a handshake.
     pub async fn settle(&self) {
         self.keeping.settle(&self.pool, self.now()).await;
     }
@@ -145,7 +147,7 @@ impl Client {
         Stamp::of((self.now)())
     }
 
-    /// What people should know, beside the answers.
+    /// Notes for the user, apart from the answers.
     pub fn notes(&self) -> Vec<String> {
         self.memory.notes()
     }
@@ -154,14 +156,15 @@ impl Client {
         &self.pool
     }
 
-    /// The server that is asked first: lookups of one server wait for each other.
+    /// The server that is asked first. Lookups in one lane wait for each other.
     pub fn lane(&self, query: &Query) -> Rc<str> {
         let targets = self.targets(query).ok();
         let first = targets.and_then(|targets| targets.into_iter().next());
         first.map_or_else(|| "".into(), |target| target.authority().into())
     }
 
-    /// Asks, and asks on, until somebody has answered or nobody is left.
+    /// Asks one server after another, and then the registrar, until there is an answer or no server
+    /// is left.
     pub async fn look_up(&self, query: &Query) -> Outcome {
         let _turn = self.turn(query).await;
         if let Some(covered) = self.covered(query) {
@@ -183,7 +186,8 @@ impl Client {
         outcome
     }
 
-    /// Asks one server after another, until one knows. What was said by those that do not is told if nobody does.
+    /// Asks one server after another until one knows. What the others said is told only if none
+    /// knows.
     async fn ask_in_turn(
         &self,
         targets: Vec<Target>,
@@ -193,7 +197,7 @@ impl Client {
     ) {
         let mut refusals: Vec<(Target, Source)> = Vec::new();
         for target in targets {
-            // The same server by another door would say the same.
+            // Another URL of the same server would give the same answer.
             if refusals.iter().any(|(asked, _)| asked.host == target.host) {
                 continue;
             }
@@ -213,12 +217,12 @@ impl Client {
         outcome.registry = refusals.into_iter().next().map(|(_, source)| source);
     }
 
-    /// Is the server one that the user named?
+    /// Whether the user named the server.
     fn is_chosen(&self, query: &Query) -> bool {
         self.wishes.server.is_some() || query.url().is_some()
     }
 
-    /// The URLs that ask the query, in the order in which to try them.
+    /// The URLs for the query, in the order in which to try them.
     fn targets(&self, query: &Query) -> Result<Vec<Target>, Unasked> {
         if query.kind() == Kind::Url
             && let Some(url) = query.url()
@@ -241,7 +245,7 @@ impl Client {
         Ok(targets?)
     }
 
-    /// Where an answer may serve a whole range, addresses that are close to each other wait for it.
+    /// If an answer may serve a whole range, neighbouring addresses wait for it.
     async fn turn(&self, query: &Query) -> Option<ranges::Turn> {
         let Some(Key::Ip(address, _)) = query.key().filter(|_| self.wishes.by_range) else {
             return None;
@@ -250,7 +254,7 @@ impl Client {
         Some(turn.lock_owned().await)
     }
 
-    /// What an earlier answer says of this address too.
+    /// An earlier answer that also covers this address.
     fn covered(&self, query: &Query) -> Option<Outcome> {
         let Some(Key::Ip(address, bits)) = query.key().filter(|_| self.wishes.by_range) else {
             return None;
@@ -269,7 +273,8 @@ impl Client {
     }
 }
 
-/// Is the answer a data set about a person or a role, of which some registries give so many a day?
+/// Whether the answer is a data set about a person or a role; some registries limit how many they
+/// give out per day.
 fn is_personal(query: &Query) -> bool {
     query.kind() == Kind::Entity
 }

@@ -1,29 +1,36 @@
-//! Who asks: Basic and Digest (RFC 7481 §3.1, RFC 7617, RFC 7616), each for one origin alone.
+//! Credentials: Basic and Digest (RFC 7481 §3.1, RFC 7617, RFC 7616), each for one origin only.
 //!
-//! [`Credentials`] hold a user and a password for one origin. They can only be asked what to send to a given URL, and to
-//! any other origin that is nothing: what follows links and redirects cannot carry a password along by mistake. The same
-//! holds for whatever else is bound ([`Bound`]), such as the certificate that TLS shows.
+//! [`Credentials`] hold a user and a password for one origin. They only say what to send to a given
+//! URL, and for any other origin that is nothing: code that follows links and redirects cannot take
+//! a password along by mistake. The same holds for other bound values ([`Bound`]), such as the
+//! client certificate for TLS.
 //!
-//! Nothing is sent until the server has asked for it, unless [`Credentials::eager`] says that Basic is wanted. So:
+//! Nothing is sent until the server has asked for it, unless [`Credentials::eager`] requests Basic
+//! at once. So:
 //!
-//! 1. [`Credentials::header`] before each request, which says what goes into `Authorization`, if anything;
-//! 2. [`Credentials::hear`] after each 401, with its `WWW-Authenticate` lines and what had been sent: whether asking again
-//!    makes sense. A server that calls each nonce stale could go on for ever, so ask again twice at most.
+//! 1. Call [`Credentials::header`] before each request; it says what goes into `Authorization`, if
+//!    anything.
+//! 2. Call [`Credentials::hear`] after each 401, with its `WWW-Authenticate` lines and what had
+//!    been sent; it says whether asking again makes sense. A server could call every nonce stale,
+//!    so ask again at most twice.
 //!
-//! Digest is taken before Basic where both are offered: SHA-256 and SHA-512/256 with `qop=auth`, their `-sess` forms, hashed
-//! user names, stale nonces, and those that `Authentication-Info` announces. MD5 is not supported: the one cryptographic
-//! library of this program does not have it. Nor is `auth-int`, which protects bodies that a lookup has not. Basic over
-//! plain http is refused unless it is [allowed](Credentials::allow_plain), for everyone on the path could read it.
+//! Digest is preferred to Basic if both are offered. It is supported with SHA-256 and SHA-512/256
+//! and `qop=auth`, their `-sess` forms, hashed user names, stale nonces, and nonces that
+//! `Authentication-Info` announces. MD5 is not supported, because the only cryptographic library of
+//! this program does not have it; nor is `auth-int`, which protects request bodies, and a lookup
+//! has none. Basic over plain http is refused unless it is [allowed](Credentials::allow_plain),
+//! because anyone on the path could read it.
 //!
-//! A password is a [`Secret`]: it is never shown by `{}` or `{:?}`, and its memory is cleared when it goes. It comes from
-//! a file of the user's alone, from the environment, or from a URL. No message repeats it.
+//! A password is a [`Secret`]: `{}` and `{:?}` never show it, and its memory is cleared when it is
+//! dropped. It comes from a file that only the user can read, from the environment, or from a URL.
+//! No message repeats it.
 //!
-//! Left to others: asking again, and the certificate itself (the pool's settings).
+//! Repeating the request is left to the caller, the client certificate to the pool's settings.
 
+mod bound;
 mod challenge;
 mod digest;
 mod error;
-mod origin;
 mod userinfo;
 
 use std::fmt;
@@ -34,16 +41,16 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use roundtrip_model::{Scheme, Target};
 
+pub use bound::Bound;
 pub use error::CredentialsError;
-pub use origin::Bound;
 
 use challenge::Challenge;
 use digest::Session;
 
-/// Text that is not shown, and is cleared from memory when it goes.
+/// Text that is not shown, and is cleared from memory when it is dropped.
 pub type Secret = roundtrip_tls::Secret<String>;
 
-/// A user and a password that one origin may learn of.
+/// A user and a password that only one origin may learn.
 pub struct Credentials {
     login: Bound<Login>,
     allows_plain: bool,
@@ -51,7 +58,7 @@ pub struct Credentials {
     random: Box<Draw>,
 }
 
-/// Fills the bytes and says whether it could.
+/// Fills the bytes with random data and returns whether it could.
 type Draw = dyn Fn(&mut [u8]) -> bool + Send + Sync;
 
 struct Login {
@@ -69,7 +76,8 @@ enum State {
 const LONGEST_LOGIN: usize = 4096;
 
 impl Credentials {
-    /// For the origin of `target`. RFC 7617 §2: no colon in a user, no control characters at all.
+    /// Credentials for the origin of `target`. RFC 7617 §2: no colon in a user, no control
+    /// characters anywhere.
     pub fn new(target: &Target, user: Secret, password: Secret) -> Result<Self, CredentialsError> {
         let has_controls = |secret: &Secret| secret.expose().chars().any(char::is_control);
         if has_controls(&user) || has_controls(&password) {
@@ -79,7 +87,7 @@ impl Credentials {
             return Err(CredentialsError::Colon);
         }
         Ok(Self {
-            login: Bound::new(target, Login { user, password })?,
+            login: Bound::new(target, Login { user, password }),
             allows_plain: false,
             state: Mutex::new(State::Unasked),
             random: Box::new(|bytes| aws_lc_rs::rand::fill(bytes).is_ok()),
@@ -97,7 +105,7 @@ impl Credentials {
         Self::new(target, Secret::from(user), Secret::from(password))
     }
 
-    /// From the first line of a file that nobody else may read.
+    /// From the first line of a file that only the user can read.
     pub fn from_file(target: &Target, path: &Path) -> Result<Self, CredentialsError> {
         let secret = roundtrip_tls::Secret::from_file(path)?;
         let bytes = secret.expose();
@@ -107,14 +115,14 @@ impl Credentials {
         Self::from_text(target, &Secret::from(line))
     }
 
-    /// From a variable of the environment.
+    /// From an environment variable.
     pub fn from_environment(target: &Target, variable: &str) -> Result<Self, CredentialsError> {
         let value = roundtrip_tls::Secret::from_env(variable)?;
         let text = std::str::from_utf8(value.expose()).map_err(|_| CredentialsError::NoColon)?;
         Self::from_text(target, &Secret::from(text))
     }
 
-    /// What a URL of the form `https://user:password@host/` carries, for its origin.
+    /// The user and password of a URL of the form `https://user:password@host/`, for its origin.
     pub fn from_url(target: &Target) -> Result<Option<Self>, CredentialsError> {
         let Some((user, password)) = target.userinfo() else {
             return Ok(None);
@@ -124,7 +132,8 @@ impl Credentials {
         Self::new(target, decoded(user)?, decoded(password)?).map(Some)
     }
 
-    /// Sends Basic with the first request already, which saves the round trip in which the server asks for it.
+    /// Sends Basic with the first request, which saves the round trip in which the server asks for
+    /// it.
     #[must_use]
     pub fn eager(self) -> Self {
         *self.state() = State::Basic;
@@ -138,7 +147,7 @@ impl Credentials {
         self
     }
 
-    /// Draws nonces from `random`, which fills bytes and says whether it could: for tests.
+    /// Takes nonces from `random`, which fills bytes and returns whether it could; for tests.
     #[must_use]
     pub fn with_random(
         mut self,
@@ -148,12 +157,13 @@ impl Credentials {
         self
     }
 
-    /// Is `target` at the server that they are for?
+    /// Whether `target` is at the origin of these credentials.
     pub fn are_for(&self, target: &Target) -> bool {
         self.login.of(target).is_some()
     }
 
-    /// The value of `Authorization` for a request of `target`; `None` for other origins, and before the server asked.
+    /// The value of `Authorization` for a request to `target`; `None` for other origins, and before
+    /// the server has asked.
     pub fn header(
         &self,
         target: &Target,
@@ -177,7 +187,8 @@ impl Credentials {
         }
     }
 
-    /// Takes in the `WWW-Authenticate` lines of a 401, and what `Authorization` had been sent. Whether to ask again.
+    /// Processes the `WWW-Authenticate` lines of a 401, and the `Authorization` that had been sent.
+    /// Returns whether to ask again.
     pub fn hear<'a>(
         &self,
         target: &Target,
@@ -200,7 +211,7 @@ impl Credentials {
         Ok(true)
     }
 
-    /// Takes in `Authentication-Info`, which may name the nonce to use from now on. RFC 7616 §3.5.
+    /// Processes `Authentication-Info`, which may name the nonce to use from now on. RFC 7616 §3.5.
     pub fn inform(&self, target: &Target, line: &[u8]) {
         if self.login.of(target).is_none() {
             return;
@@ -242,7 +253,7 @@ impl Credentials {
             return Ok(State::Basic);
         }
         Err(CredentialsError::Unsupported {
-            origin: self.login.origin().to_string(),
+            origin: self.login.url(),
             offered: challenge::schemes(challenges),
             reasons: reasons.join("; "),
         })
@@ -250,7 +261,7 @@ impl Credentials {
 
     fn refused(&self) -> CredentialsError {
         CredentialsError::Refused {
-            origin: self.login.origin().to_string(),
+            origin: self.login.url(),
         }
     }
 
@@ -259,7 +270,7 @@ impl Credentials {
             return Ok(());
         }
         Err(CredentialsError::Plain {
-            origin: self.login.origin().to_string(),
+            origin: self.login.url(),
         })
     }
 
@@ -283,7 +294,7 @@ fn basic(login: &Login) -> Secret {
 
 impl fmt::Debug for Credentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Credentials for {}", self.login.origin())
+        write!(f, "Credentials for {}", self.login.url())
     }
 }
 

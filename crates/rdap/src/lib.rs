@@ -1,9 +1,10 @@
-//! The RDAP client: registration data of names, addresses and numbers, over connections that are kept.
+//! The RDAP client: registration data of names, addresses and numbers, over persistent connections.
 //!
-//! A [`query`] is what is asked, [`bootstrap`] says whom, [`pool`] carries it over a connection that is already there or
-//! comes up in one flight, [`memory`] keeps for the next run what this one paid for, [`manners`] keeps servers content,
-//! and [`answer`], [`text`] and [`check`] read what came back. [`client`] puts one lookup together, [`bulk`] many. Flags
-//! and streams are the binary's.
+//! A [`query`] says what to ask and [`bootstrap`] which server knows. [`pool`] carries the request
+//! over an existing connection, or opens one in a single flight; [`memory`] stores what the next
+//! run can use, and [`manners`] limits how often a server is asked. [`answer`], [`text`] and
+//! [`check`] interpret what came back. [`client`] puts one lookup together, [`bulk`] many. Flags
+//! and streams are handled by the binary.
 
 pub mod answer;
 pub mod bootstrap;

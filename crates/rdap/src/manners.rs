@@ -1,8 +1,10 @@
-//! How often a server is asked: a bucket of tokens for each origin, halved when it complains, shared between processes.
+//! How often a server is asked: a token bucket for each origin, whose rate is halved when the
+//! server complains, shared between processes.
 //!
-//! [`Bucket`] decides, with the time handed in; [`Rules`] say what is allowed to whom; this file waits. Tasks of one
-//! process take turns in the order they came; processes share the origin's file below the memory's directory. Which
-//! queries are asked again, and what people are told, is for the client.
+//! [`Bucket`] decides, given the time; [`Rules`] say what each server allows; this file waits.
+//! Tasks of one process take turns in the order in which they came; processes share the origin's
+//! file in the memory's directory. The client decides which queries are asked again and what users
+//! are told.
 
 mod bucket;
 mod gate;
@@ -23,34 +25,36 @@ pub use retry_after::retry_after;
 pub use rules::{RateError, Rules};
 pub use time::{SystemTimer, Timer};
 
+use crate::memory::Authority;
 use crate::memory::Memory;
 use crate::memory::Stamp;
-use crate::memory::origin::Origin;
 use gate::Gate;
 
-/// A wait is looked at again after this long: the clock may have been set, or another process may have heard something.
+/// A wait is re-examined after this time: the clock may have been set, or another process may have
+/// learnt something.
 const LONGEST_NAP: Duration = Duration::from_secs(5);
-/// The lock of a file is held for microseconds.
+/// Short, because the lock of a file is held for microseconds.
 const LOCK_NAP: Duration = Duration::from_millis(1);
-/// Then whoever holds it was stopped, and we go on alone.
+/// After this many naps, the process that holds the lock must have been stopped; this one continues
+/// without it.
 const LOCK_NAPS: u32 = 100;
 
-/// Keeps servers content.
+/// Grants permission to ask servers, within their limits.
 #[derive(Debug)]
 pub struct Manners {
     rules: Rules,
     memory: Arc<Memory>,
     timer: Arc<dyn Timer>,
-    gates: Mutex<HashMap<Origin, Arc<Gate>>>,
+    gates: Mutex<HashMap<Authority, Arc<Gate>>>,
     jitter: Mutex<Random>,
 }
 
-/// Leave to ask once.
+/// Permission to ask once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Permit {
-    pub origin: Origin,
+    pub origin: Authority,
     pub at: Stamp,
-    /// How long it took to get.
+    /// How long it took to get the permission.
     pub waited: Duration,
 }
 
@@ -62,7 +66,7 @@ pub enum Refusal {
         .left.as_secs_f64().ceil()
     )]
     Paused {
-        origin: Origin,
+        origin: Authority,
         until: Stamp,
         left: Duration,
     },
@@ -71,7 +75,7 @@ pub enum Refusal {
         .left.as_secs().div_ceil(60)
     )]
     QuotaSpent {
-        origin: Origin,
+        origin: Authority,
         quota: u16,
         until: Stamp,
         left: Duration,
@@ -83,18 +87,18 @@ pub enum Refusal {
 pub enum Verdict {
     /// The server did not complain.
     Content,
-    /// It complained; the same may be asked again, and [`Manners::acquire`] knows when.
+    /// The server complained; the query may be asked again, after waiting in [`Manners::acquire`].
     AskAgain { until: Stamp },
-    /// It complained, and this query was asked often enough.
+    /// The server complained, and this query has been asked often enough.
     GiveUp {
-        origin: Origin,
+        origin: Authority,
         status: u16,
         asked: u32,
     },
 }
 
 impl Manners {
-    /// `seed` decides the jitter of pauses.
+    /// `seed` determines the jitter of pauses.
     pub fn new(rules: Rules, memory: Arc<Memory>, timer: Arc<dyn Timer>, seed: u64) -> Self {
         Self {
             rules,
@@ -109,9 +113,9 @@ impl Manners {
         &self.rules
     }
 
-    /// Waits until `origin` may be asked once. `personal` says that the answer is a data set about a person or a role,
-    /// which some registries count.
-    pub async fn acquire(&self, origin: &Origin, personal: bool) -> Result<Permit, Refusal> {
+    /// Waits until `origin` may be asked once. `personal` says that the answer is a data set about
+    /// a person or a role, which some registries count.
+    pub async fn acquire(&self, origin: &Authority, personal: bool) -> Result<Permit, Refusal> {
         let gate = self.gate(origin);
         let came = self.timer.now();
         // First come, first served: tokio's mutex is fair.
@@ -134,11 +138,11 @@ impl Manners {
         result
     }
 
-    /// Leave, refusal, or a wait.
+    /// Returns permission, a refusal, or the time until which to wait.
     fn judge(
         &self,
         take: Take,
-        origin: &Origin,
+        origin: &Authority,
         came: Stamp,
         now: Stamp,
     ) -> ControlFlow<Result<Permit, Refusal>, Duration> {
@@ -166,7 +170,7 @@ impl Manners {
         })
     }
 
-    fn tell_if_alone(&self, gate: &Gate, origin: &Origin) {
+    fn tell_if_alone(&self, gate: &Gate, origin: &Authority) {
         if let Some(why) = gate.became_alone() {
             self.memory.note(format!(
                 "{origin} is asked as if no other process asked it: the file of its limits cannot be used ({why})"
@@ -174,7 +178,8 @@ impl Manners {
         }
     }
 
-    /// Learns from an answer: its status, its `Retry-After` field, and how often this query was asked by now.
+    /// Learns from an answer: its status, its `Retry-After` field, and how often this query has
+    /// been asked.
     pub async fn heard(
         &self,
         permit: &Permit,
@@ -211,7 +216,8 @@ impl Manners {
         Verdict::AskAgain { until }
     }
 
-    /// Changes the bucket that processes share; after a while without the others.
+    /// Changes the shared bucket; if its file stays locked for too long, changes only that of this
+    /// process.
     async fn change<T>(
         &self,
         gate: &Gate,
@@ -226,7 +232,7 @@ impl Manners {
         gate.change_alone(&|| self.timer.now(), change)
     }
 
-    fn gate(&self, origin: &Origin) -> Arc<Gate> {
+    fn gate(&self, origin: &Authority) -> Arc<Gate> {
         let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(gate) = gates.get(origin) {
             return Arc::clone(gate);

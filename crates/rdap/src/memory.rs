@@ -1,10 +1,13 @@
-//! What is remembered from run to run: tickets and limits of each origin, answers and their validators, registries.
+//! What is remembered from run to run: tickets and limits of each origin, answers with their
+//! validators, and registries.
 //!
-//! One directory, the user's alone, of small files: each is read strictly, written whole and put in place by one rename.
-//! What cannot be read is set aside and told, what cannot be written is told once; neither stops a lookup. Which clock
-//! the times come from is the caller's business, and so is when to ask the network: see [`answers::Decision`].
+//! It is a directory of small files that only the user can access. Each file is parsed strictly,
+//! written completely and put in place by one rename. A file that cannot be parsed is set aside and
+//! reported; a failure to write is reported once; neither stops a lookup. The caller provides the
+//! time and decides when to ask the network: see [`answers::Decision`].
 
 pub mod answers;
+mod authority;
 mod codec;
 mod error;
 pub mod limits;
@@ -19,31 +22,33 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+pub use authority::Authority;
 pub use error::MemoryError;
 pub use stamp::Stamp;
 
 use place::Place;
 
-/// Everything together, in bytes; the oldest answers go first.
+/// The largest total size in bytes; the oldest answers are removed first.
 pub const DEFAULT_SIZE: u64 = 256 << 20;
 
-/// The remembered, or nowhere to remember.
+/// The directory, or nothing if nothing is to be remembered.
 #[derive(Debug, Default)]
 pub struct Memory {
     root: Option<Place>,
     origins: OnceLock<Option<Place>>,
     registries: OnceLock<Option<Place>>,
     answers: OnceLock<Option<answers::Shelf>>,
-    /// Bytes of answers.
+    /// The largest total size of answers in bytes.
     size: u64,
-    /// Nothing is written any more, and why was told.
+    /// Nothing is written any more; the reason has been reported.
     is_full: AtomicBool,
     notes: Mutex<Vec<String>>,
 }
 
 impl Memory {
-    /// Opens `directory`, and makes it if it is not there. One that others may write to is refused: what they put there
-    /// would be believed. One that cannot be made or written is no error: then less is remembered, and a note says so.
+    /// Opens `directory`, and creates it if necessary. A directory that others can write to is
+    /// refused, because its content would be trusted. A directory that cannot be created or written
+    /// is not an error: less is remembered, and a note says so.
     pub fn open(directory: &Path, size: u64) -> Result<Self, MemoryError> {
         let mut memory = Self {
             size,
@@ -60,14 +65,15 @@ impl Memory {
         Ok(memory)
     }
 
-    /// Remembers nothing.
+    /// A memory that remembers nothing.
     pub fn nowhere() -> Self {
         Self::default()
     }
 
-    /// Where caches of programs go (XDG Base Directory Specification), from the values of `XDG_CACHE_HOME` and `HOME`.
+    /// The usual place for caches (XDG Base Directory Specification), from the values of
+    /// `XDG_CACHE_HOME` and `HOME`.
     pub fn default_directory(cache: Option<OsString>, home: Option<OsString>) -> Option<PathBuf> {
-        // A relative path is to be ignored, says the specification.
+        // The specification says that a relative path is to be ignored.
         let absolute = |path: OsString| Some(PathBuf::from(path)).filter(|path| path.is_absolute());
         let cache = cache.and_then(absolute);
         let cache = cache.or_else(|| Some(home.and_then(absolute)?.join(".cache")))?;
@@ -78,13 +84,13 @@ impl Memory {
         self.root.is_some()
     }
 
-    /// What people should know, each thing once; to be shown on stderr.
+    /// Notes for the user, each given once; to be shown on stderr.
     pub fn notes(&self) -> Vec<String> {
         std::mem::take(&mut *self.notes.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     pub(crate) fn note(&self, note: String) {
-        // Who never asks for notes must not pay for them.
+        // Bounds the memory if notes are never collected.
         const MOST: usize = 32;
         let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
         if notes.len() < MOST && !notes.contains(&note) {
@@ -100,7 +106,7 @@ impl Memory {
         self.below(&self.registries, "registries")
     }
 
-    /// A directory of ours, opened when it is first needed.
+    /// A subdirectory, opened when it is first needed.
     fn below<'a>(&'a self, cell: &'a OnceLock<Option<Place>>, name: &str) -> Option<&'a Place> {
         let root = self.root.as_ref()?;
         let opened = cell.get_or_init(|| match root.below(name) {
@@ -113,7 +119,7 @@ impl Memory {
         opened.as_ref()
     }
 
-    /// Reads a file and makes sense of it. One that makes none is set aside.
+    /// Reads and parses a file. One that cannot be parsed is set aside.
     fn read<T>(
         &self,
         place: &Place,
@@ -142,7 +148,7 @@ impl Memory {
         self.is_full.load(Ordering::Relaxed)
     }
 
-    /// Puts a file in place, unless writing has failed before.
+    /// Writes a file, unless writing has failed before.
     fn write(&self, place: &Place, name: &str, parts: &[&[u8]]) -> bool {
         if self.is_full() {
             return false;
@@ -156,8 +162,9 @@ impl Memory {
         }
     }
 
-    /// A file of an origin cannot be had: for a reason that all files share, or for its own.
-    fn cannot_lock(&self, place: &Place, origin: &origin::Origin, error: &io::Error) {
+    /// Notes that an origin's file cannot be locked: for a reason that affects all files, or for
+    /// one of its own.
+    fn cannot_lock(&self, place: &Place, origin: &Authority, error: &io::Error) {
         if matches!(
             error.kind(),
             ErrorKind::ReadOnlyFilesystem

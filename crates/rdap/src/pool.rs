@@ -1,8 +1,10 @@
-//! Connections: one or a few for each origin, multiplexed, resumed, and asked again only where that is safe.
+//! Connections: one or a few for each origin, multiplexed and resumed. Requests are repeated only
+//! if that is safe.
 //!
-//! A [`Pool`] takes asks from many tasks at any time. `site` knows an origin's connections and who waits for one,
-//! `opening` brings them up, `carry` takes one request across, `resend` judges failures, `timing` tells where the time
-//! went. Redirects, caches and manners are the client's.
+//! A [`Pool`] takes requests from many tasks at any time. `site` manages an origin's connections
+//! and the tasks that wait for one, `opening` opens connections, `carry` sends one request over
+//! one, `resend` judges failures, and `timing` says where the time went. Redirects, caches and rate
+//! limits are left to the client.
 
 mod carry;
 mod coalesce;
@@ -12,7 +14,6 @@ mod knowledge;
 mod lane;
 mod names;
 mod opening;
-mod origin;
 mod plan;
 mod reply;
 mod resend;
@@ -27,7 +28,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use roundtrip_http::Request;
-use roundtrip_model::{Memory, Moment, Target};
+use roundtrip_model::{Memory, Moment, Origin, Target};
 use roundtrip_tls::TlsError;
 use tokio::sync::Semaphore;
 
@@ -37,13 +38,13 @@ pub use error::{Fault, PoolError};
 pub use ground::Tally;
 use ground::{Ground, count};
 pub use knowledge::{Alternative, OriginKnowledge};
-pub use origin::Origin;
 pub use reply::{Ask, BODY_LIMIT, Reply, Timing};
 use resend::{Tries, Verdict, Why};
 pub use settings::{Deadlines, Family, Override, Settings};
 use site::Site;
 
-/// Origins that are known at once; those without connections are forgotten first.
+/// The largest number of origins that are known at once; those without connections are forgotten
+/// first.
 const MOST_SITES: usize = 1024;
 
 #[derive(Clone)]
@@ -53,7 +54,7 @@ struct Inner {
     ground: Arc<Ground>,
     sites: Mutex<HashMap<Origin, Arc<Site>>>,
     flights: Flights,
-    /// One place, where asks go one after another.
+    /// One permit, if requests are made one after another.
     serial: Option<Semaphore>,
 }
 
@@ -69,7 +70,7 @@ impl Pool {
         })))
     }
 
-    /// Asks, and reads the answer to its end. May be called from many tasks at any time.
+    /// Sends a request and reads the answer to its end. May be called from many tasks at any time.
     pub async fn fetch(&self, ask: &Ask) -> Result<Reply, PoolError> {
         let inner = &self.0;
         let asked = inner.ground.now();
@@ -79,13 +80,15 @@ impl Pool {
         loop {
             match inner.flights.join(ask) {
                 Role::First(flight) => {
-                    // Whoever waits for another's answer needs little room.
+                    // Boxed, so that a task that only waits for another's answer takes little
+                    // memory.
                     let outcome = Box::pin(inner.fetch_in_turn(ask, asked)).await;
                     flight.land(&outcome);
                     return outcome;
                 }
                 Role::Other(mut told) => {
-                    // One that was given up tells nothing: then it is our turn.
+                    // The task whose answer was awaited has been cancelled: send the request from
+                    // here.
                     let Ok(outcome) = told.wait_for(Option::is_some).await else {
                         continue;
                     };
@@ -97,12 +100,13 @@ impl Pool {
         }
     }
 
-    /// Opens a connection to the target's origin, where there is none, before anything is asked of it.
+    /// Opens a connection to the target's origin if there is none, before a request needs it.
     pub async fn warm(&self, target: &Target) {
         self.0.site(target).warm().await;
     }
 
-    /// Takes what was known of an origin another day, unless it has been asked already.
+    /// Takes knowledge about an origin from an earlier run, unless the origin has been asked
+    /// already.
     pub fn recall(&self, told: &OriginKnowledge) {
         let mut sites = self.0.sites();
         if !sites.contains_key(&told.origin) {
@@ -112,7 +116,7 @@ impl Pool {
         }
     }
 
-    /// What is worth remembering of each origin that answered.
+    /// What is worth remembering about each origin that answered.
     pub fn learnt(&self) -> Vec<OriginKnowledge> {
         let sites: Vec<Arc<Site>> = self.0.sites().values().cloned().collect();
         sites.iter().map(|site| site.learnt()).collect()
@@ -122,7 +126,7 @@ impl Pool {
         self.0.ground.counters.tally()
     }
 
-    /// Says goodbye to all peers. What is on its way fails.
+    /// Closes all connections. Requests in flight fail.
     pub async fn close(&self) {
         let sites: Vec<Arc<Site>> = self.0.sites().values().cloned().collect();
         for site in sites {
@@ -134,11 +138,11 @@ impl Pool {
 impl Inner {
     async fn fetch_in_turn(&self, ask: &Ask, asked: Moment) -> Result<Reply, PoolError> {
         let _turn = match &self.serial {
-            // Nobody closes the semaphore.
+            // The semaphore is never closed.
             Some(places) => places.acquire().await.ok(),
             None => None,
         };
-        // Whoever goes one after another has not asked before it is its turn.
+        // With serial requests, time counts from the moment when it is this request's turn.
         let asked = self.serial.as_ref().map_or(asked, |_| self.ground.now());
         let mut tries = Tries::default();
         let outcome = self.carry(ask, asked, &mut tries).await;
@@ -193,7 +197,8 @@ impl Inner {
         }
     }
 
-    /// Whoever replays a lookup learns what anybody may; not so with credentials. RFC 8470 §4.
+    /// An attacker who replays a lookup learns only what anyone can learn; that does not hold for
+    /// one with credentials. RFC 8470 §4.
     fn may_be_early(&self, ask: &Ask) -> bool {
         let settings = &self.ground.settings;
         let secret = |(name, _): &(String, String)| {
@@ -206,7 +211,7 @@ impl Inner {
             && !ask.headers.iter().any(secret)
     }
 
-    /// RFC 8470 §5.2.
+    /// Whether the server answered 425 to early data. RFC 8470 §5.2.
     fn was_too_early(&self, reply: &Reply, tries: &mut Tries) -> bool {
         let timing = &reply.timing;
         let again = reply.status == 425 && timing.early && tries.too_early(timing);
@@ -216,7 +221,7 @@ impl Inner {
         again
     }
 
-    /// What another ask fetched.
+    /// An answer that another request fetched.
     fn coalesced(&self, mut reply: Reply, asked: Moment) -> Reply {
         count(&self.ground.counters.coalesced);
         let waited = self.ground.now().since(asked);
@@ -228,7 +233,7 @@ impl Inner {
     }
 
     fn site(&self, target: &Target) -> Arc<Site> {
-        let origin = Origin::of(target);
+        let origin = target.origin();
         let mut sites = self.sites();
         if let Some(site) = sites.get(&origin) {
             return site.clone();

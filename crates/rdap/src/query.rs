@@ -1,16 +1,18 @@
-//! What is asked: the kinds of RDAP query (RFC 9082, 9910, 9536), how each is recognised, and the path that asks it.
+//! Queries: the kinds of RDAP query (RFC 9082, 9910, 9536), how each is recognised, and the path
+//! for it.
 //!
-//! A query is one line of text. Most kinds are recognised by their looks; every kind can be said before a colon, or be
-//! handed over by name ([`Kind`], which reads and shows itself as the word in the first column):
+//! A query is one line of text. Most kinds are recognised by their form; every kind can be named
+//! before a colon, or be given as a [`Kind`], which is parsed from and shown as the word in the
+//! first column:
 //!
-//! | word | what it asks | examples |
+//! | word | what it asks for | examples |
 //! |---|---|---|
 //! | `domain` | a name, with U-labels or A-labels; reverse names too | `bücher.example`, `2.0.192.in-addr.arpa`, `domain:help` |
-//! | `nameserver` (`ns`) | a host that serves names; looks like a domain, so say it | `nameserver:ns1.example.com` |
+//! | `nameserver` (`ns`) | a name server; looks like a domain, so name the kind | `nameserver:ns1.example.com` |
 //! | `ip` | an address or a prefix | `192.0.2.1`, `2001:db8::/32` |
 //! | `autnum` (`asn`) | an autonomous system | `AS64500`, `64500`, `AS1.10` |
 //! | `entity` | a person, organisation or registrar by handle | `ABC-ARIN`, `entity:292` |
-//! | `help` | what a server says of itself | `help`, `help:com`, `help:https://rdap.example/` |
+//! | `help` | what a server says about itself | `help`, `help:com`, `help:https://rdap.example/` |
 //! | `url` | exactly this URL | `https://rdap.example/domain/example.com` |
 //! | `domains` | names like …, served by … | `domains:exam*.com`, `domains:nsLdhName=ns1.example.*`, `domains:nsIp=192.0.2.1` |
 //! | `nameservers` | name servers like … | `nameservers:ns1.exam*`, `nameservers:ip=192.0.2.1` |
@@ -19,16 +21,19 @@
 //! | `up` `down` `top` `bottom` | what encloses a network, number or reverse name, or lies in it (RFC 9910) | `up:192.0.2.0/24?status=active` |
 //! | `domains/reverse` … | objects by their contacts (RFC 9536); also `nameservers/`, `entities/`, `ips/`, `autnums/` | `domains/reverse:handle=ABC-ARIN&role=technical` |
 //!
-//! The paths of the RFCs are understood as they stand: `domain/example.com`, `domains?name=exam*`,
-//! `domains/reverse_search/entity?handle=ABC`, `ips/rirSearch1/rdap-up/192.0.2.0/24`. What follows `?` is percent-decoded,
-//! what follows a word and a colon is not unless it begins with `property=`. Searches take `sort`, `count` and `cursor`
-//! (RFC 8977) and `fieldSet` (RFC 8982) as further parameters, or by [`Query::set`].
+//! The paths of the RFCs are accepted as they are: `domain/example.com`, `domains?name=exam*`,
+//! `domains/reverse_search/entity?handle=ABC`, `ips/rirSearch1/rdap-up/192.0.2.0/24`. What follows
+//! `?` is percent-decoded; what follows a word and a colon is not, unless it begins with
+//! `property=`. Searches take `sort`, `count` and `cursor` (RFC 8977) and `fieldSet` (RFC 8982) as
+//! further parameters, or by [`Query::set`].
 //!
-//! Three choices worth knowing. A text without dots but with a hyphen is a handle, because no top-level domain outside
-//! `xn--` has one. `help` is the query; the top-level domain is `domain:help` or `help.`. Bits below a prefix are
-//! cleared, and [`Query::note`] says so.
+//! Three choices are worth knowing. A text without dots but with a hyphen is a handle, because no
+//! top-level domain has a hyphen except those that begin with `xn--`. `help` is the query; the
+//! top-level domain is `domain:help` or `help.`. Bits below a prefix are cleared, and
+//! [`Query::note`] says so.
 //!
-//! Left to others: which server is asked ([`crate::bootstrap`], by [`Query::key`]), and the asking itself.
+//! Which server is asked is decided by [`crate::bootstrap`], from [`Query::key`]; asking it is left
+//! to others.
 
 mod encoding;
 mod error;
@@ -54,7 +59,7 @@ use name::Name;
 use number::Network;
 use search::Search;
 
-/// One question, understood and normalised: equal questions are equal, however they were written.
+/// One query, parsed and normalised: equal queries compare equal, however they were written.
 #[derive(Debug, Clone)]
 pub struct Query {
     asked: Asked,
@@ -74,7 +79,7 @@ enum Asked {
     Relative(Relation, Object, Parameters),
 }
 
-/// What has relatives. RFC 9910 §3.
+/// An object that has relatives. RFC 9910 §3.
 #[derive(Debug, Clone)]
 enum Object {
     Network(Network),
@@ -82,7 +87,7 @@ enum Object {
     Domain(Name),
 }
 
-/// What the bootstrap registries are asked by.
+/// The key for a lookup in the bootstrap registries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Key<'a> {
     /// A name in A-labels and lower case, without the last dot.
@@ -95,7 +100,7 @@ pub enum Key<'a> {
 }
 
 impl Query {
-    /// Understands `text` as the kind it looks like, or as `forced`.
+    /// Parses `text` as the kind that its form suggests, or as `forced`.
     pub fn parse(text: &str, forced: Option<Kind>) -> Result<Self, QueryError> {
         reading::read(text, forced)
     }
@@ -114,7 +119,8 @@ impl Query {
         }
     }
 
-    /// As people know it: U-labels, `AS64500`, a search with its values readable. One line, without secrets.
+    /// The query as people write it: U-labels, `AS64500`, a search with readable values. One line,
+    /// without secrets.
     pub fn shown(&self) -> String {
         match &self.asked {
             Asked::Domain(name) | Asked::Nameserver(name) => name.shown(),
@@ -131,7 +137,8 @@ impl Query {
         }
     }
 
-    /// Path and query below a base URL, percent-encoded. RFC 9082 §3, RFC 9910, RFC 9536. Of a URL, its own.
+    /// The path and query below a base URL, percent-encoded. RFC 9082 §3, RFC 9910, RFC 9536. For a
+    /// URL, its path and query.
     pub fn path(&self) -> String {
         match &self.asked {
             Asked::Domain(name) => format!("domain/{}", name.encoded()),
@@ -153,7 +160,7 @@ impl Query {
         }
     }
 
-    /// What the bootstrap registries are asked by; `None` where only the user can know the server.
+    /// The key for the bootstrap registries; `None` if only the user can know the server.
     pub fn key(&self) -> Option<Key<'_>> {
         match &self.asked {
             Asked::Domain(name) | Asked::Relative(_, Object::Domain(name), _) => Some(name.key()),
@@ -171,7 +178,8 @@ impl Query {
         }
     }
 
-    /// The URL itself ([`Kind::Url`]), or the server that is to help: no bootstrap is needed.
+    /// The URL itself ([`Kind::Url`]), or the server that is asked for help; neither needs the
+    /// registries.
     pub fn url(&self) -> Option<&Target> {
         match &self.asked {
             Asked::Url(target) => Some(target),
@@ -180,7 +188,7 @@ impl Query {
         }
     }
 
-    /// What was changed on the way, where the user should know.
+    /// What was changed during parsing, if the user should know.
     pub fn note(&self) -> Option<&str> {
         self.note.as_deref()
     }
@@ -194,7 +202,7 @@ impl Query {
         }
     }
 
-    /// Adds a parameter to a search, in place of the one it may have.
+    /// Adds a parameter to a search, or replaces it.
     pub fn set(&mut self, parameter: Parameter, value: &str) -> Result<(), QueryError> {
         let kind = self.kind();
         let parameters = match &mut self.asked {
@@ -232,14 +240,14 @@ impl Object {
     }
 }
 
-/// What follows the last hyphen of a handle. RFC 8521 §2.
+/// The part after the last hyphen of a handle. RFC 8521 §2.
 fn tag(handle: &str) -> Option<&str> {
     let (_, tag) = handle.rsplit_once('-')?;
     (!tag.is_empty() && !tag.contains('*')).then_some(tag)
 }
 
 impl Query {
-    /// What tells questions apart: the kind, the path, and the URL where there is one.
+    /// What distinguishes queries: the kind, the path, and the URL if there is one.
     fn identity(&self) -> (Kind, String, Option<&str>, Option<Key<'_>>) {
         let url = self.url().map(|target| target.url().as_str());
         (self.kind(), self.path(), url, self.key())

@@ -1,14 +1,15 @@
-//! How an answer is told to people: readable text, whois-like lines, columns, single fields; and to programs: the JSON
-//! as received, or one line of it for each query.
+//! How an answer is shown: to people as readable text, WHOIS-like lines, columns or single fields;
+//! to programs as the JSON that was received, or as one line of JSON for each query.
 //!
-//! Nothing that a server wrote reaches a terminal as it is: control and direction characters are made visible.
+//! Nothing that a server sent reaches a terminal unchanged: control and direction characters are
+//! made visible.
 
 mod column;
 mod csv;
 mod facts;
 mod field;
 mod ndjson;
-mod paint;
+mod page;
 mod raw;
 mod readable;
 mod subject;
@@ -30,30 +31,30 @@ pub use csv::header;
 pub use ndjson::{SCHEMA, line};
 pub use violations::violations;
 
-/// What one query came to: the registry's part and, where it was asked, the registrar's.
+/// The outcome of one query: the registry's part and, if it was asked, the registrar's.
 #[derive(Debug, Clone, Copy)]
 pub struct Told<'a> {
-    /// As people know it: `bücher.example`.
+    /// As people write it: `bücher.example`.
     pub query: &'a str,
-    /// In the words of a query's kind: `domain`, `ip`, …
+    /// The word for the kind: `domain`, `ip`, …
     pub kind: &'a str,
     pub first: Part<'a>,
     pub registrar: Option<Part<'a>>,
-    /// What else the lines of JSON say, by name: where the time went, what violates the standards.
+    /// Further members for lines of JSON, by name: timing, and violations of the standards.
     pub beside: &'a [(&'static str, serde_json::Value)],
 }
 
-/// What one server said.
+/// What one server answered.
 #[derive(Debug, Clone, Copy)]
 pub struct Part<'a> {
-    /// Who was asked, by name or URL; none if nobody was.
+    /// The server that was asked, by name or URL; `None` if none was asked.
     pub server: Option<&'a str>,
     pub state: State,
-    /// What came back, which for all but `Found` is an error response, if anything.
+    /// The answer, if there is one. Unless the state is `Found`, it is an error response.
     pub answer: Option<&'a Answer>,
-    /// What went wrong, where the answer does not say it.
+    /// What went wrong, if the answer does not say.
     pub why: Option<&'a str>,
-    /// It came in clear text.
+    /// The answer came in clear text.
     pub clear: bool,
 }
 
@@ -62,15 +63,15 @@ pub struct Part<'a> {
 pub enum State {
     Found,
     NotRegistered,
-    /// The server would not answer: too many questions, no permission, not supported.
+    /// The server refused to answer: too many queries, no permission, or not supported.
     Refused,
     /// No server gave a usable answer.
     Failed,
 }
 
 impl State {
-    /// What a status of HTTP says of a lookup (RFC 7480, section 5): 404 is an answer, not a failure, and servers
-    /// that are asked too much or do not offer what was asked refuse.
+    /// What an HTTP status says about a lookup (RFC 7480, section 5): 404 is an answer, not a
+    /// failure; a server that is asked too much, or does not support the query, refuses.
     pub fn of(status: u16) -> Self {
         match status {
             200..300 => Self::Found,
@@ -80,7 +81,7 @@ impl State {
         }
     }
 
-    /// As the lines of JSON and the columns name it.
+    /// The word used in lines of JSON and in columns.
     pub fn word(self) -> &'static str {
         match self {
             Self::Found => "found",
@@ -91,17 +92,17 @@ impl State {
     }
 }
 
-/// In which form, for whom.
+/// The form of the output, and its audience.
 #[derive(Debug, Clone)]
 pub struct Style {
     pub form: Form,
     /// Width, colour and character set.
     pub terminal: terminal::Style,
-    /// Notices and remarks in full.
+    /// Shows notices and remarks in full.
     pub verbose: bool,
-    /// What «in 43 days» is counted from.
+    /// The current time, for texts such as "in 43 days".
     pub now: SystemTime,
-    /// The text goes to a terminal: JSON too is written so that it does nothing there.
+    /// The text goes to a terminal: JSON too is written so that it cannot affect the terminal.
     pub shown: bool,
 }
 
@@ -109,9 +110,9 @@ pub struct Style {
 pub enum Form {
     Readable,
     Whois,
-    /// Rows; the header is `header`.
+    /// Rows; `header` makes the first line.
     Csv(Vec<Column>),
-    /// A line for each.
+    /// One line for each column.
     Fields(Vec<Column>),
     /// As received.
     Json,
@@ -120,20 +121,20 @@ pub enum Form {
 }
 
 impl Form {
-    /// Lines for people, behind which more lines may stand.
+    /// Whether these are lines for people, so that more lines may follow.
     pub fn is_text(&self) -> bool {
         matches!(self, Self::Readable | Self::Whois)
     }
 }
 
-/// What cannot be told.
+/// What cannot be shown.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum TextError {
     #[error("no column is called '{0}': it is a JSON pointer (/handle, registrar:/handle) or one of {names}", names = column::names())]
     UnknownColumn(String),
 }
 
-/// The text of one outcome; it ends with a line break unless it is empty.
+/// The text of one outcome; unless it is empty, it ends with a line break.
 pub fn tell(told: &Told<'_>, style: &Style) -> String {
     let text = match &style.form {
         Form::Readable => return readable::tell(told, style),
@@ -143,5 +144,9 @@ pub fn tell(told: &Told<'_>, style: &Style) -> String {
         Form::Json => raw::as_received(told),
         Form::Ndjson => String::from_utf8(ndjson::line(told)).unwrap_or_default(),
     };
-    if style.shown { raw::tamed(&text) } else { text }
+    if style.shown {
+        terminal::clean_json(&text)
+    } else {
+        text
+    }
 }

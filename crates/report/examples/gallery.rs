@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use roundtrip_report::{html, json, runs, terminal};
+use roundtrip_report::{html, json, runs, terminal, text};
 
 #[path = "../tests/report/samples.rs"]
 #[allow(dead_code, clippy::unwrap_used)] // samples made for tests, which may unwrap
@@ -35,14 +35,14 @@ fn main() -> std::io::Result<()> {
             let mut text: String = runs(&exchanges)
                 .map(|run| {
                     if exchanges.len() > 9 {
-                        terminal::line(&run, Some(300.0), &style)
+                        text::line(&run, Some(300.0), &style)
                     } else {
-                        terminal::run(&run, &style)
+                        text::run(&run, &style)
                     }
                 })
                 .collect();
             if exchanges.len() > 9 {
-                text.push_str(&terminal::summary(&exchanges, &style));
+                text.push_str(&text::summary(&exchanges, &style));
             }
             std::fs::write(directory.join(format!("{name}.{width}.txt")), text)?;
         }

@@ -6,7 +6,8 @@ mod security;
 
 use roundtrip_model::{Exchange, HttpFacts, Primer};
 
-use crate::text::{self, clean, count, span_ms, trips};
+use crate::numbers::{self, count, span_ms, trips};
+use crate::terminal::clean;
 
 /// One labelled fact.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,8 +30,8 @@ pub fn facts(exchange: &Exchange) -> Vec<Fact> {
             "echo",
             format!(
                 "{} there, {} back, in {}",
-                text::bytes(echo.sent),
-                text::bytes(echo.received),
+                numbers::bytes(echo.sent),
+                numbers::bytes(echo.received),
                 count(echo.exchanges.into(), "exchange", "exchanges")
             ),
         );
@@ -115,7 +116,7 @@ fn response(list: &mut List, http: &HttpFacts) {
             )
             .trim_end()
             .to_owned(),
-            format!("header {}", text::bytes(http.header_bytes)),
+            format!("header {}", numbers::bytes(http.header_bytes)),
             body(http),
             if http.keep_alive {
                 "connection kept"
@@ -155,10 +156,10 @@ fn body(http: &HttpFacts) -> String {
     if http.decoded != 0 && http.decoded != http.downloaded {
         format!(
             "body {} ({} decoded)",
-            text::bytes(http.downloaded),
-            text::bytes(http.decoded)
+            numbers::bytes(http.downloaded),
+            numbers::bytes(http.decoded)
         )
     } else {
-        format!("body {}", text::bytes(http.downloaded))
+        format!("body {}", numbers::bytes(http.downloaded))
     }
 }

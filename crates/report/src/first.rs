@@ -3,8 +3,8 @@
 
 use roundtrip_model::{Strategy, Summary};
 
+use crate::numbers::{ms, trips};
 use crate::run::Run;
-use crate::text::{ms, trips};
 
 /// More than the slowest of the others by this, in milliseconds and as a share, is no accident of the clock.
 const LEAST_MS: f64 = 1.0;

@@ -7,14 +7,16 @@ mod facts;
 mod first;
 pub mod html;
 pub mod json;
+mod numbers;
 mod party;
 mod run;
 pub mod terminal;
-mod text;
+pub mod text;
 pub mod ways;
 pub mod write_out;
 
 pub use facts::{Fact, facts};
+pub use numbers::{count, ms};
 pub use party::Party;
 pub use run::{Run, runs};
-pub use text::{clean, count, ms};
+pub use terminal::clean;

@@ -1,20 +1,17 @@
-//! Text for a terminal: a waterfall for each exchange, a line for each repeat, a block for the summary, a
-//! table for several ways to ask one question.
-//!
-//! Every fill differs in shape as well as in colour, so that nothing is lost without colour; with `unicode` off the
-//! output is ASCII. No line is wider than the width that was asked for.
+//! What every verb writes its text with: [`Style`] paints, [`wrap`] and [`Table`] lay out by display width, [`clean`]
+//! scrubs what comes from outside, [`StatusLine`] tells how far something is. It asks no terminal anything: width,
+//! colour and character set are told.
 
-mod bars;
-mod blocks;
-mod details;
-mod repeats;
+mod clean;
+mod status_line;
 mod style;
-mod waterfall;
-mod ways;
+mod table;
+mod width;
+mod wrap;
 
-pub(crate) use bars::round_step;
-pub use details::details;
-pub use repeats::{line, summary};
-pub use style::Style;
-pub use waterfall::{exchange, run};
-pub use ways::{ways, ways_head, ways_lesson, ways_notes, ways_row, ways_ruler};
+pub use clean::{acts, clean, clean_block, clean_json, clean_lines, lossy};
+pub use status_line::StatusLine;
+pub use style::{Style, Tone, finished};
+pub use table::{Cell, Table};
+pub use width::{cut, width};
+pub use wrap::{Wrap, wrap};

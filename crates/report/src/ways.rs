@@ -4,9 +4,10 @@
 
 use roundtrip_model::{Exchange, Memory, Strategy, Summary, Waited};
 
+use crate::numbers::{count, ms, trips};
 use crate::party;
 use crate::run::total_ms;
-use crate::text::{clean, count, ms, trips};
+use crate::terminal::clean;
 
 /// The table: the first way is the one that the others are compared with.
 #[derive(Debug, Clone, PartialEq)]

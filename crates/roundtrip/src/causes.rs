@@ -3,7 +3,7 @@
 mod near;
 
 use roundtrip_explain::{Cause, CauseFamily, FAMILIES, all, by_id};
-use roundtrip_report::terminal::Style;
+use roundtrip_report::terminal::{Style, Tone, Wrap, acts};
 use serde_json::{Value, json};
 
 use crate::cli::CausesArgs;
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &CausesArgs) -> Outcome {
 
 fn unknown(id: &str) -> String {
     let ids: Vec<&str> = all().map(|cause| cause.id).collect();
-    let shown: String = id.chars().filter(|c| !c.is_control()).take(40).collect();
+    let shown: String = id.chars().filter(|c| !acts(*c)).take(40).collect();
     let near = near::near(&shown, &ids);
     if near.is_empty() {
         format!(
@@ -54,16 +54,16 @@ fn list(style: Style) -> String {
     let column = INDENT + widest + 2;
     let mut lines = Vec::new();
     for family in FAMILIES {
-        lines.push(bold(style, family.title));
+        lines.push(style.tint(Tone::Strong, family.title));
         for cause in family.causes {
-            for (n, part) in wrap(cause.name, room(style, column)).iter().enumerate() {
+            for (n, part) in wrapped(cause.name, room(style, column)).iter().enumerate() {
                 let id = if n == 0 { cause.id } else { "" };
                 lines.push(format!("  {id:widest$}  {part}"));
             }
-            let cost = wrap(cause.cost, room(style, column));
+            let cost = wrapped(cause.cost, room(style, column));
             lines.extend(
                 cost.iter()
-                    .map(|part| format!("{:column$}{}", "", faint(style, part))),
+                    .map(|part| format!("{:column$}{}", "", style.tint(Tone::Faint, part))),
             );
         }
         lines.push(String::new());
@@ -72,13 +72,13 @@ fn list(style: Style) -> String {
         "{} causes. One of them with its remedy and its source: roundtrip causes ID",
         all().count()
     );
-    lines.extend(wrap(&told, room(style, 0)));
+    lines.extend(wrapped(&told, room(style, 0)));
     lines.join("\n") + "\n"
 }
 
 fn explained(cause: &Cause, style: Style) -> String {
-    let name = wrap(cause.name, room(style, INDENT));
-    let mut lines = vec![bold(style, cause.id)];
+    let name = wrapped(cause.name, room(style, INDENT));
+    let mut lines = vec![style.tint(Tone::Strong, cause.id)];
     lines.extend(name.iter().map(|part| format!("  {part}")));
     lines.push(String::new());
     let mut tell = |label, value: &str| lines.extend(labelled(style, label, value));
@@ -93,10 +93,10 @@ fn explained(cause: &Cause, style: Style) -> String {
 }
 
 fn labelled(style: Style, label: &str, value: &str) -> Vec<String> {
-    let parts = wrap(value, room(style, INDENT + LABEL));
+    let parts = wrapped(value, room(style, INDENT + LABEL));
     let parts = parts.iter().enumerate().map(|(n, part)| {
         let label = format!("{:LABEL$}", if n == 0 { label } else { "" });
-        format!("  {}{part}", faint(style, &label))
+        format!("  {}{part}", style.tint(Tone::Faint, &label))
     });
     parts.collect()
 }
@@ -134,38 +134,9 @@ fn room(style: Style, column: usize) -> usize {
     style.width.saturating_sub(column).max(20)
 }
 
-/// Breaks text at spaces; a word that is too long stands alone.
-fn wrap(text: &str, room: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split(' ') {
-        let used = lines.last().map_or(0, |line| line.chars().count());
-        if used > 0 && used + 1 + word.chars().count() > room {
-            lines.push(String::new());
-        }
-        if let Some(line) = lines.last_mut() {
-            if !line.is_empty() {
-                line.push(' ');
-            }
-            line.push_str(word);
-        }
-    }
-    lines
-}
-
-fn bold(style: Style, text: &str) -> String {
-    painted(style, "1", text)
-}
-
-fn faint(style: Style, text: &str) -> String {
-    painted(style, "2", text)
-}
-
-fn painted(style: Style, code: &str, text: &str) -> String {
-    if style.colour && !text.trim().is_empty() {
-        format!("\x1b[{code}m{text}\x1b[0m")
-    } else {
-        text.to_owned()
-    }
+/// A word that is too long stands alone.
+fn wrapped(text: &str, room: usize) -> Vec<String> {
+    Wrap::within(room).keep_words().lines(text)
 }
 
 #[cfg(test)]

@@ -1,17 +1,15 @@
 //! `roundtrip compare`: flags become wishes, the comparison becomes a report.
 
-mod progress;
-
-use roundtrip_compare::{Comparison, Ended, Limits, Wishes, html, json, text};
+use roundtrip_compare::{Comparison, Ended, Limits, Progress, Wishes, html, json, text};
 use roundtrip_model::Target;
 use roundtrip_probe::{Family, Options};
 use tokio::runtime::Builder;
 
 use crate::cli::CompareArgs;
-use crate::output::{Outcome, Stream, failed, interrupted};
+use crate::output::{Outcome, Stream, failed, interrupted, note};
 use crate::page;
 use crate::probe::{UsageError, asked, check_writable};
-use progress::Progress;
+use crate::status::Status;
 
 pub(crate) fn run(args: &CompareArgs) -> Outcome {
     if args.request.location {
@@ -31,17 +29,26 @@ pub(crate) fn run(args: &CompareArgs) -> Outcome {
     };
     if !args.output.quiet {
         let announced = text::announcement(&wishes);
-        Stream::Err.print(format!("compare: {announced}\n"));
+        note("compare", &announced);
     }
-    let mut progress = Progress::new(&wishes, args.output.quiet);
+    let mut status = Status::new(args.output.quiet);
     let compared = runtime.block_on(roundtrip_compare::compare(&wishes, interrupted(), |p| {
-        progress.show(p);
+        status.show(|_| how_far(p, &wishes));
     }));
-    progress.stop();
+    status.hide();
     match compared {
         Ok(comparison) => show(args, &comparison),
         Err(error) => failed(&error),
     }
+}
+
+fn how_far(p: &Progress, wishes: &Wishes) -> String {
+    let what = match p.block {
+        Some(block) => format!("block {block}"),
+        None => "what is there".into(),
+    };
+    let most = wishes.limits.requests;
+    format!("{} of {most} requests · {what} · {}", p.sent, p.word)
 }
 
 fn wishes(args: &CompareArgs) -> Result<Wishes, UsageError> {
@@ -74,7 +81,7 @@ fn wishes(args: &CompareArgs) -> Result<Wishes, UsageError> {
 
 fn show(args: &CompareArgs, comparison: &Comparison) -> Outcome {
     if args.output.json {
-        Stream::Out.print(format!("{:#}\n", json::document(comparison)));
+        Stream::Out.print_json(&format!("{:#}\n", json::document(comparison)));
     } else {
         let style = Stream::Out.style(args.output.color);
         Stream::Out.print(text::render(comparison, style));

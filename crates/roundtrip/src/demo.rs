@@ -5,11 +5,12 @@ mod live;
 use std::error::Error;
 
 use roundtrip_lab::demo::{self, Demo, DemoError};
-use roundtrip_report::terminal::{Style, ways_lesson, ways_notes};
+use roundtrip_report::terminal::Style;
+use roundtrip_report::text::{ways_lesson, ways_notes};
 use roundtrip_report::{json, ways::Ways};
 
 use crate::cli::DemoArgs;
-use crate::output::{Outcome, Stream};
+use crate::output::{Outcome, Stream, failed};
 use live::Live;
 
 /// What to type next, and what for.
@@ -35,8 +36,7 @@ pub(crate) fn run(args: &DemoArgs) -> Outcome {
                 .source()
                 .filter(|cause| !error.to_string().contains(&cause.to_string()));
             let cause = cause.map_or_else(String::new, |cause| format!(": {cause}"));
-            Stream::Err.print(format!("roundtrip: {error}{cause}\n"));
-            Outcome::Failed
+            failed(&format!("{error}{cause}"))
         }
     }
 }
@@ -51,7 +51,7 @@ fn measure(args: &DemoArgs) -> Result<Ways, DemoError> {
     let ways = demo::run(&demo, |ways| live.show(ways))?;
     live.finish(&ways);
     if args.json {
-        Stream::Out.print(format!("{:#}\n", json::ways(&ways)));
+        Stream::Out.print_json(&format!("{:#}\n", json::ways(&ways)));
         return Ok(ways);
     }
     let style = Stream::Out.style(args.color);

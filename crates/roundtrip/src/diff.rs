@@ -1,20 +1,15 @@
 //! `roundtrip diff`: two files are read, compared and shown. What differs and why is `roundtrip_diff`'s.
 
-mod page;
-mod terminal;
-mod words;
-
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use roundtrip_diff::{
-    Broken, DoctorDiff, LARGEST, Limit, LimitError, ProbeDiff, ReadError, Report, json, read,
-};
+use roundtrip_diff::{Diff, DiffError, LARGEST, ReadError, Report, html, json, read, text};
 use roundtrip_report::clean;
 
 use crate::cli::DiffArgs;
-use crate::output::{Outcome, Stream, failed};
+use crate::output::{Outcome, Stream, failed, say};
+use crate::page;
 
 pub(crate) fn run(args: &DiffArgs) -> Outcome {
     if is_stdin(&args.a) && is_stdin(&args.b) {
@@ -23,28 +18,15 @@ pub(crate) fn run(args: &DiffArgs) -> Outcome {
         );
     }
     let reports = load(&args.a, args).and_then(|a| Ok((a, load(&args.b, args)?)));
-    let diff = match reports {
-        Ok((Report::Probe(a), Report::Probe(b))) => {
-            ProbeDiff::of(&a, &b).map(|diff| Diff::Probe(Box::new(diff)))
-        }
-        Ok((Report::Doctor(a), Report::Doctor(b))) => Some(Diff::Doctor(DoctorDiff::of(&a, &b))),
-        Ok((a, b)) => {
-            let (a, b) = (kind(&a), kind(&b));
-            let message = format!("A is a report of {a}, B one of {b}; compare two of a kind");
-            return Outcome::Usage(message);
-        }
+    let (a, b) = match reports {
+        Ok(reports) => reports,
         Err(message) => return failed(&message),
     };
-    match diff {
-        Some(diff) => show(args, &diff),
-        None => failed(&"nothing was measured on one side"),
+    match Diff::new(&a, &b) {
+        Ok(diff) => show(args, &diff),
+        Err(error @ DiffError::Kinds { .. }) => Outcome::Usage(error.to_string()),
+        Err(error) => failed(&error),
     }
-}
-
-/// A comparison of either kind.
-enum Diff {
-    Probe(Box<ProbeDiff>),
-    Doctor(DoctorDiff),
 }
 
 fn is_stdin(path: &Path) -> bool {
@@ -83,65 +65,37 @@ fn bytes(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn kind(report: &Report) -> &'static str {
-    match report {
-        Report::Probe(_) => "probe",
-        Report::Doctor(_) => "doctor",
-    }
-}
-
 fn show(args: &DiffArgs, diff: &Diff) -> Outcome {
-    let broken = match judge(&args.fail_if, diff) {
+    let broken = match diff.broken(&args.fail_if) {
         Ok(broken) => broken,
-        Err(error) => return Outcome::Usage(clean(&error.to_string())),
+        Err(error) => return Outcome::Usage(error.to_string()),
     };
     let files = (name(&args.a), name(&args.b));
     let files = (files.0.as_str(), files.1.as_str());
     if args.json {
-        let document = match diff {
-            Diff::Probe(diff) => json::probe(diff, files),
-            Diff::Doctor(diff) => json::doctor(diff, files),
-        };
-        Stream::Out.print(format!("{document:#}\n"));
+        let document = json::document(diff, files);
+        Stream::Out.print_json(&format!("{document:#}\n"));
     } else {
-        let page = terminal::Page {
+        let page = text::Page {
             style: Stream::Out.style(args.color),
             files,
             quiet: args.quiet,
             verbose: args.verbose,
         };
-        Stream::Out.print(match diff {
-            Diff::Probe(diff) => page.probe(diff),
-            Diff::Doctor(diff) => page.doctor(diff),
-        });
+        Stream::Out.print(text::render(diff, &page));
     }
     if let Some(file) = &args.html {
-        let text = match diff {
-            Diff::Probe(diff) => page::probe(diff, files),
-            Diff::Doctor(diff) => page::doctor(diff, files),
-        };
-        if let Err(ended) = crate::page::deliver(file, &text, true) {
+        let made = html::page(diff, files, page::MADE_BY);
+        if let Err(ended) = page::deliver(file, &made, true) {
             return ended;
         }
     }
-    for (limit, Broken(value)) in &broken {
-        Stream::Err.print(format!("roundtrip: limit missed: {limit} ({value})\n"));
+    for (limit, broken) in &broken {
+        say(&format!("limit missed: {limit} ({})", broken.0));
     }
     if broken.is_empty() {
         Outcome::Done
     } else {
         Outcome::LimitMissed
     }
-}
-
-fn judge<'a>(limits: &'a [Limit], diff: &Diff) -> Result<Vec<(&'a Limit, Broken)>, LimitError> {
-    let mut broken = Vec::new();
-    for limit in limits {
-        let by = match diff {
-            Diff::Probe(diff) => limit.broken_by(diff),
-            Diff::Doctor(diff) => limit.broken_by_doctor(diff)?,
-        };
-        broken.extend(by.map(|by| (limit, by)));
-    }
-    Ok(broken)
 }

@@ -14,7 +14,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Outcome {
         let report = DoctorReport::new(args.root.as_deref(), checks);
         return match serde_json::to_string_pretty(&report) {
             Ok(text) => {
-                Stream::Out.print(text + "\n");
+                Stream::Out.print_json(&(text + "\n"));
                 Outcome::Done
             }
             Err(error) => Outcome::Usage(error.to_string()),
@@ -24,7 +24,6 @@ pub(crate) fn run(args: &DoctorArgs) -> Outcome {
         .into_iter()
         .filter(|c| !args.quiet || matches!(c.status, Status::Notice | Status::Problem))
         .collect();
-    let style = Stream::Out.style(args.color);
-    Stream::Out.print(render(&shown, style.colour, style.width));
+    Stream::Out.print(render(&shown, Stream::Out.style(args.color)));
     Outcome::Done
 }

@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 
 use crate::cli::{LabArgs, LabCommand, LabRunArgs};
 use crate::output::{Outcome, Stream, deliver, failed};
+use crate::status::{PATIENCE, Status};
 use crate::{ctrl_c, page};
-use progress::Progress;
 
 pub(crate) fn run(args: &LabArgs) -> Outcome {
     match &args.command {
@@ -32,7 +32,7 @@ fn list(machine: bool) -> Outcome {
     if machine {
         let list: Vec<Value> = experiments.iter().map(described).collect();
         let document = json!({ "schema": "roundtrip/lab/1", "experiments": list });
-        Stream::Out.print(format!("{document:#}\n"));
+        Stream::Out.print_json(&format!("{document:#}\n"));
         return Outcome::Done;
     }
     for e in &experiments {
@@ -100,10 +100,13 @@ fn measure(args: &LabRunArgs) -> Outcome {
         if stop.is_set() {
             break;
         }
-        let progress = Progress::start(&experiment.name, args.quiet);
+        let title = experiment.name.clone();
+        let mut status = Status::new(args.quiet).after(PATIENCE);
         let wishes = wishes(args, name);
-        let outcome = roundtrip_lab::run(experiment, &wishes, &stop, &mut |p| progress.show(p));
-        progress.stop();
+        let outcome = roundtrip_lab::run(experiment, &wishes, &stop, &mut |p| {
+            status.show(|took| progress::line(&title, &p, took));
+        });
+        status.hide();
         match outcome {
             Ok(outcome) => outcomes.push(outcome),
             Err(error @ LabError::OwnRoundTrips(_)) => return Outcome::Usage(error.to_string()),
@@ -166,7 +169,7 @@ fn show(args: &LabRunArgs, outcomes: &[roundtrip_lab::Outcome]) -> Outcome {
         reports.collect::<Vec<String>>().join("\n")
     };
     let quiet = args.quiet && !args.json;
-    if let Err(ended) = deliver(&text, args.output.as_deref(), quiet) {
+    if let Err(ended) = deliver(&text, args.json, args.output.as_deref(), quiet) {
         return ended;
     }
     let good = outcomes.iter().all(|o| o.is_good() && !o.interrupted);

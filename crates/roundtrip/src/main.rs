@@ -17,16 +17,18 @@ mod path;
 mod perf;
 mod probe;
 mod rdap;
+mod status;
 
 use std::process::ExitCode;
 
 use clap::Parser;
+use roundtrip_report::terminal::{acts, clean_lines};
 
 use cli::{Cli, Command};
 use output::Outcome;
 
 fn main() -> ExitCode {
-    let outcome = match Cli::parse().command {
+    let outcome = match typed().command {
         Command::Demo(args) => demo::run(&args),
         Command::Probe(args) => probe::run(&args),
         Command::Compare(args) => compare::run(&args),
@@ -46,10 +48,22 @@ fn main() -> ExitCode {
         Outcome::Done => ExitCode::SUCCESS,
         Outcome::Failed => ExitCode::from(1),
         Outcome::Usage(message) => {
-            eprintln!("roundtrip: {message}");
+            output::say(&message);
             ExitCode::from(2)
         }
         Outcome::LimitMissed => ExitCode::from(3),
         Outcome::Of(code) => ExitCode::from(code),
     }
+}
+
+/// What was typed. Where it is wrong, clap cites it as it is: what would act on a terminal is cited without colours.
+fn typed() -> Cli {
+    Cli::try_parse().unwrap_or_else(|error| {
+        let acting = |word: std::ffi::OsString| word.to_string_lossy().contains(acts);
+        if error.use_stderr() && std::env::args_os().any(acting) {
+            eprint!("{}", clean_lines(&error.render().to_string()));
+            std::process::exit(error.exit_code());
+        }
+        error.exit()
+    })
 }

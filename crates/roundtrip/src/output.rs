@@ -1,10 +1,11 @@
 //! Where results go, and how a verb ends.
 
+use std::fmt::Display;
 use std::fs::{self, OpenOptions};
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
-use roundtrip_report::terminal::Style;
+use roundtrip_report::terminal::{Style, clean_json, clean_lines};
 
 use crate::cli::Color;
 
@@ -20,19 +21,36 @@ pub(crate) enum Outcome {
 }
 
 /// Says why, and that it failed.
-pub(crate) fn failed(why: &dyn std::fmt::Display) -> Outcome {
-    Stream::Err.print(format!("roundtrip: {why}\n"));
+pub(crate) fn failed(why: &dyn Display) -> Outcome {
+    say(why);
     Outcome::Failed
 }
 
+/// Says something on standard error.
+pub(crate) fn say(what: &dyn Display) {
+    note("roundtrip", what);
+}
+
+/// The same, by the name of a verb. What is said may cite what was typed, read or sent, and so is scrubbed.
+pub(crate) fn note(who: &str, what: &dyn Display) {
+    let what = clean_lines(&what.to_string());
+    Stream::Err.print(format!("{who}: {what}\n"));
+}
+
 /// Puts a report where it is wanted: into a file, or on standard output unless that is to stay `quiet`. `-` is the latter.
-pub(crate) fn deliver(report: &str, file: Option<&Path>, quiet: bool) -> Result<(), Outcome> {
+pub(crate) fn deliver(
+    report: &str,
+    is_json: bool,
+    file: Option<&Path>,
+    quiet: bool,
+) -> Result<(), Outcome> {
     match file {
         Some(file) if file != Path::new("-") => fs::write(file, report).map_err(|error| {
             let file = file.display();
             failed(&format!("cannot write the report to {file}: {error}"))
         })?,
         _ if quiet => {}
+        _ if is_json => Stream::Out.print_json(report),
         _ => Stream::Out.print(report),
     }
     Ok(())
@@ -85,6 +103,15 @@ impl Stream {
         }
     }
 
+    /// Prints JSON. On a terminal, characters that act there are escaped, which to programs is the same JSON.
+    pub(crate) fn print_json(self, json: &str) {
+        if self.is_terminal() {
+            self.print(clean_json(json));
+        } else {
+            self.print(json);
+        }
+    }
+
     pub(crate) fn is_terminal(self) -> bool {
         match self {
             Self::Out => io::stdout().is_terminal(),
@@ -108,7 +135,8 @@ impl Stream {
         }
     }
 
-    fn width(self) -> usize {
+    /// Columns to write for.
+    pub(crate) fn width(self) -> usize {
         let told = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok());
         let asked = || self.columns();
         told.or_else(asked).unwrap_or(100).clamp(40, 200)

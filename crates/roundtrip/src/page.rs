@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use roundtrip_report::clean;
 use roundtrip_report::html::Head;
 
 use crate::output::{self, Outcome, Stream, failed};
@@ -20,7 +21,8 @@ pub(crate) fn can_be_written(file: &Path) -> Result<(), String> {
 pub(crate) fn deliver(file: &Path, page: &str, quiet: bool) -> Result<(), Outcome> {
     fs::write(file, page).map_err(|error| failed(&trouble(file, &error)))?;
     if !quiet {
-        Stream::Err.print(format!("page written to {}\n", file.display()));
+        let file = clean(&file.display().to_string());
+        Stream::Err.print(format!("page written to {file}\n"));
     }
     Ok(())
 }

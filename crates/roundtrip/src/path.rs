@@ -15,7 +15,7 @@ use roundtrip_path::{Builder, Path, PathError, enter_sandbox};
 
 use self::far_end::FarEnd;
 use crate::cli::PathArgs;
-use crate::output::{Outcome, Stream};
+use crate::output::{Outcome, failed, say};
 
 pub(crate) fn run(args: &PathArgs) -> Outcome {
     if args.list {
@@ -24,10 +24,7 @@ pub(crate) fn run(args: &PathArgs) -> Outcome {
     match enact(args) {
         Ok(code) => Outcome::Of(code),
         Err(Ending::Usage(why)) => Outcome::Usage(why),
-        Err(Ending::Failed(why)) => {
-            tell(why);
-            Outcome::Failed
-        }
+        Err(Ending::Failed(why)) => failed(&why),
         Err(Ending::NotRun { code, why }) => {
             tell(why);
             Outcome::Of(code)
@@ -144,5 +141,5 @@ fn chain(error: &PathError) -> String {
 
 /// Standard output is the command's.
 fn tell(text: impl Display) {
-    Stream::Err.print(format!("roundtrip: {text}\n"));
+    say(&text);
 }

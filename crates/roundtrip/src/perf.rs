@@ -2,7 +2,6 @@
 
 mod far;
 mod head;
-mod progress;
 
 use std::time::SystemTime;
 
@@ -13,8 +12,8 @@ use roundtrip_report::terminal::Style;
 
 use crate::cli::{PerfArgs, PerfCommand, Switch, TaskArgs};
 use crate::output::{Outcome, Stream, deliver, failed};
+use crate::status::{PACE, Status};
 use crate::{ctrl_c, page};
-use progress::Progress;
 
 /// What is measured where nothing was named: from no protection to the safest.
 const ALL: [&str; 3] = ["tcp", "tls", "quic"];
@@ -84,13 +83,23 @@ fn measure(
         return failed(&format!("cannot wait for Ctrl-C: {error}"));
     }
     let began = SystemTime::now();
-    let mut progress = Progress::start(task.output.quiet);
-    let measured = run(&stop, &mut |now| progress.show(now));
-    progress.stop();
+    let mut status = Status::new(task.output.quiet).every(PACE);
+    let measured = run(&stop, &mut |now| {
+        if !now.elapsed.is_zero() {
+            status.show(|_| how_fast(&now));
+        }
+    });
+    status.hide();
     match measured {
         Ok(outcome) => show(task, &outcome, began),
         Err(error) => ending(&error),
     }
+}
+
+fn how_fast(now: &roundtrip_perf::Progress<'_>) -> String {
+    let gigabits = now.bytes as f64 * 8e-9 / now.elapsed.as_secs_f64();
+    let (round, rounds, arm) = (now.round, now.rounds, now.arm);
+    format!("perf: round {round} of {rounds}: {arm}, {gigabits:.2} Gbit/s")
 }
 
 fn show(task: &TaskArgs, outcome: &roundtrip_perf::Outcome, began: SystemTime) -> Outcome {
@@ -104,7 +113,7 @@ fn show(task: &TaskArgs, outcome: &roundtrip_perf::Outcome, began: SystemTime) -
         };
         roundtrip_perf::text::render(outcome, style)
     };
-    if let Err(ended) = deliver(&text, wishes.output.as_deref(), false) {
+    if let Err(ended) = deliver(&text, wishes.json, wishes.output.as_deref(), false) {
         return ended;
     }
     if let Some(file) = &wishes.html {

@@ -17,12 +17,13 @@ use roundtrip_rdap::bulk::list::{self, Line};
 use roundtrip_rdap::client::{Client, Outcome as Found};
 use roundtrip_rdap::query::Query;
 use roundtrip_rdap::text::{COLUMNS, Form, State};
+use roundtrip_report::clean;
 use tokio::runtime::Builder;
 
 use crate::cli::RdapArgs;
-use crate::output::{Outcome, Stream, failed, interrupted};
+use crate::output::{Outcome, Stream, failed, interrupted, note};
+use crate::status::{PACE, PATIENCE, Status};
 use meaning::Meaning;
-use progress::Progress;
 use sink::Sink;
 
 /// Beside 0 found, 1 failed and 2 wrong usage.
@@ -55,16 +56,20 @@ async fn serve(args: &RdapArgs, meaning: Meaning, began: Instant) -> Outcome {
         Ok(sink) => RefCell::new(sink),
         Err(error) => return failed(&error),
     };
-    let mut progress = Progress::new(args, meaning.length);
+    let mut status = Status::new(args.output.quiet).after(PATIENCE).every(PACE);
+    // Results go to the same terminal.
+    let is_shared = Stream::Out.is_terminal() && args.output.output.is_none();
     let desk = Rc::new(Desk(meaning.client));
     let mut ends = Ends::default();
     let mut broken = None;
     let served = {
         let tell = |line: Line, found: Found, tally: Tally| {
             ends.count(found.state());
-            progress.make_way();
+            if is_shared {
+                status.hide();
+            }
             broken = sink.borrow_mut().tell(line.place, &found).err();
-            progress.show(tally, &desk.0);
+            status.show(|took| progress::line(tally, meaning.length, &desk.0, took));
             broken.is_none()
         };
         let skip = |place| sink.borrow().was_told(place);
@@ -76,7 +81,7 @@ async fn serve(args: &RdapArgs, meaning: Meaning, began: Instant) -> Outcome {
         }
     };
     let took = began.elapsed();
-    progress.hide();
+    status.hide();
     desk.0.keep();
     let whole = matches!(served, Some(Ok(_))) && broken.is_none();
     let finished = sink.borrow_mut().finish(whole).err();
@@ -106,8 +111,8 @@ async fn serve(args: &RdapArgs, meaning: Meaning, began: Instant) -> Outcome {
     }
     desk.0.pool().close().await;
     if !args.output.quiet {
-        for note in notes {
-            Stream::Err.print(format!("rdap: {note}\n"));
+        for told in notes {
+            note("rdap", &told);
         }
     }
     ended
@@ -123,7 +128,7 @@ fn beside_answers(args: &RdapArgs, form: &Form, line: String) -> Option<String> 
     if !form.is_text() || into_file {
         return Some(line);
     }
-    Stream::Out.print(format!("timing: {line}\n"));
+    Stream::Out.print(format!("timing: {}\n", clean(&line)));
     None
 }
 

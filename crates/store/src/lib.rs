@@ -22,7 +22,7 @@ pub use change::Change;
 pub use error::StoreError;
 pub use file::Redb;
 pub use memory::Memory;
-pub use near::{Counts, Found, Kept, Near, NearSettings, Origin, Revoked};
+pub use near::{CacheStatus, Counts, Found, Kept, Near, NearSettings, Revoked};
 pub use once::{Once, TakesOnce};
 pub use place::{AnyStore, Place};
 pub use record::Record;

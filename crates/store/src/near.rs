@@ -69,18 +69,18 @@ impl Default for NearSettings {
 pub struct Found {
     pub record: Rc<Record>,
     pub revoked: Revoked,
-    pub origin: Origin,
+    pub status: CacheStatus,
     pub kept: Kept,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Origin {
+pub enum CacheStatus {
+    /// The session was known.
+    Hit,
     /// The store was asked.
-    Store,
-    /// It was known.
-    Near,
-    /// It was known before the store went down.
-    Grace,
+    Miss,
+    /// The session was known before the store went down.
+    Stale,
 }
 
 pub struct Near<S = AnyStore> {
@@ -133,7 +133,7 @@ impl<S: Source> Near<S> {
             match self.known(sid) {
                 Some(Known::Session(entry)) => {
                     self.count(|c| c.hits += 1);
-                    return Ok(Some(found(entry, Origin::Near)));
+                    return Ok(Some(found(entry, CacheStatus::Hit)));
                 }
                 Some(Known::Absent) => {
                     self.count(|c| c.absent_hits += 1);
@@ -154,11 +154,11 @@ impl<S: Source> Near<S> {
                 return None;
             };
             self.count(|c| c.hits += 1);
-            return Some(found(entry, Origin::Near));
+            return Some(found(entry, CacheStatus::Hit));
         }
         let entry = self.graced(sid)?;
         self.count(|c| c.graced += 1);
-        Some(found(entry, Origin::Grace))
+        Some(found(entry, CacheStatus::Stale))
     }
 
     /// Would [`Self::peek`] find the very same again? It costs a few loads as long as it would; when its time is over is
@@ -361,7 +361,7 @@ impl<S: Source> Near<S> {
         Ok(answer.map(|record| {
             let entry = self.entry(record);
             entry.revoked.fire();
-            found(entry, Origin::Store)
+            found(entry, CacheStatus::Miss)
         }))
     }
 
@@ -381,7 +381,7 @@ impl<S: Source> Near<S> {
                         .borrow_mut()
                         .add_known(sid.clone(), entry.clone());
                 }
-                Ok(Some(found(entry, Origin::Store)))
+                Ok(Some(found(entry, CacheStatus::Miss)))
             }
             Ok(None) => {
                 if let Some(doubt) = before {
@@ -418,7 +418,7 @@ impl<S: Source> Near<S> {
         }
         self.doubts.borrow_mut().put_back(sid.clone(), doubt);
         self.count(|c| c.graced += 1);
-        Ok(Some(found(entry, Origin::Grace)))
+        Ok(Some(found(entry, CacheStatus::Stale)))
     }
 
     /// The same session goes on under its handle; one with other credentials is another.
@@ -480,11 +480,11 @@ impl Drop for Landing<'_> {
     }
 }
 
-fn found(entry: Entry, origin: Origin) -> Found {
+fn found(entry: Entry, status: CacheStatus) -> Found {
     Found {
         record: entry.record,
         revoked: entry.revoked,
-        origin,
+        status,
         kept: entry.kept,
     }
 }

@@ -23,8 +23,8 @@ pub(crate) fn facts(chain: &[CertificateDer<'_>], tls13: bool, seen: &Observatio
 /// Handshake header, algorithm, uncompressed length, vector length. RFC 8879 §4.
 const COMPRESSED_OVERHEAD: u64 = 4 + 2 + 3 + 3;
 
-/// The Certificate message: handshake header, (context,) list length, and each entry with its length
-/// (and extensions). RFC 8446 §4.4.2, RFC 5246 §7.4.2.
+/// The Certificate message: handshake header, (context,) list length, and each entry with its
+/// length (and extensions). RFC 8446 §4.4.2, RFC 5246 §7.4.2.
 fn plain_size(chain: &[CertificateDer<'_>], tls13: bool) -> u64 {
     let (fixed, each) = if tls13 {
         (4 + 1 + 3, 3 + 2)
@@ -40,7 +40,8 @@ fn certificate(der: &CertificateDer<'_>) -> CertificateFacts {
         der: der.to_vec(),
         ..CertificateFacts::default()
     };
-    // A certificate that cannot be read is shown by its size; whether it is trusted was decided elsewhere.
+    // A certificate that cannot be read is shown by its size; whether it is trusted was decided
+    // elsewhere.
     let Ok(read) = Certificate::parse(der) else {
         return facts;
     };

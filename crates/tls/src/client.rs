@@ -1,4 +1,5 @@
-//! A client's TLS, shaped by a strategy: versions, key shares, ALPN, what is remembered and what is trusted.
+//! A client's TLS, shaped by a strategy: versions, key shares, ALPN, what is remembered and what is
+//! trusted.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -6,15 +7,15 @@ use std::time::SystemTime;
 use roundtrip_model::{Event, Recorder, Task};
 use rustls::client::Resumption;
 use rustls::crypto::{CryptoProvider, SupportedKxGroup, aws_lc_rs};
-use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, KeyLogFile, SupportedProtocolVersion, version};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::identity::{Identity, Resolver};
-use crate::verifier::Verifier;
+use crate::name::server_name;
+use crate::trust_fingerprint::trust_fingerprint;
 use crate::{
-    Keepsake, KeepsakeError, Roots, Stream, Tickets, TlsError, Witness, bond, compression,
-    planting, suites,
+    RecordingVerifier, Roots, StoredSession, StoredSessionError, Stream, Tickets, TlsError,
+    compression, revive, suites,
 };
 
 /// What a ClientHello offers.
@@ -35,13 +36,13 @@ pub struct Offer {
 pub struct Client {
     provider: Arc<CryptoProvider>,
     classical: Arc<CryptoProvider>,
-    verifier: Arc<Verifier>,
+    verifier: Arc<RecordingVerifier>,
     tickets: Arc<Tickets>,
     quic_tickets: Arc<Tickets>,
     resolver: Arc<Resolver>,
     key_log: Arc<KeyLogFile>,
     /// `None` where the trusted certificates cannot be told from others.
-    bond: Option<[u8; 32]>,
+    trust_fingerprint: Option<[u8; 32]>,
 }
 
 impl Client {
@@ -49,9 +50,10 @@ impl Client {
         let provider = Arc::new(provider(true));
         let resolver = Resolver::new(identity, &provider)?;
         Ok(Self {
-            // Before they are read: if they change meanwhile, sessions are not kept for the new ones.
-            bond: bond::bond(&roots, identity).ok(),
-            verifier: Verifier::new(roots, provider.clone())?,
+            // Before they are read: if they change meanwhile, sessions are not stored for the new
+            // ones.
+            trust_fingerprint: trust_fingerprint(&roots, identity).ok(),
+            verifier: RecordingVerifier::new(roots, provider.clone())?,
             classical: Arc::new(self::provider(false)),
             provider,
             tickets: Tickets::new(false),
@@ -69,47 +71,50 @@ impl Client {
         }
     }
 
-    /// Takes out the sessions of a server that later processes can use, the oldest first. This client uses them no more:
-    /// each is good for one connection.
-    pub fn keepsakes(&self, quic: bool, host: &str) -> Vec<Keepsake> {
-        let (Ok(name), Some(bond)) = (server_name(host), self.bond) else {
+    /// Takes out the sessions of a server that later processes can use, the oldest first. This
+    /// client does not use them any more: each is good for one connection.
+    pub fn take_sessions(&self, quic: bool, host: &str) -> Vec<StoredSession> {
+        let (Ok(name), Some(fingerprint)) = (server_name(host), self.trust_fingerprint) else {
             return Vec::new();
         };
-        let mut keepsakes = self.tickets(quic).take_keepsakes(&name);
-        for keepsake in &mut keepsakes {
-            keepsake.bond = bond;
+        let mut sessions = self.tickets(quic).take_stored(&name);
+        for session in &mut sessions {
+            session.trust_fingerprint = fingerprint;
         }
-        keepsakes
+        sessions
     }
 
-    /// Puts a kept session in, so that the next connection to this server resumes it, if it is for this server and for
-    /// a client like this one. The certificate was verified when it was received; its end is looked at again.
-    pub fn plant(
+    /// Makes a stored session one of this client's, so that its next connection to this server
+    /// resumes it.
+    ///
+    /// The session must be for this server, and for a client with the same trust and identity. The
+    /// certificate was verified when it was received; here it is checked that it has not expired.
+    pub fn revive(
         &self,
         quic: bool,
         host: &str,
-        keepsake: &Keepsake,
+        stored: &StoredSession,
         now: SystemTime,
-    ) -> Result<(), KeepsakeError> {
-        keepsake.check_form()?;
-        let other = || KeepsakeError::OtherName {
-            kept: keepsake.name().to_owned(),
+    ) -> Result<(), StoredSessionError> {
+        stored.check_form()?;
+        let other = || StoredSessionError::OtherName {
+            kept: stored.name().to_owned(),
             asked: host.chars().take(80).collect(),
         };
         let name = server_name(host).map_err(|_| other())?;
-        if server_name(keepsake.name()).ok().as_ref() != Some(&name) {
+        if server_name(stored.name()).ok().as_ref() != Some(&name) {
             return Err(other());
         }
-        if keepsake.is_quic() != quic {
-            return Err(KeepsakeError::OtherCarrier(keepsake.is_quic()));
+        if stored.is_quic() != quic {
+            return Err(StoredSessionError::OtherCarrier(stored.is_quic()));
         }
-        keepsake.check_time(now)?;
-        if self.bond != Some(keepsake.bond) {
-            return Err(KeepsakeError::OtherTrust);
+        stored.check_time(now)?;
+        if self.trust_fingerprint != Some(stored.trust_fingerprint) {
+            return Err(StoredSessionError::OtherTrust);
         }
-        let session = planting::session(keepsake, self.verifier.clone(), self.resolver.clone())?;
+        let session = revive::session(stored, self.verifier.clone(), self.resolver.clone())?;
         let tickets = self.tickets(quic);
-        tickets.plant(name, session, keepsake.clone());
+        tickets.insert_revived(name, session, stored.clone());
         Ok(())
     }
 
@@ -118,8 +123,8 @@ impl Client {
         self.resolver.take_asked()
     }
 
-    pub fn witness(&self) -> Witness {
-        Witness::new(self.verifier.clone())
+    pub fn verifier(&self) -> &Arc<RecordingVerifier> {
+        &self.verifier
     }
 
     /// The configuration for an offer. Trust, tickets and identity are shared between all of them.
@@ -136,7 +141,8 @@ impl Client {
         } else {
             &self.classical
         };
-        // Trust and identity must be the same objects each time: rustls resumes no session under others.
+        // Trust and identity must be the same objects each time: rustls resumes no session under
+        // others.
         let mut config = ClientConfig::builder_with_provider(provider.clone())
             .with_protocol_versions(&versions)?
             .dangerous()
@@ -166,7 +172,7 @@ impl Client {
         let name = server_name(host)?;
         recorder.record(Event::HandshakeStarted);
         let config = recorder.timed(Task::Configure, || self.config(offer))?;
-        self.witness().take();
+        self.verifier.take_observation();
         let connection = recorder.timed(Task::GenerateKeys, || {
             ClientConnection::new(config.into(), name)
         })?;
@@ -174,13 +180,13 @@ impl Client {
             io,
             connection,
             recorder.clone(),
-            Some(self.witness()),
+            Some(self.verifier.clone()),
         ))
     }
 }
 
-/// A connection with a configuration that was made before: for who opens many, and writes nothing down. Early data is not
-/// sent, whatever the configuration says.
+/// Begins a connection with a configuration that was made before, for users that open many and
+/// record nothing. Early data is not sent, whatever the configuration says.
 pub fn join<IO: AsyncRead + AsyncWrite + Unpin>(
     io: IO,
     config: &Arc<ClientConfig>,
@@ -188,14 +194,6 @@ pub fn join<IO: AsyncRead + AsyncWrite + Unpin>(
 ) -> Result<Stream<IO>, TlsError> {
     let connection = ClientConnection::new(config.clone(), server_name(host)?)?;
     Ok(Stream::unobserved(io, connection))
-}
-
-/// A host as TLS knows it. An IPv6 address comes without brackets.
-pub(crate) fn server_name(host: &str) -> Result<ServerName<'static>, TlsError> {
-    // A trailing dot makes a name absolute for resolvers; certificates do not know it. RFC 6066 §3.
-    let bare = host.strip_suffix('.').unwrap_or(host);
-    ServerName::try_from(bare.to_owned())
-        .map_err(|_| TlsError::ServerName(host.chars().take(80).collect()))
 }
 
 fn provider(post_quantum: bool) -> CryptoProvider {

@@ -20,8 +20,9 @@ pub(crate) struct Brotli;
 pub(crate) struct Zlib;
 
 thread_local! {
-    /// The last chain decompressed on this thread: algorithm and compressed length. Rustls decompresses and verifies
-    /// within one call, so whoever verifies next on this thread sees its own chain.
+    /// The last chain decompressed on this thread: algorithm and compressed length. Rustls
+    /// decompresses and verifies within one call, so whoever verifies next on this thread sees its
+    /// own chain.
     static LAST: Cell<Option<(&'static str, u64)>> = const { Cell::new(None) };
 }
 

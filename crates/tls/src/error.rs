@@ -30,9 +30,9 @@ impl TlsError {
     }
 }
 
-/// Why a session that was kept is of no use. None of it is worse than a full handshake.
+/// Why a stored session is of no use. Without it there is a full handshake.
 #[derive(Debug, thiserror::Error)]
-pub enum KeepsakeError {
+pub enum StoredSessionError {
     #[error("the kept session is damaged: its {0} is not what was written")]
     Damaged(&'static str),
     #[error("the kept session has form {0}, which this version does not read")]

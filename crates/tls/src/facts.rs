@@ -4,11 +4,12 @@ use roundtrip_model::TlsFacts;
 use rustls::pki_types::CertificateDer;
 use rustls::{CipherSuite, CommonState, HandshakeKind, NamedGroup, ProtocolVersion};
 
-use crate::{Witness, chain};
+use crate::{RecordingVerifier, chain};
 
 /// The facts that a TLS state holds, whatever carried it.
-pub fn handshake_facts(state: &CommonState, witness: Option<&Witness>) -> TlsFacts {
-    let seen = witness.map(Witness::take).unwrap_or_default();
+pub fn handshake_facts(state: &CommonState, verifier: Option<&RecordingVerifier>) -> TlsFacts {
+    let seen = verifier.map(RecordingVerifier::take_observation);
+    let seen = seen.unwrap_or_default();
     let kind = state.handshake_kind();
     let tls13 = state.protocol_version() == Some(ProtocolVersion::TLSv1_3);
     TlsFacts {
@@ -55,9 +56,10 @@ fn group_name(group: NamedGroup) -> String {
     format!("{group:?}")
 }
 
-/// The facts of a handshake whose TLS state is out of reach (QUIC's): the chain, and what the witness saw.
-pub fn peer_facts(chain: Option<&[CertificateDer<'_>]>, witness: &Witness) -> TlsFacts {
-    let seen = witness.take();
+/// The facts of a handshake whose TLS state is out of reach (QUIC's): the chain, and what the
+/// verifier saw.
+pub fn peer_facts(chain: Option<&[CertificateDer<'_>]>, verifier: &RecordingVerifier) -> TlsFacts {
+    let seen = verifier.take_observation();
     TlsFacts {
         version: version_name(ProtocolVersion::TLSv1_3),
         chain: chain

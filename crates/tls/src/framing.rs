@@ -1,5 +1,5 @@
-//! Where TLS records begin and end in the bytes of a connection: bytes that stop in the middle of one had more behind
-//! them. What the records hold is rustls' matter.
+//! Where TLS records begin and end in the bytes of a connection: bytes that stop in the middle of
+//! one had more behind them. What the records hold is rustls' matter.
 
 use roundtrip_model::{Event, Recorder};
 
@@ -23,7 +23,8 @@ impl Framing {
         self.dry = self.begun > 0 || self.missing > 0;
     }
 
-    /// These bytes have come: where there was a pause before them, it is told that the flight had broken off.
+    /// These bytes have come: where there was a pause before them, it is told that the flight had
+    /// broken off.
     pub(crate) fn took(&mut self, bytes: &[u8], recorder: &Recorder) {
         if std::mem::take(&mut self.dry) {
             recorder.record_of_pause(Event::CutOff);

@@ -1,5 +1,5 @@
-//! The certificates a client trusts: from a file the user names, from memory, or the system's bundle, read when first
-//! needed.
+//! The certificates a client trusts: from a file the user names, from memory, or the system's
+//! bundle, read when first needed.
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,6 @@
-//! What must not be seen: never shown, wiped when it goes, and read from files that only their owner can read, or from the
-//! environment; never from the command line, where every user of the machine can see it.
+//! What must not be seen: never shown, wiped when it goes, and read from files that only their
+//! owner can read, or from the environment; never from the command line, where every user of the
+//! machine can see it.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 use zeroize::{Zeroize, Zeroizing};
 
 /// Keys and sets of keys are smaller.
-const LARGEST: usize = 64 * 1024;
+const MAX_SECRET_SIZE: usize = 64 * 1024;
 
 /// Neither `Debug` nor `Display`: to look inside is to say so.
 pub struct Secret<T: Zeroize = Vec<u8>>(Zeroizing<T>);
@@ -31,7 +32,7 @@ pub enum SecretError {
         path.display(), path.display()
     )]
     Open { path: PathBuf },
-    #[error("{} is larger than {LARGEST} bytes: that is no secret", path.display())]
+    #[error("{} is larger than {MAX_SECRET_SIZE} bytes: that is no secret", path.display())]
     TooLarge { path: PathBuf },
     #[error("{} is empty", path.display())]
     Empty { path: PathBuf },
@@ -63,8 +64,8 @@ impl Secret {
         Ok(secret)
     }
 
-    /// As [`Secret::from_file`], but its group may read it too, as Debian's `ssl-cert` does, and Kubernetes. See
-    /// [`Secret::is_shared`].
+    /// As [`Secret::from_file`], but its group may read it too, as Debian's `ssl-cert` does, and
+    /// Kubernetes. See [`Secret::is_shared`].
     pub fn from_shared_file(path: &Path) -> Result<Self, SecretError> {
         let (secret, mode) = Self::read_with_mode(path)?;
         if mode & 0o027 != 0 {
@@ -111,9 +112,11 @@ impl Secret {
             return Err(no_file());
         }
         // With all its room from the start: what grows leaves copies behind.
-        let mut bytes = Zeroizing::new(Vec::with_capacity(LARGEST + 1));
-        let read = file.take(LARGEST as u64 + 1).read_to_end(&mut bytes);
-        if read.map_err(unreadable)? > LARGEST {
+        let mut bytes = Zeroizing::new(Vec::with_capacity(MAX_SECRET_SIZE + 1));
+        let read = file
+            .take(MAX_SECRET_SIZE as u64 + 1)
+            .read_to_end(&mut bytes);
+        if read.map_err(unreadable)? > MAX_SECRET_SIZE {
             return Err(SecretError::TooLarge { path: path.into() });
         }
         Ok((Self(bytes), facts.permissions().mode()))
@@ -133,8 +136,8 @@ fn mode(path: &Path) -> Option<u32> {
         .map(|facts| facts.permissions().mode())
 }
 
-/// systemd hands credentials over in a directory that is the service's alone, and shows their files as the group's
-/// (LoadCredential= of systemd.exec(5)).
+/// systemd hands credentials over in a directory that is the service's alone, and shows their files
+/// as the group's (LoadCredential= of systemd.exec(5)).
 fn is_handed_over(path: &Path, directory: Option<OsString>) -> bool {
     let directory = directory.map(PathBuf::from).filter(|d| d.is_absolute());
     let inside = directory.is_some_and(|directory| path.parent() == Some(&directory));
@@ -177,7 +180,7 @@ mod tests {
         assert_eq!(secret.line(), b"canary");
         fs::write(&path, "canary\r\n\r\n").unwrap();
         assert_eq!(Secret::from_file(&path).ok().unwrap().line(), b"canary\r\n");
-        fs::write(&path, vec![0; LARGEST + 1]).unwrap();
+        fs::write(&path, vec![0; MAX_SECRET_SIZE + 1]).unwrap();
         assert!(matches!(refused(&path), SecretError::TooLarge { .. }));
         for empty in ["", "\n"] {
             fs::write(&path, empty).unwrap();

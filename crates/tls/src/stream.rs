@@ -1,8 +1,10 @@
 //! A TLS connection over any byte stream, as `AsyncRead + AsyncWrite`.
 //!
-//! Writes are gathered until a flush or a read, so that flights leave whole. A client that may send early data writes
-//! it before the handshake is done; when the server refuses it, the same bytes go out again as ordinary data.
+//! Writes are gathered until a flush or a read, so that flights leave whole. A client that may send
+//! early data writes it before the handshake is done; when the server refuses it, the same bytes go
+//! out again as ordinary data.
 
+mod async_io;
 mod buffers;
 mod early;
 mod observer;
@@ -18,15 +20,15 @@ use rustls::{ClientConnection, Connection, ServerConnection};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::framing::first_record_length;
-use crate::{TlsError, Witness, handshake_facts, notes};
+use crate::{RecordingVerifier, TlsError, handshake_facts, intercept};
 use buffers::{Dry, Incoming, Outgoing};
 use early::Early;
 use observer::{Counts, Observer};
 
-/// Plaintext gathered beyond this is pushed to the socket without waiting for a flush.
-const GATHER: usize = 32 * 1024;
-/// rustls has room for this much from the start.
-const BULK: usize = 4096;
+/// Plaintext beyond this is pushed to the socket without waiting for a flush.
+const MAX_GATHERED: usize = 32 * 1024;
+/// The room that rustls has from the start. What comes beyond that at once is bulk.
+const BULK_THRESHOLD: usize = 4096;
 /// The whole record.
 const CHANGE_CIPHER_SPEC: [u8; 6] = [20, 3, 3, 0, 1, 1];
 
@@ -35,11 +37,12 @@ pub struct Stream<IO> {
     tls: Connection,
     /// TLS bytes that are ready for the socket.
     outgoing: Outgoing,
-    /// Bytes from the socket that TLS has not taken yet: it takes none while plaintext waits to be read.
+    /// Bytes from the socket that TLS has not taken yet: it takes none while plaintext waits to be
+    /// read.
     incoming: Incoming,
     early: Early,
     /// A read has waited once for what is still to be written.
-    patient: bool,
+    has_waited: bool,
     observer: Option<Observer>,
     established: bool,
     closed: bool,
@@ -49,19 +52,20 @@ pub struct Stream<IO> {
 }
 
 impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
-    /// A client's side. Whether early data is possible was decided by the configuration and the ticket.
+    /// A client's side. Whether early data is possible was decided by the configuration and the
+    /// ticket.
     pub fn client(
         io: IO,
         mut tls: ClientConnection,
         recorder: Recorder,
-        witness: Option<Witness>,
+        verifier: Option<Arc<RecordingVerifier>>,
     ) -> Self {
         let early = if tls.early_data().is_some() {
             Early::Open(Vec::new())
         } else {
             Early::Off
         };
-        let observer = Observer::new(recorder, witness);
+        let observer = Observer::new(recorder, verifier);
         Self::new(io, tls.into(), early, Some(observer))
     }
 
@@ -70,13 +74,13 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
         Self::new(io, tls.into(), Early::Off, None)
     }
 
-    /// A server's side. Reads drive the handshake; early data is read first, and may be answered at once when the
-    /// configuration has `send_half_rtt_data`.
+    /// A server's side. Reads drive the handshake; early data is read first, and may be answered at
+    /// once when the configuration has `send_half_rtt_data`.
     pub fn server(io: IO, tls: ServerConnection) -> Self {
         Self::new(io, tls.into(), Early::Off, None)
     }
 
-    /// The same, where the first bytes were read from the socket already.
+    /// As [`Stream::server`], where the first bytes were read from the socket already.
     pub fn server_after(io: IO, tls: ServerConnection, first: Vec<u8>) -> Self {
         let mut stream = Self::server(io, tls);
         stream.incoming = Incoming::holding(first);
@@ -90,7 +94,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
             outgoing: Outgoing::default(),
             incoming: Incoming::default(),
             early,
-            patient: false,
+            has_waited: false,
             observer,
             established: false,
             closed: false,
@@ -99,14 +103,16 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
         }
     }
 
-    /// Runs the handshake to its end. A client's last flight may still wait for the request that follows it.
+    /// Runs the handshake to its end. A client's last flight may still wait for the request that
+    /// follows it.
     pub async fn handshake(&mut self) -> Result<(), TlsError> {
         poll_fn(|cx| self.poll_handshake(cx))
             .await
             .map_err(TlsError::from)
     }
 
-    /// A server's handshake, to where the client may be heard: to its end, or, where early data was accepted, to our answer.
+    /// A server's handshake, to where the client may be heard: to its end, or, where early data was
+    /// accepted, to our answer.
     pub async fn accept(&mut self) -> Result<(), TlsError> {
         poll_fn(|cx| self.poll_accept(cx))
             .await
@@ -135,12 +141,14 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
         }
     }
 
-    /// Is the handshake still unfinished, so that what a server reads now is early data, open to replay?
+    /// Is the handshake still unfinished, so that what a server reads now is early data, open to
+    /// replay?
     pub fn is_handshaking(&self) -> bool {
         self.tls.is_handshaking()
     }
 
-    /// Where the facts of a client's handshake will stand once it is over, for those who see the stream no more.
+    /// Where the facts of a client's handshake will be once it is over, even after the stream was
+    /// dropped.
     pub fn facts(&self) -> Arc<OnceLock<TlsFacts>> {
         self.observer
             .as_ref()
@@ -148,8 +156,8 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
             .unwrap_or_default()
     }
 
-    /// Did the stream end without the peer's word that this is its end? Then whatever has no other end is not whole.
-    /// RFC 8446 §6.1, RFC 9112 §9.8.
+    /// Did the stream end without the peer's word that this is its end? Then whatever has no other
+    /// end is not whole. RFC 8446 §6.1, RFC 9112 §9.8.
     pub fn is_cut(&mut self) -> bool {
         let end = self.tls.reader().fill_buf().map(<[u8]>::len);
         self.closed && matches!(end, Err(e) if e.kind() == io::ErrorKind::UnexpectedEof)
@@ -163,7 +171,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
         &mut self.io
     }
 
-    /// As [`Stream::handshake`], for who polls.
+    /// As [`Stream::handshake`], for polling.
     pub fn poll_handshake(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while self.tls.is_handshaking() {
             ready!(self.poll_push(cx))?;
@@ -208,7 +216,8 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
     fn poll_push(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.gather()?;
         let outgoing = self.outgoing.bytes();
-        // That record only pleases middleboxes: it leaves with the flight it belongs to. RFC 8446 §D.4.
+        // That record only pleases middleboxes: it leaves with the flight it belongs to. RFC 8446
+        // §D.4.
         if outgoing == CHANGE_CIPHER_SPEC && self.tls.is_handshaking() {
             return Poll::Ready(Ok(()));
         }
@@ -238,7 +247,8 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
         Ok(())
     }
 
-    /// Lets TLS work on what has come, which is taken from the socket where nothing is left. Zero at the end.
+    /// Lets TLS work on what has come, which is taken from the socket where nothing is left. Zero
+    /// at the end.
     fn poll_pull(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         if self.incoming.is_empty() && ready!(self.poll_fill(cx))? == 0 {
             self.closed = true;
@@ -247,8 +257,10 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
         }
         let n = self.tls.read_tls(&mut self.incoming)?;
         let outcome = match &self.observer {
-            Some(observer) if !self.established => observer.timed(|| notes::process(&mut self.tls)),
-            _ => notes::process(&mut self.tls),
+            Some(observer) if !self.established => {
+                observer.timed(|| intercept::process(&mut self.tls))
+            }
+            _ => intercept::process(&mut self.tls),
         };
         if let Err(error) = outcome {
             self.write_facts();
@@ -275,7 +287,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
             let _ = self.tls.read_tls(&mut Dry);
         }
         let n = ready!(outcome)?;
-        self.bulky |= n > BULK;
+        self.bulky |= n > BULK_THRESHOLD;
         if !self.established {
             self.counts.received += n as u64;
         }
@@ -378,86 +390,9 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
     }
 }
 
-impl<IO: AsyncRead + AsyncWrite + Unpin> AsyncRead for Stream<IO> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        into: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let this = &mut *self;
-        if into.remaining() == 0 {
-            return Poll::Ready(Ok(()));
-        }
-        loop {
-            match this.read_plain(into) {
-                // Zero is a clean end (close_notify).
-                Ok(_) => {
-                    this.settle_facts();
-                    return Poll::Ready(Ok(()));
-                }
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
-                // Truncation without close_notify: HTTP's own framing tells whether something is missing.
-                Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => return Poll::Ready(Ok(())),
-                Err(e) => return Poll::Ready(Err(e)),
-            }
-            if this.closed {
-                let cut = this.tls.is_handshaking();
-                return Poll::Ready(if cut {
-                    Err(io::ErrorKind::UnexpectedEof.into())
-                } else {
-                    Ok(())
-                });
-            }
-            // Who reads before it writes, as HTTP/2 does, would send a first flight without its early data.
-            if matches!(this.early, Early::Open(_)) && !std::mem::replace(&mut this.patient, true) {
-                cx.waker().wake_by_ref();
-                return Poll::Pending;
-            }
-            // A full socket must not keep us from reading: that would deadlock two talkers.
-            if let Poll::Ready(Err(e)) = this.poll_push(cx) {
-                // The peer may have closed for reading and still have said why.
-                this.outgoing.give_back();
-                if ready!(this.poll_pull(cx)).is_err() {
-                    return Poll::Ready(Err(e));
-                }
-                continue;
-            }
-            ready!(this.poll_pull(cx))?;
-        }
-    }
-}
-
-impl<IO: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Stream<IO> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        data: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        let this = &mut *self;
-        if data.is_empty() {
-            return Poll::Ready(Ok(0));
-        }
-        if this.outgoing.bytes().len() >= GATHER {
-            ready!(this.poll_push(cx))?;
-        }
-        let n = ready!(this.poll_take(cx, data))?;
-        this.gather_if_large()?;
-        Poll::Ready(Ok(n))
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        ready!(self.poll_push(cx))?;
-        Pin::new(&mut self.io).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        ready!(self.poll_close_notify(cx))?;
-        Pin::new(&mut self.io).poll_shutdown(cx)
-    }
-}
-
 impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
-    /// Keeps rustls' own buffer from filling: sealed records wait in ours. An open early-data flight stays whole.
+    /// Keeps rustls' own buffer from filling: sealed records wait in ours. An open early-data
+    /// flight stays whole.
     fn gather_if_large(&mut self) -> io::Result<()> {
         if self.established {
             self.gather()
@@ -468,8 +403,8 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
 }
 
 impl<IO> Stream<IO> {
-    /// The facts of a finished handshake. They come after the flight that ends it, which would wait for them, and before
-    /// the first answer is given out.
+    /// The facts of a finished handshake. They come after the flight that ends it, which would wait
+    /// for them, and before the first answer is given out.
     fn settle_facts(&self) {
         if self.established {
             self.write_facts();
@@ -481,7 +416,7 @@ impl<IO> Stream<IO> {
             return;
         };
         observer.facts.get_or_init(|| {
-            let mut facts = handshake_facts(&self.tls, observer.witness.as_ref());
+            let mut facts = handshake_facts(&self.tls, observer.verifier.as_deref());
             facts.early_data = self.early.fact();
             facts.client_hello_bytes = self.counts.client_hello;
             facts.bytes_sent = self.counts.sent;
@@ -492,7 +427,7 @@ impl<IO> Stream<IO> {
 }
 
 impl<IO> Drop for Stream<IO> {
-    /// Who leaves after the handshake without a word still wants to know how it went.
+    /// The facts are wanted even if nothing was read or written after the handshake.
     fn drop(&mut self) {
         self.settle_facts();
     }

@@ -1,8 +1,9 @@
-//! The cipher suites of TLS 1.3, made to tell `notes` which secret each session ticket stands for, and to take that
-//! secret from `planting` where a kept session is put back. All else is done by the suites of the library.
+//! The library's cipher suites of TLS 1.3, wrapped to tell `intercept` which tickets came and which
+//! secret each stands for, and to take that secret from `seal` while a stored session is revived.
 //!
-//! rustls hands out sessions that cannot be written down; it does let others bring the key schedule's hash function
-//! (`Hkdf`) and the record protection (`Tls13AeadAlgorithm`). These here ask the real ones and listen.
+//! rustls hands out sessions that cannot be written down. It does let others bring the key
+//! schedule's hash function (`Hkdf`) and the record protection (`Tls13AeadAlgorithm`). The ones
+//! here call the library's and observe.
 
 use std::sync::LazyLock;
 
@@ -11,26 +12,26 @@ use rustls::crypto::cipher::{
     Tls13AeadAlgorithm, UnsupportedOperationError,
 };
 use rustls::crypto::tls13::{Hkdf, HkdfExpander, OkmBlock, OutputLengthError};
-use rustls::crypto::{ActiveKeyExchange, aws_lc_rs, hash, hmac};
+use rustls::crypto::{ActiveKeyExchange, aws_lc_rs, hmac};
 use rustls::{
     CipherSuiteCommon, ConnectionTrafficSecrets, ContentType, Error, SupportedCipherSuite,
     Tls13CipherSuite,
 };
 
-use crate::notes::TicketReader;
-use crate::{notes, planting};
+use crate::intercept::TicketReader;
+use crate::{intercept, seal};
 
 /// The same objects for every configuration, in the library's order.
 static SUITES: LazyLock<Vec<SupportedCipherSuite>> = LazyLock::new(|| {
     let suites = aws_lc_rs::default_provider().cipher_suites;
-    suites.into_iter().map(listening).collect()
+    suites.into_iter().map(observed).collect()
 });
 
 pub(crate) fn all() -> Vec<SupportedCipherSuite> {
     SUITES.clone()
 }
 
-/// By IANA's number.
+/// The suite with this IANA number.
 pub(crate) fn tls13(number: u16) -> Option<&'static Tls13CipherSuite> {
     SUITES
         .iter()
@@ -38,16 +39,7 @@ pub(crate) fn tls13(number: u16) -> Option<&'static Tls13CipherSuite> {
         .find(|suite| u16::from(suite.common.suite) == number)
 }
 
-/// SHA-256, by way of a suite that uses it.
-pub(crate) fn sha256(bytes: &[u8]) -> hash::Output {
-    let common = match aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256 {
-        SupportedCipherSuite::Tls13(suite) => &suite.common,
-        SupportedCipherSuite::Tls12(suite) => &suite.common,
-    };
-    common.hash_provider.hash(bytes)
-}
-
-fn listening(suite: SupportedCipherSuite) -> SupportedCipherSuite {
+fn observed(suite: SupportedCipherSuite) -> SupportedCipherSuite {
     let SupportedCipherSuite::Tls13(real) = suite else {
         return suite;
     };
@@ -85,7 +77,8 @@ impl Hkdf for Schedule {
         self.0.extract_from_kx_shared_secret(salt, kx, peer_pub_key)
     }
 
-    /// The secret of a ticket is derived from a finished secret, not from one that is still being made. RFC 8446 §7.1.
+    /// The secret of a ticket is derived from a finished secret, not from one that is still being
+    /// made. RFC 8446 §7.1.
     fn expander_for_okm(&self, okm: &OkmBlock) -> Box<dyn HkdfExpander> {
         Box::new(Expander(self.0.expander_for_okm(okm)))
     }
@@ -110,11 +103,11 @@ impl HkdfExpander for Expander {
         let Some(nonce) = ticket_nonce(info) else {
             return self.0.expand_block(info);
         };
-        if let Some(kept) = planting::secret(nonce) {
+        if let Some(kept) = seal::ticket_secret(nonce) {
             return kept;
         }
         let secret = self.0.expand_block(info);
-        notes::secret(nonce, &secret);
+        intercept::on_ticket_secret(nonce, &secret);
         secret
     }
 
@@ -123,8 +116,8 @@ impl HkdfExpander for Expander {
     }
 }
 
-/// `HKDF-Expand-Label(resumption_master_secret, "resumption", ticket_nonce, Hash.length)`, RFC 8446 §4.6.1: length,
-/// label with its length, context with its length (§7.1).
+/// `HKDF-Expand-Label(resumption_master_secret, "resumption", ticket_nonce, Hash.length)`, RFC 8446
+/// §4.6.1: length, label with its length, context with its length (§7.1).
 fn ticket_nonce<'a>(info: &[&'a [u8]]) -> Option<&'a [u8]> {
     match *info {
         [_, _, b"tls13 ", b"resumption", _, nonce] => Some(nonce),
@@ -163,7 +156,7 @@ impl Tls13AeadAlgorithm for Protection {
     }
 }
 
-/// One per key: handshake messages do not span a change of keys. RFC 8446 §5.1.
+/// One for each key: handshake messages do not span a change of keys. RFC 8446 §5.1.
 struct Decrypter {
     real: Box<dyn MessageDecrypter>,
     tickets: TicketReader,
@@ -177,7 +170,7 @@ impl MessageDecrypter for Decrypter {
     ) -> Result<InboundPlainMessage<'a>, Error> {
         let plain = self.real.decrypt(msg, seq)?;
         if plain.typ == ContentType::Handshake {
-            self.tickets.hear(plain.payload);
+            self.tickets.read(plain.payload);
         }
         Ok(plain)
     }

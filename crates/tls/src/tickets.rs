@@ -1,23 +1,22 @@
-//! What the client remembers of earlier handshakes, counted, and what of it can be kept for later processes.
-
-mod shelf;
+//! What the client remembers of earlier handshakes, counted, and what of it can be stored for later
+//! processes.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 use rustls::NamedGroup;
 use rustls::client::{
     ClientSessionMemoryCache, ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue,
 };
-use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::pki_types::ServerName;
 
-use crate::keepsake::{Keepsake, seconds};
-use crate::notes;
-use shelf::Shelf;
+use crate::intercept;
+use crate::session_cache::{self, PendingSession, SessionCache, lock};
+use crate::stored_session::{StoredSession, seconds};
 
-/// As many servers as the shelf holds: the library counts eight tickets for each.
-const REMEMBERED: usize = shelf::MOST_SERVERS * 8;
+/// As many servers as the session cache holds: the library counts eight tickets for each.
+const MAX_REMEMBERED: usize = session_cache::MAX_SERVERS * 8;
 
 /// A session memory that tells how many tickets came.
 #[derive(Debug)]
@@ -25,7 +24,7 @@ pub struct Tickets {
     /// For TLS 1.2, and for the groups that servers took.
     inner: ClientSessionMemoryCache,
     /// For TLS 1.3.
-    shelf: Arc<Mutex<Shelf>>,
+    cache: Arc<Mutex<SessionCache>>,
     quic: bool,
     received: AtomicU32,
     shown: AtomicBool,
@@ -34,8 +33,8 @@ pub struct Tickets {
 impl Tickets {
     pub(crate) fn new(quic: bool) -> Arc<Self> {
         Arc::new(Self {
-            inner: ClientSessionMemoryCache::new(REMEMBERED),
-            shelf: Arc::default(),
+            inner: ClientSessionMemoryCache::new(MAX_REMEMBERED),
+            cache: Arc::default(),
             quic,
             received: AtomicU32::new(0),
             shown: AtomicBool::new(false),
@@ -57,66 +56,47 @@ impl Tickets {
         self.received.load(Ordering::Relaxed)
     }
 
-    /// Takes out what can be kept, the oldest first: each session is used once, here or elsewhere.
-    pub(crate) fn take_keepsakes(&self, name: &ServerName<'_>) -> Vec<Keepsake> {
-        lock(&self.shelf).take_keepsakes(name)
+    /// Takes out what can be stored, the oldest first: each session is used once, here or
+    /// elsewhere.
+    pub(crate) fn take_stored(&self, name: &ServerName<'_>) -> Vec<StoredSession> {
+        lock(&self.cache).take_stored(name)
     }
 
-    /// Puts a session in, as if it had been received. The group that a server took meanwhile is better known.
-    pub(crate) fn plant(
+    /// Inserts a revived session as if it had been received. A group that the server took meanwhile
+    /// stays.
+    pub(crate) fn insert_revived(
         &self,
         name: ServerName<'static>,
         value: Tls13ClientSessionValue,
-        keepsake: Keepsake,
+        stored: StoredSession,
     ) {
-        if keepsake.group != 0 && self.inner.kx_hint(&name).is_none() {
-            self.inner.set_kx_hint(name.clone(), keepsake.group.into());
+        if stored.group != 0 && self.inner.kx_hint(&name).is_none() {
+            self.inner.set_kx_hint(name.clone(), stored.group.into());
         }
-        lock(&self.shelf).plant(name, value, keepsake);
+        lock(&self.cache).insert_revived(name, value, stored);
     }
 
-    /// The session as far as it is known before the server's chain is.
-    fn draft(
+    /// What is to be stored, as far as it is known before the server's chain is.
+    fn pending(
         &self,
         name: &ServerName<'static>,
         value: &Tls13ClientSessionValue,
-    ) -> Option<Keepsake> {
-        let (ticket, secret) = notes::take_session()?;
+    ) -> Option<StoredSession> {
+        let (ticket, secret) = intercept::take_session()?;
         let own = ticket.early_data() == value.max_early_data_size() && ticket.lifetime() > 0;
-        own.then(|| Keepsake {
+        own.then(|| StoredSession {
             quic: self.quic,
             name: name.to_str().into_owned(),
             suite: value.suite().common.suite.into(),
             group: self.inner.kx_hint(name).map_or(0, u16::from),
             received: seconds(SystemTime::now()),
-            bond: [0; 32],
+            trust_fingerprint: [0; 32],
             secret,
             ticket,
             quic_parameters: value.quic_params(),
             chain: Arc::new([]),
         })
     }
-}
-
-/// A keepsake on its way to the shelf where its session already stands.
-pub(crate) struct Draft {
-    shelf: Arc<Mutex<Shelf>>,
-    name: ServerName<'static>,
-    number: u64,
-    keepsake: Keepsake,
-}
-
-impl Draft {
-    pub(crate) fn complete(mut self, chain: Arc<[CertificateDer<'static>]>) {
-        self.keepsake.chain = chain;
-        if self.keepsake.check_form().is_ok() {
-            lock(&self.shelf).complete(&self.name, self.number, self.keepsake);
-        }
-    }
-}
-
-fn lock(shelf: &Mutex<Shelf>) -> MutexGuard<'_, Shelf> {
-    shelf.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl ClientSessionStore for Tickets {
@@ -147,15 +127,15 @@ impl ClientSessionStore for Tickets {
         value: Tls13ClientSessionValue,
     ) {
         self.received.fetch_add(1, Ordering::Relaxed);
-        let keepsake = self.draft(&server_name, &value);
-        let number = lock(&self.shelf).insert(server_name.clone(), value);
-        if let Some(keepsake) = keepsake {
-            notes::draft(Draft {
-                shelf: self.shelf.clone(),
-                name: server_name,
+        let stored = self.pending(&server_name, &value);
+        let number = lock(&self.cache).insert(server_name.clone(), value);
+        if let Some(stored) = stored {
+            intercept::on_session(PendingSession::new(
+                self.cache.clone(),
+                server_name,
                 number,
-                keepsake,
-            });
+                stored,
+            ));
         }
     }
 
@@ -163,6 +143,6 @@ impl ClientSessionStore for Tickets {
         &self,
         server_name: &ServerName<'static>,
     ) -> Option<Tls13ClientSessionValue> {
-        self.show(lock(&self.shelf).take(server_name, SystemTime::now()))
+        self.show(lock(&self.cache).take(server_name, SystemTime::now()))
     }
 }

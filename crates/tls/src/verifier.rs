@@ -1,4 +1,5 @@
-//! A certificate verifier that says what it saw: the verdict, the stapled answer, the time it took.
+//! A certificate verifier that records what it saw: the verdict, the stapled answer, the time it
+//! took.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,7 +12,7 @@ use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signat
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
 
-use crate::{Roots, TlsError, compression, planting};
+use crate::{Roots, TlsError, compression, seal};
 
 /// What one verification showed.
 #[derive(Debug, Clone, Default)]
@@ -24,19 +25,17 @@ pub(crate) struct Observation {
     pub(crate) took: Duration,
 }
 
-/// Looks at the verifier from outside, while it is buried in a TLS configuration.
-#[derive(Debug, Clone)]
-pub struct Witness(Arc<Verifier>);
-
+/// Verifies certificates by webpki under the client's trust, and records what it saw while it is
+/// buried in a TLS configuration.
 #[derive(Debug)]
-pub(crate) struct Verifier {
+pub struct RecordingVerifier {
     roots: Roots,
     provider: Arc<CryptoProvider>,
     inner: OnceLock<Option<Arc<WebPkiServerVerifier>>>,
     seen: Mutex<Observation>,
 }
 
-impl Verifier {
+impl RecordingVerifier {
     /// Roots that a user named are read now, so that a bad file is known before any packet leaves.
     pub(crate) fn new(roots: Roots, provider: Arc<CryptoProvider>) -> Result<Arc<Self>, TlsError> {
         let verifier = Self {
@@ -61,11 +60,34 @@ impl Verifier {
         )
     }
 
-    /// The system's roots that cannot be read make every certificate one of unknown issuer.
+    /// Where the system's roots cannot be read, every certificate is one of unknown issuer.
     fn inner(&self) -> Option<&WebPkiServerVerifier> {
         self.inner
             .get_or_init(|| self.load().ok().flatten())
             .as_deref()
+    }
+
+    /// Loads the trusted certificates, if they are not loaded.
+    pub fn prepare(&self, recorder: &Recorder) {
+        if self.inner.get().is_none() && self.roots != Roots::Anything {
+            recorder.timed(Task::LoadRoots, || self.inner());
+        }
+    }
+
+    /// Takes what was seen since the last call.
+    pub(crate) fn take_observation(&self) -> Observation {
+        self.note(std::mem::take)
+    }
+
+    /// Why the verifier refused the last chain, if it did.
+    pub fn refusal(&self) -> Option<CertificateError> {
+        self.note(|seen| seen.verdict.clone())
+            .filter(|_| self.roots != Roots::Anything)
+    }
+
+    /// The time spent verifying since the last observation was taken.
+    pub fn took(&self) -> Duration {
+        self.note(|seen| seen.took)
     }
 
     fn note<T>(&self, work: impl FnOnce(&mut Observation) -> T) -> T {
@@ -77,37 +99,7 @@ impl Verifier {
     }
 }
 
-impl Witness {
-    pub(crate) fn new(verifier: Arc<Verifier>) -> Self {
-        Self(verifier)
-    }
-
-    /// Loads the trusted certificates, if nobody did yet.
-    pub fn prepare(&self, recorder: &Recorder) {
-        if self.0.inner.get().is_none() && self.0.roots != Roots::Anything {
-            recorder.timed(Task::LoadRoots, || self.0.inner());
-        }
-    }
-
-    /// What was seen since the last call.
-    pub(crate) fn take(&self) -> Observation {
-        self.0.note(std::mem::take)
-    }
-
-    /// Why the verifier refused the last chain, if it did.
-    pub fn refusal(&self) -> Option<CertificateError> {
-        self.0
-            .note(|seen| seen.verdict.clone())
-            .filter(|_| self.0.roots != Roots::Anything)
-    }
-
-    /// Time spent verifying since it was last taken.
-    pub fn took(&self) -> Duration {
-        self.0.note(|seen| seen.took)
-    }
-}
-
-impl ServerCertVerifier for Verifier {
+impl ServerCertVerifier for RecordingVerifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -116,8 +108,9 @@ impl ServerCertVerifier for Verifier {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        // Verified when the session was made, under the same trust; who shows it is told by the signature's place.
-        if planting::shows(end_entity) {
+        // It was verified when the session was received, under the same trust. The seal tells who
+        // shows it.
+        if seal::is_shown(end_entity) {
             return Ok(ServerCertVerified::assertion());
         }
         let outcome = self.note(|seen| {
@@ -171,7 +164,7 @@ impl ServerCertVerifier for Verifier {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        if planting::sealed(cert, dss.signature()) {
+        if seal::is_sealed(cert, dss.signature()) {
             return Ok(HandshakeSignatureValid::assertion());
         }
         self.note(|_| {
@@ -192,7 +185,8 @@ impl ServerCertVerifier for Verifier {
 }
 
 impl Observation {
-    /// OpenSSL's number for the verdict, which is what curl reports as `ssl_verify_result`; 0 for a good one.
+    /// OpenSSL's number for the verdict, which is what curl reports as `ssl_verify_result`; 0 for a
+    /// good one.
     pub(crate) fn verify_result(&self) -> u32 {
         match &self.verdict {
             // OpenSSL tells a leaf that vouches for itself from one that nobody here knows.

@@ -1,20 +1,23 @@
-//! Bytes to meaning and back: DNS, TLS hellos, QUIC, certificates, IP packets, captures, header fields, resolver files,
-//! what Redis is asked and answers.
+//! Bytes to meaning and back: DNS, TLS hellos, QUIC, certificates, IP packets, captures, HTTP/1 and its fields, resolver files,
+//! netlink, what Redis is asked and answers.
 //!
 //! Sans-I/O: bytes come in as slices and go out as vectors; sockets, files and clocks belong to the
 //! layers above. Every parser is total: whatever the bytes, it returns a value or an [`Error`], never
 //! panics, and its work and memory are bounded by the length of its input.
 
 pub mod alt_svc;
+pub mod calendar;
 mod cursor;
 pub mod dns;
 pub mod envelope;
 mod error;
 mod field;
 pub mod hosts;
+pub mod http1;
 pub mod http_date;
 pub mod jwt;
 pub mod message;
+pub mod netlink;
 pub mod packet;
 pub mod pcap;
 pub mod pcapng;

@@ -2,7 +2,9 @@
 
 use std::io;
 
-use super::{attributes, dump, text, u32_at};
+use roundtrip_wire::netlink::{Request, attributes, text, u32_at};
+
+use super::exchange;
 
 /// `struct ifinfomsg`: family, padding, type u16, index i32, flags u32, change u32.
 const HEADER: usize = 16;
@@ -24,16 +26,12 @@ pub(crate) struct Link {
 /// Reads the interfaces that are up, without the loopback.
 pub(crate) fn read() -> io::Result<Vec<Link>> {
     let mut links = Vec::new();
-    dump(
-        libc::NETLINK_ROUTE,
-        libc::RTM_GETLINK,
-        &[0; HEADER],
-        |message| {
-            if links.len() < MOST_LINKS {
-                links.extend(link(message));
-            }
-        },
-    )?;
+    let request = Request::dump(libc::RTM_GETLINK).with(&[0; HEADER]);
+    exchange(libc::NETLINK_ROUTE, request, |message| {
+        if links.len() < MOST_LINKS {
+            links.extend(link(message));
+        }
+    })?;
     Ok(links)
 }
 

@@ -4,7 +4,9 @@
 
 use std::io;
 
-use super::{attributes, dump, exchange, u16_at};
+use roundtrip_wire::netlink::{Request, attributes, u16_at};
+
+use super::exchange;
 
 /// `struct genlmsghdr`: command, version, two reserved bytes.
 const HEADER: usize = 4;
@@ -29,8 +31,8 @@ pub(crate) struct Remembered {
 pub(crate) fn read() -> io::Result<Remembered> {
     let family = family()?;
     let mut remembered = Remembered::default();
-    let request = [TCP_METRICS_CMD_GET, 1, 0, 0];
-    dump(libc::NETLINK_GENERIC, family, &request, |message| {
+    let request = Request::dump(family).with(&[TCP_METRICS_CMD_GET, 1, 0, 0]);
+    exchange(libc::NETLINK_GENERIC, request, |message| {
         remembered.add(message);
     })?;
     Ok(remembered)
@@ -38,15 +40,11 @@ pub(crate) fn read() -> io::Result<Remembered> {
 
 /// Asks for the number that `tcp_metrics` has on this machine.
 fn family() -> io::Result<u16> {
-    let name = b"tcp_metrics\0";
-    let mut request = vec![CTRL_CMD_GETFAMILY, 1, 0, 0];
-    request.extend((4 + name.len() as u16).to_ne_bytes());
-    request.extend(CTRL_ATTR_FAMILY_NAME.to_ne_bytes());
-    request.extend(name);
+    let mut request =
+        Request::query(libc::GENL_ID_CTRL as u16).with(&[CTRL_CMD_GETFAMILY, 1, 0, 0]);
+    request.attribute(CTRL_ATTR_FAMILY_NAME, b"tcp_metrics\0");
     let mut number = None;
-    let control = libc::GENL_ID_CTRL as u16;
-    let flags = libc::NLM_F_REQUEST;
-    exchange(libc::NETLINK_GENERIC, control, flags, &request, |message| {
+    exchange(libc::NETLINK_GENERIC, request, |message| {
         let values = attributes(message.get(HEADER..).unwrap_or_default());
         let mut ids = values.filter(|(kind, _)| *kind == CTRL_ATTR_FAMILY_ID);
         number = ids.find_map(|(_, value)| u16_at(value, 0));

@@ -3,7 +3,9 @@
 use std::io;
 use std::net::IpAddr;
 
-use super::{attributes, dump, u32_at};
+use roundtrip_wire::netlink::{Request, attributes, u32_at};
+
+use super::exchange;
 
 /// `struct rtmsg`: eight bytes of family … type, then flags.
 const HEADER: usize = 12;
@@ -39,16 +41,9 @@ pub(crate) struct Route {
 pub(crate) fn read() -> io::Result<Routes> {
     let mut routes = Routes::default();
     for family in [libc::AF_INET, libc::AF_INET6] {
-        let mut request = [0; HEADER];
-        request[0] = family as u8;
-        dump(
-            libc::NETLINK_ROUTE,
-            libc::RTM_GETROUTE,
-            &request,
-            |message| {
-                routes.add(message);
-            },
-        )?;
+        let mut request = Request::dump(libc::RTM_GETROUTE);
+        request.route(family as u8, 0);
+        exchange(libc::NETLINK_ROUTE, request, |message| routes.add(message))?;
     }
     Ok(routes)
 }

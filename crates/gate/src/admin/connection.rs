@@ -10,8 +10,8 @@ use tokio::time::timeout;
 use super::Desk;
 use super::desk::{Reply, Topic};
 use crate::config::{Bytes, Limits};
-use crate::h1;
-use crate::request::{Body, Refusal, Request, inspect};
+use crate::forward::h1;
+use crate::judge::request::{Body, Refusal, Request, inspect};
 
 const LARGEST_HEAD: u64 = 8 * 1024;
 /// From a head's first byte to its last; and before the first.

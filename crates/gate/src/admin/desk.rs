@@ -7,7 +7,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use super::history::History;
 use super::{Readiness, Unready, document, page};
-use crate::condition::{self, Condition};
+use crate::admin::condition::{self, Condition};
 use crate::record::prometheus::{self, Process};
 use crate::record::{Book, Pen, Snapshot};
 

@@ -6,9 +6,9 @@ use serde_json::{Map, Value, json};
 
 use super::desk::View;
 use super::history::Point;
-use crate::condition::{StoreView, UpstreamView};
+use crate::admin::condition::{StoreView, UpstreamView};
+use crate::forward::upstream::ServerView;
 use crate::record::{FAMILIES, Gauge, Row, Snapshot, Spread, Timer, Word};
-use crate::upstream::ServerView;
 
 pub(super) fn text(view: &View<'_>) -> String {
     let log = view.process.log.map(|log| {

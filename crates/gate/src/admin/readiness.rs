@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::condition::{StoreView, View};
+use crate::admin::condition::{StoreView, View};
 use crate::record::{Gauge, Snapshot};
 
 /// What decides it.

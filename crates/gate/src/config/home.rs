@@ -169,7 +169,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
-    use crate::config::rules;
+    use crate::judge::configured::rules;
 
     #[test]
     fn it_is_where_state_goes() {

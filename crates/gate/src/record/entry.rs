@@ -4,11 +4,9 @@ use std::time::{Duration, Instant};
 
 use roundtrip_model::PhaseName;
 
-use super::Note;
 use super::reason::Sort;
+use super::{Caller, Note};
 use super::{Early, Known, Outcome, Protocol, Reason};
-use crate::exchange::Asked;
-use crate::request::{Caller, Request};
 
 /// No server was asked.
 pub(crate) const NO_UPSTREAM: u16 = u16::MAX;
@@ -116,31 +114,10 @@ impl Entry {
         }
     }
 
-    /// This is what was asked for.
-    pub(crate) fn is_of(&mut self, request: &Request<'_>) {
-        self.caller.is_of(request);
-        if let Some(note) = &mut self.note {
-            note.take(request);
-        }
-    }
-
     /// The store was asked who asks, and has answered.
     pub(crate) fn was_asked(&mut self) {
         self.authorized = Some(Instant::now());
         self.known = Some(Known::Asked);
-    }
-
-    /// Who asks may, and the request goes to a backend.
-    pub(crate) fn goes_on(&mut self, asked: &Asked) {
-        if let Some(note) = &mut self.note {
-            note.goes_on(asked);
-        }
-        if asked.session.is_some() {
-            self.known.get_or_insert(Known::Near);
-        }
-        if asked.early.is_some() {
-            self.early = Some(Early::Passed);
-        }
     }
 
     /// Gate answers by itself.

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use aws_lc_rs::hmac;
-use roundtrip_wire::http_date::rfc3339;
+use roundtrip_wire::calendar::rfc3339;
 use serde::Serialize;
 
 use super::{Entry, Word};

@@ -1,34 +1,36 @@
 //! What only the access log wants to know of an exchange: taken down where there is a log, and nowhere else.
 
+use std::fmt;
 use std::rc::Rc;
-
-use crate::exchange::Asked;
-use crate::guard::Pass;
-use crate::request::Request;
-use crate::route::Route;
 
 /// More of a method and a target no line has.
 const LONGEST: usize = 2048;
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Note {
     pub(crate) method: String,
     pub(crate) target: String,
-    pub(crate) pass: Option<Pass>,
-    pub(crate) route: Option<Rc<Route>>,
+    /// The session's name. It is marked before it is written.
+    pub(crate) session: Option<Rc<str>>,
+    /// The upstream's name.
+    pub(crate) upstream: Option<Rc<str>>,
 }
 
 impl Note {
-    pub(crate) fn take(&mut self, request: &Request<'_>) {
+    pub(crate) fn ask(&mut self, method: &str, target: &str) {
         self.method.clear();
-        self.method.push_str(cut(request.method));
+        self.method.push_str(cut(method));
         self.target.clear();
-        self.target.push_str(cut(request.target));
+        self.target.push_str(cut(target));
     }
+}
 
-    pub(crate) fn goes_on(&mut self, asked: &Asked) {
-        self.pass.clone_from(&asked.session);
-        self.route = Some(asked.route.clone());
+/// A session's name is not for logs as it is.
+impl fmt::Debug for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Note")
+            .field("method", &self.method)
+            .finish_non_exhaustive()
     }
 }
 

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use roundtrip_model::Histogram;
 
+use super::access_log::LogCounts;
 use super::families::{FAMILIES, about};
-use super::log::LogCounts;
 use super::timer::Spread;
 use super::{Gauge, Snapshot, Timer, Word};
 

@@ -1,9 +1,6 @@
 //! Why gate answered by itself, or broke off; and which limit was met. Words of ours, that name nobody.
 
 use super::word::words;
-use crate::credentials::Unusable;
-use crate::guard::{Denial, Trouble};
-use crate::request::Refusal;
 
 words! {
     Reason {
@@ -88,68 +85,6 @@ impl Reason {
         } else {
             Sort::Answer
         }
-    }
-}
-
-impl From<Refusal> for Reason {
-    fn from(refusal: Refusal) -> Self {
-        match refusal {
-            Refusal::NotHttp => Self::NotHttp,
-            Refusal::BareLineFeed => Self::BareLineFeed,
-            Refusal::Malformed => Self::Malformed,
-            Refusal::TooManyFields => Self::TooManyFields,
-            Refusal::HeadTooLarge => Self::HeadTooLarge,
-            Refusal::Host => Self::Host,
-            Refusal::HostDiffers => Self::HostDiffers,
-            Refusal::Target => Self::Target,
-            Refusal::DotSegments => Self::DotSegments,
-            Refusal::TwoWays => Self::TwoWays,
-            Refusal::Characters => Self::Characters,
-            Refusal::Method => Self::Method,
-            Refusal::TwoLengths => Self::TwoLengths,
-            Refusal::Length => Self::Length,
-            Refusal::Coding => Self::Coding,
-            Refusal::ConnectionField => Self::ConnectionField,
-            Refusal::Expectation => Self::Expectation,
-            Refusal::BodyTooLarge => Self::BodyTooLarge,
-            Refusal::Chunk => Self::Chunk,
-            Refusal::Protocol => Self::Protocol,
-        }
-    }
-}
-
-impl Refusal {
-    /// Where it is a limit that was met.
-    pub(crate) fn limit(self) -> Option<Limit> {
-        match self {
-            Self::HeadTooLarge => Some(Limit::Head),
-            Self::TooManyFields => Some(Limit::Fields),
-            Self::BodyTooLarge => Some(Limit::Body),
-            _ => None,
-        }
-    }
-}
-
-impl From<Denial> for Reason {
-    fn from(denial: Denial) -> Self {
-        match denial {
-            Denial::NoToken => Self::NoToken,
-            Denial::BadToken => Self::BadToken,
-            Denial::NoKeys => Self::NoKeys,
-            Denial::Expired => Self::Expired,
-            Denial::TooEarly => Self::TooEarly,
-            Denial::NotForUs => Self::NotForUs,
-            Denial::UnknownSession => Self::UnknownSession,
-            Denial::Credentials(unusable) => unusable.into(),
-            Denial::Store(Trouble::Down) => Self::StoreDown,
-            Denial::Store(Trouble::Unreadable) => Self::StoreUnreadable,
-        }
-    }
-}
-
-impl From<Unusable> for Reason {
-    fn from(_: Unusable) -> Self {
-        Self::Credentials
     }
 }
 

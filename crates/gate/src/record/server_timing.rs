@@ -54,8 +54,8 @@ mod tests {
     use roundtrip_wire::server_timing::parse;
 
     use super::*;
-    use crate::guard::Denial;
     use crate::record::Protocol;
+    use crate::record::Reason;
 
     fn read(entry: &Entry, now: Instant) -> Vec<(String, f64, String)> {
         let mut value = Vec::new();
@@ -101,7 +101,7 @@ mod tests {
         let after = |us| Some(began + Duration::from_micros(us));
         let mut entry = Entry::new(began, Protocol::H1, false);
         entry.authorized = after(300);
-        entry.turn_away(401, Denial::NoToken);
+        entry.turn_away(401, Reason::NoToken);
         let sum = |entry: &Entry| -> f64 {
             let told = read(entry, after(2000).unwrap());
             told.iter().map(|(_, ms, _)| ms).sum()

@@ -1,21 +1,10 @@
 //! The words that exchanges and connections are counted by.
 
 use super::word::words;
-use crate::request::Version;
 
 words! {
     /// Of the client's connection.
     Protocol { H1 = "h1", H2 = "h2", H3 = "h3", }
-}
-
-impl From<Version> for Protocol {
-    fn from(version: Version) -> Self {
-        match version {
-            Version::H10 | Version::H11 => Self::H1,
-            Version::H2 => Self::H2,
-            Version::H3 => Self::H3,
-        }
-    }
 }
 
 words! {

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // what a test's helper expects is expected of the code
 
 mod scene;
-#[path = "../../../store/tests/store/server.rs"]
+#[path = "../../../store/tests/it/server.rs"]
 #[allow(dead_code)] // the store's own tests use more of it
 mod server;
 #[path = "../../../../tests/skip.rs"]

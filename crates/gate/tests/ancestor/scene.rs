@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use roundtrip_gate::Gate;
 use roundtrip_gate::config::Config;
-use roundtrip_gate::keeping::{Keeper, Resealed};
+use roundtrip_gate::manage::{Keeper, Resealed};
 use roundtrip_wire::resp::Value;
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};

@@ -1,6 +1,6 @@
 //! Pages of other origins, as a browser lets them ask. WHATWG Fetch §3.2; RFC 6455 §10.2.
 
-use roundtrip_gate::keeping::Worn;
+use roundtrip_gate::manage::Worn;
 use serde_json::{Value, json};
 
 use crate::skip;

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use roundtrip_gate::config::Config;
-use roundtrip_gate::keeping::{Keeper, Token, TokenOrder, Worn};
+use roundtrip_gate::manage::{Keeper, Token, TokenOrder, Worn};
 use roundtrip_gate::{Gate, Secret};
 use serde_json::Value;
 use tempfile::TempDir;

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::skip;
 use crate::stage::{Browser, Server, Stage, has_python, json as ask, python, token};
-use roundtrip_gate::keeping::Worn;
+use roundtrip_gate::manage::Worn;
 
 fn stage(talk: &Server, more: &str) -> Stage {
     let upstream = |name: &str, port: u16| {

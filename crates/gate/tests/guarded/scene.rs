@@ -104,8 +104,8 @@ impl Scene {
             store,
             backend,
         };
-        spawn_local(roundtrip_gate::guarded(gate, at, door));
-        spawn_local(roundtrip_gate::relay(plain, at));
+        spawn_local(roundtrip_gate::measuring::guarded(gate, at, door));
+        spawn_local(roundtrip_gate::measuring::relay(plain, at));
         scene
     }
 

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use roundtrip_gate::config::Config;
-use roundtrip_gate::keeping::{Keeper, Token, TokenOrder, Worn};
+use roundtrip_gate::manage::{Keeper, Token, TokenOrder, Worn};
 use roundtrip_gate::{Gate, News, Secret};
 use tempfile::TempDir;
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use roundtrip_gate::config::Span;
-use roundtrip_gate::keeping::{Token, TokenOrder, Worn};
+use roundtrip_gate::manage::{Token, TokenOrder, Worn};
 
 use crate::backend::{Backend, echo};
 use crate::scene::{PATIENCE, Scene};

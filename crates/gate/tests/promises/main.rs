@@ -15,7 +15,7 @@ mod interim;
 #[path = "../life/scene.rs"]
 #[allow(dead_code)] // `life` uses more of it
 mod scene;
-#[path = "../../../store/tests/store/server.rs"]
+#[path = "../../../store/tests/it/server.rs"]
 #[allow(dead_code)] // the store's own tests use more of it
 mod server;
 #[path = "../../../../tests/skip.rs"]

@@ -4,7 +4,7 @@
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use roundtrip_gate::keeping::Keeper;
+use roundtrip_gate::manage::Keeper;
 
 use crate::backend::Backend;
 use crate::scene::Scene;

@@ -15,7 +15,7 @@ mod h2;
 #[path = "../life/scene.rs"]
 #[allow(dead_code)] // `life` uses more of it
 mod scene;
-#[path = "../../../store/tests/store/server.rs"]
+#[path = "../../../store/tests/it/server.rs"]
 #[allow(dead_code)] // the store's own tests use more of it
 mod server;
 #[path = "../../../../tests/skip.rs"]
@@ -30,7 +30,7 @@ use std::time::{Duration, Instant};
 use backend::Backend;
 use h2::{Connection, DATA, Frame};
 use roundtrip_gate::config::{Config, Span};
-use roundtrip_gate::keeping::Keeper;
+use roundtrip_gate::manage::Keeper;
 use scene::{PATIENCE, Scene, session};
 use server::Server;
 use speaker::Speaker;

@@ -389,7 +389,7 @@ fn no_answer_is_taken_for_the_next_one() {
 async fn ask(case: &Case) -> Vec<u8> {
     let backend = hostile(case.answer.clone(), case.closes).await;
     let (listener, gate) = listener().await;
-    let relay = spawn_local(roundtrip_gate::relay(listener, backend));
+    let relay = spawn_local(roundtrip_gate::measuring::relay(listener, backend));
     let mut client = TcpStream::connect(gate).await.unwrap();
     let wire =
         "GET /1 HTTP/1.1\r\nHost: a\r\n\r\nGET /2 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";

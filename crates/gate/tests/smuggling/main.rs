@@ -111,7 +111,7 @@ struct Seen {
 async fn send(case: &Case, server: SocketAddr) -> Seen {
     let tap = Tap::before(server).await;
     let (listener, gate) = listener().await;
-    let relay = spawn_local(roundtrip_gate::relay(listener, tap.address));
+    let relay = spawn_local(roundtrip_gate::measuring::relay(listener, tap.address));
     let mut client = TcpStream::connect(gate).await.unwrap();
     let wire = [case.wire.as_slice(), AFTER.as_bytes()].concat();
     let mut answered = Vec::new();

@@ -1,6 +1,9 @@
 //! The head of a response, and how it says where the body ends. RFC 9112 §6.3.
 
+use std::mem::MaybeUninit;
+
 use roundtrip_model::HttpFacts;
+use roundtrip_wire::http1::{self, Field, HeadError, ResponseHead, Strictness};
 
 use crate::HttpError;
 use crate::error::shown;
@@ -30,38 +33,25 @@ pub fn response_head(bytes: &[u8]) -> Result<Option<(Head, usize)>, HttpError> {
     if !b"HTTP/".starts_with(told) {
         return Err(HttpError::NotHttp(shown(bytes)));
     }
-    let mut room = 64;
-    loop {
-        let mut headers = vec![httparse::EMPTY_HEADER; room];
-        let mut response = httparse::Response::new(&mut headers);
-        let mut config = httparse::ParserConfig::default();
-        config.allow_multiple_spaces_in_response_status_delimiters(true);
-        return match config.parse_response(&mut response, bytes) {
-            Ok(httparse::Status::Partial) => Ok(None),
-            Ok(httparse::Status::Complete(length)) => Ok(Some((Head::from(&response), length))),
-            Err(httparse::Error::TooManyHeaders) if room < MOST_HEADERS => {
-                room *= 4;
-                continue;
-            }
-            Err(httparse::Error::Version) => Err(HttpError::NotHttp(shown(bytes))),
-            Err(httparse::Error::TooManyHeaders) => Err(HttpError::Malformed("too many headers")),
-            Err(httparse::Error::Status) => Err(HttpError::Malformed("the status line")),
-            Err(_) => Err(HttpError::Malformed("a header line")),
-        };
+    let mut room = [const { MaybeUninit::uninit() }; MOST_HEADERS];
+    match http1::response(bytes, &mut room, Strictness::AsCurl) {
+        Ok(None) => Ok(None),
+        Ok(Some(head)) => Ok(Some((Head::from(&head), head.length))),
+        Err(HeadError::Version) => Err(HttpError::NotHttp(shown(bytes))),
+        Err(HeadError::TooManyFields) => Err(HttpError::Malformed("too many headers")),
+        Err(HeadError::Status) => Err(HttpError::Malformed("the status line")),
+        Err(_) => Err(HttpError::Malformed("a header line")),
     }
 }
 
-impl From<&httparse::Response<'_, '_>> for Head {
-    fn from(response: &httparse::Response<'_, '_>) -> Self {
+impl From<&ResponseHead<'_, '_>> for Head {
+    fn from(head: &ResponseHead<'_, '_>) -> Self {
+        let field = |field: &Field<'_>| (field.name.to_owned(), field.value.to_vec());
         Self {
-            status: response.code.unwrap_or(0),
-            version: response.version.unwrap_or(1),
-            reason: response.reason.unwrap_or("").to_owned(),
-            headers: response
-                .headers
-                .iter()
-                .map(|h| (h.name.to_owned(), h.value.to_vec()))
-                .collect(),
+            status: head.status,
+            version: u8::from(!head.is_http10),
+            reason: head.reason.to_owned(),
+            headers: head.fields.iter().map(field).collect(),
         }
     }
 }

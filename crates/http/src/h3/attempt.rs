@@ -1,72 +1,83 @@
-//! A QUIC connection that is being opened. When nobody waits for it any more it is closed at once, and what it still
-//! hears is nobody's business: it would be counted with what came after it.
+//! A QUIC connection that is being opened. Dropped before it is open, it is closed at once, and
+//! what still arrives is not recorded: it would be counted with what came after it.
 
 use std::pin::Pin;
 use std::sync::Arc;
 
 use roundtrip_model::Recorder;
+use roundtrip_quic_tokio::Endpoint;
 
-use super::layer::Layer;
-use super::{NO_ERROR, Quic, QuicGauge};
+use super::client::H3Client;
+use super::{H3_NO_ERROR, Quic, QuicGauge};
 use crate::HttpError;
-use crate::dock::Dock;
 
-/// Goes on as long as the connection lives.
-pub(super) type Keeping = Pin<Box<dyn Future<Output = ()> + Send>>;
+/// Stores address tokens until the connection ends.
+pub(super) type TokenTask = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-pub struct Attempt {
-    dock: Dock,
+pub struct QuicAttempt {
+    endpoint: Endpoint,
     gauge: Arc<QuicGauge>,
     recorder: Recorder,
-    keeping: Option<Keeping>,
+    storing: Option<TokenTask>,
     succeeded: bool,
 }
 
-impl Attempt {
-    pub(super) fn new(dock: Dock, gauge: QuicGauge, recorder: Recorder, keeping: Keeping) -> Self {
+impl QuicAttempt {
+    pub(super) fn new(
+        endpoint: Endpoint,
+        gauge: QuicGauge,
+        recorder: Recorder,
+        storing: TokenTask,
+    ) -> Self {
         Self {
-            dock,
+            endpoint,
             gauge: Arc::new(gauge),
             recorder,
-            keeping: Some(keeping),
+            storing: Some(storing),
             succeeded: false,
         }
     }
 
-    /// Of the connection, whatever becomes of it.
+    /// The connection's gauge, which stays of use if opening fails.
     pub fn gauge(&self) -> Arc<QuicGauge> {
         self.gauge.clone()
     }
 
-    /// Waits until requests may leave: with a fitting ticket at once (0-RTT), else after the handshake.
+    /// Waits until requests may leave: with a fitting ticket at once (0-RTT), else after the
+    /// handshake.
     pub async fn opened(mut self) -> Result<Quic, HttpError> {
-        let proof = self.gauge.proof(self.recorder.clone());
-        let keeping = self.keeping.take();
+        let handshake = self.gauge.handshake(self.recorder.clone());
+        let storing = self.storing.take();
         if self.gauge.offered_early {
             tokio::spawn(async move {
-                if let (Ok(()), Some(keeping)) = (proof.await, keeping) {
-                    keeping.await;
+                if let (Ok(()), Some(storing)) = (handshake.await, storing) {
+                    storing.await;
                 }
             });
         } else {
-            self.gauge.witness.prepare(&self.recorder);
-            proof.await.map_err(|reason| self.gauge.broken(reason))?;
-            keeping.map(tokio::spawn);
+            self.gauge.verifier.prepare(&self.recorder);
+            let outcome = handshake.await;
+            outcome.map_err(|reason| self.gauge.closed(reason))?;
+            storing.map(tokio::spawn);
         }
-        let layer = Layer::start(&self.gauge.link)
+        let client = H3Client::start(&self.gauge.connection)
             .await
             .map_err(|error| self.gauge.reason(error))?;
         self.succeeded = true;
-        let (dock, gauge) = (self.dock.clone(), self.gauge());
-        Ok(Quic { dock, layer, gauge })
+        let (endpoint, gauge) = (self.endpoint.clone(), self.gauge());
+        Ok(Quic {
+            endpoint,
+            client,
+            gauge,
+        })
     }
 }
 
-impl Drop for Attempt {
+impl Drop for QuicAttempt {
     fn drop(&mut self) {
         if !self.succeeded {
-            self.gauge.watched.hush();
-            self.dock.close(NO_ERROR, b"");
+            self.gauge.datagrams.stop();
+            self.endpoint.close(H3_NO_ERROR, b"");
         }
     }
 }

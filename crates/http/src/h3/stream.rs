@@ -3,24 +3,24 @@
 use ::h3::client::RequestStream;
 use ::h3::error::{Code, StreamError};
 use bytes::{Buf, Bytes};
+use roundtrip_quic_tokio::{BidiStream, Connection};
 
-use super::layer::Sender;
-use super::watch::Watched;
+use super::client::Sender;
+use super::datagrams::DatagramRecorder;
 use crate::body::Body;
-use crate::dock::{Link, Stream};
-use crate::h2::{describe, expected_length};
-use crate::{HEAD_LIMIT, HttpError, Turn};
+use crate::response::{MAX_HEAD_SIZE, describe, expected_length};
+use crate::{HttpError, Turn};
 
-/// More than the largest head takes, however it is written.
-const RATION: u64 = 2 * HEAD_LIMIT as u64;
+/// What may be read of a stream at once: more than the largest head takes, however it is encoded.
+const READ_ALLOWANCE: u64 = 2 * MAX_HEAD_SIZE as u64;
 
-/// Queues the request before it lets anybody else run, unless the peer allows no further stream yet; then carries it to
-/// the response's end.
+/// Queues the request before it lets anybody else run, unless the peer allows no further stream
+/// yet; then carries it to the response's end.
 pub(super) async fn carry(
     mut sender: Sender,
     turn: &mut Turn<'_>,
-    link: &Link,
-    watched: &Watched,
+    connection: &Connection,
+    datagrams: &DatagramRecorder,
 ) -> Result<(), HttpError> {
     let request = turn.request;
     turn.facts.method.clone_from(&request.method);
@@ -28,11 +28,11 @@ pub(super) async fn carry(
     turn.facts.request_bytes = request.modern_size()?;
     turn.pen.started();
     let mut stream = sender.send_request(head).await.map_err(failed)?;
-    let ration = Ration {
-        link,
+    let allowance = ReadAllowance {
+        connection,
         stream: stream.id().into_inner(),
     };
-    ration.renew();
+    allowance.renew();
     let queued = turn.pen.now();
     if !request.body.is_empty() {
         let body = request.body.clone();
@@ -40,50 +40,54 @@ pub(super) async fn carry(
         turn.facts.uploaded = request.body.len() as u64;
     }
     stream.finish().await.map_err(failed)?;
-    // The dock's task writes: let it, so that the request has left when we say so.
+    // The driver writes: let it, so that the request has left when we say so.
     tokio::task::yield_now().await;
     tokio::task::yield_now().await;
     turn.pen.departed_since(queued, request);
     let response = {
-        let _one_by_one = watched.one_by_one();
+        let _one_by_one = datagrams.one_by_one();
         stream.recv_response().await
     };
     let response = response.map_err(|error| {
-        if ration.is_spent() {
-            HttpError::HeadTooLarge { limit: HEAD_LIMIT }
+        if allowance.is_spent() {
+            HttpError::HeadTooLarge {
+                limit: MAX_HEAD_SIZE,
+            }
         } else {
             failed(error)
         }
     })?;
     turn.pen.arrived_since_departure();
     describe(&response.into_parts().0, "3", turn.facts);
-    receive(stream, turn, &ration).await
+    receive(stream, turn, &allowance).await
 }
 
-/// What may be read of a stream at once: `h3` would gather a frame whole, however large it is.
-struct Ration<'a> {
-    link: &'a Link,
+/// The read allowance of a stream. Without one, `h3` would gather a frame whole, however large it
+/// is.
+struct ReadAllowance<'a> {
+    connection: &'a Connection,
     stream: u64,
 }
 
-impl Ration<'_> {
+impl ReadAllowance<'_> {
     fn renew(&self) {
-        self.link.entrust(self.stream, RATION);
+        self.connection
+            .set_read_allowance(self.stream, READ_ALLOWANCE);
     }
 
     fn is_spent(&self) -> bool {
-        self.link.is_spent(self.stream)
+        self.connection.is_allowance_spent(self.stream)
     }
 }
 
 async fn receive(
-    mut stream: RequestStream<Stream, Bytes>,
+    mut stream: RequestStream<BidiStream, Bytes>,
     turn: &mut Turn<'_>,
-    ration: &Ration<'_>,
+    allowance: &ReadAllowance<'_>,
 ) -> Result<(), HttpError> {
     let mut body = Body::new(turn.facts, turn.decode, turn.sink);
     let outcome = loop {
-        ration.renew();
+        allowance.renew();
         match stream.recv_data().await {
             Ok(Some(mut chunk)) => {
                 while chunk.has_remaining() {
@@ -93,8 +97,8 @@ async fn receive(
                 }
             }
             Ok(None) => break Ok(()),
-            Err(_) if ration.is_spent() => {
-                let why = format!("a frame is longer than {RATION} bytes");
+            Err(_) if allowance.is_spent() => {
+                let why = format!("a frame is longer than {READ_ALLOWANCE} bytes");
                 break Err(HttpError::H3(why));
             }
             Err(e) => break Err(failed(e)),

@@ -1,17 +1,17 @@
-//! Tokens that servers give for a client's next connection, so that they need not doubt its address again. RFC 9000
-//! §8.1.3. Without one a server that is asked in early data may answer with three times what it received, and must then
-//! wait a round trip for the rest.
+//! Tokens that servers give for a client's next connection, so that it need not prove its address
+//! again. RFC 9000 §8.1.3. Without one a server that is asked in early data may answer with three
+//! times what it received, and must then wait a round trip for the rest.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 
-/// A token shares the first datagram with the hello. Real ones are some sixty to a hundred bytes.
-const MOST: usize = 512;
-/// Of each server the newest are kept, and of servers those that gave some last.
-const MOST_EACH: usize = 4;
-const MOST_SERVERS: usize = 256;
+/// A token shares the first datagram with the hello. Real ones are sixty to a hundred bytes long.
+const MAX_TOKEN_SIZE: usize = 512;
+/// The newest tokens of each server are kept, and the servers that gave some last.
+const MAX_TOKENS_EACH: usize = 4;
+const MAX_SERVERS: usize = 256;
 
 /// What a client remembers from one connection to the next.
 #[derive(Debug, Clone, Default)]
@@ -31,10 +31,11 @@ impl Tokens {
         server.map_or_else(Vec::new, |server| server.tokens.into())
     }
 
-    /// Puts in what a server gave, or what an earlier process took out. `false` if it cannot be a token.
+    /// Inserts what a server gave, or what an earlier process took out. False if it cannot be a
+    /// token.
     pub fn insert(&self, host: &str, token: Bytes) -> bool {
-        // None is empty. RFC 9000 §19.7.
-        if !(1..=MOST).contains(&token.len()) {
+        // A token is never empty. RFC 9000 §19.7.
+        if !(1..=MAX_TOKEN_SIZE).contains(&token.len()) {
             return false;
         }
         let mut servers = self.lock();
@@ -43,18 +44,18 @@ impl Tokens {
             tokens: VecDeque::new(),
         });
         server.tokens.push_back(token);
-        if server.tokens.len() > MOST_EACH {
+        if server.tokens.len() > MAX_TOKENS_EACH {
             server.tokens.pop_front();
         }
         servers.push_back(server);
-        if servers.len() > MOST_SERVERS {
+        if servers.len() > MAX_SERVERS {
             servers.pop_front();
         }
         true
     }
 
-    /// For one connection: the newest, which is forgotten here.
-    pub(super) fn show(&self, host: &str) -> Option<Bytes> {
+    /// Takes the newest token of a server, for one connection.
+    pub(super) fn take_newest(&self, host: &str) -> Option<Bytes> {
         let mut servers = self.lock();
         let mut server = remove(&mut servers, host)?;
         let token = server.tokens.pop_back();
@@ -94,15 +95,15 @@ mod tests {
         assert_eq!(taken.len(), 2);
         assert!(first.take("example.com").is_empty());
         assert!(later.insert("example.com", taken[0].clone()));
-        assert_eq!(later.show("example.com.").as_ref(), Some(&taken[0]));
-        assert_eq!(later.show("example.com"), None);
+        assert_eq!(later.take_newest("example.com.").as_ref(), Some(&taken[0]));
+        assert_eq!(later.take_newest("example.com"), None);
         assert!(later.take("example.com").is_empty());
     }
 
     #[test]
     fn what_cannot_be_a_token_is_not_put_in() {
         let tokens = Tokens::default();
-        for bytes in [0, MOST + 1, 1 << 20] {
+        for bytes in [0, MAX_TOKEN_SIZE + 1, 1 << 20] {
             assert!(!tokens.insert("example.com", vec![7; bytes].into()));
         }
         assert!(tokens.take("example.com").is_empty());
@@ -111,13 +112,13 @@ mod tests {
     #[test]
     fn the_newest_are_kept() {
         let tokens = Tokens::default();
-        for n in 0..=MOST_EACH as u8 {
+        for n in 0..=MAX_TOKENS_EACH as u8 {
             assert!(tokens.insert("example.com", vec![n].into()));
         }
-        assert_eq!(tokens.show("example.com"), Some(vec![4].into()));
+        assert_eq!(tokens.take_newest("example.com"), Some(vec![4].into()));
         let kept: Vec<u8> = tokens.take("example.com").concat();
         assert_eq!(kept, [1, 2, 3]);
-        for n in 0..MOST_SERVERS {
+        for n in 0..MAX_SERVERS {
             assert!(tokens.insert(&n.to_string(), "old".into()));
         }
         assert!(tokens.insert("0", "new".into()));

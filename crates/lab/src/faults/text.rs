@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use roundtrip_report::clean;
+
 use super::{CaseVerdict, Gauntlet};
 
 pub fn render(gauntlet: &Gauntlet) -> String {
@@ -44,7 +46,7 @@ pub fn render(gauntlet: &Gauntlet) -> String {
         let _ = writeln!(text, "\nmisses");
     }
     for case in misses {
-        let _ = writeln!(text, "  {}", miss(case));
+        let _ = writeln!(text, "  {}", clean(&miss(case)));
     }
     let _ = writeln!(
         text,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use roundtrip_report::terminal::Style;
+use roundtrip_report::terminal::{Style, Tone, clean, width as columns};
 
 use crate::packets::{End, Packet};
 
@@ -12,14 +12,12 @@ const NARROW: usize = 40;
 const WIDE: usize = 56;
 /// What stands left and right of it.
 const MARGINS: usize = 24;
-const DIM: &str = "2";
-const BAD: &str = "31";
 
 pub(super) fn ladder(name: &str, packets: &[Packet], style: Style) -> String {
     let width = style.width.saturating_sub(MARGINS).clamp(NARROW, WIDE);
     let mut out = String::new();
     let (from, to) = ("client", "server");
-    let _ = writeln!(out, "  packets of {name}, in ms since the first");
+    let _ = writeln!(out, "  packets of {}, in ms since the first", clean(name));
     let _ = writeln!(out, "  {from:>9} {:width$} {to}", "");
     let mut connections = 1;
     let mut told = BTreeSet::new();
@@ -33,14 +31,18 @@ pub(super) fn ladder(name: &str, packets: &[Packet], style: Style) -> String {
         let mut news = packet.path.clone();
         news.retain(|said| told.insert((packet.connection, said.clone())) || packet.is_lost());
         for said in news {
-            let code = if packet.is_lost() { BAD } else { DIM };
-            let _ = writeln!(out, "  {:>9}   {}", "", paint(code, &said, style));
+            let tone = if packet.is_lost() {
+                Tone::Problem
+            } else {
+                Tone::Faint
+            };
+            let _ = writeln!(out, "  {:>9}   {}", "", style.tint(tone, &clean(&said)));
         }
     }
     let idle = packets.iter().filter(|packet| packet.is_idle()).count();
     if idle > 0 {
         let said = format!("left out: {idle} that only acknowledge or close");
-        let _ = writeln!(out, "  {:>9}   {}", "", paint(DIM, &said, style));
+        let _ = writeln!(out, "  {:>9}   {}", "", style.tint(Tone::Faint, &said));
     }
     out
 }
@@ -63,9 +65,9 @@ fn arrow(packet: &Packet, width: usize, unicode: bool) -> String {
         (false, End::Client) => ("-", ">", "x"),
         (false, End::Server) => ("-", "<", "x"),
     };
-    let said = packet.describe();
+    let said = clean(&packet.describe());
     // One dash, a blank on either side of the text, and the head.
-    let rest = width.saturating_sub(said.chars().count() + 4);
+    let rest = width.saturating_sub(columns(&said) + 4);
     let (shaft, head, blank) = if packet.is_lost() {
         (rest / 2, lost, rest - rest / 2)
     } else {
@@ -76,13 +78,6 @@ fn arrow(packet: &Packet, width: usize, unicode: bool) -> String {
         End::Client => format!("{dash} {said} {shaft}{head}{blank}"),
         End::Server => format!("{blank}{head}{shaft} {said} {dash}"),
     }
-}
-
-fn paint(code: &str, text: &str, style: Style) -> String {
-    if !style.colour {
-        return text.to_owned();
-    }
-    format!("\x1b[{code}m{text}\x1b[0m")
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use roundtrip_http::dock::{Caller, Dock, Link};
-use roundtrip_quic::{Endpoint, Retry, ServerConfig, Transport};
+use roundtrip_quic::{Retry, ServerConfig, Transport};
+use roundtrip_quic_tokio::{Connection, Endpoint, Incoming, random_seed};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -18,12 +18,11 @@ const HQ: &str = "hq-interop";
 /// ALPN protocols, preferred first.
 pub(crate) const PROTOCOLS: [&str; 2] = ["h3", HQ];
 
-pub(crate) fn endpoint(tls: rustls::ServerConfig, knobs: &Knobs) -> Result<Endpoint, OriginError> {
-    let mut seed = [0; 32];
-    let random = tls.crypto_provider().secure_random;
-    random
-        .fill(&mut seed)
-        .map_err(|_| rustls::Error::FailedToGetRandomBytes)?;
+pub(crate) fn engine(
+    tls: rustls::ServerConfig,
+    knobs: &Knobs,
+) -> Result<roundtrip_quic::Endpoint, OriginError> {
+    let seed = random_seed(tls.crypto_provider().secure_random)?;
     let transport = Transport {
         bidi_streams: knobs.http.streams.into(),
         ..Transport::default()
@@ -33,14 +32,14 @@ pub(crate) fn endpoint(tls: rustls::ServerConfig, knobs: &Knobs) -> Result<Endpo
         config.retry = Retry::Always;
     }
     config.tokens = u8::try_from(knobs.listen.quic_tokens).unwrap_or(u8::MAX);
-    Ok(Endpoint::new(Some(config), seed))
+    Ok(roundtrip_quic::Endpoint::new(Some(config), seed))
 }
 
 /// Accepts until the future is dropped, and its connections with it.
-pub(crate) async fn accept(dock: Dock, manner: HandshakeConfig, hall: ListenerContext) {
+pub(crate) async fn accept(endpoint: Endpoint, manner: HandshakeConfig, hall: ListenerContext) {
     let mut connections = JoinSet::new();
-    while let Some(caller) = dock.accept().await {
-        if let Some(link) = admit(caller, &hall.site) {
+    while let Some(incoming) = endpoint.accept().await {
+        if let Some(link) = admit(incoming, &hall.site) {
             let Ok(place) = hall.places.clone().acquire_owned().await else {
                 return;
             };
@@ -55,21 +54,21 @@ pub(crate) async fn accept(dock: Dock, manner: HandshakeConfig, hall: ListenerCo
     }
 }
 
-fn admit(caller: Caller, site: &Site) -> Option<Link> {
+fn admit(incoming: Incoming, site: &Site) -> Option<Connection> {
     match site.fault_at(&BEFORE_REQUESTS) {
-        None => return Some(caller.answer()),
-        Some(FaultKind::Stall) => caller.ignore(),
-        Some(FaultKind::Reset | FaultKind::Close | FaultKind::Garbage) => caller.refuse(),
+        None => return Some(incoming.accept()),
+        Some(FaultKind::Stall) => incoming.ignore(),
+        Some(FaultKind::Reset | FaultKind::Close | FaultKind::Garbage) => incoming.refuse(),
     }
     None
 }
 
-async fn serve_one(link: Link, manner: HandshakeConfig, site: &Arc<Site>) {
+async fn serve_one(link: Connection, manner: HandshakeConfig, site: &Arc<Site>) {
     site.counters.quic_connections.increment();
     // An answer to early data leaves as soon as the ClientHello has told the client's limits.
     let taken = async {
         if manner.early_data {
-            link.greeted().await
+            link.hello_received().await
         } else {
             link.connected().await
         }

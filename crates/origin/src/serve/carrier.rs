@@ -7,7 +7,9 @@ use std::task::{Context, Waker};
 use bytes::Bytes;
 use h3::quic::{self, StreamId};
 use quinn::{VarInt, ZeroRttAccepted};
-use roundtrip_http::dock::{self, Link};
+use roundtrip_quic_tokio::{
+    BidiStream, Connection, H3Connection, H3SendStream, OpenStreams, RecvStream,
+};
 
 /// A QUIC connection.
 pub(crate) trait QuicCarrier: Send + 'static {
@@ -113,27 +115,27 @@ impl StreamControl for () {
     fn entrust(&self, _: impl FnOnce() -> StreamId, _: u64) {}
 }
 
-pub(crate) struct OwnCarrier(Link);
+pub(crate) struct OwnCarrier(Connection);
 
 impl OwnCarrier {
-    pub(crate) fn new(link: Link) -> Self {
+    pub(crate) fn new(link: Connection) -> Self {
         Self(link)
     }
 }
 
 impl QuicCarrier for OwnCarrier {
-    type Bidi = dock::Stream;
-    type Sending = dock::Outgoing;
-    type Receiving = dock::Receiving;
-    type Opener = dock::Opener;
-    type Transport = dock::Transport;
-    type Reins = Link;
+    type Bidi = BidiStream;
+    type Sending = H3SendStream;
+    type Receiving = RecvStream;
+    type Opener = OpenStreams;
+    type Transport = H3Connection;
+    type Reins = Connection;
 
-    fn transport(&self) -> dock::Transport {
-        self.0.transport()
+    fn transport(&self) -> H3Connection {
+        H3Connection::new(&self.0)
     }
 
-    fn reins(&self) -> Link {
+    fn reins(&self) -> Connection {
         self.0.clone()
     }
 
@@ -150,8 +152,8 @@ impl QuicCarrier for OwnCarrier {
     }
 }
 
-impl StreamControl for Link {
+impl StreamControl for Connection {
     fn entrust(&self, stream: impl FnOnce() -> StreamId, allowance: u64) {
-        Link::entrust(self, stream().into_inner(), allowance);
+        self.take_over(stream().into_inner(), allowance);
     }
 }

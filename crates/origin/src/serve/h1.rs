@@ -1,7 +1,6 @@
 //! A connection of HTTP/1.0 or 1.1: heads in, answers out, one after the other, and how it all ends.
 //! Clear-text HTTP/2 is recognised by its preface and handed over.
 
-mod chunks;
 mod head;
 mod turn;
 

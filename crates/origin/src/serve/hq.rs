@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, Method, StatusCode, Uri, Version};
-use roundtrip_http::dock::{Link, Receiving, Sending};
+use roundtrip_quic_tokio::{Connection, RecvStream, SendStream};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
@@ -20,12 +20,12 @@ const MAX_REQUEST_BYTES: usize = 8 * 1024;
 const FAILED: u64 = 1;
 
 /// Serves until the connection ends.
-pub(crate) async fn serve(link: Link, site: Arc<Site>) {
+pub(crate) async fn serve(link: Connection, site: Arc<Site>) {
     let mut running = JoinSet::new();
     let mut idle_since = Instant::now();
     loop {
         tokio::select! {
-            accepted = link.accept_bidi() => {
+            accepted = link.accept_bi() => {
                 let Ok((sending, receiving)) = accepted else {
                     return;
                 };
@@ -40,7 +40,7 @@ pub(crate) async fn serve(link: Link, site: Arc<Site>) {
     }
 }
 
-async fn run(link: Link, sending: Sending, mut receiving: Receiving, site: Arc<Site>) {
+async fn run(link: Connection, sending: SendStream, mut receiving: RecvStream, site: Arc<Site>) {
     let early = !link.is_connected();
     let Ok(Some(request)) = timeout(PIECE_TIMEOUT, read(&mut receiving, early)).await else {
         site.counters.bad_requests.increment();
@@ -62,10 +62,10 @@ async fn run(link: Link, sending: Sending, mut receiving: Receiving, site: Arc<S
 }
 
 /// The request, if the line is valid.
-async fn read(receiving: &mut Receiving, early: bool) -> Option<Request> {
+async fn read(receiving: &mut RecvStream, early: bool) -> Option<Request> {
     let mut line = BytesMut::new();
     while !line.contains(&b'\n') {
-        let Some(bytes) = receiving.read().await.ok()? else {
+        let Some(bytes) = receiving.read_chunk().await.ok()? else {
             break;
         };
         line.extend_from_slice(&bytes);
@@ -91,7 +91,7 @@ fn parse(line: &[u8], early: bool) -> Option<Request> {
     })
 }
 
-struct Bare(Sending);
+struct Bare(SendStream);
 
 impl Exchange for Bare {
     async fn receive(&mut self) -> Result<Option<Bytes>, Ended> {
@@ -111,7 +111,7 @@ impl Exchange for Bare {
     }
 
     async fn piece(&mut self, bytes: Bytes, _last: bool) -> Result<(), Ended> {
-        self.0.write(bytes).await.map_err(|_| Ended::Gone)
+        self.0.write_chunk(bytes).await.map_err(|_| Ended::Gone)
     }
 
     async fn flush(&mut self) -> Result<(), Ended> {

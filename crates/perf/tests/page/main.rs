@@ -1,4 +1,6 @@
 //! Chromium lays the page out as wide as a phone: nothing may stand out of it.
+//!
+//! This is a binary beside `it`, because Chromium would take the processor from its measurements.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 

@@ -73,7 +73,7 @@ pub(super) fn exchange(error: &HttpError, exchange: &Exchange) -> Words {
     Words::new(kind, error.to_string(), advice)
 }
 
-/// A connection that broke: by a reset, a time-out of the kernel's, or a route that vanished.
+/// Words for a connection that broke: by a reset, a time-out of the kernel's, or a lost route.
 pub(super) fn broken(error: &io::Error) -> Words {
     match error.kind() {
         io::ErrorKind::ConnectionReset

@@ -6,7 +6,7 @@ use roundtrip_model::{Exchange, FailureKind, PhaseName};
 use roundtrip_net::{NetError, ResolveError};
 
 use super::Words;
-use crate::Trouble;
+use crate::ProbeError;
 
 pub(super) fn name(error: &ResolveError) -> Words {
     let (kind, advice) = match error {
@@ -53,7 +53,8 @@ pub(super) fn connect(error: &NetError) -> Words {
     Words::new(kind, format!("cannot connect: {error}"), advice)
 }
 
-/// The kindest reading of several failures: somebody reset what he had accepted, somebody refused, or nobody could be reached.
+/// Picks the most telling of several failures: a peer reset what it had accepted, a peer refused,
+/// or no peer could be reached.
 fn of_peers(kinds: impl Iterator<Item = io::ErrorKind>) -> (FailureKind, &'static str) {
     let kinds: Vec<io::ErrorKind> = kinds.collect();
     if kinds.contains(&io::ErrorKind::ConnectionReset) {
@@ -74,8 +75,8 @@ fn of_peers(kinds: impl Iterator<Item = io::ErrorKind>) -> (FailureKind, &'stati
     }
 }
 
-/// Time ran out: say where, and what that usually means.
-pub(super) fn timeout(trouble: &Trouble, exchange: &Exchange, phase: PhaseName) -> Words {
+/// Says where time ran out, and what that usually means.
+pub(super) fn timeout(error: &ProbeError, exchange: &Exchange, phase: PhaseName) -> Words {
     let peers: Vec<String> = exchange
         .attempts
         .iter()
@@ -118,5 +119,5 @@ pub(super) fn timeout(trouble: &Trouble, exchange: &Exchange, phase: PhaseName) 
             "the server is slow or stuck; --max-time waits longer",
         ),
     };
-    Words::new(kind, format!("{what}: {trouble}"), advice)
+    Words::new(kind, format!("{what}: {error}"), advice)
 }

@@ -1,8 +1,8 @@
-//! BBR version 3: the rate that the path delivers and its shortest round trip decide, not the first loss.
-//! draft-ietf-ccwg-bbr.
+//! BBR version 3: the rate that the path delivers and its shortest round trip decide, not the first
+//! loss. draft-ietf-ccwg-bbr.
 //!
-//! Here: what is known at each moment, and what follows of it for window and rate. The path's model is `model`'s, the
-//! states `machine`'s and `probes`', losses and marks `losses`'.
+//! Here: what is known at each moment, and what follows of it for window and rate. The path's model
+//! is `model`'s, the states `machine`'s and `probes`', losses and marks `losses`'.
 
 mod departures;
 mod losses;
@@ -27,7 +27,7 @@ const STARTUP_PACING: f64 = 2.77;
 /// What the rate stays below the bandwidth, lest a queue stands. §5.6.2.
 const PACING_MARGIN: f64 = 0.99;
 /// In datagrams. §5.6.4.
-const LEAST_WINDOW: u64 = 4;
+const MIN_WINDOW: u64 = 4;
 /// What a burst holds at most, and how long it may last. §5.6.3.
 const LARGEST_QUANTUM: u64 = 64 * 1024;
 const QUANTUM: Duration = Duration::from_millis(1);
@@ -59,7 +59,8 @@ pub(super) struct Bbr {
     is_restarting: bool,
 }
 
-/// Round trips counted by packets: one ends when a packet is acknowledged that was sent after it began. §5.5.1.
+/// Round trips counted by packets: one ends when a packet is acknowledged that was sent after it
+/// began. §5.5.1.
 #[derive(Debug, Default)]
 struct Rounds {
     count: u64,
@@ -151,7 +152,7 @@ impl Bbr {
     }
 
     fn least_window(&self) -> u64 {
-        LEAST_WINDOW * self.datagram
+        MIN_WINDOW * self.datagram
     }
 
     fn is_limited(&self) -> bool {

@@ -1,27 +1,30 @@
-//! When slow start ought to end before it loses packets: HyStart++ (RFC 9406), for a sender that paces and whose peer was
-//! asked to acknowledge rarely.
+//! When slow start ought to end before it loses packets: HyStart++ (RFC 9406), for a sender that
+//! paces and whose peer was asked to acknowledge rarely.
 //!
-//! The RFC takes a round's shortest round trip, by its first eight samples. Here a round may have no more than eight, and
-//! what is paced at twice the rate of the round before builds its queue in the midst of a round: the first samples know
-//! nothing of it, and by the eighth the window is twice what the path holds. So a rise that a few samples in a row show
-//! makes slow start conservative at once, and one that only a full path makes ends it. So does a rise that a whole round
-//! shows, its shortest sample too: that queue stands. Where no round shows that, it was chance, and slow start goes on.
+//! The RFC takes a round's shortest round trip, by its first eight samples. Here a round may have
+//! no more than eight, and what is paced at twice the rate of the round before builds its queue in
+//! the midst of a round: the first samples know nothing of it, and by the eighth the window is
+//! twice what the path holds. So a rise that a few samples in a row show makes slow start
+//! conservative at once, and one that only a full path makes ends it. So does a rise that a whole
+//! round shows, its shortest sample too: that queue stands. Where no round shows that, it was
+//! chance, and slow start goes on.
 
 use std::time::Duration;
 
 use super::Acknowledged;
 use crate::Time;
 
-const LEAST_GROWTH: Duration = Duration::from_millis(4);
-const MOST_GROWTH: Duration = Duration::from_millis(16);
-/// So many samples in a row are no chance. They lie apart: those of one burst are as one.
+const MIN_GROWTH: Duration = Duration::from_millis(4);
+const MAX_GROWTH: Duration = Duration::from_millis(16);
+/// This many samples in a row are not chance. They lie apart: those of one burst are as one.
 const SAMPLES: usize = 3;
 const APART: u32 = 16;
-/// Conservative slow start grows by this part of slow start's growth, and waits so many rounds for a queue to show.
+/// Conservative slow start grows by this part of slow start's growth, and waits so many rounds for
+/// a queue to show.
 const DIVISOR: u64 = 4;
 const ROUNDS: u32 = 3;
-/// Twice as fast as the path was known to be, for half a round trip, makes a queue of half of what a full path holds. One
-/// that takes longer than this part of the round trip is no burst.
+/// Twice as fast as the path was known to be, for half a round trip, makes a queue of half of what
+/// a full path holds. One that takes longer than this part of the round trip is no burst.
 const FULL: u32 = 2;
 
 #[derive(Debug, Clone, Default)]
@@ -98,10 +101,11 @@ impl Hystart {
         false
     }
 
-    /// By so much at least that a queue may stand, and by no less than `rise`.
+    /// Whether a sample is above the baseline by enough for a queue to stand, and by no less than
+    /// `rise`.
     fn is_above(&self, sample: Option<Duration>, rise: Duration) -> bool {
         let limit = |baseline: Duration| {
-            let growth = (baseline / 8).clamp(LEAST_GROWTH, MOST_GROWTH);
+            let growth = (baseline / 8).clamp(MIN_GROWTH, MAX_GROWTH);
             baseline + growth.max(rise)
         };
         let both = sample.zip(self.baseline);
@@ -113,7 +117,8 @@ impl Hystart {
 mod tests {
     use super::*;
 
-    /// Rounds of eight acknowledgements each; the sample of each in milliseconds. In which round slow start is over.
+    /// Rounds of eight acknowledgements each; the sample of each in milliseconds. In which round
+    /// slow start is over.
     fn over(rounds: usize, sample: impl Fn(usize, usize) -> u64) -> Option<usize> {
         let mut hystart = Hystart::default();
         let mut now = Time::ZERO;

@@ -1,4 +1,5 @@
-//! The controllers on a bottleneck in virtual time, and CUBIC's curve beside the figures of its RFC.
+//! The controllers on a bottleneck in virtual time, and CUBIC's curve beside the figures of its
+//! RFC.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -337,7 +338,8 @@ fn who_does_not_use_the_window_does_not_grow_it() {
     }
 }
 
-/// §4.2: K = ∛(W_max (1 − β) / C); there the window is W_max again, and ∛(δ / C) before that it is δ below.
+/// §4.2: K = ∛(W_max (1 − β) / C); there the window is W_max again, and ∛(δ / C) before that it is
+/// δ below.
 #[test]
 fn cubic_is_back_near_its_summit_after_the_time_of_its_rfc() {
     let rtt = Duration::from_millis(100);

@@ -1,4 +1,5 @@
-//! What Reno and CUBIC share: a window, a threshold, and the period in which one reduction is enough.
+//! What Reno and CUBIC share: a window, a threshold, and the period in which one reduction is
+//! enough.
 
 use std::time::Duration;
 
@@ -15,7 +16,8 @@ pub(super) struct Window {
     pub(super) threshold: u64,
     pub(super) datagram: u64,
     hystart: Hystart,
-    /// Slow start has seen a queue: it no longer makes one by sending twice as fast as the path was known to be.
+    /// Slow start has seen a queue: it no longer makes one by sending twice as fast as the path was
+    /// known to be.
     is_gentle: bool,
     /// Packets sent up to here belong to the congestion that was answered. RFC 9002 §7.3.2.
     recovery: Option<Time>,
@@ -32,6 +34,10 @@ impl Window {
             is_gentle: false,
             recovery: None,
         }
+    }
+
+    pub(super) fn in_datagrams(&self) -> f64 {
+        self.bytes as f64 / self.datagram as f64
     }
 
     pub(super) fn is_slow_start(&self) -> bool {
@@ -70,8 +76,8 @@ impl Window {
         2 * self.datagram
     }
 
-    /// A window a round trip, and a little more, so that pacing is never what limits; in slow start twice as much, until
-    /// that makes a queue. RFC 9002 §7.7.
+    /// A window a round trip, and a little more, so that pacing is never what limits; in slow start
+    /// twice as much, until that makes a queue. RFC 9002 §7.7.
     pub(super) fn pacing_rate(&self, smoothed: Duration) -> u64 {
         let nanos = smoothed.as_nanos().max(1);
         let doubles = self.is_slow_start() && !self.is_gentle;
@@ -80,7 +86,8 @@ impl Window {
         u64::try_from(rate).unwrap_or(u64::MAX)
     }
 
-    /// Nothing has been sent or lost yet where this grows: the first window is counted in datagrams.
+    /// Nothing has been sent or lost yet where this grows: the first window is counted in
+    /// datagrams.
     pub(super) fn set_datagram(&mut self, size: u16) {
         self.datagram = u64::from(size);
         self.bytes = self.bytes.max(self.least());

@@ -6,31 +6,32 @@ use bytes::Bytes;
 use roundtrip_wire::quic::{Side, Version};
 use rustls::pki_types::CertificateDer;
 
-use super::{Connection, State};
+use super::Connection;
 use crate::crypto::Level;
 use crate::streams::{Dir, Peek, Read, ReadError, StreamId, WriteError};
 use crate::{Event, Stats};
 
 impl Connection {
-    /// What happened since it was asked last. After writing and reading, `transmit` has something to send.
+    /// Returns the next event; none until something else happens.
     pub fn poll(&mut self) -> Option<Event> {
-        if let Some(event) = self.events.pop_front() {
+        if let Some(event) = self.events.poll() {
             return Some(event);
         }
         self.streams.poll().map(Event::Stream)
     }
 
-    /// None while the peer lets no more be opened: an event follows.
+    /// Opens a stream; none while the peer permits no more, until an event tells otherwise.
     pub fn open(&mut self, dir: Dir) -> Option<StreamId> {
         self.streams.open(dir)
     }
 
-    /// The next stream that the peer opened.
+    /// Returns the next stream that the peer opened.
     pub fn accept(&mut self, dir: Dir) -> Option<StreamId> {
         self.streams.accept(dir)
     }
 
-    /// Takes as much of `data` from its front as is buffered, without copying it, and says how much.
+    /// Buffers as much of the front of `data` as there is room for, without copying it. Returns how
+    /// many bytes.
     pub fn write(&mut self, id: StreamId, data: Bytes) -> Result<usize, WriteError> {
         self.streams.write(id, data)
     }
@@ -39,7 +40,7 @@ impl Connection {
         self.streams.finish(id)
     }
 
-    /// Gives up sending: what the peer has not got, it never gets.
+    /// Gives up sending: the peer never gets what it has not got yet.
     pub fn reset(&mut self, id: StreamId, code: u64) -> Result<(), WriteError> {
         self.streams.reset(id, code)
     }
@@ -53,7 +54,7 @@ impl Connection {
         self.streams.peek(id)
     }
 
-    /// What was peeked at is done with.
+    /// Takes `count` bytes that were peeked at off the stream.
     pub fn consume(&mut self, id: StreamId, count: usize) {
         self.streams.consume(id, count);
     }
@@ -62,62 +63,64 @@ impl Connection {
         self.streams.read(id, into)
     }
 
-    /// Asks the peer for a sign of life.
+    /// Sends a PING.
     pub fn ping(&mut self) {
-        self.control.ping = true;
+        self.control.ping();
     }
 
-    /// False while that is not permitted. RFC 9001 §6.1.
+    /// Begins a new key phase; false while that is not permitted. RFC 9001 §6.1.
     pub fn update_keys(&mut self) -> bool {
         self.crypto.update_keys()
     }
 
-    /// Lets go of the memory that is kept for the next data.
+    /// Frees the memory that is kept for the next data.
     pub fn rest(&mut self) {
         self.streams.rest();
     }
 
-    /// The socket refused a datagram of that size: it is longer than the path's limit.
+    /// Handles that the socket refused a datagram of `size` bytes: it is longer than the path's
+    /// limit.
     pub fn on_too_big(&mut self, size: usize) {
-        self.mtu.too_big(u16::try_from(size).unwrap_or(u16::MAX));
-        self.recovery.set_datagram(self.mtu.current());
+        let size = u16::try_from(size).unwrap_or(u16::MAX);
+        self.recovery.on_too_big(size);
     }
 
     pub fn side(&self) -> Side {
-        self.side
+        self.handshake.side()
     }
 
     pub fn version(&self) -> Version {
-        self.version
+        self.handshake.version()
     }
 
     pub fn remote(&self) -> SocketAddr {
-        self.paths.active.remote
+        self.paths.remote()
     }
 
-    /// The handshake came to its end, whatever became of the connection since.
+    /// Whether the handshake was completed, whatever became of the connection since.
     pub fn is_connected(&self) -> bool {
-        self.handshake.is_complete
+        self.handshake.is_complete()
     }
 
-    /// It may still do so.
+    /// Whether the handshake may still complete.
     pub fn is_handshaking(&self) -> bool {
-        self.state == State::Open && !self.handshake.is_complete
+        self.closing.is_open() && !self.handshake.is_complete()
     }
 
-    /// Of a server: the client may be elsewhere than it says.
+    /// Whether the peer may be elsewhere than it says: a server's client that has not proved its
+    /// address.
     pub(crate) fn is_unproved(&self) -> bool {
-        self.state == State::Open && !self.paths.active.validated
+        self.closing.is_open() && !self.paths.is_validated()
     }
 
-    /// Nothing can be sent on streams any more.
+    /// Whether the connection has ended: nothing can be sent on streams any more.
     pub fn is_closed(&self) -> bool {
-        self.state != State::Open
+        !self.closing.is_open()
     }
 
-    /// Over: it can be forgotten.
+    /// Whether nothing is left to do: the connection can be forgotten.
     pub fn is_drained(&self) -> bool {
-        self.state == State::Drained
+        self.closing.is_drained()
     }
 
     pub fn alpn(&self) -> Option<&[u8]> {
@@ -145,12 +148,12 @@ impl Connection {
         self.crypto.handshake_kind()
     }
 
-    /// A client's: what is written now leaves as early data.
+    /// Whether what a client writes now leaves as early data.
     pub fn is_early(&self) -> bool {
         self.is_handshaking() && self.crypto.has(Level::Early)
     }
 
-    /// Did the server take early data? None where none was offered, or nothing is known yet.
+    /// Whether the server took early data; none where none was offered, or that is not known yet.
     pub fn early_accepted(&self) -> Option<bool> {
         self.crypto.early_accepted()
     }
@@ -159,7 +162,7 @@ impl Connection {
         let rtt = self.recovery.rtt();
         let streams = self.streams.counters();
         Stats {
-            datagram: self.mtu.current(),
+            datagram: self.recovery.datagram(),
             window: self.recovery.window(),
             in_flight: self.recovery.in_flight(),
             rtt: rtt.smoothed(),

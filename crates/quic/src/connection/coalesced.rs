@@ -1,22 +1,21 @@
-//! Datagrams of the handshake: packets of several levels in one, padded where the path has yet to prove its size.
+//! Datagrams of the handshake: packets of several levels in one, padded where the path has yet to
+//! prove its size.
 //!
 //! RFC 9000 §12.2 and §14.1.
 
-use roundtrip_wire::quic::{
-    LongKind, Pen, Side, number_length, set_length, write_long, write_short,
-};
+use roundtrip_wire::quic::{LongKind, Pen, Side, set_length, write_long, write_short};
 
 use super::sending::{SAMPLED, put_number};
-use super::{Connection, LEAST_DATAGRAM, space_of};
+use super::{Connection, MIN_DATAGRAM, space_of};
 use crate::crypto::{Level, TAG};
 use crate::sent::{Chunk, Item};
 use crate::space::Space;
 use crate::{Time, Transmit};
 
 /// Below that, no further packet is begun in a datagram.
-const LEAST_ROOM: usize = 128;
+const MIN_ROOM: usize = 128;
 /// What the length field of a long header can say, in the two bytes that it has here.
-const LONGEST: usize = 16_000;
+const MAX_PACKET: usize = 16_000;
 
 /// A packet that is written and not yet sealed.
 #[derive(Debug)]
@@ -42,7 +41,7 @@ impl Connection {
     }
 
     fn sends_early(&self) -> bool {
-        self.side == Side::Client
+        self.handshake.side() == Side::Client
             && !self.crypto.has(Level::OneRtt)
             && self.crypto.has(Level::Early)
     }
@@ -55,9 +54,10 @@ impl Connection {
         if !wanted {
             return None;
         }
-        let limit = self.segment(buffer.len(), LEAST_DATAGRAM)?.min(LONGEST);
-        let probes = self.probes.iter().sum();
-        let permitted = self.permitted(now, limit as u16, 1, probes) > 0;
+        let limit = self.segment(buffer.len(), MIN_DATAGRAM)?.min(MAX_PACKET);
+        let probes = Space::ALL.map(|space| self.recovery.probes(space));
+        let probes = probes.iter().sum();
+        let permitted = self.recovery.permitted(now, limit as u16, 1, probes) > 0;
         let mut drafts = Vec::new();
         let mut at = 0;
         for level in [
@@ -67,7 +67,7 @@ impl Connection {
             Level::OneRtt,
         ] {
             let is_alone = drafts.is_empty();
-            if !self.may_write(level, is_alone) || limit - at < LEAST_ROOM {
+            if !self.may_write(level, is_alone) || limit - at < MIN_ROOM {
                 continue;
             }
             if let Some(draft) = self.draft(now, level, buffer.get_mut(..limit)?, at, permitted) {
@@ -89,18 +89,18 @@ impl Connection {
     }
 
     fn has_work(&self, now: Time, level: Level) -> bool {
-        let space = space_of(level).index();
+        let space = space_of(level);
         match level {
             Level::Initial | Level::Handshake => {
                 self.crypto.has(level)
-                    && (self.received[space].is_due(now)
+                    && (self.received[space.index()].is_due(now)
                         || self.crypto.wants_to_send(level)
-                        || self.probes[space] > 0)
+                        || self.recovery.probes(space) > 0)
             }
             Level::Early => {
                 self.sends_early()
-                    && (self.probes[space] > 0
-                        || self.control.has_early_work()
+                    && (self.recovery.probes(space) > 0
+                        || self.control.has_ping()
                         || self.streams.has_control()
                         || self.streams.wants_to_send())
             }
@@ -119,12 +119,12 @@ impl Connection {
         let space = space_of(level);
         let next = self.recovery.upcoming(space);
         // A number may be skipped: one byte more than enough is enough for both.
-        let number_length = number_length(next + 2, self.recovery.largest_acked(space));
+        let number_length = self.recovery.number_length(space, 2);
         let end = datagram.len().checked_sub(TAG)?;
         let mut pen = Pen::new(datagram.get_mut(start..end)?);
         let (length_at, number_at) = self.write_header(level, &mut pen, next, number_length)?;
         let before = pen.position();
-        let contents = self.write_contents(now, level, &mut pen, permitted);
+        let payload = self.write_payload(now, level, &mut pen, permitted);
         let written = pen.position() - before;
         if written == 0 {
             return None;
@@ -148,9 +148,9 @@ impl Connection {
             number_length,
             end,
             number,
-            chunk: contents.chunk,
+            chunk: payload.chunk,
             items: std::mem::take(&mut self.items),
-            eliciting: contents.eliciting,
+            eliciting: payload.eliciting,
         })
     }
 
@@ -178,25 +178,26 @@ impl Connection {
         let header = write_long(
             pen,
             kind,
-            self.version,
+            self.handshake.version(),
             destination,
             &source,
-            &self.handshake.token,
+            self.handshake.token(),
             number,
             number_length,
         )?;
         Some((Some(header.length_at), header.number_at))
     }
 
-    /// Datagrams with an Initial packet that is to be acknowledged are large, and all that a client sends with one.
-    /// RFC 9000 §14.1.
+    /// Datagrams with an Initial packet that is to be acknowledged are large, and all that a client
+    /// sends with one. RFC 9000 §14.1.
     fn pad(&self, drafts: &mut [Draft], buffer: &mut [u8], limit: usize) {
-        let wanted = match self.side {
+        let wanted = match self.handshake.side() {
             Side::Client => limit,
-            Side::Server => LEAST_DATAGRAM.min(limit),
+            Side::Server => MIN_DATAGRAM.min(limit),
         };
         let pads = drafts.iter().any(|draft| {
-            draft.level == Level::Initial && (self.side == Side::Client || draft.eliciting)
+            draft.level == Level::Initial
+                && (self.handshake.side() == Side::Client || draft.eliciting)
         });
         let Some(last) = drafts.last_mut().filter(|_| pads) else {
             return;
@@ -240,14 +241,17 @@ impl Connection {
             return None;
         }
         self.count_sent(now, count, 1, length, eliciting);
-        self.paths.active.on_sent(length);
+        self.paths.on_sent(length);
         // RFC 9001 §4.9.1.
-        if sent_handshake && self.side == Side::Client && self.crypto.has(Level::Initial) {
+        if sent_handshake
+            && self.handshake.side() == Side::Client
+            && self.crypto.has(Level::Initial)
+        {
             self.discard(Space::Initial);
         }
         Some(Transmit {
-            to: self.paths.active.remote,
-            from: self.paths.active.local,
+            to: self.paths.remote(),
+            from: self.paths.local(),
             ecn: self.mark(),
             segment: length,
             length,

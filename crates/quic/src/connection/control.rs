@@ -1,59 +1,76 @@
-//! Frames of the connection itself that wait to be sent, or to be sent again.
+//! Frames of the connection itself that wait to be sent, or to be sent again: PING, HANDSHAKE_DONE,
+//! NEW_TOKEN.
 
 use bytes::Bytes;
+use roundtrip_wire::quic::{Frame, Pen};
 
-/// What the peer was last asked about its acknowledgements. draft-ietf-quic-ack-frequency §4.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Ask {
-    pub(crate) sequence: u64,
-    /// How many packets may come without an acknowledgement.
-    pub(crate) threshold: u64,
-    pub(crate) max_delay_us: u64,
-    pub(crate) reordering: u64,
-}
+use crate::sent::Item;
 
 #[derive(Debug, Default)]
-pub(crate) struct Control {
-    pub(crate) handshake_done: bool,
-    pub(crate) ping: bool,
-    /// NEW_CONNECTION_ID, by sequence number.
-    pub(crate) issued: Vec<u64>,
-    /// RETIRE_CONNECTION_ID, by sequence number.
-    pub(crate) retired: Vec<u64>,
+pub(super) struct Control {
+    ping: bool,
+    handshake_done: bool,
     /// What the peer is given to prove its address another time.
     tokens: Vec<Bytes>,
     /// NEW_TOKEN, by their place among these.
-    pub(crate) tokens_due: Vec<u8>,
-    pub(crate) ask: Option<Ask>,
-    pub(crate) ask_waits: bool,
+    tokens_due: Vec<u8>,
 }
 
 impl Control {
     #[inline]
-    pub(crate) fn has_work(&self) -> bool {
-        self.ping
-            || self.handshake_done
-            || !self.tokens_due.is_empty()
-            || self.ask_waits
-            || !self.issued.is_empty()
-            || !self.retired.is_empty()
+    pub(super) fn has_work(&self) -> bool {
+        self.ping || self.handshake_done || !self.tokens_due.is_empty()
     }
 
-    pub(crate) fn give(&mut self, tokens: Vec<Bytes>) {
+    /// A PING waits: alone among these frames, it may be sent in 0-RTT.
+    pub(super) fn has_ping(&self) -> bool {
+        self.ping
+    }
+
+    pub(super) fn ping(&mut self) {
+        self.ping = true;
+    }
+
+    /// A server's handshake is complete: the client is told, and given tokens.
+    pub(super) fn on_handshake_complete(&mut self, tokens: Vec<Bytes>) {
+        self.handshake_done = true;
         self.tokens = tokens;
         self.tokens_due = (0..=u8::MAX).take(self.tokens.len()).collect();
     }
 
-    /// The last of those that are due.
-    pub(crate) fn next_token(&self) -> Option<(u8, &[u8])> {
-        let which = *self.tokens_due.last()?;
-        let token = self.tokens.get(usize::from(which))?;
-        Some((which, token))
+    pub(super) fn write_ping(&mut self, pen: &mut Pen<'_>, items: &mut Vec<Item>) {
+        if self.ping && Frame::Ping.write(pen) {
+            self.ping = false;
+            items.push(Item::Ping);
+        }
     }
 
-    /// All but a PING waits for the keys of 1-RTT: 0-RTT may carry neither RETIRE_CONNECTION_ID nor NEW_TOKEN, and
-    /// the rest comes up after the handshake.
-    pub(crate) fn has_early_work(&self) -> bool {
-        self.ping
+    pub(super) fn write_handshake_done(&mut self, pen: &mut Pen<'_>, items: &mut Vec<Item>) {
+        if self.handshake_done && Frame::HandshakeDone.write(pen) {
+            self.handshake_done = false;
+            items.push(Item::HandshakeDone);
+        }
+    }
+
+    pub(super) fn write_tokens(&mut self, pen: &mut Pen<'_>, items: &mut Vec<Item>) {
+        while let Some(which) = self.tokens_due.last().copied()
+            && let Some(token) = self.tokens.get(usize::from(which))
+        {
+            if !Frame::NewToken(token).write(pen) {
+                return;
+            }
+            self.tokens_due.pop();
+            items.push(Item::NewToken(which));
+        }
+    }
+
+    pub(super) fn on_handshake_done_lost(&mut self) {
+        self.handshake_done = true;
+    }
+
+    pub(super) fn on_token_lost(&mut self, which: u8) {
+        if !self.tokens_due.contains(&which) {
+            self.tokens_due.push(which);
+        }
     }
 }

@@ -1,16 +1,26 @@
-//! What became of sent packets, told to whom their contents belong.
-
-use std::time::Duration;
+//! Tells the owners of what packets carried what became of them: acknowledged, or lost.
 
 use super::Connection;
 use crate::crypto::Level;
-use crate::recovery::Feedback;
+use crate::recovery::{Feedback, Recovery};
 use crate::sent::Item;
 use crate::space::Space;
 
 impl Connection {
-    /// Reads `feedback` and clears it.
-    pub(super) fn settle(&mut self, feedback: &mut Feedback) {
+    /// Lets recovery settle packets, and tells those whose contents they carried.
+    pub(super) fn settle<T>(
+        &mut self,
+        settle: impl FnOnce(&mut Recovery, &mut Feedback) -> T,
+    ) -> T {
+        let mut feedback = std::mem::take(&mut self.feedback);
+        let outcome = settle(&mut self.recovery, &mut feedback);
+        self.on_settled(&feedback);
+        feedback.clear();
+        self.feedback = feedback;
+        outcome
+    }
+
+    fn on_settled(&mut self, feedback: &Feedback) {
         for chunk in &feedback.acked {
             self.streams.on_acked(chunk);
         }
@@ -26,15 +36,7 @@ impl Connection {
         self.stats.packets_lost += feedback.lost_packets;
         self.stats.bytes_lost += feedback.lost_bytes;
         self.stats.spurious += feedback.spurious;
-        if let Some(size) = feedback.lost_size
-            && self.mtu.on_lost(size)
-        {
-            self.recovery.set_datagram(self.mtu.current());
-        }
-        if feedback.acked_size > 0 {
-            self.mtu.on_acked(feedback.acked_size);
-        }
-        feedback.clear();
+        self.recovery.on_sizes(feedback);
     }
 
     fn on_item_acked(&mut self, space: Space, item: &Item) {
@@ -46,15 +48,9 @@ impl Connection {
             Item::Stream(chunk) => self.streams.on_acked(&chunk),
             Item::Ack { largest } => self.received[space.index()].on_ack_acked(largest),
             Item::RetireConnectionId(_) => self.remote_ids.on_retirement_acked(),
-            Item::MtuProbe(size) => {
-                if self.mtu.on_probe_acked(size) {
-                    self.recovery.set_datagram(self.mtu.current());
-                }
-            }
-            // The peer obeys from now on.
+            Item::MtuProbe(size) => self.recovery.on_mtu_probe_acked(size),
             Item::AckFrequency(sequence) => {
-                if let Some(ask) = self.control.ask.filter(|ask| ask.sequence == sequence) {
-                    let delay = Duration::from_micros(ask.max_delay_us);
+                if let Some(delay) = self.ack_frequency.on_acked(sequence) {
                     self.recovery.set_max_ack_delay(delay);
                 }
             }
@@ -75,29 +71,13 @@ impl Connection {
                     .on_lost(level_of(space), offset, u64::from(length));
             }
             Item::Stream(chunk) => self.streams.on_lost(&chunk),
-            Item::NewConnectionId(sequence) => {
-                if !self.control.issued.contains(&sequence) {
-                    self.control.issued.push(sequence);
-                }
-            }
-            Item::RetireConnectionId(sequence) => {
-                if !self.control.retired.contains(&sequence) {
-                    self.control.retired.push(sequence);
-                }
-            }
-            Item::NewToken(which) => {
-                if !self.control.tokens_due.contains(&which) {
-                    self.control.tokens_due.push(which);
-                }
-            }
-            Item::HandshakeDone => self.control.handshake_done = true,
-            Item::AckFrequency(sequence) => {
-                // Only the newest counts. draft-ietf-quic-ack-frequency §4.
-                let is_newest = self.control.ask.is_some_and(|ask| ask.sequence == sequence);
-                self.control.ask_waits |= is_newest;
-            }
+            Item::NewConnectionId(sequence) => self.local_ids.on_announcement_lost(sequence),
+            Item::RetireConnectionId(sequence) => self.remote_ids.on_retirement_lost(sequence),
+            Item::NewToken(which) => self.control.on_token_lost(which),
+            Item::HandshakeDone => self.control.on_handshake_done_lost(),
+            Item::AckFrequency(sequence) => self.ack_frequency.on_lost(sequence),
             Item::PathChallenge(data) => self.paths.on_challenge_lost(data),
-            Item::MtuProbe(size) => self.mtu.on_probe_lost(size),
+            Item::MtuProbe(size) => self.recovery.on_mtu_probe_lost(size),
             // A later one says more, and a challenge that got no answer is asked again.
             Item::Ack { .. } | Item::PathResponse | Item::Ping => {}
             _ => self.streams.on_item_lost(item),

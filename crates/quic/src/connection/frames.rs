@@ -5,11 +5,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use roundtrip_wire::quic::{Ack, Frame, Frames, PacketKind, Side};
 
-use super::{Connection, State, opening, space_of};
+use super::receiving::Datagram;
+use super::{Connection, opening, space_of};
 use crate::crypto::Level;
-use crate::error::{CloseReason, Violation};
+use crate::error::{CloseReason, TransportError};
+use crate::recovery::AckContext;
 use crate::space::Space;
-use crate::{Code, Event, Time, Way};
+use crate::{Code, Event, Time};
 
 /// What a packet held, as far as it decides what follows.
 #[derive(Debug, Clone, Copy)]
@@ -22,11 +24,10 @@ pub(super) struct Seen {
 impl Connection {
     pub(super) fn on_payload(
         &mut self,
-        now: Time,
-        way: &Way,
+        datagram: &Datagram<'_>,
         level: Level,
         payload: &[u8],
-    ) -> Result<Seen, Violation> {
+    ) -> Result<Seen, TransportError> {
         if payload.is_empty() {
             return Err(broken("a packet holds no frame"));
         }
@@ -37,7 +38,7 @@ impl Connection {
         };
         for frame in Frames::new(payload) {
             let Ok(frame) = frame else {
-                return Err(Violation::new(
+                return Err(TransportError::new(
                     Code::FRAME_ENCODING_ERROR,
                     "a frame cannot be read",
                 ));
@@ -57,14 +58,14 @@ impl Connection {
                 continue;
             }
             if !frame.is_allowed(kind) {
-                return Err(of_frame(
+                return Err(in_frame(
                     &frame,
                     broken("a packet of this kind may not hold such a frame"),
                 ));
             }
-            self.on_frame(now, way, level, &frame)
-                .map_err(|violation| of_frame(&frame, violation))?;
-            if self.state != State::Open {
+            self.on_frame(datagram, level, &frame)
+                .map_err(|error| in_frame(&frame, error))?;
+            if !self.closing.is_open() {
                 break;
             }
         }
@@ -73,17 +74,17 @@ impl Connection {
 
     fn on_frame(
         &mut self,
-        now: Time,
-        way: &Way,
+        datagram: &Datagram<'_>,
         level: Level,
         frame: &Frame<'_>,
-    ) -> Result<(), Violation> {
+    ) -> Result<(), TransportError> {
+        let Datagram { now, way, size } = *datagram;
         match *frame {
             Frame::Padding(_) | Frame::Ping => {}
             Frame::Ack(ref ack) => self.on_ack(now, level, ack)?,
             Frame::Crypto { offset, data } => {
                 self.crypto.receive(level, offset, data)?;
-                self.progress(now)?;
+                self.on_handshake_bytes(now)?;
             }
             Frame::Close {
                 code,
@@ -97,32 +98,29 @@ impl Connection {
             Frame::NewToken(token) => {
                 self.client_only("NEW_TOKEN came from a client")?;
                 if token.is_empty() {
-                    return Err(Violation::new(
+                    return Err(TransportError::new(
                         Code::FRAME_ENCODING_ERROR,
                         "a NEW_TOKEN is empty",
                     ));
                 }
-                self.tell(Event::NewToken(Bytes::copy_from_slice(token)));
+                self.events
+                    .push(Event::NewToken(Bytes::copy_from_slice(token)));
             }
             Frame::NewConnectionId {
                 sequence,
                 retire_prior_to,
                 id,
                 reset_token,
-            } => self.remote_ids.add(
-                sequence,
-                retire_prior_to,
-                id,
-                reset_token,
-                &mut self.control.retired,
-            )?,
-            Frame::RetireConnectionId(sequence) => {
-                self.local_ids.on_retired(sequence)?;
-                self.local_ids.issue(&mut self.control.issued);
-            }
+            } => self
+                .remote_ids
+                .add(sequence, retire_prior_to, id, reset_token)?,
+            Frame::RetireConnectionId(sequence) => self.local_ids.on_retired(sequence)?,
             Frame::PathChallenge(data) => {
-                if !self.has_left(way) {
-                    self.paths.owe(way, data, self.datagram_received);
+                // What is in use now must not be seen at an address that a client has left. RFC
+                // 9000 §9.5.
+                let is_left = self.handshake.side() == Side::Client && self.paths.has_left(way);
+                if !is_left {
+                    self.paths.on_challenge(way, data, size);
                 }
             }
             Frame::PathResponse(data) => self.on_path_response(data),
@@ -149,7 +147,7 @@ impl Connection {
         Ok(())
     }
 
-    fn on_stream_frame(&mut self, frame: &Frame<'_>) -> Result<(), Violation> {
+    fn on_stream_frame(&mut self, frame: &Frame<'_>) -> Result<(), TransportError> {
         match *frame {
             Frame::Stream {
                 id,
@@ -177,43 +175,48 @@ impl Connection {
         }
     }
 
-    fn client_only(&self, why: &'static str) -> Result<(), Violation> {
-        match self.side {
+    fn client_only(&self, why: &'static str) -> Result<(), TransportError> {
+        match self.handshake.side() {
             Side::Client => Ok(()),
             Side::Server => Err(broken(why)),
         }
     }
 
-    fn on_ack(&mut self, now: Time, level: Level, ack: &Ack<'_>) -> Result<(), Violation> {
+    fn on_ack(&mut self, now: Time, level: Level, ack: &Ack<'_>) -> Result<(), TransportError> {
         self.stats.acks_received += 1;
         let space = space_of(level);
         let delay = match space {
             // RFC 9000 §13.2.5 and §19.3.
             Space::Data => {
-                let exponent = self.handshake.ack_delay_exponent;
+                let exponent = self.handshake.ack_delay_exponent();
                 let micros = ack.delay.checked_shl(exponent).unwrap_or(u64::MAX);
                 Duration::from_micros(micros.min(1 << 40))
             }
             _ => Duration::ZERO,
         };
-        let mut feedback = std::mem::take(&mut self.feedback);
-        let result = self.recovery.on_ack(now, space, ack, delay, &mut feedback);
+        let context = AckContext {
+            now,
+            space,
+            delay,
+            progress: self.progress(),
+        };
+        let newest = self.settle(|recovery, feedback| {
+            let result = recovery.on_ack(&context, ack, feedback);
+            result.map(|()| feedback.newest)
+        })?;
         if space == Space::Data
-            && let Some(newest) = feedback.newest
+            && let Some(newest) = newest
         {
             self.crypto.on_acked_in_phase(newest);
         }
-        self.settle(&mut feedback);
-        self.feedback = feedback;
-        result?;
         if space == Space::Data {
-            self.reconsider_asking(now);
+            self.ack_frequency.on_ack(now, &self.recovery);
             if self.crypto.is_update_due() {
                 self.crypto.update_keys();
             }
         }
-        if level != Level::Initial && self.side == Side::Client {
-            self.validate_peer();
+        if level != Level::Initial {
+            self.handshake.on_peer_validated();
         }
         Ok(())
     }
@@ -241,16 +244,16 @@ fn kind_of(level: Level) -> PacketKind {
     }
 }
 
-fn broken(why: &'static str) -> Violation {
-    Violation::new(Code::PROTOCOL_VIOLATION, why)
+fn broken(why: &'static str) -> TransportError {
+    TransportError::new(Code::PROTOCOL_VIOLATION, why)
 }
 
-fn of_frame(frame: &Frame<'_>, violation: Violation) -> Violation {
-    if violation.frame == 0 {
-        return Violation {
+fn in_frame(frame: &Frame<'_>, error: TransportError) -> TransportError {
+    if error.frame == 0 {
+        return TransportError {
             frame: frame.kind(),
-            ..violation
+            ..error
         };
     }
-    violation
+    error
 }

@@ -1,346 +1,240 @@
-//! The handshake's course: parameters checked and applied, keys taken and dropped, Retry and version negotiation.
+//! How far the handshake is, and what proves that the peer is the one it began with: connection
+//! ids, Retry, version.
 //!
-//! RFC 9000 §7, RFC 9001 §4.
-
-use std::time::Duration;
+//! RFC 9000 §6, §7 and §17.2.5. TLS and its keys are `crypto`'s; what follows for others is
+//! `establishing`'s.
 
 use bytes::Bytes;
 use roundtrip_wire::quic::{ConnectionId, Parameters, Retry, Side, Version, retry_is_authentic};
 
-use super::opening::other;
-use super::{Connection, State};
-use crate::crypto::Level;
-use crate::error::{CloseReason, Violation};
-use crate::mtu::Mtu;
-use crate::recovery;
-use crate::space::Space;
-use crate::{Code, Event, Time};
+use super::opening::{Arrival, other};
+use crate::Code;
+use crate::error::TransportError;
+use crate::recovery::Progress;
 
-/// RFC 9000 §18.2: 20 at most.
-const MOST_EXPONENT: u64 = 20;
+/// RFC 9000 §18.2.
+const MAX_ACK_DELAY_EXPONENT: u64 = 20;
 
 #[derive(Debug)]
 pub(super) struct Handshake {
+    side: Side,
+    version: Version,
     /// The destination of the client's first packet.
-    pub(super) original: ConnectionId,
-    pub(super) retry_source: Option<ConnectionId>,
+    original: ConnectionId,
+    retry_source: Option<ConnectionId>,
     /// The source of the peer's first packet.
-    pub(super) peer: Option<ConnectionId>,
+    peer: Option<ConnectionId>,
     /// What a client's Initial packets carry.
-    pub(super) token: Bytes,
-    pub(super) has_parameters: bool,
-    pub(super) is_complete: bool,
-    pub(super) is_confirmed: bool,
-    /// The peer has proved that it takes packets from here. RFC 9002 §6.2.2.1.
-    pub(super) peer_validated: bool,
-    /// The peer's.
-    pub(super) ack_delay_exponent: u32,
-    pub(super) peer_forbids_migration: bool,
+    token: Bytes,
     /// A server's limits as of the connection that a ticket is from: early data keeps to them.
-    pub(super) remembered: Option<Parameters>,
+    remembered: Option<Parameters>,
+    has_parameters: bool,
+    is_complete: bool,
+    is_confirmed: bool,
+    /// The peer has proved that it takes packets from here; a client always has to a server. RFC
+    /// 9002 §6.2.2.1.
+    is_peer_validated: bool,
+    /// The peer's.
+    ack_delay_exponent: u32,
+    peer_forbids_migration: bool,
 }
 
 impl Handshake {
-    pub(super) fn new(original: ConnectionId, token: Bytes) -> Self {
+    /// `original` is the destination of the first packet.
+    pub(super) fn client(version: Version, original: ConnectionId, token: Bytes) -> Self {
         Self {
+            side: Side::Client,
+            version,
             original,
             retry_source: None,
             peer: None,
             token,
+            remembered: None,
             has_parameters: false,
             is_complete: false,
             is_confirmed: false,
-            peer_validated: false,
+            is_peer_validated: false,
             ack_delay_exponent: 3,
             peer_forbids_migration: false,
-            remembered: None,
-        }
-    }
-}
-
-impl Connection {
-    /// A client's limits for early data are those of the connection before. RFC 9000 §7.4.1.
-    pub(super) fn remember(&mut self) {
-        if !self.crypto.has(Level::Early) {
-            return;
-        }
-        let bytes = self.crypto.remembered_parameters();
-        match bytes.and_then(|bytes| Parameters::read(bytes, Side::Server).ok()) {
-            Some(parameters) => {
-                self.streams.set_peer(&parameters);
-                self.handshake.remembered = Some(parameters);
-            }
-            // Nothing can be sent under limits that are not known.
-            None => self.crypto.discard(Level::Early),
         }
     }
 
-    /// Of a server: to be shown to its owner before TLS has it.
-    pub(crate) fn hold(&mut self) {
-        self.crypto.hold();
-    }
-
-    /// The client's hello as TLS messages, as far as it has come without a hole; none where nobody holds it, or no longer.
-    pub fn hello(&self) -> Option<&[u8]> {
-        self.crypto.held()
-    }
-
-    /// TLS gets the hello that was held, and what came behind it is looked at.
-    pub fn proceed(&mut self, now: Time) {
-        if self.state != State::Open || self.hello().is_none() {
-            return;
-        }
-        self.clock = now;
-        match self.crypto.proceed().and_then(|()| self.progress(now)) {
-            Ok(()) => self.retry_untimely(now),
-            Err(violation) => self.fail(&violation),
+    pub(super) fn server(version: Version, arrival: &Arrival) -> Self {
+        Self {
+            side: Side::Server,
+            retry_source: arrival.retry_source,
+            peer: Some(arrival.source),
+            is_peer_validated: true,
+            ..Self::client(version, arrival.original, Bytes::new())
         }
     }
 
-    /// After handshake bytes.
-    pub(super) fn progress(&mut self, now: Time) -> Result<(), Violation> {
-        let is_complete = self.crypto.is_handshake_complete();
-        // A client's are authentic when the handshake is complete; a server needs them before, to answer at all.
-        if !self.handshake.has_parameters && (self.side == Side::Server || is_complete) {
-            self.take_parameters()?;
-        }
-        self.tell_recovery();
-        if is_complete && !self.handshake.is_complete {
-            self.complete(now);
-        }
-        Ok(())
+    #[inline]
+    pub(super) fn side(&self) -> Side {
+        self.side
     }
 
-    fn complete(&mut self, now: Time) {
-        self.handshake.is_complete = true;
-        self.local_ids.issue(&mut self.control.issued);
-        self.tell(Event::Connected);
-        match self.side {
-            Side::Client => self.crypto.discard(Level::Early),
-            Side::Server => {
-                self.paths.active.validated = true;
-                self.recovery.set_blocked(false);
-                self.control.handshake_done = true;
-                let remote = self.paths.active.remote;
-                let tokens = self.local_ids.issuer().tokens(now, remote);
-                self.control.give(tokens);
-                self.timers.early_keys = Some(now.after(3 * self.recovery.pto()));
-                self.confirm();
-            }
-        }
+    pub(super) fn version(&self) -> Version {
+        self.version
     }
 
-    /// RFC 9001 §4.1.2.
-    pub(super) fn confirm(&mut self) {
-        if self.handshake.is_confirmed || !self.handshake.is_complete {
-            return;
-        }
-        self.handshake.is_confirmed = true;
-        self.handshake.peer_validated = true;
-        self.crypto.confirm();
-        // RFC 9001 §4.9.2.
-        for space in [Space::Initial, Space::Handshake] {
-            self.discard(space);
-        }
-        self.tell(Event::HandshakeConfirmed);
+    /// What Initial packets carry.
+    pub(super) fn token(&self) -> &[u8] {
+        &self.token
     }
 
-    pub(super) fn discard(&mut self, space: Space) {
-        match space {
-            Space::Initial => self.crypto.discard(Level::Initial),
-            Space::Handshake => self.crypto.discard(Level::Handshake),
-            Space::Data => return,
-        }
-        self.recovery.discard(space);
-        self.probes[space.index()] = 0;
-        self.tell_recovery();
+    pub(super) fn is_complete(&self) -> bool {
+        self.is_complete
     }
 
-    /// An acknowledgement of a Handshake packet came.
-    pub(super) fn validate_peer(&mut self) {
-        if !self.handshake.peer_validated {
-            self.handshake.peer_validated = true;
-            self.tell_recovery();
+    #[inline]
+    pub(super) fn is_confirmed(&self) -> bool {
+        self.is_confirmed
+    }
+
+    pub(super) fn ack_delay_exponent(&self) -> u32 {
+        self.ack_delay_exponent
+    }
+
+    pub(super) fn peer_forbids_migration(&self) -> bool {
+        self.peer_forbids_migration
+    }
+
+    #[inline]
+    pub(super) fn progress(&self, has_handshake_keys: bool) -> Progress {
+        Progress {
+            has_handshake_keys,
+            is_complete: self.is_complete,
+            is_confirmed: self.is_confirmed,
+            is_peer_validated: self.is_peer_validated,
         }
     }
 
-    pub(super) fn tell_recovery(&mut self) {
-        self.recovery.set_handshake_state(recovery::Handshake {
-            has_handshake_keys: self.crypto.has(Level::Handshake),
-            confirmed: self.handshake.is_confirmed,
-            peer_validated: self.handshake.peer_validated || self.side == Side::Server,
-        });
+    /// Whether a packet with that source may be the peer's: it keeps the id of its first packet.
+    /// RFC 9000 §7.2.
+    #[inline]
+    pub(super) fn accepts(&self, source: Option<ConnectionId>) -> bool {
+        match (self.peer, source) {
+            (Some(known), Some(source)) => known == source,
+            _ => true,
+        }
     }
 
-    fn take_parameters(&mut self) -> Result<(), Violation> {
-        let Some(bytes) = self.crypto.peer_parameters() else {
-            return Ok(());
-        };
+    /// A packet was authentic. Returns its source if it was the peer's first.
+    pub(super) fn on_source(&mut self, source: Option<ConnectionId>) -> Option<ConnectionId> {
+        if self.peer.is_some() {
+            return None;
+        }
+        self.peer = source;
+        source
+    }
+
+    /// Early data keeps to these limits of the server's. RFC 9000 §7.4.1.
+    pub(super) fn remember(&mut self, parameters: Parameters) {
+        self.remembered = Some(parameters);
+    }
+
+    /// The limits that early data was sent under, once.
+    pub(super) fn take_remembered(&mut self) -> Option<Parameters> {
+        self.remembered.take()
+    }
+
+    /// Whether the peer's parameters are to be read now. A client's are authentic when the
+    /// handshake is complete; a server needs them before, to answer at all.
+    pub(super) fn wants_parameters(&self, is_tls_complete: bool) -> bool {
+        !self.has_parameters && (self.side == Side::Server || is_tls_complete)
+    }
+
+    /// The peer's transport parameters, checked against the ids that its packets came with. RFC
+    /// 9000 §7.3.
+    pub(super) fn on_parameters(&mut self, bytes: &[u8]) -> Result<Parameters, TransportError> {
         let parameters = Parameters::read(bytes, other(self.side))
-            .map_err(|_| of_parameters("the transport parameters cannot be read"))?;
+            .map_err(|_| bad_parameters("the transport parameters cannot be read"))?;
         self.check_ids(&parameters)?;
-        self.handshake.has_parameters = true;
-        self.settle_early(&parameters)?;
-        self.apply(&parameters);
-        Ok(())
+        self.has_parameters = true;
+        let exponent = parameters.ack_delay_exponent.min(MAX_ACK_DELAY_EXPONENT);
+        self.ack_delay_exponent = exponent as u32;
+        self.peer_forbids_migration = parameters.disable_active_migration;
+        Ok(parameters)
     }
 
-    /// RFC 9000 §7.3.
-    fn check_ids(&self, parameters: &Parameters) -> Result<(), Violation> {
-        if parameters.initial_source_connection_id != self.handshake.peer {
-            return Err(of_parameters(
+    fn check_ids(&self, parameters: &Parameters) -> Result<(), TransportError> {
+        if parameters.initial_source_connection_id != self.peer {
+            return Err(bad_parameters(
                 "initial_source_connection_id is not the id that the packets came with",
             ));
         }
         if self.side == Side::Server {
             return Ok(());
         }
-        if parameters.original_destination_connection_id != Some(self.handshake.original) {
-            return Err(of_parameters(
+        if parameters.original_destination_connection_id != Some(self.original) {
+            return Err(bad_parameters(
                 "original_destination_connection_id is not the id that the first packet went to",
             ));
         }
-        if parameters.retry_source_connection_id != self.handshake.retry_source {
-            return Err(of_parameters(
+        if parameters.retry_source_connection_id != self.retry_source {
+            return Err(bad_parameters(
                 "retry_source_connection_id is not the id that a Retry came from",
             ));
         }
         Ok(())
     }
 
-    /// What early data was sent under has to hold, or it was refused. RFC 9000 §7.4.1, RFC 9001 §4.6.2.
-    fn settle_early(&mut self, parameters: &Parameters) -> Result<(), Violation> {
-        let Some(remembered) = self.handshake.remembered.take() else {
-            return Ok(());
-        };
-        if self.crypto.early_accepted() == Some(true) {
-            if has_shrunk(&remembered, parameters) {
-                return Err(Violation::new(
-                    Code::PROTOCOL_VIOLATION,
-                    "it took early data, and lowered the limits that the data was sent under",
-                ));
-            }
-            return Ok(());
-        }
-        self.streams.refuse_early();
-        let mut feedback = std::mem::take(&mut self.feedback);
-        self.recovery.retransmit_all(Space::Data, &mut feedback);
-        // Streams begin anew: what their chunks were is of no use.
-        feedback.acked.clear();
-        feedback.lost.clear();
-        feedback.acked_items.clear();
-        feedback.lost_items.clear();
-        self.settle(&mut feedback);
-        self.feedback = feedback;
-        self.probes[Space::Data.index()] = 0;
-        self.tell(Event::EarlyRefused);
-        Ok(())
+    pub(super) fn on_complete(&mut self) {
+        self.is_complete = true;
     }
 
-    fn apply(&mut self, parameters: &Parameters) {
-        self.streams.set_peer(parameters);
-        self.handshake.ack_delay_exponent = parameters.ack_delay_exponent.min(MOST_EXPONENT) as u32;
-        self.handshake.peer_forbids_migration = parameters.disable_active_migration;
-        let max_ack_delay = Duration::from_millis(parameters.max_ack_delay);
-        self.recovery.set_max_ack_delay(max_ack_delay);
-        if let Some(least) = parameters.min_ack_delay {
-            self.asks.set_known(Duration::from_micros(least));
+    /// False where the handshake is not complete yet, or was confirmed before. RFC 9001 §4.1.2.
+    pub(super) fn confirm(&mut self) -> bool {
+        if self.is_confirmed || !self.is_complete {
+            return false;
         }
-        self.local_ids
-            .set_limit(parameters.active_connection_id_limit);
-        if let Some(token) = parameters.stateless_reset_token {
-            self.remote_ids.set_first_token(token);
-        }
-        let theirs = Duration::from_millis(parameters.max_idle_timeout);
-        if !theirs.is_zero() {
-            let ours = self.timers.idle;
-            self.timers.idle = if ours.is_zero() {
-                theirs
-            } else {
-                ours.min(theirs)
-            };
-        }
-        self.peer_max_datagram = parameters.max_udp_payload_size;
-        self.mtu = self.new_mtu();
-        self.recovery.set_datagram(self.mtu.current());
+        self.is_confirmed = true;
+        self.is_peer_validated = true;
+        true
     }
 
-    pub(super) fn new_mtu(&self) -> Mtu {
-        let ceiling = super::ceiling(self.paths.active.remote.ip());
-        Mtu::new(
-            self.config.datagram,
-            self.first_datagram,
-            self.peer_max_datagram,
-            ceiling,
-        )
+    /// An acknowledgement of a Handshake packet came.
+    pub(super) fn on_peer_validated(&mut self) {
+        self.is_peer_validated = true;
     }
 
-    /// RFC 9000 §17.2.5.2: once, before anything else has come, and only with a good tag.
-    pub(super) fn on_retry(&mut self, retry: &Retry<'_>) {
-        let is_expected = self.side == Side::Client
-            && self.handshake.peer.is_none()
-            && self.handshake.retry_source.is_none()
+    /// Whether a Retry is taken: once, before anything else has come, and only with a good tag. RFC
+    /// 9000 §17.2.5.2.
+    pub(super) fn on_retry(&mut self, retry: &Retry<'_>, own: &ConnectionId) -> bool {
+        let is_expected = self.is_first_answer()
             && retry.version == self.version
-            && retry.destination == self.local_ids.first()
+            && retry.destination == *own
             && !retry.token.is_empty()
-            && retry.source != self.handshake.original
-            && retry_is_authentic(retry, &self.handshake.original).unwrap_or(false);
-        if !is_expected {
-            return;
+            && retry.source != self.original
+            && retry_is_authentic(retry, &self.original).unwrap_or(false);
+        if is_expected {
+            self.retry_source = Some(retry.source);
+            self.token = Bytes::copy_from_slice(retry.token);
         }
-        self.handshake.retry_source = Some(retry.source);
-        self.handshake.token = Bytes::copy_from_slice(retry.token);
-        self.remote_ids.set_first(retry.source);
-        let mut feedback = std::mem::take(&mut self.feedback);
-        // Early data is sent again too: the server has kept nothing.
-        for space in [Space::Initial, Space::Data] {
-            self.recovery.retransmit_all(space, &mut feedback);
-        }
-        self.settle(&mut feedback);
-        self.feedback = feedback;
-        self.probes = [0; 3];
-        self.crypto.restart(&retry.source);
+        is_expected
     }
 
-    /// RFC 9000 §6.2.
-    pub(super) fn on_version_negotiation(
-        &mut self,
+    /// Whether a version negotiation answers the first packet. RFC 9000 §6.2.
+    pub(super) fn expects_negotiation(
+        &self,
         destination: &[u8],
         source: &[u8],
-        versions: Vec<Version>,
-    ) {
-        let is_expected = self.side == Side::Client
-            && self.handshake.peer.is_none()
-            && self.handshake.retry_source.is_none()
-            && destination == self.local_ids.first().as_slice()
-            && source == self.handshake.original.as_slice()
-            && !versions.contains(&self.version);
-        if is_expected {
-            self.state = State::Drained;
-            self.tell(Event::Closed(CloseReason::Versions { offered: versions }));
-        }
+        versions: &[Version],
+        own: &ConnectionId,
+    ) -> bool {
+        self.is_first_answer()
+            && destination == own.as_slice()
+            && source == self.original.as_slice()
+            && !versions.contains(&self.version)
+    }
+
+    /// A client has heard nothing yet.
+    fn is_first_answer(&self) -> bool {
+        self.side == Side::Client && self.peer.is_none() && self.retry_source.is_none()
     }
 }
 
-/// RFC 9000 §7.4.1.
-fn has_shrunk(before: &Parameters, now: &Parameters) -> bool {
-    let limits = |p: &Parameters| {
-        [
-            p.active_connection_id_limit,
-            p.initial_max_data,
-            p.initial_max_stream_data_bidi_local,
-            p.initial_max_stream_data_bidi_remote,
-            p.initial_max_stream_data_uni,
-            p.initial_max_streams_bidi,
-            p.initial_max_streams_uni,
-        ]
-    };
-    limits(before)
-        .into_iter()
-        .zip(limits(now))
-        .any(|(before, now)| now < before)
-}
-
-fn of_parameters(why: &'static str) -> Violation {
-    Violation::new(Code::TRANSPORT_PARAMETER_ERROR, why)
+fn bad_parameters(why: &'static str) -> TransportError {
+    TransportError::new(Code::TRANSPORT_PARAMETER_ERROR, why)
 }

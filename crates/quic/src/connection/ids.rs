@@ -1,10 +1,14 @@
 //! The connection ids of both sides: issued, taken into use, retired. RFC 9000 §5.1.
 
-use roundtrip_wire::quic::ConnectionId;
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+use roundtrip_wire::quic::{ConnectionId, Frame, Pen};
 
 use super::opening::Issuer;
-use crate::Code;
-use crate::error::Violation;
+use crate::error::TransportError;
+use crate::sent::Item;
+use crate::{Code, Time};
 
 /// How many ids of the peer are kept at most: what `active_connection_id_limit` promises.
 pub(crate) const KEPT: u64 = 4;
@@ -12,6 +16,8 @@ pub(crate) const KEPT: u64 = 4;
 const ISSUED: u64 = 4;
 /// How many retirements may wait for their acknowledgement. RFC 9000 §5.1.2.
 const RETIRING: usize = 3 * KEPT as usize;
+/// A NEW_CONNECTION_ID at its longest.
+const MAX_FRAME: usize = 1 + 8 + 8 + 1 + 20 + 16;
 
 /// Ours: what the peer writes into its packets.
 #[derive(Debug)]
@@ -23,6 +29,8 @@ pub(crate) struct LocalIds {
     /// How many the peer keeps.
     limit: u64,
     first: ConnectionId,
+    /// Those that NEW_CONNECTION_ID is to announce, by sequence number.
+    unannounced: Vec<u64>,
 }
 
 impl LocalIds {
@@ -34,6 +42,7 @@ impl LocalIds {
             active: vec![0],
             limit: 0,
             first,
+            unannounced: Vec::new(),
         }
     }
 
@@ -42,42 +51,73 @@ impl LocalIds {
         self.first
     }
 
-    pub(crate) fn issuer(&mut self) -> &mut dyn Issuer {
-        self.issuer.as_mut()
+    /// Tokens for next connections from that address.
+    pub(crate) fn tokens(&mut self, now: Time, remote: SocketAddr) -> Vec<Bytes> {
+        self.issuer.tokens(now, remote)
     }
 
     pub(crate) fn set_limit(&mut self, limit: u64) {
         self.limit = limit.min(ISSUED);
     }
 
-    /// Makes as many as the peer keeps, and says which are to be announced. A peer with no use for ids gets none.
-    pub(crate) fn issue(&mut self, announced: &mut Vec<u64>) {
+    /// Makes as many as the peer keeps, to be announced. A peer with no use for ids gets none.
+    pub(crate) fn issue(&mut self) {
         if self.first.is_empty() {
             return;
         }
         while (self.active.len() as u64) < self.limit {
             self.active.push(self.next);
-            announced.push(self.next);
+            self.unannounced.push(self.next);
             self.next += 1;
         }
     }
 
-    pub(crate) fn get(&self, sequence: u64) -> Option<(ConnectionId, [u8; 16])> {
+    fn get(&self, sequence: u64) -> Option<(ConnectionId, [u8; 16])> {
         self.active
             .contains(&sequence)
             .then(|| self.issuer.id(sequence))
     }
 
-    /// RETIRE_CONNECTION_ID. RFC 9000 §19.16.
-    pub(crate) fn on_retired(&mut self, sequence: u64) -> Result<(), Violation> {
+    /// RETIRE_CONNECTION_ID: another id takes its place. RFC 9000 §19.16.
+    pub(crate) fn on_retired(&mut self, sequence: u64) -> Result<(), TransportError> {
         if sequence >= self.next {
-            return Err(Violation::new(
+            return Err(TransportError::new(
                 Code::PROTOCOL_VIOLATION,
                 "it retired a connection id that was never issued",
             ));
         }
         self.active.retain(|active| *active != sequence);
+        self.issue();
         Ok(())
+    }
+
+    #[inline]
+    pub(crate) fn has_work(&self) -> bool {
+        !self.unannounced.is_empty()
+    }
+
+    pub(crate) fn write(&mut self, pen: &mut Pen<'_>, items: &mut Vec<Item>) {
+        while pen.room() > MAX_FRAME
+            && let Some(sequence) = self.unannounced.pop()
+        {
+            let Some((id, reset_token)) = self.get(sequence) else {
+                continue;
+            };
+            let frame = Frame::NewConnectionId {
+                sequence,
+                retire_prior_to: 0,
+                id,
+                reset_token,
+            };
+            frame.write(pen);
+            items.push(Item::NewConnectionId(sequence));
+        }
+    }
+
+    pub(crate) fn on_announcement_lost(&mut self, sequence: u64) {
+        if !self.unannounced.contains(&sequence) {
+            self.unannounced.push(sequence);
+        }
     }
 }
 
@@ -96,7 +136,9 @@ pub(crate) struct RemoteIds {
     spare: Vec<RemoteId>,
     /// Those below are not to be used. RFC 9000 §19.15.
     retire_prior_to: u64,
-    /// Retired, and the peer has not acknowledged that.
+    /// Those that RETIRE_CONNECTION_ID is to retire, by sequence number.
+    retired: Vec<u64>,
+    /// How many are retired without an acknowledgement of the peer's.
     retiring: usize,
 }
 
@@ -110,6 +152,7 @@ impl RemoteIds {
             },
             spare: Vec::new(),
             retire_prior_to: 0,
+            retired: Vec::new(),
             retiring: 0,
         }
     }
@@ -118,7 +161,8 @@ impl RemoteIds {
         &self.current.id
     }
 
-    /// During the handshake the first id changes: by Retry, and by the server's first packet. RFC 9000 §7.2.
+    /// During the handshake the first id changes: by Retry, and by the server's first packet. RFC
+    /// 9000 §7.2.
     pub(crate) fn set_first(&mut self, id: ConnectionId) {
         self.current.id = id;
     }
@@ -143,24 +187,23 @@ impl RemoteIds {
         retire_prior_to: u64,
         id: ConnectionId,
         reset_token: [u8; 16],
-        retired: &mut Vec<u64>,
-    ) -> Result<(), Violation> {
+    ) -> Result<(), TransportError> {
         if self.current.id.is_empty() {
-            return Err(Violation::new(
+            return Err(TransportError::new(
                 Code::PROTOCOL_VIOLATION,
                 "it does without connection ids, and sent one",
             ));
         }
         if let Some(known) = self.find(sequence) {
             if known.id != id {
-                return Err(Violation::new(
+                return Err(TransportError::new(
                     Code::PROTOCOL_VIOLATION,
                     "it gave two connection ids the same sequence number",
                 ));
             }
         } else if sequence < self.retire_prior_to.max(self.current.sequence) {
             // It came late, or again after it was retired: ids are taken into use in their order.
-            self.retire(sequence, retired);
+            self.retire(sequence);
         } else {
             self.spare.push(RemoteId {
                 sequence,
@@ -170,10 +213,10 @@ impl RemoteIds {
         }
         if retire_prior_to > self.retire_prior_to {
             self.retire_prior_to = retire_prior_to;
-            self.drop_old(retired);
+            self.drop_old();
         }
         if self.spare.len() as u64 >= KEPT || self.retiring > RETIRING {
-            return Err(Violation::new(
+            return Err(TransportError::new(
                 Code::CONNECTION_ID_LIMIT_ERROR,
                 "it issued more connection ids than are kept",
             ));
@@ -187,7 +230,7 @@ impl RemoteIds {
             .find(|known| known.sequence == sequence)
     }
 
-    fn drop_old(&mut self, retired: &mut Vec<u64>) {
+    fn drop_old(&mut self) {
         let bound = self.retire_prior_to;
         let old: Vec<u64> = self
             .spare
@@ -197,38 +240,59 @@ impl RemoteIds {
             .collect();
         self.spare.retain(|spare| spare.sequence >= bound);
         for sequence in old {
-            self.retire(sequence, retired);
+            self.retire(sequence);
         }
         if self.current.sequence < bound {
-            self.renew(retired);
+            self.renew();
         }
     }
 
-    fn retire(&mut self, sequence: u64, retired: &mut Vec<u64>) {
-        if !retired.contains(&sequence) {
+    fn retire(&mut self, sequence: u64) {
+        if !self.retired.contains(&sequence) {
             self.retiring += 1;
-            retired.push(sequence);
+            self.retired.push(sequence);
         }
     }
 
     /// Takes the next id into use and retires the one used so far; false where there is none.
-    pub(crate) fn renew(&mut self, retired: &mut Vec<u64>) -> bool {
+    pub(crate) fn renew(&mut self) -> bool {
         let oldest = (0..self.spare.len()).min_by_key(|at| self.spare.get(*at).map(|s| s.sequence));
         let Some(at) = oldest else {
             return false;
         };
         let next = self.spare.swap_remove(at);
         let old = std::mem::replace(&mut self.current, next);
-        self.retire(old.sequence, retired);
+        self.retire(old.sequence);
         true
     }
 
-    pub(crate) fn has_spare(&self) -> bool {
+    #[cfg(test)]
+    fn has_spare(&self) -> bool {
         !self.spare.is_empty()
     }
 
     pub(crate) fn on_retirement_acked(&mut self) {
         self.retiring = self.retiring.saturating_sub(1);
+    }
+
+    pub(crate) fn on_retirement_lost(&mut self, sequence: u64) {
+        if !self.retired.contains(&sequence) {
+            self.retired.push(sequence);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn has_work(&self) -> bool {
+        !self.retired.is_empty()
+    }
+
+    pub(crate) fn write(&mut self, pen: &mut Pen<'_>, items: &mut Vec<Item>) {
+        while pen.room() > MAX_FRAME
+            && let Some(sequence) = self.retired.pop()
+        {
+            Frame::RetireConnectionId(sequence).write(pen);
+            items.push(Item::RetireConnectionId(sequence));
+        }
     }
 }
 
@@ -240,64 +304,55 @@ mod tests {
         ConnectionId::new(&[byte; 8]).unwrap()
     }
 
-    /// Ids of the peer, and those whose retirement is to be announced.
-    fn ids(known: u8) -> (RemoteIds, Vec<u64>) {
+    fn ids(known: u8) -> RemoteIds {
         let mut ids = RemoteIds::new(id(0));
-        let mut retired = Vec::new();
         for byte in 1..=known {
-            ids.add(u64::from(byte), 0, id(byte), [byte; 16], &mut retired)
-                .unwrap();
+            ids.add(u64::from(byte), 0, id(byte), [byte; 16]).unwrap();
         }
-        (ids, retired)
+        ids
     }
 
     #[test]
     fn ids_are_taken_into_use_in_their_order() {
-        let (mut ids, mut retired) = ids(2);
-        assert!(ids.renew(&mut retired));
-        assert_eq!((*ids.current(), &retired[..]), (id(1), &[0][..]));
+        let mut ids = ids(2);
+        assert!(ids.renew());
+        assert_eq!((*ids.current(), &ids.retired[..]), (id(1), &[0][..]));
         assert!(ids.is_reset_token(&[1; 16]) && !ids.is_reset_token(&[2; 16]));
-        assert!(ids.renew(&mut retired));
-        assert!(!ids.renew(&mut retired), "none is left");
-        assert_eq!((*ids.current(), &retired[..]), (id(2), &[0, 1][..]));
+        assert!(ids.renew());
+        assert!(!ids.renew(), "none is left");
+        assert_eq!((*ids.current(), &ids.retired[..]), (id(2), &[0, 1][..]));
     }
 
     #[test]
     fn a_retired_id_that_is_announced_again_is_not_taken_back() {
-        let (mut ids, mut retired) = ids(2);
-        ids.renew(&mut retired);
-        ids.renew(&mut retired);
-        retired.clear();
-        ids.add(1, 0, id(1), [1; 16], &mut retired).unwrap();
+        let mut ids = ids(2);
+        ids.renew();
+        ids.renew();
+        ids.retired.clear();
+        ids.add(1, 0, id(1), [1; 16]).unwrap();
         assert!(!ids.has_spare());
-        assert_eq!(retired, [1]);
+        assert_eq!(ids.retired, [1]);
     }
 
     #[test]
     fn the_peer_takes_back_what_it_likes() {
-        let (mut ids, mut retired) = ids(2);
-        ids.add(3, 3, id(3), [3; 16], &mut retired).unwrap();
+        let mut ids = ids(2);
+        ids.add(3, 3, id(3), [3; 16]).unwrap();
         assert_eq!(*ids.current(), id(3));
-        retired.sort_unstable();
-        assert_eq!(retired, [0, 1, 2]);
+        ids.retired.sort_unstable();
+        assert_eq!(ids.retired, [0, 1, 2]);
         // One that was under way meanwhile.
-        ids.add(2, 0, id(2), [2; 16], &mut retired).unwrap();
+        ids.add(2, 0, id(2), [2; 16]).unwrap();
         assert_eq!(*ids.current(), id(3));
         assert!(!ids.has_spare());
     }
 
     #[test]
     fn retirements_that_are_never_acknowledged_have_an_end() {
-        let (mut ids, mut retired) = ids(0);
+        let mut ids = ids(0);
         let result = (1..100).try_for_each(|sequence| {
-            retired.clear();
-            ids.add(
-                sequence,
-                sequence,
-                id(sequence as u8),
-                [0; 16],
-                &mut retired,
-            )
+            ids.retired.clear();
+            ids.add(sequence, sequence, id(sequence as u8), [0; 16])
         });
         assert_eq!(result.unwrap_err().code, Code::CONNECTION_ID_LIMIT_ERROR);
     }

@@ -21,15 +21,16 @@ pub(crate) fn min_ack_delay(transport: &Transport) -> Duration {
     transport.max_ack_delay.min(MIN_ACK_DELAY)
 }
 
-/// Who knows the ids of a connection: its endpoint, which routes by them.
+/// Makes the ids and tokens of a connection: its endpoint does, which routes by the ids.
 pub(crate) trait Issuer: Debug + Send {
-    /// The connection id of this sequence number, and the token that resets it. 0 is the id of the handshake.
+    /// The connection id of this sequence number, and the token that resets it. 0 is the id of the
+    /// handshake.
     fn id(&self, sequence: u64) -> (ConnectionId, [u8; 16]);
     /// Tokens for next connections from that address, each good for one. RFC 9000 §8.1.3.
     fn tokens(&mut self, now: Time, remote: SocketAddr) -> Vec<Bytes>;
 }
 
-/// What both sides begin with.
+/// What a connection of either side begins with.
 #[derive(Debug)]
 pub(crate) struct Opening {
     pub(crate) transport: Arc<Transport>,

@@ -1,7 +1,10 @@
-//! Where the peer is, how much may be sent there, and whether it has proved to be there. RFC 9000 §8.
+//! Where the peer is, how much may be sent there, and whether it has proved to be there. RFC 9000
+//! §8.
 
 use std::net::{IpAddr, SocketAddr};
 
+use super::random::Random;
+use super::{MIN_DATAGRAM, MIN_PACKET};
 use crate::{Time, Way};
 
 /// How many challenges without an answer are remembered: any of them validates. RFC 9000 §8.2.
@@ -12,10 +15,10 @@ const OWED: usize = 4;
 const AMPLIFICATION: u64 = 3;
 
 #[derive(Debug, Clone)]
-pub(crate) struct Path {
-    pub(crate) remote: SocketAddr,
-    pub(crate) local: Option<IpAddr>,
-    pub(crate) validated: bool,
+pub(super) struct Path {
+    remote: SocketAddr,
+    local: Option<IpAddr>,
+    validated: bool,
     received: u64,
     sent: u64,
     challenge: Option<Challenge>,
@@ -29,7 +32,7 @@ struct Challenge {
 }
 
 impl Path {
-    pub(crate) fn new(remote: SocketAddr, local: Option<IpAddr>, validated: bool) -> Self {
+    pub(super) fn new(remote: SocketAddr, local: Option<IpAddr>, validated: bool) -> Self {
         Self {
             remote,
             local,
@@ -40,16 +43,25 @@ impl Path {
         }
     }
 
-    pub(crate) fn on_received(&mut self, bytes: usize) {
+    fn target(&self, size: usize, place: Place) -> Target {
+        Target {
+            remote: self.remote,
+            local: self.local,
+            size,
+            place,
+        }
+    }
+
+    fn on_received(&mut self, bytes: usize) {
         self.received = self.received.saturating_add(bytes as u64);
     }
 
-    pub(crate) fn on_sent(&mut self, bytes: usize) {
+    fn on_sent(&mut self, bytes: usize) {
         self.sent = self.sent.saturating_add(bytes as u64);
     }
 
     /// How many bytes may still be sent.
-    pub(crate) fn credit(&self) -> usize {
+    fn credit(&self) -> usize {
         if self.validated {
             return usize::MAX;
         }
@@ -58,7 +70,7 @@ impl Path {
     }
 
     /// Asks whether the peer is there; what for is given up at `deadline`.
-    pub(crate) fn challenge(&mut self, deadline: Time) {
+    fn challenge(&mut self, deadline: Time) {
         self.challenge = Some(Challenge {
             sent: Vec::new(),
             is_pending: true,
@@ -66,11 +78,11 @@ impl Path {
         });
     }
 
-    pub(crate) fn wants_challenge(&self) -> bool {
+    fn wants_challenge(&self) -> bool {
         self.challenge.as_ref().is_some_and(|c| c.is_pending)
     }
 
-    pub(crate) fn on_challenge_sent(&mut self, data: [u8; 8]) {
+    fn on_challenge_sent(&mut self, data: [u8; 8]) {
         if let Some(challenge) = &mut self.challenge {
             challenge.is_pending = false;
             if challenge.sent.len() >= CHALLENGES {
@@ -80,7 +92,7 @@ impl Path {
         }
     }
 
-    pub(crate) fn on_challenge_lost(&mut self, data: [u8; 8]) {
+    fn on_challenge_lost(&mut self, data: [u8; 8]) {
         if let Some(challenge) = &mut self.challenge
             && challenge.sent.last() == Some(&data)
         {
@@ -89,7 +101,7 @@ impl Path {
     }
 
     /// PATH_RESPONSE: whether it answers a challenge of this path.
-    pub(crate) fn on_response(&mut self, data: [u8; 8]) -> bool {
+    fn on_response(&mut self, data: [u8; 8]) -> bool {
         let answers = self
             .challenge
             .as_ref()
@@ -101,48 +113,128 @@ impl Path {
         answers
     }
 
-    pub(crate) fn deadline(&self) -> Option<Time> {
+    fn deadline(&self) -> Option<Time> {
         self.challenge.as_ref().map(|challenge| challenge.deadline)
     }
 
-    pub(crate) fn has_failed(&self, now: Time) -> bool {
+    fn has_failed(&self, now: Time) -> bool {
         self.deadline().is_some_and(|deadline| deadline <= now)
     }
 
-    pub(crate) fn give_up_challenge(&mut self) {
+    fn give_up_challenge(&mut self) {
         self.challenge = None;
     }
 }
 
 /// A PATH_RESPONSE that is owed, to be sent where the challenge came from. RFC 9000 §8.2.2.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Owed {
-    pub(crate) remote: SocketAddr,
-    pub(crate) local: Option<IpAddr>,
-    pub(crate) data: [u8; 8],
+struct Owed {
+    remote: SocketAddr,
+    local: Option<IpAddr>,
+    data: [u8; 8],
     /// How large the answer may be where nothing else is known of that address.
-    pub(crate) credit: usize,
+    credit: usize,
 }
 
+/// Where a datagram goes that is not part of a burst.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Target {
+    pub(super) remote: SocketAddr,
+    pub(super) local: Option<IpAddr>,
+    /// How large it is made, where its frames are shorter.
+    pub(super) size: usize,
+    place: Place,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Place {
+    Active,
+    Previous,
+    Elsewhere,
+}
+
+/// How the peer has moved.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Move {
+    /// It is back on the path before, which is validated.
+    pub(super) is_return: bool,
+    /// Its address is another, not only its port.
+    pub(super) is_elsewhere: bool,
+}
+
+/// The paths of one connection. Challenges on them hold data that `random` makes.
 #[derive(Debug)]
-pub(crate) struct Paths {
-    pub(crate) active: Path,
+pub(super) struct Paths {
+    active: Path,
     /// The one before, as long as the active one is not validated. RFC 9000 §9.3.2.
-    pub(crate) previous: Option<Path>,
+    previous: Option<Path>,
     owed: Vec<Owed>,
+    random: Random,
 }
 
 impl Paths {
-    pub(crate) fn new(active: Path) -> Self {
+    pub(super) fn new(active: Path, random: Random) -> Self {
         Self {
             active,
             previous: None,
             owed: Vec::new(),
+            random,
         }
     }
 
+    #[inline]
+    pub(super) fn remote(&self) -> SocketAddr {
+        self.active.remote
+    }
+
+    #[inline]
+    pub(super) fn local(&self) -> Option<IpAddr> {
+        self.active.local
+    }
+
+    #[inline]
+    pub(super) fn is_validated(&self) -> bool {
+        self.active.validated
+    }
+
+    /// How many bytes may still be sent to the peer.
+    #[inline]
+    pub(super) fn credit(&self) -> usize {
+        self.active.credit()
+    }
+
+    /// The active path as the target of a datagram of `size` bytes.
+    pub(super) fn target(&self, size: usize) -> Target {
+        self.active.target(size, Place::Active)
+    }
+
+    /// Whether that way is the active path.
+    #[inline]
+    pub(super) fn is_active(&self, way: &Way) -> bool {
+        way.remote == self.active.remote
+    }
+
+    /// Whether that way leads to an address that this side has left.
+    pub(super) fn has_left(&self, way: &Way) -> bool {
+        matches!((way.local, self.active.local), (Some(came), Some(own)) if came != own)
+    }
+
+    pub(super) fn on_received(&mut self, bytes: usize) {
+        self.active.on_received(bytes);
+    }
+
+    #[inline]
+    pub(super) fn on_sent(&mut self, bytes: usize) {
+        self.active.on_sent(bytes);
+    }
+
+    /// The peer has proved by other means that it is there.
+    pub(super) fn validate(&mut self) {
+        self.active.validated = true;
+    }
+
     /// PATH_CHALLENGE came in a datagram of `size`.
-    pub(crate) fn owe(&mut self, way: &Way, data: [u8; 8], size: usize) {
+    pub(super) fn on_challenge(&mut self, way: &Way, data: [u8; 8], size: usize) {
         if self.owed.len() < OWED {
             self.owed.push(Owed {
                 remote: way.remote,
@@ -153,25 +245,141 @@ impl Paths {
         }
     }
 
-    pub(crate) fn take_owed(&mut self) -> Option<Owed> {
-        (!self.owed.is_empty()).then(|| self.owed.remove(0))
+    /// The next PATH_RESPONSE to send, and where to: on the path that the challenge came by. RFC
+    /// 9000 §8.2.2.
+    pub(super) fn poll_response(&mut self) -> Option<(Target, [u8; 8])> {
+        let owed = (!self.owed.is_empty()).then(|| self.owed.remove(0))?;
+        let is_active = owed.remote == self.active.remote;
+        let (credit, place) = if is_active {
+            (self.active.credit(), Place::Active)
+        } else {
+            (owed.credit, Place::Elsewhere)
+        };
+        let target = Target {
+            remote: owed.remote,
+            local: owed.local,
+            size: MIN_DATAGRAM.min(credit),
+            place,
+        };
+        Some((target, owed.data))
+    }
+
+    /// The next PATH_CHALLENGE to send, and where to. RFC 9000 §8.2.1.
+    pub(super) fn poll_challenge(&mut self) -> Option<(Target, [u8; 8])> {
+        let data = self.random.bytes();
+        let (path, place) = if self.active.wants_challenge() {
+            (&mut self.active, Place::Active)
+        } else {
+            (self.previous.as_mut()?, Place::Previous)
+        };
+        let target = path.target(MIN_DATAGRAM.min(path.credit()), place);
+        if target.size < MIN_PACKET {
+            return None;
+        }
+        path.on_challenge_sent(data);
+        Some((target, data))
+    }
+
+    pub(super) fn on_sent_to(&mut self, target: &Target, bytes: usize) {
+        match target.place {
+            Place::Active => self.active.on_sent(bytes),
+            Place::Previous => {
+                if let Some(previous) = &mut self.previous {
+                    previous.on_sent(bytes);
+                }
+            }
+            Place::Elsewhere => {}
+        }
     }
 
     #[inline]
-    pub(crate) fn has_work(&self) -> bool {
+    pub(super) fn has_work(&self) -> bool {
         !self.owed.is_empty()
             || self.active.wants_challenge()
             || self.previous.as_ref().is_some_and(Path::wants_challenge)
     }
 
-    pub(crate) fn on_challenge_lost(&mut self, data: [u8; 8]) {
+    pub(super) fn on_challenge_lost(&mut self, data: [u8; 8]) {
         self.active.on_challenge_lost(data);
         if let Some(previous) = &mut self.previous {
             previous.on_challenge_lost(data);
         }
     }
 
-    pub(crate) fn deadline(&self) -> Option<Time> {
+    /// This client goes on from another address; the server has until `deadline` to answer there.
+    pub(super) fn migrate(&mut self, local: Option<IpAddr>, deadline: Time) {
+        // The server's address is known to be its own: no limit to what is sent there.
+        let mut path = Path::new(self.active.remote, local, true);
+        path.challenge(deadline);
+        self.active = path;
+    }
+
+    /// The newest packet came from elsewhere, in a datagram of `size`: the peer has moved, and has
+    /// until `deadline` to prove it. RFC 9000 §9.3.
+    pub(super) fn on_moved(&mut self, way: &Way, size: usize, deadline: Time) -> Move {
+        let is_return = self
+            .previous
+            .as_ref()
+            .is_some_and(|previous| previous.remote == way.remote && previous.validated);
+        let is_elsewhere = way.remote.ip() != self.active.remote.ip();
+        let mut path = Path::new(way.remote, way.local, is_return);
+        path.on_received(size);
+        if !is_return {
+            path.challenge(deadline);
+        }
+        let mut left = std::mem::replace(&mut self.active, path);
+        if left.validated {
+            // If the peer never left, then it answers there. RFC 9000 §9.3.3.
+            left.challenge(deadline);
+            self.previous = Some(left);
+        }
+        if is_return {
+            self.previous = None;
+        }
+        Move {
+            is_return,
+            is_elsewhere,
+        }
+    }
+
+    /// PATH_RESPONSE: whether it validates the active path.
+    pub(super) fn on_response(&mut self, data: [u8; 8]) -> bool {
+        if self.active.on_response(data) {
+            self.previous = None;
+            return true;
+        }
+        if let Some(previous) = &mut self.previous {
+            // A peer that is still there shows it by its next packet; until then, it is not
+            // followed back.
+            previous.on_response(data);
+        }
+        false
+    }
+
+    /// Gives up challenges without an answer. Returns the move back to the path before, where the
+    /// active one has failed. RFC 9000 §8.2.4 and §9.3.2.
+    pub(super) fn on_timeout(&mut self, now: Time) -> Option<Move> {
+        let mut moved = None;
+        if self.active.has_failed(now) {
+            self.active.give_up_challenge();
+            if let Some(previous) = self.previous.take() {
+                moved = Some(Move {
+                    is_return: true,
+                    is_elsewhere: previous.remote.ip() != self.active.remote.ip(),
+                });
+                self.active = previous;
+                self.active.give_up_challenge();
+            }
+        }
+        if let Some(previous) = &mut self.previous
+            && previous.has_failed(now)
+        {
+            previous.give_up_challenge();
+        }
+        moved
+    }
+
+    pub(super) fn deadline(&self) -> Option<Time> {
         let previous = self.previous.as_ref().and_then(Path::deadline);
         self.active.deadline().into_iter().chain(previous).min()
     }

@@ -1,134 +1,60 @@
 //! Datagrams that ask something of a path: whether the peer is there, and how large they may be.
 
-use std::net::{IpAddr, SocketAddr};
+use roundtrip_wire::quic::{Frame, Pen};
 
-use roundtrip_wire::quic::{Frame, Pen, number_length};
-
-use super::paths::Owed;
+use super::Connection;
+use super::paths::Target;
 use super::sending::put_number;
-use super::{Connection, LEAST_DATAGRAM};
 use crate::crypto::{Level, TAG};
-use crate::recovery::Allowance;
 use crate::sent::Item;
 use crate::space::Space;
 use crate::{Time, Transmit};
 
-/// Where a datagram goes that is not part of a burst.
-#[derive(Debug, Clone, Copy)]
-struct Target {
-    remote: SocketAddr,
-    local: Option<IpAddr>,
-    /// How large it is made, where its frames are shorter.
-    size: usize,
-}
-
 impl Connection {
-    /// PATH_RESPONSE and PATH_CHALLENGE, each in a datagram of its own. RFC 9000 §8.2.
-    pub(super) fn transmit_challenges(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
+    /// PATH_RESPONSE or PATH_CHALLENGE, each in a datagram of its own. RFC 9000 §8.2.
+    pub(super) fn transmit_challenge(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
         if !self.crypto.has(Level::OneRtt) {
             return None;
         }
-        if let Some(owed) = self.paths.take_owed() {
-            return self.transmit_response(now, owed, buffer);
+        if let Some((target, data)) = self.paths.poll_response() {
+            let frame = Frame::PathResponse(data);
+            return self.transmit_alone(now, &frame, Item::PathResponse, &target, buffer);
         }
-        let data = self.chance.bytes();
-        let is_active = self.paths.active.wants_challenge();
-        let path = if is_active {
-            &mut self.paths.active
-        } else {
-            self.paths.previous.as_mut()?
-        };
-        let target = Target {
-            remote: path.remote,
-            local: path.local,
-            size: LEAST_DATAGRAM.min(path.credit()),
-        };
-        if target.size < super::LEAST_PACKET {
-            return None;
-        }
-        path.on_challenge_sent(data);
+        let (target, data) = self.paths.poll_challenge()?;
         let frame = Frame::PathChallenge(data);
-        self.items.push(Item::PathChallenge(data));
-        let transmit = self.transmit_alone(now, &frame, target, buffer);
-        if let Some(transmit) = &transmit {
-            let path = if is_active {
-                Some(&mut self.paths.active)
-            } else {
-                self.paths.previous.as_mut()
-            };
-            if let Some(path) = path {
-                path.on_sent(transmit.length);
-            }
-        }
-        transmit
-    }
-
-    /// RFC 9000 §8.2.2: on the path that the challenge came by.
-    fn transmit_response(&mut self, now: Time, owed: Owed, buffer: &mut [u8]) -> Option<Transmit> {
-        let is_active = owed.remote == self.paths.active.remote;
-        let credit = if is_active {
-            self.paths.active.credit()
-        } else {
-            owed.credit
-        };
-        let target = Target {
-            remote: owed.remote,
-            local: owed.local,
-            size: LEAST_DATAGRAM.min(credit),
-        };
-        self.items.push(Item::PathResponse);
-        let transmit = self.transmit_alone(now, &Frame::PathResponse(owed.data), target, buffer)?;
-        if is_active {
-            self.paths.active.on_sent(transmit.length);
-        }
-        Some(transmit)
+        self.transmit_alone(now, &frame, Item::PathChallenge(data), &target, buffer)
     }
 
     /// A PING that is as large as datagrams may become. RFC 8899 §4.
     pub(super) fn transmit_mtu_probe(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
-        if !self.handshake.is_confirmed || !self.paths.active.validated {
+        if !self.handshake.is_confirmed() || !self.paths.is_validated() {
             return None;
         }
-        let probe = self.mtu.probe(now)?;
-        let size = usize::from(probe);
-        if size > buffer.len() {
-            return None;
-        }
-        if !matches!(
-            self.recovery.allowance(now, probe, 1),
-            Allowance::Packets(_)
-        ) {
-            return None;
-        }
-        let target = Target {
-            remote: self.paths.active.remote,
-            local: self.paths.active.local,
-            size,
-        };
-        self.items.push(Item::MtuProbe(probe));
-        let transmit = self.transmit_alone(now, &Frame::Ping, target, buffer)?;
-        self.mtu.on_probe_sent(probe);
-        self.paths.active.on_sent(transmit.length);
+        let probe = self.recovery.mtu_probe(now, buffer.len())?;
+        let target = self.paths.target(usize::from(probe));
+        let item = Item::MtuProbe(probe);
+        let transmit = self.transmit_alone(now, &Frame::Ping, item, &target, buffer)?;
+        self.recovery.on_mtu_probe_sent(probe);
         Some(transmit)
     }
 
-    /// One 1-RTT packet with one frame, padded to its target's size. What the frame is stands in `items`.
+    /// One 1-RTT packet with one frame, which is kept as `item`, padded to its target's size.
     fn transmit_alone(
         &mut self,
         now: Time,
         frame: &Frame<'_>,
-        target: Target,
+        item: Item,
+        target: &Target,
         buffer: &mut [u8],
     ) -> Option<Transmit> {
         let next = self.recovery.upcoming(Space::Data);
-        let number_length = number_length(next + 2, self.recovery.largest_acked(Space::Data));
+        let number_length = self.recovery.number_length(Space::Data, 2);
         let room = target.size.min(buffer.len());
         let mut pen = Pen::new(buffer.get_mut(..room.checked_sub(TAG)?)?);
-        let header = self.write_header(Level::OneRtt, &mut pen, next, number_length);
-        let (Some((_, number_at)), true) = (header, frame.write(&mut pen)) else {
-            self.items.clear();
+        let (_, number_at) = self.write_header(Level::OneRtt, &mut pen, next, number_length)?;
+        if !frame.write(&mut pen) {
             return None;
-        };
+        }
         let rest = pen.room();
         pen.zeros(rest);
         let number = self.recovery.next_number(Space::Data);
@@ -139,6 +65,7 @@ impl Connection {
             number_at,
         );
         self.seal(Level::OneRtt, number, packet, number_at, number_length)?;
+        self.items.push(item);
         self.recovery.on_sent(
             Space::Data,
             number,
@@ -148,6 +75,7 @@ impl Connection {
             true,
         );
         self.count_sent(now, 1, 1, room, true);
+        self.paths.on_sent_to(target, room);
         Some(Transmit {
             to: target.remote,
             from: target.local,

@@ -1,18 +1,19 @@
 //! Bursts: what leaves next, and the loop that makes bulk data cheap.
 
-use roundtrip_wire::quic::{Pen, number_length, write_short};
+use roundtrip_wire::quic::{Pen, write_short};
 
-use super::{Connection, State};
-use crate::burst::{ECT0, LONGEST, MOST};
+use super::closing::State;
+use super::{Connection, MIN_PACKET};
+use crate::burst::{ECT0, MAX_BURST_BYTES, MAX_SEGMENTS};
 use crate::crypto::{Level, TAG};
-use crate::recovery::Allowance;
 use crate::sent::Chunk;
 use crate::space::Space;
 use crate::{Time, Transmit};
 
 /// The longest short header: a first byte, an id, a number.
-const LONGEST_SHORT: usize = 1 + 20 + 4;
-/// Behind the start of its number, a packet has at least so many bytes before its tag. RFC 9001 §5.4.2.
+const MAX_SHORT_HEADER: usize = 1 + 20 + 4;
+/// Behind the start of its number, a packet has at least so many bytes before its tag. RFC 9001
+/// §5.4.2.
 pub(super) const SAMPLED: usize = 4;
 /// How many numbers may be skipped within one burst, with a wide margin.
 const SKIPPED: u64 = 16;
@@ -20,7 +21,7 @@ const SKIPPED: u64 = 16;
 /// The header that all packets of a burst begin with, but for their numbers.
 #[derive(Debug)]
 struct Shape {
-    bytes: [u8; LONGEST_SHORT],
+    bytes: [u8; MAX_SHORT_HEADER],
     number_at: usize,
     number_length: usize,
 }
@@ -66,27 +67,27 @@ struct Filled {
 }
 
 impl Connection {
-    /// Fills `buffer` with what leaves next; to be called until it gives none. The buffer has room for at least
-    /// one datagram of the largest size, better for 64.
+    /// Fills `buffer` with what leaves next; to be called until it gives none. The buffer has room
+    /// for at least one datagram of the largest size, better for 64.
     pub fn transmit(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
         self.clock = now;
-        if self.state == State::Open
+        if self.closing.is_open()
             && let Some(transmit) = self.transmit_open(now, buffer)
         {
             return Some(transmit);
         }
-        // Also where the connection has just come to its end: by a key that has protected all that it may.
-        match self.state {
+        // Also where the connection has just come to its end: by a key that has protected all that
+        // it may.
+        match self.closing.state() {
             State::Closing => self.transmit_close(now, buffer),
             State::Open | State::Draining | State::Drained => None,
         }
     }
 
     fn transmit_open(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
-        self.timers.paced = None;
         self.recovery.begin_burst(now);
         if self.paths.has_work()
-            && let Some(transmit) = self.transmit_challenges(now, buffer)
+            && let Some(transmit) = self.transmit_challenge(now, buffer)
         {
             return Some(transmit);
         }
@@ -108,18 +109,19 @@ impl Connection {
         let ack_due = self.received[Space::Data.index()].is_due(now);
         let wants = self.has_control_work() || self.streams.wants_to_send();
         if !wants && !ack_due {
-            self.recovery.set_app_limited(self.mtu.current());
+            let datagram = self.recovery.datagram();
+            self.recovery.set_app_limited(datagram);
             return None;
         }
-        let segment = self.segment(buffer.len(), super::LEAST_PACKET)?;
+        let segment = self.segment(buffer.len(), MIN_PACKET)?;
         let most = (buffer.len() / segment)
-            .min(LONGEST / segment)
-            .min(self.config.burst.clamp(1, MOST))
-            .min(self.paths.active.credit() / segment)
+            .min(MAX_BURST_BYTES / segment)
+            .min(self.config.burst.clamp(1, MAX_SEGMENTS))
+            .min(self.paths.credit() / segment)
             .max(1);
         let permitted = if wants {
-            let probes = self.probes[Space::Data.index()];
-            self.permitted(now, segment as u16, most, probes)
+            let probes = self.recovery.probes(Space::Data);
+            self.recovery.permitted(now, segment as u16, most, probes)
         } else {
             0
         };
@@ -136,10 +138,11 @@ impl Connection {
         Some(self.sent_to_active(now, segment, &filled))
     }
 
-    /// The size of datagrams; none where an address that is not validated allows less than `least`. RFC 9000 §8.1.
+    /// The size of datagrams; none where an address that is not validated allows less than `least`.
+    /// RFC 9000 §8.1.
     pub(super) fn segment(&mut self, room: usize, least: usize) -> Option<usize> {
-        let size = usize::from(self.mtu.current()).min(room);
-        let credit = self.paths.active.credit();
+        let size = usize::from(self.recovery.datagram()).min(room);
+        let credit = self.paths.credit();
         if credit >= least.min(size) {
             return Some(size.min(credit));
         }
@@ -147,23 +150,10 @@ impl Connection {
         None
     }
 
-    /// How many packets congestion control and pacing let go: probes always may. RFC 9002 §7.5.
-    pub(super) fn permitted(&mut self, now: Time, size: u16, most: usize, probes: u8) -> usize {
-        let allowed = match self.recovery.allowance(now, size, most) {
-            Allowance::Packets(count) => count.min(most),
-            Allowance::Window => 0,
-            Allowance::Paced(until) => {
-                self.timers.paced = Some(until);
-                0
-            }
-        };
-        allowed.max(usize::from(probes).min(most))
-    }
-
     /// More than stream data waits for 1-RTT packets.
     fn has_control_work(&self) -> bool {
-        self.control.has_work()
-            || self.probes[Space::Data.index()] > 0
+        self.has_control_frames()
+            || self.recovery.probes(Space::Data) > 0
             || self.streams.has_control()
             || self.crypto.wants_to_send(Level::OneRtt)
     }
@@ -173,7 +163,8 @@ impl Connection {
         let Some(shape) = self.shape() else {
             return filled;
         };
-        // What is not stream data leaves in the first packet, or in the first few where it does not fit.
+        // What is not stream data leaves in the first packet, or in the first few where it does not
+        // fit.
         let mut mixed =
             self.received[Space::Data.index()].has_any_pending() || self.has_control_work();
         while !filled.ended && (filled.packets < permitted || filled.packets == 0) {
@@ -203,10 +194,10 @@ impl Connection {
 
     fn shape(&mut self) -> Option<Shape> {
         let next = self.recovery.upcoming(Space::Data);
-        let acked = self.recovery.largest_acked(Space::Data);
         // Long enough for the last packet of the burst.
-        let number_length = number_length(next + MOST as u64 + SKIPPED, acked);
-        let mut bytes = [0; LONGEST_SHORT];
+        let ahead = MAX_SEGMENTS as u64 + SKIPPED;
+        let number_length = self.recovery.number_length(Space::Data, ahead);
+        let mut bytes = [0; MAX_SHORT_HEADER];
         let number_at = write_short(
             &mut Pen::new(&mut bytes),
             self.remote_ids.current(),
@@ -234,7 +225,8 @@ impl Connection {
         self.seal_numbered(packet.get_mut(..length)?, shape, Some(chunk), true)
     }
 
-    /// Little room that no frame fits becomes padding where more follows: only the last packet may be shorter.
+    /// Little room that no frame fits becomes padding where more follows: only the last packet may
+    /// be shorter.
     #[inline]
     fn fill_up(pen: &mut Pen<'_>, number_length: usize, more: bool) {
         let room = pen.room();
@@ -256,16 +248,16 @@ impl Connection {
         let payload_at = shape.payload_at();
         let end = packet.len().checked_sub(TAG)?;
         let mut pen = Pen::new(packet.get_mut(payload_at..end)?);
-        let contents = self.write_contents(now, Level::OneRtt, &mut pen, permitted);
+        let payload = self.write_payload(now, Level::OneRtt, &mut pen, permitted);
         if pen.position() == 0 {
             return None;
         }
         let more = permitted && (self.has_control_work() || self.streams.wants_to_send());
         Self::fill_up(&mut pen, shape.number_length, more);
         let length = payload_at + pen.position() + TAG;
-        filled.eliciting |= contents.eliciting;
+        filled.eliciting |= payload.eliciting;
         let packet = packet.get_mut(..length)?;
-        self.seal_numbered(packet, shape, contents.chunk, contents.eliciting)
+        self.seal_numbered(packet, shape, payload.chunk, payload.eliciting)
     }
 
     /// Gives a packet its number and its protection, and counts it as sent.
@@ -313,9 +305,9 @@ impl Connection {
             .seal(level, number, packet, number_at, number_length)
         {
             Ok(()) => Some(()),
-            Err(violation) => {
+            Err(error) => {
                 self.items.clear();
-                self.fail(&violation);
+                self.fail(&error);
                 None
             }
         }
@@ -324,10 +316,10 @@ impl Connection {
     fn sent_to_active(&mut self, now: Time, segment: usize, filled: &Filled) -> Transmit {
         let count = filled.packets;
         self.count_sent(now, count, count, filled.length, filled.eliciting);
-        self.paths.active.on_sent(filled.length);
+        self.paths.on_sent(filled.length);
         Transmit {
-            to: self.paths.active.remote,
-            from: self.paths.active.local,
+            to: self.paths.remote(),
+            from: self.paths.local(),
             ecn: self.mark(),
             segment: segment.min(filled.length),
             length: filled.length,
@@ -352,12 +344,7 @@ impl Connection {
         self.stats.bytes_sent += bytes as u64;
         self.stats.bursts += 1;
         if eliciting {
-            self.timers.last_sent = now;
-            // RFC 9000 §10.1: the first since something came counts as a sign of life.
-            if !self.timers.asked_since_received {
-                self.timers.asked_since_received = true;
-                self.restart_idle(now);
-            }
+            self.idle.on_eliciting_sent(now);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The spin bit: lets whoever watches a path see its round trips. RFC 9000 §17.4.
+//! The spin bit: shows an observer of the path its round trips. RFC 9000 §17.4.
 
 use roundtrip_wire::quic::Side;
 
@@ -21,7 +21,8 @@ impl Spin {
         self.bit
     }
 
-    /// The packet with the highest number so far came with this bit: a server returns it, a client turns it over.
+    /// The packet with the highest number so far came with this bit: a server returns it, a client
+    /// turns it over.
     pub(super) fn on_received(&mut self, side: Side, bit: bool) {
         if !self.is_still {
             self.bit = bit == (side == Side::Server);

@@ -1,13 +1,14 @@
 //! Handshake bytes that the peer sent at one level, put in order. RFC 9000 §7.5 and §19.6.
 
-use crate::error::{Code, Violation};
+use crate::error::{Code, TransportError};
 use crate::spans::Spans;
 
-/// How far ahead of what was taken bytes may lie; RFC 9000 §7.5 asks for 4 096. The longest TLS handshake message
-/// that is read has as many.
+/// How far ahead of what was taken bytes may lie; RFC 9000 §7.5 asks for 4 096. The longest TLS
+/// handshake message that is read has as many.
 const WINDOW: u64 = 64 * 1024;
-/// How many pieces with holes between them are kept: whoever needs more wants to cost us something.
-const MOST_PIECES: usize = 256;
+/// How many pieces with holes between them are kept: a peer that needs more wants to cost us
+/// something.
+const MAX_PIECES: usize = 256;
 
 #[derive(Debug, Default)]
 pub(super) struct Inbound {
@@ -20,9 +21,9 @@ pub(super) struct Inbound {
 }
 
 impl Inbound {
-    pub(super) fn push(&mut self, offset: u64, data: &[u8]) -> Result<(), Violation> {
+    pub(super) fn push(&mut self, offset: u64, data: &[u8]) -> Result<(), TransportError> {
         let too_much = || {
-            Violation::new(
+            TransportError::new(
                 Code::CRYPTO_BUFFER_EXCEEDED,
                 "its handshake bytes lie too far ahead",
             )
@@ -45,7 +46,7 @@ impl Inbound {
             room.copy_from_slice(fresh);
         }
         self.come.insert(from, end);
-        if self.come.len() > MOST_PIECES {
+        if self.come.len() > MAX_PIECES {
             return Err(too_much());
         }
         Ok(())
@@ -104,7 +105,7 @@ mod tests {
     fn crumbs_are_refused() {
         let mut inbound = Inbound::default();
         let refused = (1..1000).find(|crumb| inbound.push(crumb * 2, b"x").is_err());
-        assert_eq!(refused, Some(MOST_PIECES as u64 + 1));
+        assert_eq!(refused, Some(MAX_PIECES as u64 + 1));
     }
 
     proptest! {

@@ -1,4 +1,5 @@
-//! The keys of all levels, and what every opening has in common: the count of failures. RFC 9001 §4.9 and §6.6.
+//! The keys of all levels, and what every opening has in common: the count of failures. RFC 9001
+//! §4.9 and §6.6.
 
 use roundtrip_wire::quic::{ConnectionId, Side, Version};
 use rustls::quic::Keys;
@@ -6,9 +7,9 @@ use rustls::quic::Keys;
 use super::phases::Phases;
 use super::protection::{Opener, Sealer};
 use super::session::{initial_keys, tls_version};
-use super::{Closed, Level, Opened};
+use super::{Level, OpenError, Opened};
 use crate::Time;
-use crate::error::{Code, Violation};
+use crate::error::{Code, TransportError};
 
 #[derive(Default)]
 pub(super) struct Levels {
@@ -39,7 +40,8 @@ impl Pair {
     }
 }
 
-/// The keys of Initial packets alone: for who looks at a first packet before there is a connection, or refuses one.
+/// The keys of Initial packets alone, to read or to refuse a first packet before there is a
+/// connection.
 pub(crate) struct InitialKeys(Pair);
 
 impl InitialKeys {
@@ -56,7 +58,7 @@ impl InitialKeys {
         packet: &mut [u8],
         number_at: usize,
         number_length: usize,
-    ) -> Result<(), Violation> {
+    ) -> Result<(), TransportError> {
         let sealer = &mut self.0.sealer;
         sealer.seal(number, packet, number_at, number_length)
     }
@@ -68,7 +70,7 @@ impl InitialKeys {
         packet: &mut [u8],
         number_at: usize,
         expected: u64,
-    ) -> Result<Opened, Closed> {
+    ) -> Result<Opened, OpenError> {
         self.0.opener.open(packet, number_at, expected)
     }
 }
@@ -81,14 +83,15 @@ impl Levels {
         packet: &mut [u8],
         number_at: usize,
         number_length: usize,
-    ) -> Result<(), Violation> {
+    ) -> Result<(), TransportError> {
         let sealer = match level {
             Level::Initial => self.initial.as_mut().map(|pair| &mut pair.sealer),
             Level::Early => self.early_seal.as_mut(),
             Level::Handshake => self.handshake.as_mut().map(|pair| &mut pair.sealer),
             Level::OneRtt => self.one_rtt.as_mut().map(|phases| &mut phases.sealer),
         };
-        let missing = || Violation::new(Code::INTERNAL_ERROR, "a packet was sealed without keys");
+        let missing =
+            || TransportError::new(Code::INTERNAL_ERROR, "a packet was sealed without keys");
         sealer
             .ok_or_else(missing)?
             .seal(number, packet, number_at, number_length)
@@ -102,16 +105,16 @@ impl Levels {
         number_at: usize,
         expected: u64,
         now: Time,
-    ) -> Result<Opened, Closed> {
+    ) -> Result<Opened, OpenError> {
         let opened = match level {
             Level::OneRtt => match &mut self.one_rtt {
                 Some(phases) => phases.open(packet, number_at, expected, now),
-                None => Err(Closed::NoKeys),
+                None => Err(OpenError::NoKeys),
             },
             _ => self.open_early(level, packet, number_at, expected),
         };
         match opened {
-            Err(Closed::Undecryptable) => Err(self.on_failure(level)),
+            Err(OpenError::Undecryptable) => Err(self.on_failure(level)),
             other => other,
         }
     }
@@ -123,29 +126,29 @@ impl Levels {
         packet: &mut [u8],
         number_at: usize,
         expected: u64,
-    ) -> Result<Opened, Closed> {
+    ) -> Result<Opened, OpenError> {
         let opener = match level {
             Level::Initial => self.initial.as_ref().map(|pair| &pair.opener),
             Level::Early => self.early_open.as_ref(),
             Level::Handshake => self.handshake.as_ref().map(|pair| &pair.opener),
             Level::OneRtt => None,
         };
-        let opener = opener.ok_or(Closed::NoKeys)?;
+        let opener = opener.ok_or(OpenError::NoKeys)?;
         opener.open(packet, number_at, expected)
     }
 
     /// Anybody can make Initial packets, good or bad: those are not counted.
     #[cold]
-    fn on_failure(&mut self, level: Level) -> Closed {
+    fn on_failure(&mut self, level: Level) -> OpenError {
         if level != Level::Initial {
             self.failures += 1;
         }
         let limit = self.one_rtt.as_ref().map(Phases::integrity_limit);
         if limit.is_some_and(|limit| self.failures > limit) {
             let why = "more packets were forged than its keys can bear";
-            return Closed::Violation(Violation::new(Code::AEAD_LIMIT_REACHED, why));
+            return OpenError::Transport(TransportError::new(Code::AEAD_LIMIT_REACHED, why));
         }
-        Closed::Undecryptable
+        OpenError::Undecryptable
     }
 
     #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Handshake bytes of this side at one level: kept until they are acknowledged, sent again where they were lost.
-//! RFC 9000 §13.3.
+//! Handshake bytes of this side at one level: kept until they are acknowledged, sent again where
+//! they were lost. RFC 9000 §13.3.
 
 use std::ops::Range;
 

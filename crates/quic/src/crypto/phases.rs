@@ -5,9 +5,9 @@ use std::time::Duration;
 use rustls::quic::{HeaderProtectionKey, Keys, PacketKey, PacketKeySet, Secrets};
 
 use super::protection::{Sealer, Unmasked, unmask};
-use super::{Closed, Opened};
+use super::{OpenError, Opened};
 use crate::Time;
-use crate::error::{Code, Violation};
+use crate::error::{Code, TransportError};
 
 /// RFC 9000 §17.3.1.
 const KEY_PHASE: u8 = 0x04;
@@ -57,13 +57,13 @@ impl Phases {
         number_at: usize,
         expected: u64,
         now: Time,
-    ) -> Result<Opened, Closed> {
+    ) -> Result<Opened, OpenError> {
         let unmasked =
-            unmask(&*self.header, packet, number_at, expected).ok_or(Closed::Undecryptable)?;
+            unmask(&*self.header, packet, number_at, expected).ok_or(OpenError::Undecryptable)?;
         let key_phase = unmasked.first & KEY_PHASE != 0;
         let payload = if key_phase == self.phase {
             let payload = unmasked.open(&*self.current, packet);
-            let payload = payload.ok_or(Closed::Undecryptable)?;
+            let payload = payload.ok_or(OpenError::Undecryptable)?;
             if unmasked.number < self.opened_from {
                 self.opened_from = unmasked.number;
                 self.since.get_or_insert(now);
@@ -72,7 +72,9 @@ impl Phases {
         } else {
             self.open_in_other_phase(&unmasked, packet, now)?
         };
-        unmasked.check_reserved_bits().map_err(Closed::Violation)?;
+        unmasked
+            .check_reserved_bits()
+            .map_err(OpenError::Transport)?;
         Ok(Opened {
             number: unmasked.number,
             payload,
@@ -80,26 +82,27 @@ impl Phases {
         })
     }
 
-    /// The packet was sent before the last update, or the peer has begun the next. RFC 9001 §6.3 and §6.5.
+    /// The packet was sent before the last update, or the peer has begun the next. RFC 9001 §6.3
+    /// and §6.5.
     #[cold]
     fn open_in_other_phase(
         &mut self,
         unmasked: &Unmasked,
         packet: &mut [u8],
         now: Time,
-    ) -> Result<std::ops::Range<usize>, Closed> {
+    ) -> Result<std::ops::Range<usize>, OpenError> {
         if unmasked.number < self.opened_from {
-            let previous = self.previous.as_deref().ok_or(Closed::Undecryptable)?;
+            let previous = self.previous.as_deref().ok_or(OpenError::Undecryptable)?;
             let payload = unmasked.open(previous, packet);
-            return payload.ok_or(Closed::Undecryptable);
+            return payload.ok_or(OpenError::Undecryptable);
         }
         let payload = unmasked
             .open(&*self.next.remote, packet)
-            .ok_or(Closed::Undecryptable)?;
+            .ok_or(OpenError::Undecryptable)?;
         if self.sealer.is_fresh() {
             // It cannot have been acknowledged in the phase that it leaves. RFC 9001 §6.2.
             let why = "it updated keys twice without waiting for an acknowledgement";
-            return Err(Closed::Violation(Violation::new(
+            return Err(OpenError::Transport(TransportError::new(
                 Code::KEY_UPDATE_ERROR,
                 why,
             )));
@@ -110,8 +113,8 @@ impl Phases {
         Ok(payload)
     }
 
-    /// RFC 9001 §6.1: not before the handshake is confirmed, nor before a packet of this phase is acknowledged, nor
-    /// while the keys of the last phase are kept (§6.5).
+    /// RFC 9001 §6.1: not before the handshake is confirmed, nor before a packet of this phase is
+    /// acknowledged, nor while the keys of the last phase are kept (§6.5).
     pub(super) fn update(&mut self) -> bool {
         let permitted = self.is_confirmed && self.is_acked && self.previous.is_none();
         if permitted {

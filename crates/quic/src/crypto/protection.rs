@@ -1,14 +1,16 @@
-//! Packets sealed and opened in place with the keys of one direction. RFC 9001 §5. Which keys, `phases` and the level say.
+//! Packets sealed and opened in place with the keys of one direction. RFC 9001 §5. Which keys,
+//! `phases` and the level say.
 
 use std::ops::Range;
 
 use roundtrip_wire::quic::expand_number;
 use rustls::quic::{DirectionalKeys, HeaderProtectionKey, PacketKey};
 
-use super::{Closed, Opened, TAG};
-use crate::error::{Code, Violation};
+use super::{OpenError, Opened, TAG};
+use crate::error::{Code, TransportError};
 
-/// How far behind the start of the packet number the sample lies, whatever the number's length. RFC 9001 §5.4.2.
+/// How far behind the start of the packet number the sample lies, whatever the number's length. RFC
+/// 9001 §5.4.2.
 const SAMPLE_AT: usize = 4;
 const SAMPLE: usize = 16;
 const FORM_LONG: u8 = 0x80;
@@ -48,7 +50,7 @@ impl Sealer {
         packet: &mut [u8],
         number_at: usize,
         number_length: usize,
-    ) -> Result<(), Violation> {
+    ) -> Result<(), TransportError> {
         if number >= self.barrier {
             return Err(worn_out());
         }
@@ -120,12 +122,14 @@ impl Opener {
         packet: &mut [u8],
         number_at: usize,
         expected: u64,
-    ) -> Result<Opened, Closed> {
+    ) -> Result<Opened, OpenError> {
         let unmasked = unmask(&*self.header, packet, number_at, expected);
-        let unmasked = unmasked.ok_or(Closed::Undecryptable)?;
+        let unmasked = unmasked.ok_or(OpenError::Undecryptable)?;
         let payload = unmasked.open(&*self.packet, packet);
-        let payload = payload.ok_or(Closed::Undecryptable)?;
-        unmasked.check_reserved_bits().map_err(Closed::Violation)?;
+        let payload = payload.ok_or(OpenError::Undecryptable)?;
+        unmasked
+            .check_reserved_bits()
+            .map_err(OpenError::Transport)?;
         Ok(Opened {
             number: unmasked.number,
             payload,
@@ -142,7 +146,8 @@ pub(super) struct Unmasked {
     header_length: usize,
 }
 
-/// Removes the protection of the header. None: the packet is too short to have one, or `number_at` is no place for it.
+/// Removes the protection of the header. None: the packet is too short to have one, or `number_at`
+/// is no place for it.
 #[inline]
 pub(super) fn unmask(
     key: &dyn HeaderProtectionKey,
@@ -168,8 +173,8 @@ pub(super) fn unmask(
 }
 
 impl Unmasked {
-    /// Where the payload is once its protection is removed; on failure nothing of it is left. None: it is not
-    /// authentic.
+    /// Where the payload is once its protection is removed; on failure nothing of it is left. None:
+    /// it is not authentic.
     #[inline]
     pub(super) fn open(&self, key: &dyn PacketKey, packet: &mut [u8]) -> Option<Range<usize>> {
         let (header, payload) = packet.split_at_mut_checked(self.header_length)?;
@@ -182,7 +187,7 @@ impl Unmasked {
 
     /// To be asked once the packet is known to be authentic. RFC 9000 §17.2 and §17.3.1.
     #[inline]
-    pub(super) fn check_reserved_bits(&self) -> Result<(), Violation> {
+    pub(super) fn check_reserved_bits(&self) -> Result<(), TransportError> {
         let reserved = if self.first & FORM_LONG != 0 {
             RESERVED_LONG
         } else {
@@ -192,18 +197,18 @@ impl Unmasked {
             Ok(())
         } else {
             let why = "reserved bits of a packet's header are not zero";
-            Err(Violation::new(Code::PROTOCOL_VIOLATION, why))
+            Err(TransportError::new(Code::PROTOCOL_VIOLATION, why))
         }
     }
 }
 
 #[cold]
-fn too_short() -> Violation {
-    Violation::new(Code::INTERNAL_ERROR, "a packet was too short to be sealed")
+fn too_short() -> TransportError {
+    TransportError::new(Code::INTERNAL_ERROR, "a packet was too short to be sealed")
 }
 
 #[cold]
-fn worn_out() -> Violation {
+fn worn_out() -> TransportError {
     let why = "its keys have protected as many packets as they may";
-    Violation::new(Code::AEAD_LIMIT_REACHED, why)
+    TransportError::new(Code::AEAD_LIMIT_REACHED, why)
 }

@@ -1,4 +1,5 @@
-//! The TLS session: handshake bytes in and out, level by level, and the keys that come of them. RFC 9001 §4.
+//! The TLS session: handshake bytes in and out, level by level, and the keys that come of them. RFC
+//! 9001 §4.
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use super::phases::Phases;
 use super::protection::{Opener, Sealer};
 use super::{Level, violation};
 use crate::ear::{Ear, Reading};
-use crate::error::{Code, Violation};
+use crate::error::{Code, TransportError};
 
 pub(super) struct Session {
     tls: Connection,
@@ -136,7 +137,7 @@ impl Session {
         level: Level,
         offset: u64,
         data: &[u8],
-    ) -> Result<(), Violation> {
+    ) -> Result<(), TransportError> {
         if self.has_failed() {
             return Ok(());
         }
@@ -166,19 +167,20 @@ impl Session {
         self.is_held = true;
     }
 
-    /// The peer's first handshake bytes, as far as they have come without a hole, while they are kept from TLS.
+    /// The peer's first handshake bytes, as far as they have come without a hole, while they are
+    /// kept from TLS.
     pub(super) fn held(&self) -> Option<&[u8]> {
         let first = self.inbound.first()?;
         self.is_held.then(|| first.ready())
     }
 
-    pub(super) fn proceed(&mut self, levels: &mut Levels) -> Result<(), Violation> {
+    pub(super) fn proceed(&mut self, levels: &mut Levels) -> Result<(), TransportError> {
         self.is_held = false;
         self.feed(levels)
     }
 
     /// Gives TLS what lies in order at the level that it reads, which may make it read the next.
-    fn feed(&mut self, levels: &mut Levels) -> Result<(), Violation> {
+    fn feed(&mut self, levels: &mut Levels) -> Result<(), TransportError> {
         loop {
             let slot = self.read_slot();
             let ready = self.inbound.get_mut(slot).and_then(Inbound::take);
@@ -193,7 +195,7 @@ impl Session {
                 let code = alert.map_or(Code::PROTOCOL_VIOLATION, |alert| {
                     Code::alert(u8::from(alert))
                 });
-                return Err(Violation::new(code, "the TLS handshake failed"));
+                return Err(TransportError::new(code, "the TLS handshake failed"));
             }
             let is_over = slot < self.read_slot();
             if is_over && self.inbound.get(slot).is_some_and(Inbound::has_rest) {
@@ -216,8 +218,8 @@ impl Session {
         self.ear = Some(ear);
     }
 
-    /// The level at which the peer's next handshake bytes come. A server has keys for 1-RTT before it has read the
-    /// client's Finished.
+    /// The level at which the peer's next handshake bytes come. A server has keys for 1-RTT before
+    /// it has read the client's Finished.
     fn read_slot(&self) -> usize {
         let level = match self.write_level {
             Level::OneRtt if !self.is_complete => Level::Handshake,

@@ -1,4 +1,5 @@
-//! Both halves of a connection without any network: handshake bytes go over in packets, in any order.
+//! Both halves of a connection without any network: handshake bytes go over in packets, in any
+//! order.
 
 mod early;
 mod handshake;
@@ -16,9 +17,9 @@ use rustls::{ClientConfig, RootCertStore, ServerConfig};
 
 use roundtrip_wire::quic::{ConnectionId, Side, Version};
 
-use super::{Closed, Crypto, Level, Opened, TAG};
+use super::{Crypto, Level, OpenError, Opened, TAG};
 use crate::Time;
-use crate::error::Violation;
+use crate::error::TransportError;
 
 const NAME: &str = "a.example";
 const NUMBER_AT: usize = 5;
@@ -131,7 +132,7 @@ impl Ends {
     }
 
     /// False: it cannot be opened yet.
-    fn deliver(&mut self, packet: &Packet) -> Result<bool, Violation> {
+    fn deliver(&mut self, packet: &Packet) -> Result<bool, TransportError> {
         let expected = self.next;
         let to = self.end(packet.to);
         let mut bytes = packet.bytes.clone();
@@ -140,13 +141,13 @@ impl Ends {
                 let data = &bytes[opened.payload];
                 to.receive(packet.level, packet.offset, data).map(|()| true)
             }
-            Err(Closed::NoKeys) if to.awaits(packet.level) => Ok(false),
+            Err(OpenError::NoKeys) if to.awaits(packet.level) => Ok(false),
             Err(other) => panic!("{other:?} at {:?}", packet.level),
         }
     }
 
     /// Back and forth until nobody has anything to say.
-    fn shake(&mut self) -> Result<(), Violation> {
+    fn shake(&mut self) -> Result<(), TransportError> {
         loop {
             let mut packets = self.send(Side::Client, 1200);
             packets.extend(self.send(Side::Server, 1200));
@@ -160,12 +161,12 @@ impl Ends {
     }
 
     /// A 1-RTT packet from one end, opened by the other.
-    fn pass(&mut self, from: Side, number: u64) -> Result<Opened, Closed> {
+    fn pass(&mut self, from: Side, number: u64) -> Result<Opened, OpenError> {
         let mut packet = seal(self.end(from), Level::OneRtt, number, b"some frames").unwrap();
         self.open(other(from), &mut packet, number)
     }
 
-    fn open(&mut self, to: Side, packet: &mut [u8], expected: u64) -> Result<Opened, Closed> {
+    fn open(&mut self, to: Side, packet: &mut [u8], expected: u64) -> Result<Opened, OpenError> {
         open(self.end(to), Level::OneRtt, packet, expected)
     }
 }
@@ -184,7 +185,12 @@ fn other(side: Side) -> Side {
 }
 
 /// A packet whose header is as little as `Crypto` asks for.
-fn seal(end: &mut Crypto, level: Level, number: u64, payload: &[u8]) -> Result<Vec<u8>, Violation> {
+fn seal(
+    end: &mut Crypto,
+    level: Level,
+    number: u64,
+    payload: &[u8],
+) -> Result<Vec<u8>, TransportError> {
     let phase = u8::from(end.key_phase()) << 2;
     let first = match level {
         Level::OneRtt => 0x43 | phase,
@@ -199,7 +205,7 @@ fn seal_with(
     first: u8,
     number: u64,
     payload: &[u8],
-) -> Result<Vec<u8>, Violation> {
+) -> Result<Vec<u8>, TransportError> {
     let number_bytes = (number as u32).to_be_bytes();
     let header = [&[first][..], b"head", &number_bytes].concat();
     let mut packet = [&header[..], payload, &[0; TAG]].concat();
@@ -213,6 +219,6 @@ fn open(
     level: Level,
     packet: &mut [u8],
     expected: u64,
-) -> Result<Opened, Closed> {
+) -> Result<Opened, OpenError> {
     end.open(level, packet, NUMBER_AT, expected, Time(7))
 }

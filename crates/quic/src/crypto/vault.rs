@@ -1,5 +1,6 @@
-//! What a server hands out and recognizes later without remembering it: address tokens (RFC 9000 §8.1) and stateless
-//! reset tokens (§10.3.2). What tokens hold, and how long they are good, is `endpoint`'s.
+//! What a server hands out and recognizes later without remembering it: address tokens (RFC 9000
+//! §8.1) and stateless reset tokens (§10.3.2). What tokens hold, and how long they are good, is
+//! `endpoint`'s.
 
 use aws_lc_rs::aead::{AES_256_GCM_SIV, Aad, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::error::Unspecified;
@@ -18,7 +19,8 @@ pub(crate) enum TokenKind {
 
 /// The keys of one endpoint, or of several that answer for one address.
 pub(crate) struct Vault {
-    /// Nonces are random and many: this cipher tells no more than that two tokens are the same where one comes twice.
+    /// Nonces are random and many: this cipher tells no more than that two tokens are the same
+    /// where one comes twice.
     tokens: LessSafeKey,
     resets: hmac::Key,
 }
@@ -59,7 +61,7 @@ impl Vault {
             .open_in_place(nonce, Aad::from([*kind]), &mut content);
         let length = opened.ok()?.len();
         content.truncate(length);
-        Some((TokenKind::of(*kind)?, content))
+        Some((TokenKind::from_byte(*kind)?, content))
     }
 
     /// RFC 9000 §10.3.2.
@@ -77,7 +79,7 @@ impl TokenKind {
         }
     }
 
-    fn of(byte: u8) -> Option<Self> {
+    fn from_byte(byte: u8) -> Option<Self> {
         [Self::Retry, Self::New]
             .into_iter()
             .find(|kind| kind.byte() == byte)

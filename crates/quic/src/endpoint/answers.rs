@@ -1,6 +1,5 @@
-//! What is said to those who have no connection: which versions there are, that they have to prove their address, that
-//! they are refused, that their connection is forgotten. Few wait at a time; those that cost work or could be used
-//! against others are rationed.
+//! Answers that belong to no connection: version negotiation, Retry, refusal, stateless reset. Few
+//! wait at a time; those that cost work or could be used against others are rationed.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -10,18 +9,19 @@ use roundtrip_wire::quic::{
     write_retry, write_version_negotiation,
 };
 
-use crate::connection::Chance;
+use crate::connection::Random;
 use crate::crypto::{InitialKeys, TAG};
 use crate::{Code, Time, Transmit, Way};
 
-/// Answers beyond that are not given.
-const MOST_WAITING: usize = 256;
-/// So many resets and refusals at once, and as many each second.
+/// Answers beyond this number are not given.
+const MAX_WAITING: usize = 256;
+/// How many resets and refusals may leave at once, and each second.
 const RATION: u64 = 1000;
 const REFILL_NANOS: u64 = 1_000_000_000 / RATION;
-/// RFC 9000 §10.3: a reset looks like the smallest 1-RTT packet that a peer may send, or a little longer.
-const SMALLEST_RESET: usize = 21;
-const LARGEST_RESET: usize = 43;
+/// RFC 9000 §10.3: a reset looks like the smallest 1-RTT packet that a peer may send, or a little
+/// longer.
+const MIN_RESET: usize = 21;
+const MAX_RESET: usize = 43;
 const TOKEN: usize = 16;
 const FIXED: u8 = 0x40;
 const VERSIONS: [Version; 2] = [Version::V1, Version::V2];
@@ -29,11 +29,12 @@ const VERSIONS: [Version; 2] = [Version::V1, Version::V2];
 #[derive(Debug)]
 pub(super) struct Answers {
     waiting: VecDeque<(Way, Vec<u8>)>,
-    chance: Chance,
+    random: Random,
     /// When the ration would be full again.
     spent_until: Time,
     retries: u64,
-    /// Who was sent the last Retry: what comes of the same flight is no other client.
+    /// The client that was sent the last Retry: other packets of its flight do not count as another
+    /// client.
     retried: Option<(SocketAddr, ConnectionId)>,
 }
 
@@ -41,7 +42,7 @@ impl Answers {
     pub(super) fn new(seed: [u8; 32]) -> Self {
         Self {
             waiting: VecDeque::new(),
-            chance: Chance::new(&seed),
+            random: Random::new(&seed),
             spent_until: Time::ZERO,
             retries: 0,
             retried: None,
@@ -63,8 +64,9 @@ impl Answers {
 
     /// RFC 9000 §6.1; `dst` and `src` are those of the packet that is answered.
     pub(super) fn negotiate_version(&mut self, way: &Way, dst: &[u8], src: &[u8]) {
-        let [random, grease, ..] = self.chance.bytes();
-        // One that nobody speaks, so that clients keep ignoring what they do not know. RFC 9000 §6.3.
+        let [random, grease, ..] = self.random.bytes();
+        // A version that does not exist, so that clients keep ignoring what they do not know. RFC
+        // 9000 §6.3.
         let grease = u32::from(grease) << 24 & 0xf0f0_f0f0 | 0x0a0a_0a0a;
         let versions = [VERSIONS[0], VERSIONS[1], Version(grease)];
         let datagram = write_version_negotiation(src, dst, &versions, random);
@@ -102,16 +104,16 @@ impl Answers {
         }
     }
 
-    /// Smaller than the datagram that it answers, so that two endpoints do not answer each other for ever. RFC 9000
-    /// §10.3.3.
+    /// Smaller than the datagram that it answers, so that two endpoints do not answer each other
+    /// for ever. RFC 9000 §10.3.3.
     pub(super) fn reset(&mut self, now: Time, way: &Way, answered: usize, token: [u8; TOKEN]) {
-        let length = answered.saturating_sub(1).min(LARGEST_RESET);
-        if length < SMALLEST_RESET || !self.spend(now) {
+        let length = answered.saturating_sub(1).min(MAX_RESET);
+        if length < MIN_RESET || !self.spend(now) {
             return;
         }
         let mut datagram = Vec::with_capacity(length);
         while datagram.len() < length - TOKEN {
-            datagram.extend(self.chance.bytes());
+            datagram.extend(self.random.bytes());
         }
         datagram.truncate(length - TOKEN);
         if let Some(first) = datagram.first_mut() {
@@ -122,7 +124,7 @@ impl Answers {
     }
 
     fn push(&mut self, way: &Way, datagram: Vec<u8>) {
-        if self.waiting.len() < MOST_WAITING {
+        if self.waiting.len() < MAX_WAITING {
             self.waiting.push_back((*way, datagram));
         }
     }
@@ -179,9 +181,9 @@ mod tests {
         for answered in 0..200 {
             answers.reset(Time(1), &way(), answered, [9; TOKEN]);
             let sent = answers.take(&mut buffer);
-            assert_eq!(sent.is_some(), answered > SMALLEST_RESET, "{answered}");
+            assert_eq!(sent.is_some(), answered > MIN_RESET, "{answered}");
             if let Some(sent) = sent {
-                assert!(buffer.len() < answered && buffer.len() >= SMALLEST_RESET);
+                assert!(buffer.len() < answered && buffer.len() >= MIN_RESET);
                 assert_eq!((sent.length, buffer[0] & 0xc0), (buffer.len(), FIXED));
                 assert!(buffer.ends_with(&[9; TOKEN]));
             }
@@ -203,9 +205,9 @@ mod tests {
         assert_eq!(count(&mut answers, Time(5)), RATION);
         assert_eq!(count(&mut answers, Time(5 + 100 * REFILL_NANOS)), 100);
         assert_eq!(count(&mut answers, Time(u64::MAX / 2)), RATION);
-        for _ in 0..2 * MOST_WAITING {
+        for _ in 0..2 * MAX_WAITING {
             answers.negotiate_version(&way(), b"a", b"b");
         }
-        assert_eq!(answers.waiting.len(), MOST_WAITING);
+        assert_eq!(answers.waiting.len(), MAX_WAITING);
     }
 }

@@ -7,7 +7,7 @@ use roundtrip_wire::quic::Version;
 
 use crate::{Ear, Transport};
 
-/// For one connection, or several, of a client.
+/// The configuration of one or several connections of a client.
 #[derive(Debug, Clone)]
 pub struct ClientConfig {
     /// TLS 1.3, and the application protocols.
@@ -16,7 +16,7 @@ pub struct ClientConfig {
     /// From an earlier connection to the same server; good for one connection. RFC 9000 §8.1.3.
     pub token: Option<Bytes>,
     pub version: Version,
-    /// Makes who listens to TLS, for each connection.
+    /// Makes the observer of each connection's handshake.
     pub ear: Option<fn() -> Box<dyn Ear>>,
 }
 
@@ -32,23 +32,25 @@ impl ClientConfig {
     }
 }
 
-/// For all connections that one endpoint takes.
+/// The configuration of all connections that one endpoint accepts.
 #[derive(Debug, Clone)]
 pub struct ServerConfig {
     pub tls: Arc<rustls::ServerConfig>,
     pub transport: Arc<Transport>,
     pub retry: Retry,
-    /// Clients whose address is proved get so many tokens, each of which proves it for one of their next connections.
-    /// RFC 9000 §8.1.3.
+    /// How many tokens a client gets once its address is proved; each proves it for one of its next
+    /// connections. RFC 9000 §8.1.3.
     pub tokens: u8,
-    /// Clients beyond that are refused.
+    /// How many connections of clients there may be at once; clients beyond that are refused.
     pub most_connections: usize,
-    /// Seals tokens and makes the tokens of stateless resets, so that endpoints beside this one, and one that comes after
-    /// it, take its tokens and can reset what it had forgotten; none: from the endpoint's own seed. What counts is what an
-    /// endpoint began with.
+    /// The key that seals tokens and makes the tokens of stateless resets. Endpoints beside this
+    /// one, and one that comes after it, take its tokens and reset what it had forgotten, if they
+    /// have the same key. None: it comes from the endpoint's seed. An endpoint keeps the key that
+    /// it began with.
     pub key: Option<[u8; 32]>,
-    /// Clients' hellos are shown to the owner, and kept from TLS until [`crate::Connection::proceed`]. So much is kept of a
-    /// client until then: 64 KiB of its hello, and 16 KiB of early data.
+    /// Shows clients' hellos to the owner, and keeps them from TLS until
+    /// [`crate::Connection::proceed`]. Until then, at most 64 KiB of a client's hello and 16 KiB of
+    /// its early data are kept.
     pub holds: bool,
 }
 
@@ -71,6 +73,6 @@ impl ServerConfig {
 pub enum Retry {
     Never,
     Always,
-    /// While so many clients have not proved theirs.
+    /// While this many clients have not proved theirs.
     AboveHandshakes(usize),
 }

@@ -1,5 +1,5 @@
-//! Connection ids that say which connection they are of, to nobody but us: eight bytes, encrypted, so that two ids of
-//! one connection have nothing in common for those who watch. RFC 9000 §5.1.
+//! Connection ids that tell us alone which connection they are for: eight bytes, encrypted, so that
+//! an observer cannot link two ids of one connection. RFC 9000 §5.1.
 
 use std::fmt;
 
@@ -12,7 +12,8 @@ use super::Handle;
 pub(super) const ID: usize = 8;
 /// Ids of one connection differ in these bits of their sequence numbers.
 const SEQUENCE_BITS: u32 = 24;
-/// Luby and Rackoff: four rounds make a block cipher that even its decryption does not tell from chance.
+/// Luby and Rackoff: four rounds make a block cipher that even its decryption does not tell from a
+/// random one.
 const ROUNDS: u8 = 4;
 /// How many ids are remembered with what they mean.
 const REMEMBERED: usize = 256;
@@ -39,8 +40,8 @@ impl IdKey {
         ConnectionId::new(&sealed.to_be_bytes()).unwrap_or_default()
     }
 
-    /// The connection that an id is of. An id that is not ours gives one that hardly exists (each that does, once in 2^40);
-    /// where it does, what came with it cannot be opened, and is ignored.
+    /// The connection that an id is of. An id that is not ours gives one that hardly exists (each
+    /// that does, once in 2^40); where it does, what came with it cannot be opened, and is ignored.
     fn open(&self, id: [u8; ID]) -> Handle {
         let sealed = u64::from_be_bytes(id);
         let (mut left, mut right) = ((sealed >> 32) as u32, sealed as u32);
@@ -117,7 +118,7 @@ mod tests {
         let (ours, other) = (IdKey::new([1; 16]), IdKey::new([2; 16]));
         let mut router = Router::default();
         let mut all = std::collections::HashSet::new();
-        for slot in [0, 1, 255, 256, 70_000, Handle::MOST_SLOTS - 1] {
+        for slot in [0, 1, 255, 256, 70_000, Handle::MAX_SLOTS - 1] {
             for generation in [0, 1, u16::MAX] {
                 for sequence in 0..20 {
                     let handle = Handle { slot, generation };

@@ -1,4 +1,4 @@
-//! What connections get from their endpoint: ids that it routes by, tokens that it knows again.
+//! What an endpoint makes for its connections: ids that it routes by, tokens that it accepts again.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -11,7 +11,7 @@ use super::Handle;
 use super::ids::{ID, IdKey};
 use super::tokens;
 use crate::Time;
-use crate::connection::{Chance, Issuer};
+use crate::connection::{Issuer, Random};
 use crate::crypto::Vault;
 
 /// The keys of one endpoint.
@@ -50,11 +50,11 @@ pub(super) struct EndpointIssuer {
     secrets: Arc<Secrets>,
     handle: Handle,
     /// A server's tokens: how many it gives, and what makes each another.
-    tokens: Option<(u8, Chance)>,
+    tokens: Option<(u8, Random)>,
 }
 
 impl EndpointIssuer {
-    pub(super) fn of_client(secrets: Arc<Secrets>, handle: Handle) -> Self {
+    pub(super) fn client(secrets: Arc<Secrets>, handle: Handle) -> Self {
         Self {
             secrets,
             handle,
@@ -62,16 +62,16 @@ impl EndpointIssuer {
         }
     }
 
-    pub(super) fn of_server(
+    pub(super) fn server(
         secrets: Arc<Secrets>,
         handle: Handle,
         tokens: u8,
-        chance: Chance,
+        random: Random,
     ) -> Self {
         Self {
             secrets,
             handle,
-            tokens: Some((tokens, chance)),
+            tokens: Some((tokens, random)),
         }
     }
 }
@@ -84,11 +84,11 @@ impl Issuer for EndpointIssuer {
     }
 
     fn tokens(&mut self, now: Time, remote: SocketAddr) -> Vec<Bytes> {
-        let (Some((count, chance)), Some(vault)) = (&mut self.tokens, &self.secrets.vault) else {
+        let (Some((count, random)), Some(vault)) = (&mut self.tokens, &self.secrets.vault) else {
             return Vec::new();
         };
         (0..*count)
-            .filter_map(|_| tokens::seal_new(vault, chance, now, remote.ip()))
+            .filter_map(|_| tokens::seal_new(vault, random, now, remote.ip()))
             .collect()
     }
 }

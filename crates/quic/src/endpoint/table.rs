@@ -7,7 +7,8 @@ use roundtrip_wire::quic::ConnectionId;
 use crate::Time;
 use crate::connection::Connection;
 
-/// Names one connection of an endpoint, and no other after it is gone (until its slot was used 65 536 times).
+/// Names one connection of an endpoint, and no other after it is gone (until its slot was used 65
+/// 536 times).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Handle {
     pub(super) slot: u32,
@@ -16,7 +17,7 @@ pub struct Handle {
 
 impl Handle {
     /// Ids have 24 bits for the slot.
-    pub(super) const MOST_SLOTS: u32 = 1 << 24;
+    pub(super) const MAX_SLOTS: u32 = 1 << 24;
 }
 
 #[derive(Debug)]
@@ -60,7 +61,7 @@ impl Table {
     pub(super) fn reserve(&mut self) -> Option<Handle> {
         let slot = match self.free.pop() {
             Some(slot) => slot,
-            None if self.slots.len() < Handle::MOST_SLOTS as usize => {
+            None if self.slots.len() < Handle::MAX_SLOTS as usize => {
                 self.slots.push(Slot::default());
                 (self.slots.len() - 1) as u32
             }

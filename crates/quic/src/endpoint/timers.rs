@@ -1,5 +1,6 @@
-//! Which connection's deadline comes next. Deadlines mostly move back, and far more often than they come: the heap is
-//! told only of those that move forward, and of one that came too early when it comes.
+//! Which connection's deadline comes next. Deadlines mostly move back, and far more often than they
+//! come: the heap is told only of those that move forward, and of one that came too early when it
+//! comes.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

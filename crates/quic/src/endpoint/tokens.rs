@@ -10,16 +10,17 @@ use bytes::Bytes;
 use roundtrip_wire::quic::{ConnectionId, Pen};
 
 use crate::Time;
-use crate::connection::Chance;
+use crate::connection::Random;
 use crate::crypto::{TokenKind, Vault};
 
 /// A client answers a Retry at once. RFC 9000 §8.1.3: such tokens live shortly.
 const RETRY_LIFETIME: Duration = Duration::from_secs(15);
 const NEW_LIFETIME: Duration = Duration::from_hours(24);
-/// How many tokens are remembered as used; when there are more, all that were given until then are worth nothing.
-const MOST_USED: usize = 1 << 16;
+/// How many tokens are remembered as used; when there are more, all that were given until then are
+/// worth nothing.
+const MAX_USED: usize = 1 << 16;
 /// Sixteen bytes of address, a port, a time, two ids behind their lengths.
-const LONGEST_CONTENT: usize = 16 + 2 + 8 + 2 * (1 + ConnectionId::LONGEST);
+const MAX_CONTENT: usize = 16 + 2 + 8 + 2 * (1 + ConnectionId::LONGEST);
 
 /// What a token proves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,13 +45,13 @@ pub(super) struct Tokens {
 /// For a Retry that comes from `source`.
 pub(super) fn seal_retry(
     vault: &Vault,
-    chance: &mut Chance,
+    random: &mut Random,
     now: Time,
     remote: SocketAddr,
     original: &ConnectionId,
     source: &ConnectionId,
 ) -> Option<Vec<u8>> {
-    let mut content = [0; LONGEST_CONTENT];
+    let mut content = [0; MAX_CONTENT];
     let mut pen = Pen::new(&mut content);
     let mut fits = pen.bytes(&now.0.to_be_bytes())
         && pen.bytes(&address_bytes(remote.ip()))
@@ -58,24 +59,24 @@ pub(super) fn seal_retry(
     for id in [original, source] {
         fits = fits && pen.u8(id.len() as u8) && pen.bytes(id.as_slice());
     }
-    let nonce = nonce(chance);
+    let nonce = nonce(random);
     fits.then(|| vault.seal(TokenKind::Retry, pen.written(), nonce).ok())?
 }
 
 /// For a NEW_TOKEN frame. The number tells the token from all others.
 pub(super) fn seal_new(
     vault: &Vault,
-    chance: &mut Chance,
+    random: &mut Random,
     now: Time,
     remote: IpAddr,
 ) -> Option<Bytes> {
     let content = [
         &now.0.to_be_bytes()[..],
         &address_bytes(remote),
-        &chance.bytes(),
+        &random.bytes(),
     ]
     .concat();
-    let nonce = nonce(chance);
+    let nonce = nonce(random);
     vault
         .seal(TokenKind::New, &content, nonce)
         .ok()
@@ -114,7 +115,7 @@ impl Tokens {
         if !is_good || !self.used.insert(number) {
             return None;
         }
-        if self.used.len() >= MOST_USED {
+        if self.used.len() >= MAX_USED {
             self.used.clear();
             self.floor = Time(now.0.saturating_add(1));
         }
@@ -154,9 +155,9 @@ fn address_bytes(address: IpAddr) -> [u8; 16] {
     }
 }
 
-fn nonce(chance: &mut Chance) -> [u8; 12] {
+fn nonce(random: &mut Random) -> [u8; 12] {
     let mut nonce = [0; 12];
-    let bytes = chance.bytes().into_iter().chain(chance.bytes());
+    let bytes = random.bytes().into_iter().chain(random.bytes());
     for (to, from) in nonce.iter_mut().zip(bytes) {
         *to = from;
     }
@@ -174,10 +175,10 @@ mod tests {
     #[test]
     fn a_retry_proves_one_address_for_a_while() {
         let vault = Vault::new([1; 32]).unwrap();
-        let mut chance = Chance::new(&[2; 32]);
+        let mut random = Random::new(&[2; 32]);
         let (client, now) = ("192.0.2.1:1000".parse().unwrap(), Time(5_000_000_000));
         let (original, source) = (id(b"original"), id(b"source"));
-        let token = seal_retry(&vault, &mut chance, now, client, &original, &source).unwrap();
+        let token = seal_retry(&vault, &mut random, now, client, &original, &source).unwrap();
         let mut tokens = Tokens::default();
         let mut check = |token: &[u8], seconds, client: &str, destination| {
             let now = now.after(Duration::from_secs(seconds));
@@ -197,10 +198,10 @@ mod tests {
     #[test]
     fn a_new_token_is_good_once() {
         let vault = Vault::new([1; 32]).unwrap();
-        let mut chance = Chance::new(&[2; 32]);
+        let mut random = Random::new(&[2; 32]);
         let (client, now): (SocketAddr, _) = ("[2001:db8::1]:9".parse().unwrap(), Time(1));
         let mut tokens = Tokens::default();
-        let mut give = || seal_new(&vault, &mut chance, now, client.ip()).unwrap();
+        let mut give = || seal_new(&vault, &mut random, now, client.ip()).unwrap();
         let (first, second, third) = (give(), give(), give());
         assert!(first != second && second != third);
         let elsewhere = "[2001:db8::2]:9".parse().unwrap();
@@ -219,13 +220,13 @@ mod tests {
     #[test]
     fn when_too_many_were_used_old_ones_are_worth_nothing() {
         let vault = Vault::new([1; 32]).unwrap();
-        let mut chance = Chance::new(&[2; 32]);
+        let mut random = Random::new(&[2; 32]);
         let client: SocketAddr = "192.0.2.1:1000".parse().unwrap();
         let mut tokens = Tokens {
-            used: (0..MOST_USED as u64 - 1).collect(),
+            used: (0..MAX_USED as u64 - 1).collect(),
             floor: Time::ZERO,
         };
-        let mut give = |now| seal_new(&vault, &mut chance, now, client.ip()).unwrap();
+        let mut give = |now| seal_new(&vault, &mut random, now, client.ip()).unwrap();
         let old = [give(Time(10)), give(Time(10))];
         let later = give(Time(11));
         let mut check = |token| tokens.check(&vault, token, Time(10), client, &ConnectionId::EMPTY);

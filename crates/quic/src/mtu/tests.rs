@@ -5,7 +5,7 @@ use super::*;
 const ETHERNET: u16 = 1472;
 
 fn discover(ceiling: u16) -> Mtu {
-    Mtu::new(DatagramSize::Discover, None, 65_527, ceiling)
+    Mtu::with(DatagramSize::Discover, None, 65_527, ceiling)
 }
 
 fn at(seconds: u64) -> Time {
@@ -62,7 +62,7 @@ fn every_path_is_filled_but_for_a_little() {
 #[test]
 fn a_probe_may_be_lost_by_chance() {
     let mut mtu = discover(ETHERNET);
-    for _ in 0..MOST_PROBES - 1 {
+    for _ in 0..MAX_PROBES - 1 {
         mtu.on_probe_sent(mtu.candidate());
         mtu.on_probe_lost(ETHERNET);
     }
@@ -81,11 +81,11 @@ fn larger_sizes_are_tried_again_after_a_while() {
 
 #[test]
 fn nobody_sends_more_than_the_peer_or_the_interface_takes() {
-    let mut mtu = Mtu::new(DatagramSize::Discover, None, 1350, ETHERNET);
+    let mut mtu = Mtu::with(DatagramSize::Discover, None, 1350, ETHERNET);
     search(&mut mtu, at(1), u16::MAX);
     assert_eq!(mtu.current(), 1350);
     let current = |kind, first_seen, peer_max, ceiling| {
-        Mtu::new(kind, first_seen, peer_max, ceiling).current()
+        Mtu::with(kind, first_seen, peer_max, ceiling).current()
     };
     assert_eq!(current(DatagramSize::Fixed(1400), None, 65_527, 1472), 1400);
     assert_eq!(current(DatagramSize::Fixed(9000), None, 65_527, 1472), 1472);
@@ -112,7 +112,7 @@ fn nobody_sends_more_than_the_peer_or_the_interface_takes() {
 #[test]
 fn fixed_and_mirrored_sizes_are_not_searched() {
     for kind in [DatagramSize::Fixed(1300), DatagramSize::Mirror] {
-        let mut mtu = Mtu::new(kind, Some(1300), 65_527, ETHERNET);
+        let mut mtu = Mtu::with(kind, Some(1300), 65_527, ETHERNET);
         assert_eq!(mtu.probe(at(1)), None);
         assert_eq!(mtu.probe(at(100_000)), None);
     }
@@ -152,20 +152,20 @@ fn congestion_is_not_taken_for_a_black_hole() {
 
 #[test]
 fn what_a_search_begins_with_is_given_up_at_the_first_silence_of_a_handshake() {
-    let mut mtu = Mtu::new(DatagramSize::Discover, Some(1440), 65_527, ETHERNET);
+    let mut mtu = Mtu::with(DatagramSize::Discover, Some(1440), 65_527, ETHERNET);
     assert!(mtu.on_handshake_timeout(1));
     assert_eq!(mtu.current(), BASE);
     assert!(!mtu.on_handshake_timeout(2));
     search(&mut mtu, at(1), ETHERNET);
     assert_eq!(mtu.current(), ETHERNET);
-    let mut fixed = Mtu::new(DatagramSize::Fixed(1440), None, 65_527, ETHERNET);
+    let mut fixed = Mtu::with(DatagramSize::Fixed(1440), None, 65_527, ETHERNET);
     assert!(!fixed.on_handshake_timeout(1), "one loss proves nothing");
 }
 
 #[test]
 fn silence_may_be_for_the_size() {
     for kind in [DatagramSize::Fixed(1452), DatagramSize::Mirror] {
-        let mut mtu = Mtu::new(kind, Some(1452), 65_527, ETHERNET);
+        let mut mtu = Mtu::with(kind, Some(1452), 65_527, ETHERNET);
         assert!(!mtu.on_probe_timeout(1));
         assert!(!mtu.on_probe_timeout(2));
         assert!(mtu.on_probe_timeout(3));

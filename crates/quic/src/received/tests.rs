@@ -164,11 +164,11 @@ fn holes_are_bounded_and_nothing_forgotten_is_new() {
     for number in 0..10_000 {
         received.on_packet(at(1), 2 * number + 1, true, 0);
     }
-    assert_eq!(received.ranges().count(), MOST_RANGES);
-    let lowest = 2 * (10_000 - MOST_RANGES as u64) + 1;
+    assert_eq!(received.ranges().count(), MAX_RANGES);
+    let lowest = 2 * (10_000 - MAX_RANGES as u64) + 1;
     assert!(!received.is_new(0) && !received.is_new(lowest - 2));
     assert!(received.is_new(lowest + 1));
     // One more range below all that is kept: it is the one that goes.
     received.on_packet(at(1), lowest - 1, true, 0);
-    assert!(received.ranges().count() <= MOST_RANGES);
+    assert!(received.ranges().count() <= MAX_RANGES);
 }

@@ -8,36 +8,43 @@ use roundtrip_wire::quic::Ack;
 use super::ecn::Report;
 use super::feedback::Feedback;
 use super::ledger::{Ledger, Settled, Told};
-use super::{Recovery, Time};
+use super::{Progress, Recovery, Time};
 use crate::congestion::Acknowledged;
-use crate::error::{Code, Violation};
+use crate::error::{Code, TransportError};
 use crate::space::Space;
 
+/// When and how an ACK frame came.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AckContext {
+    pub(crate) now: Time,
+    pub(crate) space: Space,
+    /// How long the peer says that it waited.
+    pub(crate) delay: Duration,
+    pub(crate) progress: Progress,
+}
+
 impl Recovery {
-    /// An ACK frame, and how long the peer says that it waited. RFC 9002 §A.7.
+    /// Settles what an ACK frame acknowledges. RFC 9002 §A.7.
     pub(crate) fn on_ack(
         &mut self,
-        now: Time,
-        space: Space,
+        context: &AckContext,
         ack: &Ack<'_>,
-        delay: Duration,
         feedback: &mut Feedback,
-    ) -> Result<(), Violation> {
-        self.on_ranges(now, space, ack.ranges(), ack.ecn, delay, feedback)
+    ) -> Result<(), TransportError> {
+        self.on_ranges(context, ack.ranges(), ack.ecn, feedback)
     }
 
-    /// The ranges of an ACK frame from the highest down, the counts of ECT(0), ECT(1) and CE if it has them, and how long
-    /// the peer says it waited.
+    /// The ranges of an ACK frame from the highest down, and the counts of ECT(0), ECT(1) and CE if
+    /// it has them.
     pub(crate) fn on_ranges(
         &mut self,
-        now: Time,
-        space: Space,
+        context: &AckContext,
         ranges: impl IntoIterator<Item = RangeInclusive<u64>>,
         ecn: Option<[u64; 3]>,
-        delay: Duration,
         feedback: &mut Feedback,
-    ) -> Result<(), Violation> {
+    ) -> Result<(), TransportError> {
         self.end_burst();
+        let &AckContext { now, space, .. } = context;
         let index = space.index();
         let mut ranges = ranges.into_iter().peekable();
         let Some(largest) = ranges.peek().map(|range| *range.end()) else {
@@ -45,7 +52,7 @@ impl Recovery {
         };
         let ledger = &mut self.spaces[index];
         if largest >= ledger.next() {
-            return Err(Violation::new(
+            return Err(TransportError::new(
                 Code::PROTOCOL_VIOLATION,
                 "it acknowledges a packet that was never sent",
             ));
@@ -69,24 +76,24 @@ impl Recovery {
         ledger.eliciting -= settled.eliciting;
         self.in_flight -= settled.bytes;
         if settled.packets + settled.spurious > 0 {
-            let sample = self.sample(now, space, largest, &settled, delay);
+            let sample = self.sample(context, largest, &settled);
             if grows {
                 self.hear_marks(now, space, ecn, &settled);
             }
-            self.conclude(now, space, &settled, sample, feedback);
+            self.conclude(context, &settled, sample, feedback);
         }
         Ok(())
     }
 
-    /// RFC 9002 §5.1: only where the largest is new, and something new asked for the acknowledgement.
+    /// RFC 9002 §5.1: only where the largest is new, and something new asked for the
+    /// acknowledgement.
     fn sample(
         &mut self,
-        now: Time,
-        space: Space,
+        context: &AckContext,
         largest: u64,
         settled: &Settled,
-        delay: Duration,
     ) -> Option<Duration> {
+        let &AckContext { now, space, .. } = context;
         let (newest, burst) = settled.newest?;
         let old_path = space == Space::Data && newest < self.path_start;
         if newest != largest || settled.eliciting == 0 || old_path {
@@ -94,8 +101,8 @@ impl Recovery {
         }
         let delay = match space {
             Space::Initial => Duration::ZERO,
-            _ if self.handshake.confirmed => delay.min(self.max_ack_delay),
-            _ => delay,
+            _ if context.progress.is_confirmed => context.delay.min(self.max_ack_delay),
+            _ => context.delay,
         };
         let sample = now.since(self.bursts.get(burst).time);
         Some(self.rtt.on_sample(now, sample, delay))
@@ -122,12 +129,12 @@ impl Recovery {
     /// Losses first, then what arrived, each told once. RFC 9002 §A.7.
     fn conclude(
         &mut self,
-        now: Time,
-        space: Space,
+        context: &AckContext,
         settled: &Settled,
         sample: Option<Duration>,
         feedback: &mut Feedback,
     ) {
+        let &AckContext { now, space, .. } = context;
         if let Some((_, burst)) = settled.latest {
             let took = now.since(self.bursts.get(burst).time);
             self.reordering.on_took(took, self.rtt.loss_delay());
@@ -142,8 +149,9 @@ impl Recovery {
                 let acknowledged = self.acknowledged(now, settled, burst, sample);
                 self.controller.on_acknowledged(&acknowledged);
             }
-            // A server may acknowledge an Initial and still be unable to send: the client keeps its distance. RFC 9002 §6.2.1.
-            if self.handshake.peer_validated {
+            // A server may acknowledge an Initial and still be unable to send: the client keeps its
+            // distance. RFC 9002 §6.2.1.
+            if context.progress.is_peer_validated {
                 self.ptos_in_a_row = 0;
             }
         }
@@ -179,7 +187,8 @@ impl Recovery {
         }
     }
 
-    /// Whoever fills most of the window, at times, may have more: applications write in pieces. RFC 9002 §7.8.
+    /// A sender that fills most of the window, at times, may have more: applications write in
+    /// pieces. RFC 9002 §7.8.
     fn is_used(&self, in_flight: u64) -> bool {
         let window = self.controller.window();
         let enough = if self.controller.is_slow_start() {

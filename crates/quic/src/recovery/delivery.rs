@@ -1,4 +1,5 @@
-//! How fast the path delivers: what each acknowledgement says of the rate. draft-ietf-ccwg-bbr §4.1.
+//! How fast the path delivers: what each acknowledgement says of the rate. draft-ietf-ccwg-bbr
+//! §4.1.
 
 use crate::Time;
 use crate::congestion::RateSample;
@@ -41,7 +42,8 @@ impl Delivery {
         self.app_limited_until = (self.delivered + in_flight).max(1);
     }
 
-    /// So many bytes arrived; the newest of them left with `burst`. Whether a round has ended, and what the rate was.
+    /// So many bytes arrived; the newest of them left with `burst`. Whether a round has ended, and
+    /// what the rate was.
     pub(super) fn on_delivered(
         &mut self,
         now: Time,

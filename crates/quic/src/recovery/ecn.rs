@@ -2,7 +2,7 @@
 
 use crate::space::Space;
 
-/// So many packets are marked to find out.
+/// How many packets are marked to find out.
 const TRIAL: u64 = 10;
 
 #[derive(Debug)]
@@ -26,7 +26,8 @@ enum State {
     Failed,
 }
 
-/// What an ACK frame says, and what is known of the packets that it acknowledges for the first time.
+/// What an ACK frame says, and what is known of the packets that it acknowledges for the first
+/// time.
 pub(super) struct Report {
     pub(super) space: Space,
     pub(super) counts: Option<[u64; 3]>,
@@ -54,7 +55,7 @@ impl Ecn {
         self.state == State::Capable
     }
 
-    /// So many packets were ever marked.
+    /// `marked` packets were ever marked.
     pub(super) fn on_sent(&mut self, marked: u64) {
         if self.state == State::Trial && marked >= self.base + TRIAL {
             self.state = State::Waiting;
@@ -69,7 +70,8 @@ impl Ecn {
         }
     }
 
-    /// Only for a frame that acknowledges a larger number than any before. How many more packets routers have marked.
+    /// Only for a frame that acknowledges a larger number than any before. How many more packets
+    /// routers have marked.
     pub(super) fn on_report(&mut self, report: &Report) -> u64 {
         if matches!(self.state, State::Off | State::Failed) {
             return 0;
@@ -87,7 +89,8 @@ impl Ecn {
             return 0;
         };
         let told = counts[0].saturating_add(counts[2]);
-        // Every marked packet is told of, none that was not marked, and nobody turned ECT(0) into ECT(1).
+        // Every marked packet is told of, none that was not marked, and no router turned ECT(0)
+        // into ECT(1).
         if plain.saturating_add(congested) < report.acked || told > report.sent || other > 0 {
             self.state = State::Failed;
             return 0;

@@ -1,9 +1,10 @@
-//! What an acknowledgement or a timer has settled: for the streams, the handshake and the connection to act on.
+//! What an acknowledgement or a timer has settled: for the streams, the handshake and the
+//! connection to act on.
 
 use crate::sent::{Chunk, Item};
 use crate::space::Space;
 
-/// One is kept for each connection, and cleared by whoever has read it.
+/// One is kept for each connection, which clears it once it has read it.
 #[derive(Debug, Default)]
 pub(crate) struct Feedback {
     /// Stream data that arrived: neighbours of one stream are one run.
@@ -23,8 +24,8 @@ pub(crate) struct Feedback {
     pub(crate) spurious: u64,
     /// The largest datagram among those acknowledged, 0 where there is none. For `Mtu::on_acked`.
     pub(crate) acked_size: u16,
-    /// The smallest datagram among those lost with which a congestion event began, probes of the path's limit aside. For
-    /// `Mtu::on_lost`.
+    /// The smallest datagram among those lost with which a congestion event began, probes of the
+    /// path's limit aside. For `Mtu::on_lost`.
     pub(crate) lost_size: Option<u16>,
 }
 

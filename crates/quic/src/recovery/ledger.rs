@@ -4,13 +4,13 @@ use std::ops::RangeInclusive;
 
 use super::feedback::Feedback;
 use super::losses::Reordering;
-use crate::error::{Code, Violation};
+use crate::error::{Code, TransportError};
 use crate::sent::entry::{ACKED, ELICITING, LOST, MARKED, OUTSTANDING, Runs};
 use crate::sent::{Bursts, Entry, Items, Ring};
 use crate::space::Space;
 
 /// Where more than this are kept, those go first that are lost or elicit nothing.
-const MOST_AT_EASE: usize = 256;
+const MAX_AT_EASE: usize = 256;
 
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
@@ -75,7 +75,7 @@ impl Ledger {
         range: RangeInclusive<u64>,
         settled: &mut Settled,
         told: &mut Told<'_>,
-    ) -> Result<(), Violation> {
+    ) -> Result<(), TransportError> {
         let from = (*range.start()).max(self.ring.first());
         let after = *range.end() + 1;
         let mut runs = Runs::new();
@@ -115,7 +115,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// Forgets what is settled at the front. A lost packet is remembered for as long as `is_recent` says of its burst.
+    /// Forgets what is settled at the front. A lost packet is remembered for as long as `is_recent`
+    /// says of its burst.
     pub(super) fn compact(&mut self, is_recent: impl Fn(u32) -> bool) {
         let mut first = self.ring.first();
         while first < self.ring.next() {
@@ -139,7 +140,8 @@ impl Ledger {
         self.unresolved = self.unresolved.max(self.ring.first());
     }
 
-    /// Before an entry that is not the next, or finds no room. Returns the bytes in flight that are forgotten.
+    /// Before an entry that is not the next, or finds no room. Returns the bytes in flight that are
+    /// forgotten.
     #[cold]
     pub(super) fn make_room(&mut self, number: u64, items: &mut Items, most: usize) -> u64 {
         while self.ring.next() < number {
@@ -147,13 +149,13 @@ impl Ledger {
             self.skipped += 1;
         }
         self.number = self.number.max(number + 1);
-        if !self.ring.is_full() || self.ring.len() < MOST_AT_EASE {
+        if !self.ring.is_full() || self.ring.len() < MAX_AT_EASE {
             return 0;
         }
         let mut forgotten = 0;
         let mut first = self.ring.first();
         let enough = first + (self.ring.len() / 4) as u64;
-        // Whoever lets so many stand has no claim to the content of the oldest.
+        // A peer that leaves so many unacknowledged has no claim to the content of the oldest.
         let mut too_many = self.ring.len() >= most;
         while first < enough {
             let entry = self.ring.at(first);
@@ -190,7 +192,7 @@ impl Ledger {
     }
 }
 
-/// Who is told of what is settled.
+/// What hears of the packets that are settled.
 pub(super) struct Told<'a> {
     pub(super) space: Space,
     pub(super) items: &'a mut Items,
@@ -241,9 +243,14 @@ impl Settled {
 
     /// Acknowledged without being outstanding: it had been given up, or never sent.
     #[cold]
-    fn add_late(&mut self, was: &Entry, number: u64, told: &mut Told<'_>) -> Result<(), Violation> {
+    fn add_late(
+        &mut self,
+        was: &Entry,
+        number: u64,
+        told: &mut Told<'_>,
+    ) -> Result<(), TransportError> {
         if !was.is(LOST) {
-            return Err(Violation::new(
+            return Err(TransportError::new(
                 Code::PROTOCOL_VIOLATION,
                 "it acknowledges a packet number that was never used",
             ));

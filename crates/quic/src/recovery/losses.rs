@@ -9,10 +9,10 @@ use crate::congestion::Lost;
 use crate::sent::entry::{ACKED, ELICITING, LOST, MARKED, MTU_PROBE, OUTSTANDING, REQUEUED, Runs};
 use crate::space::Space;
 
-/// A packet is lost when one sent so many later has arrived. RFC 9002 §6.1.1.
+/// A packet is lost when one sent this many later has arrived. RFC 9002 §6.1.1.
 const PACKET_THRESHOLD: u64 = 3;
 /// Where packets prove to be reordered, the threshold grows up to this.
-const MOST_REORDERED: u64 = 128;
+const MAX_PACKET_THRESHOLD: u64 = 128;
 /// RFC 9002 §7.6.1.
 const PERSISTENT: u32 = 3;
 
@@ -21,12 +21,14 @@ pub(super) struct Reordering {
     pub(super) threshold: u64,
     /// How much longer than is usual packets took that had been given up.
     longer: Duration,
-    /// When the first packet left of those outstanding that are older than some acknowledged; by then it is lost.
+    /// When the first packet left of those outstanding that are older than some acknowledged; by
+    /// then it is lost.
     pub(super) loss_times: [Option<Time>; 3],
-    /// When the first packet left of the latest row of lost ones with none acknowledged between. RFC 9002 §7.6.2.
+    /// When the first packet left of the latest row of lost ones with none acknowledged between.
+    /// RFC 9002 §7.6.2.
     lost_since: [Option<Time>; 3],
-    /// The current congestion event: the last that the controller was told of, when it began, and how many of its losses
-    /// are not known to be none.
+    /// The current congestion event: the last that the controller was told of, when it began, and
+    /// how many of its losses are not known to be none.
     episode: u8,
     began: Option<Time>,
     open: u64,
@@ -51,9 +53,10 @@ impl Reordering {
         self.lost_since[space.index()] = None;
     }
 
-    /// A packet given up has come, so many numbers behind the newest. Whether no loss of the congestion event is left.
+    /// A packet given up has come, so many numbers behind the newest. Whether no loss of the
+    /// congestion event is left.
     pub(super) fn on_late(&mut self, episode: u8, behind: u64) -> bool {
-        self.threshold = self.threshold.max((behind + 1).min(MOST_REORDERED));
+        self.threshold = self.threshold.max((behind + 1).min(MAX_PACKET_THRESHOLD));
         if episode != self.episode || self.open == 0 {
             return false;
         }
@@ -77,7 +80,8 @@ impl Reordering {
         self.episode
     }
 
-    /// An eliciting packet that left then is lost too. How long nothing has arrived of what was sent.
+    /// An eliciting packet that left then is lost too. How long nothing has arrived of what was
+    /// sent.
     fn lost_span(&mut self, space: Space, sent: Time) -> Duration {
         let since = *self.lost_since[space.index()].get_or_insert(sent);
         sent.since(since)
@@ -106,8 +110,8 @@ struct Losses {
 }
 
 impl Recovery {
-    /// Looks at what is outstanding below the largest acknowledged, from the oldest on, and tells the controller at most
-    /// once.
+    /// Looks at what is outstanding below the largest acknowledged, from the oldest on, and tells
+    /// the controller at most once.
     pub(super) fn detect_losses(&mut self, now: Time, space: Space, feedback: &mut Feedback) {
         let index = space.index();
         self.reordering.loss_times[index] = None;
@@ -138,7 +142,8 @@ impl Recovery {
         }
         self.spaces[index].unresolved = number;
         runs.end(&mut feedback.lost);
-        // One event says as much of the path's limit, however many losses belong to it: they may be reordered packets.
+        // One event says as much of the path's limit, however many losses belong to it: they may be
+        // reordered packets.
         if losses.began {
             let least = feedback.lost_size.into_iter().chain(losses.size).min();
             feedback.lost_size = least;
@@ -146,7 +151,8 @@ impl Recovery {
         self.tell_losses(now, &losses);
     }
 
-    /// RFC 9002 §6.1.2; on a path that reorders up to a round trip more, as RACK does. RFC 8985 §6.2.
+    /// RFC 9002 §6.1.2; on a path that reorders up to a round trip more, as RACK does. RFC 8985
+    /// §6.2.
     pub(super) fn loss_delay(&self) -> Duration {
         let more = self.reordering.longer.min(self.rtt.smoothed());
         self.rtt.loss_delay() + more
@@ -187,7 +193,7 @@ impl Recovery {
             entry.episode = self.reordering.episode.wrapping_sub(1);
         }
         if !was.is(ELICITING) {
-            // Nobody asks for it again.
+            // It is not sent again.
             entry.flags = ACKED;
             entry.offset = number + 1;
         }

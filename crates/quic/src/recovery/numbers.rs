@@ -1,5 +1,5 @@
-//! Which packet numbers are never used, so that a peer that acknowledges what it has not seen gives itself away.
-//! RFC 9000 §21.4.
+//! Which packet numbers are never used, so that a peer that acknowledges what it has not seen gives
+//! itself away. RFC 9000 §21.4.
 
 /// The first lies this far in, at least; each further one twice as far, up to the last figure.
 const NEAREST: u64 = 128;

@@ -1,4 +1,7 @@
-//! What ends before it is settled: a space whose keys go, a first flight that was refused, a path that is left.
+//! What ends before it is settled: a space whose keys go, a first flight that was refused, a path
+//! that is left.
+
+use std::net::IpAddr;
 
 use super::feedback::Feedback;
 use super::{Pacer, Recovery, Reordering, Rtt};
@@ -11,12 +14,14 @@ impl Recovery {
     /// The keys of the space are gone: what it has in flight counts no more. RFC 9002 §6.4.
     pub(crate) fn discard(&mut self, space: Space) {
         self.forget(space, None);
+        self.cancel_probes(space);
     }
 
-    /// Everything of the space is to be sent again, through no fault of the path: after a Retry, or where early data was
-    /// refused. RFC 9002 §6.2.3.
+    /// Everything of the space is to be sent again, through no fault of the path: after a Retry, or
+    /// where early data was refused. RFC 9002 §6.2.3.
     pub(crate) fn retransmit_all(&mut self, space: Space, feedback: &mut Feedback) {
         self.forget(space, Some(feedback));
+        self.cancel_probes(space);
     }
 
     fn forget(&mut self, space: Space, mut feedback: Option<&mut Feedback>) {
@@ -57,10 +62,11 @@ impl Recovery {
         self.release_bursts();
     }
 
-    /// The peer is somewhere else: nothing is known of the way there. What is in flight on the old path is neither in
-    /// flight here, nor a sample, nor a sign of congestion. RFC 9000 §9.4.
-    pub(crate) fn on_new_path(&mut self, config: &Transport, datagram: u16) {
+    /// The peer is somewhere else: nothing is known of the way there. What is in flight on the old
+    /// path is neither in flight here, nor a sample, nor a sign of congestion. RFC 9000 §9.4.
+    pub(crate) fn on_new_path(&mut self, config: &Transport, remote: IpAddr) {
         self.end_burst();
+        self.begin_search(remote);
         let ledger = &mut self.spaces[Space::Data.index()];
         for number in ledger.ring.first()..ledger.ring.next() {
             if let Some(entry) = ledger.ring.at_mut(number) {
@@ -72,7 +78,7 @@ impl Recovery {
         }
         self.path_start = ledger.ring.next();
         self.rtt = Rtt::new(config.initial_rtt);
-        self.controller = controller(config.congestion, datagram);
+        self.controller = controller(config.congestion, self.mtu.current());
         self.pacer = Pacer::new(config.pacing);
         self.reordering = Reordering::default();
         let marked = self.spaces.iter().map(|ledger| ledger.marked).sum();

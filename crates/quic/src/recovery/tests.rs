@@ -1,4 +1,5 @@
-//! Recovery on a clock of ours: a rig that sends and acknowledges, and a controller that only notes what it is told.
+//! Recovery on a clock of ours: a rig that sends and acknowledges, and a controller that only notes
+//! what it is told.
 
 mod acks;
 mod bounds;
@@ -8,19 +9,28 @@ mod model;
 mod paths;
 mod timers;
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::{Feedback, Handshake, Recovery};
+use super::{AckContext, Feedback, Progress, Recovery};
 use crate::congestion::{Acknowledged, Controller, Lost};
-use crate::error::Violation;
+use crate::error::TransportError;
+use crate::mtu::Mtu;
 use crate::sent::{Chunk, Item};
 use crate::space::Space;
 use crate::{Time, Transport};
 
 const SIZE: u16 = 1000;
 const RTT: Duration = Duration::from_millis(100);
+const REMOTE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+const CONFIRMED: Progress = Progress {
+    has_handshake_keys: true,
+    is_complete: true,
+    is_confirmed: true,
+    is_peer_validated: true,
+};
 
 #[derive(Debug, Clone, PartialEq)]
 enum Note {
@@ -87,6 +97,7 @@ impl Controller for Spy {
 /// A connection whose handshake is confirmed, unless it is told otherwise.
 struct Rig {
     recovery: Recovery,
+    progress: Progress,
     now: Time,
     feedback: Feedback,
     notes: Arc<Mutex<Vec<Note>>>,
@@ -103,17 +114,13 @@ impl Rig {
     }
 
     fn with(config: &Transport) -> Self {
-        let mut recovery = Recovery::new(Time::ZERO, config, SIZE, 7);
+        let mut recovery = Recovery::new(Time::ZERO, config, Mtu::new(config.datagram, REMOTE), 7);
         let spy = Spy::default();
         let notes = spy.notes.clone();
         recovery.controller = Box::new(spy);
-        recovery.set_handshake_state(Handshake {
-            has_handshake_keys: true,
-            confirmed: true,
-            peer_validated: true,
-        });
         Self {
             recovery,
+            progress: CONFIRMED,
             now: Time(1_000_000_000),
             feedback: Feedback::default(),
             notes,
@@ -173,22 +180,35 @@ impl Rig {
     }
 
     /// The feedback is of this call alone.
-    fn try_ack(&mut self, space: Space, ranges: &[RangeInclusive<u64>]) -> Result<(), Violation> {
+    fn try_ack(
+        &mut self,
+        space: Space,
+        ranges: &[RangeInclusive<u64>],
+    ) -> Result<(), TransportError> {
         self.feedback.clear();
+        let context = self.context(space, Duration::ZERO);
         let ranges = ranges.iter().cloned();
-        self.recovery.on_ranges(
-            self.now,
+        self.recovery
+            .on_ranges(&context, ranges, None, &mut self.feedback)
+    }
+
+    fn context(&self, space: Space, delay: Duration) -> AckContext {
+        AckContext {
+            now: self.now,
             space,
-            ranges,
-            None,
-            Duration::ZERO,
-            &mut self.feedback,
-        )
+            delay,
+            progress: self.progress,
+        }
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        self.recovery.deadline(self.progress)
     }
 
     fn time_out(&mut self) -> super::Timeout {
         self.feedback.clear();
-        self.recovery.on_timeout(self.now, &mut self.feedback)
+        self.recovery
+            .on_timeout(self.now, self.progress, &mut self.feedback)
     }
 
     /// What the controller was told since the last time, departures aside.

@@ -3,41 +3,42 @@
 use std::time::Duration;
 
 use super::feedback::Feedback;
-use super::{Recovery, Timeout};
+use super::{Progress, Recovery, Timeout};
 use crate::Time;
 use crate::sent::entry::{ELICITING, MTU_PROBE, OUTSTANDING, REQUEUED, Runs};
 use crate::space::Space;
 
 /// The wait doubles no further than to this many times the first.
-const MOST_DOUBLINGS: u32 = 16;
+const MAX_DOUBLINGS: u32 = 16;
 /// RFC 9002 §6.2.4.
 const PROBES: usize = 2;
 
 impl Recovery {
-    pub(crate) fn deadline(&self) -> Option<Time> {
+    pub(crate) fn deadline(&self, progress: Progress) -> Option<Time> {
         let loss = self.reordering.loss_times.iter().flatten().min();
         match loss {
             Some(time) => Some(*time),
             None if self.blocked => None,
-            None => self.next_probe().map(|(time, _)| time),
+            None => self.next_probe(progress).map(|(time, _)| time),
         }
     }
 
     /// Without the peer's delay and without doubling.
     fn doubled(&self, span: Duration) -> Duration {
-        span.saturating_mul(1 << self.ptos_in_a_row.min(MOST_DOUBLINGS))
+        span.saturating_mul(1 << self.ptos_in_a_row.min(MAX_DOUBLINGS))
     }
 
-    /// How long to wait for what is sent in the Data space, not doubled. For idle, draining and path timers.
+    /// How long to wait for what is sent in the Data space, not doubled. For idle, draining and
+    /// path timers.
     pub(crate) fn pto(&self) -> Duration {
         self.rtt.pto() + self.max_ack_delay
     }
 
-    fn next_probe(&self) -> Option<(Time, Space)> {
+    fn next_probe(&self, progress: Progress) -> Option<(Time, Space)> {
         let mut earliest: Option<(Time, Space)> = None;
         for space in Space::ALL {
             let ledger = &self.spaces[space.index()];
-            let waits = space != Space::Data || self.handshake.confirmed;
+            let waits = space != Space::Data || progress.is_confirmed;
             if ledger.eliciting == 0 || !waits {
                 continue;
             }
@@ -51,11 +52,12 @@ impl Recovery {
                 earliest = Some((time, space));
             }
         }
-        // The server may wait for the client to prove its address, and the client for the server. §6.2.2.1. And what is
-        // left of the handshake may wait for room behind data that nobody can acknowledge before it has come.
-        let is_stuck = !self.handshake.confirmed && self.spaces[Space::Data.index()].eliciting > 0;
-        if earliest.is_none() && (!self.handshake.peer_validated || is_stuck) {
-            let space = if self.handshake.has_handshake_keys {
+        // The server may wait for the client to prove its address, and the client for the server.
+        // §6.2.2.1. And what is left of the handshake may wait for room behind data that the peer
+        // cannot acknowledge before it has come.
+        let is_stuck = !progress.is_confirmed && self.spaces[Space::Data.index()].eliciting > 0;
+        if earliest.is_none() && (!progress.is_peer_validated || is_stuck) {
+            let space = if progress.has_handshake_keys {
                 Space::Handshake
             } else {
                 Space::Initial
@@ -65,7 +67,12 @@ impl Recovery {
         earliest
     }
 
-    pub(crate) fn on_timeout(&mut self, now: Time, feedback: &mut Feedback) -> Timeout {
+    pub(crate) fn on_timeout(
+        &mut self,
+        now: Time,
+        progress: Progress,
+        feedback: &mut Feedback,
+    ) -> Timeout {
         self.end_burst();
         let times = self.reordering.loss_times;
         let lost = Space::ALL
@@ -79,20 +86,22 @@ impl Recovery {
             self.detect_losses(now, space, feedback);
             return Timeout::Lost;
         }
-        match self.next_probe() {
+        match self.next_probe(progress) {
             Some((time, space)) if time <= now && !self.blocked => {
                 self.ptos_in_a_row += 1;
                 self.counters.ptos += 1;
                 self.anchor = now;
                 let count = self.requeue_oldest(space, feedback);
+                self.probes[space.index()] = count as u8;
+                self.suspect_size(progress.is_complete);
                 Timeout::Probe { space, count }
             }
             _ => Timeout::None,
         }
     }
 
-    /// Asks for the content of the oldest packets to be sent again, which may be what the peer waits for, without giving
-    /// them up. Returns how many probes to send. RFC 9002 §6.2.4.
+    /// Asks for the content of the oldest packets to be sent again, which may be what the peer
+    /// waits for, without giving them up. Returns how many probes to send. RFC 9002 §6.2.4.
     fn requeue_oldest(&mut self, space: Space, feedback: &mut Feedback) -> usize {
         let ledger = &mut self.spaces[space.index()];
         if ledger.eliciting == 0 {

@@ -8,7 +8,8 @@ pub(crate) const OUTSTANDING: u8 = 1;
 pub(crate) const LOST: u8 = 1 << 1;
 /// Acknowledged, and so are all from its number up to that in `offset`, which is excluded.
 pub(crate) const ACKED: u8 = 1 << 2;
-/// The number was never used: a peer that acknowledges it lies. RFC 9000 §21.4. No flag at all means the same.
+/// The number was never used: a peer that acknowledges it lies. RFC 9000 §21.4. No flag at all
+/// means the same.
 pub(crate) const SKIPPED: u8 = 0;
 pub(crate) const ELICITING: u8 = 1 << 3;
 pub(crate) const FIN: u8 = 1 << 4;
@@ -24,7 +25,8 @@ const NO_STREAM: u32 = u32::MAX;
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub(crate) struct Entry {
-    /// Of the stream data; in an acknowledged entry the number above it from which on entries may be unacknowledged.
+    /// Of the stream data; in an acknowledged entry the number above it from which on entries may
+    /// be unacknowledged.
     pub(crate) offset: u64,
     slot: u32,
     /// The burst that it left with.

@@ -1,4 +1,5 @@
-//! What packets carried beside stream data: chains of nodes in one slab, so that a packet holds no list of its own.
+//! What packets carried beside stream data: chains of nodes in one slab, so that a packet holds no
+//! list of its own.
 
 use super::Item;
 

@@ -1,11 +1,11 @@
 //! The packets of one space, by number, from the oldest that matters to the newest.
 //!
-//! Entries lie at their number modulo a power of two. An acknowledged entry points past others that are acknowledged
-//! too, so that what an ACK frame repeats is jumped over.
+//! Entries lie at their number modulo a power of two. An acknowledged entry points past others that
+//! are acknowledged too, so that what an ACK frame repeats is jumped over.
 
 use super::Entry;
 
-const LEAST: usize = 16;
+const MIN_CAPACITY: usize = 16;
 
 #[derive(Debug, Default)]
 pub(crate) struct Ring {
@@ -74,7 +74,7 @@ impl Ring {
 
     #[cold]
     fn grow(&mut self) {
-        let size = (self.entries.len() * 2).max(LEAST);
+        let size = (self.entries.len() * 2).max(MIN_CAPACITY);
         let mut larger = vec![Entry::GAP; size];
         for number in self.first..self.next {
             if let Some(place) = larger.get_mut(number as usize & (size - 1)) {

@@ -44,8 +44,8 @@ impl Streams {
         Some(id)
     }
 
-    /// Takes the front of `data`, as much as there is room for, without copying it, and says how much. Where that is
-    /// not all, [`StreamEvent::Writable`] follows.
+    /// Takes the front of `data`, as much as there is room for, without copying it, and says how
+    /// much. Where that is not all, [`StreamEvent::Writable`] follows.
     pub(crate) fn write(&mut self, id: StreamId, mut data: Bytes) -> Result<usize, WriteError> {
         let key = self.find(id).ok_or(WriteError::Unknown)?;
         let free = self.send_buffer.saturating_sub(self.held);
@@ -163,7 +163,8 @@ impl Streams {
         Ok(Read::Bytes(count))
     }
 
-    /// All was read, whether the application was told so or not; or the stream cannot be read, or no longer.
+    /// All was read, whether the application was told so or not; or the stream cannot be read, or
+    /// no longer.
     #[cfg(test)]
     pub(crate) fn is_finished(&self, id: StreamId) -> bool {
         let stream = self.find(id).and_then(|key| self.slab.get(key));

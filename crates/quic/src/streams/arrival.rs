@@ -3,13 +3,13 @@
 use roundtrip_wire::quic::{LARGEST_VARINT, Side};
 
 use super::incoming::{Arrived, Incoming};
-use super::limits::MOST_STREAMS;
+use super::limits::MAX_STREAM_COUNT;
 use super::outgoing::Outgoing;
 use super::stream::{Pending, Stream};
 use super::turn::Place;
 use super::{Dir, StreamEvent, StreamId, Streams};
 use crate::Code;
-use crate::error::Violation;
+use crate::error::TransportError;
 
 impl Streams {
     #[inline]
@@ -19,11 +19,11 @@ impl Streams {
         offset: u64,
         data: &[u8],
         fin: bool,
-    ) -> Result<(), Violation> {
+    ) -> Result<(), TransportError> {
         let end = offset.saturating_add(data.len() as u64);
         if end > LARGEST_VARINT {
             let why = "stream data reaches beyond the largest offset";
-            return Err(Violation::new(Code::FRAME_ENCODING_ERROR, why));
+            return Err(TransportError::new(Code::FRAME_ENCODING_ERROR, why));
         }
         let Some(key) = self.incoming_key(StreamId(id))? else {
             return Ok(());
@@ -37,9 +37,9 @@ impl Streams {
         let before = incoming.fragments();
         let arrived = incoming.take(offset, data, fin, &mut self.spares);
         self.fragments = (self.fragments + incoming.fragments()).saturating_sub(before);
-        if self.fragments > self.most_fragments {
+        if self.fragments > self.max_fragments {
             let why = "stream data came in more pieces out of order than are ever held";
-            return Err(Violation::new(Code::INTERNAL_ERROR, why));
+            return Err(TransportError::new(Code::INTERNAL_ERROR, why));
         }
         if arrived != Arrived::default() {
             self.on_arrived(key, arrived);
@@ -47,7 +47,7 @@ impl Streams {
         Ok(())
     }
 
-    pub(crate) fn on_reset(&mut self, id: u64, code: u64, size: u64) -> Result<(), Violation> {
+    pub(crate) fn on_reset(&mut self, id: u64, code: u64, size: u64) -> Result<(), TransportError> {
         let Some(key) = self.incoming_key(StreamId(id))? else {
             return Ok(());
         };
@@ -65,7 +65,7 @@ impl Streams {
     }
 
     /// The stream is reset with the same code. RFC 9000 §3.5.
-    pub(crate) fn on_stop_sending(&mut self, id: u64, code: u64) -> Result<(), Violation> {
+    pub(crate) fn on_stop_sending(&mut self, id: u64, code: u64) -> Result<(), TransportError> {
         if let Some(key) = self.outgoing_key(StreamId(id))? {
             self.cut_off(key, code, true);
         }
@@ -76,7 +76,7 @@ impl Streams {
         self.sending.raise(limit);
     }
 
-    pub(crate) fn on_max_stream_data(&mut self, id: u64, limit: u64) -> Result<(), Violation> {
+    pub(crate) fn on_max_stream_data(&mut self, id: u64, limit: u64) -> Result<(), TransportError> {
         if let Some(key) = self.outgoing_key(StreamId(id))?
             && let Some(outgoing) = self.outgoing_mut(key)
             && limit > outgoing.limit()
@@ -88,9 +88,9 @@ impl Streams {
         Ok(())
     }
 
-    pub(crate) fn on_max_streams(&mut self, bidi: bool, limit: u64) -> Result<(), Violation> {
+    pub(crate) fn on_max_streams(&mut self, bidi: bool, limit: u64) -> Result<(), TransportError> {
         check_count(limit)?;
-        self.raise_own(Dir::of(bidi), limit);
+        self.raise_own(Dir::from_bidi(bidi), limit);
         Ok(())
     }
 
@@ -99,7 +99,11 @@ impl Streams {
         self.receiving.hurry();
     }
 
-    pub(crate) fn on_stream_data_blocked(&mut self, id: u64, _limit: u64) -> Result<(), Violation> {
+    pub(crate) fn on_stream_data_blocked(
+        &mut self,
+        id: u64,
+        _limit: u64,
+    ) -> Result<(), TransportError> {
         self.counters.peer_blocked += 1;
         let Some(key) = self.incoming_key(StreamId(id))? else {
             return Ok(());
@@ -114,10 +118,14 @@ impl Streams {
         Ok(())
     }
 
-    pub(crate) fn on_streams_blocked(&mut self, bidi: bool, limit: u64) -> Result<(), Violation> {
+    pub(crate) fn on_streams_blocked(
+        &mut self,
+        bidi: bool,
+        limit: u64,
+    ) -> Result<(), TransportError> {
         check_count(limit)?;
         self.counters.peer_blocked += 1;
-        self.theirs.get_mut(Dir::of(bidi)).hurry();
+        self.theirs.get_mut(Dir::from_bidi(bidi)).hurry();
         Ok(())
     }
 
@@ -146,25 +154,25 @@ impl Streams {
     }
 
     /// The stream of a frame that the sender of data sends; none where it is over.
-    fn incoming_key(&mut self, id: StreamId) -> Result<Option<u32>, Violation> {
+    fn incoming_key(&mut self, id: StreamId) -> Result<Option<u32>, TransportError> {
         if !id.is_bidi() && id.is_opened_by(self.side) {
             let why = "a frame of a sender came on a stream that only this side sends on";
-            return Err(Violation::new(Code::STREAM_STATE_ERROR, why));
+            return Err(TransportError::new(Code::STREAM_STATE_ERROR, why));
         }
         self.key(id)
     }
 
     /// The stream of a frame that the receiver of data sends; none where it is over.
-    fn outgoing_key(&mut self, id: StreamId) -> Result<Option<u32>, Violation> {
+    fn outgoing_key(&mut self, id: StreamId) -> Result<Option<u32>, TransportError> {
         if !id.is_bidi() && !id.is_opened_by(self.side) {
             let why = "a frame of a receiver came on a stream that only the peer sends on";
-            return Err(Violation::new(Code::STREAM_STATE_ERROR, why));
+            return Err(TransportError::new(Code::STREAM_STATE_ERROR, why));
         }
         self.key(id)
     }
 
     #[inline]
-    fn key(&mut self, id: StreamId) -> Result<Option<u32>, Violation> {
+    fn key(&mut self, id: StreamId) -> Result<Option<u32>, TransportError> {
         if id == self.recent.0 && self.slab.get(self.recent.1).is_some() {
             return Ok(Some(self.recent.1));
         }
@@ -172,7 +180,7 @@ impl Streams {
             self.open_theirs(id)?;
         } else if id.index() >= self.own.get(id.dir()).table.count() {
             let why = "a frame came on a stream that this side has not opened";
-            return Err(Violation::new(Code::STREAM_STATE_ERROR, why));
+            return Err(TransportError::new(Code::STREAM_STATE_ERROR, why));
         }
         let key = self.find(id);
         if let Some(key) = key {
@@ -182,7 +190,7 @@ impl Streams {
     }
 
     /// A stream is opened with all below it. RFC 9000 §3.2.
-    fn open_theirs(&mut self, id: StreamId) -> Result<(), Violation> {
+    fn open_theirs(&mut self, id: StreamId) -> Result<(), TransportError> {
         let (dir, opener) = (id.dir(), self.peer_side());
         let theirs = self.theirs.get_mut(dir);
         theirs.check(id.index())?;
@@ -198,7 +206,7 @@ impl Streams {
             });
             let Some(key) = key else {
                 let why = "there are more streams at once than are ever held";
-                return Err(Violation::new(Code::INTERNAL_ERROR, why));
+                return Err(TransportError::new(Code::INTERNAL_ERROR, why));
             };
             theirs.table.push(key);
             self.counters.accepted += 1;
@@ -212,10 +220,10 @@ impl Streams {
 }
 
 /// RFC 9000 §19.11 and §19.14.
-fn check_count(limit: u64) -> Result<(), Violation> {
-    if limit > MOST_STREAMS {
+fn check_count(limit: u64) -> Result<(), TransportError> {
+    if limit > MAX_STREAM_COUNT {
         let why = "a limit counts more streams than there can be";
-        return Err(Violation::new(Code::FRAME_ENCODING_ERROR, why));
+        return Err(TransportError::new(Code::FRAME_ENCODING_ERROR, why));
     }
     Ok(())
 }

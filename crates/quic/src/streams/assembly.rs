@@ -1,4 +1,5 @@
-//! Stream data into packets: what was lost first, then the streams with new data in turn. RFC 9000 §2.3, §13.3.
+//! Stream data into packets: what was lost first, then the streams with new data in turn. RFC 9000
+//! §2.3, §13.3.
 
 use roundtrip_wire::quic::Pen;
 
@@ -15,8 +16,9 @@ impl Streams {
         !self.urgent.is_empty() || (!self.ready.is_empty() && self.sending.credit() > 0)
     }
 
-    /// Writes one STREAM frame, and says what it holds; none where there is no room or nothing to send. A frame that
-    /// fills the pen's room has no length, so nothing may be written behind it: the room is 0 then.
+    /// Writes one STREAM frame, and says what it holds; none where there is no room or nothing to
+    /// send. A frame that fills the pen's room has no length, so nothing may be written behind it:
+    /// the room is 0 then.
     #[inline]
     pub(crate) fn write_chunk(&mut self, pen: &mut Pen<'_>) -> Option<Chunk> {
         if self.urgent.is_empty() {

@@ -64,10 +64,10 @@ impl Streams {
         match item {
             Item::Stream(chunk) => self.on_lost(chunk),
             Item::MaxData => self.receiving.pending = true,
-            Item::MaxStreams { bidi } => self.theirs.get_mut(Dir::of(*bidi)).pending = true,
+            Item::MaxStreams { bidi } => self.theirs.get_mut(Dir::from_bidi(*bidi)).pending = true,
             Item::DataBlocked => self.sending.blocked_pending = self.is_blocked(),
             Item::StreamsBlocked { bidi } => {
-                let own = self.own.get_mut(Dir::of(*bidi));
+                let own = self.own.get_mut(Dir::from_bidi(*bidi));
                 own.blocked_pending = own.wanted;
             }
             Item::ResetStream(id)
@@ -78,7 +78,8 @@ impl Streams {
         }
     }
 
-    /// The peer refused early data: all of it is to be sent again, under limits that [`Streams::set_peer`] tells next.
+    /// The peer refused early data: all of it is to be sent again, under limits that
+    /// [`Streams::set_peer`] tells next.
     pub(crate) fn refuse_early(&mut self) {
         self.sending = Sending::default();
         self.initial = Initial::default();

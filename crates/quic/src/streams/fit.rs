@@ -1,13 +1,14 @@
-//! How much of a stream fits into what is left of a packet, and how its frame says so. RFC 9000 §19.8.
+//! How much of a stream fits into what is left of a packet, and how its frame says so. RFC 9000
+//! §19.8.
 
 use roundtrip_wire::quic::{Pen, stream_header_size, varint_size, write_stream_header};
 
 /// A frame that could carry less than this of more waits for the next packet.
-const LEAST: usize = 16;
+const MIN_MORE: usize = 16;
 
 pub(super) struct Fit {
-    /// PADDING in front of the frame: where the data fills the packet but for a byte or two, and would not fit beside a
-    /// length.
+    /// PADDING in front of the frame: where the data fills the packet but for a byte or two, and
+    /// would not fit beside a length.
     pub(super) padding: usize,
     pub(super) length: usize,
     /// The frame tells its length; otherwise it fills the packet.
@@ -21,7 +22,7 @@ impl Fit {
         let space = room.checked_sub(stream_header_size(id, offset, None))?;
         let most = most.min(u64::from(u16::MAX)) as usize;
         if most > space {
-            return (space >= LEAST).then_some(Self {
+            return (space >= MIN_MORE).then_some(Self {
                 padding: 0,
                 length: space,
                 with_length: false,

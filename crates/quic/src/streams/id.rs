@@ -1,4 +1,5 @@
-//! The names of streams: who opened one, which ways it goes, and which of its kind it is. RFC 9000 §2.1.
+//! Stream ids: which side opened a stream, which ways it goes, and which of its kind it is. RFC
+//! 9000 §2.1.
 
 use roundtrip_wire::quic::Side;
 
@@ -14,7 +15,7 @@ pub enum Dir {
 impl Dir {
     pub(super) const ALL: [Self; 2] = [Self::Bidi, Self::Uni];
 
-    pub(super) fn of(bidi: bool) -> Self {
+    pub(super) fn from_bidi(bidi: bool) -> Self {
         if bidi { Self::Bidi } else { Self::Uni }
     }
 
@@ -47,7 +48,7 @@ impl StreamId {
     }
 
     pub fn dir(self) -> Dir {
-        Dir::of(self.is_bidi())
+        Dir::from_bidi(self.is_bidi())
     }
 
     pub fn is_opened_by(self, side: Side) -> bool {

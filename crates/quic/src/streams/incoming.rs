@@ -1,14 +1,15 @@
-//! The receiving half of a stream: what came, in whatever order, and how far it was read. RFC 9000 §3.2, §4.
+//! The receiving half of a stream: what came, in whatever order, and how far it was read. RFC 9000
+//! §3.2, §4.
 
 use roundtrip_wire::quic::LARGEST_VARINT;
 
 use super::ring::{Ring, Spares};
 use crate::Code;
-use crate::error::Violation;
+use crate::error::TransportError;
 use crate::spans::Spans;
 
 /// No stream is held further ahead of its reader, whatever its window.
-const MOST_AHEAD: u64 = 1 << 30;
+const MAX_AHEAD: u64 = 1 << 30;
 
 #[derive(Debug, Default)]
 pub(super) struct Incoming {
@@ -73,27 +74,28 @@ impl Incoming {
         }
     }
 
-    /// May data reach up to `end`, and end there? Says how many of the bytes count anew. RFC 9000 §4.1, §4.5.
+    /// May data reach up to `end`, and end there? Says how many of the bytes count anew. RFC 9000
+    /// §4.1, §4.5.
     #[inline]
-    pub(super) fn check(&self, end: u64, fin: bool) -> Result<u64, Violation> {
+    pub(super) fn check(&self, end: u64, fin: bool) -> Result<u64, TransportError> {
         if let Some(size) = self.size {
             if end > size || (fin && end != size) {
-                return Err(Violation::new(
+                return Err(TransportError::new(
                     Code::FINAL_SIZE_ERROR,
                     "the final size of a stream changed",
                 ));
             }
         } else if fin && end < self.highest {
             let why = "a stream ends before data that was sent on it";
-            return Err(Violation::new(Code::FINAL_SIZE_ERROR, why));
+            return Err(TransportError::new(Code::FINAL_SIZE_ERROR, why));
         }
         if end > self.limit {
             let why = "more was sent on a stream than its limit allows";
-            return Err(Violation::new(Code::FLOW_CONTROL_ERROR, why));
+            return Err(TransportError::new(Code::FLOW_CONTROL_ERROR, why));
         }
-        if end > self.read.saturating_add(MOST_AHEAD) {
+        if end > self.read.saturating_add(MAX_AHEAD) {
             let why = "a stream runs further ahead of its reader than is ever held";
-            return Err(Violation::new(Code::INTERNAL_ERROR, why));
+            return Err(TransportError::new(Code::INTERNAL_ERROR, why));
         }
         Ok(end.saturating_sub(self.highest))
     }
@@ -167,7 +169,7 @@ impl Incoming {
         }
     }
 
-    /// The application wants no more. Once the final size is known there is nobody to be told.
+    /// The application wants no more. Once the final size is known, the peer need not be told.
     pub(super) fn stop(&mut self, code: u64, spares: &mut Spares) -> Arrived {
         if self.state == State::Open {
             self.state = State::Stopped(code);

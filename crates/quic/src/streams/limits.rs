@@ -1,10 +1,11 @@
-//! How much the connection as a whole may send and receive, and how many streams each side may open. RFC 9000 §4.
+//! How much the connection as a whole may send and receive, and how many streams each side may
+//! open. RFC 9000 §4.
 
 use roundtrip_wire::quic::LARGEST_VARINT;
 
 use super::table::Table;
 use crate::Code;
-use crate::error::Violation;
+use crate::error::TransportError;
 
 /// What the peer may send on all streams.
 #[derive(Debug)]
@@ -47,7 +48,7 @@ pub(super) struct Theirs {
     pub(super) table: Table,
     /// How many the application was given.
     pub(super) accepted: u64,
-    /// So many at once.
+    /// How many may be open at once.
     window: u64,
     /// The peer was told so many, counted from the first.
     limit: u64,
@@ -59,8 +60,8 @@ pub(super) struct Theirs {
     pub(super) told: bool,
 }
 
-/// So many streams of one kind exist at all. RFC 9000 §4.6.
-pub(super) const MOST_STREAMS: u64 = 1 << 60;
+/// How many streams of one kind exist at all. RFC 9000 §4.6.
+pub(super) const MAX_STREAM_COUNT: u64 = 1 << 60;
 
 impl Receiving {
     pub(super) fn new(window: u64) -> Self {
@@ -76,10 +77,10 @@ impl Receiving {
 
     /// So many bytes count anew.
     #[inline]
-    pub(super) fn receive(&mut self, fresh: u64) -> Result<(), Violation> {
+    pub(super) fn receive(&mut self, fresh: u64) -> Result<(), TransportError> {
         if self.received + fresh > self.limit {
             let why = "more was sent on all streams than the connection's limit allows";
-            return Err(Violation::new(Code::FLOW_CONTROL_ERROR, why));
+            return Err(TransportError::new(Code::FLOW_CONTROL_ERROR, why));
         }
         self.received += fresh;
         Ok(())
@@ -159,18 +160,18 @@ impl Theirs {
         Self {
             table: Table::default(),
             accepted: 0,
-            window: window.min(MOST_STREAMS),
-            limit: window.min(MOST_STREAMS),
+            window: window.min(MAX_STREAM_COUNT),
+            limit: window.min(MAX_STREAM_COUNT),
             closed: 0,
             pending: false,
             told: false,
         }
     }
 
-    pub(super) fn check(&self, index: u64) -> Result<(), Violation> {
+    pub(super) fn check(&self, index: u64) -> Result<(), TransportError> {
         if index >= self.limit {
             let why = "more streams were opened than the limit allows";
-            return Err(Violation::new(Code::STREAM_LIMIT_ERROR, why));
+            return Err(TransportError::new(Code::STREAM_LIMIT_ERROR, why));
         }
         Ok(())
     }
@@ -189,7 +190,10 @@ impl Theirs {
     }
 
     pub(super) fn next_limit(&self) -> u64 {
-        let limit = self.closed.saturating_add(self.window).min(MOST_STREAMS);
+        let limit = self
+            .closed
+            .saturating_add(self.window)
+            .min(MAX_STREAM_COUNT);
         limit.max(self.limit)
     }
 

@@ -1,21 +1,25 @@
-//! What the application is told about its streams: what happened, what a read gave, and why one was refused.
+//! What the application is told about its streams: what happened, what a read gave, and why one was
+//! refused.
 
 use thiserror::Error;
 
 use super::{Dir, StreamId};
 
-/// Something happened to a stream. Whoever hears of it acts until it is told `Blocked`, or 0 bytes taken.
+/// Something happened to a stream. The application then acts until it is told `Blocked`, or that 0
+/// bytes were taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamEvent {
     /// The peer opened one or more: accept until there is none.
     Opened(Dir),
-    /// New bytes, the end or a reset: read. Told once for all that came since the last such event was polled.
+    /// New bytes, the end or a reset: read. Told once for all that came since the last such event
+    /// was polled.
     Readable(StreamId),
     /// A write that was cut short may go on.
     Writable(StreamId),
     /// The peer has acknowledged all of it, the end too.
     Finished(StreamId),
-    /// The peer wants no more of it, for this reason: the stream was reset with the same code. RFC 9000 §3.5.
+    /// The peer wants no more of it, for this reason: the stream was reset with the same code. RFC
+    /// 9000 §3.5.
     Stopped(StreamId, u64),
     /// The peer lets this side open more, after it was refused one.
     Available(Dir),
@@ -24,7 +28,7 @@ pub enum StreamEvent {
 /// What reading into a buffer gave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Read {
-    /// So many, never 0.
+    /// The number of bytes, never 0.
     Bytes(usize),
     /// Nothing yet: [`StreamEvent::Readable`] follows.
     Blocked,

@@ -1,7 +1,8 @@
-//! The sending half of a stream: what was written, what of it was sent, lost and acknowledged. RFC 9000 §3.1.
+//! The sending half of a stream: what was written, what of it was sent, lost and acknowledged. RFC
+//! 9000 §3.1.
 //!
-//! Pieces are kept as they were written and leave when all of a piece is acknowledged. Whose turn it is, and what the
-//! connection as a whole may send, is decided in `assembly`.
+//! Pieces are kept as they were written and leave when all of a piece is acknowledged. Whose turn
+//! it is, and what the connection as a whole may send, is decided in `assembly`.
 
 use std::collections::VecDeque;
 
@@ -130,7 +131,8 @@ impl Outgoing {
         })
     }
 
-    /// Copies `left` bytes from offset `at`, which lies in the piece `index`; says in which piece the next byte lies.
+    /// Copies `left` bytes from offset `at`, which lies in the piece `index`; says in which piece
+    /// the next byte lies.
     #[inline]
     fn copy(&self, mut index: usize, mut at: u64, mut left: usize, pen: &mut Pen<'_>) -> usize {
         while left > 0 {

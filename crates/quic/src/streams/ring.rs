@@ -1,10 +1,10 @@
-//! The bytes of one stream that have come and were not yet read: a ring that grows as the stream needs, and what rings
-//! of other streams left to be used again.
+//! The bytes of one stream that have come and were not yet read: a ring that grows as the stream
+//! needs, and what rings of other streams left to be used again.
 
 /// The smallest ring.
-const LEAST: usize = 2048;
+const MIN_CAPACITY: usize = 2048;
 /// What the rings that rest may hold together.
-const MOST_SPARE: usize = 256 << 10;
+const MAX_SPARE: usize = 256 << 10;
 
 #[derive(Debug, Default)]
 pub(super) struct Ring {
@@ -90,16 +90,16 @@ impl Spares {
             self.held -= ring.len();
             return ring;
         }
-        vec![0; count.next_power_of_two().max(LEAST)]
+        vec![0; count.next_power_of_two().max(MIN_CAPACITY)]
     }
 
     fn give(&mut self, ring: Vec<u8>) {
-        if ring.is_empty() || ring.len() > MOST_SPARE {
+        if ring.is_empty() || ring.len() > MAX_SPARE {
             return;
         }
         self.held += ring.len();
         self.rings.push(ring);
-        while self.held > MOST_SPARE {
+        while self.held > MAX_SPARE {
             self.held -= self.rings.remove(0).len();
         }
     }
@@ -117,7 +117,8 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Bytes are put behind those that are there, some with a gap that is filled later, and read from the front.
+        /// Bytes are put behind those that are there, some with a gap that is filled later, and
+        /// read from the front.
         #[test]
         fn a_ring_is_a_queue(steps in prop::collection::vec((1..3000usize, 0..3000usize, any::<bool>()), 1..40)) {
             let (mut ring, mut spares) = (Ring::default(), Spares::default());
@@ -161,9 +162,9 @@ mod tests {
             spares.give(vec![0; 1 << power]);
             let held: usize = spares.rings.iter().map(Vec::len).sum();
             assert_eq!(spares.held, held);
-            assert!(held <= MOST_SPARE && !spares.rings.is_empty());
+            assert!(held <= MAX_SPARE && !spares.rings.is_empty());
         }
-        assert_eq!(spares.take(MOST_SPARE).len(), MOST_SPARE);
-        assert_eq!((spares.held, spares.take(100).len()), (0, LEAST));
+        assert_eq!(spares.take(MAX_SPARE).len(), MAX_SPARE);
+        assert_eq!((spares.held, spares.take(100).len()), (0, MIN_CAPACITY));
     }
 }

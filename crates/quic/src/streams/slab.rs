@@ -1,7 +1,8 @@
-//! Where streams live: in slots whose keys the ring of sent packets holds, so that an acknowledgement finds its stream
-//! without a search.
+//! Where streams live: in slots whose keys the ring of sent packets holds, so that an
+//! acknowledgement finds its stream without a search.
 //!
-//! A key is a slot and the slot's generation: an acknowledgement that comes after its stream was forgotten finds none.
+//! A key is a slot and the slot's generation: an acknowledgement that comes after its stream was
+//! forgotten finds none.
 
 use std::collections::VecDeque;
 
@@ -10,8 +11,9 @@ use super::stream::Stream;
 const SLOT_BITS: u32 = 20;
 const SLOT_MASK: u32 = (1 << SLOT_BITS) - 1;
 /// One less than the bits can name: `u32::MAX` is no key.
-const MOST_SLOTS: usize = SLOT_MASK as usize;
-/// So many slots rest before one is used again: a generation comes back after 4096 × 64 streams at the earliest.
+const MAX_SLOTS: usize = SLOT_MASK as usize;
+/// How many slots rest before one is used again: a generation comes back after 4096 × 64 streams at
+/// the earliest.
 const RESTING: usize = 64;
 
 #[derive(Debug, Default)]
@@ -29,7 +31,7 @@ struct Slot {
 impl Slab {
     /// None where there are a million already.
     pub(super) fn insert(&mut self, stream: Stream) -> Option<u32> {
-        if self.free.len() > RESTING || self.slots.len() >= MOST_SLOTS {
+        if self.free.len() > RESTING || self.slots.len() >= MAX_SLOTS {
             let index = self.free.pop_front()?;
             let slot = self.slots.get_mut(index as usize)?;
             slot.stream = Some(stream);

@@ -1,12 +1,13 @@
 //! From a stream's place among those of its kind to the key of its slot.
 //!
-//! Streams are opened in order, so the young ones lie side by side; what is left of the old ones is few, and sorted.
+//! Streams are opened in order, so the young ones lie side by side; what is left of the old ones is
+//! few, and sorted.
 
 use std::collections::VecDeque;
 
 /// In the place of a stream that is over; no key is this.
 const GONE: u32 = u32::MAX;
-/// So many places may be empty for nothing.
+/// How many places may be empty.
 const SLACK: usize = 64;
 
 #[derive(Debug, Default)]

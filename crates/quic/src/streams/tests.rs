@@ -1,4 +1,5 @@
-//! Streams as a whole: two ends, and packets between them that a test delivers, loses and acknowledges.
+//! Streams as a whole: two ends, and packets between them that a test delivers, loses and
+//! acknowledges.
 
 mod early;
 mod fairness;

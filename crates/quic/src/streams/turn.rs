@@ -1,9 +1,9 @@
-//! A queue of streams that wait for their turn. A stream that no longer wants its turn stays where it stands, and is
-//! passed over: leaving costs nothing.
+//! A queue of streams that wait for their turn. A stream that no longer wants its turn stays where
+//! it stands, and is passed over: leaving costs nothing.
 
 use std::collections::VecDeque;
 
-/// So many may stand in the queue for nothing.
+/// How many streams may stand in the queue that want no turn.
 const SLACK: usize = 64;
 
 #[derive(Debug, Default)]
@@ -21,7 +21,7 @@ pub(super) struct Place {
 }
 
 impl Turns {
-    /// Nobody wants a turn.
+    /// No stream wants a turn.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.wanting == 0
@@ -38,7 +38,7 @@ impl Turns {
         self.wanting
     }
 
-    /// Who stands first, whether it still wants its turn or not.
+    /// The stream that stands first, whether it still wants its turn or not.
     #[inline]
     pub(super) fn front(&self) -> Option<u32> {
         self.keys.front().copied()

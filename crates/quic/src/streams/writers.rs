@@ -1,4 +1,5 @@
-//! When writers that were cut short may go on: what waits for room in the buffer, and what for the peer's leave.
+//! When writers that were cut short may go on: what waits for room in the buffer, and what for the
+//! peer's leave.
 
 use super::{RESERVE, StreamEvent, Streams};
 
@@ -6,7 +7,7 @@ use super::{RESERVE, StreamEvent, Streams};
 const WORTH_WAKING: u64 = 64 << 10;
 
 impl Streams {
-    /// Wakes those who wait for room in the buffer, as many as may write something worth it.
+    /// Wakes writers that wait for room in the buffer, as many as may write something worth it.
     pub(super) fn wake_writers(&mut self) {
         let mut free = self.send_buffer.saturating_sub(self.held);
         let worth = WORTH_WAKING.min(self.send_buffer / 8);

@@ -1,4 +1,5 @@
-//! Much data: that it comes whole, how many datagrams and acknowledgements it takes, how well it fills its way.
+//! Much data: that it comes whole, how many datagrams and acknowledgements it takes, how well it
+//! fills its way.
 
 use std::time::Duration;
 

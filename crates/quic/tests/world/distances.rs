@@ -31,8 +31,8 @@ fn data_flows_over_any_distance() {
             simulation.request(client, 0, 4_000_000);
             simulation.run_until_completed(client, 1);
             let trips = simulation.now.since(start).as_nanos() / 1000 / u128::from(micros);
-            // Ten packets at first, twice as many each round trip: 2^9 · 10 are enough, and half a millisecond of
-            // delayed acknowledgements is much where a round trip is short.
+            // Ten packets at first, twice as many each round trip: 2^9 · 10 are enough, and half a
+            // millisecond of delayed acknowledgements is much where a round trip is short.
             let most = if micros < 1000 { 400 } else { 24 };
             assert!(
                 trips <= most,

@@ -279,7 +279,7 @@ fn a_retry_token_is_refused_to_everyone_else() {
 #[test]
 fn peers_without_a_protocol_in_common_part() {
     let identity = Identity::speaking(b"this", b"that");
-    let mut simulation = Simulation::of(identity, 12, &fast(), |_| {});
+    let mut simulation = Simulation::with_identity(identity, 12, &fast(), |_| {});
     let client = simulation.connect();
     simulation.run_for(3 * RTT);
     // RFC 7301 §3.2: no_application_protocol.

@@ -1,4 +1,5 @@
-//! Servers that look at a hello before TLS has it, and those whose configuration changes or who take nobody any more.
+//! Servers that look at a hello before TLS has it, and those whose configuration changes or who
+//! take nobody any more.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -56,8 +56,10 @@ fn noise_begins_nothing_and_gets_little() {
 fn an_address_that_is_not_proved_gets_three_times_what_came_from_it() {
     for retry in [Retry::Never, Retry::Always] {
         let identity = Identity::large();
-        let mut simulation = Simulation::of(identity, 2, &fast(), |server| server.retry = retry);
-        // A client whose first flight comes, and then no more: as when someone else sent it in his name.
+        let mut simulation =
+            Simulation::with_identity(identity, 2, &fast(), |server| server.retry = retry);
+        // A client whose first flight comes, and then no more: as when someone else sent it in his
+        // name.
         simulation.seen = Some(Vec::new());
         simulation.connect();
         simulation.act();
@@ -81,7 +83,8 @@ fn an_address_that_is_not_proved_gets_three_times_what_came_from_it() {
 fn a_large_certificate_arrives_when_the_address_is_proved() {
     for (loss, seeds) in [(0, 1), (200, 20)] {
         for seed in 0..seeds {
-            let mut simulation = Simulation::of(Identity::large(), seed, &fast(), |_| {});
+            let mut simulation =
+                Simulation::with_identity(Identity::large(), seed, &fast(), |_| {});
             simulation.up.loss = loss;
             simulation.down.loss = loss;
             let client = simulation.connect();
@@ -91,7 +94,8 @@ fn a_large_certificate_arrives_when_the_address_is_proved() {
     }
 }
 
-/// Ids are eight bytes: one that another endpoint gave names a connection of ours once in a very long while.
+/// Ids are eight bytes: one that another endpoint gave names a connection of ours once in a very
+/// long while.
 #[test]
 fn what_names_another_connection_by_chance_changes_nothing() {
     let mut simulation = Simulation::new(14);

@@ -1,4 +1,5 @@
-//! One direction of the way between two hosts: how long it takes, how much it carries, what it does to datagrams.
+//! One direction of the way between two hosts: how long it takes, how much it carries, what it does
+//! to datagrams.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Endpoints in a simulated network, in virtual time: whole connections from the first datagram to the last.
+//! Endpoints in a simulated network, in virtual time: whole connections from the first datagram to
+//! the last.
 #![allow(clippy::unwrap_used, clippy::panic)] // what a test's helper expects is expected of the code
 
 mod bulk;
@@ -11,7 +12,6 @@ mod hostile;
 mod link;
 mod losses;
 mod node;
-#[cfg(feature = "packet-aead")]
 mod packet_aead;
 mod paths;
 mod simulation;

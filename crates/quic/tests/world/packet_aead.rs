@@ -1,6 +1,6 @@
 //! Connections whose packets `packet_aead` protects at one end or at both: the other cannot tell.
 
-use roundtrip_quic::packet_aead;
+use roundtrip_packet_aead as packet_aead;
 use rustls::CipherSuite;
 use rustls::crypto::CryptoProvider;
 use rustls::crypto::aws_lc_rs::default_provider;
@@ -27,7 +27,7 @@ fn between(
     suite: CipherSuite,
 ) -> Simulation {
     let identity = Identity::between(with_suite(client, suite), with_suite(server, suite));
-    Simulation::of(identity, 1, &fast(), |_| {})
+    Simulation::with_identity(identity, 1, &fast(), |_| {})
 }
 
 #[test]

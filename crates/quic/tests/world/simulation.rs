@@ -20,7 +20,7 @@ pub(crate) const CLIENT: usize = 1;
 pub(crate) const RTT: Duration = Duration::from_millis(40);
 const START: Time = Time(1_000_000_000);
 /// So often nothing but acting may happen without the clock going on.
-const MOST_STEPS_AT_ONCE: usize = 20_000;
+const MAX_STEPS_AT_ONCE: usize = 20_000;
 
 #[derive(Debug)]
 pub(crate) struct Flying {
@@ -66,16 +66,17 @@ impl Simulation {
         Self::with(seed, &fast(), |_| {})
     }
 
-    /// A server and a client, with one transport for both; the server's configuration may be changed.
+    /// A server and a client, with one transport for both; the server's configuration may be
+    /// changed.
     pub(crate) fn with(
         seed: u64,
         transport: &Transport,
         change: impl FnOnce(&mut ServerConfig),
     ) -> Self {
-        Self::of(Identity::new(), seed, transport, change)
+        Self::with_identity(Identity::new(), seed, transport, change)
     }
 
-    pub(crate) fn of(
+    pub(crate) fn with_identity(
         identity: Identity,
         seed: u64,
         transport: &Transport,
@@ -221,7 +222,7 @@ impl Simulation {
                 (self.now, 0)
             };
             assert!(
-                steps.1 < MOST_STEPS_AT_ONCE,
+                steps.1 < MAX_STEPS_AT_ONCE,
                 "{what}: the clock stands still"
             );
         }
@@ -239,7 +240,7 @@ impl Simulation {
             } else {
                 (self.now, 0)
             };
-            assert!(steps.1 < MOST_STEPS_AT_ONCE, "the clock stands still");
+            assert!(steps.1 < MAX_STEPS_AT_ONCE, "the clock stands still");
         }
         self.now = end;
     }

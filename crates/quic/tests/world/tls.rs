@@ -22,7 +22,8 @@ impl Identity {
         Self::named(vec![NAME.to_owned()], client_protocol, server_protocol)
     }
 
-    /// With a certificate of more bytes than a server may send before it knows the client's address.
+    /// With a certificate of more bytes than a server may send before it knows the client's
+    /// address.
     pub(crate) fn large() -> Self {
         let others = (0..400).map(|n| format!("other-{n}.server.test"));
         let names = std::iter::once(NAME.to_owned()).chain(others).collect();
@@ -35,7 +36,6 @@ impl Identity {
     }
 
     /// The client's cryptography, and the server's.
-    #[cfg(feature = "packet-aead")]
     pub(crate) fn between(client: CryptoProvider, server: CryptoProvider) -> Self {
         Self::made_of(vec![NAME.to_owned()], [b"test"; 2], [client, server])
     }

@@ -1,4 +1,5 @@
-//! What clients ask of servers: a stream says in 16 bytes how much it brings and how much it wants back.
+//! What clients ask of servers: a stream says in 16 bytes how much it brings and how much it wants
+//! back.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;

@@ -1,11 +1,11 @@
-//! Cards: what an entity says of itself, the same whether jCard or JSContact carried it.
+//! Cards: what an entity says about itself, in the same form for jCard and JSContact.
 
 use std::borrow::Cow;
 
 pub(super) mod jcard;
 pub(super) mod jscontact;
 
-/// How to reach somebody. Texts are as sent, blanks around them aside.
+/// How to reach an entity. Texts are as sent, except that surrounding white space is removed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Contact<'a> {
     /// `individual`, `org`, `group`, …
@@ -18,7 +18,7 @@ pub struct Contact<'a> {
     pub phones: Vec<Phone<'a>>,
     pub addresses: Vec<Address<'a>>,
     pub urls: Vec<&'a str>,
-    /// Where to write where no mail address is published (RFC 8605).
+    /// Where to write if no mail address is published (RFC 8605).
     pub contact_uris: Vec<&'a str>,
     pub languages: Vec<&'a str>,
 }
@@ -29,7 +29,7 @@ pub struct Phone<'a> {
     pub fax: bool,
 }
 
-/// A postal address: by its parts, or as lines of a label.
+/// A postal address: its parts, or the lines of a label.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Address<'a> {
     pub street: Vec<&'a str>,
@@ -37,7 +37,7 @@ pub struct Address<'a> {
     pub region: Option<&'a str>,
     pub postal_code: Option<&'a str>,
     pub country: Option<&'a str>,
-    /// ISO 3166-1, of two letters (RFC 8605).
+    /// The two letters of ISO 3166-1 (RFC 8605).
     pub country_code: Option<&'a str>,
     pub label: Option<&'a str>,
 }
@@ -70,12 +70,12 @@ impl<'a> Address<'a> {
         *self == Self::default()
     }
 
-    /// The country, by its code where one is given.
+    /// The country: its code if there is one, else its name.
     pub fn land(&self) -> Option<&'a str> {
         self.country_code.or(self.country)
     }
 
-    /// Its parts in the order of an envelope, or the lines of its label.
+    /// The parts in the order used on an envelope, or the lines of the label.
     pub fn lines(&self) -> Vec<&'a str> {
         let parts = self.street.iter().copied();
         let rest = [self.city, self.region, self.postal_code, self.land()];
@@ -94,7 +94,7 @@ impl<'a> Address<'a> {
     }
 }
 
-/// A string that says something.
+/// A string that is not blank.
 fn filled(text: &str) -> Option<&str> {
     Some(text.trim()).filter(|t| !t.is_empty())
 }

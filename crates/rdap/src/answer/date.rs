@@ -1,31 +1,31 @@
-//! Moments as servers write them: RFC 3339, and what is meant by those who do not follow it.
+//! Dates as servers write them: RFC 3339, and the common deviations from it.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A moment in UTC.
+use roundtrip_wire::calendar::{self, CivilDate, SECONDS_PER_DAY};
+
+/// A point in time, in UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Date {
-    /// Since 1970, before it negative.
+    /// Seconds since 1970; negative before that.
     pub seconds: i64,
-    /// The text named a day and no time.
+    /// The text had a day but no time.
     pub day_only: bool,
     /// The text follows RFC 3339, section 5.6, as RFC 9083 asks.
     pub strict: bool,
 }
 
 impl Date {
-    /// Reads a date; one without a time, without a zone, with a blank for the `T` or with a zone of four digits
-    /// is understood too.
+    /// Reads a date. Also accepts a date without a time or without a zone, with a blank in place of
+    /// the `T`, or with a zone of four digits.
     pub fn parse(text: &str) -> Option<Self> {
         let mut rest = Reader(text.trim());
         let (year, month, day) = (rest.digits(4)?, rest.after('-', 2)?, rest.after('-', 2)?);
-        if !(1..=12).contains(&month) || day < 1 || day > days_in(year, month) {
-            return None;
-        }
-        let days = days_since_1970(year, month, day);
+        let date = CivilDate { year, month, day };
+        let midnight = date.exists().then(|| date.to_days() * SECONDS_PER_DAY)?;
         if rest.0.is_empty() {
             return Some(Self {
-                seconds: days * DAY,
+                seconds: midnight,
                 day_only: true,
                 strict: false,
             });
@@ -45,7 +45,7 @@ impl Date {
             return None;
         }
         Some(Self {
-            seconds: days * DAY + hour * 3600 + minute * 60 + second.unwrap_or(0) - offset * 60,
+            seconds: midnight + hour * 3600 + minute * 60 + second.unwrap_or(0) - offset * 60,
             day_only: false,
             strict: with_t && zoned && second.is_some() && !text.contains(','),
         })
@@ -65,35 +65,27 @@ impl Date {
 
     /// `1995-08-14`, in UTC.
     pub fn day(self) -> String {
-        let (year, month, day) = civil(self.seconds.div_euclid(DAY));
+        let (CivilDate { year, month, day }, _) = calendar::split(self.seconds);
         format!("{year:04}-{month:02}-{day:02}")
     }
 
-    /// `1995-08-14 04:00 UTC`, or the day alone where no more is known.
+    /// `1995-08-14 04:00 UTC`, or only the day if no time is known.
     pub fn shown(self) -> String {
         if self.day_only {
             return self.day();
         }
-        let second = self.seconds.rem_euclid(DAY);
-        format!(
-            "{} {:02}:{:02} UTC",
-            self.day(),
-            second / 3600,
-            second / 60 % 60
-        )
+        let (_, [hour, minute, _]) = calendar::split(self.seconds);
+        format!("{} {hour:02}:{minute:02} UTC", self.day())
     }
 
     /// `1995-08-14T04:00:00Z`.
     pub fn stamp(self) -> String {
-        let second = self.seconds.rem_euclid(DAY);
-        let (hour, minute) = (second / 3600, second / 60 % 60);
-        format!("{}T{hour:02}:{minute:02}:{:02}Z", self.day(), second % 60)
+        let (_, [hour, minute, second]) = calendar::split(self.seconds);
+        format!("{}T{hour:02}:{minute:02}:{second:02}Z", self.day())
     }
 }
 
-pub(crate) const DAY: i64 = 86_400;
-
-/// What is left of the text.
+/// The part of the text that has not been read yet.
 struct Reader<'a>(&'a str);
 
 impl Reader<'_> {
@@ -124,7 +116,7 @@ impl Reader<'_> {
         self.0 = self.0.trim_start_matches(|c: char| c.is_ascii_digit());
     }
 
-    /// Minutes east of UTC, and whether that stands there as RFC 3339 writes it.
+    /// Returns the offset in minutes east of UTC, and whether it is written as RFC 3339 requires.
     fn zone(&mut self) -> Option<(i64, bool)> {
         self.0 = self.0.strip_prefix(' ').unwrap_or(self.0);
         if self.0.is_empty() {
@@ -149,44 +141,6 @@ impl Reader<'_> {
         let right = hours <= 23 && minutes <= 59;
         right.then_some((sign * (hours * 60 + minutes), colon))
     }
-}
-
-fn is_leap(year: i64) -> bool {
-    year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
-}
-
-fn days_in(year: i64, month: i64) -> i64 {
-    match month {
-        2 if is_leap(year) => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    }
-}
-
-/// Days from 1970-01-01 in the Gregorian calendar. Years begin in March, so that leap days end them.
-fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let month = (month + 9) % 12;
-    let leaps = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
-    // From 0000-03-01 to 1970-01-01 are 719 468 days.
-    year * 365 + leaps + (month * 153 + 2) / 5 + day - 1 - 719_468
-}
-
-/// Year, month and day of a day counted from 1970.
-fn civil(days: i64) -> (i64, i64, i64) {
-    // Four centuries are 146 097 days.
-    let days = days.saturating_add(719_468);
-    let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let day = day - (153 * month + 2) / 5 + 1;
-    let (year, month) = (
-        era * 400 + year,
-        if month < 10 { month + 3 } else { month - 9 },
-    );
-    (if month <= 2 { year + 1 } else { year }, month, day)
 }
 
 #[cfg(test)]
@@ -230,21 +184,6 @@ mod tests {
             "２０２３-01-01",
         ] {
             assert_eq!(Date::parse(text), None, "{text}");
-        }
-    }
-
-    #[test]
-    fn calendar_and_count_agree() {
-        let mut expected = (1896, 3, 1);
-        for day in days_since_1970(1896, 3, 1)..days_since_1970(2105, 1, 1) {
-            let (year, month, number) = civil(day);
-            assert_eq!((year, month, number), expected);
-            assert_eq!(days_since_1970(year, month, number), day);
-            expected = match (month, number) {
-                (12, 31) => (year + 1, 1, 1),
-                _ if number == days_in(year, month) => (year, month + 1, 1),
-                _ => (year, month, number + 1),
-            };
         }
     }
 

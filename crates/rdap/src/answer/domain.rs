@@ -41,7 +41,7 @@ impl<'a> Domain<'a> {
         self.items("variants").map(Variant)
     }
 
-    /// Of a reverse name: the network it belongs to.
+    /// The network that a reverse name belongs to.
     pub fn network(self) -> Option<Network<'a>> {
         self.item("network").map(Network)
     }
@@ -56,7 +56,7 @@ impl<'a> Nameserver<'a> {
         self.text("unicodeName")
     }
 
-    /// Addresses that read as such, version 4 first.
+    /// The addresses that can be parsed, IPv4 first.
     pub fn addresses(self) -> Vec<IpAddr> {
         let texts = self.item("ipAddresses").into_iter();
         texts
@@ -71,7 +71,8 @@ impl<'a> SecureDns<'a> {
         self.flag("zoneSigned")
     }
 
-    /// Whether the parent vouches for it: said, or shown by its records.
+    /// Whether the parent zone signs the delegation: as the answer says, or as its DS or
+    /// key records imply.
     pub fn delegation_signed(self) -> Option<bool> {
         let has_data = || self.ds().next().is_some() || self.keys().next().is_some();
         self.flag("delegationSigned")
@@ -132,7 +133,7 @@ impl<'a> Variant<'a> {
         self.text("idnTable")
     }
 
-    /// Each with its A-label and U-label, as far as they are given.
+    /// The A-label and U-label of each name, if they are given.
     pub fn names(self) -> impl Iterator<Item = (Option<&'a str>, Option<&'a str>)> + use<'a> {
         self.items("variantNames")
             .map(|n: Item<'a>| (n.text("ldhName"), n.text("unicodeName")))

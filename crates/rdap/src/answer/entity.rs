@@ -9,7 +9,8 @@ views! {
     Entity,
 }
 
-/// What drafts and servers called the member that holds a JSContact card (draft-ietf-regext-rdap-jscontact).
+/// The names that drafts and servers give the member with a JSContact card
+/// (draft-ietf-regext-rdap-jscontact).
 const JSCONTACT: [&str; 5] = [
     "jscontact_card",
     "jscontact",
@@ -18,7 +19,7 @@ const JSCONTACT: [&str; 5] = [
     "jsContact",
 ];
 
-/// The registry of IANA that numbers registrars; the type of a public identifier.
+/// The type of the public identifier by which IANA numbers registrars.
 pub const IANA_REGISTRAR_ID: &str = "IANA Registrar ID";
 
 impl<'a> Entity<'a> {
@@ -30,7 +31,7 @@ impl<'a> Entity<'a> {
         self.roles().any(|r| r.trim().eq_ignore_ascii_case(role))
     }
 
-    /// What its card says, whichever kind of card it is; empty where there is none.
+    /// The content of the entity's card, of either kind; empty if there is no card.
     pub fn contact(self) -> Contact<'a> {
         let old = self.node().get("vcardArray").map(jcard::read);
         match old {
@@ -43,7 +44,7 @@ impl<'a> Entity<'a> {
         }
     }
 
-    /// The number that IANA gave a registrar.
+    /// The number that IANA assigned to the registrar.
     pub fn iana_id(self) -> Option<&'a str> {
         self.public_ids()
             .find(|(kind, _)| kind.trim().eq_ignore_ascii_case(IANA_REGISTRAR_ID))

@@ -1,15 +1,15 @@
-//! Why bytes are no answer, each kind apart: what to do next differs.
+//! Why bytes are not an answer. The kinds are separate because each calls for another next step.
 
 use thiserror::Error;
 
-/// Nothing of the bytes can be used.
+/// None of the bytes can be used.
 #[derive(Debug, Error)]
 pub enum AnswerError {
     #[error("the answer is empty")]
     Empty,
     #[error("the answer is a web page{}, not RDAP", titled(.title.as_deref()))]
     Page {
-        /// What the page calls itself, safe to show.
+        /// The title of the page, safe to show.
         title: Option<String>,
     },
     #[error("the answer breaks off after {at} bytes, in the middle of its JSON")]

@@ -1,4 +1,4 @@
-//! What happened and when (RFC 9083, section 4.5), and what the server has to say (section 4.3).
+//! What happened and when (RFC 9083, section 4.5), and what the server remarks (section 4.3).
 
 use super::date::Date;
 use super::item::views;
@@ -15,7 +15,8 @@ impl<'a> Event<'a> {
         self.text("eventAction")
     }
 
-    /// Registered words are compared without case: servers differ.
+    /// Whether the event has this action. Registered words are compared without case, because
+    /// servers differ.
     pub fn is(self, action: &str) -> bool {
         self.action()
             .is_some_and(|a| a.trim().eq_ignore_ascii_case(action))

@@ -1,30 +1,32 @@
-//! An object of the answer: its members by name, leniently read, and those that RFC 9083 gives to every class.
+//! An object of the answer: lenient access to its members by name, and the members that RFC 9083
+//! gives to every class.
 
 use super::link::Link;
 use super::node::Node;
 use super::{Entity, Event, Notice, Redaction, status};
 
-/// Any object. A member that is missing or of the wrong type is as if it were not there; `oddities` tells of it.
+/// Any object. A member that is missing or of the wrong type counts as absent; `oddities` reports
+/// it.
 #[derive(Debug, Clone, Copy)]
 pub struct Item<'a>(pub(super) &'a Node);
 
 impl<'a> Item<'a> {
-    /// What it is made of, with members that no view knows.
+    /// The JSON behind the view, with members that no view knows.
     pub fn node(self) -> &'a Node {
         self.0
     }
 
-    /// A string that says something.
+    /// A string that is not blank.
     pub fn text(self, member: &str) -> Option<&'a str> {
         self.0.get(member)?.text().filter(|t| !t.trim().is_empty())
     }
 
-    /// The strings of a list, or a lone string.
+    /// The strings of a list, or a single string.
     pub fn texts(self, member: &str) -> impl Iterator<Item = &'a str> + use<'a> {
         each(self.0.get(member)).filter_map(Node::text)
     }
 
-    /// The objects of a list, or a lone object.
+    /// The objects of a list, or a single object.
     pub fn items(self, member: &str) -> impl Iterator<Item = Item<'a>> + use<'a> {
         each(self.0.get(member)).filter(|n| n.is_object()).map(Item)
     }
@@ -81,7 +83,7 @@ impl<'a> Item<'a> {
         self.items("entities").map(Entity)
     }
 
-    /// The first entity with that role, here or below another entity.
+    /// The first entity with that role, either here or below another entity.
     pub fn entity(self, role: &str) -> Option<Entity<'a>> {
         let here = self.entities().find(|e| e.has_role(role));
         here.or_else(|| self.entities().find_map(|e| e.entity(role)))
@@ -91,7 +93,7 @@ impl<'a> Item<'a> {
         self.items("events").map(Event)
     }
 
-    /// The first event of that action that bears a date.
+    /// The first event with that action and a date.
     pub fn event(self, action: &str) -> Option<Event<'a>> {
         self.events()
             .find(|e| e.is(action) && e.date_text().is_some())
@@ -101,7 +103,7 @@ impl<'a> Item<'a> {
         self.items("links").map(Link)
     }
 
-    /// What was left out of it (RFC 9537, section 4.2).
+    /// What was left out of the object (RFC 9537, section 4.2).
     pub fn redactions(self) -> impl Iterator<Item = Redaction<'a>> + use<'a> {
         self.items("redacted").map(Redaction)
     }
@@ -110,7 +112,7 @@ impl<'a> Item<'a> {
         self.items("remarks").map(Notice)
     }
 
-    /// Identifiers that others gave (section 4.8): type and identifier.
+    /// Identifiers assigned by other parties (section 4.8): type and identifier.
     pub fn public_ids(self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
         self.items("publicIds")
             .filter_map(|id| Some((id.text("type")?, id.text("identifier")?)))
@@ -121,7 +123,7 @@ fn each(node: Option<&Node>) -> impl Iterator<Item = &Node> {
     node.map_or(&[][..], Node::each).iter()
 }
 
-/// A class of its own over an object, with all that objects have in common.
+/// Defines a class as a view of an object, with everything that objects have in common.
 macro_rules! views {
     ($($(#[$doc:meta])* $name:ident),* $(,)?) => {$(
         $(#[$doc])*

@@ -1,4 +1,4 @@
-//! Links (RFC 9083, section 4.2): which lead on, and where to.
+//! Links (RFC 9083, section 4.2): which of them to follow, and where they lead.
 
 use url::Url;
 
@@ -39,7 +39,7 @@ impl<'a> Link<'a> {
         self.text("title")
     }
 
-    /// Whether it says that RDAP is behind it; parameters of the type do not matter.
+    /// Whether the link declares the RDAP media type; parameters of the type do not matter.
     pub fn is_rdap(self) -> bool {
         self.media_type().is_some_and(|t| {
             let essence = t.split(';').next().unwrap_or_default();
@@ -47,7 +47,8 @@ impl<'a> Link<'a> {
         })
     }
 
-    /// Where it leads: `href`, taken from `value` and, where that is relative too, from the URL of the answer.
+    /// The URL that the link leads to: `href`, relative to `value`, which may itself be relative to
+    /// the URL of the answer.
     pub fn url(self, base: Option<&Url>) -> Option<Url> {
         let href = self.href()?;
         let parsed = Url::parse(href).or_else(|_| {
@@ -65,8 +66,9 @@ impl<'a> Link<'a> {
             .filter(|u| matches!(u.scheme(), "https" | "http") && u.has_host())
     }
 
-    /// Whether it leads to more about the same object in RDAP, so that a client may follow it unasked: it
-    /// says so, or it says no type and its path is that of a lookup (RFC 9082, section 3.1).
+    /// Whether the link leads to more about the same object in RDAP, so that a client may follow it
+    /// without being asked: it declares the RDAP media type, or it declares no type and its path is
+    /// that of a lookup (RFC 9082, section 3.1).
     pub(super) fn can_be_followed(self) -> bool {
         match self.media_type() {
             Some(_) => self.is_rdap(),
@@ -78,7 +80,7 @@ impl<'a> Link<'a> {
 fn is_lookup(href: &str) -> bool {
     let path = href.split(['?', '#']).next().unwrap_or_default();
     let mut steps = path.rsplit('/').skip(1);
-    // "ip/192.0.2.0/24" has two steps behind its kind.
+    // "ip/192.0.2.0/24" has two segments after its kind.
     let (last, before) = (steps.next(), steps.next());
     matches!(
         last,

@@ -1,8 +1,8 @@
-//! JSON as it was sent: every member in its order, unknown and repeated ones too.
+//! JSON as it was sent: every member in its original order, including unknown and repeated ones.
 
 use serde_json::Number;
 
-/// One value. Views look into it; nothing takes anything out.
+/// One value. Views only read it; nothing is ever removed.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Node {
     Null,
@@ -14,13 +14,13 @@ pub enum Node {
 }
 
 impl Node {
-    /// The member of that name; of several the last, as most readers take it.
+    /// The member with that name. If it is repeated, the last one counts, as with most readers.
     pub fn get(&self, name: &str) -> Option<&Self> {
         let found = self.members().iter().rev().find(|(n, _)| &**n == name);
         found.map(|(_, node)| node)
     }
 
-    /// None for what is no object.
+    /// The members of an object; empty for any other value.
     pub fn members(&self) -> &[(Box<str>, Self)] {
         match self {
             Self::Object(members) => members,
@@ -28,7 +28,7 @@ impl Node {
         }
     }
 
-    /// None for what is no list.
+    /// The items of a list; empty for any other value.
     pub fn items(&self) -> &[Self] {
         match self {
             Self::List(items) => items,
@@ -36,7 +36,8 @@ impl Node {
         }
     }
 
-    /// The items of a list, or the value itself: many servers send a lone value where a list belongs.
+    /// The items of a list, or the value itself: many servers send a single value where a list
+    /// belongs.
     pub fn each(&self) -> &[Self] {
         match self {
             Self::List(items) => items,
@@ -56,7 +57,7 @@ impl Node {
         matches!(self, Self::Object(_))
     }
 
-    /// What stands at an RFC 6901 pointer; the empty pointer is the value itself.
+    /// The value at an RFC 6901 pointer; the empty pointer means the value itself.
     pub fn at(&self, pointer: &str) -> Option<&Self> {
         if pointer.is_empty() {
             return Some(self);
@@ -67,7 +68,7 @@ impl Node {
             .try_fold(self, Self::step)
     }
 
-    /// One step of a pointer, still escaped.
+    /// Takes one step of a pointer. The token is still escaped.
     pub(crate) fn step<'a>(&'a self, token: &str) -> Option<&'a Self> {
         match self {
             Self::Object(_) if token.contains('~') => {
@@ -79,7 +80,7 @@ impl Node {
         }
     }
 
-    /// What it is, as an error says it.
+    /// The type of the value, as errors name it.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -127,6 +128,6 @@ fn separate(i: usize, out: &mut String) {
 }
 
 fn write_text(text: &str, out: &mut String) {
-    // A string cannot fail to be written into memory.
+    // Writing a string into memory cannot fail.
     out.push_str(&serde_json::to_string(text).unwrap_or_default());
 }

@@ -1,9 +1,10 @@
-//! What an answer is: an object of a class, results of a search, help, or an error that says why there is nothing.
+//! What an answer is: an object of a class, the results of a search, help, or an error that says
+//! why there is nothing.
 
 use super::item::{Item, views};
 use super::{Autnum, Domain, Entity, Nameserver, Network};
 
-/// The answer as what it is.
+/// An answer by what it contains.
 #[derive(Debug, Clone, Copy)]
 pub enum Object<'a> {
     Domain(Domain<'a>),
@@ -14,7 +15,7 @@ pub enum Object<'a> {
     Search(Search<'a>),
     /// RFC 9083, section 6.
     Problem(Problem<'a>),
-    /// RFC 9083, section 7: notices and nothing else.
+    /// RFC 9083, section 7: only notices.
     Help(Item<'a>),
     Unknown(Item<'a>),
 }
@@ -49,7 +50,7 @@ impl SearchKind {
         Self::Autnums,
     ];
 
-    /// What is counted.
+    /// The plural noun for what is counted.
     pub fn noun(self) -> &'static str {
         match self {
             Self::Domains => "domains",
@@ -60,7 +61,8 @@ impl SearchKind {
         }
     }
 
-    /// The member that holds the results. RFC 9910 prefixes its own with the extension's identifier.
+    /// The member that holds the results. RFC 9910 prefixes its members with the identifier of the
+    /// extension.
     pub fn member(self) -> &'static str {
         match self {
             Self::Domains => "domainSearchResults",
@@ -85,7 +87,7 @@ impl<'a> Object<'a> {
         if let Some(kind) = SearchKind::ALL.into_iter().find(|k| has(k.member())) {
             return Self::Search(Search { kind, top: item });
         }
-        // Servers that forget the class are still understood by what they send.
+        // Some servers leave out the class; what they send still tells it.
         let guess = if has("startAddress") {
             "ip network"
         } else if has("startAutnum") {
@@ -117,7 +119,7 @@ impl<'a> Object<'a> {
         })
     }
 
-    /// What it is made of, whatever it is.
+    /// The JSON object itself, whatever kind it is.
     pub fn item(self) -> Item<'a> {
         match self {
             Self::Domain(Domain(item))
@@ -132,7 +134,7 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// The name it goes by in the DNS, in A-labels where they are given.
+    /// The name in the DNS, in A-labels if they are given.
     pub fn name(self) -> Option<&'a str> {
         let item = self.item();
         item.text("ldhName")
@@ -140,7 +142,7 @@ impl<'a> Object<'a> {
             .map(str::trim)
     }
 
-    /// In the words of a query's kind.
+    /// The name of the kind, in the words used for queries.
     pub fn kind(self) -> &'static str {
         match self {
             Self::Domain(_) => "domain",
@@ -174,22 +176,22 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// How many there are in all, if the server says (RFC 8977, section 2.1).
+    /// The total number of results, if the server gives it (RFC 8977, section 2.1).
     pub fn total(self) -> Option<u64> {
         self.top.item("paging_metadata")?.number("totalCount")
     }
 
-    /// Which of its pages this is.
+    /// The number of this page.
     pub fn page(self) -> Option<u64> {
         self.top.item("paging_metadata")?.number("pageNumber")
     }
 
-    /// How the results are sorted now (RFC 8977, section 2.1).
+    /// The current sort order of the results (RFC 8977, section 2.1).
     pub fn sort(self) -> Option<&'a str> {
         self.top.item("sorting_metadata")?.text("currentSort")
     }
 
-    /// Sorts the server offers, by property.
+    /// The sort orders that the server offers, by property.
     pub fn sorts(self) -> impl Iterator<Item = &'a str> + use<'a> {
         let metadata = self.top.item("sorting_metadata").into_iter();
         metadata
@@ -197,7 +199,7 @@ impl<'a> Search<'a> {
             .filter_map(|s| s.text("property"))
     }
 
-    /// Which set of fields was sent (RFC 8982, section 2.1).
+    /// The name of the field set that was sent (RFC 8982, section 2.1).
     pub fn field_set(self) -> Option<&'a str> {
         self.top
             .item("subsetting_metadata")?

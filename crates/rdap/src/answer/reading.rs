@@ -1,4 +1,4 @@
-//! From bytes to nodes, within bounds, and what to call bytes that do not get there.
+//! Parses bytes into nodes within bounds, and describes bytes that cannot be parsed.
 
 use std::cell::Cell;
 use std::fmt;
@@ -8,7 +8,7 @@ use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use super::error::AnswerError;
 use super::node::Node;
 
-/// What one answer may cost: its size, the nesting and the number of its values.
+/// Limits for one answer: its size, its depth of nesting and the number of its values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
     pub bytes: usize,
@@ -27,7 +27,7 @@ impl Default for Bounds {
     }
 }
 
-/// The document in `bytes`, which is an object.
+/// Parses the document in `bytes`, which must be an object.
 pub(super) fn read(bytes: &[u8], bounds: Bounds) -> Result<Node, AnswerError> {
     if bytes.len() > bounds.bytes {
         let (size, most) = (bytes.len(), bounds.bytes);
@@ -58,7 +58,7 @@ pub(super) fn read(bytes: &[u8], bounds: Bounds) -> Result<Node, AnswerError> {
     }
 }
 
-/// Counts values and depth while they are read.
+/// Counts values and depth during parsing.
 struct Meter {
     bounds: Bounds,
     depth: Cell<usize>,
@@ -104,7 +104,7 @@ impl Meter {
         self.depth.set(self.depth.get().saturating_sub(1));
     }
 
-    /// Which kind of failure that was.
+    /// Turns a failure to parse into the error that describes it.
     fn blame(&self, bytes: &[u8], source: serde_json::Error) -> AnswerError {
         let Bounds { depth, values, .. } = self.bounds;
         match self.over.get() {
@@ -122,7 +122,7 @@ impl Meter {
     }
 }
 
-/// The byte at a line and column, which serde_json counts from 1.
+/// The offset of a line and column, which serde_json counts from 1.
 fn place(bytes: &[u8], line: usize, column: usize) -> usize {
     let mut start = 0;
     for _ in 1..line {
@@ -209,12 +209,12 @@ impl<'de> serde::Deserialize<'de> for Name {
     }
 }
 
-/// What a page calls itself: the text of its `title`, on one line and cut.
+/// The text of a page's `title`, on one line and cut to a safe length.
 fn title(bytes: &[u8]) -> Option<String> {
     const LOOKED_AT: usize = 64 << 10;
     const SHOWN: usize = 80;
     let head = String::from_utf8_lossy(bytes.get(..LOOKED_AT).unwrap_or(bytes));
-    // ASCII alone changes, so that places stay where they are.
+    // Only ASCII letters change, so offsets stay the same.
     let low = head.to_ascii_lowercase();
     let tag = low.find("<title")?;
     let start = tag + low.get(tag..)?.find('>')? + 1;

@@ -38,7 +38,7 @@ impl Method {
 }
 
 impl<'a> Redaction<'a> {
-    /// What is redacted: a registered name or a description of it.
+    /// The name of what is redacted: a registered name or a description.
     pub fn name(self) -> Option<&'a str> {
         self.item("name")
             .and_then(worded)
@@ -51,13 +51,14 @@ impl<'a> Redaction<'a> {
             .or_else(|| self.text("reason"))
     }
 
-    /// Removal, where the server does not say (section 4.2). None for a word that is unknown.
+    /// How the field was redacted: by removal if the server does not say (section 4.2). `None` for
+    /// an unknown word.
     pub fn method(self) -> Option<Method> {
         self.text("method")
             .map_or(Some(Method::Removal), Method::parse)
     }
 
-    /// The JSONPath that tells where the field was, or is.
+    /// The JSONPath of the redacted field: where it was, or where it is.
     pub fn path(self) -> Option<&'a str> {
         ["postPath", "prePath"]
             .iter()

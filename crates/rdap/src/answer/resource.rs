@@ -1,4 +1,5 @@
-//! Numbers: networks and autonomous systems (RFC 9083, sections 5.4 and 5.5), and what range an answer covers.
+//! Numbers: networks and autonomous systems (RFC 9083, sections 5.4 and 5.5), and the range that an
+//! answer covers.
 
 use std::net::IpAddr;
 
@@ -11,10 +12,10 @@ views! {
     Autnum,
 }
 
-/// What an answer is about as a whole: it serves for each number in it.
+/// The range that an answer is about; the answer holds for each number in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Covers {
-    /// First and last, of one version.
+    /// First and last address, both of one IP version.
     Ips(IpAddr, IpAddr),
     Autnums(u32, u32),
 }
@@ -45,7 +46,8 @@ impl<'a> Network<'a> {
         (start.is_ipv4() == end.is_ipv4() && start <= end).then_some((start, end))
     }
 
-    /// Blocks of the cidr0 extension, or else those that the range makes up, while they are few.
+    /// The blocks of the cidr0 extension, or else the blocks that make up the range, if there are
+    /// only a few.
     pub fn cidrs(self) -> Vec<String> {
         let told: Vec<String> = self.items("cidr0_cidrs").filter_map(block).collect();
         match self.range() {
@@ -80,7 +82,7 @@ impl<'a> Autnum<'a> {
         self.number("endAutnum")?.try_into().ok()
     }
 
-    /// First and last number; one alone is a range of one.
+    /// First and last number. A single number is a range of one.
     pub fn range(self) -> Option<(u32, u32)> {
         let start = self.start()?;
         let end = self.end().unwrap_or(start);
@@ -100,7 +102,8 @@ impl<'a> Autnum<'a> {
     }
 }
 
-/// An address; some servers write the first one of a block with its length.
+/// Parses an address. Some servers write the first address of a block with the block's prefix
+/// length.
 fn address(text: &str) -> Option<IpAddr> {
     text.trim().split('/').next()?.parse().ok()
 }
@@ -113,7 +116,7 @@ fn block(cidr: Item<'_>) -> Option<String> {
     (length <= most).then(|| format!("{prefix}/{length}"))
 }
 
-/// The fewest blocks that make up a range; none where that takes more than a few.
+/// The smallest set of blocks that makes up a range; empty if that takes more than a few.
 fn blocks(start: IpAddr, end: IpAddr) -> Vec<String> {
     const MOST: usize = 16;
     let (width, mut at, last) = match (start, end) {
@@ -126,7 +129,8 @@ fn blocks(start: IpAddr, end: IpAddr) -> Vec<String> {
         if blocks.len() == MOST {
             return Vec::new();
         }
-        // As large as its place allows, and as what is left allows; all there is has one address too many to count.
+        // A block is as large as its alignment and the rest of the range allow. The number of all
+        // IPv6 addresses is one too large for u128, hence `checked_add`.
         let room = (last - at).checked_add(1).map_or(128, u128::ilog2);
         let bits = at.trailing_zeros().min(room).min(width);
         let prefix = if width == 32 {

@@ -1,5 +1,5 @@
-//! Which members each kind of object has and of what type they are (RFC 9083 and its extensions): from it follow all
-//! the places of an answer, and what in it is of another type.
+//! The members of each kind of object and their types (RFC 9083 and its extensions). They are used
+//! to enumerate the objects of an answer, and to find members of another type.
 
 mod class;
 
@@ -10,7 +10,7 @@ use class::Shape;
 
 use super::{Answer, Item, Node, Object};
 
-/// A member that is not of its type.
+/// A member whose type is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Oddity {
     /// JSON pointer.
@@ -30,20 +30,20 @@ impl fmt::Display for Oddity {
     }
 }
 
-/// One object of an answer, and where it stands.
+/// One object of an answer, and where it is.
 #[derive(Debug, Clone)]
 pub(crate) struct Place<'a> {
     pub(crate) pointer: String,
     pub(crate) item: Item<'a>,
     pub(crate) class: Class,
-    /// The class of what it stands in; none for the topmost.
+    /// The class of the object that contains it; `None` for the topmost.
     pub(crate) within: Option<Class>,
 }
 
-/// Places looked at in one answer.
+/// The largest number of objects that are visited in one answer.
 const MOST: usize = 20_000;
 
-/// Every object of the answer that has a class, the topmost first.
+/// Every object of the answer that has a class, the topmost one first.
 pub(crate) fn places(answer: &Answer) -> Vec<Place<'_>> {
     let top = Place {
         pointer: String::new(),

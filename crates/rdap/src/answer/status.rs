@@ -1,17 +1,19 @@
-//! Status words: those registered, what each means to people, and EPP's name for it (RFC 8056, section 2).
+//! Status words: the registered ones, their meaning in plain words, and EPP's names for them (RFC
+//! 8056, section 2).
 
 /// A registered status word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Status {
-    /// As RDAP writes it.
+    /// The word as RDAP writes it.
     pub word: &'static str,
-    /// EPP's code for it, where RFC 8056 maps one.
+    /// EPP's code for it, if RFC 8056 maps one.
     pub epp: Option<&'static str>,
-    /// What it means, in plain words.
+    /// The meaning, in plain words.
     pub meaning: &'static str,
 }
 
-/// Looked up without case and blanks around it; EPP's own words are known too, for servers that send them.
+/// Finds a word, ignoring case and surrounding white space. EPP's words are known too, for servers
+/// that send them.
 pub fn find(word: &str) -> Option<&'static Status> {
     let word = word.trim();
     STATUS
@@ -24,7 +26,7 @@ pub fn find(word: &str) -> Option<&'static Status> {
         })
 }
 
-/// Whether a word that was sent means that registered word.
+/// Whether the word `sent` means the registered `word`.
 pub fn is(sent: &str, word: &str) -> bool {
     sent.trim().eq_ignore_ascii_case(word) || find(sent).is_some_and(|s| s.word == word)
 }
@@ -45,7 +47,7 @@ const fn rdap(word: &'static str, meaning: &'static str) -> Status {
     }
 }
 
-/// IANA's RDAP JSON Values of type «status».
+/// IANA's registry "RDAP JSON Values", type "status".
 pub const STATUS: [Status; 36] = [
     both("active", "ok", "in use, nothing pending, nothing barred"),
     both("associated", "linked", "other objects refer to it"),

@@ -1,4 +1,4 @@
-//! Answers read through their public face, odd and hostile ones above all.
+//! Answers read through their public interface, above all odd and hostile ones.
 
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -292,7 +292,7 @@ const TEXTS: &[&str] = &[
     "ok",
 ];
 
-/// JSON with the members of RDAP in all the wrong places.
+/// JSON with RDAP's members in all the wrong places.
 pub(crate) fn hostile() -> impl Strategy<Value = String> {
     let names = prop::sample::select(NAMES);
     let texts = prop::sample::select(TEXTS);

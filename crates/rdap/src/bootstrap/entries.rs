@@ -1,5 +1,6 @@
-//! The entries of one registry, each leading to its service: names and tags by hash, prefixes by length and bits, AS
-//! numbers by halving sorted ranges. A lookup costs a few hashes, whatever the size of the registry.
+//! The entries of one registry, each leading to its service: names and tags by hash, prefixes by
+//! length and bits, AS numbers by binary search in sorted ranges. A lookup costs a few hashes,
+//! whatever the size of the registry.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -14,19 +15,20 @@ use crate::query::Key;
 pub(super) enum Entries {
     /// In A-labels and lower case.
     Names(HashMap<Cow<'static, str>, u32>),
-    /// In upper case: RFC 8521 §3 has them so, people write them otherwise.
+    /// In upper case, as in RFC 8521 §3; people write them in other ways.
     Tags(HashMap<Cow<'static, str>, u32>),
     Prefixes(Prefixes),
-    /// First and last of each and their service; in order and without overlap once finished.
+    /// First and last number of each range, and its service; once finished, in order and without
+    /// overlap.
     Ranges(Vec<(u32, u32, u32)>),
 }
 
 #[derive(Debug)]
 pub(super) struct Prefixes {
     is_v6: bool,
-    /// By length and first address, the latter as 128 bits from the left.
+    /// By prefix length and first address, the latter as 128 bits from the left.
     services: HashMap<(u8, u128), u32>,
-    /// Those that occur, longest first.
+    /// The prefix lengths that occur, longest first.
     lengths: Vec<u8>,
 }
 
@@ -60,7 +62,7 @@ impl Entries {
         }
     }
 
-    /// Or why not. Of two entries that are the same, the first stays.
+    /// Adds an entry, or says why not. Of two equal entries, the first stays.
     pub(super) fn insert<'a>(
         &mut self,
         entry: Cow<'a, str>,
@@ -84,7 +86,8 @@ impl Entries {
         if added { Ok(()) } else { Err("is there twice") }
     }
 
-    /// Once all entries are in.
+    /// Sorts what lookups need in order and drops overlapping ranges; called once all entries are
+    /// in.
     pub(super) fn finish(&mut self, faults: &mut Faults) {
         match self {
             Self::Prefixes(prefixes) => {
@@ -108,7 +111,7 @@ impl Entries {
         }
     }
 
-    /// The entry that matches longest, and its service.
+    /// The longest matching entry, and its service.
     pub(super) fn find(&self, key: &Key<'_>) -> Option<(String, u32)> {
         match (self, key) {
             (Self::Names(names), Key::Domain(name)) => closest(names, name),
@@ -141,7 +144,8 @@ fn name(entry: Cow<'_, str>) -> Result<Cow<'_, str>, &'static str> {
     if entry.len() > 253 || !entry.bytes().all(fits) {
         return Err("is no name in A-labels");
     }
-    // Neither an address nor a range of AS numbers has come in here: no top-level domain is made of digits.
+    // Addresses and ranges of AS numbers are not accepted here: no top-level domain consists of
+    // digits.
     let top = entry.trim_end_matches('.').rsplit('.').next();
     let is_number = |top: &str| top.bytes().all(|b| b.is_ascii_digit() || b == b'-');
     if top.is_some_and(|top| !top.is_empty() && is_number(top)) {
@@ -192,7 +196,7 @@ fn range(entry: &str) -> Result<(u32, u32), &'static str> {
     Ok((first, last))
 }
 
-/// The longest run of labels from the right. RFC 9224 §4.
+/// The longest match by whole labels from the right. RFC 9224 §4.
 fn closest(names: &HashMap<Cow<'static, str>, u32>, name: &str) -> Option<(String, u32)> {
     let mut rest = name;
     loop {
@@ -208,7 +212,7 @@ fn closest(names: &HashMap<Cow<'static, str>, u32>, name: &str) -> Option<(Strin
 }
 
 impl Prefixes {
-    /// The longest prefix that holds all of what is asked. RFC 9224 §5.1.
+    /// The longest prefix that covers the whole prefix in question. RFC 9224 §5.1.
     fn narrowest(&self, address: IpAddr, asked: u8) -> Option<(String, u32)> {
         let bits = left_aligned(address);
         let wide_enough = self.lengths.iter().filter(|length| **length <= asked);

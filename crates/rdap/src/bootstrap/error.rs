@@ -40,7 +40,7 @@ pub enum NoServer {
     )]
     Unlisted {
         asked: String,
-        /// Empty, or a reason of its own and what leads on.
+        /// A specific reason and where to look next; may be empty.
         why: String,
         registry: Registry,
         publication: String,
@@ -73,7 +73,7 @@ pub(super) fn asked(key: &Key<'_>) -> String {
     }
 }
 
-/// Numbers that no registry hands out, with the RFC that keeps them back.
+/// Numbers that no registry assigns, with the RFC that reserves them.
 pub(super) fn set_aside(key: &Key<'_>) -> Option<String> {
     let why = match key {
         Key::Ip(IpAddr::V4(a), _) if a.is_private() => "it is for private use (RFC 1918), ",

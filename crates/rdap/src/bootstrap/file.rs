@@ -1,5 +1,5 @@
-//! The JSON of a registry (RFC 9224 §10.2, RFC 8521 §3): pairs of entries and URLs, read without copying where it is as
-//! it should be, and part by part where it is not.
+//! The JSON of a registry (RFC 9224 §10.2, RFC 8521 §3): pairs of entries and URLs. A well-formed
+//! file is read without copying, any other part by part.
 
 use std::borrow::Cow;
 
@@ -9,19 +9,19 @@ use serde_json::error::Category;
 
 use super::{BootstrapError, Registry};
 
-/// Fifty times the largest of today.
+/// In bytes: fifty times the size of today's largest registry.
 pub(super) const LARGEST: usize = 4 * 1024 * 1024;
 const MOST_FAULTS: usize = 32;
 
 #[derive(Debug, Default)]
 pub(super) struct Registrations<'a> {
     pub(super) publication: Cow<'a, str>,
-    /// Each has lists: entries and URLs, in object tags with contacts before them.
+    /// Each service has lists: entries and URLs, in object tags preceded by contacts.
     pub(super) services: Vec<Vec<Vec<Text<'a>>>>,
     pub(super) faults: Faults,
 }
 
-/// What was left out and why, up to a bound: hostile files can be wrong in a million places.
+/// What was left out and why, up to a bound: a hostile file can be wrong in a million places.
 #[derive(Debug, Default)]
 pub(super) struct Faults(Vec<String>);
 
@@ -66,7 +66,7 @@ pub(super) fn read(registry: Registry, json: &[u8]) -> Result<Registrations<'_>,
                 faults: Faults::default(),
             })
         }
-        // Well formed, but some part is not of its type.
+        // Well-formed JSON, but some part has the wrong type.
         Err(error) if error.classify() == Category::Data => part_by_part(registry, json, error),
         Err(source) => Err(BootstrapError::Malformed { registry, source }),
     }

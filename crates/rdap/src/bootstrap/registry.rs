@@ -26,7 +26,7 @@ impl Registry {
         Self::ObjectTags,
     ];
 
-    /// Below this IANA publishes them all. RFC 9224 §13.
+    /// The URL below which IANA publishes all of them. RFC 9224 §13.
     pub const BASE: &str = "https://data.iana.org/rdap/";
 
     /// IANA's name for it.

@@ -1,4 +1,5 @@
-//! One registry made ready to be asked: entries that lead to services, and what was left out on the way.
+//! One registry, ready for queries: entries that lead to services, and what was left out during
+//! parsing.
 
 use std::borrow::Cow;
 
@@ -8,7 +9,7 @@ use super::{BootstrapError, Registry};
 use crate::query::Key;
 
 const OVERLAY: &[u8] = include_bytes!("../../bootstrap/overlay.json");
-/// Beyond this an entry serves nobody but someone who wants the memory.
+/// No registry needs more; more would only let a hostile file use up memory.
 const MOST_URLS: usize = 64;
 
 #[derive(Debug, Default)]
@@ -19,7 +20,7 @@ pub(super) struct Table {
     faults: Vec<String>,
 }
 
-/// The entry that matched longest.
+/// The longest matching entry.
 #[derive(Debug)]
 pub(super) struct Found<'a> {
     pub(super) entry: String,
@@ -34,13 +35,15 @@ impl Table {
         })
     }
 
-    /// The copy that is built in, which tests keep readable: were it not, it would know nothing and say so.
+    /// The copy that is built in. Tests ensure that it can be parsed; if it could not, the table
+    /// would be empty and say so.
     pub(super) fn embedded(registry: Registry) -> Self {
         let has_contacts = registry == Registry::ObjectTags;
         Self::built_in(registry, registry.embedded(), has_contacts)
     }
 
-    /// Like object tags, with the sources of each entry where the contacts would be.
+    /// The overlay. It has the format of object tags, with the sources of each entry in place of
+    /// the contacts.
     pub(super) fn overlay() -> Self {
         Self::built_in(Registry::Dns, OVERLAY, true)
     }
@@ -138,7 +141,8 @@ impl Building {
         }
     }
 
-    /// https before http (RFC 9224 §3), else in order; each with its last slash.
+    /// The usable URLs: https before http (RFC 9224 §3), otherwise in order; each with its last
+    /// slash.
     fn usable(&mut self, index: usize, urls: &[Text<'_>]) -> Vec<String> {
         let mut usable: Vec<String> = Vec::with_capacity(urls.len().min(MOST_URLS));
         for Text(url) in urls.iter().take(MOST_URLS) {

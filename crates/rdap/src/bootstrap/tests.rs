@@ -1,4 +1,4 @@
-//! The embedded registries, made-up ones, and ones that are broken.
+//! The embedded registries, invented ones, and broken ones.
 
 use std::net::IpAddr;
 

@@ -1,5 +1,6 @@
-//! The desk: queries are queued for the server that knows, each server is asked as much at once as it may be, and no server
-//! waits for another. What waits is bounded, whatever the length of the list.
+//! Schedules the queries of a list: each query waits in the lane of its server, each server is
+//! asked as much at once as is allowed, and no server waits for another. The number of waiting
+//! queries is bounded, whatever the length of the list.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::future::Future;
@@ -10,53 +11,54 @@ use tokio::task::JoinSet;
 
 use super::list::{Line, ListError};
 
-/// Queries that wait for their server, in all.
+/// The largest number of queries that wait for their servers, over all lanes.
 const WAITING: usize = 20_000;
-/// Lookups on their way, to all servers.
+/// The largest number of lookups in flight, over all servers.
 const RUNNING: usize = 2_000;
-/// Lines that are taken at once.
+/// The largest number of lines that are taken from the list at once.
 const BATCH: usize = 256;
-/// How far results may run ahead of the one that is to be told next.
+/// How many places a result may be ahead of the one that is to be told next.
 const AHEAD: u64 = 20_000;
 
-/// Whoever looks things up.
+/// Parses queries and looks them up.
 pub trait Asker: 'static {
     type Query: 'static;
     type Outcome: 'static;
 
-    /// What an entry means, or what to tell instead of an answer.
+    /// Parses an entry, or returns what to tell in place of an answer.
     fn read(&self, text: &str) -> Result<Self::Query, Self::Outcome>;
 
-    /// The server that will be asked; queries of one lane wait for each other.
+    /// The server that will be asked. The queries of one lane wait for each other.
     fn lane(&self, query: &Self::Query) -> Rc<str>;
 
     fn ask(&self, query: Self::Query) -> impl Future<Output = Self::Outcome>;
 }
 
-/// How the desk is kept.
+/// How a list is worked off.
 #[derive(Debug, Clone, Copy)]
 pub struct Order {
-    /// Results in the order of the list.
+    /// Results are told in the order of the list.
     pub ordered: bool,
-    /// Lookups on their way at once in each lane.
+    /// The largest number of lookups in flight in each lane.
     pub at_once: usize,
     /// One lookup after another, in the order of the list.
     pub serial: bool,
 }
 
-/// How far things are.
+/// How far the run has come.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
     pub read: u64,
     pub told: u64,
     pub running: usize,
     pub lanes: usize,
-    /// The whole list was read.
+    /// The whole list has been read.
     pub whole: bool,
 }
 
-/// Asks all lines; `tell` hears each outcome, and how far things are. `skip` knows what an earlier run has told. Ends
-/// with the list, with what made the list unreadable, or with `tell` that wants no more.
+/// Looks up all lines. `tell` receives each outcome and the progress; `skip` says which entries an
+/// earlier run has told. Ends at the end of the list, when the list cannot be read, or when `tell`
+/// wants no more.
 pub async fn serve<A: Asker>(
     asker: Rc<A>,
     lines: Receiver<Result<Line, ListError>>,
@@ -90,7 +92,7 @@ struct Desk<A: Asker, T> {
     ready: VecDeque<Rc<str>>,
     waiting: usize,
     running: JoinSet<(Rc<str>, Line, A::Outcome)>,
-    /// Results that wait for those before them; nothing, where an entry was told by an earlier run.
+    /// Results that wait for those before them; `None` for an entry that an earlier run has told.
     held: BTreeMap<u64, Option<(Line, A::Outcome)>>,
     next: u64,
     tally: Tally,
@@ -117,7 +119,8 @@ impl<A: Asker, T: FnMut(Line, A::Outcome, Tally) -> bool> Desk<A, T> {
                 break;
             }
             tokio::select! {
-                // All that is there at once: what is asked together can leave together.
+                // Takes all lines that are there: queries that are asked together can be sent
+                // together.
                 read = lines.recv_many(&mut batch, BATCH), if may_read => {
                     self.tally.whole |= read == 0;
                     for entry in batch.drain(..) {
@@ -148,7 +151,7 @@ impl<A: Asker, T: FnMut(Line, A::Outcome, Tally) -> bool> Desk<A, T> {
         near && self.waiting < WAITING
     }
 
-    /// An earlier run has told this one.
+    /// Passes over an entry that an earlier run has told.
     fn pass(&mut self, entry: &Line) {
         self.tally.read += 1;
         if self.order.ordered {
@@ -172,7 +175,7 @@ impl<A: Asker, T: FnMut(Line, A::Outcome, Tally) -> bool> Desk<A, T> {
             waiting: VecDeque::new(),
             running: 0,
         });
-        // One entry in `ready` for each lookup that may start.
+        // `ready` has one entry for each lookup that may start.
         if lane.running + lane.waiting.len() < self.order.at_once.max(1) {
             self.ready.push_back(name);
         }
@@ -250,7 +253,7 @@ mod tests {
 
     use super::*;
 
-    /// A word is `LANE:MS`; the lookup takes so long.
+    /// A word is `LANE:MS`; its lookup takes that many milliseconds.
     #[derive(Default)]
     struct Sleeper {
         running: RefCell<HashMap<String, (usize, usize)>>,
@@ -295,7 +298,7 @@ mod tests {
         }
     }
 
-    /// The words in the order they were told.
+    /// Returns the words in the order in which they were told.
     async fn run(words: Vec<String>, order: Order, asker: &Rc<Sleeper>) -> Vec<String> {
         let lines = super::super::list::read(vec![super::super::list::Part::Words(words)]);
         let mut told = Vec::new();

@@ -1,9 +1,10 @@
-//! Which queries of a list are finished, so that an interrupted run goes on where it was.
+//! Records which queries of a list are finished, so that an interrupted run can continue.
 //!
-//! A journal lies beside the output. A result is written to the output first and then told in the journal, with the
-//! place where the output ends: whatever the moment a run is killed at, what stands behind the last place that was told
-//! is half a run's last result, is cut off, and is asked again. Nothing that was told is asked again, and nothing is
-//! lost. What is a query, and what a result looks like, is the caller's business; here they are a position and bytes.
+//! A journal lies beside the output. A result is written to the output first and then recorded in
+//! the journal, with the length of the output after it. Whenever a run is killed, the bytes after
+//! the last recorded length are an incomplete result: they are cut off, and the query is asked
+//! again. No recorded query is asked again, and none is lost. The caller decides what a query is
+//! and what a result looks like; here they are a position and bytes.
 
 mod finished;
 mod record;
@@ -18,33 +19,34 @@ use aws_lc_rs::digest::{Context, SHA256, digest};
 use finished::Finished;
 use record::{HEADER, Header, RECORD, Record};
 
-/// So much is held back before it is written; [`Journal::flush`] writes it at once.
+/// The number of bytes that are held back before they are written; [`Journal::flush`] writes them
+/// at once.
 const HELD_BACK: usize = 64 << 10;
 
-/// What a journal is about: resuming something else would lose queries.
+/// What a journal belongs to: resuming something else would lose queries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
-    /// Bytes of the list.
+    /// The length of the list in bytes.
     length: u64,
     list: [u8; 32],
     settings: [u8; 32],
 }
 
-/// An output and the journal of what is in it.
+/// An output, and the journal that records what is in it.
 #[derive(Debug)]
 pub struct Journal {
-    /// The file that is named as the journal.
+    /// The file that was named as the journal.
     log: Place,
     output: Place,
     finished: Finished,
     header: Header,
-    /// Of the records, those that are held back too.
+    /// The number of records, including those held back.
     count: u64,
-    /// Where the output ends, with what is held back.
+    /// Where the output ends, including what is held back.
     end: u64,
     results: Vec<u8>,
     records: Vec<u8>,
-    /// A write failed: what the files hold is not known any more, until they are opened again.
+    /// A write failed: what the files hold is unknown until they are opened again.
     is_broken: bool,
 }
 
@@ -99,7 +101,7 @@ pub enum JournalError {
 }
 
 impl Identity {
-    /// Reads a list to its end; `settings` are the options that decide what results look like.
+    /// Reads a list to its end. `settings` are the options that decide what results look like.
     pub fn of(list: &mut impl Read, settings: &str) -> io::Result<Self> {
         let mut context = Context::new(&SHA256);
         let mut length = 0;
@@ -124,7 +126,7 @@ impl Identity {
 }
 
 impl Journal {
-    /// Opens both files, and goes on where they end; or begins, if neither holds anything.
+    /// Opens both files and continues where they end, or begins if both are empty.
     pub fn open(journal: &Path, output: &Path, identity: &Identity) -> Result<Self, JournalError> {
         let journal = Place::open("the journal", journal)?;
         let output = Place::open("the output", output)?;
@@ -157,17 +159,18 @@ impl Journal {
         Ok(this)
     }
 
-    /// Was the result of the query at this position written?
+    /// Whether the result of the query at this position has been recorded.
     pub fn is_finished(&self, position: u64) -> bool {
         self.finished.has(position)
     }
 
-    /// How many are.
+    /// The number of finished queries.
     pub fn finished(&self) -> u64 {
         self.finished.count()
     }
 
-    /// Adds a result. It is safe from being lost or repeated once it is flushed, and that is done now and then by itself.
+    /// Adds a result. It is safe from being lost or repeated once it is flushed, which also happens
+    /// automatically now and then.
     pub fn finish(&mut self, position: u64, result: &[u8]) -> Result<(), JournalError> {
         if position >= self.header.most() {
             return Err(JournalError::NotInTheList(position));
@@ -190,7 +193,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Writes what is held back: the results, and then that they are there.
+    /// Writes what is held back: first the results, then their records.
     pub fn flush(&mut self) -> Result<(), JournalError> {
         if self.records.is_empty() {
             return Ok(());
@@ -210,7 +213,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Does the journal hold a head? One that was killed while it was written is none yet.
+    /// Whether the journal has a complete header. A run that was killed while it wrote the header
+    /// has not begun.
     fn has_begun(&mut self) -> Result<bool, JournalError> {
         let mut found = Vec::with_capacity(HEADER);
         let file = (&self.log.file).take(HEADER as u64);
@@ -262,8 +266,8 @@ impl Journal {
     }
 }
 
-/// How many queries are finished by what stands behind a journal's head, and where the output ends by then; none if it
-/// is damaged.
+/// The number of queries that the records after a journal's header mark as finished, and where the
+/// output ends by then; `None` if they are damaged.
 pub fn survey(records: &[u8], identity: &Identity, output: u64) -> Option<(u64, u64)> {
     let told = record::replay(&mut &*records, &Header::new(identity), output).ok()?;
     (!told.is_damaged).then(|| (told.finished.count(), told.end))
@@ -271,16 +275,17 @@ pub fn survey(records: &[u8], identity: &Identity, output: u64) -> Option<(u64, 
 
 impl Drop for Journal {
     fn drop(&mut self) {
-        // Who wants to know calls `flush`.
+        // Errors are ignored: a caller that wants to know them calls `flush`.
         let _ = self.flush();
-        // Closing would do, were there no child that was just forked and has the file open too.
+        // Closing the file would unlock it too, unless a child that was just forked still has it
+        // open.
         let _ = self.log.file.unlock();
     }
 }
 
 impl Place {
     fn open(what: &'static str, path: &Path) -> Result<Self, JournalError> {
-        // A pipe would block, and cannot be cut.
+        // A pipe would block, and cannot be truncated.
         if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
             return Err(JournalError::NotAFile(path.to_path_buf()));
         }
@@ -318,7 +323,7 @@ impl Place {
         Ok(metadata.len())
     }
 
-    /// Cuts off what stands behind `end`, and goes there.
+    /// Truncates the file to `end`, and seeks there.
     fn cut(&mut self, end: u64) -> Result<(), JournalError> {
         let cut = self.file.set_len(end);
         let there = cut.and_then(|()| self.file.seek(SeekFrom::Start(end)));

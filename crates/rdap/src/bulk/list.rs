@@ -1,5 +1,5 @@
-//! Lists of queries: arguments, files and standard input, read line by line beside the lookups, so that a list of a million
-//! takes no more memory than one of ten.
+//! Lists of queries: arguments, files and standard input. They are read line by line during the
+//! lookups, so that a list of a million takes no more memory than one of ten.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -7,15 +7,16 @@ use std::path::{Path, PathBuf};
 
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-/// No query is longer: a URL of RFC 9110 §4.1 that servers must accept has 8 000 bytes.
+/// The longest line in bytes. No query is longer: servers should accept URLs of 8,000 bytes (RFC
+/// 9110 §4.1).
 const LONGEST_LINE: u64 = 16 * 1024;
-/// Lines that are read ahead of the desk.
+/// The number of lines that are read ahead of the lookups.
 const AHEAD: usize = 1024;
 
 /// One query of the list, and its place in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// From 0; lines that hold no query have none.
+    /// Counted from 0; lines without a query are not counted.
     pub place: u64,
     pub text: String,
 }
@@ -39,7 +40,7 @@ pub enum Part {
 }
 
 impl Part {
-    /// `-` is standard input.
+    /// A file; `-` is standard input.
     pub fn file(path: &Path) -> Self {
         if path.as_os_str() == "-" {
             Self::Stdin
@@ -49,8 +50,9 @@ impl Part {
     }
 }
 
-/// Reads the parts one after another on a thread of its own: a pipe may make us wait, and connections must not. Words that
-/// come first are there at once. What cannot be read ends the list, after what came before it.
+/// Reads the parts one after another on a separate thread: reading from a pipe can block, and
+/// connections must not wait for it. Words given first are available at once. Input that cannot be
+/// read ends the list, after everything before it.
 pub fn read(mut parts: Vec<Part>) -> Receiver<Result<Line, ListError>> {
     let (send, receive) = channel(AHEAD);
     let mut place = 0;
@@ -60,14 +62,14 @@ pub fn read(mut parts: Vec<Part>) -> Receiver<Result<Line, ListError>> {
             .drain(..here)
             .filter_map(|word| line(&word, &mut place))
         {
-            // There is room for so many.
+            // The channel has room for these.
             let _ = send.try_send(Ok(line));
         }
     }
     std::thread::spawn(move || {
         for part in parts {
             if let Err(error) = read_part(part, &mut place, &send) {
-                // Who does not listen any more need not know.
+                // If the receiver is gone, the error is of no interest.
                 let _ = send.blocking_send(Err(error));
                 return;
             }
@@ -122,14 +124,14 @@ fn read_lines(
     Ok(())
 }
 
-/// Sends what is a query; false when nobody listens any more.
+/// Sends a line if it holds a query; `false` if the receiver is gone.
 fn tell(text: &str, place: &mut u64, send: &Lines) -> bool {
     line(text, place).is_none_or(|line| send.blocking_send(Ok(line)).is_ok())
 }
 
-/// What a line asks, if anything.
+/// The query in a line, if there is one.
 fn line(text: &str, place: &mut u64) -> Option<Line> {
-    // A `#` within a word belongs to it, as in a URL.
+    // A `#` inside a word belongs to the word, as in a URL.
     let text = text.trim();
     let comment = text.find(" #").or_else(|| text.find("\t#"));
     let text = text.get(..comment.unwrap_or(text.len())).unwrap_or(text);

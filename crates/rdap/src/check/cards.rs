@@ -35,7 +35,7 @@ const TYPES: [&str; 13] = [
 
 pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {
     for place in scene.of(&[Class::Entity]) {
-        // Another type than an array is told by member-type.
+        // `member-type` reports any type but an array.
         if let Some(card @ Node::List(items)) = place.item.node().get("vcardArray") {
             let pointer = format!("{}/vcardArray", place.pointer);
             match items.as_slice() {
@@ -64,7 +64,7 @@ fn whole(properties: &[Node], pointer: &str, report: &mut Report) {
     }
 }
 
-/// An empty name tells nothing, unless that is how it was redacted (RFC 9537, section 3.2).
+/// An empty name says nothing, unless it was redacted that way (RFC 9537, section 3.2).
 fn shown(scene: &Scene<'_>, properties: &[Node], pointer: &str, report: &mut Report) {
     let says = |p: &Node| {
         let text = p.items().get(3).and_then(Node::text);
@@ -99,7 +99,7 @@ fn property(node: &Node, pointer: &str, report: &mut Report) {
     if name.bytes().any(|b| b.is_ascii_uppercase()) {
         report.add(&CASE, pointer, name);
     }
-    // A type of someone's own begins with "x-".
+    // A private type begins with "x-".
     if !TYPES.contains(&&**kind) && !kind.starts_with("x-") {
         report.add(&TYPE, pointer, kind);
     }
@@ -126,7 +126,8 @@ fn is_tel(number: &str) -> bool {
         .is_some_and(|s| s.eq_ignore_ascii_case("tel:"))
 }
 
-/// Something, one @ and a name; the empty text is how RFC 9537 redacts it.
+/// Whether the text is something, an `@` and a name. The empty text is allowed: RFC 9537 redacts
+/// that way.
 fn is_address(address: &str) -> bool {
     let mut parts = address.rsplitn(2, '@');
     let (domain, local) = (

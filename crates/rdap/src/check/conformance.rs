@@ -1,4 +1,4 @@
-//! What the answer says of itself: rdapConformance (RFC 9083, section 4.1).
+//! What the answer claims about itself: rdapConformance (RFC 9083, section 4.1).
 
 use super::registries::EXTENSIONS;
 use super::{Report, Scene, rules};
@@ -13,7 +13,8 @@ rules! { All;
     UNCLAIMED = "conformance-unclaimed", Error, "RFC 9083, section 4.1": "an extension that is used is named in rdapConformance";
 }
 
-/// Members and the extension that each comes from: cidr0, RFC 8977, RFC 8982, RFC 9537, .ART's and FRED's.
+/// Members, and the extension that defines each: cidr0, RFC 8977, RFC 8982, RFC 9537, and those of
+/// .ART and FRED.
 const FROM: [(&str, &str); 7] = [
     ("cidr0_cidrs", "cidr0"),
     ("paging_metadata", "paging"),

@@ -67,7 +67,7 @@ fn numbers(
             Some(Node::Number(number)) if number.as_u64().is_none_or(|n| n > *most) => {
                 report.add(&RANGE, format!("{pointer}/{member}"), number.to_string());
             }
-            // Another type is told by member-type.
+            // `member-type` reports any other type.
             Some(_) => {}
         }
     }
@@ -78,7 +78,7 @@ fn digest(ds: Item<'_>, pointer: &str, report: &mut Report) {
         return report.add(&DS, pointer, "no digest");
     };
     let place = format!("{pointer}/digest");
-    // White space is allowed in it (section 5.3).
+    // White space is allowed in a digest (section 5.3).
     let digits: Vec<u8> = digest
         .bytes()
         .filter(|b| !b.is_ascii_whitespace())

@@ -32,7 +32,7 @@ pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {
     }
     for place in scene.of(&[Class::PublicId]) {
         for (member, check) in [("type", &KIND), ("identifier", &IDENTIFIER)] {
-            // A number in place of the text is told by member-type.
+            // `member-type` reports a number in place of the text.
             if place.item.node().get(member).is_none() {
                 report.add(check, place.pointer.as_str(), "");
             }

@@ -1,4 +1,5 @@
-//! ICANN's gTLD RDAP profile of February 2024: its Response Profile and its Technical Implementation Guide.
+//! ICANN's gTLD RDAP profile of February 2024: its Response Profile and its Technical
+//! Implementation Guide.
 
 pub(super) mod notices;
 pub(super) mod registrar;
@@ -81,7 +82,8 @@ fn service(scene: &Scene<'_>, report: &mut Report) {
     }
 }
 
-/// The seventh component is the country (RFC 6350, section 6.3.1); its code is a parameter (RFC 8605, section 3.1).
+/// The seventh component is the country (RFC 6350, section 6.3.1); its code is a parameter (RFC
+/// 8605, section 3.1).
 fn addresses(scene: &Scene<'_>, report: &mut Report) {
     for place in scene.of(&[Class::Entity]) {
         let Some(card) = place.item.node().get("vcardArray") else {
@@ -130,7 +132,7 @@ fn domain_checks(scene: &Scene<'_>, domain: Domain<'_>, report: &mut Report) {
     }
 }
 
-/// Against the last step of the path that was asked for.
+/// Compares the name with the last segment of the requested path.
 fn name(scene: &Scene<'_>, domain: Domain<'_>, report: &mut Report) {
     let path = scene
         .delivery
@@ -205,7 +207,8 @@ fn together(domain: Item<'_>) -> Option<(&'static str, &'static str)> {
 }
 
 fn related(scene: &Scene<'_>, domain: Domain<'_>, report: &mut Report) {
-    // Registrars that are reserved, as for names that the registry itself holds, have no RDAP.
+    // Reserved registrar numbers, as used for names that the registry itself holds, have no RDAP
+    // server.
     let registrar = domain.entity("registrar").and_then(Entity::iana_id);
     let reserved = registrar
         .and_then(|id| id.parse().ok())

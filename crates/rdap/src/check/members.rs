@@ -1,4 +1,5 @@
-//! Members: their types, their names, and those that each object class must have (RFC 9083, sections 2 to 5).
+//! Members: their types, their names, and those that each object class must have (RFC 9083,
+//! sections 2 to 5).
 
 use super::{Report, Scene, rules};
 use crate::answer::{Class, Node, Place};
@@ -82,7 +83,8 @@ fn values(place: &Place<'_>, report: &mut Report) {
     }
 }
 
-/// Subtags of one to eight letters and digits, the first of letters alone (RFC 5646, section 2.1).
+/// Whether the subtags have one to eight letters and digits, and the first only letters (RFC 5646,
+/// section 2.1).
 pub(super) fn is_language_tag(tag: &str) -> bool {
     let mut subtags = tag.split('-');
     let letters = |s: &str| s.bytes().all(|b| b.is_ascii_alphabetic());
@@ -93,7 +95,7 @@ pub(super) fn is_language_tag(tag: &str) -> bool {
         && subtags.all(fits)
 }
 
-/// A name with letters, digits, hyphens and dots, or an address.
+/// Whether the text is a name of letters, digits, hyphens and dots, or an address.
 fn is_host(text: &str) -> bool {
     let label = |l: &str| {
         !l.is_empty() && l.len() <= 63 && l.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')

@@ -100,12 +100,13 @@ fn name(place: &Place<'_>, report: &mut Report) {
     }
 }
 
-/// Without the dot that may stand at its end.
+/// The name without a trailing dot.
 fn bare(name: &str) -> &str {
     name.strip_suffix('.').unwrap_or(name)
 }
 
-/// Labels as in RFC 5890, section 2.3.1; an underscore too, as reverse and service names have it (RFC 8552).
+/// Whether the labels follow RFC 5890, section 2.3.1. Underscores are allowed, as in reverse and
+/// service names (RFC 8552).
 pub(super) fn is_ldh(name: &str) -> bool {
     let name = bare(name);
     let label = |label: &str| {

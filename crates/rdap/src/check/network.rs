@@ -57,7 +57,7 @@ fn network(item: Item<'_>, pointer: &str, report: &mut Report) {
     }
 }
 
-/// Of ISO 3166-1, as far as two capital letters tell.
+/// Whether the text looks like a code of ISO 3166-1: two capital letters.
 pub(super) fn is_country(code: &str) -> bool {
     code.len() == 2 && code.bytes().all(|b| b.is_ascii_uppercase())
 }
@@ -82,7 +82,7 @@ fn block(item: Item<'_>, pointer: &str, report: &mut Report) {
         None => report.add(&LENGTH, pointer, ""),
         Some(length) => {
             let free = (width - length) as u32;
-            // All of an address's bits, or none, are free: a shift by them all has no meaning.
+            // A shift by all 128 bits is not defined, hence `checked_shl`.
             let behind = 1u128.checked_shl(free).map_or(u128::MAX, |one| one - 1);
             if bits(prefix) & behind != 0 {
                 report.add(&HOST, pointer, format!("{prefix}/{length}"));
@@ -91,7 +91,7 @@ fn block(item: Item<'_>, pointer: &str, report: &mut Report) {
     }
 }
 
-/// Whether blocks cover a network's range and nothing else; nothing to say where either is missing.
+/// Whether the blocks cover exactly the network's range; `None` if either is missing.
 pub(super) fn covers(network: Network<'_>) -> Option<bool> {
     let (start, end) = network.range()?;
     let mut ranges: Vec<(u128, u128)> = Vec::new();

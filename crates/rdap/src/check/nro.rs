@@ -1,4 +1,5 @@
-//! The regional registries' profile, as far as IANA's registry of RDAP extensions describes it.
+//! The profile of the regional registries, as far as IANA's registry of RDAP extensions describes
+//! it.
 
 use super::network::covers;
 use super::{Profile, Report, Scene, rules};

@@ -1,6 +1,6 @@
-//! What IANA registers for RDAP: the words that answers may use. Status words are in `answer::status`.
+//! The words that IANA registers for use in RDAP answers. Status words are in `answer::status`.
 
-/// RDAP Extensions, and `rdap_level_0` of RFC 9083 itself.
+/// RDAP Extensions, and `rdap_level_0` of RFC 9083.
 pub(super) const EXTENSIONS: [&str; 30] = [
     "arin_originas0",
     "artRecord",
@@ -85,7 +85,7 @@ pub(super) const VARIANTS: [&str; 5] = [
     "unregistered",
 ];
 
-/// Link Relation Types; those that begin with `rdap-` are of RFC 9910, `geo` of RFC 9877.
+/// Link Relation Types; those beginning with `rdap-` come from RFC 9910, `geo` from RFC 9877.
 pub(super) const RELATIONS: [&str; 128] = [
     "about",
     "acl",

@@ -52,7 +52,7 @@ pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {
     offers(scene, report);
 }
 
-/// Sorts and field sets that may be asked for.
+/// Checks the sorts and field sets that the server offers.
 fn offers(scene: &Scene<'_>, report: &mut Report) {
     for place in scene.of(&[Class::Sort]) {
         if place.item.text("property").is_none() || place.item.node().get("default").is_none() {

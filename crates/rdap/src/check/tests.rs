@@ -1,4 +1,4 @@
-//! Every rule: a fixture that keeps it, and the same with one thing changed that breaks it.
+//! Every rule: a fixture that follows it, and the same fixture with one change that violates it.
 
 mod broken;
 
@@ -23,7 +23,7 @@ fn answer(json: &Value) -> Answer {
     Answer::read(Bytes::from(json.to_string())).unwrap()
 }
 
-/// The fixtures, how each came, and what it promises.
+/// The fixtures, how each was delivered, and the profiles it claims.
 const BASES: [(&str, &str, u16, &[Profile]); 11] = [
     (
         "domain-registry",
@@ -131,7 +131,7 @@ fn every_rule_can_be_broken() {
             found.iter().any(|v| v.check.id == id),
             "{id} in {base}: {told:#?}"
         );
-        // One change may break a few rules that say the same of it, never many.
+        // One change may violate a few related rules, but not many.
         assert!(found.len() <= 4, "{id} in {base}: {told:#?}");
     }
 }
@@ -208,7 +208,7 @@ fn profiles_hold_the_answer_against_what_was_asked() {
     }
 }
 
-/// Rules that the two tests above break by how the answer came.
+/// Rules that the two tests above violate by the delivery.
 const OF_DELIVERY: [&str; 13] = [
     "delivery-type-missing",
     "delivery-type",
@@ -313,7 +313,7 @@ proptest! {
         let profiles = [Profile::GtldRegistry, Profile::GtldRegistrar, Profile::Nro];
         for violation in check(&answer, &delivery, &profiles) {
             prop_assert!(!violation.to_string().contains(char::is_control));
-            // What is pointed at is there, or its parent is.
+            // The pointer leads to a value, or its parent does.
             let parent = violation.pointer.rsplit_once('/').map_or("", |(parent, _)| parent);
             prop_assert!(answer.at(&violation.pointer).or(answer.at(parent)).is_some(), "{violation}");
         }

@@ -1,5 +1,6 @@
-//! Clear text: asked where a registry publishes nothing else, or where the user allows it in place of an https URL that
-//! failed; never after a certificate that did not verify; and always told.
+//! Clear text: used if a registry publishes nothing else, or if the user allows it in place of an
+//! https URL that failed; never after a certificate that could not be verified; and always
+//! reported.
 
 use std::fmt::Write;
 
@@ -9,9 +10,9 @@ use super::{Client, Outcome};
 
 /// An entry of a registry, before and while its servers are asked.
 pub(super) struct Doors {
-    /// It lists an https URL.
+    /// The entry lists an https URL.
     secure: bool,
-    /// The user named the server, and knows.
+    /// The user named the server, and so chose the scheme.
     chosen: bool,
 }
 
@@ -25,7 +26,8 @@ impl Doors {
 }
 
 impl Client {
-    /// Whether this URL may be asked after what went before. Why not is added to the trouble that led here.
+    /// Whether this URL may be asked, given what has happened so far. If not, the reason is added
+    /// to the last trouble.
     pub(super) fn admits(&self, target: &Target, doors: &Doors, outcome: &mut Outcome) -> bool {
         if !doors.secure || target.scheme == Scheme::Https {
             return true;
@@ -41,13 +43,13 @@ impl Client {
             } else {
                 ", for it would leave TLS: --insecure-http allows it"
             };
-            // Writing to a String does not fail.
+            // Writing to a String cannot fail.
             let _ = write!(last.why, "; {base} is not asked{why}");
         }
         false
     }
 
-    /// Tells people that an answer came in clear text, where they did not ask for that themselves.
+    /// Notes that an answer came in clear text, unless the user asked for that.
     pub(super) fn tell_clear(&self, target: &Target, doors: &Doors) {
         if doors.chosen || target.scheme == Scheme::Https {
             return;
@@ -64,7 +66,7 @@ impl Client {
     }
 }
 
-/// Without the path, so that a list is told once.
+/// The URL without its path, so that a list of queries causes one note.
 fn origin(target: &Target) -> String {
     format!("http://{}/", target.authority())
 }

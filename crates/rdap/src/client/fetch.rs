@@ -1,5 +1,5 @@
-//! One URL, with everything that may spare asking for it: a copy at hand, its server's leave, patience with a server that
-//! complains, and redirects.
+//! Fetches one URL, with everything that can avoid or delay the request: a stored copy, the
+//! server's rate limit, waiting for a server that complains, and redirects.
 
 use std::pin::Pin;
 use std::rc::Rc;
@@ -11,8 +11,8 @@ use super::{Client, From, Source, Trouble};
 use crate::answer::{Answer, AnswerError};
 use crate::credentials::{CredentialsError, Secret};
 use crate::manners::Verdict;
+use crate::memory::Authority;
 use crate::memory::answers::{Decision, Received, Request, Stored};
-use crate::memory::origin::Origin;
 use crate::pool::{Ask, Reply};
 use crate::text::State;
 
@@ -20,12 +20,12 @@ const MOST_REDIRECTS: usize = 5;
 /// RFC 7480 §4.2.
 const ACCEPT: &str = "application/rdap+json, application/json;q=0.5";
 const AUTHORIZATION: &str = "Authorization";
-/// A server that calls each nonce stale could go on for ever.
+/// A server could call every nonce stale and so go on for ever.
 const MOST_CHALLENGES: u32 = 2;
 
 impl Client {
-    /// The answer of whoever `target` leads to. Thousands of lookups wait at once: what one needs while it asks is
-    /// allocated while it asks.
+    /// Fetches the answer that `target` leads to, over redirects. The future is boxed because
+    /// thousands of lookups wait at once: memory for asking is allocated only while asking.
     pub(super) fn fetch<'a>(
         &'a self,
         target: &'a Target,
@@ -58,7 +58,7 @@ impl Client {
         }
     }
 
-    /// With whoever asks for the same.
+    /// Like `fetch`, but equal requests in flight share one answer.
     async fn fetch_once(&self, target: &Target, personal: bool) -> Result<Source, Trouble> {
         let fetch = self.fetch_here(target, personal);
         if self.wishes.shares {
@@ -69,7 +69,7 @@ impl Client {
         }
     }
 
-    /// Without going where a redirect leads.
+    /// Without following redirects.
     async fn fetch_here(&self, target: &Target, personal: bool) -> Result<Source, Trouble> {
         let headers = self.headers(target)?;
         let credentials = self.is_known_to(target);
@@ -96,7 +96,7 @@ impl Client {
         }
     }
 
-    /// Over the network; with conditions where there is a copy.
+    /// Asks over the network, conditionally if there is a copy.
     async fn ask(
         &self,
         target: &Target,
@@ -131,10 +131,10 @@ impl Client {
                         ..source
                     });
                 }
-                // The server meant another copy: without conditions.
+                // The server confirmed another copy: ask again without conditions.
                 continue;
             }
-            // What cannot be read is not worth keeping: the next answer may be better.
+            // An answer that cannot be parsed is not stored: the next one may be better.
             let answer = Answer::read(reply.body.clone());
             if answer.is_ok() || reply.status != 200 {
                 self.memory.keep_answer(request, &received);
@@ -143,10 +143,10 @@ impl Client {
         }
     }
 
-    /// Waits for leave to ask, and asks again as often as a complaining server may be asked.
+    /// Waits for permission to ask, and asks again as often as allowed if the server complains.
     async fn ask_politely(&self, ask: &Ask, personal: bool) -> Result<(Reply, Duration), Trouble> {
         let target = &ask.target;
-        let origin = Origin::of(target);
+        let origin = Authority::from(target);
         let mut patience = Duration::ZERO;
         let mut ask = ask.clone();
         let mut challenges = 0;
@@ -178,7 +178,7 @@ impl Client {
         Err(trouble(target, State::Failed, "asked too often".into()))
     }
 
-    /// A server says what it wants to hear before it is told. Whether to ask again.
+    /// Handles a request for credentials. Returns whether to ask again.
     fn answer_challenge(&self, ask: &mut Ask, reply: &Reply) -> Result<bool, Trouble> {
         let Some(credentials) = &self.wishes.credentials else {
             return Ok(false);
@@ -211,7 +211,8 @@ impl Client {
         Ok(value.map(|secret| (AUTHORIZATION.to_owned(), secret.expose().to_owned())))
     }
 
-    /// Is the server told who asks, now or once it wants to know? Its answers are for us alone then.
+    /// Whether the server is told who asks, now or when it requests that. If so, its answers are
+    /// for this client only.
     fn is_known_to(&self, target: &Target) -> bool {
         let credentials = self.wishes.credentials.as_ref();
         let certified = self.wishes.certified.as_ref();
@@ -233,7 +234,7 @@ impl Client {
     }
 }
 
-/// Where a redirect leads, or why not there. RFC 7480 §5.2.
+/// Where a redirect leads, or why it is not followed. RFC 7480 §5.2.
 fn redirect(source: &Source) -> Option<Result<Target, Trouble>> {
     if !matches!(source.status, 301 | 302 | 303 | 307 | 308) {
         return None;
@@ -267,7 +268,7 @@ fn redirect(source: &Source) -> Option<Result<Target, Trouble>> {
     Some(Ok(next))
 }
 
-/// Without the password that a URL may carry: passwords go to whom they are for, and nowhere else.
+/// The URL without its password: passwords are sent only to their origin.
 fn bare(target: &Target) -> Target {
     let bare = target.userinfo().map(|_| Target::parse(&target.redacted()));
     bare.and_then(Result::ok).unwrap_or_else(|| target.clone())

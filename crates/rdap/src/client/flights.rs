@@ -1,4 +1,4 @@
-//! What is on its way, by URL: whoever wants the same waits for it, and asks nothing.
+//! Requests in flight, by URL: others that want the same URL wait for the answer.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -14,7 +14,8 @@ type Flight = Rc<OnceCell<Result<Source, Trouble>>>;
 pub(super) struct Flights(RefCell<HashMap<String, Flight>>);
 
 impl Flights {
-    /// What `fetch` brings, or what the one brings who was here first. If that one is given up, it is the next one's turn.
+    /// Returns the result of `fetch`, or that of an equal request in flight. If that one is
+    /// cancelled, the next in line fetches.
     pub(super) async fn join(
         &self,
         url: &str,
@@ -28,7 +29,7 @@ impl Flights {
         });
         let outcome = landed.await.clone();
         if first.get() {
-            // What was said is said; who comes later asks anew.
+            // The result is final for those who waited; a later request asks anew.
             self.0.borrow_mut().remove(url);
             return outcome;
         }

@@ -1,5 +1,6 @@
-//! From the registry to the registrar that it names, as far as there is one more to ask: bounded, never in a circle,
-//! never to a web page, never without TLS, and never with the registry's credentials.
+//! From the registry to the registrar that it names, as far as there is another server to ask. The
+//! number of steps is bounded, and there are no cycles. Web pages, servers without TLS, and the
+//! registry's credentials are excluded.
 
 use roundtrip_model::{Scheme, Target};
 
@@ -7,11 +8,12 @@ use super::{Client, Outcome, Source, Trouble};
 use crate::answer::{Answer, Object};
 use crate::text::State;
 
-/// Registry, registrar, reseller: nobody needs more.
+/// Registry, registrar, reseller: a longer chain does not occur.
 const MOST_STEPS: usize = 3;
 
 impl Client {
-    /// The last answer on the way counts; what goes wrong before the first is told beside the registry's answer.
+    /// Keeps the last answer on the way. If the first step fails, the failure is told beside the
+    /// registry's answer.
     pub(super) async fn follow(&self, outcome: &mut Outcome) {
         let Some(registry) = outcome.registry.as_ref() else {
             return;
@@ -63,12 +65,12 @@ fn related(source: &Source) -> Option<String> {
         .related()
         .into_iter()
         .filter_map(|link| link.url(base));
-    // One over TLS before one that is not asked at all.
+    // An https URL comes first, so that a URL that may not be asked does not hide it.
     let first = urls.min_by_key(|url| url.scheme() != "https")?;
     Some(first.as_str().to_owned())
 }
 
-/// Whether to go there; nothing where we have been.
+/// The URL to follow, or `None` if it has been visited.
 fn judge(link: &str, seen: &[String]) -> Result<Option<Target>, Trouble> {
     let refuse = |why: String| Trouble {
         url: link.to_owned(),

@@ -1,5 +1,5 @@
-//! What connections leave for the next run: sessions and tokens are taken out of memory when an origin is first asked, and
-//! what was learnt is put back at the end.
+//! What connections leave for the next run: stored sessions and tokens are loaded when an origin is
+//! first asked, and what was learnt is stored at the end.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -8,19 +8,19 @@ use std::time::{Duration, SystemTime};
 
 use roundtrip_http::Tokens;
 use roundtrip_model::{Scheme, Target};
-use roundtrip_tls::{Client, Keepsake};
+use roundtrip_tls::{Client, StoredSession};
 use tokio::time::{Instant, sleep};
 
-use crate::memory::origin::{Origin, Session, Transport};
-use crate::memory::{Memory, Stamp};
-use crate::pool::{self, Pool};
+use crate::memory::origin::{Session, Transport};
+use crate::memory::{Authority, Memory, Stamp};
+use crate::pool::Pool;
 
-/// Sessions that are taken where one connection carries everything: the rest is for other processes. Servers give new
-/// ones on each connection.
+/// The number of sessions loaded if one connection carries everything; the rest is left to other
+/// processes. Servers issue new ones on each connection.
 const TAKEN: usize = 1;
-/// And where it takes several connections at once.
+/// The number of sessions loaded if HTTP/1.1 needs several connections at once.
 const TAKEN_H1: usize = 6;
-/// For new sessions that are on their way.
+/// An additional wait for new sessions that are on their way.
 const A_LITTLE: Duration = Duration::from_millis(200);
 const MOST_SETTLING: Duration = Duration::from_secs(1);
 const STEP: Duration = Duration::from_millis(5);
@@ -29,9 +29,9 @@ pub(super) struct Keeping {
     memory: Arc<Memory>,
     tls: Arc<Client>,
     tokens: Tokens,
-    prepared: RefCell<HashSet<Origin>>,
-    /// Whose sessions were taken.
-    taken: RefCell<Vec<(Origin, Transport)>>,
+    prepared: RefCell<HashSet<Authority>>,
+    /// The origins whose sessions were loaded.
+    taken: RefCell<Vec<(Authority, Transport)>>,
 }
 
 impl Keeping {
@@ -45,9 +45,10 @@ impl Keeping {
         }
     }
 
-    /// Before an origin is asked for the first time: what was learnt of it, and a session or two.
+    /// Called before an origin is asked for the first time: loads what was learnt about it, and a
+    /// session or more.
     pub(super) fn prepare(&self, target: &Target, pool: &Pool, now: Stamp) {
-        let origin = Origin::of(target);
+        let origin = Authority::from(target);
         let secure = target.scheme == Scheme::Https;
         if !self.memory.is_somewhere()
             || !secure
@@ -61,17 +62,17 @@ impl Keeping {
             Some("http/1.1") => TAKEN_H1,
             _ => TAKEN,
         };
-        pool.recall(&state.knowledge(&pool::Origin::of(target), now));
-        self.plant(&origin, Transport::Tcp, taken, now);
+        pool.recall(&state.knowledge(&target.origin(), now));
+        self.revive(&origin, Transport::Tcp, taken, now);
         if quic {
-            self.plant(&origin, Transport::Quic, TAKEN, now);
+            self.revive(&origin, Transport::Quic, TAKEN, now);
             if let Some(token) = self.memory.take_quic_token(&origin, now) {
                 self.tokens.insert(origin.host(), token.into());
             }
         }
     }
 
-    fn plant(&self, origin: &Origin, transport: Transport, most: usize, now: Stamp) {
+    fn revive(&self, origin: &Authority, transport: Transport, most: usize, now: Stamp) {
         for _ in 0..most {
             let Some(session) = self.memory.take_session(origin, transport, now) else {
                 return;
@@ -80,18 +81,18 @@ impl Keeping {
             if !self.taken.borrow().contains(&owing) {
                 self.taken.borrow_mut().push(owing);
             }
-            // One that does not fit any more is as good as none.
-            if let Ok(keepsake) = Keepsake::decode(&session.blob) {
+            // A session that can no longer be decoded is passed over.
+            if let Ok(stored) = StoredSession::decode(&session.blob) {
                 let quic = transport == Transport::Quic;
                 let _ = self
                     .tls
-                    .plant(quic, origin.host(), &keepsake, SystemTime::now());
+                    .revive(quic, origin.host(), &stored, SystemTime::now());
             }
         }
     }
 
-    /// Who asks in early data is answered before the server gives a new session: where none is left for the next run, it
-    /// is waited for, two round trips and a little.
+    /// With early data, the answer arrives before the server issues a new session. If no session is
+    /// left for the next run, waits for one: for two round trips and a little more.
     pub(super) async fn settle(&self, pool: &Pool, now: Stamp) {
         let mut owing = self.taken.take();
         owing.retain(|(origin, transport)| {
@@ -104,13 +105,13 @@ impl Keeping {
             sleep(STEP).await;
             owing.retain(|(origin, transport)| {
                 let quic = *transport == Transport::Quic;
-                let kept = self.tls.keepsakes(quic, origin.host());
+                let kept = self.tls.take_sessions(quic, origin.host());
                 if kept.is_empty() {
                     return true;
                 }
                 self.memory.change_origin(origin, now, |state| {
-                    for keepsake in &kept {
-                        state.keep_session(session(*transport, keepsake), now);
+                    for stored in &kept {
+                        state.keep_session(session(*transport, stored), now);
                     }
                 });
                 false
@@ -118,22 +119,22 @@ impl Keeping {
         }
     }
 
-    /// At the end: what the next run may use.
+    /// Called at the end: stores what the next run can use.
     pub(super) fn keep(&self, pool: &Pool, now: Stamp) {
         if !self.memory.is_somewhere() {
             return;
         }
         for learnt in pool.learnt().into_iter().filter(|l| l.origin.is_secure()) {
-            let origin = Origin::new(&learnt.origin.host, learnt.origin.port);
+            let origin = Authority::new(&learnt.origin.host, learnt.origin.port);
             let host = origin.host();
-            let tcp = self.tls.keepsakes(false, host);
-            let quic = self.tls.keepsakes(true, host);
+            let tcp = self.tls.take_sessions(false, host);
+            let quic = self.tls.take_sessions(true, host);
             let tokens = self.tokens.take(host);
             self.memory.change_origin(&origin, now, |state| {
                 state.learn(&learnt, now);
                 for (transport, kept) in [(Transport::Tcp, &tcp), (Transport::Quic, &quic)] {
-                    for keepsake in kept {
-                        state.keep_session(session(transport, keepsake), now);
+                    for stored in kept {
+                        state.keep_session(session(transport, stored), now);
                     }
                 }
                 for token in &tokens {
@@ -144,10 +145,10 @@ impl Keeping {
     }
 }
 
-fn session(transport: Transport, keepsake: &Keepsake) -> Session {
+fn session(transport: Transport, stored: &StoredSession) -> Session {
     Session {
         transport,
-        expires: Stamp::of(keepsake.expires()),
-        blob: keepsake.encode(),
+        expires: Stamp::of(stored.expires()),
+        blob: stored.encode(),
     }
 }

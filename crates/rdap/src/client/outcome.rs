@@ -1,4 +1,4 @@
-//! What a lookup came to: who answered what, from where, and what went wrong beside it.
+//! The outcome of a lookup: which server answered what, from where, and what else went wrong.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -12,65 +12,65 @@ use crate::pool::Timing;
 use crate::query::Query;
 use crate::text::{Part, State, Told};
 
-/// One query, and what became of it.
+/// One query and its result.
 #[derive(Debug, Clone)]
 pub struct Outcome {
     pub query: String,
     pub kind: &'static str,
-    /// What was changed in the query before it was asked.
+    /// How the query was changed before it was asked.
     pub note: Option<String>,
     pub registry: Option<Source>,
     /// The further pages of a search.
     pub pages: Vec<Source>,
-    /// Why the last page is not the search's end.
+    /// Why pages are missing after the last one.
     pub broken_off: Option<Trouble>,
-    /// The registrar's answer; or why there is none, though the registry names one.
+    /// The registrar's answer, or why there is none although the registry names a registrar.
     pub registrar: Option<Result<Source, Trouble>>,
-    /// Servers that did not answer, in the order in which they were asked.
+    /// The servers that did not answer, in the order in which they were asked.
     pub troubles: Vec<Trouble>,
 }
 
 /// One server's answer.
 #[derive(Debug, Clone)]
 pub struct Source {
-    /// Who gave it, after all redirects.
+    /// The URL that answered, after all redirects.
     pub target: Target,
     pub status: u16,
     pub headers: Vec<(String, Vec<u8>)>,
     pub body: Bytes,
     pub answer: Result<Answer, Rc<AnswerError>>,
     pub from: From,
-    /// It was asked in clear text, or led to from there: anybody on the path could change it.
+    /// Some request on the way was in clear text: anyone on the path could have changed the answer.
     pub clear: bool,
-    /// Waiting for leave to ask.
+    /// The time spent waiting for permission to ask.
     pub patience: Duration,
     pub timing: Option<Timing>,
 }
 
-/// Where an answer was.
+/// Where an answer came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum From {
     Network,
-    /// The copy at hand holds, said its server.
+    /// The stored copy, which the server confirmed.
     Confirmed,
-    /// The copy at hand was taken without asking.
+    /// The stored copy, without asking.
     Memory,
     /// An earlier answer about the whole range.
     Range,
 }
 
-/// What went wrong at one server.
+/// What went wrong with one server.
 #[derive(Debug, Clone)]
 pub struct Trouble {
     pub url: String,
     pub state: State,
     pub why: String,
-    /// The server's certificate did not verify.
+    /// The server's certificate could not be verified.
     pub untrusted: bool,
 }
 
 impl Source {
-    /// The first field of that name, whatever its case.
+    /// The first field with that name, compared without case.
     pub fn header(&self, name: &str) -> Option<&[u8]> {
         let mut headers = self.headers.iter();
         let found = headers.find(|(n, _)| n.eq_ignore_ascii_case(name));
@@ -80,7 +80,7 @@ impl Source {
     pub fn state(&self) -> State {
         match self.status {
             200..=299 if self.answer.is_err() => State::Failed,
-            // There was something (RFC 9110 §15.5.11), and is not.
+            // The resource existed and is gone (RFC 9110 §15.5.11).
             410 => State::NotRegistered,
             status => State::of(status),
         }
@@ -96,7 +96,7 @@ impl Source {
         }
     }
 
-    /// What the answer itself does not say.
+    /// A reason that the answer itself does not give.
     pub(super) fn why(&self) -> Option<String> {
         match (self.state(), &self.answer) {
             (State::Found, _) => None,
@@ -147,7 +147,7 @@ impl Outcome {
         outcome
     }
 
-    /// Of a text that is no query.
+    /// The outcome for a text that is not a query.
     pub fn unread(text: &str, why: &dyn std::error::Error) -> Self {
         Self {
             query: text.chars().take(200).collect(),
@@ -161,8 +161,8 @@ impl Outcome {
         }
     }
 
-    /// The registry's word counts: a registrar that fails takes nothing from it. A search of which pages are missing is
-    /// as good as its last page.
+    /// The state of the registry's answer: a failing registrar does not change it. A search with
+    /// missing pages has the state of its last page.
     pub fn state(&self) -> State {
         if let Some(trouble) = &self.broken_off {
             return trouble.state;
@@ -177,7 +177,7 @@ impl Outcome {
         self.registry.iter().chain(&self.pages).chain(registrar)
     }
 
-    /// Hands what is to be told to `tell`: the answers, page after page.
+    /// Passes everything that is to be told to `tell`: the answers, page after page.
     pub fn told<T>(
         &self,
         beside: &[(&'static str, serde_json::Value)],

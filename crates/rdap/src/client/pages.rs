@@ -1,5 +1,5 @@
-//! The further pages of a search (RFC 8977): as many as are wanted, from the server that gave the first, and never in a
-//! circle. A search that breaks off is told as one.
+//! The further pages of a search (RFC 8977): as many as wanted, from the server that gave the first
+//! page, and without cycles. A search that breaks off is reported as incomplete.
 
 use roundtrip_model::Target;
 

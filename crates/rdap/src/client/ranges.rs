@@ -1,5 +1,6 @@
-//! Answers about networks, by the range that they are about. The narrowest counts; how many are kept is bounded. Whoever
-//! asks about an address waits for those who ask about its neighbours: their answer may be about it too.
+//! Answers about networks, by the range that they cover. The narrowest range counts; the number of
+//! stored answers is bounded. A query about an address waits for queries about neighbouring
+//! addresses, because their answer may cover it too.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -12,21 +13,22 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 use super::{From, Source};
 use crate::answer::{Answer, Covers};
 
-/// Each holds an answer of a few kilobytes.
+/// The largest number of answers; each takes a few kilobytes.
 const MOST: usize = 4096;
 
-/// Neighbours agree in so many bits: as many as the smallest networks that registries give to many.
+/// Neighbours share this many leading bits: the prefix length of the smallest networks that
+/// registries commonly assign.
 const CLOSE_V4: u32 = 24;
 const CLOSE_V6: u32 = 48;
-/// Neighbourhoods in which nobody waits are forgotten beyond this.
+/// Beyond this number, neighbourhoods in which no query waits are forgotten.
 const MOST_TURNS: usize = 1024;
 
-/// While this lives, neighbours wait.
+/// While this exists, neighbours wait.
 pub(super) type Turn = OwnedMutexGuard<()>;
 
 #[derive(Default)]
 pub(super) struct Ranges {
-    /// Of two that begin alike, the narrower stands later.
+    /// Of two ranges with the same start, the narrower comes later.
     kept: BTreeMap<(IpAddr, Reverse<IpAddr>), Source>,
     turns: HashMap<IpAddr, Arc<Mutex<()>>>,
 }
@@ -52,11 +54,12 @@ impl Ranges {
         }
     }
 
-    /// The narrowest that holds the whole prefix.
+    /// The narrowest range that covers the whole prefix.
     pub(super) fn find(&self, address: IpAddr, bits: u8) -> Option<Source> {
         let last = end(address, bits);
         let candidates = self.kept.range(..=(address, Reverse(address)));
-        // Ranges that begin later and hold the address are narrower: they lie within each other, or nowhere near.
+        // Candidates that begin later and cover the address are narrower: ranges are nested or
+        // disjoint.
         let found = candidates.rev().find(|((first, Reverse(end)), _)| {
             first.is_ipv4() == address.is_ipv4() && last <= *end
         });

@@ -1,5 +1,5 @@
-//! IANA's registries, renewed: after the answer was told, conditionally, at most once a day, and never by anything that
-//! is not whole. What failed is tried again after an hour.
+//! Renews IANA's registries: after the answer has been told, conditionally, at most once a day, and
+//! only with complete files. A failed attempt is repeated after an hour at the earliest.
 
 use std::time::Duration;
 
@@ -11,30 +11,32 @@ use crate::bootstrap::Registry;
 use crate::memory::registries::RegistryCopy;
 use crate::pool::Ask;
 
-/// How long a copy is believed without asking.
+/// How long a copy is used without asking.
 const LASTS: Duration = Duration::from_hours(24);
-/// After one that failed.
+/// How long to wait after a failed attempt.
 const AGAIN_AFTER: Duration = Duration::from_hours(1);
-/// The answer was told, and somebody waits for the prompt.
+/// Short, because the answer has been told and the user waits for the prompt.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The longest has some hundred kilobytes.
+/// The largest registry has some hundred kilobytes.
 const LARGEST: u64 = 16 << 20;
 
 impl Client {
-    /// Takes the copy of an earlier run, where it is newer than the one built in; once, when the registry is first needed.
+    /// Loads the copy of an earlier run if it is newer than the embedded one; once, when the
+    /// registry is first needed.
     pub(super) fn recall(&self, registry: Registry) {
         if self.used.borrow().contains(&registry) {
             return;
         }
         self.used.borrow_mut().push(registry);
         if let Some(copy) = self.memory.registry(registry.as_str()) {
-            // One that was good when it was kept and is not now is like none.
+            // A stored copy that is no longer valid is ignored.
             let _ = self.bootstrap.borrow_mut().renew(registry, &copy.body);
         }
     }
 
-    /// Asks IANA for what has changed in the registries that this run used and that were not asked for today. Says what
-    /// went wrong, which is no error: the copies at hand stay. Where nothing can be kept, nothing is asked.
+    /// Asks IANA for changes to the registries that this run used and that were not asked for
+    /// today. Returns what went wrong; that is not an error, because the current copies remain.
+    /// Does nothing if copies cannot be stored.
     pub async fn refresh(&self) -> Vec<String> {
         let mut notes = Vec::new();
         let base = self.wishes.registries.as_ref();

@@ -1,6 +1,7 @@
-//! `WWW-Authenticate` and `Authentication-Info`: challenges and their parameters, RFC 9110 §11.2 and §11.6.
+//! `WWW-Authenticate` and `Authentication-Info`: challenges and their parameters, RFC 9110 §11.2
+//! and §11.6.
 
-/// One scheme and what it says; names are compared without case.
+/// One scheme and its parameters; names are compared without case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Challenge {
     scheme: String,
@@ -15,7 +16,7 @@ impl Challenge {
         self.scheme.eq_ignore_ascii_case(scheme)
     }
 
-    /// The first of that name.
+    /// The first parameter with that name.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         find(&self.parameters, name)
     }
@@ -33,7 +34,8 @@ fn find<'a>(parameters: &'a [(String, String)], name: &str) -> Option<&'a str> {
         .map(|(_, value)| value.as_str())
 }
 
-/// In the order of the server, which is that of its preference. Lines that are no such list end where they go wrong.
+/// Parses challenges in the server's order, which is its order of preference. A malformed line is
+/// used up to its first error.
 pub(super) fn read<'a>(lines: impl IntoIterator<Item = &'a [u8]>) -> Vec<Challenge> {
     let mut challenges = Vec::new();
     for line in lines.into_iter().take(MOST) {
@@ -47,7 +49,7 @@ pub(super) fn read<'a>(lines: impl IntoIterator<Item = &'a [u8]>) -> Vec<Challen
     challenges
 }
 
-/// For messages: printable and short, whatever the server calls its schemes.
+/// The names of the schemes for messages: printable and short, whatever the server sent.
 pub(super) fn schemes(challenges: &[Challenge]) -> String {
     let name = |c: &Challenge| c.scheme.chars().take(20).collect::<String>();
     let mut names: Vec<String> = challenges.iter().map(name).take(8).collect();
@@ -104,7 +106,7 @@ fn read_line(line: &str, challenges: &mut Vec<Challenge>) {
     }
 }
 
-/// What is left to read.
+/// The text that has not been read yet.
 struct Cursor<'a>(&'a str);
 
 impl<'a> Cursor<'a> {
@@ -121,7 +123,7 @@ impl<'a> Cursor<'a> {
         (!token.is_empty()).then_some(token)
     }
 
-    /// `=` and a token or a quoted string.
+    /// Reads `=` and a token or a quoted string.
     fn value(&mut self) -> Option<String> {
         self.0 = self.skip(" \t").strip_prefix('=')?;
         self.skip(" \t");
@@ -141,7 +143,7 @@ impl<'a> Cursor<'a> {
         Some(value)
     }
 
-    /// What schemes like Negotiate have in place of parameters. RFC 9110 §11.2.
+    /// Skips what schemes such as Negotiate have in place of parameters. RFC 9110 §11.2.
     fn skip_token68(&mut self) {
         let mut ahead = Cursor(self.0);
         let fits = |c: char| c.is_ascii_alphanumeric() || "-._~+/".contains(c);

@@ -1,4 +1,4 @@
-//! Digest access authentication, RFC 7616: what a server offers, and the answers to one nonce.
+//! Digest access authentication, RFC 7616: a server's offers, and the answers for one nonce.
 
 use aws_lc_rs::digest::{self, Algorithm, SHA256, SHA512_256};
 use zeroize::Zeroizing;
@@ -11,7 +11,7 @@ pub(super) struct Offer {
     realm: String,
     nonce: String,
     opaque: Option<String>,
-    /// As the server wrote it, if it did.
+    /// As the server wrote it; empty if it did not name one.
     algorithm: String,
     hash: &'static Algorithm,
     is_session: bool,
@@ -19,7 +19,7 @@ pub(super) struct Offer {
     stale: bool,
 }
 
-/// The answers to one nonce, counted.
+/// The answers for one nonce, counted.
 pub(super) struct Session {
     offer: Offer,
     cnonce: String,
@@ -27,13 +27,14 @@ pub(super) struct Session {
 }
 
 impl Offer {
-    /// `None` for other schemes; why not, where Digest is offered in a way that is not supported.
+    /// Reads a challenge. Returns `None` for other schemes, and an error if Digest is offered in an
+    /// unsupported way.
     pub(super) fn of(challenge: &Challenge) -> Option<Result<Self, &'static str>> {
         challenge.is_scheme("Digest").then(|| Self::read(challenge))
     }
 
     fn read(challenge: &Challenge) -> Result<Self, &'static str> {
-        // Without a word on it, MD5 is meant. RFC 7616 §3.3.
+        // Without `algorithm`, MD5 is meant. RFC 7616 §3.3.
         let algorithm = challenge.get("algorithm").unwrap_or("MD5");
         let (hash, is_session) = match algorithm.to_ascii_uppercase().as_str() {
             "SHA-256" => (&SHA256, false),
@@ -97,7 +98,7 @@ impl Session {
         }
     }
 
-    /// `Authorization` for the next request. RFC 7616 §3.4.
+    /// The value of `Authorization` for the next request. RFC 7616 §3.4.
     pub(super) fn answer(&mut self, user: &str, password: &str, method: &str, uri: &str) -> Secret {
         self.uses = self.uses.saturating_add(1);
         let (offer, cnonce, nonce) = (&self.offer, self.cnonce.as_str(), self.offer.nonce.as_str());
@@ -128,7 +129,7 @@ impl Session {
         Secret::from(header)
     }
 
-    /// The name, its hash (§3.4.4), or the name in the form for what is not ASCII (RFC 8187).
+    /// The name, its hash (§3.4.4), or the encoded form of a name that is not ASCII (RFC 8187).
     fn user(&self, user: &str) -> String {
         if self.offer.hashes_user {
             let hash = self.offer.hash(&[user, &self.offer.realm]);
@@ -144,7 +145,7 @@ impl Session {
         format!("username*=UTF-8''{}", encoded.collect::<String>())
     }
 
-    /// Whether an answer that was sent is one to this nonce.
+    /// Whether `sent` is an answer for this nonce.
     pub(super) fn is_answered_by(&self, sent: &str) -> bool {
         sent.contains(&format!(", nonce={},", quoted(&self.offer.nonce)))
     }

@@ -1,6 +1,4 @@
-//! What goes wrong with credentials, without ever repeating one.
-
-use roundtrip_model::TargetError;
+//! What can go wrong with credentials. No message repeats one.
 
 #[derive(Debug, thiserror::Error)]
 pub enum CredentialsError {
@@ -16,11 +14,6 @@ pub enum CredentialsError {
     Encoding,
     #[error("{0}")]
     Unread(#[from] roundtrip_tls::SecretError),
-    #[error("{source}")]
-    Origin {
-        #[from]
-        source: TargetError,
-    },
     #[error(
         "{origin} asks for Basic, which over http shows the password to everyone on the path; ask over https"
     )]

@@ -1,4 +1,4 @@
-//! The vectors of RFC 7617 and RFC 7616, who is told what, and what is refused.
+//! The test vectors of RFC 7617 and RFC 7616, which server is sent what, and what is refused.
 
 use proptest::prelude::*;
 
@@ -6,7 +6,7 @@ use super::*;
 
 const SERVER: &str = "https://rdap.example/domain/a.example";
 
-/// RFC 7616 §3.9.1, with the order of the RFC turned: MD5 is skipped, wherever it stands.
+/// RFC 7616 §3.9.1 in reverse order: MD5 is skipped, wherever it is.
 const MUFASA: &[u8] = br#"Digest realm="http-auth@example.org", qop="auth, auth-int", algorithm=MD5, nonce="7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v", opaque="FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS", Digest realm="http-auth@example.org", qop="auth, auth-int", algorithm=SHA-256, nonce="7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v", opaque="FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS""#;
 
 fn target(url: &str) -> Target {
@@ -18,7 +18,7 @@ fn credentials(user: &str, password: &str) -> Credentials {
     Credentials::new(&target(SERVER), user, password).unwrap()
 }
 
-/// As the client of the RFC, which drew just this.
+/// Like the client of the RFC, which drew this nonce.
 fn with_cnonce(credentials: Credentials, cnonce: &str) -> Credentials {
     let drawn = STANDARD.decode(cnonce).unwrap();
     credentials.with_random(move |bytes| {
@@ -80,11 +80,11 @@ fn a_session_hashes_the_nonces_with_the_password() {
     let line = String::from_utf8_lossy(MUFASA).replace("SHA-256", "SHA-256-sess");
     assert_eq!(hear(&mufasa, &[line.as_bytes()], None), Ok(true));
     let header = sent(&mufasa, "https://rdap.example/dir/index.html").unwrap();
-    // Reckoned by hand from the formula of §3.4.2 with another implementation of SHA-256.
+    // Computed from the formula of §3.4.2 with another implementation of SHA-256.
     assert!(header.contains("2fd51b3a77ad75bad6afad6003e818d767133c46d9e2749e7f5232ae1ea3efd7"));
 }
 
-/// RFC 7616 §3.9.2, whose printed values are not those of SHA-512/256: these are of its erratum 4897.
+/// RFC 7616 §3.9.2, whose printed values are not those of SHA-512/256; these are from erratum 4897.
 #[test]
 fn hashed_users_are_as_in_the_rfc() {
     let cnonce = "NTg6RKcb9boFIAS3KrFK9BGeh+iDa/sm6jUMp2wds69v";
@@ -147,9 +147,9 @@ fn other_origins_learn_nothing() {
         let heard = eager.hear(&target(url), [&b"Basic"[..]], None);
         assert!(matches!(heard, Ok(false)), "{url}");
     }
-    let bound = Bound::new(&target("https://user:secret@rdap.example/x?y"), 7).unwrap();
+    let bound = Bound::new(&target("https://user:secret@rdap.example/x?y"), 7);
     assert_eq!(bound.of(&target(SERVER)), Some(&7));
-    assert_eq!(bound.origin().url().as_str(), "https://rdap.example/");
+    assert_eq!(bound.url(), "https://rdap.example/");
 }
 
 #[test]
@@ -161,7 +161,8 @@ fn a_stale_nonce_is_replaced_and_a_refusal_is_final() {
     assert_eq!(hear(&mufasa, &[stale], Some(&first)), Ok(true));
     let second = sent(&mufasa, SERVER).unwrap();
     assert!(second.contains("nonce=\"fresh\", nc=00000001"), "{second}");
-    // Requests that were on their way meanwhile are asked again with what is there, and take nothing back.
+    // A 401 for a request that was in flight meanwhile does not discard the current nonce: the
+    // request is repeated with it.
     assert_eq!(hear(&mufasa, &[MUFASA], Some(&first)), Ok(true));
     assert_eq!(hear(&mufasa, &[MUFASA], None), Ok(true));
     let third = sent(&mufasa, SERVER).unwrap();
@@ -172,7 +173,7 @@ fn a_stale_nonce_is_replaced_and_a_refusal_is_final() {
     let basic = credentials("a", "b").eager();
     let header = sent(&basic, SERVER).unwrap();
     assert!(hear(&basic, &[b"Basic realm=x"], Some(&header)).is_err());
-    // Who refuses Basic may still take Digest.
+    // Basic was refused, but Digest may still be accepted.
     assert_eq!(hear(&basic, &[MUFASA], Some(&header)), Ok(true));
     assert!(sent(&basic, SERVER).unwrap().starts_with("Digest "));
 }

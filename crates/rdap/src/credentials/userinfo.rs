@@ -1,10 +1,10 @@
-//! User and password as a URL carries them.
+//! The user and password in a URL.
 
 use zeroize::Zeroizing;
 
 use super::Secret;
 
-/// What user and password of a URL stand for; `None` if they are no UTF-8.
+/// Decodes the user or password of a URL; `None` if it is not UTF-8.
 pub(super) fn percent_decoded(text: &str) -> Option<Secret> {
     let mut bytes = Zeroizing::new(Vec::with_capacity(text.len()));
     let mut rest = text.as_bytes();

@@ -1,74 +1,80 @@
-//! The bucket of one origin, as a value: when the next question may go out, and what complaints do to that.
+//! The token bucket of one origin, as a value: when the next query may be sent, and how complaints
+//! change that.
 //!
-//! Tokens flow in at a rate and wait up to a burst. A complaint halves the rate and pauses the origin; every answer
-//! without one adds a hundredth of what is allowed. Times are handed in, and no time makes it give more than it should:
-//! a state from the future is one whose clock was wrong.
+//! Tokens flow in at a rate, up to a burst. A complaint halves the rate and pauses the origin;
+//! every answer without a complaint adds a hundredth of the allowed rate. The caller passes the
+//! time, and no time makes the bucket give more than it should: a state from the future was written
+//! by a wrong clock.
 
 use std::time::Duration;
 
 use crate::memory::Stamp;
 use crate::memory::limits::NUMBERS;
 
-/// Tokens are counted in billionths: one a day, and a part of that, are whole numbers still.
+/// Tokens are counted in billionths, so that even a rate of one a day, or a fraction of that, is an
+/// integer.
 const TOKEN: u64 = 1_000_000_000;
-/// A server that asks for more is asked again after this.
+/// The longest pause, even if a server asks for more.
 pub const LONGEST_PAUSE: Duration = Duration::from_hours(24);
-/// Without `Retry-After`: this, then twice as long each time.
+/// The first pause without `Retry-After`; each further one is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const MOST_DOUBLINGS: u32 = 6;
-/// A state from further ahead was written by a clock that was wrong.
+/// A state further in the future was written by a wrong clock.
 const SKEW: Duration = Duration::from_secs(10);
-/// The whole of the rate that is allowed, what is always left of it, and what an answer gives back.
+/// The full rate, the smallest part of it that always remains, and what an answer gives back; in
+/// millionths.
 const WHOLE: u64 = 1_000_000;
 const LEAST_PART: u64 = WHOLE / 64;
 const STEP: u64 = WHOLE / 100;
 const HOUR: u64 = 60 * 60 * 1000;
-/// Hours that are counted one by one; at least a day and the hour that has begun.
+/// The number of hours that are counted separately: at least a day and the current hour.
 const HOURS: u64 = 28;
 const A_DAY: u64 = 25;
 
-/// What is allowed.
+/// The rate and burst that are allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limit {
-    /// Billionths of a token a second.
+    /// In billionths of a token per second.
     rate: u64,
-    /// Tokens.
+    /// In tokens.
     burst: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bucket {
-    /// Billionths of a token, at the time `at`.
+    /// In billionths of a token, at the time `at`.
     level: u64,
     at: Stamp,
-    /// The part of the limit's rate that the server bears, in millionths: limits differ from process to process.
+    /// The part of the limit's rate that the server accepts, in millionths; a part, because limits
+    /// differ between processes.
     part: u64,
     paused_until: Stamp,
-    /// Complaints in a row.
+    /// The number of complaints in a row.
     complaints: u32,
-    /// Complaints about what was asked before are one complaint.
+    /// When the rate was last halved. Complaints about queries sent before then do not halve it
+    /// again.
     halved_at: Stamp,
-    /// Personal data sets, by hour.
+    /// The number of personal data sets in each hour.
     personal: [u16; HOURS as usize],
-    /// The last hour that is counted, since 1970.
+    /// The last hour that is counted, in hours since 1970.
     hour: u64,
 }
 
-/// May one question go out?
+/// Whether a query may be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Take {
-    /// Yes, and its token is taken.
+    /// Yes, and its token has been taken.
     Now,
     /// Not before the next token.
     At(Stamp),
-    /// The server complained.
+    /// Not before the pause ends that followed a complaint.
     Paused(Stamp),
-    /// As many personal data sets as are allowed were asked for.
+    /// The allowed number of personal data sets has been asked for.
     Spent { quota: u16, until: Stamp },
 }
 
 impl Limit {
-    /// `count` in `span`; two seconds' worth may go out at once, and always one.
+    /// A limit of `count` in `span`. The burst is two seconds' worth, and at least one.
     pub fn new(count: f64, span: Duration) -> Self {
         let a_second = count / span.as_secs_f64().max(0.001);
         Self {
@@ -93,14 +99,14 @@ impl Limit {
 }
 
 impl Bucket {
-    /// Of an origin that was not asked for long.
+    /// The state of an origin that has not been asked for a long time.
     pub fn full(limit: Option<&Limit>, now: Stamp) -> Self {
         let mut bucket = Self::empty(now);
         bucket.level = limit.map_or(0, |limit| limit.burst * TOKEN);
         bucket
     }
 
-    /// Of an origin of which nobody knows when it was asked.
+    /// The state of an origin whose history is unknown.
     pub fn empty(now: Stamp) -> Self {
         Self {
             level: 0,
@@ -114,7 +120,7 @@ impl Bucket {
         }
     }
 
-    /// Takes a token, and counts one of `quota` personal data sets where that is given.
+    /// Takes a token. If `quota` is given, also counts one personal data set towards it.
     pub fn take(&mut self, limit: Option<&Limit>, quota: Option<u16>, now: Stamp) -> Take {
         self.settle(limit, now);
         if self.paused_until > now {
@@ -140,19 +146,20 @@ impl Bucket {
         Take::Now
     }
 
-    /// An answer without a complaint.
+    /// Records an answer without a complaint.
     pub fn content(&mut self) {
         self.complaints = 0;
         self.part = self.part.saturating_add(STEP).min(WHOLE);
     }
 
-    /// Would [`Bucket::content`] change nothing?
+    /// Whether [`Bucket::content`] would change nothing.
     pub fn is_content(&self) -> bool {
         self.complaints == 0 && self.part == WHOLE
     }
 
-    /// The server complained about a question of the time `asked_at`, and said how long to wait, or did not. Says until
-    /// when nothing is asked. `jitter`, from 0 to 1, keeps those apart who were refused together.
+    /// Records a complaint about a query sent at `asked_at`, with the wait that the server named,
+    /// if any. Returns the end of the pause. `jitter`, from 0 to 1, spreads clients that were
+    /// refused together.
     pub fn complain(
         &mut self,
         limit: Option<&Limit>,
@@ -162,7 +169,7 @@ impl Bucket {
         jitter: f64,
     ) -> Stamp {
         self.settle(limit, now);
-        // What was under way when the rate was halved says nothing about the new rate.
+        // Queries sent before the rate was halved say nothing about the new rate.
         if asked_at > self.halved_at || self.halved_at == Stamp(0) {
             self.complaints = self.complaints.saturating_add(1);
             self.halved_at = now;
@@ -172,7 +179,7 @@ impl Bucket {
         let doublings = self.complaints.saturating_sub(1).min(MOST_DOUBLINGS);
         let own = FIRST_PAUSE * (1 << doublings);
         let pause = match pause {
-            // A server that says «now» has just shown that it means otherwise.
+            // A server that says "now" has just shown that it means otherwise.
             Some(pause) => pause.clamp(FIRST_PAUSE, LONGEST_PAUSE),
             None => own.mul_f64(0.5 + jitter.clamp(0.0, 1.0)),
         };
@@ -180,7 +187,7 @@ impl Bucket {
         self.paused_until
     }
 
-    /// As files keep it.
+    /// The numbers as files store them.
     pub fn numbers(&self) -> [u64; NUMBERS] {
         let mut numbers = [0; NUMBERS];
         let fields = [
@@ -202,7 +209,8 @@ impl Bucket {
         numbers
     }
 
-    /// From a file. What cannot be is brought to what can, never to more than is allowed.
+    /// Reads the numbers of a file. Impossible values are changed to possible ones that never allow
+    /// more than the limit.
     pub fn from_numbers(numbers: &[u64; NUMBERS], limit: Option<&Limit>, now: Stamp) -> Self {
         let [
             level,
@@ -233,9 +241,10 @@ impl Bucket {
         bucket
     }
 
-    /// Brings everything up to `now`, and back from a future that cannot be.
+    /// Brings the state up to `now`, and back from an impossible future.
     fn settle(&mut self, limit: Option<&Limit>, now: Stamp) {
-        // Two clocks that differ a little must not let the same moment flow in twice; one that was set is believed.
+        // Small differences between clocks must not let tokens flow in twice for the same time; a
+        // larger one means that the clock was set.
         if self.at > now.plus(SKEW) {
             self.at = now;
         }
@@ -243,12 +252,12 @@ impl Bucket {
         self.paused_until = self.paused_until.min(now.plus(LONGEST_PAUSE));
         self.part = self.part.clamp(LEAST_PART, WHOLE);
         if let Some(limit) = limit {
-            // Nothing flows in during a pause.
+            // No tokens flow in during a pause.
             let from = self.at.max(self.paused_until);
             let flow = now.since(from).as_millis() * self.rate(limit) / 1000;
             let flow = u64::try_from(flow).unwrap_or(u64::MAX);
             self.level = self.level.saturating_add(flow).min(limit.burst * TOKEN);
-            // What is too little to count counts with what follows.
+            // A fraction too small to count stays in `at` and counts later.
             if flow > 0 {
                 self.at = self.at.max(now);
             }
@@ -260,14 +269,14 @@ impl Bucket {
         }
     }
 
-    /// Billionths of a token a second, and never nothing.
+    /// The current rate in billionths of a token per second; never 0.
     fn rate(&self, limit: &Limit) -> u128 {
         (u128::from(limit.rate) * u128::from(self.part) / u128::from(WHOLE)).max(1)
     }
 
     fn begin_hour(&mut self, now: u64) {
         let (before, last) = (self.personal, self.hour);
-        // Hours ago, then and now. Counts from the future stay, and are as old as they were.
+        // Hours since the last one. Counts from the future stay, as old as they were.
         let passed = now.saturating_sub(last);
         self.hour = now;
         self.personal = [0; HOURS as usize];
@@ -277,7 +286,8 @@ impl Bucket {
         }
     }
 
-    /// Of the last 24 hours, and of the hour before, of which we do not know which part counts.
+    /// The sum of the last 24 hours and of the hour before, because it is unknown which part of
+    /// that hour counts.
     fn personal_sets(&self, now: Stamp) -> u32 {
         let hours = counted_hours(now);
         hours

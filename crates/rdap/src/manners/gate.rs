@@ -1,4 +1,4 @@
-//! One origin's bucket, in this process and, where there is a file, in all.
+//! The bucket of one origin: in this process and, if there is a file, shared by all processes.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -7,7 +7,8 @@ use super::bucket::{Bucket, Limit, Take};
 use crate::memory::Stamp;
 use crate::memory::limits::{Lack, Limits, LimitsFile};
 
-/// Asked while nobody else is at the bucket: then no state is from later than the time it is compared with.
+/// Read only while the bucket is locked, so that no state is later than the time it is compared
+/// with.
 pub(super) type Clock<'a> = &'a (dyn Fn() -> Stamp + Send + Sync);
 
 #[derive(Debug)]
@@ -15,10 +16,11 @@ pub(super) struct Gate {
     limit: Option<Limit>,
     quota: Option<u16>,
     queue: tokio::sync::Mutex<()>,
-    /// As it was seen last.
+    /// The state that was last seen.
     bucket: Mutex<Bucket>,
     file: Option<LimitsFile>,
-    /// Set when the file failed, never to be used again: what it says is older than what we know.
+    /// Set when the file failed, with the reason. The file is not used again, because it is older
+    /// than what this process knows.
     alone: OnceLock<String>,
     told: AtomicBool,
 }
@@ -41,13 +43,13 @@ impl Gate {
         }
     }
 
-    /// Why the file is not used any more; said once.
+    /// Why the file is no longer used; returned once.
     pub(super) fn became_alone(&self) -> Option<&str> {
         let why = self.alone.get()?;
         (!self.told.swap(true, Ordering::Relaxed)).then_some(why)
     }
 
-    /// One's turn; none where nothing has to be waited for.
+    /// Waits for its turn; `None` if there is nothing to wait for.
     pub(super) async fn turn(&self, personal: bool) -> Option<tokio::sync::MutexGuard<'_, ()>> {
         let is_counted = self.limit.is_some() || (personal && self.quota.is_some());
         if is_counted {
@@ -57,7 +59,8 @@ impl Gate {
         }
     }
 
-    /// Takes a token; none while another process is at the file, which may be waited for or not.
+    /// Takes a token. If another process holds the file, returns `None` with `wait`; without it,
+    /// this process goes on alone.
     pub(super) fn take(
         &self,
         personal: bool,
@@ -67,7 +70,7 @@ impl Gate {
         let quota = self.quota.filter(|_| personal);
         let take =
             |bucket: &mut Bucket, limit: Option<&Limit>, now| (bucket.take(limit, quota, now), now);
-        // Without a limit, each process hears the complaints about itself.
+        // Without a limit, each process learns of complaints about its own queries.
         if self.limit.is_none() && quota.is_none() {
             return Some(self.change_alone(clock, take));
         }
@@ -103,7 +106,7 @@ impl Gate {
         });
         match result {
             Ok(value) => Some(value),
-            // What was decided holds; only the others do not know of it.
+            // The decision stands; only the other processes do not know of it.
             Err(Lack::NotWritten(value, error)) => {
                 self.alone.get_or_init(|| error.to_string());
                 Some(value)

@@ -1,4 +1,4 @@
-//! `Retry-After`: how long a server wants to be left alone. RFC 9110 §10.2.3.
+//! `Retry-After`: how long a server asks clients to wait. RFC 9110 §10.2.3.
 
 use std::time::Duration;
 
@@ -6,11 +6,12 @@ use roundtrip_wire::http_date;
 
 use crate::memory::Stamp;
 
-/// Reads either form: seconds, or a date, of which the past is «now». What is neither says nothing. Callers bound it.
+/// Parses either form: seconds, or a date; a date in the past means now. Returns `None` for
+/// anything else. The caller bounds the duration.
 pub fn retry_after(field: &[u8], now: Stamp) -> Option<Duration> {
     let field = field.trim_ascii();
     if !field.is_empty() && field.iter().all(u8::is_ascii_digit) {
-        // More digits than a number has mean a long time.
+        // A number too large to parse means a long time.
         let seconds = std::str::from_utf8(field).ok()?.parse().unwrap_or(u64::MAX);
         return Some(Duration::from_secs(seconds));
     }

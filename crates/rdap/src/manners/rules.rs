@@ -1,34 +1,36 @@
-//! What is allowed to whom: the default, what registries have published, and what the user says.
+//! What each server allows: the default, the limits that registries have published, and the user's
+//! rules.
 
 use std::time::Duration;
 
 use super::bucket::Limit;
-use crate::memory::origin::Origin;
+use crate::memory::Authority;
 
-/// A second, to each origin of which nothing else is known.
+/// Queries per second, for each origin without a known limit.
 const DEFAULT_RATE: f64 = 10.0;
-/// A pause that is longer than this is told instead of waited for.
+/// A longer pause is reported instead of waited for.
 const PATIENCE: Duration = Duration::from_mins(2);
-/// One query is asked this often again after complaints.
+/// How often one query is repeated after complaints.
 const ASKED_AGAIN: u32 = 4;
 
-/// What a registry has published about itself.
+/// The limits that a registry has published.
 #[derive(Debug, Clone, Copy)]
 struct Known {
     host: &'static str,
-    /// So many in a minute; none for the default.
+    /// Queries per minute; `None` for the default.
     a_minute: Option<f64>,
     /// Personal data sets in 24 hours.
     personal: Option<u16>,
-    /// At the same time.
+    /// Connections at the same time.
     connections: Option<u8>,
 }
 
 const KNOWN: [Known; 2] = [
-    // RIPE Database Acceptable Use Policy: 1,000 personal data sets returned to an address in 24 hours, queries
-    // unlimited, three connections at a time. Who is over it is denied for the rest of the day, and for good after
-    // several such days (db-wg@ripe.net, 2024-05-15). Only entities count: for all else the server asks its database
-    // without the objects that are referred to.
+    // RIPE Database Acceptable Use Policy: 1,000 personal data sets returned to an address in 24
+    // hours, queries unlimited, three connections at a time. A client over that limit is refused
+    // for the rest of the day, and permanently after several such days (db-wg@ripe.net,
+    // 2024-05-15). Only entities count: for other queries, the server searches its database without
+    // the referenced objects.
     // https://www.ripe.net/manage-ips-and-asns/db/support/documentation/ripe-database-acceptable-use-policy/
     Known {
         host: "rdap.db.ripe.net",
@@ -36,8 +38,8 @@ const KNOWN: [Known; 2] = [
         personal: Some(1000),
         connections: Some(3),
     },
-    // «LACNIC's RDAP service», A. Formoso, GTER 41, May 2016: 10 a minute and 1,000 an hour for each address without a
-    // key, whichever is reached first.
+    // "LACNIC's RDAP service", A. Formoso, GTER 41, May 2016: 10 a minute and 1,000 an hour for
+    // each address without a key, whichever is reached first.
     Known {
         host: "rdap.lacnic.net",
         a_minute: Some(10.0),
@@ -48,22 +50,22 @@ const KNOWN: [Known; 2] = [
 
 #[derive(Debug, Clone)]
 pub struct Rules {
-    /// For origins of which nothing else is known; none for no limit.
+    /// For origins without a known limit; `None` for no limit.
     default: Option<Limit>,
-    /// No limit for those either of which something is known.
+    /// No limit even for origins with a known one.
     all_off: bool,
-    /// What the user said; the last word counts.
+    /// The user's rules; the last match counts.
     own: Vec<(Host, Option<Limit>)>,
-    /// A pause that is longer than this is told instead of waited for.
+    /// A longer pause is reported instead of waited for.
     pub patience: Duration,
-    /// One query is asked this often again after complaints.
+    /// How often one query is repeated after complaints.
     pub asked_again: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Host {
     name: String,
-    /// None for all.
+    /// `None` for every port.
     port: Option<u16>,
 }
 
@@ -90,7 +92,8 @@ impl Default for Rules {
 }
 
 impl Rules {
-    /// Takes what the user said: `10/min`, `off`, `HOST=10/min`, `HOST:PORT=off`. The last word counts.
+    /// Adds a rule of the user: `10/min`, `off`, `HOST=10/min`, `HOST:PORT=off`. Later rules
+    /// override earlier ones.
     pub fn add(&mut self, given: &str) -> Result<(), RateError> {
         let wrong = |why| RateError::Rate {
             given: given.to_owned(),
@@ -111,8 +114,8 @@ impl Rules {
         Ok(())
     }
 
-    /// How fast an origin may be asked; none for as fast as can be.
-    pub fn limit(&self, origin: &Origin) -> Option<Limit> {
+    /// How fast an origin may be asked; `None` for no limit.
+    pub fn limit(&self, origin: &Authority) -> Option<Limit> {
         let is_it = |host: &Host| {
             host.name == origin.host() && host.port.is_none_or(|port| port == origin.port())
         };
@@ -128,18 +131,18 @@ impl Rules {
         })
     }
 
-    /// How many personal data sets an origin gives in 24 hours, where it has said so.
-    pub fn personal(&self, origin: &Origin) -> Option<u16> {
+    /// How many personal data sets an origin gives out in 24 hours, if it has published that.
+    pub fn personal(&self, origin: &Authority) -> Option<u16> {
         known(origin)?.personal
     }
 
-    /// How many connections an origin wants at most, where it has said so.
-    pub fn connections(&self, origin: &Origin) -> Option<u8> {
+    /// The largest number of connections that an origin allows, if it has published that.
+    pub fn connections(&self, origin: &Authority) -> Option<u8> {
         known(origin)?.connections
     }
 }
 
-fn known(origin: &Origin) -> Option<&'static Known> {
+fn known(origin: &Authority) -> Option<&'static Known> {
     KNOWN.iter().find(|known| known.host == origin.host())
 }
 
@@ -161,7 +164,7 @@ fn read_host(text: &str) -> Option<Host> {
         "" => None,
         port => Some(port.parse().ok()?),
     };
-    let name = Origin::new(name, 0).host().to_owned();
+    let name = Authority::new(name, 0).host().to_owned();
     (!name.is_empty() && !name.contains(['/', ' '])).then_some(Host { name, port })
 }
 
@@ -192,7 +195,7 @@ mod tests {
     use super::*;
 
     fn limit(rules: &Rules, host: &str, port: u16) -> Option<(f64, u64)> {
-        let limit = rules.limit(&Origin::new(host, port))?;
+        let limit = rules.limit(&Authority::new(host, port))?;
         Some((limit.a_second(), limit.burst()))
     }
 
@@ -202,11 +205,11 @@ mod tests {
         assert_eq!(limit(&rules, "rdap.example", 443), Some((10.0, 20)));
         let (rate, burst) = limit(&rules, "RDAP.lacnic.net", 443).unwrap();
         assert!((rate * 60.0 - 10.0).abs() < 0.001 && burst == 1);
-        let ripe = Origin::new("rdap.db.ripe.net", 443);
+        let ripe = Authority::new("rdap.db.ripe.net", 443);
         assert_eq!(rules.limit(&ripe).unwrap().burst(), 20);
         assert_eq!(rules.personal(&ripe), Some(1000));
         assert_eq!(rules.connections(&ripe), Some(3));
-        assert_eq!(rules.personal(&Origin::new("rdap.example", 443)), None);
+        assert_eq!(rules.personal(&Authority::new("rdap.example", 443)), None);
     }
 
     #[test]
@@ -226,7 +229,8 @@ mod tests {
         assert_eq!(limit(&rules, "b.example", 80), Some((5.0, 10)));
         let (rate, burst) = limit(&rules, "2001:db8::1", 8).unwrap();
         assert!((rate - 1.0 / 6.0).abs() < 1e-5 && burst == 1);
-        // LACNIC is known better than the default; its own word and `off` override that.
+        // LACNIC's published limit takes precedence over the default; a rule for LACNIC or `off`
+        // overrides it.
         assert_eq!(limit(&rules, "rdap.lacnic.net", 443).unwrap().1, 1);
         rules.add("off").unwrap();
         assert_eq!(limit(&rules, "rdap.lacnic.net", 443), None);

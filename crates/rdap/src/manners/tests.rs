@@ -1,4 +1,4 @@
-//! Manners with a clock of the test's, and between processes with the system's.
+//! Manners with a clock that the test sets, and between processes with the system's clock.
 
 use std::path::Path;
 use std::pin::Pin;
@@ -11,7 +11,7 @@ const START: u64 = 1_790_000_000_000;
 /// Tells the test's own program to be one of several processes.
 const DIRECTORY: &str = "ROUNDTRIP_TEST_MANNERS";
 
-/// Who sleeps turns the clock.
+/// Sleeping advances the clock.
 #[derive(Debug)]
 struct Turned(AtomicU64);
 
@@ -22,7 +22,7 @@ impl Timer for Turned {
 
     fn sleep(&self, span: Duration) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
         Box::pin(async move {
-            // Others come to their turn first.
+            // Lets other tasks take their turn first.
             tokio::task::yield_now().await;
             self.0.fetch_add(span.as_millis() as u64, Ordering::Relaxed);
         })
@@ -41,8 +41,8 @@ fn run<T>(future: impl Future<Output = T>) -> T {
     runtime.unwrap().block_on(future)
 }
 
-fn origin(host: &str) -> Origin {
-    Origin::new(host, 443)
+fn origin(host: &str) -> Authority {
+    Authority::new(host, 443)
 }
 
 fn elapsed(manners: &Manners) -> u64 {
@@ -117,7 +117,8 @@ fn a_query_is_given_up_after_a_few_times() {
             told,
             "a.example answered 429 each of the 5 times it was asked; ask it more slowly with --rate a.example=…"
         );
-        // 1 + 2 + 4 + 8 seconds, each half as long to half as long again, and what is left of the rate.
+        // 1 + 2 + 4 + 8 seconds, each half to one and a half times as long, and the rest of the
+        // rate.
         assert!(
             (7_500..25_000).contains(&elapsed(&manners)),
             "{}",
@@ -247,7 +248,7 @@ fn where_the_file_cannot_be_written_one_note_tells() {
         let memory = Memory::open(directory.path(), 0).unwrap();
         let manners = manners(Rules::default(), memory);
         let a = origin("full.example");
-        // Opened for reading only: writing fails, as on a full disk.
+        // Opened for reading only, so writing fails, as on a full disk.
         let path = directory.path().join("empty");
         std::fs::write(&path, "").unwrap();
         let file = crate::memory::limits::LimitsFile::of(std::fs::File::open(path).unwrap());
@@ -268,7 +269,7 @@ fn where_the_file_cannot_be_written_one_note_tells() {
     });
 }
 
-/// Takes tokens for half a second and says when it got each.
+/// Takes tokens for half a second and prints when it got each.
 #[test]
 fn one_of_several_processes() {
     let Some(directory) = std::env::var_os(DIRECTORY) else {
@@ -308,7 +309,7 @@ fn processes_together_keep_the_limit() {
         assert!(output.status.success());
         let text = String::from_utf8(output.stdout).unwrap();
         let before = given.len();
-        // The test's own line may stand before the first.
+        // The test's own line may precede the first.
         given.extend(
             text.lines()
                 .filter_map(|line| line.rsplit_once("at ")?.1.parse::<u64>().ok()),

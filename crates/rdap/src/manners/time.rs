@@ -1,4 +1,4 @@
-//! The clock that manners wait by. Tests turn one by hand.
+//! The clock that manners wait by. Tests set it by hand.
 
 use std::fmt;
 use std::pin::Pin;
@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::memory::Stamp;
 
-/// Processes share buckets, so the time is the calendar's, which all of them read alike.
+/// Processes share buckets, so the time is that of the calendar, which is the same for all of them.
 pub trait Timer: fmt::Debug + Send + Sync {
     fn now(&self) -> Stamp;
     fn sleep(&self, span: Duration) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;

@@ -1,8 +1,9 @@
-//! Answers that were received, and whether one of them will do: a private cache by RFC 9111.
+//! Received answers, and whether one of them can be used: a private cache according to RFC 9111.
 //!
-//! A [`Policy`] says what the user wants, [`Memory::decide`] what to do about a request: use a copy, ask whether it still
-//! holds, ask, or say that nothing is there. What comes back goes to [`Memory::keep_answer`], a 304 to
-//! [`Memory::confirm`]. Answers to requests with credentials are never kept, and never found.
+//! A [`Policy`] holds the user's wishes. [`Memory::decide`] says what to do about a request: use a
+//! copy, revalidate it, ask, or report that there is nothing. The response goes to
+//! [`Memory::keep_answer`], a 304 to [`Memory::confirm`]. Answers to requests with credentials are
+//! neither stored nor found.
 
 mod directives;
 mod file;
@@ -18,22 +19,23 @@ pub(super) use shelf::Shelf;
 use super::{Memory, Stamp};
 use directives::Directives;
 
-/// A longer body is not kept.
+/// In bytes; an answer with a longer body is not stored.
 pub const LONGEST_BODY: usize = 4 << 20;
-/// For «not found»: names are registered any minute.
+/// How long "not found" is fresh: a name can be registered at any time.
 const NEGATIVE: Duration = Duration::from_mins(5);
 
-/// What is asked, as it goes out.
+/// A request as it is sent.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
     pub method: &'a str,
     pub url: &'a str,
     pub headers: &'a [(String, String)],
-    /// A client certificate, or anything else that tells the server who asks; the fields for that are seen anyway.
+    /// The request carries a client certificate or something else that identifies the client.
+    /// Header fields that do so are recognised without this flag.
     pub credentials: bool,
 }
 
-/// What came back.
+/// A response as it was received.
 #[derive(Debug, Clone, Copy)]
 pub struct Received<'a> {
     pub status: u16,
@@ -43,40 +45,40 @@ pub struct Received<'a> {
     pub received_at: Stamp,
 }
 
-/// An answer that was kept.
+/// A stored answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stored {
     pub status: u16,
-    /// Those that say what the body is, how long it holds and by what it is known again.
+    /// The fields that describe the body, its freshness and its validators.
     pub headers: Vec<(String, Vec<u8>)>,
     pub body: Bytes,
-    /// When it was received, or last found to hold.
+    /// When it was received or last confirmed.
     pub fetched_at: Stamp,
     asked_at: Stamp,
-    /// What the request said where the answer depends on it. RFC 9111 §4.1.
+    /// The fields of the request on which the answer depends. RFC 9111 §4.1.
     vary: Vec<(String, String)>,
 }
 
-/// What the user wants.
+/// The user's wishes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
-    /// `--max-age`: no older copy is used; and one this young is, unless its server said otherwise.
+    /// `--max-age`: no older copy is used; a younger one is, unless its server said otherwise.
     pub max_age: Option<Duration>,
-    /// `--refresh`: a copy is used only after the server has said that it holds.
+    /// `--refresh`: a copy is used only after the server has confirmed it.
     pub refresh: bool,
-    /// `--offline`: the network is not asked.
+    /// `--offline`: the network is not used.
     pub offline: bool,
-    /// How long an answer holds that says nothing about it; at 0, the server is asked each time.
+    /// How long an answer is fresh if it does not say; at 0, the server is asked each time.
     pub unsaid: Duration,
-    /// How long «not found» holds at most, and where nothing is said.
+    /// How long "not found" is fresh at most, and if the answer does not say.
     pub negative: Duration,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
-    /// The copy will do.
+    /// Use the copy.
     Fresh(Stored),
-    /// Ask with these fields; at 304 the copy holds.
+    /// Ask with these fields; after a 304, use the copy.
     Revalidate {
         stored: Stored,
         headers: Vec<(String, String)>,
@@ -85,7 +87,7 @@ pub enum Decision {
     NotThere(NotThere),
 }
 
-/// Why there is nothing without the network.
+/// Why there is no answer without the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotThere {
     #[error("no answer to this is remembered; ask without --offline")]
@@ -134,7 +136,7 @@ impl Memory {
         }
     }
 
-    /// The copy of an answer to this request, however old.
+    /// The copy of an answer to this request, whatever its age.
     pub fn answer(&self, request: &Request<'_>) -> Option<Stored> {
         if !may_be_kept(request) {
             return None;
@@ -143,7 +145,7 @@ impl Memory {
         let (place, name) = self.answer_place(&key)?;
         let limit = (LONGEST_BODY + file::LONGEST_HEAD) as u64;
         let stored = self.read(place, &name, limit, file::decode)?;
-        // Another request with the same hash, or the same with other fields.
+        // Another request may have the same hash, or the same request other fields.
         let is_this = stored.key == key
             && stored
                 .answer
@@ -153,7 +155,8 @@ impl Memory {
         is_this.then_some(stored.answer)
     }
 
-    /// Keeps an answer, if it may be kept. What may not be kept replaces what was.
+    /// Stores an answer if that is allowed. An answer that must not be stored removes the previous
+    /// one.
     pub fn keep_answer(&self, request: &Request<'_>, received: &Received<'_>) -> bool {
         let has_meaning = matches!(received.status, 200 | 203 | 301 | 308 | 404 | 410);
         if !has_meaning || !may_be_kept(request) {
@@ -167,8 +170,8 @@ impl Memory {
         self.put_answer(&key, &stored, received.received_at)
     }
 
-    /// The server said 304: the copy holds, with the fields of this answer. RFC 9111 §4.3.4. None if the server meant
-    /// another copy; then it must be asked without conditions.
+    /// Handles a 304: the copy is fresh again, with the fields of this response. RFC 9111 §4.3.4.
+    /// Returns `None` if the server confirmed another copy; then ask again without conditions.
     pub fn confirm(
         &self,
         request: &Request<'_>,
@@ -207,7 +210,7 @@ impl Memory {
 
     fn drop_answer(&self, key: &[u8]) {
         if let Some((place, name)) = self.answer_place(key) {
-            // It is rarely there.
+            // Usually there is no such file.
             let _ = place.remove(&name);
         }
     }
@@ -233,19 +236,20 @@ impl Memory {
 }
 
 impl Stored {
-    /// Reads the content of an answer's file: strictly, with every bound checked.
+    /// Parses the content of an answer's file strictly, with every bound checked.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         Some(file::decode(bytes)?.answer)
     }
 
-    /// The content of its file, for an answer that is found by `key`; none for what would not be read again.
+    /// The content of the file for an answer with this `key`; `None` if it could not be parsed
+    /// again.
     pub fn encode(&self, key: &[u8]) -> Option<Vec<u8>> {
         let mut bytes = file::encode(key, self)?;
         bytes.extend_from_slice(&self.body);
         Some(bytes)
     }
 
-    /// How old it is, by all that is known. RFC 9111 §4.2.3.
+    /// The age, from all available fields. RFC 9111 §4.2.3.
     pub fn age(&self, now: Stamp) -> Duration {
         freshness::age(self, now)
     }
@@ -262,14 +266,15 @@ fn offline(stored: Stored, policy: &Policy, now: Stamp) -> Decision {
     }
     let is_fresh = freshness::is_fresh(&stored, policy, now);
     let directives = Directives::of(&stored.headers);
-    // RFC 9111 §4.2.4: a copy that no longer holds is used without its server only where the server has not said otherwise.
+    // RFC 9111 §4.2.4: a stale copy is used without its server only if the server has not forbidden
+    // that.
     if !is_fresh && (directives.must_revalidate || directives.no_cache) {
         return Decision::NotThere(NotThere::MustAsk);
     }
     Decision::Fresh(stored)
 }
 
-/// RFC 9111 §3, as far as the request decides it; we are stricter about credentials.
+/// Whether the request allows its answer to be stored. RFC 9111 §3, but stricter about credentials.
 fn may_be_kept(request: &Request<'_>) -> bool {
     const TELL_WHO: [&str; 3] = ["authorization", "proxy-authorization", "cookie"];
     let tells_who = |name: &str| {
@@ -289,7 +294,7 @@ fn may_be_kept(request: &Request<'_>) -> bool {
             .any(|(name, _)| tells_who(name) || name.eq_ignore_ascii_case("range"))
 }
 
-/// RFC 9111 §3, as far as the answer decides it.
+/// What to store, if the response allows it. RFC 9111 §3.
 fn to_be_kept(request: &Request<'_>, received: &Received<'_>) -> Option<Stored> {
     let asked = Directives::parse(field(request, "cache-control").as_bytes());
     let answered = Directives::of(received.headers);
@@ -317,7 +322,7 @@ fn to_be_kept(request: &Request<'_>, received: &Received<'_>) -> Option<Stored> 
     })
 }
 
-/// What a request says in a field, its lines put together. RFC 9110 §5.2.
+/// The value of a request field, with its lines joined. RFC 9110 §5.2.
 fn field(request: &Request<'_>, name: &str) -> String {
     let lines = request
         .headers
@@ -327,7 +332,7 @@ fn field(request: &Request<'_>, name: &str) -> String {
     lines.join(", ")
 }
 
-/// What an answer is found by.
+/// The key of an answer to this request.
 fn key(request: &Request<'_>) -> Vec<u8> {
     let url = request.url.split('#').next().unwrap_or_default();
     format!("{} {url}\n{}", request.method, field(request, "accept")).into_bytes()

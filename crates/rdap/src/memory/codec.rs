@@ -1,6 +1,8 @@
-//! The form of our files: a name, a version, a checksum, then numbers and counted bytes in big-endian order.
+//! The format of stored files: a magic name, a version, a checksum, then numbers and
+//! length-prefixed bytes in big-endian order.
 //!
-//! A file with another name or version, a wrong checksum, an item cut short or bytes behind its end is none of ours.
+//! A file with another name or version, a wrong checksum, a truncated item or trailing bytes is
+//! rejected.
 
 use aws_lc_rs::digest::{Context, SHA256};
 
@@ -8,14 +10,14 @@ const CHECKSUM: usize = 16;
 /// Name, version, checksum.
 const HEAD: usize = 4 + 2 + CHECKSUM;
 
-/// What kind of file this is.
+/// The name and version of a kind of file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Form {
     pub(super) name: [u8; 4],
     pub(super) version: u16,
 }
 
-/// Puts a file together.
+/// Writes a file.
 #[derive(Debug)]
 pub(super) struct Writer {
     bytes: Vec<u8>,
@@ -38,7 +40,7 @@ impl Writer {
         self.bytes.extend_from_slice(&number.to_be_bytes());
     }
 
-    /// How many items follow.
+    /// Writes the number of items that follow.
     pub(super) fn count(&mut self, count: usize) {
         let count = u32::try_from(count).unwrap_or(u32::MAX);
         self.bytes.extend_from_slice(&count.to_be_bytes());
@@ -49,7 +51,7 @@ impl Writer {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The file, to be followed by `tail` as it is.
+    /// The finished file, except for `tail`, which the caller writes after it unchanged.
     pub(super) fn finish(mut self, tail: &[u8]) -> Vec<u8> {
         let (head, body) = self.bytes.split_at_mut(HEAD);
         let sum = checksum(&[body, tail]);
@@ -60,14 +62,14 @@ impl Writer {
     }
 }
 
-/// Takes a file apart.
+/// Reads a file.
 #[derive(Debug)]
 pub(super) struct Reader<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Reader<'a> {
-    /// What follows the head, if it is a whole file of this form.
+    /// The content after the header, if this is a complete file of this form.
     pub(super) fn new(form: Form, bytes: &'a [u8]) -> Option<Self> {
         let (name, rest) = bytes.split_first_chunk::<4>()?;
         let (version, rest) = rest.split_first_chunk::<2>()?;
@@ -86,7 +88,7 @@ impl<'a> Reader<'a> {
         Some(u64::from_be_bytes(self.array()?))
     }
 
-    /// How many items follow; more than `most` are refused.
+    /// The number of items that follow; more than `most` are refused.
     pub(super) fn count(&mut self, most: usize) -> Option<usize> {
         let count = u32::from_be_bytes(self.array()?) as usize;
         (count <= most).then_some(count)
@@ -103,7 +105,7 @@ impl<'a> Reader<'a> {
         String::from_utf8(self.counted(most)?.to_vec()).ok()
     }
 
-    /// As many items as are announced.
+    /// Reads as many items as the count announces.
     pub(super) fn items<T>(
         &mut self,
         most: usize,
@@ -113,7 +115,7 @@ impl<'a> Reader<'a> {
         (0..count).map(|_| item(self)).collect()
     }
 
-    /// Nothing may be left.
+    /// Checks that nothing is left.
     pub(super) fn finish(self) -> Option<()> {
         self.rest.is_empty().then_some(())
     }
@@ -125,7 +127,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The first half of SHA-256: against accidents, not against whoever may write here.
+/// The first half of SHA-256: it detects accidents, not deliberate changes.
 pub(super) fn checksum(parts: &[&[u8]]) -> [u8; CHECKSUM] {
     let mut context = Context::new(&SHA256);
     for part in parts {

@@ -1,4 +1,4 @@
-//! Why a directory is not trusted with what is remembered. Whatever else goes wrong there is a note, and no error.
+//! Why a directory is not used. All other failures there are notes, not errors.
 
 use std::io;
 use std::path::PathBuf;

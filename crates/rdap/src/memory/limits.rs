@@ -1,7 +1,7 @@
-//! The small file of an origin that all processes read and write in turn: how far its bucket is filled.
+//! The small file of an origin that all processes read and write in turn: the state of its bucket.
 //!
-//! It is never replaced, only written in place under its lock, and so it is also what the origin's other file is locked
-//! by. What the bytes mean is said by [`crate::manners`].
+//! The file is never replaced, but written in place under its lock; the lock also protects the
+//! origin's other file. [`crate::manners`] defines what the numbers mean.
 
 use std::fmt;
 use std::fs::{File, TryLockError};
@@ -9,51 +9,52 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
+use super::Authority;
 use super::Memory;
 use super::codec::{Form, Reader, Writer};
-use super::origin::Origin;
 
-/// Numbers in the file.
+/// The number of numbers in the file.
 pub const NUMBERS: usize = 20;
 const FORM: Form = Form {
     name: *b"rtli",
     version: 1,
 };
-/// With the head of every file of ours.
+/// In bytes, including the header that every file has.
 const SIZE: usize = 22 + 8 * NUMBERS;
 
-/// What the file said.
+/// The content of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Limits {
-    /// Nothing yet.
+    /// The file is new and empty.
     New,
     Known([u64; NUMBERS]),
-    /// Something that nobody wrote.
+    /// The content is invalid.
     Damaged,
 }
 
-/// The file, opened each time anew: there may be more origins than a process may have files open.
+/// The file. It is opened for each use, because there may be more origins than a process can have
+/// open files.
 pub(crate) struct LimitsFile {
     open: Box<dyn Fn() -> io::Result<File> + Send + Sync>,
 }
 
-/// Why the file did not do.
+/// Why the file could not be used.
 #[derive(Debug)]
 pub(crate) enum Lack<T> {
-    /// Another process is at it; it will not take long.
+    /// Another process holds the lock; that does not last long.
     Busy,
     /// Nothing was decided.
     NotRead(io::Error),
-    /// This was decided, and no other process knows.
+    /// The decision stands, but no other process knows of it.
     NotWritten(T, io::Error),
 }
 
 impl Memory {
-    pub(crate) fn limits(self: &Arc<Self>, origin: &Origin) -> Option<LimitsFile> {
+    pub(crate) fn limits(self: &Arc<Self>, origin: &Authority) -> Option<LimitsFile> {
         let name = file_name(&origin.file_name()?);
         let memory = Arc::clone(self);
         let place = self.origins()?;
-        // Whether it can be had is found out now, and told.
+        // Opens the file now, so that a failure is reported early.
         match place.open_to_lock(&name) {
             Ok(_) => Some(LimitsFile {
                 open: Box::new(move || match memory.origins() {
@@ -82,7 +83,8 @@ impl LimitsFile {
         Self { open }
     }
 
-    /// Reads, changes and writes the numbers while no other process does, without waiting for one that is at it.
+    /// Reads, changes and writes the numbers under the lock. Does not wait for another process that
+    /// holds it.
     pub(crate) fn change<T>(
         &self,
         change: impl FnOnce(Limits) -> (T, [u64; NUMBERS]),
@@ -94,7 +96,8 @@ impl LimitsFile {
             Err(TryLockError::Error(error)) => return Err(Lack::NotRead(error)),
         }
         let result = change_locked(&file, change);
-        // Closing would do, were there no child that was just forked and has the file open too.
+        // Closing the file would unlock it too, unless a child that was just forked still has it
+        // open.
         let _ = file.unlock();
         result
     }
@@ -104,7 +107,7 @@ fn change_locked<T>(
     file: &File,
     change: impl FnOnce(Limits) -> (T, [u64; NUMBERS]),
 ) -> Result<T, Lack<T>> {
-    // One byte more than there may be: a longer file is none of ours.
+    // One byte more than the format has, so that a longer file is detected.
     let mut bytes = [0; SIZE + 1];
     let read = read_up_to(file, &mut bytes).map_err(Lack::NotRead)?;
     let limits = match bytes.get(..read) {

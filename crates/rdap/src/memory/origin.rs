@@ -1,71 +1,62 @@
-//! What is remembered of one origin: how it is reached best, how far away it is, and what the next handshake may present.
+//! What is remembered about one origin: the best way to reach it, its round-trip time, and what the
+//! next handshake can use.
 //!
-//! Sessions and tokens are opaque here; crate `tls` makes and reads them. Each is handed out once: it leaves the file under
-//! the file's lock, so that no two processes show the same ticket (RFC 8446 §C.4) or token (RFC 9000 §8.1.3).
+//! Sessions and tokens are opaque here; crate `tls` makes and reads them. Each is handed out once:
+//! it is removed from the file under the file's lock, so that no two processes use the same ticket
+//! (RFC 8446 §C.4) or token (RFC 9000 §8.1.3).
 
 mod file;
 mod knowledge;
 
-use std::fmt::Write as _;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use roundtrip_model::Target;
-
 use super::place::Place;
-use super::{Memory, Stamp};
+use super::{Authority, Memory, Stamp};
 
-/// Of either transport. Servers send two after a handshake; more than a few connections at once are impolite.
+/// For each transport. Servers send two after a handshake, and more than a few connections at once
+/// are impolite.
 const MOST_SESSIONS: usize = 8;
 const MOST_TOKENS: usize = 4;
-/// A ticket with a certificate chain and a post-quantum key has a few kilobytes.
+/// In bytes. A ticket with a certificate chain and a post-quantum key has a few kilobytes.
 const LONGEST_BLOB: usize = 32 << 10;
-/// RFC 8446 §4.6.1: no ticket lives longer than seven days.
+/// RFC 8446 §4.6.1: no ticket is valid for more than seven days.
 const LONGEST_SESSION: Duration = Duration::from_hours(168);
 const LONGEST_FILE: u64 = 1 << 20;
-/// Longer names do not fit with their endings into the 255 bytes of a file's name.
-const LONGEST_NAME: usize = 220;
 
-/// A host and a port: who is asked, and who must be asked politely.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Origin {
-    host: String,
-    port: u16,
-}
-
-/// How a session was made, and how alone it can be resumed.
+/// The transport with which a session was made; it can be resumed only with the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Transport {
     Tcp,
     Quic,
 }
 
-/// What the next handshake presents to be shorter.
+/// A session that shortens the next handshake.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Session {
     pub transport: Transport,
     pub expires: Stamp,
-    /// As crate `tls` wrote it. It holds keys: never shown.
+    /// As crate `tls` wrote it. It contains keys, so it is never shown.
     pub blob: Vec<u8>,
 }
 
-/// HTTP/3 on the origin's own host, as its `Alt-Svc` said. RFC 7838.
+/// HTTP/3 on the origin's own host, as announced by its `Alt-Svc`. RFC 7838.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Alternative {
     pub port: u16,
-    /// It outlives a change of network.
+    /// It stays valid after a change of network.
     pub persist: bool,
     pub expires: Stamp,
 }
 
-/// What a name server said.
+/// The addresses that a name server returned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Addresses {
     pub list: Vec<IpAddr>,
     pub expires: Stamp,
 }
 
-/// What an HTTPS record said. RFC 9460.
+/// The content of an HTTPS record. RFC 9460.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Hints {
     pub alpn: Vec<String>,
@@ -75,63 +66,17 @@ pub struct Hints {
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OriginState {
-    /// The protocol that was agreed on last.
+    /// The protocol that was negotiated last.
     pub alpn: Option<String>,
     pub alt_svc: Option<Alternative>,
     pub https_record: Option<Hints>,
     pub addresses: Option<Addresses>,
     pub rtt: Option<Duration>,
-    /// How many streams it allows at once.
+    /// How many concurrent streams it allows.
     pub streams: Option<u32>,
-    /// The oldest first.
+    /// Oldest first.
     pub(super) sessions: Vec<Session>,
     pub(super) quic_tokens: Vec<Vec<u8>>,
-}
-
-impl Origin {
-    /// The same host in another case is the same host.
-    pub fn new(host: &str, port: u16) -> Self {
-        let host = host.trim_end_matches('.').to_ascii_lowercase();
-        Self { host, port }
-    }
-
-    pub fn of(target: &Target) -> Self {
-        Self::new(&target.host_name(), target.port)
-    }
-
-    pub fn host(&self) -> &str {
-        &self.host
-    }
-
-    pub fn port(&self) -> u16 {
-        self.port
-    }
-
-    /// How files of this origin begin; none if the host has no name that could be real.
-    pub(super) fn file_name(&self) -> Option<String> {
-        let mut name = String::with_capacity(self.host.len() + 8);
-        for byte in self.host.bytes() {
-            if byte.is_ascii_alphanumeric() || byte == b'.' || byte == b'-' {
-                name.push(char::from(byte));
-            } else {
-                let _ = write!(name, "%{byte:02x}");
-            }
-        }
-        let _ = write!(name, "_{}", self.port);
-        // Hidden files are those that are not yet in place.
-        (name.len() <= LONGEST_NAME && !name.starts_with(['.', '_'])).then_some(name)
-    }
-}
-
-impl std::fmt::Display for Origin {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let host = &self.host;
-        match self.port {
-            443 => f.write_str(host),
-            port if host.contains(':') => write!(f, "[{host}]:{port}"),
-            port => write!(f, "{host}:{port}"),
-        }
-    }
 }
 
 impl std::fmt::Debug for Session {
@@ -144,7 +89,7 @@ impl std::fmt::Debug for Session {
 }
 
 impl OriginState {
-    /// Reads the content of a file: strictly, with every bound checked.
+    /// Parses the content of a file strictly, with every bound checked.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         file::decode(bytes)
     }
@@ -158,7 +103,7 @@ impl OriginState {
         self.sessions.iter().filter(of_it).count()
     }
 
-    /// Keeps a session; the oldest of its transport goes, where there are too many.
+    /// Adds a session; if its transport has too many, the oldest is removed.
     pub fn keep_session(&mut self, session: Session, now: Stamp) {
         let expires = session.expires.min(now.plus(LONGEST_SESSION));
         if expires <= now || session.blob.len() > LONGEST_BLOB || session.blob.is_empty() {
@@ -182,7 +127,7 @@ impl OriginState {
         self.quic_tokens.push(token);
     }
 
-    /// The newest session, which is this caller's alone from now on.
+    /// Removes and returns the newest session.
     pub fn take_session(&mut self, transport: Transport) -> Option<Session> {
         let newest = self
             .sessions
@@ -195,7 +140,8 @@ impl OriginState {
         self.quic_tokens.pop()
     }
 
-    /// Forgets what is over. What would live longer than anything may was written by a clock that ran ahead.
+    /// Removes what has expired. A lifetime beyond the possible maximum was written by a clock that
+    /// was ahead.
     fn expire(&mut self, now: Stamp) {
         let latest = now.plus(LONGEST_SESSION);
         self.sessions
@@ -207,18 +153,20 @@ impl OriginState {
 }
 
 impl Memory {
-    /// What is known of an origin, without what is over. Sessions and tokens are taken with [`Memory::take_session`].
-    pub fn origin(&self, origin: &Origin, now: Stamp) -> OriginState {
+    /// What is known about an origin and has not expired. Sessions and tokens are taken with
+    /// [`Memory::take_session`].
+    pub fn origin(&self, origin: &Authority, now: Stamp) -> OriginState {
         let place_and_name = self.origins().zip(origin.file_name());
         place_and_name.map_or_else(OriginState::default, |(place, name)| {
             self.read_origin(place, &name, now)
         })
     }
 
-    /// Changes what is known, while no other process does. Nothing is written if nothing changes.
+    /// Changes what is known, under a lock against other processes. Writes nothing if nothing
+    /// changes.
     pub fn change_origin<T>(
         &self,
-        origin: &Origin,
+        origin: &Authority,
         now: Stamp,
         change: impl FnOnce(&mut OriginState) -> T,
     ) -> Option<T> {
@@ -227,7 +175,7 @@ impl Memory {
         if self.is_full() {
             return None;
         }
-        // The lock ends with this scope.
+        // The lock lasts until the end of this scope.
         let _lock = match place.lock(&super::limits::file_name(&name)) {
             Ok(lock) => lock,
             Err(error) => {
@@ -242,16 +190,17 @@ impl Memory {
             .then_some(result)
     }
 
-    /// A session that no other process will show. One that cannot be taken out of the file is not used.
-    pub fn take_session(&self, origin: &Origin, kind: Transport, now: Stamp) -> Option<Session> {
-        // Most origins have none: no lock for those.
+    /// Takes a session that no other process will use. One that cannot be removed from the file is
+    /// not used.
+    pub fn take_session(&self, origin: &Authority, kind: Transport, now: Stamp) -> Option<Session> {
+        // Most origins have none, so they need no lock.
         if self.origin(origin, now).sessions(kind) == 0 {
             return None;
         }
         self.change_origin(origin, now, |state| state.take_session(kind))?
     }
 
-    pub fn take_quic_token(&self, origin: &Origin, now: Stamp) -> Option<Vec<u8>> {
+    pub fn take_quic_token(&self, origin: &Authority, now: Stamp) -> Option<Vec<u8>> {
         if self.origin(origin, now).quic_tokens.is_empty() {
             return None;
         }

@@ -1,7 +1,8 @@
-//! One directory of ours, held open: files below it are read, replaced whole, locked and set aside.
+//! An open directory of stored files: they can be read, replaced as a whole, locked and set aside.
 //!
-//! Names are looked up below the open directory, without following a symbolic link; only regular files are opened, so
-//! that no pipe blocks and no device acts. What is written is the user's alone.
+//! Names are resolved relative to the open directory, without following symbolic links. Only
+//! regular files are opened, so that no pipe blocks and no device is used. Only the user can access
+//! the files that are written.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, IoSlice, Read, Write};
@@ -17,39 +18,39 @@ use rustix::io::Errno;
 
 use super::error::MemoryError;
 
-/// Broken copies of one file that are kept to be looked at; a new one replaces the last of them.
+/// How many broken copies of one file are kept for inspection; a new one replaces the last of them.
 const MOST_BROKEN: usize = 3;
-/// A lock is held for microseconds; one that is held longer is held by a process that was stopped.
+/// A lock is held for microseconds. A process that holds one longer has been stopped.
 const LOCK_TRIES: u32 = 50;
 const LOCK_PAUSE: Duration = Duration::from_millis(1);
-/// How files that are not yet in place begin.
+/// The beginning of the names of unfinished files.
 const UNFINISHED: &str = ".new-";
 
-/// Files of ours that are not yet in place differ in this.
+/// Makes the names of unfinished files distinct.
 static COUNTER: AtomicU64 = AtomicU64::new(0);
 
 #[derive(Debug)]
 pub(super) struct Place {
     directory: OwnedFd,
-    /// For people.
+    /// For messages.
     path: PathBuf,
 }
 
-/// While this lives, no other process gets past the lock.
+/// While this exists, no other process can take the lock.
 #[derive(Debug)]
 pub(super) struct Locked(File);
 
 /// A file in a directory.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Item {
-    /// Nanoseconds since 1970.
+    /// In nanoseconds since 1970.
     pub(super) written: i128,
     pub(super) name: String,
     pub(super) size: u64,
 }
 
 impl Place {
-    /// Opens `path`, and makes it and what leads there if it is not there.
+    /// Opens `path`, creating it and its parents if necessary.
     pub(super) fn open(path: &Path) -> Result<Self, MemoryError> {
         let unusable = |source| MemoryError::Unusable {
             path: path.to_path_buf(),
@@ -60,7 +61,7 @@ impl Place {
             .mode(0o700)
             .create(path)
         {
-            // On a read-only disk, what is there can still be read.
+            // On a read-only disk, existing files can still be read.
             if !path.is_dir() {
                 return Err(unusable(error));
             }
@@ -77,10 +78,10 @@ impl Place {
         Ok(place)
     }
 
-    /// A directory in this one.
+    /// Opens or creates a subdirectory.
     pub(super) fn below(&self, name: &str) -> io::Result<Self> {
         match mkdirat(&self.directory, name, Mode::RWXU) {
-            // Where nothing can be made, it may be there all the same.
+            // If it cannot be created, it may still exist.
             Ok(())
             | Err(Errno::EXIST | Errno::ROFS | Errno::ACCESS | Errno::NOSPC | Errno::DQUOT) => {}
             Err(errno) => return Err(errno.into()),
@@ -93,7 +94,8 @@ impl Place {
         })
     }
 
-    /// The bytes of a file, or none if there is no such file. One over `limit` is refused.
+    /// The content of a file, or `None` if it does not exist. A file of more than `limit` bytes is
+    /// refused.
     pub(super) fn read(&self, name: &str, limit: u64) -> io::Result<Option<Vec<u8>>> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = match openat(&self.directory, name, flags, Mode::empty()) {
@@ -105,13 +107,13 @@ impl Place {
         if size > limit {
             return Err(io::Error::other(format!("{size} bytes are too many")));
         }
-        // One byte of room, or the end of the file is found by growing.
+        // One extra byte, so that reading to the end does not grow the buffer.
         let mut bytes = Vec::with_capacity(size as usize + 1);
         file.take(limit).read_to_end(&mut bytes)?;
         Ok(Some(bytes))
     }
 
-    /// Puts `parts` in place as one file. Whoever reads sees the old file or the new one, and never half of one.
+    /// Writes `parts` as one file. Readers see either the old file or the new one, never a mixture.
     pub(super) fn replace(&self, name: &str, parts: &[&[u8]]) -> io::Result<()> {
         let count = COUNTER.fetch_add(1, Ordering::Relaxed);
         let new = format!("{UNFINISHED}{}-{count}", std::process::id());
@@ -125,7 +127,7 @@ impl Place {
     }
 
     fn create(&self, name: &str, parts: &[&[u8]]) -> io::Result<()> {
-        // A process that had our number may have left its file.
+        // An earlier process with the same process id may have left its file.
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut file = File::from(openat(
@@ -154,7 +156,7 @@ impl Place {
         )?)
     }
 
-    /// Renames a file that makes no sense, and says to what.
+    /// Renames a file that cannot be parsed, and returns its new name.
     pub(super) fn set_aside(&self, name: &str) -> io::Result<String> {
         let free = (1..MOST_BROKEN).find(|n| {
             let aside = format!("{name}.broken-{n}");
@@ -166,7 +168,7 @@ impl Place {
         Ok(aside)
     }
 
-    /// Locks a file: the lock ends with what is returned, and with the process.
+    /// Locks a file. The lock ends when the returned value is dropped, or with the process.
     pub(super) fn lock(&self, name: &str) -> io::Result<Locked> {
         let file = self.open_to_lock(name)?;
         for _ in 0..LOCK_TRIES {
@@ -179,7 +181,7 @@ impl Place {
         Err(io::Error::other("another process holds its lock"))
     }
 
-    /// Opens a file to be read and written in place.
+    /// Opens a file to read and write it in place.
     pub(super) fn open_to_lock(&self, name: &str) -> io::Result<File> {
         let flags =
             OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -193,7 +195,7 @@ impl Place {
         Ok(file)
     }
 
-    /// The files here, at most `most`; also those that were never finished.
+    /// The files in this directory, at most `most`, including unfinished ones.
     pub(super) fn items(&self, most: usize) -> io::Result<Vec<Item>> {
         let mut items = Vec::new();
         for entry in Dir::read_from(&self.directory)? {
@@ -227,7 +229,7 @@ impl Place {
         }
     }
 
-    /// Ours, and written by nobody else?
+    /// Checks that the directory belongs to the user and that nobody else can write to it.
     fn check(&self) -> Result<(), Result<MemoryError, io::Error>> {
         let stat = fstat(&self.directory).map_err(|errno| Err(errno.into()))?;
         let we = rustix::process::geteuid().as_raw();
@@ -251,19 +253,20 @@ impl Place {
 
 impl Drop for Locked {
     fn drop(&mut self) {
-        // Closing would do, were there no child that was just forked and has the file open too.
+        // Closing the file would unlock it too, unless a child that was just forked still has it
+        // open.
         let _ = self.0.unlock();
     }
 }
 
 impl Item {
-    /// Was it left by a process that ended before it was in place?
+    /// Whether the file is unfinished: its process ended before it could rename it.
     pub(super) fn is_unfinished(&self) -> bool {
         self.name.starts_with(UNFINISHED)
     }
 }
 
-/// The size of a regular file; other things are refused.
+/// The size of a regular file; anything else is refused.
 fn regular(file: &File) -> io::Result<u64> {
     let metadata = file.metadata()?;
     if metadata.is_file() {

@@ -1,6 +1,8 @@
-//! Files that are fetched whole now and then, with what is needed to ask whether they changed: IANA's bootstrap registries.
+//! IANA's bootstrap registries: files that are fetched whole now and then, with the validators to
+//! ask whether they have changed.
 //!
-//! Who keeps one has read it first: what is kept here was good, and nothing replaces it but another good one.
+//! The caller has parsed each copy before it is stored: a stored copy was valid, and only another
+//! valid copy replaces it.
 
 use super::codec::{Form, Reader, Writer};
 use super::{Memory, Stamp};
@@ -9,7 +11,7 @@ const FORM: Form = Form {
     name: *b"rtrg",
     version: 1,
 };
-/// IANA's longest has some hundred kilobytes.
+/// In bytes. IANA's largest has some hundred kilobytes.
 const LONGEST_BODY: usize = 16 << 20;
 const LONGEST_FIELD: usize = 4 << 10;
 
@@ -18,7 +20,7 @@ pub struct RegistryCopy {
     pub body: Vec<u8>,
     pub etag: Option<String>,
     pub last_modified: Option<String>,
-    /// When it was fetched, or found unchanged.
+    /// When it was fetched or last confirmed.
     pub fetched_at: Stamp,
 }
 
@@ -40,7 +42,7 @@ impl RegistryCopy {
         })
     }
 
-    /// None for what would not be read again.
+    /// Returns `None` if it could not be parsed again.
     fn encode(&self) -> Option<Vec<u8>> {
         let mut writer = Writer::new(FORM);
         writer.u64(self.fetched_at.0);
@@ -61,14 +63,14 @@ impl RegistryCopy {
 }
 
 impl Memory {
-    /// The copy of a registry, by a short name of the caller's, as in `dns`.
+    /// The copy of a registry. The caller chooses the name, for example `dns`.
     pub fn registry(&self, name: &str) -> Option<RegistryCopy> {
         let place = self.registries()?;
         let limit = (LONGEST_BODY + (16 << 10)) as u64;
         self.read(place, &file_name(name)?, limit, RegistryCopy::decode)
     }
 
-    /// Keeps a copy that the caller has found to be whole and well formed.
+    /// Stores a copy that the caller has found to be complete and well formed.
     pub fn keep_registry(&self, name: &str, copy: &RegistryCopy) -> bool {
         let parts = self.registries().zip(file_name(name)).zip(copy.encode());
         parts.is_some_and(|((place, name), bytes)| self.write(place, &name, &[&bytes]))

@@ -1,8 +1,8 @@
-//! A moment of the calendar, as files keep it: milliseconds since 1970. Who asks a clock is the caller.
+//! A moment of the calendar as files store it: milliseconds since 1970. Callers read the clock.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Milliseconds since 1970-01-01 in UTC; arithmetic stops at either end.
+/// Milliseconds since 1970-01-01 in UTC; arithmetic saturates at both ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Stamp(pub u64);
 
@@ -30,7 +30,7 @@ impl Stamp {
         Self(self.0.saturating_sub(millis(span)))
     }
 
-    /// The time from `earlier` to here; zero when the order is reversed.
+    /// The time from `earlier` to this; zero if the order is reversed.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(self.0.saturating_sub(earlier.0))
     }

@@ -1,4 +1,5 @@
-//! The directory: who may write to it, what becomes of broken files, and what is handed out once.
+//! The directory: who may write to it, what happens to broken files, and what is handed out only
+//! once.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -6,7 +7,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::origin::{Addresses, Alternative, Hints, Origin, OriginState, Session, Transport};
+use super::origin::{Addresses, Alternative, Hints, OriginState, Session, Transport};
 use super::*;
 
 const NOW: Stamp = Stamp(1_790_000_000_000);
@@ -36,7 +37,7 @@ fn what_is_made_is_the_users_alone() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a/b");
     let memory = open(&path);
-    let origin = Origin::new("a.example", 443);
+    let origin = Authority::new("a.example", 443);
     memory.change_origin(&origin, NOW, |state| state.alpn = Some("h2".into()));
     assert_eq!(mode(&path), 0o700);
     assert_eq!(mode(&path.join("origins")), 0o700);
@@ -62,7 +63,7 @@ fn a_directory_that_others_write_to_is_refused() {
 
 #[test]
 fn a_directory_of_someone_else_is_refused() {
-    // Root's, for users; a user's, for root.
+    // Owned by root if the test runs as a user, and by a user if it runs as root.
     let directory = tempfile::tempdir().unwrap();
     let path = if rustix::process::geteuid().is_root() {
         std::os::unix::fs::chown(directory.path(), Some(65_534), None).unwrap();
@@ -80,7 +81,7 @@ fn where_nothing_can_be_made_nothing_is_remembered() {
     let file = directory.path().join("file");
     fs::write(&file, "").unwrap();
     let memory = open(&file.join("below"));
-    let origin = Origin::new("a.example", 443);
+    let origin = Authority::new("a.example", 443);
     assert_eq!(memory.change_origin(&origin, NOW, |_| ()), None);
     assert_eq!(memory.origin(&origin, NOW), OriginState::default());
     let notes = memory.notes();
@@ -92,11 +93,11 @@ fn where_nothing_can_be_made_nothing_is_remembered() {
 #[test]
 fn one_note_tells_that_nothing_can_be_written() {
     let directory = tempfile::tempdir().unwrap();
-    // Something of ours is no directory: as root, modes would stop nothing.
+    // A file is in the way of a directory: for root, modes would not prevent writing.
     fs::write(directory.path().join("origins"), "").unwrap();
     let memory = open(directory.path());
     for host in ["a.example", "b.example"] {
-        let origin = Origin::new(host, 443);
+        let origin = Authority::new(host, 443);
         assert_eq!(memory.change_origin(&origin, NOW, |_| ()), None);
     }
     let notes = memory.notes();
@@ -104,14 +105,14 @@ fn one_note_tells_that_nothing_can_be_written() {
     assert!(notes[0].contains("not remembered"), "{notes:?}");
 }
 
-/// As a user; root may write anywhere.
+/// As a user, because root may write anywhere.
 #[test]
 fn what_may_only_be_read_is_read() {
     if rustix::process::geteuid().is_root() {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
-    let known = Origin::new("a.example", 443);
+    let known = Authority::new("a.example", 443);
     let first = open(directory.path());
     first.change_origin(&known, NOW, |state| state.alpn = Some("h3".into()));
     let origins = directory.path().join("origins");
@@ -121,7 +122,7 @@ fn what_may_only_be_read_is_read() {
     let memory = std::sync::Arc::new(open(directory.path()));
     assert_eq!(memory.origin(&known, NOW).alpn.as_deref(), Some("h3"));
     for host in ["b.example", "c.example"] {
-        let origin = Origin::new(host, 443);
+        let origin = Authority::new(host, 443);
         assert!(memory.limits(&origin).is_none());
         assert_eq!(memory.change_origin(&origin, NOW, |_| ()), None);
     }
@@ -141,7 +142,7 @@ fn links_are_not_followed() {
         directory.path().join("elsewhere"),
     );
     let memory = open(&ours);
-    let origin = Origin::new("a.example", 443);
+    let origin = Authority::new("a.example", 443);
     memory.change_origin(&origin, NOW, |state| state.alpn = Some("h2".into()));
     let state = ours.join("origins/a.example_443.state");
     fs::rename(&state, &elsewhere).unwrap();
@@ -149,7 +150,7 @@ fn links_are_not_followed() {
     assert_eq!(memory.origin(&origin, NOW).alpn, None);
     assert_eq!(memory.notes().len(), 1);
     assert!(elsewhere.exists());
-    // Nor those that lead out of the directory.
+    // Nor links that lead out of the directory.
     fs::create_dir(directory.path().join("other")).unwrap();
     fs::rename(ours.join("origins"), directory.path().join("origins")).unwrap();
     symlink(directory.path().join("other"), ours.join("origins")).unwrap();
@@ -167,7 +168,7 @@ fn links_are_not_followed() {
 fn broken_files_are_set_aside_a_few_times() {
     let directory = tempfile::tempdir().unwrap();
     let memory = open(directory.path());
-    let origin = Origin::new("a.example", 443);
+    let origin = Authority::new("a.example", 443);
     let path = directory.path().join("origins/a.example_443.state");
     for n in 0..6 {
         memory.change_origin(&origin, NOW, |state| {
@@ -192,7 +193,7 @@ fn broken_files_are_set_aside_a_few_times() {
 #[test]
 fn each_session_is_handed_out_once() {
     let directory = tempfile::tempdir().unwrap();
-    let origin = Origin::new("a.example", 443);
+    let origin = Authority::new("a.example", 443);
     open(directory.path()).change_origin(&origin, NOW, |state| {
         for n in 0..8 {
             state.keep_session(session(n), NOW);
@@ -258,11 +259,11 @@ fn sessions_are_few_and_end() {
         assert_eq!(state.sessions(Transport::Tcp), before);
     }
     let directory = tempfile::tempdir().unwrap();
-    let (memory, origin) = (open(directory.path()), Origin::new("a.example", 443));
+    let (memory, origin) = (open(directory.path()), Authority::new("a.example", 443));
     memory.change_origin(&origin, NOW, |kept| *kept = state);
     let later = NOW.plus(Duration::from_hours(216));
     assert_eq!(memory.take_session(&origin, Transport::Tcp, later), None);
-    // The clock was wrong when it was kept.
+    // The clock was wrong when it was stored.
     let earlier = NOW.minus(Duration::from_hours(216));
     assert_eq!(memory.take_session(&origin, Transport::Tcp, earlier), None);
 }
@@ -281,14 +282,14 @@ fn hosts_have_files_of_their_own_in_our_directory() {
     ];
     for (host, port, name) in names {
         assert_eq!(
-            Origin::new(host, port).file_name().as_deref(),
+            Authority::new(host, port).file_name().as_deref(),
             name,
             "{host}"
         );
     }
-    assert_eq!(Origin::new(&"a".repeat(300), 1).file_name(), None);
+    assert_eq!(Authority::new(&"a".repeat(300), 1).file_name(), None);
     assert_eq!(
-        Origin::new("2001:DB8::1", 80).to_string(),
+        Authority::new("2001:DB8::1", 80).to_string(),
         "[2001:db8::1]:80"
     );
 }

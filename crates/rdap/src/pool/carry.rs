@@ -1,4 +1,5 @@
-//! One request on one connection, watched: how long it takes, how much comes, and what is learnt from it.
+//! Sends one request over one connection and observes it: how long it takes, how much arrives, and
+//! what is learnt from it.
 
 mod sink;
 mod watch;
@@ -16,24 +17,25 @@ use watch::{Expired, watched};
 /// How an exchange failed.
 pub(super) struct Failed {
     pub(super) what: What,
-    /// The answer had begun; so much of its body had come.
+    /// The answer had begun; `got` bytes of its body had arrived.
     pub(super) heard: bool,
     pub(super) got: u64,
-    /// The connection had been there before, or had given others their answers.
+    /// The connection had been used before, or had answered other requests.
     pub(super) seasoned: bool,
     pub(super) lost: Timing,
-    /// Nothing at all has come on the connection since the request left.
+    /// Nothing at all has arrived on the connection since the request was sent.
     pub(super) deserted: bool,
 }
 
 pub(super) enum What {
     Http(HttpError),
-    /// Nothing that another try would mend.
+    /// A failure that another try would not mend.
     Final(Fault),
 }
 
 impl Failed {
-    /// Is nobody else to be sent there? Where a deadline passed in silence, the path may have lost the connection.
+    /// Whether the connection must not be used again. If a deadline passed in silence, the path may
+    /// have lost the connection.
     pub(super) fn ends_connection(&self) -> bool {
         match &self.what {
             What::Http(error) => error.is_connection_gone(),
@@ -52,7 +54,7 @@ pub(super) struct Errand<'a> {
 }
 
 impl Errand<'_> {
-    /// One try, which began when it began to wait for its seat.
+    /// Makes one try, which began at `began`, when it began to wait for its place on a connection.
     pub(super) async fn run(&self, seat: &mut Seat, began: Moment) -> Result<Reply, Failed> {
         let lane = seat.lane.clone();
         let own = lane.recorder.branch();
@@ -117,7 +119,7 @@ impl Errand<'_> {
         }
     }
 
-    /// The first one proves the peer.
+    /// The first answer proves who the peer is.
     fn note_answer(&self, lane: &super::lane::Lane) {
         let first = lane.answers() == 0;
         lane.answered();
@@ -135,7 +137,7 @@ impl Errand<'_> {
             .lane
             .shared
             .as_ref()
-            .map(roundtrip_http::Shared::places);
+            .map(roundtrip_http::SharedConnection::slots);
         let rtt = story.lane.rtt();
         self.site.known(|known| {
             if !values.is_empty() {

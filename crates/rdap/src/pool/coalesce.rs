@@ -1,4 +1,4 @@
-//! Asks for the same at the same time: one is sent, all are answered.
+//! Equal requests at the same time: one is sent, all are answered.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,7 +25,7 @@ pub(super) enum Role {
     Other(watch::Receiver<Option<Outcome>>),
 }
 
-/// An ask on its way. When it is given up, another takes its place.
+/// A request in flight. If it is cancelled, another takes its place.
 pub(super) struct Flight {
     key: Key,
     flights: Flights,

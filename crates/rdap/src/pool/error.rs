@@ -1,4 +1,4 @@
-//! Why an ask came to nothing: what was tried, and what happened.
+//! Why a request failed: what was tried, and what happened.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,12 +6,12 @@ use std::time::Duration;
 use roundtrip_http::{HttpError, OpenError};
 use roundtrip_net::ResolveError;
 
-/// The failure of one ask. Asks that failed together share what happened.
+/// The failure of one request. Requests that failed together share the cause.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{url}: {}{fault}", again(*.resent))]
 pub struct PoolError {
     pub url: String,
-    /// How often it had been sent again before.
+    /// How often it had been repeated before.
     pub resent: u32,
     #[source]
     pub fault: Arc<Fault>,
@@ -39,14 +39,14 @@ pub enum Fault {
     TotalTimeout { after: Duration, got: u64 },
     #[error("the answer's body is larger than {limit} bytes")]
     TooLarge { limit: u64 },
-    /// Twice in a row.
+    /// The connection ended twice in a row.
     #[error(
         "the connection ended in the middle of the answer, after {got} bytes of its body: {source}"
     )]
     CutShort { got: u64, source: HttpError },
     #[error("the server did not take the request, {tries} times: {source}")]
     TurnedAway { tries: u32, source: HttpError },
-    /// The pool was given up while the ask waited.
+    /// The pool was closed while the request waited.
     #[error("the pool was closed")]
     Closed,
 }
@@ -58,7 +58,7 @@ impl PoolError {
 }
 
 impl Fault {
-    /// Is the server somebody else, or does its certificate not say who it is?
+    /// Whether the server's certificate is for another name or could not be verified.
     pub fn is_certificate_refusal(&self) -> bool {
         match self {
             Self::Open(error) => error.is_certificate_refusal(),
@@ -78,7 +78,7 @@ fn again(resent: u32) -> String {
     }
 }
 
-/// A limit that fits in a second is told in milliseconds.
+/// A limit shorter than a second is shown in milliseconds.
 fn spelt(limit: Duration) -> String {
     if limit < Duration::from_secs(1) {
         format!("{} ms", limit.as_micros() as f64 / 1e3)

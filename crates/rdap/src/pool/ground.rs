@@ -1,14 +1,14 @@
-//! What all origins of a pool stand on: settings, trust and tickets, names, the clock, and the count of what happened.
+//! What all origins of a pool share: settings, trust and tickets, names, the clock, and counters.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use roundtrip_http::Tokens;
-use roundtrip_model::{Moment, Recorder};
+use roundtrip_model::{Moment, Origin, Recorder};
 use roundtrip_tls::{Client, TlsError};
 
+use super::Settings;
 use super::names::Names;
-use super::{Origin, Settings};
 
 pub(super) struct Ground {
     pub(super) settings: Settings,
@@ -21,16 +21,16 @@ pub(super) struct Ground {
 /// What a pool has done so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Connections that were opened, and those that could not be.
+    /// Connections that were opened, and connections that could not be opened.
     pub connections: u64,
     pub failed_connections: u64,
-    /// Requests that left, and answers that came to their end.
+    /// Requests that were sent, and answers that were received completely.
     pub requests: u64,
     pub answers: u64,
-    /// Asks that were answered by what another one was fetching already.
+    /// Requests that were answered by one already in flight.
     pub coalesced: u64,
-    /// Requests that were sent again: because their connection ended, because the server turned them away, or because
-    /// it did not take early data or answered it with 425.
+    /// Requests that were repeated because their connection ended, because the server refused the
+    /// stream, or because it rejected early data or answered it with 425.
     pub resent: u64,
     pub turned_away: u64,
     pub early_refused: u64,
@@ -68,14 +68,14 @@ impl Ground {
         })
     }
 
-    /// Trust, tickets, and for one origin perhaps a certificate of ours.
+    /// The TLS client with trust and tickets; for one origin it may hold a client certificate.
     pub(super) fn client(&self, origin: &Origin) -> &Client {
         let own = self.settings.own.as_ref();
         let own = own.filter(|(seen_by, _)| seen_by == origin);
         own.map_or(&self.client, |(_, client)| client)
     }
 
-    /// By the pool's clock.
+    /// The current time by the pool's clock.
     pub(super) fn now(&self) -> Moment {
         self.settings.clock.now()
     }

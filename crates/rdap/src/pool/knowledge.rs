@@ -1,32 +1,32 @@
-//! What is known of an origin: its protocol, its alternative, its addresses, its distance. Learnt from each connection,
-//! told to whoever remembers it for another day, and taken back from there.
+//! What is known about an origin: its protocol, its alternative service, its addresses, its
+//! round-trip time. It is learnt from each connection, handed out to be remembered, and taken back
+//! in a later run.
 
 use std::net::IpAddr;
 use std::time::Duration;
 
+use roundtrip_model::Origin;
 use roundtrip_wire::alt_svc::{self, AltSvc};
 use tokio::time::Instant;
 
-use super::Origin;
-
-/// A peer that names a longer life is not believed. RFC 7838 sets no bound; a week is what browsers keep.
+/// A longer lifetime named by a peer is cut to this. RFC 7838 sets no bound; browsers keep a week.
 const LONGEST_LIFE: Duration = Duration::from_hours(7 * 24);
-/// QUIC that did not answer is not tried for so long, doubled each time, up to an hour.
+/// How long QUIC is not tried after it failed; doubled each time, up to an hour.
 const BROKEN: Duration = Duration::from_mins(5);
 const LONGEST_BROKEN: Duration = Duration::from_hours(1);
 
-/// What is worth remembering of one origin. Spans count from the moment it is told.
+/// What is worth remembering about one origin. Durations count from the moment when this was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OriginKnowledge {
     pub origin: Origin,
-    /// What its connections over TCP speak: "h2" or "http/1.1".
+    /// The protocol of its TCP connections: "h2" or "http/1.1".
     pub alpn: Option<String>,
     pub alt_svc: Option<Alternative>,
     pub rtt: Option<Duration>,
     pub addresses: Vec<IpAddr>,
-    /// How long these may be believed.
+    /// How long the addresses may be used.
     pub ttl: Option<Duration>,
-    /// How many streams it allows at once.
+    /// How many concurrent streams it allows.
     pub streams: Option<usize>,
 }
 
@@ -34,13 +34,13 @@ pub struct OriginKnowledge {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Alternative {
     pub port: u16,
-    /// How long it holds.
+    /// How long it remains valid.
     pub left: Duration,
-    /// It outlives a change of network.
+    /// It stays valid after a change of network.
     pub persist: bool,
 }
 
-/// The same, while the program runs.
+/// The same knowledge in the form used while the program runs.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     pub(super) alpn: Option<String>,
@@ -64,7 +64,7 @@ struct Broken {
 }
 
 impl OriginKnowledge {
-    /// Nothing is known yet.
+    /// An origin of which nothing is known yet.
     pub fn new(origin: Origin) -> Self {
         Self {
             origin,
@@ -113,13 +113,14 @@ impl Known {
         }
     }
 
-    /// Reads the `Alt-Svc` of an answer, which replaces what was said before. RFC 7838 §3.
+    /// Parses the `Alt-Svc` of an answer, which replaces any earlier one. RFC 7838 §3.
     pub(super) fn hear(&mut self, value: &[u8], origin: &Origin) {
         self.alternative = None;
         let AltSvc::Alternatives(list) = alt_svc::parse(value) else {
             return;
         };
-        // One at another host would need a look-up of its own. RFC 7838 §2.1.
+        // Alternatives at other hosts are ignored: each would need another name lookup. RFC 7838
+        // §2.1.
         let here = |host: &str| host.is_empty() || host.eq_ignore_ascii_case(&origin.host);
         let found = list.iter().find(|a| a.protocol == "h3" && here(&a.host));
         if let Some(found) = found.filter(|_| origin.is_secure()) {
@@ -137,7 +138,7 @@ impl Known {
         });
     }
 
-    /// The port where HTTP/3 was announced, unless it is over or was found broken.
+    /// The port at which HTTP/3 was announced, unless that has expired or failed.
     pub(super) fn h3_port(&self) -> Option<u16> {
         let now = Instant::now();
         let announced = self.alternative.as_ref().filter(|a| a.until > now);
@@ -149,7 +150,7 @@ impl Known {
         broken.is_some_and(|b| b.until > Instant::now())
     }
 
-    /// QUIC did not answer, or failed.
+    /// Records that QUIC did not answer or failed.
     pub(super) fn quic_failed(&mut self) {
         let before = self.broken.as_ref().map(|b| b.span);
         let span = before.map_or(BROKEN, |span| (2 * span).min(LONGEST_BROKEN));

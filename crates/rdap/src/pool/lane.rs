@@ -1,44 +1,46 @@
-//! An open connection, with what there is to know about it. HTTP/2 and 3 are shared; one of HTTP/1.1 is lent to one ask
-//! after another.
+//! An open connection and what is known about it. Connections over HTTP/2 and 3 are shared; one
+//! over HTTP/1.1 is lent to one request after another.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use roundtrip_http::{Connection, Shared, Transport};
+use roundtrip_http::{Connection, SharedConnection, Transport};
 use roundtrip_model::{Attempt, EarlyData, Event, Moment, NameFacts, Recorder, Timeline, TlsFacts};
 
-/// So many facts are kept of a connection that has come of age, at least.
+/// At least this many events are kept of a connection that has carried an answer.
 pub(super) const KEPT_FACTS: usize = 256;
 
-/// And of one that nobody has answered on yet: whoever floods it fills no memory.
+/// The bound for a connection that has carried no answer yet, so that a flood of events cannot fill
+/// the memory.
 const UNHEARD_FACTS: usize = 4096;
-/// How often it is looked whether a handshake is over.
+/// How often to check whether a handshake is complete.
 const PROOF_STEP: Duration = Duration::from_millis(5);
 
 pub(super) struct Lane {
-    /// Absent for HTTP/1.1.
-    pub(super) shared: Option<Shared>,
+    /// `None` for HTTP/1.1.
+    pub(super) shared: Option<SharedConnection>,
     pub(super) transport: Transport,
-    /// Time on it began when the connection was wanted.
+    /// Its time begins when the connection was requested.
     pub(super) recorder: Recorder,
     pub(super) name: NameFacts,
     pub(super) attempts: Vec<Attempt>,
-    /// When it could carry a request.
+    /// When the connection could carry a request.
     pub(super) ready: Moment,
-    /// Its first requests left before the handshake was over.
+    /// Its first requests left before the handshake was complete.
     pub(super) early_data: bool,
-    /// How it came to be; the recorder forgets.
+    /// The events of the opening, kept here because the recorder drops old events.
     story: OnceLock<Timeline>,
-    /// The handshake's facts, without what the peer's certificates say.
+    /// The facts of the handshake, without the peer's certificates.
     tls: OnceLock<TlsFacts>,
     answers: AtomicU64,
-    /// It was given up while its handshake was still unanswered: what it had carried was never heard.
+    /// The connection was given up before its handshake was answered, so the server has not
+    /// processed what it carried.
     void: AtomicBool,
     retired: AtomicBool,
 }
 
-/// A connection of HTTP/1.1 that nobody uses.
+/// An unused connection over HTTP/1.1.
 pub(super) struct Solo {
     pub(super) lane: std::sync::Arc<Lane>,
     pub(super) connection: Connection,
@@ -73,7 +75,7 @@ impl Lane {
         (lane, solo)
     }
 
-    /// An answer has begun: the peer is proven, and how the connection came to be is a finished story.
+    /// Records that an answer has begun: the peer is proven, and the opening is complete.
     pub(super) fn answered(&self) {
         self.answers.fetch_add(1, Ordering::Relaxed);
         self.story.get_or_init(|| {
@@ -87,7 +89,8 @@ impl Lane {
         self.answers.load(Ordering::Relaxed)
     }
 
-    /// How it came to be, and what happened on it since a request left.
+    /// The events of the opening, and everything that has happened since `left`, when a request was
+    /// sent.
     pub(super) fn history(&self, left: Option<Moment>) -> Timeline {
         let Some(story) = self.story.get() else {
             return self.recorder.snapshot();
@@ -109,52 +112,53 @@ impl Lane {
         }
     }
 
-    /// The handshake's facts, once it is over.
+    /// The facts of the handshake, once it is complete.
     pub(super) fn tls_facts(&self) -> Option<TlsFacts> {
         if self.tls.get().is_none()
             && self.is_proven()
             && let Some(mut facts) = self.transport.tls_facts()
         {
             facts.chain = None;
-            // Whoever was first has written the same.
+            // If another task was faster, it has stored the same facts.
             let _ = self.tls.set(facts);
         }
         self.tls.get().cloned()
     }
 
-    /// May a request travel on it that must not be replayed? Not while the handshake is unfinished.
+    /// Whether the handshake is complete, so that the connection may carry requests that must not
+    /// be replayed.
     pub(super) fn is_proven(&self) -> bool {
         !self.early_data || self.answers() > 0 || self.early_outcome() != EarlyData::NotOffered
     }
 
-    /// Waits until the handshake is over. `false`: it never will be.
+    /// Waits until the handshake is complete. Returns `false` if it never will be.
     pub(super) async fn proven(&self) -> bool {
         if let Transport::Quic(gauge) = &self.transport {
             return gauge.proven().await;
         }
-        // TLS tells nobody; it takes about a round trip.
+        // TLS sends no notification; the wait takes about a round trip.
         while !self.is_proven() {
             tokio::time::sleep(PROOF_STEP).await;
         }
         true
     }
 
-    /// What became of the early data, once that is known.
+    /// Whether early data was accepted, once that is known.
     pub(super) fn early_outcome(&self) -> EarlyData {
         self.transport.early_data()
     }
 
-    /// How many more could be asked on it now without waiting for one another.
+    /// How many more requests the connection could take now without one waiting for another.
     pub(super) fn free_places(&self) -> usize {
-        self.shared.as_ref().map_or(0, Shared::free)
+        self.shared.as_ref().map_or(0, SharedConnection::free_slots)
     }
 
     pub(super) fn is_open(&self) -> bool {
         let retired = self.retired.load(Ordering::Relaxed);
-        !retired && self.shared.as_ref().is_none_or(Shared::is_open)
+        !retired && self.shared.as_ref().is_none_or(SharedConnection::is_open)
     }
 
-    /// No further request is to travel on it.
+    /// Lets no further request use the connection.
     pub(super) fn retire(&self) {
         self.retired.store(true, Ordering::Relaxed);
     }
@@ -174,8 +178,8 @@ impl Lane {
 }
 
 impl Solo {
-    /// Can another request travel on it? What has come meanwhile may be tickets; an end, or what nobody asked for, ends
-    /// it.
+    /// Whether the connection can carry another request. Bytes that have arrived meanwhile may be
+    /// tickets; an end of stream or unsolicited data makes it unusable.
     pub(super) fn is_usable(&mut self) -> bool {
         let Transport::Tcp { gauge, .. } = &self.lane.transport else {
             return false;

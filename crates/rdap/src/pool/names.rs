@@ -1,33 +1,33 @@
-//! From hosts to addresses: asked once at a time, kept as long as the answer may be.
+//! From hosts to addresses: one lookup at a time for each host, kept as long as the answer allows.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use roundtrip_model::{Answer, Http, NameFacts};
+use roundtrip_model::{Answer, Http, NameFacts, Origin};
 use roundtrip_net::{ResolveError, Resolver, Wanted};
 use tokio::time::Instant;
 
-use super::{Family, Fault, Origin, OriginKnowledge, Settings};
+use super::{Family, Fault, OriginKnowledge, Settings};
 
-/// How long addresses without a lifetime are believed: those of the hosts file.
+/// How long addresses without a TTL are used: those of the hosts file.
 const DEFAULT_LIFE: Duration = Duration::from_mins(1);
 const LONGEST_LIFE: Duration = Duration::from_hours(24);
-/// How long an HTTPS record is waited for once there are addresses: what it saves is a round trip at most.
+/// How long to wait for an HTTPS record once addresses are known: it saves one round trip at most.
 const HTTPS_GRACE: Duration = Duration::from_millis(10);
-/// More hosts than this are not kept at once.
+/// The largest number of hosts that are kept.
 const MOST: usize = 4096;
 
 pub(super) struct Names {
-    /// Files that cannot be used matter only to those who need a name server.
+    /// An error in the resolver's configuration matters only to requests that need a name server.
     resolver: Option<Resolver>,
     family: Family,
     https: bool,
     found: Mutex<HashMap<(String, u16), Slot>>,
 }
 
-/// Whoever holds it asks; the others wait for the answer.
+/// The task that holds the lock does the lookup; the others wait for its result.
 type Slot = Arc<tokio::sync::Mutex<Option<Found>>>;
 
 struct Found {
@@ -61,14 +61,14 @@ impl Names {
         }
     }
 
-    /// The addresses that are known, and how long they may be believed.
+    /// The known addresses, and how long they may be used.
     pub(super) fn tell(&self, told: &mut OriginKnowledge) {
         let slot = self.slot(&told.origin.host, told.origin.port);
         let Ok(found) = slot.try_lock() else {
             return;
         };
         let now = Instant::now();
-        // What files say is there the next time too.
+        // Addresses from files are not remembered: the files will be there next time.
         let lasting = |found: &&Found| found.until > now && found.facts.ttl.is_some();
         if let Some(found) = found.as_ref().filter(lasting) {
             told.addresses.clone_from(&found.facts.addresses);
@@ -111,7 +111,7 @@ impl Names {
         Ok(facts)
     }
 
-    /// Nobody was there: the next one asks anew.
+    /// Called when no address could be reached: the next request looks the name up again.
     pub(super) fn doubt(&self, origin: &Origin) {
         if let Ok(mut found) = self.slot(&origin.host, origin.port).try_lock() {
             *found = None;
@@ -132,7 +132,7 @@ impl Names {
     fn slot(&self, host: &str, port: u16) -> Slot {
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         if found.len() >= MOST {
-            // What somebody uses right now stays.
+            // Entries in use stay.
             found.retain(|_, slot| Arc::strong_count(slot) > 1);
         }
         found.entry((host.to_owned(), port)).or_default().clone()

@@ -1,4 +1,4 @@
-//! Brings one connection up, as the plan for its origin wants it, and learns from how that went.
+//! Opens one connection as the plan for its origin says, and learns from the result.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -14,10 +14,11 @@ use super::lane::Lane;
 use super::plan::Plan;
 use super::site::Site;
 
-/// What came up: the connection's facts, and itself where it carries one request at a time.
+/// An opened connection: its facts, and the connection itself if it carries one request at a time.
 pub(super) type Arrival = (Lane, Option<Connection>);
 
-/// Opens a connection within the deadline. `early`: somebody waits whose request may be repeated.
+/// Opens a connection within the deadline. `early` says that a request that may be replayed waits
+/// for it.
 pub(super) async fn open(ground: &Ground, site: &Site, early: bool) -> Result<Arrival, Fault> {
     let limit = ground.settings.deadlines.connect;
     let outcome = timeout(limit, bring_up(ground, site, early)).await;
@@ -53,7 +54,7 @@ async fn bring_up(ground: &Ground, site: &Site, early: bool) -> Result<Arrival, 
     let mut trail = Trail::default();
     let mut outcome = way.take(&plan, &mut trail).await;
     if plan.presumes && outcome.as_ref().is_err_and(OpenError::is_alpn_refusal) {
-        // The server speaks something else by now.
+        // The server has changed its protocol.
         site.known(|known| known.alpn = None);
         plan = way.plan(early)?;
         outcome = way.take(&plan, &mut trail).await;
@@ -148,8 +149,9 @@ impl Way<'_> {
     }
 }
 
-/// How long a connection that was asked in early data may leave its handshake unanswered: where TCP is another way than
-/// QUIC, as a race would have it, or as a lost packet on a long path needs.
+/// How long a connection that sent early data may leave its handshake unanswered. The limit is
+/// short if TCP can be tried in place of QUIC, as in a race between the two, but long enough for a
+/// lost packet on a long path.
 pub(super) fn patience(ground: &Ground, quic: bool, rtt: Option<Duration>) -> Duration {
     let forced = ground.settings.strategy.http == Http::H3;
     if forced || !quic {

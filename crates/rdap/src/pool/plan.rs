@@ -1,25 +1,26 @@
-//! What one connection offers: the wish, the scheme, and what is known of the origin. Pure.
+//! What one connection offers, from the strategy, the scheme, and what is known about the origin.
+//! Pure functions.
 
 use roundtrip_http::Speech;
-use roundtrip_model::{Http, Memory, NameFacts, Security, Strategy};
+use roundtrip_model::{Http, Memory, NameFacts, Origin, Security, Strategy};
 use roundtrip_tls::Offer;
 
+use super::Fault;
 use super::knowledge::Known;
-use super::{Fault, Origin};
 
-/// How one connection is tried.
+/// How to try one connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Plan {
     pub(super) tcp: Option<Speech>,
-    /// QUIC and its port.
+    /// The offer for QUIC, and its port.
     pub(super) quic: Option<(Offer, u16)>,
     pub(super) fast_open: bool,
-    /// One protocol alone is offered because it is what was spoken the last time.
+    /// Only the protocol that was used last time is offered.
     pub(super) presumes: bool,
 }
 
 impl Plan {
-    /// `early`: somebody waits whose request may be repeated.
+    /// `early` says that a request that may be replayed waits for the connection.
     pub(super) fn of(
         strategy: Strategy,
         origin: &Origin,
@@ -40,7 +41,7 @@ impl Plan {
             quic,
         };
         let alpn = tcp_alpn(strategy.http);
-        // Early data must speak what the ticket's connection spoke: then nothing else is offered.
+        // Early data must use the protocol of the ticket's connection, so only that one is offered.
         let spoken = known.alpn.as_deref().filter(|_| early && secure);
         let once_spoken = alpn.iter().copied().find(|p| Some(*p) == spoken);
         let presumes = once_spoken.is_some() && alpn.len() > 1;
@@ -67,7 +68,7 @@ impl Plan {
     }
 }
 
-/// Does a connection to it carry one request at a time, as far as is known?
+/// Whether a connection to the origin carries one request at a time, as far as is known.
 pub(super) fn is_solo(strategy: Strategy, origin: &Origin, known: &Known) -> bool {
     match strategy.http {
         Http::H1 => true,
@@ -96,8 +97,8 @@ fn may_choose_h3(strategy: Strategy, origin: &Origin) -> bool {
     origin.is_secure() && !strategy.fast_open && strategy.security == Security::Auto
 }
 
-/// Where HTTP/3 was announced: by the origin's own word, which whoever keeps nothing has forgotten, or by its name.
-/// RFC 7838, RFC 9460.
+/// The port at which HTTP/3 is announced: by the origin's `Alt-Svc`, which is ignored if nothing is
+/// kept between requests, or by its HTTPS record. RFC 7838, RFC 9460.
 fn announced_port(
     strategy: Strategy,
     origin: &Origin,
@@ -128,7 +129,7 @@ mod tests {
     use super::*;
 
     fn plan(strategy: &str, url: &str, known: &Known, early: bool) -> Result<Plan, Fault> {
-        let origin = Origin::of(&Target::parse(url).unwrap());
+        let origin = Target::parse(url).unwrap().origin();
         let found = NameFacts::new(&origin.host, Answer::Literal, Vec::new());
         Plan::of(strategy.parse().unwrap(), &origin, known, &found, early)
     }
@@ -173,7 +174,7 @@ mod tests {
         assert!(quic(auto).is_none());
         let forced = plan("h3", "https://a:444/", &nothing, true).unwrap();
         assert!(forced.tcp.is_none() && quic(forced) == Some(444));
-        let origin = Origin::of(&Target::parse("https://a/").unwrap());
+        let origin = Target::parse("https://a/").unwrap().origin();
         let mut known = Known::default();
         known.hear(b"h3=\":8443\"", &origin);
         assert_eq!(

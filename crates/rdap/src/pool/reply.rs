@@ -1,23 +1,25 @@
-//! What is asked of a pool, and what it gives back.
+//! The requests that a pool takes, and its answers.
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use roundtrip_model::Target;
 
-/// One GET.
+/// A GET request.
 #[derive(Debug, Clone)]
 pub struct Ask {
     pub target: Target,
-    /// In the order they are sent. `Accept-Encoding` is the pool's, unless it is among them.
+    /// In the order in which they are sent. The pool adds `Accept-Encoding` unless it is among
+    /// them.
     pub headers: Vec<(String, String)>,
-    /// It may leave as early data, where anybody on the path can replay it: a lookup without credentials.
+    /// It may be sent as early data, which anyone on the path can replay: a lookup without
+    /// credentials.
     pub early: bool,
-    /// The body may have so many bytes, uncompressed.
+    /// The largest uncompressed size of the body in bytes.
     pub limit: u64,
 }
 
-/// Bodies are kept in memory: no answer needs more.
+/// In bytes. Bodies are kept in memory, and no answer needs more.
 pub const BODY_LIMIT: u64 = 10 << 20;
 
 impl Ask {
@@ -41,7 +43,7 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// The first header of that name, whatever its case.
+    /// The first header with that name, compared without case.
     pub fn header(&self, name: &str) -> Option<&[u8]> {
         let mut headers = self.headers.iter();
         let found = headers.find(|(n, _)| n.eq_ignore_ascii_case(name));
@@ -49,32 +51,33 @@ impl Reply {
     }
 }
 
-/// Where the time of one ask went, as it was asked: what was there already cost it nothing.
+/// Where the time of one request went. What was there already took none of it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Timing {
     pub dns: Duration,
     pub tcp: Duration,
-    /// TLS, or QUIC's handshake.
+    /// TLS, or the QUIC handshake.
     pub tls: Duration,
-    /// From the ask to the first byte of its answer, and to the last.
+    /// From the request to the first byte of its answer, and to the last.
     pub first_byte: Duration,
     pub total: Duration,
-    /// Waiting for its turn, on a connection that was there.
+    /// Time spent waiting for its turn on an open connection.
     pub queued: Duration,
     /// "1.0", "1.1", "2" or "3".
     pub version: String,
-    /// The connection was there already.
+    /// The connection was open already.
     pub reused: bool,
-    /// The connection was opened for this ask, with a ticket; and this ask left in its early data; and in its SYN.
+    /// The connection was opened for this request with a ticket; the request was sent in its early
+    /// data; and in its SYN.
     pub resumed: bool,
     pub early: bool,
     pub fast_open: bool,
-    /// Another ask for the same was answered with it.
+    /// The request was answered with the answer to an equal one.
     pub coalesced: bool,
-    /// How often it was sent again.
+    /// How often it was repeated.
     pub resent: u32,
-    /// Round trips that were waited for, counted; a handshake that was half over counts half.
+    /// The round trips that were waited for; half a handshake counts half.
     pub round_trips: Option<f64>,
-    /// The path's.
+    /// The round-trip time of the path.
     pub rtt: Option<Duration>,
 }

@@ -1,5 +1,6 @@
-//! When a request is sent again. A GET may be repeated (RFC 9110 §9.2.2), but not for ever: once where its connection
-//! ended, and as often as is bearable where the server has said that it did nothing.
+//! When a request is repeated. A GET may be repeated (RFC 9110 §9.2.2), but not for ever: once if
+//! its connection ended, and a limited number of times if the server said that it did not process
+//! it.
 
 use roundtrip_http::HttpError;
 
@@ -7,19 +8,19 @@ use super::carry::{Failed, What};
 use super::lane::Lane;
 use super::{Fault, Timing};
 
-/// A server that turns a request away so often does not want it.
+/// A server that refuses a request this often does not want it.
 const MOST_TURNED_AWAY: u32 = 8;
 
-/// What became of one request so far.
+/// What has happened to one request so far.
 #[derive(Debug, Default)]
 pub(super) struct Tries {
-    /// Because the connection ended.
+    /// Repeated because the connection ended.
     resent: u32,
     turned_away: u32,
-    /// Because nobody answered QUIC, or early data was answered with an end.
+    /// Repeated because QUIC was not answered, or because the connection ended after early data.
     voided: u32,
     too_early: bool,
-    /// What each waited for.
+    /// The timing of each failed try.
     lost: Vec<Timing>,
 }
 
@@ -60,7 +61,8 @@ impl Tries {
         if !ended_early(&error) {
             return Verdict::Give(Fault::Http(error));
         }
-        // Neither a handshake that nobody answered nor early data that ended one says anything about the request.
+        // A handshake without an answer, or one that early data broke, says nothing about the
+        // request.
         let void = lane.is_void() || (lane.early_data && !failed.seasoned);
         if void && !failed.heard && self.voided == 0 {
             self.voided += 1;
@@ -79,7 +81,8 @@ impl Tries {
         })
     }
 
-    /// The answer was 425 to early data: once more, after the handshake. RFC 8470 §5.2.
+    /// Handles a 425 to early data. Returns whether to repeat the request, once, after the
+    /// handshake. RFC 8470 §5.2.
     pub(super) fn too_early(&mut self, timing: &Timing) -> bool {
         let first = !std::mem::replace(&mut self.too_early, true);
         if first {
@@ -88,19 +91,19 @@ impl Tries {
         first
     }
 
-    /// Puts what earlier tries cost to what the last one did.
+    /// Adds the costs of earlier tries to those of the last one.
     pub(super) fn sum_up(&self, timing: &mut Timing) {
         timing.resent = self.count();
         self.lost.iter().for_each(|lost| timing.add(lost));
     }
 
-    /// Early data did not go well.
+    /// Whether early data has failed and is no longer to be used.
     pub(super) fn is_careful(&self) -> bool {
         self.too_early || self.voided > 0
     }
 }
 
-/// Did the connection or the stream end before the answer did?
+/// Whether the connection or the stream ended before the answer did.
 fn ended_early(error: &HttpError) -> bool {
     let stream = match error {
         HttpError::H2(error) => error.is_reset(),

@@ -1,41 +1,45 @@
-//! What a pool is told once: how to ask, how long to wait, whom to trust, and what is known from another day.
+//! The settings of a pool: how to connect, how long to wait, whom to trust, and what is known from
+//! an earlier run.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use roundtrip_http::Tokens;
-use roundtrip_model::{Clock, Memory, Strategy};
+use roundtrip_model::{Clock, Memory, Origin, Strategy};
 use roundtrip_net::{Bind, SystemClock};
 use roundtrip_tls::{Client, Identity, Roots};
 
-use super::{Origin, OriginKnowledge};
+use super::OriginKnowledge;
 
-/// As many as browsers take.
+/// As many as browsers use.
 const H1_CONNECTIONS: usize = 6;
 
 pub struct Settings {
-    /// `reuse`: connections are kept; without it each ask opens one of its own. `resume` and `0rtt`: tickets are shown,
-    /// and asks that may be repeated leave with them. `tfo`, the version of HTTP and that of TLS as everywhere.
+    /// `reuse`: connections are kept; without it each request opens a new one. `resume` and `0rtt`:
+    /// tickets are used, and requests that may be replayed leave in early data. `tfo` and the
+    /// versions of HTTP and TLS have their usual meaning.
     pub strategy: Strategy,
-    /// One ask after another, whatever the origin.
+    /// Requests are made one after another, whatever their origins.
     pub serial: bool,
-    /// Connections to one origin that speaks HTTP/1.1.
+    /// The largest number of connections to an origin that speaks HTTP/1.1.
     pub h1_connections: usize,
-    /// Connections to one origin that speaks HTTP/2 or 3. More than one carries more at once than the server allows on
-    /// one: for those whom it has told, or who know, that it does not mind.
+    /// The largest number of connections to an origin that speaks HTTP/2 or 3. More than one
+    /// exceeds the number of streams that the server allows on a connection; use it only if the
+    /// server is known not to mind.
     pub shared_connections: usize,
     pub deadlines: Deadlines,
     pub roots: Roots,
     pub identity: Option<Identity>,
-    /// Tickets that were kept elsewhere; then `roots` and `identity` are that client's business.
+    /// A TLS client with tickets from elsewhere; if it is set, it decides in place of `roots` and
+    /// `identity`.
     pub tls: Option<Arc<Client>>,
-    /// One that shows a certificate of ours, and the only origin that is to see it.
+    /// A TLS client that shows a client certificate, and the only origin that may see it.
     pub own: Option<(Origin, Arc<Client>)>,
-    /// QUIC address tokens that were kept elsewhere.
+    /// QUIC address tokens from elsewhere.
     pub tokens: Tokens,
     pub overrides: Vec<Override>,
-    /// Instead of the system's.
+    /// Used in place of the system's name servers.
     pub name_servers: Vec<SocketAddr>,
     pub family: Family,
     pub bind: Option<Bind>,
@@ -43,10 +47,10 @@ pub struct Settings {
     pub clock: Arc<dyn Clock>,
 }
 
-/// How long is waited for what. None of them runs while an ask waits for its turn.
+/// How long to wait. No deadline runs while a request waits for its turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deadlines {
-    /// The name, TCP and TLS, or QUIC.
+    /// For the name lookup, TCP and TLS, or QUIC.
     pub connect: Duration,
     /// From the request to the first byte of its answer.
     pub first_byte: Duration,
@@ -56,11 +60,11 @@ pub struct Deadlines {
     pub total: Duration,
 }
 
-/// These addresses, whatever name servers say.
+/// Addresses that replace those of the name servers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Override {
     pub host: String,
-    /// Any port, where there is none.
+    /// `None` for every port.
     pub port: Option<u16>,
     pub addresses: Vec<IpAddr>,
 }
@@ -74,7 +78,7 @@ pub enum Family {
 }
 
 impl Default for Settings {
-    /// The fastest way there is: connections kept, tickets shown, lookups in early data.
+    /// The fastest way: connections are kept, tickets are used, and lookups leave in early data.
     fn default() -> Self {
         Self {
             strategy: Strategy {
@@ -102,7 +106,8 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Nothing is kept and nothing remembered: a new connection for each ask, as a client makes that runs once.
+    /// Keeps and remembers nothing: each request opens a new connection, as in a client that runs
+    /// once.
     #[must_use]
     pub fn without_reuse(mut self) -> Self {
         self.strategy.reuse = false;

@@ -1,4 +1,5 @@
-//! The connections to one origin: who waits for one, who has one, and when another is opened.
+//! The connections to one origin: which tasks wait for one, which have one, and when another is
+//! opened.
 
 mod seat;
 mod state;
@@ -7,7 +8,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use roundtrip_http::{Connection, Transport};
-use roundtrip_model::EarlyData;
+use roundtrip_model::{EarlyData, Origin};
 use tokio::sync::oneshot;
 
 use super::ground::{Ground, count};
@@ -15,7 +16,7 @@ use super::knowledge::Known;
 use super::lane::{Lane, Solo};
 use super::opening::{Arrival, open, patience};
 use super::plan::is_solo;
-use super::{Fault, Origin, OriginKnowledge};
+use super::{Fault, OriginKnowledge};
 pub(super) use seat::Seat;
 use state::{State, Waiter};
 
@@ -43,7 +44,7 @@ impl Site {
         self.known(|known| *known = Known::recall(told));
     }
 
-    /// A place on a connection, sooner or later.
+    /// Waits for a place on a connection.
     pub(super) async fn seat(self: &Arc<Self>, early: bool) -> Result<Seat, Arc<Fault>> {
         if !self.ground.settings.strategy.reuse {
             return self.seat_of_its_own(early).await;
@@ -64,7 +65,7 @@ impl Site {
         seat.await.unwrap_or_else(|_| Err(Arc::new(Fault::Closed)))
     }
 
-    /// Opens a connection that nobody has asked for yet, where there is none.
+    /// Opens a connection if there is none, before a request needs it.
     pub(super) async fn warm(self: &Arc<Self>) {
         if self.ground.settings.strategy.reuse
             && let Ok(mut seat) = self.seat(false).await
@@ -73,12 +74,12 @@ impl Site {
         }
     }
 
-    /// No further request is to travel on that connection.
+    /// Lets no further request use that connection.
     pub(super) fn retire(self: &Arc<Self>, lane: &Arc<Lane>) {
         lane.retire();
         let mut state = self.state();
         state.lanes.retain(|l| !Arc::ptr_eq(l, lane));
-        // Others that have been idle as long are likely to have met the same end.
+        // Other connections that have been idle for as long have probably ended too.
         let idle = std::mem::take(&mut state.idle);
         let (usable, spent): (Vec<_>, Vec<_>) = idle
             .into_iter()
@@ -89,7 +90,8 @@ impl Site {
         self.open_more(&mut state);
     }
 
-    /// Something may be possible now that was not: a handshake is over, a connection is free or gone.
+    /// Tries again to serve waiting requests: a handshake is complete, or a connection is free or
+    /// gone.
     pub(super) fn review(self: &Arc<Self>) {
         let mut state = self.state();
         self.serve(&mut state);
@@ -101,7 +103,7 @@ impl Site {
         state.connections() == 0 && state.waiting.is_empty()
     }
 
-    /// Closes what is open; who waits is told.
+    /// Closes all connections; waiting requests fail.
     pub(super) async fn close(&self) {
         let (lanes, idle) = {
             let mut state = self.state();
@@ -133,7 +135,7 @@ impl Site {
         told
     }
 
-    /// What a new connection teaches; more comes with its answers.
+    /// Stores what a new connection has taught; more comes with its answers.
     pub(super) fn learn_from(&self, lane: &Lane) {
         let rtt = lane.rtt();
         self.known(|known| {
@@ -151,7 +153,7 @@ impl Site {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place that is there already.
+    /// A place that is free now.
     fn free_seat(self: &Arc<Self>, state: &mut State, early: bool) -> Option<Seat> {
         state.lanes.retain(|lane| lane.is_open());
         let lanes = state.lanes.iter();
@@ -171,7 +173,7 @@ impl Site {
         self.free_seat(state, early)
     }
 
-    /// Gives to those who wait what is there.
+    /// Gives free places to waiting requests.
     fn serve(self: &Arc<Self>, state: &mut State) {
         let mut passed_over = VecDeque::new();
         while let Some(waiter) = state.waiting.pop_front() {
@@ -180,7 +182,8 @@ impl Site {
             }
             match self.free_seat(state, waiter.early) {
                 Some(seat) => state.hand(waiter, seat),
-                // One that may leave in early data can do with what another cannot.
+                // A later request that may leave in early data can use a place that this one
+                // cannot.
                 None if !waiter.early && state.has_unproven() => passed_over.push_back(waiter),
                 None => {
                     passed_over.push_back(waiter);
@@ -192,8 +195,8 @@ impl Site {
         state.waiting = passed_over;
     }
 
-    /// Opens one more of HTTP/2 or 3 where those that are there are full, and the settings allow it. Whoever came has a
-    /// seat already; those who come later have one where there is room.
+    /// Opens another HTTP/2 or 3 connection if the present ones are full and the settings allow it.
+    /// The request that filled them has a place already; later ones will find one.
     fn open_beside(self: &Arc<Self>, state: &mut State) {
         let most = self.ground.settings.shared_connections;
         let full = state.lanes.iter().all(|lane| lane.free_places() == 0);
@@ -204,7 +207,8 @@ impl Site {
         }
     }
 
-    /// Opens as many connections as are wanted: one, unless it is known that each carries but one request.
+    /// Opens as many connections as are needed: one, unless each is known to carry only one request
+    /// at a time.
     fn open_more(self: &Arc<Self>, state: &mut State) {
         let strategy = self.ground.settings.strategy;
         let solo = self.known(|known| is_solo(strategy, &self.origin, known));
@@ -237,7 +241,7 @@ impl Site {
     fn arrived(self: &Arc<Self>, state: &mut State, (lane, solo): Arrival) {
         let lane = Arc::new(lane);
         self.watch(&lane);
-        // There may be room again.
+        // The server may accept more connections again.
         state.ceiling = None;
         match solo {
             None => state.lanes.push(lane),
@@ -249,7 +253,8 @@ impl Site {
         self.serve(state);
     }
 
-    /// What was asked in early data counts as open before anybody has answered: if nobody does, it is given up.
+    /// A connection with early data counts as open before it is answered. If no answer comes in
+    /// time, it is given up.
     fn watch(self: &Arc<Self>, lane: &Arc<Lane>) {
         if !lane.early_data {
             return;
@@ -288,7 +293,7 @@ impl Site {
         Ok(Seat::exclusive(self, lane, connection))
     }
 
-    /// One of HTTP/1.1 comes back.
+    /// Takes back a connection over HTTP/1.1.
     fn take_back(self: &Arc<Self>, solo: Option<Solo>) {
         let mut state = self.state();
         match solo {

@@ -1,4 +1,4 @@
-//! What cannot be seen from outside: that a pool which has carried much holds little.
+//! What cannot be observed from outside: a pool that has carried much holds little.
 
 use roundtrip_model::Target;
 use roundtrip_origin::{Knobs, Origin};
@@ -7,7 +7,8 @@ use tokio::task::JoinSet;
 
 use super::*;
 
-/// Asks `n` times in rounds, and counts what is kept of it all: facts, places, waits.
+/// Sends `n` requests in rounds, and returns what is kept of them in all: events, connections and
+/// waiting requests.
 async fn held_after(pool: &Pool, base: &str, n: usize) -> usize {
     for round in 0..n / 50 {
         let mut running = JoinSet::new();
@@ -34,7 +35,7 @@ async fn what_is_held_does_not_grow_with_what_was_asked() {
             ..Settings::default()
         };
         let pool = Pool::new(settings).unwrap();
-        // What each of six connections keeps at most, and the connections themselves.
+        // The most that each of six connections keeps, and the connections themselves.
         let most = 6 * (2 * lane::KEPT_FACTS + 1) + 10;
         for round in 0..3 {
             let held = held_after(&pool, &base, 1500).await;

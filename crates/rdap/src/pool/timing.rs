@@ -1,4 +1,5 @@
-//! Where an ask's time went: the phases of its own story on its connection's timeline, as far as it was there to wait.
+//! Where a request's time went: the phases of the connection's timeline, as far as this request
+//! waited for them.
 
 use std::time::Duration;
 
@@ -9,14 +10,15 @@ use roundtrip_model::{
 use super::Timing;
 use super::lane::Lane;
 
-/// One request on a connection. Moments are the connection's.
+/// One request on a connection. Moments are those of the connection.
 pub(super) struct Story<'a> {
     pub(super) lane: &'a Lane,
-    /// The request's boundaries.
+    /// The events of this request.
     pub(super) own: &'a Recorder,
-    /// When this try began; time on the connection may have begun later, or long before.
+    /// When this try began. The connection's time may have begun later, or long before.
     pub(super) asked: Moment,
-    /// What had passed by then since the ask: earlier tries, and what was before the connection's time.
+    /// The time from the request to `asked`: earlier tries, and anything before the connection's
+    /// time began.
     pub(super) before: Duration,
     pub(super) ended: Moment,
 }
@@ -31,21 +33,21 @@ impl Story<'_> {
         self.first(&Event::FirstByte).is_some()
     }
 
-    /// Nothing came on the connection, for anybody, since the request left.
+    /// Nothing arrived on the connection, for any request, since this one was sent.
     pub(super) fn is_deserted(&self) -> bool {
         let left = self.first(&Event::RequestStarted);
         let received = |e: &Event| matches!(e, Event::Received { .. });
         left.is_some() && self.lane.recorder.last(received) < left
     }
 
-    /// The request left before the handshake was over, and the server took it so.
+    /// The request left before the handshake was complete, and the server accepted it.
     pub(super) fn is_early(&self) -> bool {
         self.lane.early_data
             && self.lane.early_outcome() == EarlyData::Accepted
             && self.lane.handshake_finished() > self.first(&Event::RequestStarted)
     }
 
-    /// Tells the time of one that ended well, or as far as it came.
+    /// The timing of a request that succeeded, or of the part that did.
     pub(super) fn tell(&self, facts: &mut HttpFacts) -> Timing {
         let lane = self.lane;
         let reused = self.is_reused();
@@ -84,11 +86,11 @@ impl Story<'_> {
         timing
     }
 
-    /// Tells the time of a try that led nowhere.
+    /// The timing of a try that failed.
     pub(super) fn tell_loss(&self) -> Timing {
         let mut timing = self.tell(&mut HttpFacts::default());
         let sent = self.first(&Event::RequestSent).filter(|_| !self.is_heard());
-        // What ended sooner had crossed the request on its way.
+        // If at least half a round trip passed, the failure counts as a round trip.
         let answered = sent.zip(timing.rtt);
         if answered.is_some_and(|(sent, rtt)| self.ended.since(sent) >= rtt / 2) {
             timing.round_trips = timing.round_trips.map(|trips| trips + 1.0);
@@ -99,7 +101,7 @@ impl Story<'_> {
     fn exchange(&self, reused: bool, facts: HttpFacts) -> Exchange {
         let lane = self.lane;
         let quic = lane.transport.quic_facts();
-        // Who found the connection there has no part in its handshake.
+        // A request on an open connection did not wait for its handshake.
         let tls = lane.tls_facts().filter(|_| !reused);
         let detours = quic.as_ref().map_or(0, |quic| {
             let retried = tls.as_ref().is_some_and(|tls| tls.hello_retry);
@@ -120,7 +122,7 @@ impl Story<'_> {
         }
     }
 
-    /// The connection's facts while the ask was there, with its own.
+    /// The events of the connection during this request, and those of the request.
     fn timeline(&self, reused: bool) -> Timeline {
         let own = self.own.snapshot();
         let connection = if reused {
@@ -129,7 +131,8 @@ impl Story<'_> {
             self.lane.history(self.first(&Event::RequestStarted))
         };
         let mut whole = Timeline::default();
-        // A connection may carry requests before it is up, and who comes then waits for none of that.
+        // A connection may carry requests before it is fully open; a request on a reused one waits
+        // for none of the opening.
         let concerns = |event: &Event| !reused || !is_of_opening(event);
         let events = connection.iter().filter(|(_, event)| concerns(event));
         for (at, event) in events.filter(|(at, _)| *at <= self.ended) {
@@ -142,7 +145,7 @@ impl Story<'_> {
         whole
     }
 
-    /// How much of a phase was waited for by this ask: one that was asked for half way through waited for half.
+    /// The part of a phase that this request waited for: 0.5 if the request came half way through.
     fn share(&self, phase: &Phase) -> f64 {
         let (start, end) = (phase.start.max(self.asked), phase.end);
         match phase.span() {
@@ -159,7 +162,7 @@ impl Story<'_> {
         let sent = self
             .first(&Event::RequestSent)
             .filter(|_| self.lane.transport.is_quic());
-        // QUIC counts streams itself: what waits for one has been handed over.
+        // QUIC queues streams below this layer: a request may have been handed over and still wait.
         let left = sent.filter(|_| self.is_reused()).unwrap_or(started);
         left.since(there)
     }
@@ -188,7 +191,7 @@ fn is_of_opening(event: &Event) -> bool {
 }
 
 impl Timing {
-    /// Adds what an earlier try had waited for.
+    /// Adds the waits of an earlier try.
     pub(super) fn add(&mut self, earlier: &Self) {
         self.dns += earlier.dns;
         self.tcp += earlier.tcp;

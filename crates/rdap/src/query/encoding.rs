@@ -1,10 +1,11 @@
-//! Percent-encoding, RFC 3986 §2.1: what goes into a path or a query, and back.
+//! Percent-encoding (RFC 3986 §2.1) of parts of a path or query, and decoding.
 
 use super::QueryError;
 use super::error::{check_seen, quoted};
 
-/// Encodes everything but unreserved characters, `:` and `*`, which both paths and queries may hold and which people
-/// read in addresses and patterns. Slashes and dots that would be steps never survive: see [`super::QueryError::Dots`].
+/// Encodes everything except unreserved characters, `:` and `*`, which both paths and queries may
+/// contain and which are readable in addresses and patterns. Slashes, and dots that would be path
+/// segments, are never left as they are: see [`super::QueryError::Dots`].
 pub(super) fn encode(text: &str) -> String {
     const DIGITS: [char; 16] = [
         '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'A', 'B', 'C', 'D', 'E', 'F',
@@ -21,7 +22,7 @@ pub(super) fn encode(text: &str) -> String {
     encoded
 }
 
-/// Decodes what was encoded; a `+` stays one. Nothing hidden may come to light.
+/// Decodes percent-encoded text; a `+` stays a `+`. Refuses text with invisible characters.
 pub(super) fn decode(text: &str) -> Result<String, QueryError> {
     let wrong = || QueryError::Encoding {
         given: quoted(text),

@@ -1,7 +1,10 @@
-//! What can be wrong with a query, said so that it can be mended; hostile text is shown escaped and shortened.
+//! What can be wrong with a query, and how to correct it. Hostile text is shown escaped and
+//! shortened.
+
+use roundtrip_model::TargetError;
+use roundtrip_report::terminal::{acts, clean};
 
 use super::{Kind, Parameter};
-use roundtrip_model::TargetError;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum QueryError {
@@ -107,7 +110,7 @@ pub enum NameFault {
     Numeric { label: String },
 }
 
-/// Why a text is no address, prefix or AS number.
+/// Why a text is not an address, prefix or AS number.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NumberFault {
     #[error(
@@ -128,7 +131,7 @@ pub enum NumberFault {
 
 const MOST_SHOWN: usize = 80;
 
-/// Fit for a message: in quotes, on one line, nothing invisible, not endless.
+/// The text for a message: quoted, on one line, shortened, with nothing invisible.
 pub(super) fn quoted(text: &str) -> String {
     let mut shown = String::from("'");
     for (count, character) in text.chars().enumerate() {
@@ -136,25 +139,21 @@ pub(super) fn quoted(text: &str) -> String {
             shown.push('…');
             break;
         }
-        if hides(character) {
-            shown.extend(character.escape_unicode());
-        } else {
-            shown.push(character);
-        }
+        shown.push_str(&clean(character.encode_utf8(&mut [0; 4])));
     }
     shown.push('\'');
     shown
 }
 
-/// Characters that break lines, turn text around, or are not seen at all.
+/// Whether a character breaks lines, changes the text direction, or is invisible.
 pub(super) fn hides(character: char) -> bool {
-    character.is_control()
-        || matches!(character,
-            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
-            | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
+    let decided_by_idna = matches!(character,
+        '\u{ad}' | '\u{180e}' | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2065}'
+        | '\u{206a}'..='\u{206f}' | '\u{fff9}'..='\u{fffb}');
+    acts(character) && !decided_by_idna
 }
 
-/// Refuses text that would not be what it seems.
+/// Refuses text that is not what it seems to be.
 pub(super) fn check_seen(text: &str) -> Result<(), QueryError> {
     match text.char_indices().find(|(_, c)| hides(*c)) {
         None => Ok(()),

@@ -1,9 +1,9 @@
-//! The words for the kinds of query, and for what is searched; nothing of how each is read.
+//! The words for the kinds of query and for what is searched. Parsing is elsewhere.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// What a query asks for. Reads and shows itself as the word of the table in [`crate::query`].
+/// What a query asks for. Parsed from and shown as the word of the table in [`crate::query`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     Domain,
@@ -19,13 +19,13 @@ pub enum Kind {
     Entities,
     Ips,
     Autnums,
-    /// What encloses an object, or lies within. RFC 9910 §3.
+    /// What encloses an object, or lies in it. RFC 9910 §3.
     Relative(Relation),
-    /// Objects by those they belong to. RFC 9536.
+    /// Objects by their contacts. RFC 9536.
     Reverse(Collection),
 }
 
-/// What is searched, by the first segment of its path.
+/// The collection that is searched, by the first segment of its path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Collection {
     Domains,
@@ -35,7 +35,7 @@ pub enum Collection {
     Autnums,
 }
 
-/// What a reverse search knows of: one of the lookups. RFC 9536 §2.
+/// The related resource of a reverse search: one of the lookups. RFC 9536 §2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Resource {
     Domain,
@@ -45,16 +45,16 @@ pub enum Resource {
     Autnum,
 }
 
-/// Where the relatives are. RFC 9910 §3.
+/// The direction in which to look for relatives. RFC 9910 §3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Relation {
-    /// The next that encloses it.
+    /// The next larger one that encloses it.
     Up,
-    /// Those directly within.
+    /// Those directly inside it.
     Down,
-    /// The widest that encloses it.
+    /// The largest one that encloses it.
     Top,
-    /// The narrowest within.
+    /// The smallest ones inside it.
     Bottom,
 }
 
@@ -126,7 +126,7 @@ impl Kind {
         word(&KINDS, self)
     }
 
-    /// Every kind, in the order in which people meet them.
+    /// Every kind, in the order of documentation.
     pub fn all() -> impl Iterator<Item = Self> {
         KINDS.iter().map(|(kind, _)| *kind)
     }

@@ -1,5 +1,6 @@
-//! Domain names: UTS 46 (non-transitional) for labels beyond ASCII, the letters, digits and hyphens of STD 3 for what
-//! results, underscores where the DNS has them, and the slashes of RFC 2317 in reverse names.
+//! Domain names: UTS 46 (non-transitional) for labels beyond ASCII, letters, digits and hyphens
+//! (STD 3) in the result, underscores where the DNS uses them, and the slashes of RFC 2317 in
+//! reverse names.
 
 use idna::AsciiDenyList;
 use idna::uts46::{DnsLength, Hyphens, Uts46};
@@ -21,7 +22,8 @@ const LONGEST_LABEL: usize = 63;
 impl Name {
     pub(super) fn read(text: &str) -> Result<Self, NameFault> {
         let name = Self::read_part(text)?;
-        // A name that ends in a number is an address gone wrong: no top-level domain is one. RFC 3696 §2.
+        // A name that ends in a number is a mistyped address: no top-level domain is a number. RFC
+        // 3696 §2.
         match name.ascii.rsplit('.').next() {
             Some(last) if last.bytes().all(|b| b.is_ascii_digit()) => Err(NameFault::Numeric {
                 label: quoted(last),
@@ -30,7 +32,7 @@ impl Name {
         }
     }
 
-    /// Some labels of a name, as they stand around the asterisk of a search.
+    /// Parses some labels of a name, as they occur around the asterisk of a search.
     pub(super) fn read_part(text: &str) -> Result<Self, NameFault> {
         let text = text.replace(WIDE_DOTS, ".");
         let text = text.strip_suffix('.').unwrap_or(&text);
@@ -55,7 +57,7 @@ impl Name {
         is_reverse(&self.ascii)
     }
 
-    /// With U-labels, which are the same name to UTS 46.
+    /// The name with U-labels, which UTS 46 treats as the same name.
     pub(super) fn shown(&self) -> String {
         let (unicode, result) =
             Uts46::new().to_unicode(self.ascii.as_bytes(), AsciiDenyList::EMPTY, Hyphens::Allow);
@@ -69,7 +71,7 @@ impl Name {
         encoding::encode(&self.ascii)
     }
 
-    /// A reverse name is looked up where its addresses are: the registry of names has no entry for `arpa`.
+    /// A reverse name is looked up as addresses: the registry of names has no entry for `arpa`.
     pub(super) fn key(&self) -> Key<'_> {
         match number::reversed(&self.ascii) {
             Some((address, prefix)) => Key::Ip(address, prefix),
@@ -91,7 +93,7 @@ fn is_reverse(ascii: &str) -> bool {
 
 fn to_ascii(text: &str) -> Result<String, NameFault> {
     let convert = |text: &str| {
-        // What ASCII may hold is checked on the result, where a message can name the character.
+        // ASCII restrictions are checked on the result, so that a message can name the character.
         let converted = Uts46::new().to_ascii(
             text.as_bytes(),
             AsciiDenyList::EMPTY,

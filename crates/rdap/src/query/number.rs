@@ -1,11 +1,12 @@
-//! Addresses, prefixes and AS numbers: read strictly, because what a loose reader makes of `192.0.2` is a surprise.
+//! Addresses, prefixes and AS numbers. Parsing is strict, because lenient parsers read `192.0.2` in
+//! surprising ways.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::{Key, NumberFault};
 
-/// An address, or a prefix whose lower bits are clear.
+/// An address, or a prefix whose lower bits are 0.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Network {
     address: IpAddr,
@@ -13,7 +14,8 @@ pub(super) struct Network {
 }
 
 impl Network {
-    /// Also tells, where bits below the prefix had to be cleared, which address was given.
+    /// Parses a network. If bits below the prefix had to be cleared, also returns the address that
+    /// was given.
     pub(super) fn read(text: &str) -> Result<(Self, Option<IpAddr>), NumberFault> {
         let (address, prefix) = match text.split_once('/') {
             None => (text, None),
@@ -56,7 +58,7 @@ impl fmt::Display for Network {
     }
 }
 
-/// `AS64500`, `64500`, and with a dot (RFC 5396) `AS1.10`.
+/// Parses `AS64500`, `64500`, or with a dot (RFC 5396) `AS1.10`.
 pub(super) fn autnum(text: &str) -> Result<u32, NumberFault> {
     let digits = without_as(text).unwrap_or(text);
     let number = match digits.split_once('.') {
@@ -68,7 +70,7 @@ pub(super) fn autnum(text: &str) -> Result<u32, NumberFault> {
     number.ok_or(NumberFault::Autnum)
 }
 
-/// What follows `AS`, if that is what the text begins with.
+/// What follows `AS`, if the text begins with it.
 pub(super) fn without_as(text: &str) -> Option<&str> {
     let (start, rest) = text.split_at_checked(2)?;
     start.eq_ignore_ascii_case("as").then_some(rest)
@@ -79,7 +81,7 @@ fn plain<N: std::str::FromStr>(digits: &str) -> Option<N> {
     all_digits.then(|| digits.parse().ok()).flatten()
 }
 
-/// One to three digits, without a zero that leads.
+/// One to three digits, without a leading zero.
 fn short_number(digits: &str) -> Option<u8> {
     let leads = digits.len() > 1 && digits.starts_with('0');
     if leads { None } else { plain(digits) }
@@ -104,8 +106,9 @@ pub(super) fn masked(address: IpAddr, prefix: u8) -> IpAddr {
     }
 }
 
-/// The network that a reverse name stands for (RFC 1035 §3.5, RFC 3596 §2.5). Labels below the numbers, as RFC 2317 has
-/// them for parts of a /24, do not make it narrower: the registry of addresses does not know them.
+/// The network that a reverse name stands for (RFC 1035 §3.5, RFC 3596 §2.5). Labels below the
+/// numbers, as RFC 2317 uses them for parts of a /24, do not make it narrower: the registry of
+/// addresses does not know them.
 pub(super) fn reversed(name: &str) -> Option<(IpAddr, u8)> {
     if let Some(labels) = name.strip_suffix(".in-addr.arpa") {
         let octets: Vec<u8> = labels.rsplit('.').map_while(short_number).take(4).collect();

@@ -1,4 +1,5 @@
-//! What a search may be told beside its pattern: sorting, paging, counting, fewer members, and the status of relatives.
+//! The parameters of a search besides its pattern: sorting, paging, counting, fewer members, and
+//! the status of relatives.
 
 use std::fmt;
 
@@ -7,15 +8,15 @@ use super::{QueryError, encoding};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Parameter {
-    /// `active` or `inactive` relatives alone. RFC 9910 §3.
+    /// Only `active` or only `inactive` relatives. RFC 9910 §3.
     Status,
     /// A named set of members, such as `id`, `brief` or `full`. RFC 8982 §2.
     FieldSet,
     /// Properties in order, each with `:a` or `:d`. RFC 8977 §2.3.
     Sort,
-    /// Whether the answer says how many there are. RFC 8977 §2.2.
+    /// Whether the answer gives the total number. RFC 8977 §2.2.
     Count,
-    /// Where the next page begins, as an answer gave it. RFC 8977 §2.4.
+    /// Where the next page begins, as an earlier answer said. RFC 8977 §2.4.
     Cursor,
 }
 
@@ -97,7 +98,7 @@ impl Parameters {
         Ok(())
     }
 
-    /// `lead`, then the parameters with `&` between; nothing where there are none.
+    /// `lead`, then the parameters joined by `&`; empty if there are none.
     pub(super) fn encoded(&self, lead: &str) -> String {
         self.joined(lead, "&", encoding::encode)
     }

@@ -1,4 +1,4 @@
-//! From a line of text to a query: said, written as a path, or recognised by its looks.
+//! Parses a line of text into a query: by its word, as a path of the RFCs, or by its form.
 
 use roundtrip_model::{Scheme, Target};
 
@@ -32,7 +32,7 @@ pub(super) fn read(text: &str, forced: Option<Kind>) -> Result<Query, QueryError
     }
 }
 
-/// The kind is known: the text may still name it, or be its path.
+/// Parses text of a known kind. It may still contain the word, or be the path.
 fn forced_as(kind: Kind, text: &str) -> Result<Query, QueryError> {
     if let Some((named, rest)) = said(text)
         && named == kind
@@ -68,13 +68,15 @@ fn looks_like_url(text: &str) -> bool {
     starts("http://") || starts("https://")
 }
 
-/// `word:rest`. No word is a group of an IPv6 address: each has letters beyond `f`.
+/// Parses `word:rest`. No word can be mistaken for a group of an IPv6 address: each has letters
+/// beyond `f`.
 fn said(text: &str) -> Option<(Kind, &str)> {
     let (word, rest) = text.split_once(':')?;
     Some((Kind::named(word)?, rest.trim_start()))
 }
 
-/// By its looks alone, and always something: what does not fit is then refused as that.
+/// The kind that the form suggests. There is always one; text that does not fit is then refused as
+/// that kind.
 fn recognised(text: &str) -> Kind {
     let of_digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
     if text == "help" {
@@ -100,7 +102,7 @@ fn recognised(text: &str) -> Kind {
     Kind::Domain
 }
 
-/// A path as the RFCs write it, if the text begins like one.
+/// Parses a path of the RFCs, if the text begins like one.
 fn written(text: &str) -> Option<Result<Query, QueryError>> {
     let (path, pairs) = match text.split_once('?') {
         None => (text, None),
@@ -221,7 +223,8 @@ fn entity(handle: &str) -> Result<Query, QueryError> {
     if handle.is_empty() {
         return Err(QueryError::Empty);
     }
-    // A URL standard that reads '%2e' as a dot leaves no way to write these. RFC 3986 §5.2.4.
+    // URL parsers read even '%2e' as a dot segment, so these handles cannot be written in a URL.
+    // RFC 3986 §5.2.4.
     if matches!(handle, "." | "..") {
         let given = quoted(handle);
         return Err(QueryError::Dots { given });
@@ -259,7 +262,7 @@ fn help(text: &str) -> Result<Query, QueryError> {
     Ok(query(Asked::Help(Some(Box::new(of)))))
 }
 
-/// `help` below a base URL, with or without its last slash.
+/// The URL of `help` below a base URL, with or without its last slash.
 fn below(base: &Target) -> Result<Target, QueryError> {
     let mut url = base.url().clone();
     url.set_query(None);
@@ -275,7 +278,8 @@ fn spoken(of: Collection, related: Option<Resource>, text: &str) -> Result<Query
     Search::spoken(of, related, text).map(|search| query(Asked::Search(search)))
 }
 
-/// `resource?property=…`, or the pairs alone: then of an entity, the only resource that RFC 9536 registers.
+/// Parses `resource?property=…`, or only the pairs: they belong to an entity, the only resource
+/// that RFC 9536 registers.
 fn reverse(of: Collection, text: &str) -> Result<Query, QueryError> {
     let Some((resource, pairs)) = text.split_once('?') else {
         return spoken(of, Some(Resource::Entity), text);

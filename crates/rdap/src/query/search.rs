@@ -1,4 +1,5 @@
-//! Searches: by the properties of what is searched (RFC 9082 §3.2, RFC 9910 §2), or of whom it belongs to (RFC 9536).
+//! Searches: by properties of the objects (RFC 9082 §3.2, RFC 9910 §2), or by those of their
+//! contacts (RFC 9536).
 
 use std::net::IpAddr;
 
@@ -12,13 +13,13 @@ use crate::query::name::Name;
 #[derive(Debug, Clone)]
 pub(super) struct Search {
     of: Collection,
-    /// What the properties belong to, in a reverse search.
+    /// In a reverse search, the resource to which the properties belong.
     related: Option<Resource>,
     conditions: Vec<(String, String)>,
     parameters: Parameters,
 }
 
-/// What RFC 9082 §3.2 and RFC 9910 §2 search by; the first is meant where none is said.
+/// The properties of RFC 9082 §3.2 and RFC 9910 §2; the first is the default.
 fn properties(of: Collection) -> &'static [&'static str] {
     match of {
         Collection::Domains => &["name", "nsLdhName", "nsIp"],
@@ -29,7 +30,7 @@ fn properties(of: Collection) -> &'static [&'static str] {
 }
 
 impl Search {
-    /// After a word and a colon: a bare value, or `property=value&…`.
+    /// Parses what follows a word and a colon: a single value, or `property=value&…`.
     pub(super) fn spoken(
         of: Collection,
         related: Option<Resource>,
@@ -50,7 +51,7 @@ impl Search {
         Ok(search)
     }
 
-    /// After a question mark: percent-encoded pairs.
+    /// Parses what follows a question mark: percent-encoded pairs.
     pub(super) fn pairs(
         of: Collection,
         related: Option<Resource>,
@@ -108,7 +109,8 @@ impl Search {
         Ok(())
     }
 
-    /// Reverse searches may have properties of the server's own (RFC 9536 §3); the others may not.
+    /// Reverse searches may use properties that a server defines (RFC 9536 §3); other searches may
+    /// not.
     fn check_property(&self, property: &str) -> Result<(), QueryError> {
         let fits = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
         let known = match self.related {
@@ -171,7 +173,7 @@ impl Search {
         format!("{}{related}?{}{parameters}", self.of, conditions.join("&"))
     }
 
-    /// A search names its server where its pattern ends in a domain, or a handle in a tag.
+    /// A search leads to a server if its pattern ends in a domain, or its handle in a tag.
     pub(super) fn key(&self) -> Option<Key<'_>> {
         let (property, value) = self.conditions.first()?;
         match property.as_str() {
@@ -187,7 +189,7 @@ impl Search {
     }
 }
 
-/// What lies behind the label with the asterisk.
+/// The labels after the one with the asterisk.
 fn suffix(pattern: &str) -> Option<Key<'_>> {
     let Some((_, behind)) = pattern.split_once('*') else {
         return Some(Key::Domain(pattern));
@@ -206,7 +208,8 @@ fn address(value: &str) -> Result<String, QueryError> {
         })
 }
 
-/// A name, or labels around one with an asterisk, which alone may stay beyond ASCII: RFC 9082 §4.1.
+/// Parses a name, or labels around one with an asterisk. Only that label may stay beyond ASCII (RFC
+/// 9082 §4.1).
 fn name_pattern(value: &str) -> Result<String, QueryError> {
     let wrong = |fault| QueryError::Name {
         given: quoted(value),

@@ -1,4 +1,5 @@
-//! Queries as people type them, what each becomes, and what is refused in which words.
+//! Queries as people type them, the result of parsing each, and the messages for those that are
+//! refused.
 
 use proptest::prelude::*;
 
@@ -82,7 +83,7 @@ fn names_beyond_ascii_become_a_labels() {
         ),
         ("例え。テスト", "xn--r8jz45g.xn--zckzah", "例え.テスト"),
         ("ｅｘａｍｐｌｅ．ｃｏｍ", "example.com", "example.com"),
-        // Non-transitional: the sharp s is a letter of its own. UTS 46 §4.
+        // Non-transitional: the sharp s is a separate letter. UTS 46 §4.
         ("straße.de", "xn--strae-oqa.de", "straße.de"),
         (
             "_dmarc.bücher.example",

@@ -1,4 +1,4 @@
-//! What a row or field can show: columns that are known by name, and any place of the JSON.
+//! What a row or field can show: columns with a name, and any value of the JSON.
 
 use std::fmt;
 
@@ -9,20 +9,21 @@ use crate::answer::{
     SecureDns, status,
 };
 
-/// Stands between several values of one column.
+/// Separates several values of one column.
 pub const SEPARATOR: &str = "; ";
 
-/// Values that one pointer yields.
+/// The largest number of values that one pointer yields.
 const MOST: usize = 1_000;
 
-/// One column: a known one, or what stands at a JSON pointer.
+/// One column: a named one, or the value at a JSON pointer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column(Source);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Source {
     Known(&'static Known),
-    /// RFC 6901, with `*` for each item of a list; `registrar:` before it asks the registrar's answer.
+    /// RFC 6901, with `*` for each item of a list. The prefix `registrar:` selects the registrar's
+    /// answer.
     Pointer {
         registrar: bool,
         pointer: String,
@@ -36,7 +37,7 @@ pub struct Known {
     values: fn(Subject<'_>) -> Vec<String>,
 }
 
-/// The same in every process: an address would not be.
+/// The columns show as their names: addresses of functions would differ between processes.
 impl fmt::Debug for Known {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name)
@@ -51,7 +52,7 @@ impl PartialEq for Known {
 
 impl Eq for Known {}
 
-/// What a list of many names is mostly wanted for.
+/// The columns that suit a list of many names.
 pub const DEFAULT_COLUMNS: &str =
     "query,status,name,registrar,registered,expires,states,nameservers";
 
@@ -79,7 +80,7 @@ impl Column {
             .collect()
     }
 
-    /// As it was asked for.
+    /// The name as it was requested.
     pub fn name(&self) -> String {
         match &self.0 {
             Source::Known(known) => known.name.to_owned(),
@@ -99,7 +100,7 @@ impl Column {
             Source::Known(known) => (known.values)(subject),
             Source::Pointer { registrar, pointer } => {
                 let root = subject.objects[usize::from(*registrar)].map(|o| o.item().node());
-                // What was not found can still be asked for what the server said.
+                // If the object was not found, the pointer applies to the server's error response.
                 let part = if *registrar {
                     subject.told.registrar.as_ref()
                 } else {
@@ -308,7 +309,7 @@ fn name(item: Item<'_>) -> Option<String> {
         .or_else(|| item.text("name").map(str::to_owned))
 }
 
-/// Without case and repetition; the registrar's beside the registry's.
+/// Removes repetitions, ignoring case; the registrar's values follow the registry's.
 fn unique(values: impl Iterator<Item = String>) -> Vec<String> {
     let mut unique: Vec<String> = Vec::new();
     for value in values.take(MOST) {
@@ -340,7 +341,7 @@ fn nameservers(subject: Subject<'_>) -> Vec<String> {
     }))
 }
 
-/// In UTC, as RFC 3339 writes it; as sent where it cannot be read.
+/// In UTC as RFC 3339 writes it, or as sent if it cannot be parsed.
 fn date(subject: Subject<'_>, actions: &[&str]) -> Vec<String> {
     let event = actions.iter().find_map(|action| subject.event(action));
     let text = event.and_then(Event::date_text);

@@ -1,4 +1,4 @@
-//! Rows of chosen columns (RFC 4180), safe to open in a spreadsheet.
+//! Rows of selected columns (RFC 4180), safe to open in a spreadsheet.
 
 use super::Told;
 use super::column::{Column, SEPARATOR};
@@ -9,7 +9,7 @@ pub fn header(columns: &[Column]) -> String {
     row(columns.iter().map(Column::name))
 }
 
-/// A row for each result of a search, else one.
+/// A row for each result of a search, otherwise one.
 pub(super) fn rows(told: &Told<'_>, columns: &[Column]) -> String {
     Subject::all(told)
         .into_iter()
@@ -17,7 +17,7 @@ pub(super) fn rows(told: &Told<'_>, columns: &[Column]) -> String {
         .collect()
 }
 
-/// Ended as RFC 4180, section 2 asks.
+/// Ends with CRLF, as RFC 4180, section 2 requires.
 fn row(cells: impl Iterator<Item = String>) -> String {
     let cells: Vec<String> = cells.map(|c| cell(&c)).collect();
     cells.join(",") + "\r\n"
@@ -32,8 +32,9 @@ fn cell(text: &str) -> String {
     }
 }
 
-/// A spreadsheet takes what begins like a formula for one, and runs it: an apostrophe makes it text. Numbers and
-/// telephone numbers compute nothing. Line breaks and other controls are made visible.
+/// Spreadsheets run cells that begin like a formula; a leading apostrophe makes them text. Numbers
+/// and telephone numbers are harmless and stay. Line breaks and other control characters are made
+/// visible.
 fn guarded(text: &str) -> String {
     let text = roundtrip_report::clean(text);
     let numeric = || {

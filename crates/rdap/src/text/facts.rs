@@ -1,15 +1,17 @@
-//! What there is to say of an object, piece by piece, before anybody thinks of lines: so that what registry and
-//! registrar say can be put together.
+//! The facts about an object, before they are laid out as lines, so that those of the registry and
+//! the registrar can be merged.
 
 mod contact;
 mod domain;
 pub(super) mod number;
 
-use super::paint::Tone;
+use roundtrip_report::terminal::Tone;
+use roundtrip_wire::calendar::SECONDS_PER_DAY;
+
 use super::when::distance;
 use crate::answer::{Date, Entity, Item, Object};
 
-/// Blocks of facts, in the order they are told.
+/// Groups of facts, in the order in which they are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Block {
     Name,
@@ -20,7 +22,7 @@ pub(super) enum Block {
     Remarks,
 }
 
-/// One label and what belongs to it.
+/// One label and its values.
 #[derive(Debug, Clone)]
 pub(super) struct Fact {
     pub(super) block: Block,
@@ -29,7 +31,7 @@ pub(super) struct Fact {
 }
 
 impl Fact {
-    /// The order within a block, for facts that two answers told.
+    /// The order within a block, for facts from two answers.
     pub(super) fn rank(&self) -> usize {
         const ORDER: [&str; 9] = [
             "Registered",
@@ -56,11 +58,11 @@ impl Fact {
 pub(super) struct Value {
     pub(super) text: String,
     pub(super) tone: Tone,
-    /// Said beside it, more quietly.
+    /// Shown beside the value, less prominently.
     pub(super) note: String,
-    /// What makes it the same as one of the other answer.
+    /// Values with the same key in two answers are the same.
     pub(super) key: String,
-    /// Said by the registrar and not by the registry, who says something else.
+    /// The registrar's value differs from the registry's.
     pub(super) differs: bool,
 }
 
@@ -93,21 +95,21 @@ impl Value {
     }
 }
 
-/// Facts of one answer, as they are gathered.
+/// Collects the facts of one answer.
 pub(super) struct Facts {
     pub(super) now: Date,
     gathered: Vec<Fact>,
-    /// Values in them.
+    /// The number of values in them.
     told: usize,
 }
 
-/// Values told of one kind; what is beyond is counted.
+/// The largest number of values shown of one kind; the rest is counted.
 const MOST: usize = 200;
-/// Values told in all: no real object has a tenth of them.
+/// The largest number of values shown in all; no real object has a tenth of it.
 const MOST_IN_ALL: usize = 5_000;
 
 impl Facts {
-    /// All that the object says, in the order of blocks.
+    /// All facts about the object, in the order of blocks.
     pub(super) fn of(object: Object<'_>, now: Date) -> Vec<Fact> {
         let mut facts = Self {
             now,
@@ -127,7 +129,7 @@ impl Facts {
         facts.gathered
     }
 
-    /// Adds a fact, or to the one of that label. Nothing to say adds nothing.
+    /// Adds a fact, or adds to the fact with that label. Does nothing without values.
     pub(super) fn add(
         &mut self,
         block: Block,
@@ -162,7 +164,7 @@ impl Facts {
         self.add(block, label, text.map(Value::new));
     }
 
-    /// Handle, identifiers, status.
+    /// Adds handle, identifiers and status.
     fn common(&mut self, item: Item<'_>) {
         self.text(Block::Name, "Handle", item.handle());
         let ids = item
@@ -172,7 +174,7 @@ impl Facts {
         self.add(Block::Name, "Status", item.status().map(status));
     }
 
-    /// The dates that people ask for first, then all others.
+    /// Adds the most wanted dates first, then all others.
     fn events(&mut self, item: Item<'_>) {
         let known = [
             ("registration", "Registered"),
@@ -193,7 +195,7 @@ impl Facts {
                 .filter_map(|e| self.event(e, action))
                 .collect();
             let fact = self.gathered.iter().find(|f| f.label == label);
-            // A registrar's expiration that is the registry's says nothing new.
+            // The registrar's expiration date is left out if it equals the registry's.
             let new = values
                 .into_iter()
                 .filter(|v| !fact.is_some_and(|f| f.values.iter().any(|o| o.key == v.key)));
@@ -216,7 +218,7 @@ impl Facts {
         let Some(date) = event.date() else {
             return Some(Value::new(text).note("not a date").tone(Tone::Warn));
         };
-        let soon = date.seconds.saturating_sub(self.now.seconds) < 30 * crate::answer::DAY;
+        let soon = date.seconds.saturating_sub(self.now.seconds) < 30 * SECONDS_PER_DAY;
         let tone = match date.seconds < self.now.seconds {
             true if action == "expiration" => Tone::Bad,
             false if action == "expiration" && soon => Tone::Warn,
@@ -249,7 +251,7 @@ impl Facts {
         }
     }
 
-    /// Entities in the order of their roles.
+    /// Adds entities in the order of their roles.
     fn people(&mut self, item: Item<'_>, told: &[&str]) {
         let order = [
             "registrant",
@@ -282,7 +284,7 @@ impl Facts {
         }
     }
 
-    /// What of an object of an unheard-of class has a name that is.
+    /// Adds those members with well-known names of an object whose class is unknown.
     fn unknown(&mut self, item: Item<'_>) {
         self.text(Block::Name, "Class", item.class_name());
         self.text(Block::Name, "Name", item.text("name"));
@@ -293,7 +295,7 @@ impl Facts {
     }
 }
 
-/// A status word as it is registered, and what it means.
+/// A status word as it is registered, with its meaning.
 fn status(word: &str) -> Value {
     let Some(known) = crate::answer::status::find(word) else {
         return Value::new(word.trim()).tone(Tone::Warn);

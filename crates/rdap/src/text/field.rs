@@ -1,10 +1,10 @@
-//! Chosen fields, a line each: for scripts that want one thing.
+//! Selected fields, one line each, for scripts.
 
 use super::Told;
 use super::column::{Column, SEPARATOR};
 use super::subject::Subject;
 
-/// In the order asked for; an empty line for what there is not, so that lines can be counted.
+/// In the requested order; a missing value gives an empty line, so that scripts can count lines.
 pub(super) fn lines(told: &Told<'_>, columns: &[Column]) -> String {
     let mut text = String::new();
     for subject in Subject::all(told) {

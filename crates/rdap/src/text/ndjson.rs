@@ -1,15 +1,17 @@
-//! One line of JSON for each query, with the answers spliced in byte for byte.
+//! One line of JSON for each query, with the answers included byte for byte.
 
 use serde_json::{Value, json};
 
 use super::subject::trouble;
 use super::{Part, Told, raw};
 
-/// Names the keys below; they may be added to, never renamed.
+/// The version of the keys below; keys may be added, but are never renamed.
 pub const SCHEMA: &str = "roundtrip/rdap/1";
 
-/// `{"schema", "query", "kind", "status", "server", "error", "answer", "registrar": {"status", "server", "error", "answer"},
-/// "timing", "check"}`, and `clear_text` behind a server that was asked without TLS; what there is not is left out. Ends with a line break and has no other.
+/// `{"schema", "query", "kind", "status", "server", "error", "answer", "registrar": {"status",
+/// "server", "error", "answer"}, "timing", "check"}`, and `clear_text` after a server that was
+/// asked without TLS. Members without a value are left out. The only line break is the last
+/// character.
 pub fn line(told: &Told<'_>) -> Vec<u8> {
     let mut out = Vec::with_capacity(256);
     out.push(b'{');
@@ -52,7 +54,7 @@ fn member(out: &mut Vec<u8>, key: &str, value: &Value) {
     out.extend_from_slice(value.to_string().as_bytes());
 }
 
-/// The key of the next member; ours need no escapes.
+/// Writes the key of the next member; our keys need no escapes.
 fn name(out: &mut Vec<u8>, key: &str) {
     if out.last() != Some(&b'{') {
         out.push(b',');

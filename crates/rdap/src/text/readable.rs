@@ -1,19 +1,19 @@
-//! The block that people read: aligned, wrapped, in the order in which it is asked for.
+//! The block for people: aligned, wrapped, with the most wanted facts first.
 
-use roundtrip_report::clean;
+use roundtrip_report::terminal::{Tone, clean, width};
 
 use super::facts::number::numbers;
 use super::facts::{Block, Fact, Facts, Value};
-use super::paint::{Page, Tone, width};
+use super::page::Page;
 use super::subject::{found, trouble};
 use super::{Part, State, Style, Told};
 use crate::answer::{Answer, Date, Event, Item, Link, Notice, Object, Redaction, Search};
 
-/// Labels stand in a column of at most this width.
+/// The largest width of the column of labels.
 const LABELS: usize = 18;
-/// Notes of a list are aligned as long as its texts are no wider than this.
+/// The notes of a list are aligned if none of its texts is wider than this.
 const TEXTS: usize = 36;
-/// Notices and redactions told of one answer.
+/// The largest number of notices and redactions shown of one answer.
 const MOST: usize = 100;
 
 pub(super) fn tell(told: &Told<'_>, style: &Style) -> String {
@@ -35,7 +35,7 @@ pub(super) fn tell(told: &Told<'_>, style: &Style) -> String {
     page.finish()
 }
 
-/// What was asked and why there is nothing to show.
+/// What was asked, and why there is nothing to show.
 fn fate(page: &mut Page, told: &Told<'_>) {
     let (tone, fate) = match told.first.state {
         State::NotRegistered => (Tone::Warn, "is not registered"),
@@ -55,7 +55,7 @@ fn fate(page: &mut Page, told: &Told<'_>) {
     }
 }
 
-/// The registry's answer stands; this says why it stands alone.
+/// Says why the registry's answer stands alone.
 fn missing(page: &mut Page, part: &Part<'_>) {
     page.gap();
     let told = match part.state {
@@ -72,7 +72,7 @@ fn missing(page: &mut Page, part: &Part<'_>) {
     page.end_line();
 }
 
-/// The registry's facts, and what the registrar adds or says otherwise.
+/// The registry's facts, with what the registrar adds or says differently.
 fn merged(object: Object<'_>, told: &Told<'_>, now: Date) -> Vec<Fact> {
     let mut facts = Facts::of(object, now);
     let second = told.registrar.as_ref().and_then(found);
@@ -147,7 +147,7 @@ fn facts(page: &mut Page, facts: &[Fact]) {
     }
 }
 
-/// Where the notes of a fact begin, if several are to stand below each other.
+/// The column of a fact's notes, if several are aligned below each other.
 fn notes_column(fact: &Fact, column: usize) -> Option<usize> {
     let noted = || {
         fact.values
@@ -172,7 +172,7 @@ fn note_of(value: &Value, note: &str) -> String {
     both.join(" · ")
 }
 
-/// What is said beside a value, aligned with its neighbours' where that fits, else below it.
+/// Adds a note beside a value: aligned with the notes around it if it fits, otherwise below.
 fn beside(page: &mut Page, note: &str, notes: Option<usize>, column: usize) {
     let wide = width(note);
     match notes.filter(|n| n + wide.min(30) <= page.columns()) {
@@ -188,7 +188,7 @@ fn beside(page: &mut Page, note: &str, notes: Option<usize>, column: usize) {
     }
 }
 
-/// A line for each result.
+/// Adds a line for each result.
 fn results(page: &mut Page, search: Search<'_>, now: Date) {
     let count = search.results().count() as u64;
     let kind = search.kind.noun();
@@ -241,7 +241,7 @@ fn summary(object: Object<'_>, now: Date) -> (String, String) {
     (name, notes.collect::<Vec<_>>().join(" · "))
 }
 
-/// What the server can do; its notices follow.
+/// Adds the server's capabilities; its notices follow.
 fn help(page: &mut Page, top: Item<'_>) {
     let extensions = top
         .texts("rdapConformance")
@@ -257,7 +257,7 @@ fn help(page: &mut Page, top: Item<'_>) {
     }
 }
 
-/// That something could not be read as it was meant; which, is for the checks to say.
+/// Says that something could not be interpreted; the conformance checks say what.
 fn odd(page: &mut Page, told: &Told<'_>) {
     let parts = [Some(&told.first), told.registrar.as_ref()];
     let answers = parts.into_iter().flatten().filter_map(|p| p.answer);
@@ -271,7 +271,8 @@ fn odd(page: &mut Page, told: &Told<'_>) {
     }
 }
 
-/// Titles, or everything where that was asked for; what says that something is missing is always told.
+/// Adds titles, or full notices if requested. Notices that say that something is missing are always
+/// shown.
 fn notices(page: &mut Page, told: &Told<'_>, verbose: bool) {
     let parts = [Some(&told.first), told.registrar.as_ref()];
     let answers = parts.into_iter().flatten().filter_map(|p| p.answer);
@@ -330,7 +331,7 @@ fn in_full(page: &mut Page, notice: Notice<'_>) {
     }
 }
 
-/// Who said this, and of when it is.
+/// Adds the sources of the facts, and their dates.
 fn sources(page: &mut Page, told: &Told<'_>, now: Date) {
     let parts = [Some(&told.first), told.registrar.as_ref()];
     let both = parts
@@ -371,7 +372,7 @@ fn sources(page: &mut Page, told: &Told<'_>, now: Date) {
     page.end_line();
 }
 
-/// The name in a URL; what is no URL is a name already.
+/// The host of a URL; any other text is a name already.
 fn host(server: &str) -> &str {
     let rest = server.split_once("://").map_or(server, |(_, rest)| rest);
     rest.split(['/', '?', '#']).next().unwrap_or(rest)

@@ -1,4 +1,5 @@
-//! What one row or block is about: an object as the registry and, perhaps, the registrar tell of it.
+//! What one row or block is about: an object as the registry and, perhaps, the registrar describe
+//! it.
 
 use super::{Part, State, Told};
 use crate::answer::{Answer, Contact, Domain, Event, Item, Network, Object, Redaction, SecureDns};
@@ -6,12 +7,12 @@ use crate::answer::{Answer, Contact, Domain, Event, Item, Network, Object, Redac
 #[derive(Clone, Copy)]
 pub(super) struct Subject<'a> {
     pub(super) told: &'a Told<'a>,
-    /// The registry's word before the registrar's.
+    /// The registry's object, then the registrar's.
     pub(super) objects: [Option<Object<'a>>; 2],
 }
 
 impl<'a> Subject<'a> {
-    /// One for each result of a search, else one.
+    /// A subject for each result of a search, otherwise one.
     pub(super) fn all(told: &'a Told<'a>) -> Vec<Self> {
         let first = found(&told.first);
         if let Some(Object::Search(search)) = first.map(Answer::object) {
@@ -24,7 +25,7 @@ impl<'a> Subject<'a> {
         vec![Self::of(told)]
     }
 
-    /// The whole of what came back.
+    /// The answer as a whole.
     pub(super) fn of(told: &'a Told<'a>) -> Self {
         let second = told.registrar.as_ref().and_then(found);
         Self {
@@ -37,7 +38,7 @@ impl<'a> Subject<'a> {
         self.objects.into_iter().flatten().map(Object::item)
     }
 
-    /// The first that there is, in the order of trust.
+    /// The first value found; the registry's takes precedence.
     pub(super) fn first<T>(self, from: impl Fn(Item<'a>) -> Option<T>) -> Option<T> {
         self.items().find_map(from)
     }
@@ -50,7 +51,8 @@ impl<'a> Subject<'a> {
         self.items().find_map(|item| item.event(action))
     }
 
-    /// From the entities of that role, the first that says it: registries leave out what registrars tell.
+    /// The first value from the entities with that role; registries leave out what registrars
+    /// publish.
     pub(super) fn contact<T>(
         self,
         role: &str,
@@ -60,7 +62,7 @@ impl<'a> Subject<'a> {
             .find_map(|item| from(&item.entity(role)?.contact()))
     }
 
-    /// The desk that takes complaints about the registrar, or about a network.
+    /// The contact for complaints about the registrar, or about a network.
     pub(super) fn abuse<T>(self, from: impl Fn(&Contact<'a>) -> Option<T>) -> Option<T> {
         self.items().find_map(|item| {
             let registrar = item.entity("registrar").and_then(|r| r.entity("abuse"));
@@ -91,7 +93,7 @@ impl<'a> Subject<'a> {
         self.items().flat_map(Item::redactions)
     }
 
-    /// What went wrong, in a line: the server's words, or ours.
+    /// What went wrong, in one line: in the server's words if there are any.
     pub(super) fn trouble(self) -> Option<String> {
         trouble(&self.told.first)
     }
@@ -101,7 +103,7 @@ pub(super) fn found<'a>(part: &Part<'a>) -> Option<&'a Answer> {
     part.answer.filter(|_| part.state == State::Found)
 }
 
-/// Title and description of an error response, or what was found out without one.
+/// The title and description of an error response, or the reason found without one.
 pub(super) fn trouble(part: &Part<'_>) -> Option<String> {
     if part.state == State::Found {
         return None;

@@ -1,4 +1,4 @@
-//! Every style over every fixture: `tests/data` has the answers, the snapshots what is told of them.
+//! Every style with every fixture: `tests/data` has the answers, the snapshots the output.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -339,7 +339,7 @@ fn json_that_is_shown_does_nothing_to_the_terminal() {
     assert_eq!(a, b);
 }
 
-/// Everything that can be told of an answer.
+/// Every output for an answer.
 pub(crate) fn tell_all(answer: &Answer, width: usize) -> Vec<(Form, String)> {
     let columns: Vec<Column> = COLUMNS
         .iter()
@@ -384,7 +384,7 @@ proptest! {
             let acts = |c: char| c.is_control() && c != '\n' && c != '\r' || ('\u{202a}'..='\u{202e}').contains(&c);
             prop_assert!(!text.contains(acts), "{form:?}: {text:?}");
             if form == Form::Readable {
-                prop_assert!(text.lines().all(|l| paint::width(l) <= width), "{text}");
+                prop_assert!(text.lines().all(|l| roundtrip_report::terminal::width(l) <= width), "{text}");
             }
             if form == Form::Ndjson {
                 prop_assert!(serde_json::from_str::<Value>(&text).is_ok() && text.lines().count() == 1);
@@ -395,7 +395,7 @@ proptest! {
 
 #[test]
 fn a_column_is_the_same_in_every_process() {
-    // A journal knows by it whether a run goes on as it was begun.
+    // A journal uses it to tell whether a run is continued with the same settings.
     let shown = format!("{:?}", Column::parse("expires").unwrap());
     assert_eq!(shown, "Column(Known(expires))");
 }

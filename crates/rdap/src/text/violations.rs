@@ -1,10 +1,12 @@
-//! What was found not to conform, for people.
+//! Violations of the standards, for people.
+
+use roundtrip_report::terminal::Tone;
 
 use super::Style;
-use super::paint::{Page, Tone};
+use super::page::Page;
 use crate::check::{Severity, Violation};
 
-/// A line or two for each violation, worst first as they come, and how many there are.
+/// A line or two for each violation, the worst first, and their number.
 pub fn violations(found: &[Violation], style: &Style) -> String {
     let mut page = Page::new(style.terminal);
     for violation in found {

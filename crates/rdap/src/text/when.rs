@@ -1,15 +1,19 @@
-//! How far a date is from now, as people say it.
+//! How far a date is from now, in words.
 
-use crate::answer::{DAY, Date};
+use roundtrip_wire::calendar::SECONDS_PER_DAY;
 
-/// `in 43 days`, `3 years ago`, `today` for a day without a time.
+use crate::answer::Date;
+
+/// `in 43 days`, `3 years ago`; `today` for a date without a time.
 pub(super) fn distance(date: Date, now: Date) -> String {
     let span = date.seconds.saturating_sub(now.seconds);
-    let days = span.unsigned_abs() / DAY.unsigned_abs();
-    if date.day_only && date.seconds.div_euclid(DAY) == now.seconds.div_euclid(DAY) {
+    let days = span.unsigned_abs() / SECONDS_PER_DAY.unsigned_abs();
+    if date.day_only
+        && date.seconds.div_euclid(SECONDS_PER_DAY) == now.seconds.div_euclid(SECONDS_PER_DAY)
+    {
         return "today".into();
     }
-    // A year has 365.2425 days, a month the twelfth part of it.
+    // A year has 365.2425 days, a month a twelfth of that.
     let (count, unit) = match span.unsigned_abs() {
         0..60 => return "now".into(),
         s @ 60..3_600 => (s / 60, "minute"),

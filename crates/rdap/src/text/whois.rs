@@ -1,5 +1,5 @@
-//! `Key: Value` lines as WHOIS has them: domains in the format that ICANN requires of gTLDs, numbers as the regional
-//! registries write them. For eyes and scripts that know these keys.
+//! `Key: Value` lines as in WHOIS: domains in the format that ICANN requires of gTLDs, numbers as
+//! the regional registries write them. For people and scripts that know these keys.
 
 mod domain;
 mod number;
@@ -9,7 +9,7 @@ use super::subject::{found, trouble};
 use super::{Part, Told};
 use crate::answer::{Answer, Date, Entity, Event, Item, Object};
 
-/// The registry's lines and then the registrar's.
+/// The registry's lines, then the registrar's.
 pub(super) fn tell(told: &Told<'_>) -> String {
     let mut lines = Lines {
         text: String::new(),
@@ -64,7 +64,7 @@ fn object(lines: &mut Lines, object: Object<'_>, answer: &Answer) {
 /// Lines, each safe for a terminal.
 struct Lines {
     text: String,
-    /// These are the registrar's own.
+    /// These lines come from the registrar.
     of_registrar: bool,
 }
 
@@ -95,7 +95,7 @@ impl Lines {
         self.text.push('\n');
     }
 
-    /// A date as RFC 3339 writes it, in UTC; as sent where it cannot be read.
+    /// Adds a date in UTC as RFC 3339 writes it, or as sent if it cannot be parsed.
     fn date(&mut self, key: &str, item: Item<'_>, action: &str) {
         let text = item.event(action).and_then(Event::date_text);
         let date = text.and_then(Date::parse);
@@ -115,7 +115,7 @@ impl Lines {
         }
     }
 
-    /// A contact's lines, all with that prefix: `Registrant Name`, `Tech Email`.
+    /// Adds a contact's lines, all with the same prefix: `Registrant Name`, `Tech Email`.
     fn person(&mut self, entity: Entity<'_>, prefix: &str) {
         let contact = entity.contact();
         let key = |name: &str| {

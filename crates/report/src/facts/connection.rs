@@ -7,7 +7,8 @@ use roundtrip_model::{
 };
 
 use super::List;
-use crate::text::{clean, count, span_ms};
+use crate::numbers::{count, span_ms};
+use crate::terminal::clean;
 
 pub(super) fn add(list: &mut List, exchange: &Exchange) {
     if let Some(name) = &exchange.name {
@@ -201,7 +202,7 @@ fn connection(list: &mut List, tcp: &TcpFacts) {
 fn fast_open(facts: &FastOpenFacts) -> String {
     let saved = match facts.saved_round_trips {
         0 => "saved nothing".to_owned(),
-        n => format!("saved {}", crate::text::trips(n)),
+        n => format!("saved {}", crate::numbers::trips(n)),
     };
     let how = if !facts.cookie && facts.data_sent == 0 {
         "no cookie yet, the SYN asked for one".to_owned()

@@ -3,7 +3,8 @@
 use roundtrip_model::{ChainFacts, EarlyData, Exchange, TlsFacts};
 
 use super::List;
-use crate::text::{self, clean, count};
+use crate::numbers::{self, count};
+use crate::terminal::clean;
 
 pub(super) fn add(list: &mut List, exchange: &Exchange) {
     let Some(tls) = &exchange.tls else { return };
@@ -41,11 +42,11 @@ fn handshake(tls: &TlsFacts) -> Vec<String> {
     if tls.client_hello_bytes > 0 {
         parts.push(format!(
             "ClientHello {}",
-            text::bytes(tls.client_hello_bytes)
+            numbers::bytes(tls.client_hello_bytes)
         ));
     }
     if tls.bytes_received > 0 {
-        parts.push(format!("{} received", text::bytes(tls.bytes_received)));
+        parts.push(format!("{} received", numbers::bytes(tls.bytes_received)));
     }
     if tls.tickets > 0 {
         parts.push(count(tls.tickets.into(), "ticket", "tickets"));
@@ -79,8 +80,11 @@ fn certificates(list: &mut List, chain: &ChainFacts) {
                 "certificates",
             ),
             match chain.compressed {
-                Some(with) => format!("{} on the wire ({with})", text::bytes(chain.bytes_on_wire)),
-                None => format!("{} on the wire", text::bytes(chain.bytes_on_wire)),
+                Some(with) => format!(
+                    "{} on the wire ({with})",
+                    numbers::bytes(chain.bytes_on_wire)
+                ),
+                None => format!("{} on the wire", numbers::bytes(chain.bytes_on_wire)),
             },
             chain
                 .certificates

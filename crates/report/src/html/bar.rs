@@ -3,8 +3,8 @@
 use maud::{Markup, PreEscaped, html};
 use roundtrip_model::Waited;
 
+use crate::numbers::ms;
 use crate::party::{Party, segments};
-use crate::text::ms;
 
 /// Hatchings over the colours, so that parties are told apart without colour. Defined once, used by every picture.
 pub(super) fn patterns() -> Markup {

@@ -5,8 +5,9 @@ use roundtrip_model::{Exchange, PhaseName, Summary};
 
 use super::bar::percent;
 use crate::first::First;
+use crate::numbers::{count, decimals, ms};
 use crate::run::Run;
-use crate::text::{clean, count, decimals, ms};
+use crate::terminal::clean;
 
 const HEIGHT: f64 = 170.0;
 const TOP: f64 = 8.0;
@@ -88,7 +89,7 @@ fn level(y: f64, class: &str) -> Markup {
 
 /// The least round number of steps that holds the largest value.
 fn nice_top(max: f64) -> f64 {
-    let step = crate::terminal::round_step(max / 10.0);
+    let step = crate::text::round_step(max / 10.0);
     if step > 0.0 {
         (max * 1.02 / step).ceil() * step
     } else {

@@ -3,7 +3,7 @@
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::bar::patterns;
-use crate::text::clean;
+use crate::terminal::clean;
 
 /// What all pages have in common, also those that others frame.
 pub const STYLE: &str = include_str!("page.css");

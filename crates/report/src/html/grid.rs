@@ -5,7 +5,7 @@
 use maud::{Markup, html};
 
 use super::bar::percent;
-use crate::terminal::round_step;
+use crate::text::round_step;
 
 /// More lines than these would be a hatching.
 const MOST_ROUND_TRIPS: f64 = 16.0;

@@ -5,8 +5,9 @@ use roundtrip_model::Exchange;
 
 use super::frame::frame;
 use super::{distribution, parts, waterfall};
+use crate::numbers::{ms, trips};
 use crate::run::{Run, runs};
-use crate::text::{clean, ms, trips};
+use crate::terminal::clean;
 
 /// Waterfalls beyond this many make a page slow to open; a note says how many are left out.
 const MOST_WATERFALLS: usize = 24;
@@ -146,7 +147,7 @@ fn headline(run: &Run, last: &Exchange, folded: bool) -> Markup {
                 div { dt { "Total" } dd { (ms(run.total_ms())) small { " ms" } } }
                 div { dt { "Round trips" } dd { (run.round_trips()) @if run.ok() && run.hops.len() == 1 { small { " of " (expected) " expected" } } } }
                 @if let Some(rtt) = last.rtt {
-                    div { dt { "Path" } dd { (crate::text::span_ms(rtt)) small { " ms a round trip" } } }
+                    div { dt { "Path" } dd { (crate::numbers::span_ms(rtt)) small { " ms a round trip" } } }
                 }
                 @if let Some(first) = run.first_byte_ms() {
                     div { dt { "First byte" } dd { (ms(first)) small { " ms" } } }

@@ -7,8 +7,9 @@ use roundtrip_model::{Exchange, Failure, Finding, Waited};
 
 use super::bar::{stacked, swatch};
 use crate::facts::facts as facts_of;
+use crate::numbers::{decimals, ms, span_ms, trips};
 use crate::party::Party;
-use crate::text::{clean, decimals, ms, span_ms, trips};
+use crate::terminal::clean;
 
 /// Whose time the total was: one stacked bar, and the same in words.
 pub(super) fn split_bar(waited: &Waited, rtt: Option<Duration>, round_trips: u32) -> Markup {

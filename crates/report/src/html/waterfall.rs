@@ -7,9 +7,10 @@ use roundtrip_model::{Exchange, Phase};
 
 use super::bar::bar;
 use super::grid::Grid;
+use crate::numbers::{decimals, least, ms, trips};
 use crate::party::Party;
 use crate::run::{Run, total_ms};
-use crate::text::{clean, decimals, least, ms, trips};
+use crate::terminal::clean;
 
 const TOP: usize = 8;
 const ROW: usize = 42;

@@ -8,7 +8,7 @@ use roundtrip_model::{
 use serde_json::{Value, json};
 
 use super::{rounded, span};
-use crate::text::lossy;
+use crate::terminal::lossy;
 
 pub(super) fn first_byte(exchange: &Exchange) -> Value {
     exchange

@@ -1,7 +1,8 @@
-//! Width, colour and character set, and the few tones a report may use.
+//! Width, colour and character set, and the few tones a report may use: the one place that writes SGR sequences.
 
+use super::clean::clean;
+use super::width::{cut, width, width_of};
 use crate::party::Party;
-use crate::text::cut;
 
 /// How a terminal wants its text. The caller finds out; this crate asks nobody.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,14 +25,22 @@ impl Default for Style {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tone {
+/// What a piece of text means, which decides its colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Tone {
+    #[default]
     Plain,
     Strong,
     Faint,
     Good,
-    Bad,
     Warn,
+    /// Failed: strong, too.
+    Bad,
+    /// Worse than it should be, and not failed.
+    Problem,
+    /// Could not be found out.
+    Unknown,
+    /// The colour of a party's time.
     Of(Party),
 }
 
@@ -45,7 +54,8 @@ impl Tone {
             Self::Good | Self::Of(Party::Resolver) => "32",
             Self::Bad => "1;31",
             Self::Warn | Self::Of(Party::Server) => "33",
-            Self::Of(Party::Loss) => "31",
+            Self::Problem | Self::Of(Party::Loss) => "31",
+            Self::Unknown => "36",
             Self::Of(Party::Network) => "34",
             Self::Of(Party::Client) => "35",
         }
@@ -53,58 +63,55 @@ impl Tone {
 }
 
 impl Style {
-    pub(super) fn columns(&self) -> usize {
+    /// Columns to lay out for.
+    pub fn columns(&self) -> usize {
         self.width.clamp(40, 200)
     }
 
-    pub(super) fn paint(&self, tone: Tone, text: &str) -> String {
-        let text = self.spelled(text);
+    /// One line of text from anywhere: scrubbed, in the characters of this terminal, in its tone.
+    pub fn paint(&self, tone: Tone, text: &str) -> String {
+        self.tint(tone, &self.spelled(&clean(text)))
+    }
+
+    /// Text that is harmless and spelled already, in its tone.
+    pub fn tint(&self, tone: Tone, text: &str) -> String {
         if !self.colour || tone == Tone::Plain || text.is_empty() {
-            return text;
+            return text.to_owned();
         }
         format!("\x1b[{}m{text}\x1b[0m", tone.code())
     }
 
-    /// The text in the characters that this terminal has. Length is kept, so that columns stay aligned.
-    pub(super) fn spelled(&self, text: &str) -> String {
-        if self.unicode {
+    /// The text in the characters that this terminal has. It takes as many columns as before.
+    pub fn spelled(&self, text: &str) -> String {
+        if self.unicode || text.is_ascii() {
             return text.to_owned();
         }
-        text.chars().map(ascii).collect()
+        let spelled = |c| std::iter::repeat_n(ascii(c), width_of(c));
+        text.chars().flat_map(spelled).collect()
     }
 
     /// Text in a column of that width, cut where it must be.
-    pub(super) fn left(&self, tone: Tone, text: &str, width: usize) -> String {
-        let text = cut(text, width);
-        let pad = width.saturating_sub(text.chars().count());
-        format!("{}{}", self.paint(tone, &text), " ".repeat(pad))
+    pub fn left(&self, tone: Tone, text: &str, columns: usize) -> String {
+        let (text, pad) = fitted(text, columns);
+        self.paint(tone, &text) + &pad
     }
 
-    pub(super) fn right(&self, tone: Tone, text: &str, width: usize) -> String {
-        let text = cut(text, width);
-        let pad = width.saturating_sub(text.chars().count());
-        format!("{}{}", " ".repeat(pad), self.paint(tone, &text))
-    }
-
-    /// What fills the part of a bar that was spent waiting for a party.
-    pub(super) fn fill(&self, party: Party) -> char {
-        match (party, self.unicode) {
-            (Party::Network, true) => '█',
-            (Party::Server, true) => '▓',
-            (Party::Client, true) => '▒',
-            (Party::Resolver, true) => '░',
-            (Party::Loss, true) => '╳',
-            (Party::Network, false) => '#',
-            (Party::Server, false) => '=',
-            (Party::Client, false) => '-',
-            (Party::Resolver, false) => ':',
-            (Party::Loss, false) => 'x',
-        }
+    /// The same, at the right end of the column.
+    pub fn right(&self, tone: Tone, text: &str, columns: usize) -> String {
+        let (text, pad) = fitted(text, columns);
+        pad + &self.paint(tone, &text)
     }
 }
 
+/// The text, cut to the columns, and the blanks that fill them.
+fn fitted(text: &str, columns: usize) -> (String, String) {
+    let text = cut(&clean(text), columns);
+    let pad = " ".repeat(columns.saturating_sub(width(&text)));
+    (text, pad)
+}
+
 /// The lines as one text, without blanks at their ends.
-pub(super) fn finished(lines: &[String]) -> String {
+pub fn finished(lines: &[String]) -> String {
     let mut text = String::new();
     for line in lines {
         text.push_str(line.trim_end());
@@ -119,7 +126,9 @@ fn ascii(c: char) -> char {
         '→' | '▸' => '>',
         '×' => 'x',
         '…' => '~',
-        '─' => '-',
+        '─' | '–' | '—' | '‐' | '‑' | '−' => '-',
+        '‘' | '’' => '\'',
+        '“' | '”' | '«' | '»' => '"',
         '·' | '├' | '┼' | '▏' | '▅' | '▆' => '|',
         '✓' => '+',
         '✗' => '!',

@@ -2,7 +2,7 @@
 
 use super::Transfer;
 use super::variable::VARIABLES;
-use crate::text::lossy;
+use crate::terminal::lossy;
 
 /// All variables as one object, sorted, with the version of this program last.
 pub(super) fn variables(transfer: &Transfer) -> String {

@@ -2,6 +2,7 @@
 
 use super::variable::{self, Variable};
 use super::{Destination, Output, Transfer, json};
+use crate::terminal::{clean, clean_block, clean_json, lossy};
 
 /// Longer than any file that somebody wrote by hand.
 const LONGEST: usize = 1 << 20;
@@ -96,17 +97,30 @@ impl Template {
 
     /// The text for one transfer, in order, each part with its destination.
     pub fn render(&self, transfer: &Transfer) -> Vec<Output> {
-        let mut page = Page::default();
+        self.render_on(transfer, |_| false)
+    }
+
+    /// The same, where some destinations are terminals: there, values do nothing but stand there.
+    pub fn render_on(
+        &self,
+        transfer: &Transfer,
+        is_terminal: impl Fn(&Destination) -> bool,
+    ) -> Vec<Output> {
+        let mut page = Page {
+            outputs: Vec::new(),
+            to: None,
+            is_terminal,
+        };
         for piece in &self.pieces {
             match piece {
                 Piece::Text(text) => page.write(text.as_bytes()),
-                Piece::Value(variable) => page.write(&(variable.value)(transfer).text()),
+                Piece::Value(variable) => page.value(&(variable.value)(transfer).text()),
                 Piece::Unknown(name) => page.complain(name),
                 Piece::Header { name, between } => {
-                    page.write(&header(transfer, name, between.as_deref()));
+                    page.value(&header(transfer, name, between.as_deref()));
                 }
-                Piece::Json => page.write(json::variables(transfer).as_bytes()),
-                Piece::HeaderJson => page.write(json::headers(transfer).as_bytes()),
+                Piece::Json => page.json(&json::variables(transfer)),
+                Piece::HeaderJson => page.json(&json::headers(transfer)),
                 Piece::To(destination) => page.turn(destination.clone()),
                 Piece::OnError if transfer.exit_code == 0 => break,
                 Piece::OnError => {}
@@ -215,18 +229,35 @@ fn header(transfer: &Transfer, name: &str, between: Option<&str>) -> Vec<u8> {
 }
 
 /// What has been written so far, and where to.
-#[derive(Default)]
-struct Page {
+struct Page<T> {
     outputs: Vec<Output>,
     to: Option<Destination>,
+    is_terminal: T,
 }
 
-impl Page {
+impl<T: Fn(&Destination) -> bool> Page<T> {
+    /// What a server may have chosen.
+    fn value(&mut self, bytes: &[u8]) {
+        if (self.is_terminal)(self.to()) {
+            self.write(clean_block(&lossy(bytes)).as_bytes());
+        } else {
+            self.write(bytes);
+        }
+    }
+
+    fn json(&mut self, json: &str) {
+        if (self.is_terminal)(self.to()) {
+            self.write(clean_json(json).as_bytes());
+        } else {
+            self.write(json.as_bytes());
+        }
+    }
+
     fn write(&mut self, bytes: &[u8]) {
         if bytes.is_empty() {
             return;
         }
-        let to = self.to.clone().unwrap_or(Destination::Stdout);
+        let to = self.to().clone();
         match self.outputs.last_mut() {
             Some(last) if last.to == to => last.bytes.extend_from_slice(bytes),
             _ => self.outputs.push(Output {
@@ -234,6 +265,10 @@ impl Page {
                 bytes: bytes.to_vec(),
             }),
         }
+    }
+
+    fn to(&self) -> &Destination {
+        self.to.as_ref().unwrap_or(&Destination::Stdout)
     }
 
     fn turn(&mut self, to: Destination) {
@@ -249,7 +284,7 @@ impl Page {
 
     fn complain(&mut self, name: &str) {
         let before = self.to.replace(Destination::Stderr);
-        let name = crate::text::clean(name);
+        let name = clean(name);
         self.write(format!("roundtrip: unknown --write-out variable: '{name}'\n").as_bytes());
         // The text that follows goes on where it was: into a file, without cutting it short.
         self.to = match before {

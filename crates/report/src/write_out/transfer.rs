@@ -70,7 +70,7 @@ impl<'a> Transfer<'a> {
 
     /// A header as text; bytes that are no text are shown.
     pub(super) fn header(&self, name: &str) -> Option<String> {
-        self.http()?.header(name).map(crate::text::lossy)
+        self.http()?.header(name).map(crate::terminal::lossy)
     }
 
     pub(super) fn effective_url(&self) -> String {

@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 use roundtrip_model::Exchange;
-use roundtrip_report::terminal::{Style, exchange, line, run, summary};
+use roundtrip_report::terminal::{Style, width as columns};
+use roundtrip_report::text::{exchange, line, run, summary};
 use roundtrip_report::{Run, runs};
 
 use crate::samples;
@@ -45,9 +46,9 @@ fn no_line_is_wider_than_the_terminal() {
         let text = every_report(&everything(), &plain(width));
         for line in text.lines() {
             assert!(
-                line.chars().count() <= width,
+                columns(line) <= width,
                 "{width} columns, {}: {line}",
-                line.chars().count()
+                columns(line)
             );
         }
     }
@@ -64,7 +65,7 @@ fn ascii_terminals_get_ascii_and_columns_stay() {
         },
     );
     assert!(ascii.is_ascii());
-    let lengths = |text: &str| text.lines().map(|l| l.chars().count()).collect::<Vec<_>>();
+    let lengths = |text: &str| text.lines().map(columns).collect::<Vec<_>>();
     assert_eq!(lengths(&unicode), lengths(&ascii));
     // Fills are told apart by shape alone.
     for fill in ['#', '=', 'x'] {
@@ -170,7 +171,7 @@ proptest! {
         let style = Style { width, colour, unicode };
         let text = every_report(&[exchange], &style);
         for line in without_sgr(&text).lines() {
-            prop_assert!(line.chars().count() <= width.clamp(40, 200), "{}", line);
+            prop_assert!(columns(line) <= width.clamp(40, 200), "{}", line);
         }
     }
 }

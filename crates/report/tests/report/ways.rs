@@ -3,9 +3,8 @@
 use proptest::prelude::*;
 use roundtrip_model::{Exchange, Waited};
 use roundtrip_report::json;
-use roundtrip_report::terminal::{
-    Style, ways, ways_head, ways_lesson, ways_notes, ways_row, ways_ruler,
-};
+use roundtrip_report::terminal::Style;
+use roundtrip_report::text::{ways, ways_head, ways_lesson, ways_notes, ways_row, ways_ruler};
 use roundtrip_report::ways::{Answer, Stage, Way, Ways};
 
 use crate::samples;

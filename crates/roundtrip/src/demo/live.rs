@@ -3,7 +3,8 @@
 //! Nothing about the terminal is changed that would have to be set right again: between two frames the cursor stands
 //! below the table, so that whatever ends the process leaves the terminal in order.
 
-use roundtrip_report::terminal::{self, Style};
+use roundtrip_report::terminal::Style;
+use roundtrip_report::text;
 use roundtrip_report::ways::{Way, Ways};
 
 use crate::cli::DemoArgs;
@@ -45,7 +46,7 @@ impl Live {
     pub(super) fn show(&mut self, ways: &Ways) {
         match &mut self.manner {
             Manner::Frames(last) => {
-                let frame = terminal::ways(ways, &self.style);
+                let frame = text::ways(ways, &self.style);
                 // A table that would not fit is not drawn over itself: what scrolled away cannot be reached.
                 if self.stream.rows() <= frame.lines().count() {
                     self.manner = Manner::Rows(None);
@@ -58,14 +59,14 @@ impl Live {
             }
             Manner::Rows(written) => {
                 let from = written.unwrap_or_else(|| {
-                    self.stream.print(terminal::ways_head(ways, &self.style));
+                    self.stream.print(text::ways_head(ways, &self.style));
                     0
                 });
                 *written = Some(from);
                 let finished = |way: &&Way| way.done() >= ways.runs;
                 let ready = ways.ways.iter().take_while(finished).count();
                 for place in from..ready {
-                    let row = terminal::ways_row(ways, place, &self.style);
+                    let row = text::ways_row(ways, place, &self.style);
                     self.stream.print(row);
                     *written = Some(place + 1);
                 }
@@ -77,8 +78,8 @@ impl Live {
     pub(super) fn finish(mut self, ways: &Ways) {
         self.show(ways);
         match self.manner {
-            Manner::Rows(_) => self.stream.print(terminal::ways_ruler(ways, &self.style)),
-            Manner::Whole => self.stream.print(terminal::ways(ways, &self.style)),
+            Manner::Rows(_) => self.stream.print(text::ways_ruler(ways, &self.style)),
+            Manner::Whole => self.stream.print(text::ways(ways, &self.style)),
             Manner::Frames(_) | Manner::Silent => {}
         }
     }

@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use roundtrip_gate::GateError;
 use roundtrip_gate::check::{Finding, Report, Severity, check, file, reach};
-use roundtrip_report::terminal::Style;
+use roundtrip_report::terminal::{Style, Tone, clean, clean_lines};
 use serde_json::json;
 use tokio::runtime::Builder;
 use tokio::task::LocalSet;
@@ -19,7 +19,7 @@ pub(super) fn run(args: &GateCheckArgs) -> Outcome {
         Err(error) => return failed(&error),
     };
     if args.json {
-        Stream::Out.print(document(args, &report));
+        Stream::Out.print_json(&document(args, &report));
     } else if !args.quiet {
         Stream::Out.print(text(args, &report, &Stream::Out.style(args.color)));
     }
@@ -82,27 +82,25 @@ fn document(args: &GateCheckArgs, report: &Report) -> String {
 
 fn text(args: &GateCheckArgs, report: &Report, style: &Style) -> String {
     let mut lines: Vec<String> = report.findings.iter().map(|f| line(f, style)).collect();
-    lines.push(format!("{}: {}", source::name(&args.from), verdict(report)));
+    let name = clean(&source::name(&args.from));
+    lines.push(format!("{name}: {}", verdict(report)));
     if report.passes() && !report.https_records.is_empty() {
         let title = "For your zone, so that clients come by HTTP/3 at once (RFC 9460):";
         lines.extend([String::new(), title.to_owned()]);
         let records = report.https_records.iter();
-        lines.extend(records.map(|record| format!("  {record}")));
+        lines.extend(records.map(|record| format!("  {}", clean(record))));
     }
     lines.join("\n") + "\n"
 }
 
 fn line(finding: &Finding, style: &Style) -> String {
-    let (word, colour) = match finding.severity {
-        Severity::Error => ("error  ", "31"),
-        Severity::Warning => ("warning", "33"),
+    let (word, tone) = match finding.severity {
+        Severity::Error => ("error  ", Tone::Problem),
+        Severity::Warning => ("warning", Tone::Warn),
     };
-    let word = if style.colour {
-        format!("\u{1b}[{colour}m{word}\u{1b}[0m")
-    } else {
-        word.to_owned()
-    };
-    format!("{word}  {}: {}", finding.place, finding.what)
+    let word = style.paint(tone, word);
+    let told = format!("{}: {}", finding.place, finding.what);
+    format!("{word}  {}", clean_lines(&told))
 }
 
 fn verdict(report: &Report) -> String {

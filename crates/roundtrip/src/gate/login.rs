@@ -5,6 +5,7 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 use roundtrip_gate::Secret;
+use roundtrip_report::clean;
 use roundtrip_tls::SecretError;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use zeroize::Zeroizing;
@@ -52,7 +53,7 @@ fn all(from: impl Read) -> Result<Secret, LoginError> {
 }
 
 fn ask(sid: &str) -> Result<Secret, LoginError> {
-    Stream::Err.print(format!("user:password for the session {sid}: "));
+    Stream::Err.print(format!("user:password for the session {}: ", clean(sid)));
     let typed = {
         let _silence = Silence::begin(io::stdin())?;
         let mut line = Zeroizing::new(Vec::with_capacity(LONGEST as usize + 1));

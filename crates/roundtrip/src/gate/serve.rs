@@ -6,15 +6,16 @@ use std::time::SystemTime;
 use roundtrip_gate::check::{Report, check, file};
 use roundtrip_gate::config::Config;
 use roundtrip_gate::{Gate, GateError, News};
+use roundtrip_report::terminal::clean_lines;
 
 use super::{introduction, source};
 use crate::cli::GateRunArgs;
-use crate::output::{Outcome, Stream};
+use crate::output::{Outcome, Stream, failed, say};
 
 pub(super) fn run(args: &GateRunArgs) -> Outcome {
     let config = match read(args) {
         Ok(config) => config,
-        Err(error) => return failed(&error.to_string()),
+        Err(error) => return failed(&error),
     };
     let mut report = check(&config, SystemTime::now());
     if let Some(path) = &args.from.config {
@@ -29,10 +30,9 @@ pub(super) fn run(args: &GateRunArgs) -> Outcome {
     let started = |gate: &Gate| {
         tell_all(&report);
         if !args.quiet {
-            Stream::Err.print(introduction::lines(
-                &found(&config, gate),
-                args.from.config.as_deref(),
-            ));
+            let file = args.from.config.as_deref();
+            let lines = introduction::lines(&found(&config, gate), file);
+            Stream::Err.print(clean_lines(&lines));
         }
     };
     match roundtrip_gate::run(config.clone(), || read(args), started, told) {
@@ -90,7 +90,7 @@ fn advised(error: &GateError, args: &GateRunArgs) -> String {
 }
 
 fn told(news: News) {
-    tell(&match news {
+    let what: String = match news {
         News::Reloaded => "the configuration was read anew".into(),
         News::NotReloaded(error) => format!("{error}; the configuration from before goes on"),
         News::Certificate(path) => format!("the certificate in {} was replaced", path.display()),
@@ -100,20 +100,12 @@ fn told(news: News) {
         News::Draining(within) => format!("ending; those inside have {} s", within.as_secs()),
         News::Ended { cut: 0 } => "ended".into(),
         News::Ended { cut } => format!("ended; {cut} connections were cut"),
-    });
+    };
+    say(&what);
 }
 
 fn tell_all(report: &Report) {
     for finding in &report.findings {
-        tell(&format!("{}: {}", finding.place, finding.what));
+        say(&format!("{}: {}", finding.place, finding.what));
     }
-}
-
-fn tell(what: &str) {
-    Stream::Err.print(format!("roundtrip: {what}\n"));
-}
-
-fn failed(why: &str) -> Outcome {
-    tell(why);
-    Outcome::Failed
 }

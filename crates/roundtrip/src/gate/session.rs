@@ -7,8 +7,9 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use roundtrip_gate::GateError;
-use roundtrip_gate::keeping::{Form, Keeper, Shown};
+use roundtrip_gate::manage::{Form, Keeper, Shown};
 use roundtrip_rdap::answer::Date;
+use roundtrip_report::clean;
 use serde_json::{Value, json};
 use tokio::runtime::Builder;
 use tokio::task::LocalSet;
@@ -16,7 +17,7 @@ use tokio::task::LocalSet;
 use super::login::{self, LoginError};
 use super::source;
 use crate::cli::{GateConfigArgs, GateSessionArgs, SessionCommand, SessionPutArgs};
-use crate::output::{Outcome, Stream, failed};
+use crate::output::{Outcome, Stream, failed, say};
 
 /// Names that the store is asked for at once.
 const PAGE: usize = 1000;
@@ -73,15 +74,15 @@ fn put(args: &SessionPutArgs) -> Result<Outcome, Trouble> {
     let put = async |keeper: &Keeper| Ok(keeper.put(&args.sid, &login, expires).await?);
     let form = keep(&args.from, put)?;
     let told = format!(
-        "roundtrip: the session {} is there, {}, {}\n",
-        plain(&args.sid),
+        "the session {} is there, {}, {}",
+        clean(&args.sid),
         described(&form),
         expires.map_or("without an end".into(), |end| format!(
             "until {}",
             stamp(end)
         )),
     );
-    Stream::Err.print(told);
+    say(&told);
     Ok(Outcome::Done)
 }
 
@@ -91,7 +92,7 @@ fn show(from: &GateConfigArgs, sid: &str, reveal: bool, json: bool) -> Result<Ou
         return Ok(unknown(sid));
     };
     if json {
-        Stream::Out.print(format!("{:#}\n", document(&shown, reveal)));
+        Stream::Out.print_json(&format!("{:#}\n", document(&shown, reveal)));
     } else {
         Stream::Out.print(text(&shown, reveal));
     }
@@ -113,13 +114,13 @@ fn document(shown: &Shown, reveal: bool) -> Value {
 
 fn text(shown: &Shown, reveal: bool) -> String {
     let whose = match &shown.user {
-        Ok(user) if reveal => format!("user     {}\n", plain(user)),
+        Ok(user) if reveal => format!("user     {}\n", clean(user)),
         Ok(_) => String::new(),
-        Err(why) => format!("of no use: {why}\n"),
+        Err(why) => format!("of no use: {}\n", clean(&why.to_string())),
     };
     format!(
         "session  {}\n{whose}stored   {}\nends     {}\n",
-        plain(&shown.sid),
+        clean(&shown.sid),
         described(&shown.form),
         shown.expires.map_or("never".into(), stamp)
     )
@@ -140,9 +141,9 @@ fn list(from: &GateConfigArgs, json: bool) -> Result<Outcome, Trouble> {
     })?;
     if json {
         let document = json!({ "schema": "roundtrip/gate-sessions/1", "sids": sids });
-        Stream::Out.print(format!("{document:#}\n"));
+        Stream::Out.print_json(&format!("{document:#}\n"));
     } else {
-        let lines: String = sids.iter().map(|sid| plain(sid) + "\n").collect();
+        let lines: String = sids.iter().map(|sid| clean(sid) + "\n").collect();
         Stream::Out.print(lines);
     }
     Ok(Outcome::Done)
@@ -153,10 +154,7 @@ fn revoke(from: &GateConfigArgs, sid: &str) -> Result<Outcome, Trouble> {
     if !was_there {
         return Ok(unknown(sid));
     }
-    Stream::Err.print(format!(
-        "roundtrip: the session {} is revoked\n",
-        plain(sid)
-    ));
+    say(&format!("the session {} is revoked", clean(sid)));
     Ok(Outcome::Done)
 }
 
@@ -172,7 +170,7 @@ fn import(from: &GateConfigArgs, file: &Path) -> Result<Outcome, Trouble> {
     };
     let name = file.display();
     let told = |line: u64, error: &GateError| {
-        Stream::Err.print(format!("roundtrip: {name}:{line}: {error}\n"));
+        say(&format!("{name}:{line}: {error}"));
     };
     let imported = keep(from, async |keeper| Ok(keeper.import(input, told).await))?;
     let rest = if imported.stopped {
@@ -180,8 +178,8 @@ fn import(from: &GateConfigArgs, file: &Path) -> Result<Outcome, Trouble> {
     } else {
         ""
     };
-    Stream::Err.print(format!(
-        "roundtrip: {} stored, {} past their end, {} failed{rest}\n",
+    say(&format!(
+        "{} stored, {} past their end, {} failed{rest}",
         imported.stored, imported.expired, imported.failed
     ));
     Ok(done_unless(imported.failed))
@@ -189,7 +187,7 @@ fn import(from: &GateConfigArgs, file: &Path) -> Result<Outcome, Trouble> {
 
 fn seal(from: &GateConfigArgs) -> Result<Outcome, Trouble> {
     let told = |sid: &str, error: &GateError| {
-        Stream::Err.print(format!("roundtrip: {}: {error}\n", plain(sid)));
+        say(&format!("{}: {error}", clean(sid)));
     };
     let sealed = keep(from, async |keeper| Ok(keeper.seal(told).await?))?;
     let rest = if sealed.stopped {
@@ -197,8 +195,8 @@ fn seal(from: &GateConfigArgs) -> Result<Outcome, Trouble> {
     } else {
         ""
     };
-    Stream::Err.print(format!(
-        "roundtrip: {} sealed, {} were already, {} went in between, {} failed{rest}\n",
+    say(&format!(
+        "{} sealed, {} were already, {} went in between, {} failed{rest}",
         sealed.sealed, sealed.kept, sealed.gone, sealed.failed
     ));
     Ok(done_unless(sealed.failed))
@@ -213,12 +211,12 @@ fn done_unless(failed: u64) -> Outcome {
 }
 
 fn unknown(sid: &str) -> Outcome {
-    failed(&format!("there is no session {}", plain(sid)))
+    failed(&format!("there is no session {}", clean(sid)))
 }
 
 fn described(form: &Form) -> String {
     match form {
-        Form::Sealed(key) => format!("sealed with the key '{}'", plain(key)),
+        Form::Sealed(key) => format!("sealed with the key '{}'", clean(key)),
         Form::Plain => "not sealed".into(),
         Form::Cbc => "in AES-256-CBC, of old".into(),
     }
@@ -226,15 +224,6 @@ fn described(form: &Form) -> String {
 
 fn stamp(time: SystemTime) -> String {
     Date::at(time).stamp()
-}
-
-/// A store may hold names that others chose: no terminal obeys them.
-fn plain(text: &str) -> String {
-    let shown = |c: char| match c {
-        c if c.is_control() => c.escape_default().to_string(),
-        c => c.to_string(),
-    };
-    text.chars().map(shown).collect()
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use roundtrip_gate::config::make_signing_key;
 use roundtrip_gate::config::template::TEMPLATE;
 
 use super::introduction::quoted;
-use crate::output::{Outcome, Stream, failed};
+use crate::output::{Outcome, Stream, failed, say};
 
 /// As the template has it.
 const KEY: &str = "/etc/roundtrip/token.key";
@@ -29,12 +29,11 @@ pub(super) fn write(output: Option<&Path>) -> Outcome {
             if let Err(error) = make_signing_key(&key) {
                 return failed(&error);
             }
-            let told = format!(
-                "roundtrip: {shown} is written, with its key in {}; edit it, then: roundtrip gate check --config {}\n",
+            say(&format!(
+                "{shown} is written, with its key in {}; edit it, then: roundtrip gate check --config {}",
                 key.display(),
                 quoted(path)
-            );
-            Stream::Err.print(told);
+            ));
             Outcome::Done
         }
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => failed(&format!(

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use roundtrip_gate::keeping::{Token, TokenOrder, Worn};
+use roundtrip_gate::manage::{Token, TokenOrder, Worn};
 
 use super::source;
 use crate::cli::GateTokenArgs;

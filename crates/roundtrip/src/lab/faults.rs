@@ -3,10 +3,11 @@
 use roundtrip_lab::Stop;
 use roundtrip_lab::faults::{self, Gauntlet, GauntletPlan};
 
-use super::progress::Progress;
+use super::progress;
 use super::stop_when_told;
 use crate::cli::LabRunArgs;
 use crate::output::{Outcome, deliver, failed};
+use crate::status::{PATIENCE, Status};
 
 /// What is asked of the catalogue: this share named first, and nothing where nothing is wrong.
 const GOAL: f64 = 0.95;
@@ -20,15 +21,13 @@ pub(super) fn run(args: &LabRunArgs) -> Outcome {
         count: args.count as usize,
         seed: args.seed,
     };
-    let progress = Progress::start(faults::NAME, args.quiet);
+    let mut status = Status::new(args.quiet).after(PATIENCE);
     let gauntlet = faults::run(plan, &stop, |done, arm| {
-        progress.show(roundtrip_lab::Progress {
-            done,
-            of: plan.count,
-            arm,
-        });
+        let of = plan.count;
+        let reached = roundtrip_lab::Progress { done, of, arm };
+        status.show(|took| progress::line(faults::NAME, &reached, took));
     });
-    progress.stop();
+    status.hide();
     match gauntlet {
         Ok(gauntlet) => show(args, &gauntlet),
         Err(error) => failed(&error),
@@ -45,7 +44,7 @@ fn show(args: &LabRunArgs, gauntlet: &Gauntlet) -> Outcome {
         faults::text::render(gauntlet)
     };
     let quiet = args.quiet && !args.json;
-    if let Err(ended) = deliver(&text, args.output.as_deref(), quiet) {
+    if let Err(ended) = deliver(&text, args.json, args.output.as_deref(), quiet) {
         return ended;
     }
     let good = gauntlet.first_named >= GOAL && gauntlet.false_alarms == 0;

@@ -18,7 +18,7 @@ pub(super) fn give(counters: &PathCounters, args: &PathArgs, status: u8) -> Resu
             Some(file) => std::fs::write(file, document).map_err(|error| {
                 Ending::Failed(format!("cannot write {}: {error}", file.display()))
             })?,
-            None => Stream::Err.print(document),
+            None => Stream::Err.print_json(&document),
         }
     } else if !args.quiet {
         tell(format!(

@@ -9,7 +9,7 @@ use roundtrip_perf::{PerfPlan, PlanError};
 
 use super::{ending, measure, plan};
 use crate::cli::TaskArgs;
-use crate::output::{Outcome, Stream};
+use crate::output::{Outcome, Stream, say};
 
 pub(super) fn serve(listen: SocketAddr, cpu: Option<usize>, once: bool) -> Outcome {
     if let Err(error) = only_there(cpu).check(&allowed_cpus().unwrap_or_default()) {
@@ -25,9 +25,7 @@ pub(super) fn serve(listen: SocketAddr, cpu: Option<usize>, once: bool) -> Outco
         match server.serve_one() {
             Err(error) if once => return ending(&error),
             Ok(()) if once => return Outcome::Done,
-            Err(error) => {
-                Stream::Err.print(format!("roundtrip: a client was not served: {error}\n"));
-            }
+            Err(error) => say(&format!("a client was not served: {error}")),
             Ok(()) => {}
         }
     }

@@ -142,7 +142,7 @@ pub(crate) fn asked(
         unix_socket: connection.unix_socket.clone(),
         proxy: connection.proxy.clone(),
         environment: environment(connection)?,
-        unproxied: Exceptions::of(connection.noproxy.as_deref().unwrap_or_default()),
+        unproxied: Exceptions::parse(connection.noproxy.as_deref().unwrap_or_default()),
         roots: roots(connection.insecure, connection.cacert.clone()),
         identity: connection.cert.clone().map(|certificate| Identity {
             certificate,

@@ -1,47 +1,42 @@
-//! A line on a terminal's standard error while one request takes its time.
+//! How much of a body has come, while one request takes its time.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
-use crate::output::Stream;
-
-/// Work that is over sooner needs no line.
-const PATIENCE: Duration = Duration::from_secs(1);
-const STEP: Duration = Duration::from_millis(200);
+use crate::status::{PACE, PATIENCE, Status};
 
 pub(crate) struct Progress {
     received: Arc<AtomicU64>,
-    shown: Arc<AtomicBool>,
+    status: Arc<Mutex<Status>>,
     task: Option<tokio::task::JoinHandle<()>>,
 }
 
 impl Progress {
     pub(crate) fn start(silent: bool) -> Self {
-        let (received, shown) = (
-            Arc::new(AtomicU64::new(0)),
-            Arc::new(AtomicBool::new(false)),
-        );
-        let task = (!silent && Stream::Err.is_terminal()).then(|| {
-            let (received, shown) = (received.clone(), shown.clone());
+        let status = Status::new(silent);
+        let is_wanted = status.is_wanted();
+        let (received, status) = (Arc::new(AtomicU64::new(0)), Arc::new(Mutex::new(status)));
+        let task = is_wanted.then(|| {
+            let (received, status) = (received.clone(), status.clone());
             tokio::spawn(async move {
-                let began = Instant::now();
                 tokio::time::sleep(PATIENCE).await;
                 loop {
                     let bytes = received.load(Ordering::Relaxed);
-                    let line = format!(
-                        "\r\u{1b}[K… {:.1} s, {bytes} bytes of body",
-                        began.elapsed().as_secs_f64()
-                    );
-                    Stream::Err.print(line);
-                    shown.store(true, Ordering::Relaxed);
-                    tokio::time::sleep(STEP).await;
+                    let line = |took: std::time::Duration| {
+                        format!("… {:.1} s, {bytes} bytes of body", took.as_secs_f64())
+                    };
+                    status
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .show(line);
+                    tokio::time::sleep(PACE).await;
                 }
             })
         });
         Self {
             received,
-            shown,
+            status,
             task,
         }
     }
@@ -55,8 +50,7 @@ impl Progress {
         if let Some(task) = &self.task {
             task.abort();
         }
-        if self.shown.swap(false, Ordering::Relaxed) {
-            Stream::Err.print("\r\u{1b}[K");
-        }
+        let status = self.status.lock();
+        status.unwrap_or_else(PoisonError::into_inner).hide();
     }
 }

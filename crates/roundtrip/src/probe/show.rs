@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use roundtrip_model::{Exchange, HttpFacts, Limit};
-use roundtrip_report::terminal::{self, Style};
+use roundtrip_report::terminal::{Style, clean_block, lossy};
 use roundtrip_report::write_out::{Destination, Template, Transfer};
-use roundtrip_report::{Run, html, json, runs};
+use roundtrip_report::{Run, html, json, runs, text};
 
 use super::progress::Progress;
 use crate::cli::ProbeArgs;
-use crate::output::{Outcome, Stream};
+use crate::output::{Outcome, Stream, say};
 use crate::page;
 
 pub(crate) struct Show<'a> {
@@ -64,19 +64,19 @@ impl<'a> Show<'a> {
             self.write_out(template, hops, given, url_number);
         } else if self.args.output.ndjson {
             for exchange in hops {
-                Stream::Out.print(json::result(exchange).to_string() + "\n");
+                Stream::Out.print_json(&(json::result(exchange).to_string() + "\n"));
             }
         } else if self.for_people() {
             let text = if self.args.repeat.count > 1 {
-                terminal::line(&run, Some(self.slowest), &self.style)
+                text::line(&run, Some(self.slowest), &self.style)
             } else {
-                terminal::run(&run, &self.style)
+                text::run(&run, &self.style)
             };
             self.stream.print(text);
             if self.args.output.verbose {
                 self.stream.print(
                     hops.iter()
-                        .map(|e| terminal::details(e, &self.style))
+                        .map(|e| text::details(e, &self.style))
                         .collect::<String>(),
                 );
             }
@@ -84,7 +84,7 @@ impl<'a> Show<'a> {
         if !self.for_people()
             && let Some(failure) = run.failure()
         {
-            Stream::Err.print(format!("roundtrip: {given}: {failure}\n"));
+            say(&format!("{given}: {failure}"));
         }
         self.transfers += 1;
     }
@@ -101,7 +101,12 @@ impl<'a> Show<'a> {
         transfer.referer = self.args.request.referer.as_deref();
         transfer.proxy_used = self.proxied;
         (transfer.id, transfer.connection_id) = (self.transfers, self.transfers);
-        for part in template.render(&transfer) {
+        let terminals = |to: &Destination| match to {
+            Destination::Stdout => Stream::Out.is_terminal(),
+            Destination::Stderr => Stream::Err.is_terminal(),
+            Destination::File { .. } => false,
+        };
+        for part in template.render_on(&transfer, terminals) {
             match part.to {
                 Destination::Stdout => Stream::Out.print(&part.bytes),
                 Destination::Stderr => Stream::Err.print(&part.bytes),
@@ -114,7 +119,7 @@ impl<'a> Show<'a> {
                         .open(&name)
                         .and_then(|mut file| file.write_all(&part.bytes));
                     if let Err(error) = written {
-                        Stream::Err.print(format!("roundtrip: cannot write {name}: {error}\n"));
+                        say(&format!("cannot write {name}: {error}"));
                     }
                 }
             }
@@ -129,10 +134,12 @@ impl<'a> Show<'a> {
         };
         let answers = hops.iter().filter_map(|e| e.http.as_ref());
         let heads: Vec<u8> = answers.flat_map(head).collect();
-        if path == "-" {
+        if path == "-" && Stream::Out.is_terminal() {
+            Stream::Out.print(clean_block(&lossy(&heads)));
+        } else if path == "-" {
             Stream::Out.print(&heads);
         } else if let Err(error) = std::fs::write(path, &heads) {
-            Stream::Err.print(format!("roundtrip: cannot write {path}: {error}\n"));
+            say(&format!("cannot write {path}: {error}"));
         }
     }
 
@@ -149,7 +156,7 @@ impl<'a> Show<'a> {
     /// All runs of one URL are over.
     pub(crate) fn target_done(&self, exchanges: &[Exchange]) {
         if self.args.repeat.count > 1 && self.for_people() {
-            self.stream.print(terminal::summary(exchanges, &self.style));
+            self.stream.print(text::summary(exchanges, &self.style));
         }
     }
 
@@ -157,7 +164,7 @@ impl<'a> Show<'a> {
     pub(crate) fn finish(self, all: &[Exchange]) -> Outcome {
         if self.args.output.json {
             match serde_json::to_string_pretty(&json::document(all)) {
-                Ok(text) => Stream::Out.print(text + "\n"),
+                Ok(text) => Stream::Out.print_json(&(text + "\n")),
                 Err(error) => return Outcome::Usage(error.to_string()),
             }
         }
@@ -168,7 +175,7 @@ impl<'a> Show<'a> {
             }
         }
         for complaint in &self.broken {
-            Stream::Err.print(format!("roundtrip: {complaint}\n"));
+            say(complaint);
         }
         let failed = all.is_empty() || runs(all).any(|run| !run.ok());
         match (failed, self.broken.is_empty()) {

@@ -16,7 +16,7 @@ use roundtrip_rdap::credentials::{Credentials, CredentialsError};
 use roundtrip_rdap::manners::{Manners, RateError, Rules, SystemTimer};
 use roundtrip_rdap::memory::answers::Policy;
 use roundtrip_rdap::memory::{DEFAULT_SIZE, Memory, MemoryError};
-use roundtrip_rdap::pool::{Deadlines, Origin, Override, Pool, Settings};
+use roundtrip_rdap::pool::{Deadlines, Override, Pool, Settings};
 use roundtrip_rdap::text::{Column, DEFAULT_COLUMNS, Form, TextError};
 use roundtrip_tls::{Client as Tls, Identity, TlsError};
 
@@ -227,7 +227,7 @@ fn settings(
     // Registrars and whoever a redirect leads to are not shown who asks.
     let own = match (&identity, server) {
         (Some(_), Some(server)) => Some((
-            Origin::of(server),
+            server.origin(),
             Arc::new(Tls::new(roots.clone(), identity.as_ref())?),
         )),
         _ => None,

@@ -9,6 +9,8 @@ use roundtrip_rdap::bulk::journal::{Identity, Journal, JournalError};
 use roundtrip_rdap::client::Outcome;
 use roundtrip_rdap::text::{self, Column, Form, Style};
 
+use roundtrip_report::clean;
+
 use super::conformance::Findings;
 use super::timing;
 use crate::cli::{Color, RdapArgs};
@@ -101,7 +103,7 @@ impl Sink {
             result.extend(
                 found
                     .sources()
-                    .map(|s| format!("timing: {}\n", timing::line(s))),
+                    .map(|s| format!("timing: {}\n", clean(&timing::line(s)))),
             );
         }
         if let Some(findings) = findings.filter(|_| is_text) {

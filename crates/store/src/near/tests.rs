@@ -34,8 +34,8 @@ impl Scene {
         tokio::task::spawn_local(self.near.clone().run());
     }
 
-    async fn origin(&self, sid: &str) -> Option<Origin> {
-        self.near.get(sid).await.unwrap().map(|f| f.origin)
+    async fn status(&self, sid: &str) -> Option<CacheStatus> {
+        self.near.get(sid).await.unwrap().map(|f| f.status)
     }
 
     async fn handle(&self, sid: &str) -> Revoked {
@@ -69,21 +69,21 @@ fn local(test: impl Future<Output = ()>) {
 fn what_is_known_is_not_asked_again_until_it_changes() {
     local(async {
         let scene = default();
-        assert_eq!(scene.origin("a").await, Some(Origin::Store));
+        assert_eq!(scene.status("a").await, Some(CacheStatus::Miss));
         for _ in 0..10 {
-            assert_eq!(scene.origin("a").await, Some(Origin::Near));
+            assert_eq!(scene.status("a").await, Some(CacheStatus::Hit));
         }
         assert_eq!(scene.script.gets.get(), 1);
         scene.script.sessions.borrow_mut().clear();
         scene.script.touch("a");
         // Heard before the answer, whether anybody listens beside or not.
-        assert_eq!(scene.origin("a").await, None);
+        assert_eq!(scene.status("a").await, None);
         assert_eq!(scene.script.gets.get(), 2);
-        assert_eq!(scene.origin("a").await, None);
+        assert_eq!(scene.status("a").await, None);
         assert_eq!(scene.script.gets.get(), 2);
         scene.script.set("a", "YTpi");
         scene.script.touch("a");
-        assert_eq!(scene.origin("a").await, Some(Origin::Store));
+        assert_eq!(scene.status("a").await, Some(CacheStatus::Miss));
         let counts = scene.near.counts();
         assert_eq!((counts.hits, counts.absent_hits, counts.asked), (10, 1, 3));
     });
@@ -98,11 +98,11 @@ fn a_revocation_fires_and_a_prolongation_does_not() {
         scene.script.touch("a");
         settle().await;
         assert!(!handle.is_fired());
-        assert_eq!(scene.origin("a").await, Some(Origin::Near));
+        assert_eq!(scene.status("a").await, Some(CacheStatus::Hit));
         scene.script.sessions.borrow_mut().clear();
         scene.script.touch("a");
         handle.fired().await;
-        assert_eq!(scene.origin("a").await, None);
+        assert_eq!(scene.status("a").await, None);
     });
 }
 
@@ -128,7 +128,7 @@ fn revoke_fires_at_once() {
         let handle = scene.handle("a").await;
         assert!(scene.near.revoke("a").await.unwrap());
         assert!(handle.is_fired());
-        assert_eq!(scene.origin("a").await, None);
+        assert_eq!(scene.status("a").await, None);
         assert!(!scene.near.revoke("a").await.unwrap());
     });
 }
@@ -140,7 +140,7 @@ fn a_lost_connection_flushes_all_and_the_default_knows_nobody() {
         scene.run();
         let handle = scene.handle("a").await;
         scene.script.set("b", "YTpi");
-        scene.origin("b").await;
+        scene.status("b").await;
         scene.script.go_down();
         handle.fired().await;
         assert_eq!(scene.near.len(), 0);
@@ -149,7 +149,7 @@ fn a_lost_connection_flushes_all_and_the_default_knows_nobody() {
             assert!(error.is_outage());
         }
         scene.script.come_back();
-        assert_eq!(scene.origin("a").await, Some(Origin::Store));
+        assert_eq!(scene.status("a").await, Some(CacheStatus::Miss));
     });
 }
 
@@ -165,7 +165,7 @@ fn a_short_loss_asks_again_and_fires_only_for_what_was_revoked_meanwhile() {
         b.fired().await;
         settle().await;
         assert!(!a.is_fired());
-        assert_eq!(scene.origin("a").await, Some(Origin::Near));
+        assert_eq!(scene.status("a").await, Some(CacheStatus::Hit));
     });
 }
 
@@ -176,17 +176,17 @@ fn grace_lets_known_sessions_go_on_for_its_time_and_no_others() {
         scene.run();
         let handle = scene.handle("a").await;
         scene.script.set("b", "YTpi");
-        scene.origin("b").await;
+        scene.status("b").await;
         scene.script.set("c", "YTpi");
         scene.script.go_down();
         settle().await;
         assert_eq!(scene.near.len(), 0);
-        assert_eq!(scene.origin("a").await, Some(Origin::Grace));
-        assert_eq!(scene.origin("b").await, Some(Origin::Grace));
+        assert_eq!(scene.status("a").await, Some(CacheStatus::Stale));
+        assert_eq!(scene.status("b").await, Some(CacheStatus::Stale));
         assert!(scene.near.get("c").await.err().unwrap().is_outage());
         advance(Duration::from_secs(29)).await;
         settle().await;
-        assert_eq!(scene.origin("b").await, Some(Origin::Grace));
+        assert_eq!(scene.status("b").await, Some(CacheStatus::Stale));
         assert!(!handle.is_fired());
         advance(Duration::from_secs(1)).await;
         handle.fired().await;
@@ -289,7 +289,7 @@ fn a_store_that_does_not_tell_is_asked_each_time() {
         scene.script.silent.set(true);
         scene.run();
         let handle = scene.handle("a").await;
-        assert_eq!(scene.origin("a").await, Some(Origin::Store));
+        assert_eq!(scene.status("a").await, Some(CacheStatus::Miss));
         assert_eq!(scene.script.gets.get(), 2);
         scene.script.sessions.borrow_mut().clear();
         // Nobody asks for it, and still whoever holds it learns of it.
@@ -308,7 +308,7 @@ fn an_end_that_was_set_fires() {
         assert!(!handle.is_fired());
         handle.fired().await;
         scene.script.sessions.borrow_mut().clear();
-        assert_eq!(scene.origin("a").await, None);
+        assert_eq!(scene.status("a").await, None);
     });
 }
 
@@ -317,7 +317,7 @@ fn names_that_none_can_have_are_not_asked_for() {
     local(async {
         let scene = default();
         for sid in [String::new(), "x".repeat(crate::LONGEST_SID + 1)] {
-            assert_eq!(scene.origin(&sid).await, None);
+            assert_eq!(scene.status(&sid).await, None);
         }
         assert_eq!(scene.script.gets.get(), 0);
     });
@@ -327,7 +327,7 @@ fn names_that_none_can_have_are_not_asked_for() {
 fn peek_knows_what_get_would_say_without_asking() {
     local(async {
         let scene = Scene::graced(30);
-        let peek = |sid: &str| scene.near.peek(sid).map(|f| f.origin);
+        let peek = |sid: &str| scene.near.peek(sid).map(|f| f.status);
         assert_eq!(peek("a"), None);
         let found = scene.near.get("a").await.unwrap().unwrap();
         let same = || {
@@ -337,12 +337,12 @@ fn peek_knows_what_get_would_say_without_asking() {
                 .is_some_and(|f| Rc::ptr_eq(&f.record, &found.record))
         };
         let holds = || scene.near.holds("a", &found.kept);
-        assert_eq!(peek("a"), Some(Origin::Near));
+        assert_eq!(peek("a"), Some(CacheStatus::Hit));
         assert!(same() && holds());
         assert_eq!(scene.script.gets.get(), 1);
         // Down, by grace, and not for longer.
         scene.script.go_down();
-        assert_eq!(peek("a"), Some(Origin::Grace));
+        assert_eq!(peek("a"), Some(CacheStatus::Stale));
         assert!(same() && holds());
         assert_eq!(peek("b"), None);
         advance(Duration::from_secs(30)).await;

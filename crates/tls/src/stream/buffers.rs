@@ -1,5 +1,5 @@
-//! Room for the bytes of TLS on their way. A stream holds some only while there is something in it; else it is in the
-//! thread's stock, so that thousands of idle connections need none of it.
+//! Room for the bytes of TLS on their way. A stream holds some only while there is something in it;
+//! else it is in the thread's stock, so that thousands of idle connections need none of it.
 
 use std::cell::RefCell;
 use std::io::{self, Read};

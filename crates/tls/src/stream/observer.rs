@@ -1,15 +1,15 @@
-//! What a client's stream writes down about its handshake. A server's has none.
+//! What a client's stream records about its handshake. A server's has no observer.
 
 use std::sync::{Arc, OnceLock};
 
 use roundtrip_model::{Event, Recorder, Task, TlsFacts};
 
-use crate::Witness;
+use crate::RecordingVerifier;
 use crate::framing::Framing;
 
 pub(super) struct Observer {
     pub(super) recorder: Recorder,
-    pub(super) witness: Option<Witness>,
+    pub(super) verifier: Option<Arc<RecordingVerifier>>,
     pub(super) facts: Arc<OnceLock<TlsFacts>>,
     /// The work that fits into the wait for the server's first answer has been done.
     prepared: bool,
@@ -17,28 +17,30 @@ pub(super) struct Observer {
 }
 
 impl Observer {
-    pub(super) fn new(recorder: Recorder, witness: Option<Witness>) -> Self {
+    pub(super) fn new(recorder: Recorder, verifier: Option<Arc<RecordingVerifier>>) -> Self {
         Self {
             recorder,
-            witness,
+            verifier,
             facts: Arc::default(),
             prepared: false,
             framing: Framing::default(),
         }
     }
 
-    /// While the server's first answer is on its way there is time to load the trusted certificates.
+    /// While the server's first answer is on its way there is time to load the trusted
+    /// certificates.
     pub(super) fn prepare(&mut self) {
         if !std::mem::replace(&mut self.prepared, true)
-            && let Some(witness) = &self.witness
+            && let Some(verifier) = &self.verifier
         {
-            witness.prepare(&self.recorder);
+            verifier.prepare(&self.recorder);
         }
     }
 
-    /// Runs TLS' work on received bytes and records it, the verification of certificates apart from the rest.
+    /// Runs TLS' work on received bytes and records it, the verification of certificates apart from
+    /// the rest.
     pub(super) fn timed<T>(&self, work: impl FnOnce() -> T) -> T {
-        let verified = || self.witness.as_ref().map(Witness::took).unwrap_or_default();
+        let verified = || self.verifier.as_ref().map(|v| v.took()).unwrap_or_default();
         let (began, before) = (self.recorder.now(), verified());
         let out = work();
         let now = self.recorder.now();

@@ -2,6 +2,7 @@
 
 use super::der::Der;
 use crate::Result;
+use crate::calendar::{CivilDate, SECONDS_PER_DAY};
 
 const UTC_TIME: u8 = 0x17;
 const GENERALIZED_TIME: u8 = 0x18;
@@ -41,7 +42,8 @@ fn seconds(year: i64, rest: &[u8]) -> Option<i64> {
     let month = next(1..=12)?;
     let day = next(1..=31)?;
     let (hour, minute, second) = (next(0..=23)?, next(0..=59)?, next(0..=60)?);
-    Some(days(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second)
+    let days = CivilDate { year, month, day }.to_days();
+    Some(days * SECONDS_PER_DAY + hour * 3600 + minute * 60 + second)
 }
 
 fn number(digits: &[u8]) -> Option<i64> {
@@ -49,14 +51,6 @@ fn number(digits: &[u8]) -> Option<i64> {
         let digit = char::from(*digit).to_digit(10)?;
         Some(value * 10 + i64::from(digit))
     })
-}
-
-/// Days from 1970-01-01 in the Gregorian calendar: years begin in March, so that leap days end them.
-fn days(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let month = (month + 9) % 12;
-    let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
-    year * 365 + leap_days + (month * 153 + 2) / 5 + day - 1 - 719_468
 }
 
 #[cfg(test)]

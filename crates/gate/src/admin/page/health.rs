@@ -3,10 +3,10 @@
 use maud::{Markup, html};
 
 use super::figures::{grouped, percent, rate, span};
+use crate::admin::condition::{StoreView, UpstreamView};
 use crate::admin::desk::View;
-use crate::condition::{StoreView, UpstreamView};
+use crate::forward::upstream::{ServerState, ServerView};
 use crate::record::{StatusClass, Word};
-use crate::upstream::{ServerState, ServerView};
 
 /// More servers of an upstream are not listed one by one, but those that do not answer come first.
 const MOST_SERVERS: usize = 16;

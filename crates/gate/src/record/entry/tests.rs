@@ -3,7 +3,6 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::guard::Denial;
 
 fn entry(began: Instant) -> Entry {
     Entry::new(began, Protocol::H2, true)
@@ -44,7 +43,7 @@ fn what_was_under_way_has_the_rest() {
     let ended = began + ms(9);
     let only = |entry: &Entry| entry.phases(ended).map(|(p, _)| p).collect::<Vec<_>>();
     let mut entry = entry(began);
-    entry.turn_away(401, Denial::NoToken);
+    entry.turn_away(401, Reason::NoToken);
     assert_eq!(only(&entry), [Phase::Authorize]);
     entry.authorized = Some(began);
     assert_eq!(only(&entry), [Phase::Authorize], "turned away");
@@ -72,7 +71,7 @@ proptest! {
         entry.first_byte = mark(marks[3]);
         let ended = began + ms(at + u64::from(end));
         if turned_away {
-            entry.turn_away(401, Denial::Expired);
+            entry.turn_away(401, Reason::Expired);
         }
         let sum: Duration = entry.phases(ended).map(|(_, took)| took).sum();
         prop_assert_eq!(sum, ended - began);

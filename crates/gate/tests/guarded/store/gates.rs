@@ -75,7 +75,9 @@ impl Gates {
             let listener = listener().await;
             all.at.push(listener.local_addr().unwrap());
             all.known.push(known);
-            spawn_local(roundtrip_gate::guarded(listener, backend_at, door));
+            spawn_local(roundtrip_gate::measuring::guarded(
+                listener, backend_at, door,
+            ));
         }
         all
     }

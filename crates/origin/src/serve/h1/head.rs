@@ -1,7 +1,10 @@
 //! The head of an HTTP/1.x request: bytes → request and framing (RFC 9112). What is ambiguous is refused.
 
+use std::mem::MaybeUninit;
+
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, Version, header};
+use roundtrip_wire::http1::{self, Field, HeadError, Strictness};
 
 use crate::request::Request;
 use crate::serve::LARGEST_HEAD;
@@ -41,7 +44,7 @@ pub(super) fn take(
     let _ = input.split_to(blank);
     *scanned = scanned.saturating_sub(blank);
 
-    let Some(end) = find_end(input, *scanned) else {
+    let Some(end) = http1::end_of_head(input, *scanned) else {
         if input.len() >= LARGEST_HEAD {
             return Err(BadHead(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE));
         }
@@ -55,49 +58,35 @@ pub(super) fn take(
     parse(&input.split_to(end).freeze(), secure).map(Some)
 }
 
-/// The end of the first empty line at or after `from`.
-fn find_end(input: &[u8], from: usize) -> Option<usize> {
-    let tail = input.get(from..)?;
-    tail.iter()
-        .enumerate()
-        .filter(|(_, byte)| **byte == b'\n')
-        .find_map(|(at, _)| match tail.get(at + 1..)? {
-            [b'\n', ..] => Some(from + at + 2),
-            [b'\r', b'\n', ..] => Some(from + at + 3),
-            _ => None,
-        })
-}
-
 fn parse(bytes: &Bytes, secure: bool) -> Result<Head, BadHead> {
-    let mut space = [httparse::EMPTY_HEADER; MOST_HEADERS];
-    let mut parsed = httparse::Request::new(&mut space);
-    match parsed.parse(bytes) {
-        Ok(httparse::Status::Complete(_)) => {}
-        Err(httparse::Error::TooManyHeaders) => {
+    let mut room = [const { MaybeUninit::uninit() }; MOST_HEADERS];
+    let parsed = match http1::request(bytes, &mut room, Strictness::Tolerant) {
+        Ok(Some(parsed)) => parsed,
+        Err(HeadError::TooManyFields) => {
             return Err(BadHead(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE));
         }
-        Err(httparse::Error::Version) => {
+        Err(HeadError::Version) => {
             return Err(BadHead(StatusCode::HTTP_VERSION_NOT_SUPPORTED));
         }
-        Ok(httparse::Status::Partial) | Err(_) => return Err(BAD),
-    }
-    let version = match parsed.version {
-        Some(0) => Version::HTTP_10,
-        _ => Version::HTTP_11,
+        Ok(None) | Err(_) => return Err(BAD),
     };
-    let headers = headers(bytes, parsed.headers)?;
+    let version = if parsed.is_http10 {
+        Version::HTTP_10
+    } else {
+        Version::HTTP_11
+    };
+    let headers = headers(bytes, parsed.fields)?;
     let host_lines = headers.get_all(header::HOST).iter().count();
     // RFC 9112, section 3.2.
     if host_lines > 1 || (host_lines == 0 && version == Version::HTTP_11) {
         return Err(BAD);
     }
-    let target = parsed.path.unwrap_or_default().as_bytes();
+    let target = parsed.target.as_bytes();
     Ok(Head {
         framing: framing(&headers, version)?,
         persistent: persistent(&headers, version),
         request: Request {
-            method: Method::from_bytes(parsed.method.unwrap_or_default().as_bytes())
-                .map_err(|_| BAD)?,
+            method: Method::from_bytes(parsed.method.as_bytes()).map_err(|_| BAD)?,
             uri: Uri::from_maybe_shared(bytes.slice_ref(target)).map_err(|_| BAD)?,
             version,
             headers,
@@ -108,9 +97,9 @@ fn parse(bytes: &Bytes, secure: bool) -> Result<Head, BadHead> {
 }
 
 /// Names and values, the values without a copy.
-fn headers(bytes: &Bytes, parsed: &[httparse::Header<'_>]) -> Result<HeaderMap, BadHead> {
-    let mut headers = HeaderMap::with_capacity(parsed.len());
-    for line in parsed {
+fn headers(bytes: &Bytes, fields: &[Field<'_>]) -> Result<HeaderMap, BadHead> {
+    let mut headers = HeaderMap::with_capacity(fields.len());
+    for line in fields {
         let name = HeaderName::from_bytes(line.name.as_bytes()).map_err(|_| BAD)?;
         // An empty value may be a slice of nothing, which is no part of `bytes`.
         let value = if line.value.is_empty() {

@@ -2,15 +2,22 @@
 
 use bytes::{Buf, Bytes, BytesMut};
 use http::{HeaderMap, StatusCode, Version, header};
+use roundtrip_wire::http1::{Chunked, Limits, Strictness};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-use super::chunks::{Chunks, Decoded};
 use super::head::{Framing, Head};
 use crate::serve::{Ended, Exchange};
 
 /// Up to here, bytes are copied together to leave in one write; beyond, they are written where they lie.
 const GATHERED: usize = 8 * 1024;
 const READ: usize = 32 * 1024;
+const CHUNK_LIMITS: Limits = Limits {
+    size_digits: 16,
+    line: 4096,
+    trailers: 64,
+    // Trailers are skipped.
+    section: 0,
+};
 
 /// A connection's stream with its buffers.
 #[derive(Debug)]
@@ -45,7 +52,7 @@ pub(super) struct Turn<'a, IO> {
 #[derive(Debug)]
 enum Incoming {
     Length(u64),
-    Chunked(Chunks),
+    Chunked(Chunked),
 }
 
 /// How the response's body is framed.
@@ -64,7 +71,9 @@ impl<'a, IO> Turn<'a, IO> {
             wires,
             incoming: match head.framing {
                 Framing::Length(n) => Incoming::Length(n),
-                Framing::Chunked => Incoming::Chunked(Chunks::Size),
+                Framing::Chunked => {
+                    Incoming::Chunked(Chunked::new(Strictness::Tolerant, CHUNK_LIMITS))
+                }
             },
             outgoing: Outgoing::Length,
             old: head.request.version == Version::HTTP_10,
@@ -89,10 +98,10 @@ impl<'a, IO> Turn<'a, IO> {
     }
 
     fn is_read(&self) -> bool {
-        matches!(
-            self.incoming,
-            Incoming::Length(0) | Incoming::Chunked(Chunks::End)
-        )
+        match &self.incoming {
+            Incoming::Length(left) => *left == 0,
+            Incoming::Chunked(chunked) => chunked.is_done(),
+        }
     }
 
     fn write_head(&mut self, status: StatusCode, headers: &HeaderMap) {
@@ -169,12 +178,17 @@ impl<IO: AsyncRead + AsyncWrite + Unpin + Send> Exchange for Turn<'_, IO> {
                     return Ok(Some(input.split_to(n).freeze()));
                 }
                 Incoming::Length(_) => {}
-                Incoming::Chunked(chunks) => match chunks.decode(input) {
-                    Ok(Decoded::Data(bytes)) => return Ok(Some(bytes)),
-                    Ok(Decoded::End) => return Ok(None),
-                    Ok(Decoded::Need) => {}
-                    Err(_) => return Err(Ended::Gone),
-                },
+                Incoming::Chunked(chunked) => {
+                    let data = chunked.next(input).map_err(|_| Ended::Gone)?;
+                    if !data.is_empty() {
+                        input.advance(data.start);
+                        return Ok(Some(input.split_to(data.len()).freeze()));
+                    }
+                    input.advance(data.end);
+                    if chunked.is_done() {
+                        return Ok(None);
+                    }
+                }
             }
             self.fill().await?;
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::Time;
 
-const MOST: usize = 512;
+const MAX_DEPARTURES: usize = 512;
 
 #[derive(Debug, Default)]
 pub(super) struct Departures(VecDeque<Departure>);
@@ -25,7 +25,7 @@ impl Departures {
         match self.0.back_mut() {
             Some(newest) if at <= newest.at.after(spacing) => newest.in_flight = in_flight,
             _ => {
-                if self.0.len() == MOST {
+                if self.0.len() == MAX_DEPARTURES {
                     self.0.pop_front();
                 }
                 self.0.push_back(Departure {
@@ -74,6 +74,6 @@ mod tests {
         for step in 1000..3000 {
             departures.note(Time(step * 10), step, step / 2, Duration::ZERO);
         }
-        assert_eq!(departures.0.len(), MOST);
+        assert_eq!(departures.0.len(), MAX_DEPARTURES);
     }
 }

@@ -1,4 +1,5 @@
-//! What losses and marks say: of the probe that caused them, or of a path that has become slower. §5.5.10.
+//! What losses and marks say: of the probe that caused them, or of a path that has become slower.
+//! §5.5.10.
 
 use super::machine::State;
 use super::model::UNBOUNDED;
@@ -76,7 +77,7 @@ impl Bbr {
         }
     }
 
-    /// Once a round. Whoever sends faster on purpose learns of losses otherwise.
+    /// Is called once a round. A sender that is faster on purpose learns of losses otherwise.
     pub(super) fn adapt_to_congestion(&mut self) {
         if !self.losses.round_started {
             return;
@@ -199,7 +200,8 @@ impl Bbr {
     }
 }
 
-/// How much was in flight when losses became too many, somewhere in the midst of `size` lost bytes. §5.5.10.2.
+/// How much was in flight when losses became too many, somewhere in the midst of `size` lost bytes.
+/// §5.5.10.2.
 fn inflight_at_loss(in_flight: u64, lost: u64, size: u64) -> u64 {
     let held_before = in_flight.saturating_sub(size) as f64;
     let lost_before = lost.saturating_sub(size) as f64;

@@ -6,7 +6,7 @@ use super::{Bbr, STARTUP_PACING, Sample};
 
 /// A round that delivers so much faster still grows. §5.3.1.2.
 const GROWTH: f64 = 1.25;
-/// So many rounds without growth: the pipe is full.
+/// After this many rounds without growth, the pipe is full.
 const FULL_ROUNDS: u32 = 3;
 /// Startup ends for losses only when there were so many in a round. §5.3.1.3.
 const STARTUP_LOSSES: u64 = 6;

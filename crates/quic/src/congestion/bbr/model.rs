@@ -1,4 +1,5 @@
-//! What is believed of the path: how fast it delivers, how long it takes, how much it may hold. §5.5.
+//! What is believed of the path: how fast it delivers, how long it takes, how much it may hold.
+//! §5.5.
 
 use std::time::Duration;
 

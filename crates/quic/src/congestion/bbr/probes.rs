@@ -1,4 +1,5 @@
-//! The two experiments: is there more bandwidth, and is the shortest round trip still the same? §5.3.3 and §5.3.4.
+//! The two experiments: is there more bandwidth, and is the shortest round trip still the same?
+//! §5.3.3 and §5.3.4.
 
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use crate::congestion::Acknowledged;
 const PROBE_RTT_SPAN: Duration = Duration::from_millis(200);
 const PROBE_RTT_GAIN: f64 = 0.5;
 /// Bandwidth is probed two to three seconds after the last time. §5.3.3.5.
-const LEAST_WAIT: Duration = Duration::from_secs(2);
+const MIN_WAIT: Duration = Duration::from_secs(2);
 const MORE_WAIT_MILLIS: u64 = 1_000;
 
 /// What acknowledgements of late tell of.
@@ -45,12 +46,13 @@ pub(super) struct Cycle {
 }
 
 impl Cycle {
-    /// When it probes again has to differ from flow to flow: it is drawn from the time and what was delivered.
+    /// When it probes again has to differ from flow to flow: it is drawn from the time and what was
+    /// delivered.
     pub(super) fn begin(&mut self, now: Time, delivered: u64) {
         let mixed = (now.0 ^ delivered.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let drawn = mixed >> 32;
         self.rounds = drawn & 1;
-        self.wait = LEAST_WAIT + Duration::from_millis((drawn >> 1) % MORE_WAIT_MILLIS);
+        self.wait = MIN_WAIT + Duration::from_millis((drawn >> 1) % MORE_WAIT_MILLIS);
         self.began = now;
         self.up_step = None;
         self.acks = Acks::Stopping;

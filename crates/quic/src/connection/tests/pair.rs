@@ -67,7 +67,8 @@ pub(super) enum End {
     Server,
 }
 
-/// A datagram under way: when it arrives, in which order it was sent, where to, from where, its bytes.
+/// A datagram under way: when it arrives, in which order it was sent, where to, from where, its
+/// bytes.
 type Flying = Reverse<(Time, u64, bool, SocketAddr, Vec<u8>)>;
 
 type Fate = Box<dyn FnMut(End, u64, &mut Vec<u8>) -> bool>;
@@ -296,7 +297,8 @@ impl Pair {
         }
     }
 
-    /// Sends `total` bytes of a known pattern on one stream and reads them at the other end; false if it stalls.
+    /// Sends `total` bytes of a known pattern on one stream and reads them at the other end; false
+    /// if it stalls.
     pub(super) fn carry(&mut self, from: End, total: usize) -> bool {
         let to = match from {
             End::Client => End::Server,

@@ -2,6 +2,7 @@
 
 use roundtrip_wire::quic::{ConnectionId, Frame, Pen};
 
+use super::super::receiving::Datagram;
 use super::pair::{End, Pair};
 use crate::crypto::Level;
 use crate::{Code, Transport, Way};
@@ -28,8 +29,13 @@ fn judge_bytes(pair: &mut Pair, end: End, level: Level, payload: &[u8]) -> Resul
         local: None,
         ecn: 0,
     };
-    let result = connection.on_payload(now, &way, level, payload);
-    result.map(|_| ()).map_err(|violation| violation.code)
+    let datagram = Datagram {
+        now,
+        way: &way,
+        size: payload.len(),
+    };
+    let result = connection.on_payload(&datagram, level, payload);
+    result.map(|_| ()).map_err(|error| error.code)
 }
 
 #[test]

@@ -6,7 +6,7 @@ use rustls::{ClientConfig, ServerConfig};
 
 use roundtrip_wire::quic::{Side, Version};
 
-use super::super::{Closed, Level};
+use super::super::{Level, OpenError};
 use super::{Configs, Ends, open, seal};
 
 /// A client that has a ticket, and the server that gave it.
@@ -35,7 +35,7 @@ fn early_data_is_opened_by_the_server_that_gave_the_ticket() {
 
     assert!(ends.server.awaits(Level::Early));
     let closed = open(&mut ends.server, Level::Early, &mut packet.clone(), 0);
-    assert_eq!(closed, Err(Closed::NoKeys));
+    assert_eq!(closed, Err(OpenError::NoKeys));
     for hello in ends.send(Side::Client, 1200) {
         ends.deliver(&hello).unwrap();
     }
@@ -68,7 +68,7 @@ fn early_data_is_refused_by_a_server_that_does_not_know_the_ticket() {
     }
     assert!(!ends.server.can_open(Level::Early) && !ends.server.awaits(Level::Early));
     let closed = open(&mut ends.server, Level::Early, &mut packet, 0);
-    assert_eq!(closed, Err(Closed::NoKeys));
+    assert_eq!(closed, Err(OpenError::NoKeys));
     assert_eq!(ends.server.early_accepted(), Some(false));
     ends.shake().unwrap();
     assert_eq!(ends.client.early_accepted(), Some(false));

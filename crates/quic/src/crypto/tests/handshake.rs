@@ -8,7 +8,7 @@ use rustls::{CipherSuite, HandshakeKind, NamedGroup};
 
 use roundtrip_wire::quic::{Side, Version};
 
-use super::super::{Closed, Crypto, Level};
+use super::super::{Crypto, Level, OpenError};
 use super::{Configs, Ends, NAME, Packet, id, other, provider, shaken};
 
 #[test]
@@ -46,7 +46,10 @@ fn packets_pass_both_ways_after_a_handshake() {
         assert_eq!((opened.number, opened.payload), (300, 9..20));
         // Neither opens what it has sealed itself.
         let mut own = super::seal(ends.end(from), Level::OneRtt, 301, b"frames").unwrap();
-        assert_eq!(ends.open(from, &mut own, 301), Err(Closed::Undecryptable));
+        assert_eq!(
+            ends.open(from, &mut own, 301),
+            Err(OpenError::Undecryptable)
+        );
     }
 }
 
@@ -78,7 +81,7 @@ fn keys_come_one_after_the_other() {
     let mut early = super::seal(&mut ends.client, Level::OneRtt, 9, b"frames").unwrap();
     assert_eq!(
         ends.open(Side::Server, &mut early.clone(), 9),
-        Err(Closed::NoKeys)
+        Err(OpenError::NoKeys)
     );
     ends.shake().unwrap();
     assert_eq!(has(&ends.server), [both, both, both]);
@@ -102,7 +105,7 @@ fn what_is_discarded_is_gone() {
     assert!(!ends.client.wants_to_send(Level::Initial));
     ends.server.discard(Level::Initial);
     let closed = super::open(&mut ends.server, Level::Initial, &mut first.bytes, 0);
-    assert_eq!(closed, Err(Closed::NoKeys));
+    assert_eq!(closed, Err(OpenError::NoKeys));
     assert!(!ends.server.awaits(Level::Initial));
     assert!(super::seal(&mut ends.server, Level::Initial, 0, b"frames").is_err());
 }
@@ -119,7 +122,7 @@ fn a_retry_begins_anew_with_the_same_hello() {
     ends.server = Crypto::server(server, b"of the server".to_vec(), &chosen, Version::V1).unwrap();
     let mut old = before.into_iter().next().unwrap();
     let closed = super::open(&mut ends.server, Level::Initial, &mut old.bytes, 0);
-    assert_eq!(closed, Err(Closed::Undecryptable));
+    assert_eq!(closed, Err(OpenError::Undecryptable));
     ends.shake().unwrap();
     assert!(ends.server.is_handshake_complete());
 }
@@ -175,7 +178,8 @@ impl Dice {
     }
 }
 
-/// Packets of any size overtake each other, are lost, or come twice; acknowledgements come or do not.
+/// Packets of any size overtake each other, are lost, or come twice; acknowledgements come or do
+/// not.
 #[test]
 fn no_order_of_packets_stops_a_handshake() {
     for seed in 0..60 {

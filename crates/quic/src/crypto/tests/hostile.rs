@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use roundtrip_wire::quic::Side;
 
-use super::super::{Closed, InitialKeys, Level};
+use super::super::{InitialKeys, Level, OpenError};
 use super::{Configs, NUMBER_AT, id, open, seal, shaken};
 use crate::Time;
 
@@ -29,7 +29,7 @@ fn any_bytes_at_any_place_are_refused() {
         for level in LEVELS {
             let mut server = server.borrow_mut();
             let closed = server.open(level, &mut bytes.clone(), number_at, expected, Time(1));
-            let is_refused = matches!(closed, Err(Closed::Undecryptable | Closed::NoKeys));
+            let is_refused = matches!(closed, Err(OpenError::Undecryptable | OpenError::NoKeys));
             prop_assert!(is_refused, "{:?}", closed);
         }
         Ok(())
@@ -46,19 +46,19 @@ fn every_changed_bit_is_noticed() {
         let mut changed = good.clone();
         changed[at / 8] ^= 1 << (at % 8);
         let closed = ends.open(Side::Server, &mut changed, 1);
-        assert_eq!(closed, Err(Closed::Undecryptable), "bit {at}");
+        assert_eq!(closed, Err(OpenError::Undecryptable), "bit {at}");
     }
     for length in 0..good.len() {
         let mut cut = good[..length].to_vec();
         assert_eq!(
             ends.open(Side::Server, &mut cut, 1),
-            Err(Closed::Undecryptable)
+            Err(OpenError::Undecryptable)
         );
     }
     ends.open(Side::Server, &mut good.clone(), 1).unwrap();
     // The number is part of what is authentic.
     let far = ends.open(Side::Server, &mut good.clone(), 1 << 40);
-    assert_eq!(far, Err(Closed::Undecryptable));
+    assert_eq!(far, Err(OpenError::Undecryptable));
 }
 
 #[test]

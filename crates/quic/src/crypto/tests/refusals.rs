@@ -26,8 +26,8 @@ fn a_certificate_that_nobody_trusts_ends_the_handshake() {
         .with_no_client_auth();
     configs.client.alpn_protocols = vec![b"test".to_vec()];
     let mut ends = configs.meet();
-    let violation = ends.shake().unwrap_err();
-    assert_eq!(violation.code, Code::alert(UNKNOWN_CA));
+    let error = ends.shake().unwrap_err();
+    assert_eq!(error.code, Code::alert(UNKNOWN_CA));
     let failure = ends.client.failure().unwrap().to_string();
     assert!(failure.contains("UnknownIssuer"), "{failure}");
     assert!(!ends.client.is_handshake_complete());
@@ -41,33 +41,33 @@ fn no_protocol_in_common_ends_the_handshake() {
     let mut configs = Configs::new();
     configs.server.alpn_protocols = vec![b"other".to_vec()];
     let mut ends = configs.meet();
-    let violation = ends.shake().unwrap_err();
-    assert_eq!(violation.code, Code::alert(NO_APPLICATION_PROTOCOL));
+    let error = ends.shake().unwrap_err();
+    assert_eq!(error.code, Code::alert(NO_APPLICATION_PROTOCOL));
     assert!(ends.server.failure().is_some());
 }
 
 #[test]
 fn nonsense_ends_the_handshake() {
     let mut ends = Configs::new().meet();
-    let violation = ends
+    let error = ends
         .server
         .receive(Level::Initial, 0, &[1, 0, 0, 2, 9, 9])
         .unwrap_err();
-    assert_eq!(violation.code, Code::alert(DECODE_ERROR));
+    assert_eq!(error.code, Code::alert(DECODE_ERROR));
     // A ServerHello to a server.
     let mut ends = Configs::new().meet();
-    let violation = ends
+    let error = ends
         .server
         .receive(Level::Initial, 0, &[20, 0, 0, 1, 9])
         .unwrap_err();
-    assert_eq!(violation.code, Code::alert(UNEXPECTED_MESSAGE));
+    assert_eq!(error.code, Code::alert(UNEXPECTED_MESSAGE));
 }
 
 #[test]
 fn early_packets_carry_no_handshake_bytes() {
     let mut ends = Configs::new().meet();
-    let violation = ends.server.receive(Level::Early, 0, b"x").unwrap_err();
-    assert_eq!(violation.code, Code::PROTOCOL_VIOLATION);
+    let error = ends.server.receive(Level::Early, 0, b"x").unwrap_err();
+    assert_eq!(error.code, Code::PROTOCOL_VIOLATION);
     assert!(ends.client.chunk(Level::Early, 1200).is_none());
     assert!(!ends.client.wants_to_send(Level::Early));
 }
@@ -81,8 +81,8 @@ fn nothing_is_added_to_a_level_that_is_over() {
     ends.deliver(&hello).unwrap();
     let end = hello.length as u64;
     ends.server.receive(Level::Initial, end - 1, b"x").unwrap();
-    let violation = ends.server.receive(Level::Initial, end, b"x").unwrap_err();
-    assert_eq!(violation.code, Code::PROTOCOL_VIOLATION);
+    let error = ends.server.receive(Level::Initial, end, b"x").unwrap_err();
+    assert_eq!(error.code, Code::PROTOCOL_VIOLATION);
 }
 
 #[test]
@@ -91,8 +91,8 @@ fn nothing_may_lie_behind_a_hole_when_a_level_is_over() {
     let hello = ends.send(Side::Client, 60_000).remove(0);
     let behind = hello.length as u64 + 1;
     ends.server.receive(Level::Initial, behind, b"x").unwrap();
-    let violation = ends.deliver(&hello).unwrap_err();
-    assert_eq!(violation.code, Code::PROTOCOL_VIOLATION);
+    let error = ends.deliver(&hello).unwrap_err();
+    assert_eq!(error.code, Code::PROTOCOL_VIOLATION);
 }
 
 #[test]
@@ -100,8 +100,8 @@ fn a_key_update_of_tls_is_refused() {
     // RFC 9001 §6: the message type 24. A server has got nothing else at this level before.
     let mut ends = shaken();
     let update = [24, 0, 0, 1, 0];
-    let violation = ends.server.receive(Level::OneRtt, 0, &update).unwrap_err();
-    assert_eq!(violation.code, Code::alert(UNEXPECTED_MESSAGE));
+    let error = ends.server.receive(Level::OneRtt, 0, &update).unwrap_err();
+    assert_eq!(error.code, Code::alert(UNEXPECTED_MESSAGE));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use roundtrip_wire::quic::Side;
 
-use super::super::{Closed, Level};
+use super::super::{Level, OpenError};
 use super::{Ends, open, other, seal, shaken};
 use crate::Time;
 use crate::error::Code;
@@ -74,14 +74,14 @@ fn either_end_updates_and_the_other_follows() {
         );
 
         // Until their keys are forgotten.
-        assert_eq!(ends.end(follower).old_keys_since(), Some(Time(7)));
-        ends.end(follower).forget_old_keys(Time(106), WAIT);
-        assert!(ends.end(follower).old_keys_since().is_some());
-        ends.end(follower).forget_old_keys(Time(107), WAIT);
-        assert_eq!(ends.end(follower).old_keys_since(), None);
+        assert_eq!(ends.end(follower).deadline(Duration::ZERO), Some(Time(7)));
+        ends.end(follower).on_timeout(Time(106), WAIT);
+        assert!(ends.end(follower).deadline(Duration::ZERO).is_some());
+        ends.end(follower).on_timeout(Time(107), WAIT);
+        assert_eq!(ends.end(follower).deadline(Duration::ZERO), None);
         assert_eq!(
             ends.open(follower, &mut lost, 5),
-            Err(Closed::Undecryptable)
+            Err(OpenError::Undecryptable)
         );
     }
 }
@@ -91,12 +91,12 @@ fn old_keys_are_kept_until_the_peer_has_answered() {
     let mut ends = settled();
     ends.client.on_acked_in_phase(1);
     assert!(ends.client.update_keys());
-    assert_eq!(ends.client.old_keys_since(), None);
-    ends.client.forget_old_keys(Time(1 << 40), WAIT);
+    assert_eq!(ends.client.deadline(Duration::ZERO), None);
+    ends.client.on_timeout(Time(1 << 40), WAIT);
     assert!(!ends.pass(Side::Server, 2).unwrap().key_phase);
     ends.pass(Side::Client, 2).unwrap();
     assert!(ends.pass(Side::Server, 3).unwrap().key_phase);
-    assert_eq!(ends.client.old_keys_since(), Some(Time(7)));
+    assert_eq!(ends.client.deadline(Duration::ZERO), Some(Time(7)));
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn keys_are_updated_again_and_again() {
             "keys of the last phase are kept"
         );
         for side in [Side::Client, Side::Server] {
-            ends.end(side).forget_old_keys(Time(1_000), WAIT);
+            ends.end(side).on_timeout(Time(1_000), WAIT);
         }
     }
 }
@@ -169,10 +169,10 @@ fn a_peer_that_updates_twice_without_an_answer_is_at_fault() {
     ends.client.levels.one_rtt.as_mut().unwrap().advance();
     ends.pass(Side::Client, 2).unwrap();
     ends.client.levels.one_rtt.as_mut().unwrap().advance();
-    let Err(Closed::Violation(violation)) = ends.pass(Side::Client, 3) else {
+    let Err(OpenError::Transport(error)) = ends.pass(Side::Client, 3) else {
         panic!("it was opened");
     };
-    assert_eq!(violation.code, Code::KEY_UPDATE_ERROR);
+    assert_eq!(error.code, Code::KEY_UPDATE_ERROR);
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn a_flipped_phase_bit_updates_nothing() {
         forged[0] ^= 0x04;
         assert_eq!(
             ends.open(Side::Server, &mut forged, number),
-            Err(Closed::Undecryptable)
+            Err(OpenError::Undecryptable)
         );
     }
     assert_eq!(

@@ -143,12 +143,13 @@ fn only_a_new_largest_that_elicits_is_a_sample() {
 fn the_peers_delay_is_believed_up_to_what_it_promised() {
     for (confirmed, smoothed) in [(true, 100_000 + 75_000 / 8), (false, 100_000)] {
         let mut rig = Rig::sampled();
-        rig.recovery.handshake.confirmed = confirmed;
+        rig.progress.is_confirmed = confirmed;
         rig.send(1);
         rig.wait(ms(200));
+        let context = rig.context(Space::Data, ms(100));
         let feedback = &mut rig.feedback;
         rig.recovery
-            .on_ranges(rig.now, Space::Data, [1..=1], None, ms(100), feedback)
+            .on_ranges(&context, [1..=1], None, feedback)
             .unwrap();
         let expected = Duration::from_micros(smoothed);
         assert_eq!(rig.recovery.rtt().smoothed(), expected);
@@ -199,16 +200,10 @@ fn marks_are_obeyed_once_the_path_is_known_to_carry_them() {
     assert!(!rig.recovery.ecn_mark());
     rig.wait(RTT);
     let mut ack = |range: RangeInclusive<u64>, counts| {
+        let context = rig.context(Space::Data, Duration::ZERO);
         let feedback = &mut rig.feedback;
         rig.recovery
-            .on_ranges(
-                rig.now,
-                Space::Data,
-                [range],
-                Some(counts),
-                Duration::ZERO,
-                feedback,
-            )
+            .on_ranges(&context, [range], Some(counts), feedback)
             .unwrap();
         std::mem::take(&mut *rig.notes.lock().unwrap())
     };

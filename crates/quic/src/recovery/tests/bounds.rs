@@ -1,7 +1,7 @@
 //! What a peer that never acknowledges can make us keep.
 
 use super::*;
-use crate::recovery::MOST_PACKETS;
+use crate::recovery::MAX_PACKETS;
 
 #[test]
 fn a_receiver_forgets_its_acknowledgements() {
@@ -29,13 +29,13 @@ fn a_receiver_forgets_its_acknowledgements() {
 fn a_peer_that_never_acknowledges_is_not_remembered_for_ever() {
     let mut rig = Rig::sampled();
     rig.send(3);
-    for largest in 0..(MOST_PACKETS as u64 * 2) {
+    for largest in 0..(MAX_PACKETS as u64 * 2) {
         rig.send_items(Space::Data, &[Item::Ack { largest }], false);
     }
     let ledger = &rig.recovery.spaces[2];
-    assert_eq!(ledger.ring.capacity(), MOST_PACKETS);
-    assert!(rig.recovery.bursts.len() <= MOST_PACKETS + 1);
-    assert!(rig.recovery.items.len() <= MOST_PACKETS);
+    assert_eq!(ledger.ring.capacity(), MAX_PACKETS);
+    assert!(rig.recovery.bursts.len() <= MAX_PACKETS + 1);
+    assert!(rig.recovery.items.len() <= MAX_PACKETS);
     // Those three were in flight, and are given up.
     assert_eq!(rig.recovery.in_flight(), 0);
     assert!(!rig.recovery.has_in_flight_eliciting(Space::Data));

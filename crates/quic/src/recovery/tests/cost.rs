@@ -6,15 +6,19 @@ use std::fs;
 use std::time::Instant;
 
 use super::*;
+use crate::DatagramSize;
 
 const PACKETS: u64 = 20_000_000;
 const BURST: u64 = 44;
 
-/// Sends bulk data with so many packets in flight, acknowledged by so many at once; one in `loss` never arrives.
-/// Returns nanoseconds a packet.
+/// Sends bulk data with so many packets in flight, acknowledged by so many at once; one in `loss`
+/// never arrives. Returns nanoseconds a packet.
 fn measure(in_flight: u64, at_once: u64, loss: Option<u64>) -> f64 {
-    let config = Transport::default();
-    let mut recovery = Recovery::new(Time::ZERO, &config, 1472, 7);
+    let config = Transport {
+        datagram: DatagramSize::Fixed(1472),
+        ..Transport::default()
+    };
+    let mut recovery = Recovery::new(Time::ZERO, &config, Mtu::new(config.datagram, REMOTE), 7);
     let mut feedback = Feedback::default();
     let mut items = Vec::new();
     let mut now = Time(1);
@@ -54,19 +58,18 @@ fn measure(in_flight: u64, at_once: u64, loss: Option<u64>) -> f64 {
             }
             arrived.truncate(16);
             let ranges = arrived.iter().cloned();
+            let context = AckContext {
+                now,
+                space: Space::Data,
+                delay: Duration::ZERO,
+                progress: CONFIRMED,
+            };
             recovery
-                .on_ranges(
-                    now,
-                    Space::Data,
-                    ranges,
-                    None,
-                    Duration::ZERO,
-                    &mut feedback,
-                )
+                .on_ranges(&context, ranges, None, &mut feedback)
                 .unwrap();
             settled += feedback.acked_packets + feedback.lost_packets;
             feedback.clear();
-            std::hint::black_box(recovery.deadline());
+            std::hint::black_box(recovery.deadline(CONFIRMED));
         }
     }
     let nanos = begun.nanos();
@@ -74,7 +77,8 @@ fn measure(in_flight: u64, at_once: u64, loss: Option<u64>) -> f64 {
     nanos / sent as f64
 }
 
-/// What this thread had of the processor, where the system tells; other work on the machine does not count then.
+/// What this thread had of the processor, where the system tells; other work on the machine does
+/// not count then.
 struct Clock(Instant, Option<u64>);
 
 impl Clock {

@@ -32,13 +32,13 @@ fn an_eighth_of_a_round_trip_later_it_is_lost() {
     rig.ack(&[2..=2]);
     assert_eq!(rig.feedback.lost, []);
     let due = sent.after(RTT + RTT / 8);
-    assert_eq!(rig.recovery.deadline(), Some(due));
+    assert_eq!(rig.deadline(), Some(due));
     rig.now = Time(due.0 - 1);
     assert_eq!(rig.time_out(), Timeout::None);
     rig.now = due;
     assert_eq!(rig.time_out(), Timeout::Lost);
     assert_eq!(rig.feedback.lost, [run(1, 1)]);
-    assert_eq!(rig.recovery.deadline(), None);
+    assert_eq!(rig.deadline(), None);
     assert_eq!(rig.recovery.in_flight(), 0);
     assert_eq!(rig.notes(), [acked(1000), lost(1000)]);
 }

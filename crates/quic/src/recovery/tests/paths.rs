@@ -40,7 +40,7 @@ fn the_old_path_says_nothing_of_the_new() {
     let config = Transport::default();
     let mut rig = Rig::sampled();
     rig.send(8);
-    rig.recovery.on_new_path(&config, SIZE);
+    rig.recovery.on_new_path(&config, REMOTE);
     let window = rig.recovery.window();
     assert_eq!(rig.recovery.in_flight(), 0);
     assert_eq!(rig.recovery.rtt().smoothed(), config.initial_rtt);

@@ -11,12 +11,12 @@ const PROBE: Timeout = Timeout::Probe {
 #[test]
 fn a_probe_is_due_after_the_estimate_and_then_twice_as_late() {
     let mut rig = Rig::sampled();
-    assert_eq!(rig.recovery.deadline(), None);
+    assert_eq!(rig.deadline(), None);
     rig.send(1);
     let sent = rig.now;
     // 100 ms + 4 × 50 ms + 25 ms.
     for (timeouts, span) in [(1, 325), (2, 650), (3, 1300)] {
-        assert_eq!(rig.recovery.deadline(), Some(sent.after(ms(span))));
+        assert_eq!(rig.deadline(), Some(sent.after(ms(span))));
         rig.now = Time(sent.after(ms(span)).0 - 1);
         assert_eq!(rig.time_out(), Timeout::None);
         rig.now = sent.after(ms(span));
@@ -25,17 +25,14 @@ fn a_probe_is_due_after_the_estimate_and_then_twice_as_late() {
     }
     rig.ack(&[1..=1]);
     assert_eq!(rig.recovery.ptos_in_a_row(), 0);
-    assert_eq!(
-        (rig.recovery.deadline(), rig.recovery.counters().ptos),
-        (None, 3)
-    );
+    assert_eq!((rig.deadline(), rig.recovery.counters().ptos), (None, 3));
 }
 
 #[test]
 fn what_elicits_nothing_sets_no_timer() {
     let mut rig = Rig::sampled();
     rig.send_items(Space::Data, &[Item::Ack { largest: 9 }], false);
-    assert_eq!(rig.recovery.deadline(), None);
+    assert_eq!(rig.deadline(), None);
     assert_eq!(rig.recovery.in_flight(), 0);
     assert!(!rig.recovery.has_in_flight_eliciting(Space::Data));
 }
@@ -43,76 +40,74 @@ fn what_elicits_nothing_sets_no_timer() {
 #[test]
 fn the_handshake_is_probed_first() {
     let mut rig = Rig::new();
-    let mut handshake = Handshake {
-        has_handshake_keys: true,
-        confirmed: false,
-        peer_validated: true,
+    let mut handshake = Progress {
+        is_confirmed: false,
+        ..CONFIRMED
     };
-    rig.recovery.set_handshake_state(handshake);
+    rig.progress = handshake;
     // Data waits for the handshake to be confirmed.
     let sent = rig.now;
     rig.send_items(Space::Handshake, &[Item::Ping], true);
     rig.send(1);
     // 333 ms + 4 × 166.5 ms; the peer delays nothing here.
-    assert_eq!(rig.recovery.deadline(), Some(sent.after(ms(999))));
-    handshake.confirmed = true;
-    rig.recovery.set_handshake_state(handshake);
+    assert_eq!(rig.deadline(), Some(sent.after(ms(999))));
+    handshake.is_confirmed = true;
+    rig.progress = handshake;
     rig.recovery.discard(Space::Handshake);
-    assert_eq!(rig.recovery.deadline(), Some(sent.after(ms(999 + 25))));
+    assert_eq!(rig.deadline(), Some(sent.after(ms(999 + 25))));
 }
 
 #[test]
 fn a_client_probes_with_nothing_in_flight_until_the_server_can_send() {
     let mut rig = Rig::new();
-    let mut handshake = Handshake::default();
-    rig.recovery.set_handshake_state(handshake);
+    let mut handshake = Progress::default();
+    rig.progress = handshake;
     rig.send_items(Space::Initial, &[Item::Ping], true);
     rig.wait(RTT);
     rig.try_ack(Space::Initial, &[0..=0]).unwrap();
-    assert_eq!(rig.recovery.deadline(), Some(rig.now.after(ms(300))));
+    assert_eq!(rig.deadline(), Some(rig.now.after(ms(300))));
     for space in [Space::Initial, Space::Handshake] {
         handshake.has_handshake_keys = space == Space::Handshake;
-        rig.recovery.set_handshake_state(handshake);
-        rig.now = rig.recovery.deadline().unwrap();
+        rig.progress = handshake;
+        rig.now = rig.deadline().unwrap();
         assert_eq!(rig.time_out(), Timeout::Probe { space, count: 1 });
     }
     // Early data in flight is no reason to wait for ever.
     rig.send(1);
-    assert!(rig.recovery.deadline().is_some());
+    assert!(rig.deadline().is_some());
 }
 
 #[test]
 fn what_is_left_of_the_handshake_is_probed_for_behind_data() {
     let mut rig = Rig::new();
-    let mut handshake = Handshake {
-        has_handshake_keys: true,
-        confirmed: false,
-        peer_validated: true,
+    let mut handshake = Progress {
+        is_confirmed: false,
+        ..CONFIRMED
     };
-    rig.recovery.set_handshake_state(handshake);
-    assert_eq!(rig.recovery.deadline(), None);
+    rig.progress = handshake;
+    assert_eq!(rig.deadline(), None);
     // The window is full of what is not acknowledged before the handshake is complete.
     rig.send(20);
-    rig.now = rig.recovery.deadline().unwrap();
+    rig.now = rig.deadline().unwrap();
     let probe = Timeout::Probe {
         space: Space::Handshake,
         count: 1,
     };
     assert_eq!(rig.time_out(), probe);
-    handshake.confirmed = true;
-    rig.recovery.set_handshake_state(handshake);
-    rig.now = rig.recovery.deadline().unwrap();
+    handshake.is_confirmed = true;
+    rig.progress = handshake;
+    rig.now = rig.deadline().unwrap();
     assert_eq!(rig.time_out(), PROBE);
 }
 
 #[test]
 fn a_client_keeps_its_distance_until_the_server_knows_its_address() {
     let mut rig = Rig::new();
-    rig.recovery.set_handshake_state(Handshake::default());
+    rig.progress = Progress::default();
     for _ in 0..2 {
         rig.send_items(Space::Initial, &[Item::Ping], true);
     }
-    rig.now = rig.recovery.deadline().unwrap();
+    rig.now = rig.deadline().unwrap();
     rig.time_out();
     rig.try_ack(Space::Initial, &[0..=0]).unwrap();
     assert_eq!(rig.recovery.ptos_in_a_row(), 1);
@@ -123,7 +118,7 @@ fn a_server_that_may_not_send_does_not_probe() {
     let mut rig = Rig::sampled();
     rig.send(1);
     rig.recovery.set_blocked(true);
-    assert_eq!(rig.recovery.deadline(), None);
+    assert_eq!(rig.deadline(), None);
     rig.wait(ms(9999));
     assert_eq!(rig.time_out(), Timeout::None);
     rig.recovery.set_blocked(false);

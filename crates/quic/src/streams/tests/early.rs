@@ -1,4 +1,5 @@
-//! Early data that the peer refuses: all of it goes again, under the peer's true limits. RFC 9001 §4.6, RFC 9000 §7.4.1.
+//! Early data that the peer refuses: all of it goes again, under the peer's true limits. RFC 9001
+//! §4.6, RFC 9000 §7.4.1.
 
 use bytes::Bytes;
 use roundtrip_wire::quic::{Parameters, Side};

@@ -19,7 +19,7 @@ impl Streams {
         assert!(held <= self.send_buffer + RESERVE * streams.len() as u64);
         let fragments: usize = incoming().map(Incoming::fragments).sum();
         assert_eq!(self.fragments, fragments);
-        assert!(self.fragments <= self.most_fragments);
+        assert!(self.fragments <= self.max_fragments);
         assert_eq!(
             self.ready.len(),
             outgoing().filter(|o| o.ready.wants()).count()

@@ -5,11 +5,11 @@ use roundtrip_wire::quic::{Frame, Frames, Side};
 
 use super::super::{Dir, Peek, StreamEvent, Streams};
 use super::peer::{self, client, server, transport};
-use crate::error::Violation;
+use crate::error::TransportError;
 use crate::sent::Item;
 use crate::{Code, Transport};
 
-type Case = fn(&mut Streams, u64) -> Result<(), Violation>;
+type Case = fn(&mut Streams, u64) -> Result<(), TransportError>;
 
 fn streams(side: Side) -> Streams {
     let mut streams = Streams::new(side, &transport());
@@ -17,7 +17,7 @@ fn streams(side: Side) -> Streams {
     streams
 }
 
-fn code(outcome: Result<(), Violation>) -> Code {
+fn code(outcome: Result<(), TransportError>) -> Code {
     outcome.unwrap_err().code
 }
 

@@ -1,5 +1,6 @@
-//! Any interleaving of writing, sending, losing, acknowledging, reordering, duplicating, resetting and stopping: each
-//! byte comes once and in order, nothing is held for longer than it is needed, and memory stays within bounds.
+//! Any interleaving of writing, sending, losing, acknowledging, reordering, duplicating, resetting
+//! and stopping: each byte comes once and in order, nothing is held for longer than it is needed,
+//! and memory stays within bounds.
 
 use std::collections::BTreeMap;
 

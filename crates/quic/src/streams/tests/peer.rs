@@ -7,7 +7,7 @@ use roundtrip_wire::quic::{Frame, Frames, Parameters, Pen, Side};
 
 use super::super::{Dir, Peek, ReadError, StreamEvent, StreamId, Streams};
 use crate::Transport;
-use crate::error::Violation;
+use crate::error::TransportError;
 use crate::sent::{Chunk, Item};
 
 /// What one packet carried.
@@ -78,7 +78,7 @@ pub(super) fn send(streams: &mut Streams, room: usize) -> Option<Sent> {
     (!sent.payload.is_empty()).then_some(sent)
 }
 
-pub(super) fn deliver(streams: &mut Streams, payload: &[u8]) -> Result<(), Violation> {
+pub(super) fn deliver(streams: &mut Streams, payload: &[u8]) -> Result<(), TransportError> {
     for frame in Frames::new(payload) {
         match frame.unwrap() {
             Frame::Padding(_) => {}

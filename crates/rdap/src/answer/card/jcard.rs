@@ -1,14 +1,15 @@
-//! jCard (RFC 7095) as RDAP uses it, and the shapes that servers make of it.
+//! jCard (RFC 7095) as RDAP uses it, and the variants that servers send.
 
 use std::borrow::Cow;
 
 use super::{Address, Contact, Phone, filled};
 use crate::answer::node::Node;
 
-/// Properties read of one card.
+/// The largest number of properties that are read from one card.
 const MOST: usize = 256;
 
-/// `["vcard", [property, …]]`; the list of properties alone, or one property alone, is understood too.
+/// Reads `["vcard", [property, …]]`. The list of properties alone, or a single property, is
+/// accepted too.
 pub(in crate::answer) fn read(array: &Node) -> Contact<'_> {
     let mut contact = Contact::default();
     for property in properties(array) {
@@ -25,7 +26,7 @@ pub(crate) struct Property<'a> {
     pub(crate) values: &'a [Node],
 }
 
-/// The properties of a card, wherever in the nesting they stand.
+/// The properties of a card, at any depth of nesting.
 pub(crate) fn properties(array: &Node) -> impl Iterator<Item = Property<'_>> {
     let mut found = Vec::new();
     gather(array, 0, &mut found);
@@ -60,12 +61,12 @@ impl<'a> Property<'a> {
         self.name.eq_ignore_ascii_case(name)
     }
 
-    /// The first text among its values, at whatever depth it was put.
+    /// The first text among the values, at any depth of nesting.
     fn text(self) -> Option<&'a str> {
         self.values.iter().find_map(|v| texts(v).into_iter().next())
     }
 
-    /// A parameter, by name without case: one text or the first of several.
+    /// The texts of a parameter; names are compared without case.
     pub(crate) fn parameter(self, name: &str) -> impl Iterator<Item = &'a str> {
         let members = self.parameters.map_or(&[][..], Node::members).iter();
         let name = name.to_owned();
@@ -83,7 +84,7 @@ fn take<'a>(contact: &mut Contact<'a>, property: Property<'a>) {
     };
     match property.name.to_ascii_lowercase().as_str() {
         "fn" => contact.name = Some(text.into()),
-        // Where a card has no other: family, given and further names.
+        // Used only if the card has no other name: family, given and further names.
         "n" if contact.name.is_none() => contact.name = Some(joined(property, ", ")),
         "org" => contact.organization = Some(joined(property, ", ")),
         "kind" => contact.kind = Some(text),
@@ -121,7 +122,8 @@ fn phone<'a>(property: Property<'a>, text: &'a str) -> Phone<'a> {
     Phone { number, fax }
 }
 
-/// Post box, extension, street, city, region, postal code, country (RFC 6350, section 6.3.1); each may be a list.
+/// Post box, extension, street, city, region, postal code, country (RFC 6350, section 6.3.1); each
+/// may be a list.
 fn take_address<'a>(contact: &mut Contact<'a>, property: Property<'a>) {
     if !property.is("adr") {
         return;
@@ -130,7 +132,7 @@ fn take_address<'a>(contact: &mut Contact<'a>, property: Property<'a>) {
     let part = |i: usize| parts.get(i).map(texts).unwrap_or_default();
     let one = |i: usize| part(i).into_iter().next();
     let address = match parts {
-        // All in one text.
+        // The whole address in one text.
         [Node::Text(text)] => Address {
             label: filled(text),
             ..Address::default()
@@ -154,7 +156,7 @@ fn take_address<'a>(contact: &mut Contact<'a>, property: Property<'a>) {
     }
 }
 
-/// All texts in a value that say something, in order.
+/// All texts in a value that are not blank, in order.
 fn texts(node: &Node) -> Vec<&str> {
     let mut found = Vec::new();
     gather_texts(node, &mut found);

@@ -40,7 +40,7 @@ fn entries<'a>(card: Item<'a>, member: &str) -> impl Iterator<Item = Item<'a>> +
         .filter(|i| i.node().is_object())
 }
 
-/// The full name, or its components put together (section 2.2.1); `fullName` is of older drafts.
+/// The full name, or its components joined (section 2.2.1). Older drafts have `fullName`.
 fn name(card: Item<'_>) -> Option<Cow<'_, str>> {
     let name = card.item("name");
     let full = name

@@ -47,7 +47,7 @@ pub(super) enum Shape {
     List,
     One(Class),
     Many(Class),
-    /// As several servers send it, in the one or the other way that the RFC allows.
+    /// One text or a list of texts: the RFC allows both, and servers send both.
     TextOrTexts,
 }
 
@@ -83,7 +83,7 @@ impl Shape {
 
 type Members = &'static [(&'static str, Shape)];
 
-/// What each object class has (sections 4 and 5).
+/// The members of every object class (sections 4 and 5).
 const OBJECT: Members = &[
     ("objectClassName", Shape::Text),
     ("handle", Shape::Text),
@@ -95,11 +95,11 @@ const OBJECT: Members = &[
     ("links", Shape::Many(Class::Link)),
     ("remarks", Shape::Many(Class::Remark)),
     ("publicIds", Shape::Many(Class::PublicId)),
-    // Of a search each result has its own (RFC 9537, section 4.2).
+    // In a search, each result has its own (RFC 9537, section 4.2).
     ("redacted", Shape::Many(Class::Redaction)),
 ];
 
-/// What the topmost object has besides.
+/// Additional members of the topmost object.
 const TOP: Members = &[
     ("rdapConformance", Shape::Texts),
     ("notices", Shape::Many(Class::Notice)),
@@ -318,7 +318,7 @@ impl Class {
         }
     }
 
-    /// All members that have a type, the topmost object's own among them.
+    /// All members that have a type; `top` adds those of the topmost object.
     pub(super) fn members(self, top: bool) -> impl Iterator<Item = (&'static str, Shape)> {
         let numbers = matches!(self, Self::Network | Self::Autnum);
         let parts: [Members; 4] = [

@@ -1,4 +1,4 @@
-//! A set of positions, at a bit each: a million of them take 125 kilobytes.
+//! A set of positions, one bit each: a million of them take 125 kilobytes.
 
 #[derive(Debug, Default)]
 pub(super) struct Finished {
@@ -12,7 +12,7 @@ impl Finished {
         self.words.get(word).is_some_and(|word| word & bit != 0)
     }
 
-    /// False if it was there before. Who calls bounds the position.
+    /// Adds a position. Returns `false` if it was already there. The caller bounds the position.
     pub(super) fn add(&mut self, position: u64) -> bool {
         let (word, bit) = place(position);
         if word >= self.words.len() {

@@ -1,4 +1,4 @@
-//! The bytes of a journal: a head that says what it is about, then records of one size.
+//! The bytes of a journal: a header that says what it belongs to, then records of fixed size.
 
 use std::io::{self, Read};
 use std::path::PathBuf;
@@ -12,18 +12,18 @@ const MAGIC: &[u8; 8] = b"rtjourn1";
 const CHECKSUM: usize = 16;
 const BEFORE_CHECKSUM: usize = 8 + 8 + 32 + 32;
 pub(super) const HEADER: usize = BEFORE_CHECKSUM + CHECKSUM;
-/// Position, end of the output, checksum.
+/// In bytes: position, end of the output, checksum.
 pub(super) const RECORD: usize = 24;
 
 #[derive(Debug)]
 pub(super) struct Header {
     bytes: [u8; HEADER],
     length: u64,
-    /// Records of one journal are none of another's.
+    /// Enters the checksum, so that a record of one journal is not valid in another.
     seed: u64,
 }
 
-/// The result of the query at `position` is there, and the output ends at `end`.
+/// The result of the query at `position` has been written, and the output ends at `end`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Record {
     pub(super) position: u64,
@@ -55,12 +55,12 @@ impl Header {
         self.bytes
     }
 
-    /// Positions lie below this: a list has no more lines than bytes, and one line of none.
+    /// The bound of positions: a list has no more lines than bytes, plus one.
     pub(super) fn most(&self) -> u64 {
         self.length.saturating_add(1)
     }
 
-    /// Why what was found is not this head.
+    /// Says how the header that was found differs from this one.
     pub(super) fn difference(&self, found: &[u8], path: PathBuf) -> JournalError {
         let (body, sum) = found.split_at(found.len().min(BEFORE_CHECKSUM));
         let is_whole = found.len() == HEADER && digest(&SHA256, body).as_ref().starts_with(sum);
@@ -87,7 +87,7 @@ impl Record {
         bytes
     }
 
-    /// None for what was not written as this record of this journal.
+    /// Returns `None` if the bytes were not written as this record of this journal.
     pub(super) fn decode(bytes: &[u8; RECORD], header: &Header, number: u64) -> Option<Self> {
         let (chunks, _) = bytes.as_chunks::<8>();
         let mut values = chunks.iter().map(|chunk| u64::from_be_bytes(*chunk));
@@ -99,7 +99,7 @@ impl Record {
         (is_right && record.position < header.most()).then_some(record)
     }
 
-    /// FNV-1a, against bytes that were torn or moved.
+    /// FNV-1a, which detects bytes that are torn or moved.
     fn checksum(self, header: &Header, number: u64) -> u64 {
         let parts = [header.seed, number, self.position, self.end];
         let bytes = parts.into_iter().flat_map(u64::to_be_bytes);
@@ -109,19 +109,19 @@ impl Record {
     }
 }
 
-/// What a journal tells.
+/// What a journal records.
 #[derive(Debug, Default)]
 pub(super) struct Told {
     pub(super) finished: Finished,
-    /// Records that hold.
+    /// The number of valid records.
     pub(super) count: u64,
-    /// Where the output ends by the last of them.
+    /// Where the output ends according to the last valid record.
     pub(super) end: u64,
-    /// A record does not hold, and one behind it does.
+    /// An invalid record is followed by a valid one.
     pub(super) is_damaged: bool,
 }
 
-/// Reads the records, up to the first that does not hold; `output` is how much there is of the output.
+/// Reads the records up to the first invalid one; `output` is the actual length of the output.
 pub(super) fn replay(reader: &mut impl Read, header: &Header, output: u64) -> io::Result<Told> {
     let mut told = Told::default();
     let mut bytes = [0; RECORD];
@@ -130,7 +130,7 @@ pub(super) fn replay(reader: &mut impl Read, header: &Header, output: u64) -> io
     while read(reader, &mut bytes)? {
         let whole = Record::decode(&bytes, header, number);
         number += 1;
-        // What a computer that lost its power did not write of the output is asked again.
+        // Output that was lost because the computer lost power is asked for again.
         let there = whole.filter(|record| record.end <= output);
         if is_over {
             told.is_damaged |= there.is_some();
@@ -147,7 +147,7 @@ pub(super) fn replay(reader: &mut impl Read, header: &Header, output: u64) -> io
     Ok(told)
 }
 
-/// Reads a whole record; false where there is none any more.
+/// Reads a whole record; `false` if none is left.
 fn read(reader: &mut impl Read, record: &mut [u8; RECORD]) -> io::Result<bool> {
     match reader.read_exact(record) {
         Ok(()) => Ok(true),

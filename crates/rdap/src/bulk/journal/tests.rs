@@ -1,4 +1,4 @@
-//! Journals that are cut anywhere, killed in earnest, or about something else.
+//! Journals that are truncated anywhere, whose process is killed, or that belong to something else.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -48,13 +48,13 @@ impl Run {
     }
 }
 
-/// Of a list of so many bytes.
+/// The identity of a list of `length` bytes.
 fn identity(length: u64) -> Identity {
     Identity::of(&mut io::repeat(b'x').take(length), "json").unwrap()
 }
 
 fn result(position: u64) -> Vec<u8> {
-    // Of different lengths, also none.
+    // The lengths differ; some are zero.
     let text = format!("<{position}{}>\n", "-".repeat(position as usize % 3));
     if position % 5 == 3 {
         Vec::new()
@@ -63,7 +63,7 @@ fn result(position: u64) -> Vec<u8> {
     }
 }
 
-/// What stands in an output, in any order: each result whole and once.
+/// Whether an output holds each result exactly once and complete, in any order.
 fn is_exactly(output: &[u8], positions: impl Iterator<Item = u64>) -> bool {
     let mut found: Vec<&[u8]> = output.split_inclusive(|byte| *byte == b'\n').collect();
     let mut wanted: Vec<Vec<u8>> = positions.map(result).filter(|r| !r.is_empty()).collect();
@@ -111,7 +111,7 @@ fn cut_anywhere_nothing_is_lost_and_nothing_repeated() {
             fs::write(run.journal(), &journal[..cut_journal]).unwrap();
             fs::write(run.output(), &output[..cut_output]).unwrap();
             let records = cut_journal.saturating_sub(HEADER) / RECORD;
-            // Those that were told, and are there.
+            // The positions that were recorded and whose results are there.
             let told = ends
                 .iter()
                 .take(records)
@@ -119,7 +119,7 @@ fn cut_anywhere_nothing_is_lost_and_nothing_repeated() {
                 .count();
             let opened = run.open(&identity(COUNT));
             if cut_journal < HEADER && cut_output > 0 {
-                // No kill does this: the head is there before the first result.
+                // No kill causes this: the header is written before the first result.
                 assert!(matches!(opened, Err(JournalError::OutputNotEmpty { .. })));
                 assert_eq!(run.read().1, output[..cut_output]);
                 continue;

@@ -1,4 +1,4 @@
-//! The notices that ICANN wants word for word.
+//! The notices that ICANN requires word for word.
 
 use crate::answer::{Class, Link, Notice};
 use crate::check::{Check, Report, Scene, rules};
@@ -14,7 +14,7 @@ rules! { Gtld;
     TERMS_VALUE = "gtld-notice-terms-value", Error, "gTLD RDAP Technical Implementation Guide 2024, section 3.4": "the link to the terms has the URL asked for as its value";
 }
 
-/// A notice as it has to be.
+/// A required notice.
 struct Wanted {
     title: &'static str,
     text: &'static str,

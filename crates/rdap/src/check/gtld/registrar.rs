@@ -1,4 +1,5 @@
-//! What a gTLD's answer says of the registrar, and a registrar's of the registrant.
+//! What a gTLD registry's answer says about the registrar, and a registrar's answer about the
+//! registrant.
 
 use crate::answer::{Class, Domain, Entity, properties};
 use crate::check::{Profile, Report, Scene, rules};

@@ -1,11 +1,12 @@
-//! For each rule of the RFCs a fixture that keeps it, and the one change that breaks it.
+//! For each rule of the RFCs, a fixture that follows it, and a change that violates it.
 
 pub(super) mod profiles;
 
-/// What is set at a pointer; nothing takes the member away, and a `+` at the end of a pointer puts one more into a list.
+/// The value to set at a pointer; `None` removes the member. A `+` at the end of a pointer appends
+/// to a list.
 pub(in crate::check::tests) type Change = (&'static str, Option<&'static str>);
 
-/// Identifier of the rule, fixture, change.
+/// Identifier of the rule, fixture, and change.
 pub(super) const BROKEN: &[(&str, &str, Change)] = &[
     ("conformance-missing", "ip-v6", ("/rdapConformance", None)),
     (

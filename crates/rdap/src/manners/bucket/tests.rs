@@ -1,4 +1,4 @@
-//! What a bucket gives, whatever the times and the complaints.
+//! The invariants of a bucket, for any times and any complaints.
 
 use proptest::prelude::*;
 
@@ -15,7 +15,7 @@ fn after(ms: u64) -> Stamp {
     Stamp(START.0 + ms)
 }
 
-/// When tokens are given, for who takes each as soon as it is there.
+/// The times at which tokens are given if each is taken as soon as it is there.
 fn times(bucket: &mut Bucket, limit: &Limit, count: usize) -> Vec<u64> {
     let mut now = bucket.at;
     let mut times = Vec::new();
@@ -40,7 +40,7 @@ fn a_burst_then_a_rate() {
     assert_eq!(given[20..], [100, 200, 300]);
     let slow = Limit::new(10.0, 60 * SECOND);
     let given = times(&mut Bucket::full(Some(&slow), START), &slow, 11);
-    // Ten in each minute, to the millisecond that rounding costs.
+    // Ten in each minute, give or take the millisecond lost to rounding.
     assert_eq!(given[0], 0);
     assert!(
         (6000..6002).contains(&given[1]) && (60_000..60_020).contains(&given[10]),
@@ -60,9 +60,9 @@ fn a_complaint_halves_and_pauses() {
         bucket.take(Some(&limit), None, after(7049)),
         Take::Paused(until)
     );
-    // One token may be kept; behind it, half the rate, and no burst that grew meanwhile.
+    // One token may be kept; after it comes half the rate, and no burst has accumulated meanwhile.
     assert_eq!(times(&mut bucket, &limit, 4), [7050, 7250, 7450, 7650]);
-    // What was under way is one complaint with it.
+    // Queries that were in flight count as the same complaint.
     let before = bucket.clone();
     bucket.complain(Some(&limit), after(7700), after(40), None, 0.0);
     assert_eq!(bucket.part, before.part);
@@ -126,7 +126,7 @@ fn pauses_without_a_word_double_up_to_a_minute() {
     bucket.content();
     let until = bucket.complain(None, now, now, None, 0.5);
     assert_eq!(until.since(now), SECOND);
-    // Jitter: half as long to half as long again.
+    // Jitter ranges from half as long to one and a half times as long.
     let mut bucket = Bucket::full(None, START);
     assert_eq!(bucket.complain(None, START, START, None, 0.0), after(500));
     let mut bucket = Bucket::full(None, START);
@@ -157,7 +157,7 @@ fn personal_data_sets_are_counted_for_a_day() {
         panic!("three were taken");
     };
     assert_eq!(quota, 3);
-    // Other questions go on.
+    // Other queries continue.
     assert_eq!(bucket.take(None, None, now), Take::Now);
     let wait = until.since(START);
     assert!(wait >= Duration::from_millis(24 * HOUR) && wait <= Duration::from_millis(25 * HOUR));
@@ -182,7 +182,7 @@ fn a_clock_set_back_gives_nothing_away() {
             Take::Now
         );
     }
-    // An hour back: no tokens for it, no day that never was, and no wait for an hour.
+    // The clock went back an hour: no tokens for it, no impossible day, and no wait of an hour.
     let now = after(9 * HOUR);
     assert!(matches!(
         bucket.take(Some(&limit), Some(20), now),
@@ -192,7 +192,7 @@ fn a_clock_set_back_gives_nothing_away() {
         bucket.take(Some(&limit), None, now),
         Take::At(Stamp(now.0 + 100))
     );
-    // A pause that ends later than any may ends with the longest.
+    // A pause that ends later than any can is cut to the longest.
     let mut numbers = bucket.numbers();
     numbers[3] = u64::MAX;
     let mut bucket = Bucket::from_numbers(&numbers, Some(&limit), now);
@@ -206,7 +206,7 @@ fn a_clock_set_back_gives_nothing_away() {
 fn clocks_that_differ_a_little_give_nothing_away() {
     let limit = ten();
     let mut bucket = Bucket::full(Some(&limit), START);
-    // Five seconds, seen by two who differ by up to three.
+    // Five seconds, seen by two processes whose clocks differ by up to 3 s.
     let seen = (0..5000_u64).flat_map(|ms| [ms, ms.saturating_sub(ms % 3000)]);
     let given = seen.filter(|ms| bucket.take(Some(&limit), None, after(*ms)) == Take::Now);
     assert!((69..=70).contains(&given.count()));

@@ -1,11 +1,11 @@
-//! `Cache-Control`, as far as a private cache heeds it. RFC 9111 §5.2.
+//! `Cache-Control`, as far as it concerns a private cache. RFC 9111 §5.2.
 //!
-//! `s-maxage` and `private` are for shared caches, `immutable` (RFC 8246) says not to ask about what still holds, which
-//! is never done.
+//! `s-maxage` and `private` concern shared caches. `immutable` (RFC 8246) asks clients not to
+//! revalidate fresh answers, which never happens here.
 
 use std::time::Duration;
 
-/// RFC 9111 §1.2.2: what is too large to count stands for this.
+/// Stands for any larger number of seconds. RFC 9111 §1.2.2.
 const LONGEST: u64 = 1 << 31;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -17,7 +17,7 @@ pub(super) struct Directives {
 }
 
 impl Directives {
-    /// Of all lines of an answer.
+    /// The directives of all `Cache-Control` lines.
     pub(super) fn of(headers: &[(String, Vec<u8>)]) -> Self {
         let mut all = Self::default();
         for value in super::freshness::headers(headers, "cache-control") {
@@ -39,12 +39,13 @@ impl Directives {
             let argument = halves.next().map(<[u8]>::trim_ascii);
             match name.to_ascii_lowercase().as_slice() {
                 b"no-store" => self.no_store = true,
-                // With names of fields too: to leave those out is allowed, to use them is not.
+                // Also with field names: a cache may leave out those fields, and may not use them.
                 b"no-cache" => self.no_cache = true,
                 b"must-revalidate" => self.must_revalidate = true,
                 b"max-age" => {
                     let age = seconds(argument.unwrap_or_default());
-                    // RFC 9111 §4.2.1: of several, the most cautious; what cannot be read is over already.
+                    // RFC 9111 §4.2.1: of several values, the most cautious counts; an unreadable
+                    // one means stale.
                     self.max_age = Some(self.max_age.map_or(age, |known| known.min(age)));
                 }
                 _ => {}
@@ -53,7 +54,8 @@ impl Directives {
     }
 }
 
-/// Seconds, also in quotes, which nobody should write and everybody must read. RFC 9111 §5.2.
+/// Parses seconds, also in quotes: senders should not write quotes, but recipients must accept
+/// them. RFC 9111 §5.2.
 fn seconds(argument: &[u8]) -> Duration {
     let inner = argument
         .strip_prefix(b"\"")
@@ -68,7 +70,7 @@ fn seconds(argument: &[u8]) -> Duration {
     Duration::from_secs(seconds.unwrap_or(LONGEST).min(LONGEST))
 }
 
-/// Cut at commas that are not in quotes.
+/// Splits at commas outside quotes.
 fn parts(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     let (mut is_quoted, mut is_escaped) = (false, false);
     value.split(move |byte| {

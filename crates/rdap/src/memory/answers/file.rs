@@ -1,4 +1,4 @@
-//! The file of an answer, to and fro: what it is found by, what was said about it, and the body as it came.
+//! The file format of an answer: its key, its metadata, and the body as received.
 
 use bytes::Bytes;
 
@@ -13,7 +13,7 @@ const FORM: Form = Form {
 const LONGEST_KEY: usize = 16 << 10;
 const LONGEST_FIELD: usize = 16 << 10;
 const MOST_FIELDS: usize = 64;
-/// All that stands before the body.
+/// The largest size in bytes of everything before the body.
 pub(super) const LONGEST_HEAD: usize = 128 << 10;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(super) struct Entry {
     pub(super) answer: Stored,
 }
 
-/// What stands before the body; none for what would not be read again.
+/// Everything before the body; `None` if it could not be parsed again.
 pub(super) fn encode(key: &[u8], stored: &Stored) -> Option<Vec<u8>> {
     let is_short = |name: &str, value: &[u8]| name.len().max(value.len()) <= LONGEST_FIELD;
     let fits = key.len() <= LONGEST_KEY

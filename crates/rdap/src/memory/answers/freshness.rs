@@ -1,4 +1,4 @@
-//! How long an answer holds, how old it is, and what a 304 makes of it. RFC 9111 §4.2 and §4.3.
+//! Freshness and age of an answer, and the effect of a 304. RFC 9111 §4.2 and §4.3.
 
 use std::time::Duration;
 
@@ -8,12 +8,13 @@ use super::directives::Directives;
 use super::{Policy, Received, Stored};
 use crate::memory::Stamp;
 
-/// Where only `Last-Modified` is known, a tenth of that age, at most this. RFC 9111 §4.2.2.
+/// If only `Last-Modified` is known, the answer is fresh for a tenth of the time since then, and at
+/// most this long. RFC 9111 §4.2.2.
 const LONGEST_GUESS: Duration = Duration::from_hours(24);
-/// A copy that comes from further ahead was kept by a clock that was wrong.
+/// A copy from further in the future was stored while the clock was wrong.
 const SKEW: Duration = Duration::from_mins(1);
 
-/// Fields that are kept: of the rest, nothing is used.
+/// The fields that are stored; no others are used.
 const KEPT: [&str; 14] = [
     "access-control-allow-origin",
     "age",
@@ -51,20 +52,20 @@ pub(super) fn is_fresh(stored: &Stored, policy: &Policy, now: Stamp) -> bool {
     age < lifetime && policy.max_age.is_none_or(|most| age <= most)
 }
 
-/// RFC 9111 §4.2.1.
+/// The freshness lifetime that the answer states. RFC 9111 §4.2.1.
 fn said(stored: &Stored, directives: &Directives) -> Option<Duration> {
     if directives.max_age.is_some() {
         return directives.max_age;
     }
     let expires = header(&stored.headers, "expires")?;
-    // RFC 9111 §5.3: what is no date, like 0, is in the past.
+    // RFC 9111 §5.3: an invalid date such as 0 is in the past.
     let Some(expires) = date(expires, stored) else {
         return Some(Duration::ZERO);
     };
     Some(expires.since(sent(stored)))
 }
 
-/// RFC 9111 §4.2.2.
+/// The heuristic freshness lifetime. RFC 9111 §4.2.2.
 fn guessed(stored: &Stored) -> Option<Duration> {
     let modified = date(header(&stored.headers, "last-modified")?, stored)?;
     Some((sent(stored).since(modified) / 10).min(LONGEST_GUESS))
@@ -85,7 +86,7 @@ pub(super) fn age(stored: &Stored, now: Stamp) -> Duration {
         .saturating_add(now.since(stored.fetched_at))
 }
 
-/// What to ask whether the copy holds with. RFC 9111 §4.3.1.
+/// The fields with which to ask whether the copy is still valid. RFC 9111 §4.3.1.
 pub(super) fn validators(stored: &Stored) -> Vec<(String, String)> {
     let mut fields = Vec::new();
     for (from, to) in [
@@ -115,7 +116,7 @@ pub(super) fn confirmed(mut stored: Stored, received: &Received<'_>) -> Option<S
         }
     }
     let new = kept(received.headers);
-    // What they say about time was about the old answer.
+    // The old fields about freshness describe the old answer.
     let is_over =
         |name: &str| name == "age" || name == "date" || new.iter().any(|(n, _)| n == name);
     stored.headers.retain(|(name, _)| !is_over(name));
@@ -125,7 +126,7 @@ pub(super) fn confirmed(mut stored: Stored, received: &Received<'_>) -> Option<S
     Some(stored)
 }
 
-/// Those fields that are kept, their names in small letters.
+/// The fields to store, with their names in lower case.
 pub(super) fn kept(all: &[(String, Vec<u8>)]) -> Vec<(String, Vec<u8>)> {
     let small = all
         .iter()
@@ -135,7 +136,7 @@ pub(super) fn kept(all: &[(String, Vec<u8>)]) -> Vec<(String, Vec<u8>)> {
         .collect()
 }
 
-/// The first line of a field.
+/// The first field with that name.
 pub(super) fn header<'a>(all: &'a [(String, Vec<u8>)], name: &str) -> Option<&'a [u8]> {
     headers(all, name).next()
 }
@@ -150,7 +151,7 @@ pub(super) fn headers<'a>(
     lines.map(|(_, value)| value.trim_ascii())
 }
 
-/// When the server wrote it; without a word, when it came.
+/// The date of the response; without one, the time of its arrival.
 fn sent(stored: &Stored) -> Stamp {
     let said = header(&stored.headers, "date").and_then(|value| date(value, stored));
     said.unwrap_or(stored.fetched_at)
@@ -160,7 +161,7 @@ fn date(value: &[u8], stored: &Stored) -> Option<Stamp> {
     http_date::parse(value, stored.fetched_at.as_secs()).map(Stamp::from_secs)
 }
 
-/// RFC 9110 §8.8.3; nothing else may go into a request.
+/// RFC 9110 §8.8.3; nothing else may be sent in a request.
 fn is_entity_tag(value: &[u8]) -> bool {
     let tag = value.strip_prefix(b"W/").unwrap_or(value);
     let inner = tag

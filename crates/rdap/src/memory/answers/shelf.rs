@@ -1,7 +1,7 @@
-//! Where answers lie: one file each, in sixteen directories by the hash of what they are found by.
+//! Where answers are stored: one file each, in sixteen directories chosen by the hash of the key.
 //!
-//! Each directory has a sixteenth of the room. It is looked through now and then by whoever writes there, and the oldest
-//! files go; nothing has to be counted between runs.
+//! Each directory has a sixteenth of the total size. Processes that write there check it now and
+//! then and remove the oldest files; no totals need to be kept between runs.
 
 use std::fmt::Write as _;
 use std::sync::OnceLock;
@@ -14,25 +14,25 @@ use crate::memory::Stamp;
 use crate::memory::place::{Item, Place};
 
 const SHARDS: usize = 16;
-/// Bytes of the hash in a file's name.
+/// The number of bytes of the hash in a file's name.
 const HASH: usize = 20;
-/// Files that are looked at at once.
+/// The largest number of files that are examined at once.
 const MOST_ITEMS: usize = 200_000;
-/// After this long, a file that was not put in place is nobody's.
+/// After this time, an unfinished file belongs to no running process.
 const FORGOTTEN: Duration = Duration::from_hours(1);
 
 #[derive(Debug)]
 pub(in crate::memory) struct Shelf {
     shards: Vec<Shard>,
     place: Place,
-    /// Bytes for each shard.
+    /// The size in bytes that each directory may have.
     share: u64,
 }
 
 #[derive(Debug, Default)]
 struct Shard {
     place: OnceLock<Option<Place>>,
-    /// Bytes that this process wrote since it last looked through.
+    /// The number of bytes that this process has written since its last check.
     written: AtomicU64,
 }
 
@@ -45,7 +45,7 @@ impl Shelf {
         }
     }
 
-    /// Where the answer with this key lies, if it is there.
+    /// The directory and file name of the answer with this key, if its directory exists.
     pub(super) fn place(&self, key: &[u8]) -> Option<(&Place, String)> {
         let hash = digest(&SHA256, key);
         let mut name = String::with_capacity(2 * HASH);
@@ -59,8 +59,9 @@ impl Shelf {
         Some((place.as_ref()?, name))
     }
 
-    /// Bytes were written; is it time to look through? Each 256th file says so, and each process that wrote much: so
-    /// both many small runs and one large keep within the room, and most writes cost nothing more.
+    /// Records that bytes were written, and checks the directory if it is time: after each 256th
+    /// file by hash, and after much was written by one process. So many small runs and a single
+    /// large one both stay within the size, and most writes cost nothing more.
     pub(super) fn written(&self, name: &str, bytes: usize, now: Stamp) {
         let Some(shard) = self.shard(name) else {
             return;
@@ -80,7 +81,7 @@ impl Shelf {
     }
 }
 
-/// Removes the oldest files, but not `newest`, until a tenth of the room is free.
+/// Removes the oldest files, but not `newest`, until a tenth of the size is free.
 fn clear(place: &Place, newest: &str, share: u64, now: Stamp) {
     let Ok(mut items) = place.items(MOST_ITEMS) else {
         return;

@@ -27,7 +27,7 @@ impl Server {
         Self { directory, memory }
     }
 
-    /// Keeps an answer that came now.
+    /// Stores an answer that arrived now.
     fn answers(&self, status: u16, headers: &[(&str, &str)]) -> bool {
         self.memory
             .keep_answer(&get(URL, &[]), &received(status, &owned(headers), b"{}"))
@@ -37,7 +37,7 @@ impl Server {
         self.memory.decide(&get(URL, &[]), policy, later(after))
     }
 
-    /// For how many seconds the answer is fresh, among these.
+    /// The largest of these numbers of seconds for which the answer is fresh.
     fn fresh_for(&self, policy: &Policy) -> u64 {
         let mut last = 0;
         for seconds in [1, 10, 299, 300, 3599, 3600, 8640, 86_399, 86_400, 1_000_000] {
@@ -159,7 +159,7 @@ fn how_long_an_answer_holds() {
             &[("cache-control", "max-age=90000"), ("date", &behind)],
             3599,
         ),
-        // A tenth of a day, and of a hundred days no more than one.
+        // A tenth of a day, and for a hundred days at most one day.
         (&[("last-modified", &behind)], 3600),
         (&[("last-modified", &old)], 86_399),
         (&[("last-modified", "yesterday")], 0),
@@ -213,7 +213,7 @@ fn the_users_wishes() {
         ..Policy::default()
     };
     assert_eq!(server.decides(&refresh, 1), Decision::Fetch);
-    // Where nothing was said, the user's word decides.
+    // Where the answer says nothing, the user's wish decides.
     server.answers(200, &[]);
     assert_eq!(server.fresh_for(&wish(86_400)), 86_399);
     let unsaid = Policy {

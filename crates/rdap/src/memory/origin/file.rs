@@ -1,4 +1,4 @@
-//! The file of an origin, to and fro.
+//! The file format of an origin.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -12,10 +12,10 @@ const FORM: Form = Form {
     version: 1,
 };
 const MOST_ADDRESSES: usize = 64;
-/// RFC 7301 §3.1: a protocol's name has a length of one byte.
+/// RFC 7301 §3.1: the length of a protocol's name is one byte.
 const LONGEST_ALPN: usize = 255;
 const MOST_ALPN: usize = 32;
-/// Round trips longer than a minute are none.
+/// In microseconds: round trips longer than a minute are not plausible.
 const LONGEST_RTT: u64 = 60_000_000;
 
 pub(super) fn encode(state: &OriginState) -> Vec<u8> {

@@ -1,16 +1,18 @@
-//! What the pool knows of an origin, and what is remembered of it: the one from the other.
+//! Converts between what the pool knows about an origin and what is remembered about it.
 
 use std::time::Duration;
+
+use roundtrip_model::Origin;
 
 use super::{Addresses, Alternative, OriginState, Stamp};
 use crate::pool::{self, OriginKnowledge};
 
-/// Without a word on how long an address holds, it is looked up again.
+/// Addresses without a TTL are looked up again.
 const UNSAID: Duration = Duration::ZERO;
 
 impl OriginState {
-    /// For the pool; nothing that is over is told.
-    pub fn knowledge(&self, origin: &pool::Origin, now: Stamp) -> OriginKnowledge {
+    /// The unexpired knowledge, for the pool.
+    pub fn knowledge(&self, origin: &Origin, now: Stamp) -> OriginKnowledge {
         let alternative = self.alt_svc.as_ref().filter(|known| known.expires > now);
         let addresses = self.addresses.as_ref().filter(|known| known.expires > now);
         OriginKnowledge {
@@ -32,7 +34,8 @@ impl OriginState {
         }
     }
 
-    /// From the pool. What it does not know this time is no news, but for what it would have heard.
+    /// Stores what the pool has learnt. Values that the pool lacks stay unchanged, unless it would
+    /// have learnt them.
     pub fn learn(&mut self, known: &OriginKnowledge, now: Stamp) {
         self.alt_svc = known.alt_svc.as_ref().map(|alternative| Alternative {
             port: alternative.port,
@@ -66,7 +69,7 @@ mod tests {
     fn what_is_learnt_is_told_again_until_it_is_over() {
         let minutes = Duration::from_mins;
         let known = OriginKnowledge {
-            origin: pool::Origin::of(&Target::parse("https://a.example/").unwrap()),
+            origin: Target::parse("https://a.example/").unwrap().origin(),
             alpn: Some("h2".into()),
             alt_svc: Some(pool::Alternative {
                 port: 443,
@@ -94,7 +97,7 @@ mod tests {
 
     #[test]
     fn what_was_not_heard_again_is_kept() {
-        let origin = pool::Origin::of(&Target::parse("https://a.example/").unwrap());
+        let origin = Target::parse("https://a.example/").unwrap().origin();
         let mut state = OriginState {
             alpn: Some("h2".into()),
             rtt: Some(Duration::from_millis(20)),

@@ -23,7 +23,7 @@ impl Kept {
         }
     }
 
-    /// How much has come, for those who watch.
+    /// The number of bytes that have arrived; the deadlines read it.
     pub(super) fn arrived(&self) -> Arc<AtomicU64> {
         self.arrived.clone()
     }

@@ -17,7 +17,8 @@ pub(super) enum Expired {
     Total,
 }
 
-/// Runs `exchange` as long as it may: `own` has its boundaries, `arrived` counts its body.
+/// Runs `exchange` within its deadlines: `own` records its events, `arrived` counts the bytes of
+/// its body.
 pub(super) async fn watched<T>(
     exchange: impl Future<Output = T>,
     own: &Recorder,
@@ -48,7 +49,7 @@ pub(super) async fn watched<T>(
 #[derive(Default)]
 struct Stage {
     left: Option<Instant>,
-    /// When something last came of the answer.
+    /// When part of the answer last arrived.
     heard: Option<Instant>,
     arrived: u64,
 }
@@ -102,7 +103,8 @@ mod tests {
         total: Duration::from_secs(20),
     };
 
-    /// Asks after `queued`, hears the head after `head`, and then `pieces` pieces, each after `every`.
+    /// Sends a request after `queued`, receives the head after `head`, and then `pieces` pieces,
+    /// each after `every`.
     async fn exchange(
         queued: u64,
         head: u64,

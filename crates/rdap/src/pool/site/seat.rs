@@ -1,4 +1,4 @@
-//! A place on a connection, for one request. It finds its way back, whatever becomes of whoever had it.
+//! A place on a connection, for one request. It returns to the site when it is dropped.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use super::{Lane, Site, Solo};
 pub(in crate::pool) struct Seat {
     pub(in crate::pool) lane: Arc<Lane>,
     site: Arc<Site>,
-    /// HTTP/1.1, for as long as the seat is held.
+    /// The HTTP/1.1 connection, while the place is held.
     connection: Option<Connection>,
-    /// Nobody else may ever use that connection.
+    /// The connection is used for this request only.
     exclusive: bool,
-    /// What is on the connection is whole answers.
+    /// Everything read so far consists of complete answers.
     clean: bool,
 }
 
@@ -58,7 +58,7 @@ impl Seat {
         }
     }
 
-    /// Ends the handshake, where nothing is asked for yet.
+    /// Completes the handshake, if no request is sent yet.
     pub(super) async fn start(&mut self) {
         if let Some(shared) = &self.lane.shared {
             shared.start();
@@ -68,15 +68,15 @@ impl Seat {
         }
     }
 
-    /// The answer came to its end, and the server keeps the connection.
+    /// Whether the answer is complete and the server keeps the connection open.
     pub(in crate::pool) fn is_kept(&mut self) {
         self.clean = true;
     }
 
-    /// Gives the place back; a connection that was for this request alone ends.
+    /// Gives the place back; a connection that was for this request only is closed.
     pub(in crate::pool) fn leave(self) {
         if self.exclusive {
-            // A goodbye may take a moment, which is not the request's.
+            // Closing may take a moment, which does not belong to the request.
             tokio::spawn(self.close());
         }
     }
@@ -90,7 +90,7 @@ impl Seat {
         }
     }
 
-    /// Takes it apart, without anything happening.
+    /// Takes the place apart without returning it.
     pub(super) fn take(mut self) -> Option<Solo> {
         let connection = self.connection.take()?;
         Some(Site::adopt(connection, &self.lane))

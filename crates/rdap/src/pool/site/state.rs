@@ -1,4 +1,4 @@
-//! What there is of connections to one origin, and who waits for one.
+//! The state of the connections to one origin, and the requests that wait for one.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,30 +11,30 @@ use super::{Fault, Lane, Seat, Solo};
 pub(super) struct State {
     /// HTTP/2 and 3.
     pub(super) lanes: Vec<Arc<Lane>>,
-    /// HTTP/1.1, unused.
+    /// Unused connections over HTTP/1.1.
     pub(super) idle: Vec<Solo>,
-    /// HTTP/1.1, used or not.
+    /// The number of connections over HTTP/1.1, used and unused.
     pub(super) solos: usize,
     pub(super) opening: usize,
-    /// First come, first served.
+    /// In order of arrival.
     pub(super) waiting: VecDeque<Waiter>,
-    /// The server did not take more connections than this.
+    /// The largest number of connections that the server accepted, once it refused another.
     pub(super) ceiling: Option<usize>,
 }
 
 pub(super) struct Waiter {
-    /// Its request may leave in early data.
+    /// The request may leave in early data.
     pub(super) early: bool,
     pub(super) seat: oneshot::Sender<Result<Seat, Arc<Fault>>>,
 }
 
 impl State {
-    /// Those that come up are among them.
+    /// The number of connections, including those being opened.
     pub(super) fn connections(&self) -> usize {
         self.opening + self.solos + self.lanes.len()
     }
 
-    /// A seat for somebody who left meanwhile is free again.
+    /// Hands a place to a waiter. If the waiter is gone, the place becomes free again.
     pub(super) fn hand(&mut self, waiter: Waiter, seat: Seat) {
         if let Err(Ok(seat)) = waiter.seat.send(Ok(seat))
             && let Some(solo) = seat.take()
@@ -43,13 +43,13 @@ impl State {
         }
     }
 
-    /// Is there one whose handshake is not over?
+    /// Whether there is a connection whose handshake is not complete.
     pub(super) fn has_unproven(&self) -> bool {
         let idle = self.idle.iter().map(|solo| &solo.lane);
         self.lanes.iter().chain(idle).any(|lane| !lane.is_proven())
     }
 
-    /// No connection: with others there is hope, without any there is none for those who wait.
+    /// Handles a failure to open a connection: if there are no others, all waiting requests fail.
     pub(super) fn failed(&mut self, fault: Fault) {
         let there = self.connections();
         if there > 0 {
@@ -58,12 +58,12 @@ impl State {
         }
         let fault = Arc::new(fault);
         for waiter in self.waiting.drain(..) {
-            // Who has left needs no answer.
+            // A waiter that is gone needs no answer.
             let _ = waiter.seat.send(Err(fault.clone()));
         }
     }
 
-    /// How many facts, connections and waits are kept.
+    /// The number of kept events, connections and waiting requests.
     #[cfg(test)]
     pub(super) fn held(&self) -> usize {
         let lanes = self.lanes.iter();

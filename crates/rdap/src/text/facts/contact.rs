@@ -1,15 +1,16 @@
-//! Facts of people and organisations.
+//! Facts about people and organisations.
+
+use roundtrip_report::terminal::Tone;
 
 use super::number::numbers;
 use super::{Block, Facts, Value, capital};
 use crate::answer::{Contact, Entity};
-use crate::text::paint::Tone;
 
-/// Entities below entities, as the abuse desk below an organisation.
+/// The deepest nesting of entities that is shown, such as the abuse desk of an organisation.
 const DEEPEST: usize = 3;
 
 impl Facts {
-    /// An entity that was asked for.
+    /// Adds an entity that was looked up.
     pub(super) fn entity(&mut self, entity: Entity<'_>) {
         let contact = entity.contact();
         let name = contact
@@ -41,7 +42,7 @@ impl Facts {
         self.remarks(*entity);
     }
 
-    /// An entity that stands in another object, and those in it.
+    /// Adds an entity that is part of another object, and the entities in it.
     pub(super) fn person(&mut self, entity: Entity<'_>, depth: usize) {
         let contact = entity.contact();
         let label = entity
@@ -77,7 +78,7 @@ fn roles(entity: Entity<'_>) -> Option<Value> {
     (!roles.is_empty()).then(|| Value::new(roles))
 }
 
-/// Who it is, where it is, and how to reach it, a line each.
+/// The name, the address and the ways to reach the entity, one line each.
 fn reach(contact: &Contact<'_>) -> Vec<Value> {
     let mut lines = Vec::new();
     let names = [contact.name.as_deref(), contact.organization.as_deref()];

@@ -1,8 +1,9 @@
-//! Facts of domains and name servers.
+//! Facts about domains and name servers.
+
+use roundtrip_report::terminal::Tone;
 
 use super::{Block, Facts, Value};
 use crate::answer::{Domain, Entity, Item, Nameserver, Object, SecureDns};
-use crate::text::paint::Tone;
 
 impl Facts {
     pub(super) fn domain(&mut self, domain: Domain<'_>) {
@@ -49,7 +50,7 @@ impl Facts {
         self.remarks(*server);
     }
 
-    /// As people write it, and as the DNS does.
+    /// Adds a name as people write it and as the DNS does.
     fn name(&mut self, label: &str, item: Item<'_>) {
         let ldh = item.text("ldhName").map(|n| n.trim().to_ascii_lowercase());
         let unicode = item.text("unicodeName").map(|n| n.trim().to_lowercase());
@@ -91,7 +92,7 @@ impl Facts {
     }
 }
 
-/// U-labels of a name in A-labels, where they say something else.
+/// The name with U-labels, if that differs from the A-labels.
 fn as_unicode(ldh: &str) -> Option<String> {
     if !ldh.contains("xn--") {
         return None;

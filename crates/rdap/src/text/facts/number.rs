@@ -1,15 +1,16 @@
-//! Facts of networks and autonomous systems.
+//! Facts about networks and autonomous systems.
+
+use roundtrip_report::terminal::Tone;
 
 use super::{Block, Facts, Value};
 use crate::answer::{Autnum, Network};
-use crate::text::paint::Tone;
 
 impl Facts {
     pub(super) fn network(&mut self, network: Network<'_>) {
         let range = match network.range() {
             Some((start, end)) if start == end => Some(start.to_string()),
             Some((start, end)) => Some(format!("{start} – {end}")),
-            // What cannot be read is shown as it was sent.
+            // A range that cannot be parsed is shown as sent.
             None => network
                 .text("startAddress")
                 .map(|start| format!("{start} – {}", network.text("endAddress").unwrap_or("?"))),
@@ -45,7 +46,7 @@ impl Facts {
     }
 }
 
-/// A range of AS numbers, or the one.
+/// A range of AS numbers, or a single one.
 pub(in crate::text) fn numbers(start: u32, end: u32) -> String {
     if start == end {
         format!("AS{start}")

@@ -70,7 +70,7 @@ impl Lines {
     fn redactions(&mut self, answer: &Answer) {
         for redaction in answer.redactions().take(100) {
             let name = redaction.name().unwrap_or("Redacted").trim();
-            // What stands in its place was told already.
+            // A line with this key has been written already.
             if !self.text.contains(&format!("\n{name}: ")) {
                 let reason = redaction.reason().map(|r| format!(" ({})", r.trim()));
                 self.key(name, &format!("REDACTED{}", reason.unwrap_or_default()));
@@ -78,7 +78,7 @@ impl Lines {
         }
     }
 
-    /// In EPP's words, with the page that explains them, as ICANN requires.
+    /// EPP's words, each with the page that explains it, as ICANN requires.
     fn status(&mut self, item: Item<'_>) {
         for word in item.status() {
             let epp = status::find(word).and_then(|s| s.epp);

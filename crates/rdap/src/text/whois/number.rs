@@ -44,7 +44,7 @@ impl Lines {
         self.entities(item.entities(), 0);
     }
 
-    /// Each entity as a block of its own, and those below it.
+    /// Adds each entity as a separate block, followed by the entities in it.
     fn entities<'a>(&mut self, entities: impl Iterator<Item = Entity<'a>>, depth: usize) {
         for entity in entities {
             self.gap();

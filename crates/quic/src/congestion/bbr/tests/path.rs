@@ -1,4 +1,5 @@
-//! One flow before one queue: losses, marks, lumps of acknowledgements, and little to send, as a test wants them.
+//! One flow before one queue: losses, marks, lumps of acknowledgements, and little to send, as a
+//! test wants them.
 
 use std::collections::VecDeque;
 use std::time::Duration;

@@ -1,8 +1,9 @@
-//! For each rule of redactions and of the profiles a fixture that keeps it, and the one change that breaks it.
+//! For each rule about redactions and of the profiles, a fixture that follows it, and a change that
+//! violates it.
 
 use super::Change;
 
-/// Identifier of the rule, fixture, change.
+/// Identifier of the rule, fixture, and change.
 pub(in crate::check::tests) const BROKEN: &[(&str, &str, Change)] = &[
     (
         "redaction-name",

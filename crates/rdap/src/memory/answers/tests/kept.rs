@@ -1,4 +1,5 @@
-//! What is kept and what is not, for how many, and whether it is read as it was written.
+//! What is stored and what is not, for which requests it is found, and whether it is read as it was
+//! written.
 
 use std::fs;
 use std::path::Path;
@@ -71,7 +72,8 @@ fn what_may_not_be_kept_is_not() {
             .memory
             .keep_answer(&plain, &received(200, &fresh, &long))
     );
-    // Credentials find nothing either, and what may not be kept takes the place of what was.
+    // Requests with credentials find nothing either, and an answer that must not be stored replaces
+    // the stored one.
     assert!(server.answers(200, &[("cache-control", "max-age=60")]));
     assert_eq!(
         server.memory.answer(&Request {

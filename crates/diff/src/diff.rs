@@ -1,0 +1,49 @@
+//! The comparison of two reports of either kind.
+
+use crate::limit::{Broken, Limit, LimitError};
+use crate::{DoctorDiff, ProbeDiff, Report};
+
+/// What two reports of one kind differ in.
+#[derive(Debug, Clone)]
+pub enum Diff {
+    Probe(Box<ProbeDiff>),
+    Doctor(DoctorDiff),
+}
+
+/// Why two reports cannot be compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum DiffError {
+    #[error("A is a report of {a}, B one of {b}; compare two of a kind")]
+    Kinds { a: &'static str, b: &'static str },
+    #[error("nothing was measured on one side")]
+    Nothing,
+}
+
+impl Diff {
+    pub fn new(a: &Report, b: &Report) -> Result<Self, DiffError> {
+        match (a, b) {
+            (Report::Probe(a), Report::Probe(b)) => {
+                let diff = ProbeDiff::of(a, b).ok_or(DiffError::Nothing)?;
+                Ok(Self::Probe(Box::new(diff)))
+            }
+            (Report::Doctor(a), Report::Doctor(b)) => Ok(Self::Doctor(DoctorDiff::of(a, b))),
+            (a, b) => {
+                let (a, b) = (a.kind(), b.kind());
+                Err(DiffError::Kinds { a, b })
+            }
+        }
+    }
+
+    /// The limits that it breaks, each with the value that does.
+    pub fn broken<'a>(&self, limits: &'a [Limit]) -> Result<Vec<(&'a Limit, Broken)>, LimitError> {
+        let mut broken = Vec::new();
+        for limit in limits {
+            let by = match self {
+                Self::Probe(diff) => limit.broken_by(diff),
+                Self::Doctor(diff) => limit.broken_by_doctor(diff)?,
+            };
+            broken.extend(by.map(|by| (limit, by)));
+        }
+        Ok(broken)
+    }
+}

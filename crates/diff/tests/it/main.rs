@@ -1,0 +1,13 @@
+//! Two reports: what is read of them, how the difference is split, and what is said of it.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod attribution;
+mod doctor;
+mod facts;
+mod hostile;
+mod images;
+mod limits;
+mod samples;
+
+roundtrip_path::sandbox_before_main!();

@@ -1,0 +1,3 @@
+//! The examination through the public face of the crate.
+
+mod machine;

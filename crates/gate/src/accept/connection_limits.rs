@@ -1,0 +1,123 @@
+//! How many connections there are, in all and of each client: counted when one begins and when it ends, by all threads.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::accept::concurrency::Concurrency;
+use crate::config::Limits;
+use crate::record::Limit;
+
+#[derive(Debug, Default)]
+pub(crate) struct Census {
+    heads: Mutex<Heads>,
+    exchanges: Arc<Concurrency>,
+}
+
+#[derive(Debug, Default)]
+struct Heads {
+    all: usize,
+    of: HashMap<IpAddr, usize>,
+}
+
+/// One connection's place, for as long as it is held.
+#[derive(Debug)]
+pub(crate) struct Place {
+    census: Arc<Census>,
+    client: IpAddr,
+}
+
+impl Census {
+    pub(crate) fn exchanges(&self) -> &Arc<Concurrency> {
+        &self.exchanges
+    }
+
+    /// Or the limit that is met.
+    pub(crate) fn admit(self: &Arc<Self>, client: IpAddr, limits: &Limits) -> Result<Place, Limit> {
+        let mut heads = self.heads.lock().unwrap_or_else(PoisonError::into_inner);
+        if heads.all >= limits.connections {
+            return Err(Limit::Connections);
+        }
+        let of_client = heads.of.entry(network(client)).or_default();
+        if *of_client >= limits.connections_per_client {
+            return Err(Limit::ConnectionsPerClient);
+        }
+        *of_client += 1;
+        heads.all += 1;
+        Ok(Place {
+            census: self.clone(),
+            client,
+        })
+    }
+
+    #[cfg(test)]
+    fn all(&self) -> usize {
+        self.heads
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .all
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut heads = self
+            .census
+            .heads
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        heads.all = heads.all.saturating_sub(1);
+        let client = network(self.client);
+        if let Some(of_client) = heads.of.get_mut(&client) {
+            *of_client = of_client.saturating_sub(1);
+            if *of_client == 0 {
+                heads.of.remove(&client);
+            }
+        }
+    }
+}
+
+/// Who has one address of IPv6 has 2⁶⁴ of them: a client is a network of 64 bits there.
+pub(crate) fn network(client: IpAddr) -> IpAddr {
+    match client.to_canonical() {
+        IpAddr::V4(v4) => v4.into(),
+        IpAddr::V6(v6) => std::net::Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64).into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_client_has_its_share_and_all_together_have_theirs() {
+        let census = Arc::new(Census::default());
+        let limits = Limits {
+            connections: 3,
+            connections_per_client: 2,
+            ..Limits::default()
+        };
+        let admit = |client: &str| census.admit(client.parse().unwrap(), &limits);
+        let first = admit("2001:db8::1").unwrap();
+        let _second = admit("2001:db8::2").unwrap();
+        assert_eq!(
+            admit("2001:db8::3").unwrap_err(),
+            Limit::ConnectionsPerClient
+        );
+        let _other = admit("::ffff:192.0.2.1").unwrap();
+        assert_eq!(admit("192.0.2.2").unwrap_err(), Limit::Connections);
+        drop(first);
+        let _third = admit("2001:db8::3").unwrap();
+        assert_eq!(census.all(), 3);
+    }
+
+    #[test]
+    fn who_is_gone_is_forgotten() {
+        let census = Arc::new(Census::default());
+        let limits = Limits::default();
+        let place = census.admit("192.0.2.1".parse().unwrap(), &limits).unwrap();
+        drop(place);
+        assert!(census.heads.lock().unwrap().of.is_empty());
+        assert_eq!(census.all(), 0);
+    }
+}

@@ -1,0 +1,9 @@
+//! The protocols that clients speak. Each reads heads, has them judged, and gives an exchange its two sides.
+
+pub(crate) mod h1;
+pub(crate) mod h2;
+pub(crate) mod h3;
+#[cfg(test)]
+mod scene;
+mod signal;
+mod streams;

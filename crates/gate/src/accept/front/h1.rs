@@ -1,0 +1,387 @@
+//! A client that speaks HTTP/1.1, or 1.0: one exchange after another on one byte stream. RFC 9112.
+
+mod answer;
+mod body;
+
+use std::future::poll_fn;
+use std::io;
+use std::mem::MaybeUninit;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Poll, ready};
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadBuf};
+
+use crate::accept::buffer_pool::SpareBuffers;
+use crate::accept::stream::{Peer, Stream};
+use crate::accept::thread::House;
+use crate::forward::deadlines::{Late, Posts};
+use crate::forward::exchange::{Broken, Exchange, PIECE, Sink};
+use crate::forward::h1;
+use crate::forward::halves::Halves;
+use crate::forward::site::Site;
+use crate::judge::guard::Sessions;
+use crate::judge::request::Refusal;
+use crate::judge::{Admitted, Arrival, Asked, Grant, Plain, Verdict, judge};
+use crate::record::RequestId;
+use crate::record::{Early, Entry, Limit, Protocol, Reason};
+use answer::Answer;
+use body::Incoming;
+
+/// For how long a connection keeps its buffers after an exchange.
+const SHORT: Duration = Duration::from_secs(2);
+/// For how long who has been answered may go on sending, unheard.
+const LINGER: Duration = Duration::from_secs(5);
+/// Read at once of a request that begins.
+const BEGINNING: usize = PIECE / 4;
+
+/// A client's connection.
+struct Client<IO> {
+    stream: IO,
+    peer: Peer,
+    posts: Posts,
+    /// What was read and not yet used, and whether some of it came before the end of the handshake.
+    buffer: Vec<u8>,
+    early: bool,
+    /// The head for the backend, and what waits to be written to the client.
+    head: Vec<u8>,
+    out: Vec<u8>,
+    served: u64,
+    parting: Parting,
+    /// What is remembered of the present exchange.
+    entry: Entry,
+}
+
+/// What a head became.
+enum Accepted {
+    Forward(Asked),
+    Answer(Plain),
+    /// The client has closed, was silent for too long, or gate is about to end.
+    Over,
+}
+
+/// How a connection is to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Parting {
+    Quiet,
+    /// The client may still be sending.
+    Unheard,
+    /// The client would take an end for the end of the answer.
+    Abrupt,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    Another,
+    Close,
+}
+
+/// Serves one request after another, until the connection ends.
+pub(crate) async fn serve<S: Sessions>(
+    stream: impl Stream,
+    peer: Peer,
+    house: &House<S>,
+) -> Result<(), Broken> {
+    let mut client = Client {
+        stream,
+        peer,
+        posts: house.patrol.posts(),
+        buffer: Vec::new(),
+        early: false,
+        head: Vec::new(),
+        out: Vec::new(),
+        served: 0,
+        parting: Parting::Quiet,
+        entry: house.entry(peer, Protocol::H1),
+    };
+    let outcome = loop {
+        match client.exchange(house).await {
+            Ok(Next::Another) => {}
+            Ok(Next::Close) => break Ok(()),
+            Err(error) => break Err(error),
+        }
+    };
+    client.part(house.is_draining()).await;
+    house.patrol.give_back(client.posts);
+    outcome
+}
+
+/// Reads the beginning of a request. While nothing comes, nothing is held for it.
+async fn begin(
+    stream: &mut impl Stream,
+    buffer: &mut Vec<u8>,
+    spare: &SpareBuffers,
+) -> io::Result<usize> {
+    poll_fn(|cx| {
+        let mut room = [MaybeUninit::uninit(); BEGINNING];
+        let mut room = ReadBuf::uninit(&mut room);
+        ready!(Pin::new(&mut *stream).poll_read(cx, &mut room))?;
+        spare.furnish(buffer);
+        buffer.extend_from_slice(room.filled());
+        Poll::Ready(Ok(room.filled().len()))
+    })
+    .await
+}
+
+impl<IO: Stream> Client<IO> {
+    async fn exchange<S: Sessions>(&mut self, house: &House<S>) -> Result<Next, Broken> {
+        if self.buffer.is_empty() && !self.await_request(house).await? {
+            return Ok(Next::Close);
+        }
+        let site = house.site();
+        house.spare.furnish(&mut self.head);
+        house.spare.furnish(&mut self.out);
+        self.entry = house.entry(self.peer, Protocol::H1);
+        let outcome = match self.accept(&site).await {
+            Ok(Accepted::Over) => return Ok(Next::Close),
+            Ok(Accepted::Answer(plain)) => self.answer(plain).await,
+            Ok(Accepted::Forward(mut asked)) => {
+                self.served += 1;
+                let most = site.policy.limits.requests;
+                if most > 0 && self.served == most {
+                    house.ledger.count(Limit::Requests);
+                    asked.keep_alive = false;
+                }
+                asked.keep_alive &= !house.is_draining();
+                match house.begin(&site, self.peer.address, &asked) {
+                    Ok(_running) => self.forward(&asked, &site).await,
+                    Err(_) => self.answer(Plain::too_many(&asked)).await,
+                }
+            }
+            Err(error) => match self.refuse(&error, None).await {
+                Ok(()) => Err(error),
+                Err(gone) => Err(gone),
+            },
+        };
+        house.close(&mut self.entry, outcome.as_ref().err(), self.peer.address);
+        self.give_back(&house.spare);
+        outcome
+    }
+
+    /// `false` where none came: a connection at rest ends without a word.
+    async fn await_request<S: Sessions>(&mut self, house: &House<S>) -> Result<bool, Broken> {
+        let idle = house.site().policy.limits.idle_time.0;
+        for span in [SHORT.min(idle), idle.saturating_sub(SHORT)] {
+            let post = &self.posts.down;
+            let reading = begin(&mut self.stream, &mut self.buffer, &house.spare);
+            let read = if self.served == 0 {
+                // It was let in, and may speak once even when gate is about to end.
+                post.within(Some(span), reading).await
+            } else if house.is_draining() {
+                return Ok(false);
+            } else {
+                post.at_rest(span, reading).await
+            };
+            match read {
+                Ok(read) => {
+                    self.early = self.stream.is_early();
+                    return Ok(read.map_err(Broken::Client)? > 0);
+                }
+                Err(Late) => self.stream.rest(),
+            }
+        }
+        if !house.is_draining() {
+            house.ledger.count(Limit::IdleTime);
+        }
+        Ok(false)
+    }
+
+    /// Between exchanges nothing is held but what was read of the next one.
+    fn give_back(&mut self, spare: &SpareBuffers) {
+        spare.collect(&mut self.head);
+        spare.collect(&mut self.out);
+        if self.buffer.is_empty() {
+            spare.collect(&mut self.buffer);
+        }
+    }
+
+    /// Reads a head and has it judged: at once, where the session is known; else the store is asked, and the head, which
+    /// is still there, is judged again.
+    async fn accept<S: Sessions>(&mut self, site: &Site<S>) -> Result<Accepted, Broken> {
+        let mut admitted = None;
+        loop {
+            match self.judge(site, admitted.as_ref())? {
+                Some((Verdict::Forward(asked), length)) => {
+                    self.buffer.drain(..length);
+                    self.entry.goes_on(&asked);
+                    return Ok(Accepted::Forward(asked));
+                }
+                Some((Verdict::Answer(plain), length)) => {
+                    self.buffer.drain(..length);
+                    return Ok(Accepted::Answer(plain));
+                }
+                Some((Verdict::Ask(question), _)) => {
+                    admitted = Some(site.policy.door.authorize(&question).await);
+                    self.entry.was_asked();
+                }
+                // What it says is known only later: it waits as others do.
+                Some((Verdict::Wait | Verdict::Look, _)) => {
+                    poll_fn(|cx| self.stream.poll_confirmed(cx))
+                        .await
+                        .map_err(Broken::Client)?;
+                    self.early = false;
+                    self.entry.early = Some(Early::Held);
+                }
+                None if !self.read_more(site).await? => return Ok(Accepted::Over),
+                None => {}
+            }
+        }
+    }
+
+    /// `None` while more of the head is needed.
+    fn judge<S: Sessions>(
+        &mut self,
+        site: &Site<S>,
+        admitted: Option<&Admitted>,
+    ) -> Result<Option<(Verdict, usize)>, Refusal> {
+        let arrival = Arrival {
+            client: self.peer.address,
+            secure: self.peer.secure,
+            early: self.early,
+            body: None,
+            id: RequestId::NONE,
+        };
+        let (out, entry) = (&mut self.head, &mut self.entry);
+        let read = h1::request(&self.buffer, &site.policy.limits, |request| {
+            entry.is_of(request);
+            let id = entry.caller.id;
+            judge(
+                &site.policy,
+                request,
+                Arrival { id, ..arrival },
+                admitted,
+                out,
+            )
+        })?;
+        read.map(|(verdict, length)| verdict.map(|verdict| (verdict, length)))
+            .transpose()
+    }
+
+    /// The deadline is that of the whole head, however many pieces it comes in. It is not read again before its end is there:
+    /// that would be much work for little sent.
+    async fn read_more<S: Sessions>(&mut self, site: &Site<S>) -> Result<bool, Broken> {
+        let largest = usize::try_from(site.policy.limits.head.0).unwrap_or(usize::MAX);
+        let span = Some(site.policy.limits.head_time.0);
+        let (stream, buffer, early) = (&mut self.stream, &mut self.buffer, &mut self.early);
+        let reading = async {
+            loop {
+                let before = buffer.len();
+                buffer.reserve(PIECE / 4);
+                if stream.read_buf(buffer).await? == 0 {
+                    return Ok(false);
+                }
+                *early |= stream.is_early();
+                if h1::may_end(buffer, before) || buffer.len() > largest {
+                    return Ok(true);
+                }
+            }
+        };
+        let read = self.posts.down.within(span, reading).await;
+        let more = read
+            .map_err(|_| Broken::Slow(Limit::HeadTime))?
+            .map_err(Broken::Client)?;
+        self.entry.began = Instant::now();
+        Ok(more)
+    }
+
+    async fn forward<S: Sessions>(
+        &mut self,
+        asked: &Asked,
+        site: &Site<S>,
+    ) -> Result<Next, Broken> {
+        let halves = Halves::of(&mut self.stream);
+        let mut body = Incoming::new(halves.reading(), &mut self.buffer, asked.body);
+        let mut answer = Answer::new(halves.writing(), &mut self.out, asked);
+        let mut exchange = Exchange {
+            site,
+            asked,
+            head: &mut self.head,
+            body: &mut body,
+            answer: &mut answer,
+            posts: &self.posts,
+            entry: &mut self.entry,
+            begun: false,
+            interim: false,
+        };
+        let outcome = exchange.forward().await;
+        let begun = exchange.begun;
+        let (stays, ends) = (answer.stays(), answer.ends());
+        match outcome {
+            Ok(ended) if ended.uploaded && !ended.upgraded && stays => Ok(Next::Another),
+            Ok(ended) => {
+                if !ended.uploaded {
+                    self.parting = Parting::Unheard;
+                }
+                Ok(Next::Close)
+            }
+            Err(error) => {
+                if !begun {
+                    self.refuse(&error, asked.grant.clone()).await?;
+                } else if !ends {
+                    self.parting = Parting::Abrupt;
+                }
+                Err(error)
+            }
+        }
+    }
+
+    async fn answer(&mut self, plain: Plain) -> Result<Next, Broken> {
+        self.entry.turn_away(plain.status, plain.reason);
+        let stays = plain.stays;
+        if !stays {
+            self.parting = Parting::Unheard;
+        }
+        self.say(plain, stays).await?;
+        Ok(if stays { Next::Another } else { Next::Close })
+    }
+
+    /// The last words on a connection whose bytes are not understood any more.
+    async fn refuse(&mut self, error: &Broken, grant: Option<Rc<Grant>>) -> Result<(), Broken> {
+        let Some(status) = error.status() else {
+            return Ok(());
+        };
+        let reason = error.reason().unwrap_or(Reason::Slow);
+        self.entry.turn_away(status, reason);
+        self.parting = Parting::Unheard;
+        let plain = Plain {
+            status,
+            stays: false,
+            reason,
+            retry_after: error.retry_after(),
+            grant,
+        };
+        self.say(plain, false).await
+    }
+
+    /// RFC 9112 §9.6: closed at once on a client that still sends, a connection would take our last words with it.
+    async fn part(&mut self, at_once: bool) {
+        if self.parting == Parting::Abrupt {
+            return self.stream.abandon();
+        }
+        if self.parting == Parting::Quiet || at_once {
+            let farewell = poll_fn(|cx| self.stream.poll_farewell(cx));
+            let _ = self.posts.down.within(Some(SHORT), farewell).await;
+            return;
+        }
+        let _ = self.stream.shutdown().await;
+        self.buffer = Vec::with_capacity(PIECE);
+        let (stream, unheard) = (&mut self.stream, &mut self.buffer);
+        let listening = async {
+            while stream.read_buf(unheard).await.is_ok_and(|n| n > 0) {
+                unheard.clear();
+            }
+        };
+        let _ = self.posts.down.within(Some(LINGER), listening).await;
+    }
+
+    async fn say(&mut self, plain: Plain, stays: bool) -> Result<(), Broken> {
+        let halves = Halves::of(&mut self.stream);
+        let mut answer = Answer::plain(halves.writing(), &mut self.out, stays);
+        plain.tell(&self.entry.caller.named(), &mut answer);
+        let ended = self.posts.down.within(Some(SHORT), answer.end()).await;
+        ended
+            .map_err(|_| Broken::Slow(Limit::BodyRate))?
+            .map_err(Broken::Client)
+    }
+}

@@ -1,0 +1,148 @@
+//! An answer as HTTP/1.1 has it: counted, in chunks, or until the connection ends.
+
+use std::io;
+
+use tokio::io::AsyncWriteExt;
+
+use crate::accept::stream::Stream;
+use crate::forward::exchange::Sink;
+use crate::forward::h1::{Response, ResponseBody, Trailers, write_chunk, write_last_chunk};
+use crate::forward::halves::Writing;
+use crate::judge::Asked;
+use crate::judge::request::{Field, Version};
+
+pub(super) struct Answer<'h, 'a, IO> {
+    to: Writing<'h, 'a, IO>,
+    /// What waits to be written.
+    out: &'a mut Vec<u8>,
+    version: Version,
+    keep_alive: bool,
+    /// The client gets chunks, because the backend does not say how much it will be.
+    chunks: bool,
+    /// Can the client tell where the answer ends?
+    ends: bool,
+    /// The client takes trailers. RFC 9110 §6.5.1.
+    takes_trailers: bool,
+    trailers: Trailers,
+}
+
+impl<'h, 'a, IO: Stream> Answer<'h, 'a, IO> {
+    pub(super) fn new(to: Writing<'h, 'a, IO>, out: &'a mut Vec<u8>, asked: &Asked) -> Self {
+        out.clear();
+        Self {
+            to,
+            out,
+            version: asked.version,
+            keep_alive: asked.keep_alive,
+            chunks: false,
+            ends: true,
+            takes_trailers: asked.takes_trailers,
+            trailers: Trailers::default(),
+        }
+    }
+
+    /// One of our own.
+    pub(super) fn plain(to: Writing<'h, 'a, IO>, out: &'a mut Vec<u8>, stays: bool) -> Self {
+        out.clear();
+        Self {
+            to,
+            out,
+            version: Version::H11,
+            keep_alive: stays,
+            chunks: false,
+            ends: true,
+            takes_trailers: false,
+            trailers: Trailers::default(),
+        }
+    }
+
+    /// May another request follow?
+    pub(super) fn stays(&self) -> bool {
+        self.keep_alive && self.ends
+    }
+
+    /// Does the client see where the answer ends, or that it does not?
+    pub(super) fn ends(&self) -> bool {
+        self.ends
+    }
+
+    fn line(&mut self, name: &str, value: &[u8]) {
+        self.out.extend_from_slice(name.as_bytes());
+        self.out.extend_from_slice(b": ");
+        self.out.extend_from_slice(value);
+        self.out.extend_from_slice(b"\r\n");
+    }
+}
+
+impl<IO: Stream> Sink for Answer<'_, '_, IO> {
+    fn head(&mut self, response: &Response<'_>, body: ResponseBody, more: &[Field<'_>]) {
+        let is_final = response.status >= 200;
+        let unsized_body = matches!(body, ResponseBody::Chunked | ResponseBody::UntilClose);
+        let switches = response.status == 101;
+        self.chunks = unsized_body && !switches && self.version != Version::H10;
+        self.ends = self.chunks || !unsized_body;
+        self.out.extend_from_slice(b"HTTP/1.1 ");
+        self.out.extend_from_slice(&digits(response.status));
+        self.out.push(b' ');
+        self.out.extend_from_slice(response.reason.as_bytes());
+        self.out.extend_from_slice(b"\r\n");
+        for field in response.end_to_end().chain(more) {
+            // RFC 9110 §6.6.2: it tells of what the client gets.
+            if self.takes_trailers || !field.name.eq_ignore_ascii_case("trailer") {
+                self.line(field.name, field.value);
+            }
+        }
+        if self.chunks {
+            self.line("Transfer-Encoding", b"chunked");
+        }
+        if switches {
+            for protocol in response.values("upgrade") {
+                self.line("Upgrade", protocol);
+            }
+            self.line("Connection", b"upgrade");
+        } else if is_final && !self.stays() {
+            self.line("Connection", b"close");
+        } else if self.version == Version::H10 {
+            self.line("Connection", b"keep-alive");
+        }
+        self.out.extend_from_slice(b"\r\n");
+    }
+
+    fn push(&mut self, data: &[u8]) {
+        if self.chunks {
+            write_chunk(self.out, data);
+        } else {
+            self.out.extend_from_slice(data);
+        }
+    }
+
+    async fn flush(&mut self) -> io::Result<()> {
+        if !self.out.is_empty() {
+            self.to.write_all(self.out).await?;
+            self.out.clear();
+        }
+        self.to.flush().await
+    }
+
+    fn trailers(&mut self, trailers: &Trailers) {
+        if self.takes_trailers {
+            self.trailers.clone_from(trailers);
+        }
+    }
+
+    async fn end(&mut self) -> io::Result<()> {
+        if self.chunks {
+            write_last_chunk(self.out, &self.trailers);
+        }
+        self.flush().await
+    }
+
+    fn takes_interim(&self) -> bool {
+        self.version != Version::H10
+    }
+}
+
+/// A status has three of them.
+fn digits(status: u16) -> [u8; 3] {
+    [status / 100, status / 10, status].map(|n| b'0' + (n % 10) as u8)
+}

@@ -1,0 +1,117 @@
+//! A request's body as HTTP/1.1 has it: counted, or in chunks; and what comes after 101.
+
+use std::future::poll_fn;
+
+use tokio::io::AsyncReadExt;
+
+use crate::accept::stream::Stream;
+use crate::forward::exchange::{Broken, PIECE, Source};
+use crate::forward::h1::{Chunked, Trailers};
+use crate::forward::halves::Reading;
+use crate::judge::request::{Body, Refusal};
+
+/// Room for what a client says while it waits for its answer.
+const AT_REST: usize = 64;
+
+pub(super) struct Incoming<'h, 'a, IO> {
+    from: Reading<'h, 'a, IO>,
+    /// What the client has sent already; what follows the body stays there.
+    buffer: &'a mut Vec<u8>,
+    rest: Rest,
+}
+
+/// What is still to come.
+enum Rest {
+    Counted(u64),
+    Chunks(Chunked),
+    /// Until the client closes.
+    Anything,
+}
+
+impl<'h, 'a, IO: Stream> Incoming<'h, 'a, IO> {
+    pub(super) fn new(from: Reading<'h, 'a, IO>, buffer: &'a mut Vec<u8>, body: Body) -> Self {
+        let rest = match body {
+            Body::Length(length) => Rest::Counted(length),
+            Body::Chunked => Rest::Chunks(Chunked::default()),
+            Body::None | Body::Framed => Rest::Counted(0),
+        };
+        Self { from, buffer, rest }
+    }
+
+    async fn fill(&mut self) -> Result<usize, Broken> {
+        self.buffer.reserve(PIECE);
+        let read = self.from.read_buf(self.buffer).await;
+        read.map_err(Broken::Client)
+    }
+
+    /// Has something in the buffer; the end comes too early.
+    async fn some(&mut self) -> Result<(), Broken> {
+        if self.buffer.is_empty() && self.fill().await? == 0 {
+            return Err(Broken::Gone);
+        }
+        Ok(())
+    }
+}
+
+impl<IO: Stream> Source for Incoming<'_, '_, IO> {
+    async fn next(&mut self, into: &mut Vec<u8>) -> Result<bool, Broken> {
+        loop {
+            match &mut self.rest {
+                Rest::Counted(0) => return Ok(false),
+                Rest::Chunks(coding) if coding.is_done() => return Ok(false),
+                Rest::Anything => {
+                    if self.buffer.is_empty() && self.fill().await? == 0 {
+                        return Ok(false);
+                    }
+                    into.append(self.buffer);
+                    return Ok(true);
+                }
+                _ if self.buffer.is_empty() => self.some().await?,
+                Rest::Counted(left) => {
+                    let here = usize::try_from(*left).unwrap_or(usize::MAX);
+                    let here = here.min(self.buffer.len());
+                    into.extend(self.buffer.drain(..here));
+                    *left -= here as u64;
+                    return Ok(true);
+                }
+                Rest::Chunks(coding) => {
+                    let before = into.len();
+                    let used = coding.take(self.buffer, |data| into.extend_from_slice(data));
+                    let used = used.map_err(|_| Broken::Refused(Refusal::Chunk))?;
+                    self.buffer.drain(..used);
+                    if into.len() > before {
+                        return Ok(true);
+                    }
+                }
+            }
+        }
+    }
+
+    fn trailers(&mut self) -> Trailers {
+        match &mut self.rest {
+            Rest::Chunks(coding) => coding.trailers(),
+            Rest::Counted(_) | Rest::Anything => Trailers::default(),
+        }
+    }
+
+    fn upgrade(&mut self) {
+        self.rest = Rest::Anything;
+    }
+
+    async fn gone(&mut self) {
+        // Who sends more than a piece ahead is there; and its connection waits.
+        while self.buffer.len() < PIECE {
+            // Mostly nothing comes.
+            self.buffer.reserve(AT_REST);
+            if !self.from.read_buf(self.buffer).await.is_ok_and(|n| n > 0) {
+                return;
+            }
+        }
+        std::future::pending::<()>().await;
+    }
+
+    async fn confirmed(&mut self) -> Result<(), Broken> {
+        let confirmed = poll_fn(|cx| self.from.stream().poll_confirmed(cx)).await;
+        confirmed.map_err(Broken::Client)
+    }
+}

@@ -1,0 +1,300 @@
+//! A client that speaks HTTP/2. The `h2` crate speaks the protocol, and bounds what it can see by itself: heads, their
+//! CONTINUATION frames, small DATA frames, settings and pings that are not taken. Here a connection begins, ends, and is
+//! ended when its client takes too much. RFC 9113.
+
+mod answer;
+mod body;
+mod frames;
+mod wire;
+
+use std::cell::Cell;
+use std::future::poll_fn;
+use std::io;
+use std::pin::pin;
+use std::rc::Rc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use h2::server::{Builder, Connection, SendResponse};
+use h2::{Reason, RecvStream};
+use tokio::task::{JoinError, JoinSet};
+
+use super::streams::{Hall, Head, Parted, SHORT, Tally};
+use crate::accept::stream::{Peer, Stream};
+use crate::accept::thread::House;
+use crate::config::Limits;
+use crate::forward::deadlines::{Late, Post};
+use crate::forward::exchange::Broken;
+use crate::judge::guard::Sessions;
+use crate::judge::request::Version;
+use crate::record::Limit;
+use answer::{Answer, Way};
+use body::Body;
+use frames::Frames;
+use wire::Wire;
+
+/// What a client may send ahead: on one stream, and on all of a connection together. An upload of more than the first takes a
+/// round trip for each; nothing more than the second is ever held for a connection.
+const STREAM_WINDOW: u32 = 256 * 1024;
+const CONNECTION_WINDOW: u32 = 1024 * 1024;
+/// What waits in the engine for a client that takes it slowly, for each stream.
+const SEND_BUFFER: usize = 32 * 1024;
+
+type Request = (http::Request<RecvStream>, SendResponse<Bytes>);
+
+/// Serves until the connection ends.
+pub(crate) async fn serve<S: Sessions + 'static>(
+    stream: impl Stream,
+    peer: Peer,
+    house: &Rc<House<S>>,
+) -> Result<(), Broken> {
+    let limits = house.site().policy.limits.clone();
+    let hall = Rc::new(Hall::new(house, peer, Version::H2));
+    let (post, rest) = (house.patrol.post(), Rc::new(Cell::new(false)));
+    let sockets = house.site().policy.routes.have_upgrades();
+    let frames = Rc::new(Frames::new(limits.control_frames));
+    let wire = Wire::new(stream, hall.confirmed.clone(), rest.clone(), frames.clone());
+    let begun = {
+        // In its place before it is handed on, or it would have two in every connection.
+        let handshake = pin!(builder(&limits, sockets).handshake(wire));
+        post.within(Some(limits.head_time.0), handshake).await
+    };
+    let connection = match begun {
+        Ok(begun) => begun.map_err(broken)?,
+        Err(Late) => {
+            house.ledger.count(Limit::HeadTime);
+            return Err(Broken::Slow(Limit::HeadTime));
+        }
+    };
+    let tally = Tally::new(limits.resets);
+    let mut table = Table {
+        connection,
+        limits,
+        hall,
+        post,
+        rest,
+        frames,
+        running: JoinSet::new(),
+        served: 0,
+        tally,
+        phase: Phase::Open,
+    };
+    let outcome = table.run().await;
+    // The engine tells what still runs that its client is gone.
+    drop(table.connection);
+    while table.running.join_next().await.is_some() {}
+    outcome
+}
+
+/// `sockets`: streams may become WebSockets. RFC 8441 §3.
+fn builder(limits: &Limits, sockets: bool) -> Builder {
+    let resets = limits.resets as usize;
+    let head = u32::try_from(limits.head.0).unwrap_or(u32::MAX);
+    let mut builder = Builder::new();
+    builder
+        .initial_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_concurrent_streams(limits.streams)
+        .max_header_list_size(head)
+        .max_send_buffer_size(SEND_BUFFER)
+        .max_pending_accept_reset_streams(resets)
+        .max_local_error_reset_streams(Some(resets));
+    if sockets {
+        builder.enable_connect_protocol();
+    }
+    builder
+}
+
+/// One connection, and those who are served on it.
+struct Table<IO, S> {
+    connection: Connection<Wire<IO>, Bytes>,
+    limits: Limits,
+    hall: Rc<Hall<S>>,
+    post: Rc<Post>,
+    rest: Rc<Cell<bool>>,
+    frames: Rc<Frames>,
+    running: JoinSet<Parted>,
+    served: u64,
+    tally: Tally,
+    phase: Phase,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Open,
+    /// Nobody is served, and buffers have gone.
+    AtRest,
+    /// The client was asked to come anew.
+    Leaving,
+}
+
+enum Event {
+    Asked(Box<Request>),
+    Parted(Result<Parted, JoinError>),
+    Over(Result<(), h2::Error>),
+    /// Of frames that mean nothing.
+    Excess,
+}
+
+impl<IO: Stream, S: Sessions + 'static> Table<IO, S> {
+    async fn run(&mut self) -> Result<(), Broken> {
+        loop {
+            if self.is_to_leave() {
+                self.leave();
+            }
+            match self.next().await {
+                Ok(Event::Asked(request)) => self.begin(*request),
+                Ok(Event::Parted(parted)) => {
+                    if self.tally.enter(parted.unwrap_or(Parted::Well)) {
+                        return self.expel(Limit::Resets).await;
+                    }
+                }
+                Ok(Event::Excess) => return self.expel(Limit::ControlFrames).await,
+                Ok(Event::Over(outcome)) => return self.over(outcome),
+                // Somebody is served, or gate is about to end.
+                Err(Late) if !self.running.is_empty() || self.is_to_leave() => {}
+                Err(Late) => match self.phase {
+                    Phase::Leaving => return Ok(()),
+                    Phase::Open => {
+                        self.phase = Phase::AtRest;
+                        self.rest.set(true);
+                    }
+                    Phase::AtRest => {
+                        self.hall.house.ledger.count(Limit::IdleTime);
+                        self.leave();
+                    }
+                },
+            }
+        }
+    }
+
+    fn is_to_leave(&self) -> bool {
+        self.hall.house.is_draining() && self.phase != Phase::Leaving
+    }
+
+    /// Late where nobody is served for too long, or gate is about to end.
+    async fn next(&mut self) -> Result<Event, Late> {
+        let idle = self.limits.idle_time.0;
+        let span = match self.phase {
+            _ if !self.running.is_empty() => Duration::MAX,
+            Phase::Open | Phase::Leaving => SHORT.min(idle),
+            Phase::AtRest => idle.saturating_sub(SHORT),
+        };
+        let (connection, running) = (&mut self.connection, &mut self.running);
+        let frames = &self.frames;
+        let event = async {
+            tokio::select! {
+                biased;
+                Some(parted) = running.join_next() => Event::Parted(parted),
+                asked = connection.accept() => match asked {
+                    Some(Ok(request)) => Event::Asked(Box::new(request)),
+                    Some(Err(error)) => Event::Over(Err(error)),
+                    None => Event::Over(Ok(())),
+                },
+                () = poll_fn(|cx| frames.poll_excess(cx)) => Event::Excess,
+            }
+        };
+        self.post.at_rest(span, event).await
+    }
+
+    fn begin(&mut self, (request, respond): Request) {
+        self.served += 1;
+        if self.limits.requests > 0 && self.served == self.limits.requests {
+            self.hall.house.ledger.count(Limit::Requests);
+            self.leave();
+        }
+        if self.phase == Phase::AtRest {
+            self.phase = Phase::Open;
+        }
+        self.running.spawn_local(stream(
+            self.hall.clone(),
+            self.frames.clone(),
+            request,
+            respond,
+        ));
+    }
+
+    /// What runs is served to its end, and what was on its way when the client heard of it. RFC 9113 §6.8.
+    fn leave(&mut self) {
+        if self.phase != Phase::Leaving {
+            self.phase = Phase::Leaving;
+            self.connection.graceful_shutdown();
+        }
+    }
+
+    async fn expel(&mut self, limit: Limit) -> Result<(), Broken> {
+        self.hall.house.ledger.count(limit);
+        self.running.abort_all();
+        let connection = &mut self.connection;
+        connection.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
+        let closing = poll_fn(|cx| connection.poll_closed(cx));
+        let _ = self.post.within(Some(SHORT), closing).await;
+        Ok(())
+    }
+
+    fn over(&self, outcome: Result<(), h2::Error>) -> Result<(), Broken> {
+        // Who was told to go may go without listening to the rest.
+        let left = self.phase == Phase::Leaving && self.running.is_empty();
+        let error = match outcome {
+            Err(error) if !left => error,
+            _ => return Ok(()),
+        };
+        if error.is_go_away()
+            && error.is_library()
+            && error.reason() == Some(Reason::ENHANCE_YOUR_CALM)
+        {
+            self.hall.house.ledger.count(Limit::Resets);
+        }
+        Err(broken(error))
+    }
+}
+
+async fn stream<S: Sessions>(
+    hall: Rc<Hall<S>>,
+    frames: Rc<Frames>,
+    request: http::Request<RecvStream>,
+    respond: SendResponse<Bytes>,
+) -> Parted {
+    let (parts, body) = request.into_parts();
+    let head = Head::new(parts, body.is_end_stream());
+    let way = Way::new(respond, frames);
+    let mut body = Body::new(body, hall.confirmed.clone());
+    let mut answer = Answer::new(&way);
+    let mut entry = hall.entry();
+    let outcome = tokio::select! {
+        biased;
+        () = way.reset() => Err(Broken::Gone),
+        outcome = hall.exchange(head, &mut body, &mut answer, &mut entry) => outcome,
+    };
+    hall.close(&mut entry, outcome.as_ref().err());
+    match outcome {
+        // What the client still sends is not wanted: the engine says so behind the answer. RFC 9113 §8.1.
+        Ok(()) => Parted::Well,
+        Err(_) if answer.is_ended() => Parted::Well,
+        Err(error) => {
+            way.cut(reason(&error));
+            if error.is_the_clients() {
+                Parted::Reset
+            } else {
+                Parted::Well
+            }
+        }
+    }
+}
+
+/// RFC 9113 §7.
+fn reason(error: &Broken) -> Reason {
+    match error {
+        Broken::Client(_) | Broken::Gone | Broken::Slow(_) | Broken::Over => Reason::CANCEL,
+        Broken::Refused(_) => Reason::PROTOCOL_ERROR,
+        _ => Reason::INTERNAL_ERROR,
+    }
+}
+
+fn broken(error: h2::Error) -> Broken {
+    let kind = error.get_io().map_or(io::ErrorKind::Other, io::Error::kind);
+    Broken::Client(io::Error::new(kind, error))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,77 @@
+//! A request's body as HTTP/2 has it.
+
+use std::future::pending;
+use std::io;
+use std::rc::Rc;
+
+use h2::RecvStream;
+
+use crate::accept::front::signal::Signal;
+use crate::forward::exchange::{Broken, Source};
+use crate::forward::h1::Trailers;
+use crate::judge::request::Refusal;
+
+pub(super) struct Body {
+    stream: RecvStream,
+    confirmed: Rc<Signal>,
+    /// What was given last. The client may send as much again once it has been passed on, which asking for more says.
+    given: usize,
+    trailers: Trailers,
+}
+
+impl Body {
+    pub(super) fn new(stream: RecvStream, confirmed: Rc<Signal>) -> Self {
+        Self {
+            stream,
+            confirmed,
+            given: 0,
+            trailers: Trailers::default(),
+        }
+    }
+}
+
+impl Source for Body {
+    async fn next(&mut self, into: &mut Vec<u8>) -> Result<bool, Broken> {
+        loop {
+            let window = self.stream.flow_control();
+            // Of what was not received nothing can be released.
+            let _ = window.release_capacity(std::mem::take(&mut self.given));
+            match self.stream.data().await {
+                None => {
+                    if let Some(fields) = self.stream.trailers().await.map_err(broken)? {
+                        self.trailers = Trailers::of(&fields).map_err(|_| Refusal::Chunk)?;
+                    }
+                    return Ok(false);
+                }
+                Some(Err(error)) => return Err(broken(error)),
+                Some(Ok(data)) if data.is_empty() => {}
+                Some(Ok(data)) => {
+                    self.given = data.len();
+                    into.extend_from_slice(&data);
+                    return Ok(true);
+                }
+            }
+        }
+    }
+
+    fn trailers(&mut self) -> Trailers {
+        std::mem::take(&mut self.trailers)
+    }
+
+    /// RFC 8441 §5: what comes is in DATA frames, as before.
+    fn upgrade(&mut self) {}
+
+    /// Whoever runs the exchange sees a stream's end before it does.
+    async fn gone(&mut self) {
+        pending::<()>().await;
+    }
+
+    async fn confirmed(&mut self) -> Result<(), Broken> {
+        self.confirmed.wait().await;
+        Ok(())
+    }
+}
+
+fn broken(error: h2::Error) -> Broken {
+    Broken::Client(io::Error::other(error))
+}

@@ -1,0 +1,124 @@
+//! A request's body as HTTP/3 has it.
+
+use std::future::{pending, poll_fn};
+use std::io;
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::Poll;
+
+use bytes::{Buf, Bytes};
+use h3::server::RequestStream;
+use roundtrip_quic_tokio::{Connection, RecvStream};
+
+use crate::accept::front::signal::Signal;
+use crate::forward::exchange::{Broken, PIECE, Source};
+use crate::forward::h1::Trailers;
+use crate::judge::request::Refusal;
+
+pub(super) struct Body {
+    stream: RequestStream<RecvStream, Bytes>,
+    link: Connection,
+    confirmed: Rc<Signal>,
+    /// What was read before anybody asked.
+    first: Vec<u8>,
+    ended: bool,
+    trailers: Trailers,
+}
+
+impl Body {
+    pub(super) fn new(
+        stream: RequestStream<RecvStream, Bytes>,
+        link: Connection,
+        confirmed: Rc<Signal>,
+    ) -> Self {
+        Self {
+            stream,
+            link,
+            confirmed,
+            first: Vec::new(),
+            ended: false,
+            trailers: Trailers::default(),
+        }
+    }
+
+    /// Is there none? `wait` where it can be expected that the head is all: its end may come in another packet.
+    pub(super) async fn is_ended(&mut self, wait: bool) -> Result<bool, Broken> {
+        let mut first = Vec::new();
+        let begun = {
+            let mut reading = pin!(self.read(&mut first));
+            poll_fn(|cx| match reading.as_mut().poll(cx) {
+                Poll::Pending if !wait => Poll::Ready(None),
+                polled => polled.map(Some),
+            })
+            .await
+        };
+        self.first = first;
+        if let Some(more) = begun {
+            self.ended = !more?;
+        }
+        Ok(self.ended)
+    }
+
+    async fn read(&mut self, into: &mut Vec<u8>) -> Result<bool, Broken> {
+        let id = self.stream.id().into_inner();
+        self.link.set_read_allowance(id, 2 * PIECE as u64);
+        // To the engine, a frame without data is as the end of the body: where that is not asked for once more, what follows
+        // would be missing. Another in a row is taken for an attack: the engine ends the connection where trailers are not.
+        for _ in 0..2 {
+            let data = self.stream.recv_data().await;
+            let data = data.map_err(|error| broken(&self.link, id, error))?;
+            let Some(mut data) = data else { continue };
+            while data.has_remaining() {
+                let piece = data.chunk();
+                into.extend_from_slice(piece);
+                let length = piece.len();
+                data.advance(length);
+            }
+            return Ok(true);
+        }
+        let trailers = self.stream.recv_trailers().await;
+        if let Some(fields) = trailers.map_err(|error| broken(&self.link, id, error))? {
+            self.trailers = Trailers::of(&fields).map_err(|_| Refusal::Chunk)?;
+        }
+        Ok(false)
+    }
+}
+
+impl Source for Body {
+    async fn next(&mut self, into: &mut Vec<u8>) -> Result<bool, Broken> {
+        if !self.first.is_empty() {
+            into.append(&mut self.first);
+            return Ok(true);
+        }
+        if self.ended {
+            return Ok(false);
+        }
+        let more = self.read(into).await?;
+        self.ended = !more;
+        Ok(more)
+    }
+
+    fn trailers(&mut self) -> Trailers {
+        std::mem::take(&mut self.trailers)
+    }
+
+    /// Nobody can ask for it: RFC 9114 §4.2.
+    fn upgrade(&mut self) {}
+
+    /// Whoever runs the exchange sees a stream's end before it does.
+    async fn gone(&mut self) {
+        pending::<()>().await;
+    }
+
+    async fn confirmed(&mut self) -> Result<(), Broken> {
+        self.confirmed.wait().await;
+        Ok(())
+    }
+}
+
+fn broken(link: &Connection, stream: u64, error: h3::error::StreamError) -> Broken {
+    match link.refusal(stream) {
+        Some(error) => Refusal::from(error).into(),
+        None => Broken::Client(io::Error::other(error)),
+    }
+}

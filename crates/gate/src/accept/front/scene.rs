@@ -1,0 +1,219 @@
+//! For tests of the fronts: a gate in memory, and a backend on loopback that does what the path says.
+#![allow(clippy::unwrap_used, clippy::panic)] // what a test's helper expects is expected of the code
+
+mod backend;
+
+use std::cell::Cell;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use roundtrip_wire::jwt::Algorithm;
+use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf, duplex};
+use tokio::task::{JoinHandle, LocalSet, spawn_local};
+use tokio::time::timeout;
+
+use crate::accept::stream::{Peer, Stream};
+use crate::accept::thread::House;
+use crate::config::{self, Config};
+use crate::forward::exchange::Broken;
+use crate::forward::site::Site;
+use crate::forward::upstream::{Group, Upstream};
+use crate::judge::credentials::Vault;
+use crate::judge::guard::{Found, Guard, Keys, Rules, Sessions, SystemWall, Trouble};
+use crate::record::{Book, Limit, Reason};
+use crate::{Door, Secret};
+pub(super) use backend::{Backend, LARGE};
+
+/// Long enough for any machine; nothing waits for it to pass.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// Knows nobody.
+pub(super) struct Strangers;
+
+impl Sessions for Strangers {
+    async fn find(&self, _: &str) -> Result<Option<Found>, Trouble> {
+        Ok(None)
+    }
+}
+
+pub(super) struct Scene {
+    pub(super) house: Rc<House<Strangers>>,
+    pub(super) backend: Rc<Backend>,
+    book: Book,
+}
+
+/// Plays a scene to its end. `guarded.example` is for those who have a session, and `mail.example` takes early JMAP.
+pub(super) fn run(change: impl FnOnce(&mut Config), play: impl AsyncFnOnce(Scene)) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    LocalSet::new().block_on(&runtime, async {
+        let scene = Scene::new(change).await;
+        timeout(PATIENCE, play(scene)).await.unwrap();
+    });
+}
+
+impl Scene {
+    async fn new(change: impl FnOnce(&mut Config)) -> Self {
+        let (backend, at) = Backend::start().await;
+        let route = |host: &str, auth, safe_jmap| config::Route {
+            host: host.into(),
+            upstream: "backend".into(),
+            auth,
+            safe_jmap,
+            ..config::Route::default()
+        };
+        let mut config = Config {
+            route: vec![
+                route("", false, false),
+                route("guarded.example", true, false),
+                route("mail.example", false, true),
+            ],
+            ..Config::default()
+        };
+        change(&mut config);
+        let book = Book::new(1);
+        let house = Rc::new(House::new(
+            site(&config, at),
+            book.ledger(0),
+            None,
+            Arc::default(),
+        ));
+        let patrolled = house.clone();
+        spawn_local(async move { patrolled.patrol.run().await });
+        Self {
+            house,
+            backend,
+            book,
+        }
+    }
+
+    /// How often it was.
+    pub(super) fn met(&self, limit: Limit) -> u64 {
+        self.book.snapshot().get(limit)
+    }
+
+    /// How often gate answered so by itself, or broke off.
+    pub(super) fn refused(&self, reason: Reason) -> u64 {
+        self.book.snapshot().get(reason)
+    }
+
+    /// The client's end of a connection that `serve` serves.
+    pub(super) fn connect(&self) -> (DuplexStream, JoinHandle<Result<(), Broken>>) {
+        let (client, gate) = duplex(64 * 1024);
+        (client, self.serve(gate, true))
+    }
+
+    /// One that speaks before the end of its handshake.
+    pub(super) fn connect_early(&self) -> (DuplexStream, Rc<Handshake>) {
+        let (client, gate) = duplex(64 * 1024);
+        let handshake = Rc::<Handshake>::default();
+        let gate = EarlyStream {
+            stream: gate,
+            handshake: handshake.clone(),
+        };
+        self.serve(gate, true);
+        (client, handshake)
+    }
+
+    pub(super) fn serve(
+        &self,
+        stream: impl Stream + 'static,
+        secure: bool,
+    ) -> JoinHandle<Result<(), Broken>> {
+        let house = self.house.clone();
+        let peer = Peer {
+            address: [192, 0, 2, 7].into(),
+            secure,
+            resumed: false,
+        };
+        spawn_local(async move { super::h2::serve(stream, peer, &house).await })
+    }
+}
+
+fn site(config: &Config, at: SocketAddr) -> Site<Strangers> {
+    let mut keys = Keys::default();
+    let secret = Secret::new(vec![7; 64]);
+    keys.add_secret(Algorithm::Hs512, None, &secret).unwrap();
+    let rules = Arc::new(Rules::new(keys, Vault::default()));
+    let guard = Guard::new(rules, Box::new(SystemWall)).unwrap();
+    let settings = config::Upstream {
+        servers: vec![format!("http://{at}")],
+        ..config::Upstream::default()
+    };
+    let group = Group::new("backend", 0, &settings).unwrap();
+    let upstream = Upstream::new(&group);
+    let upstreams = [("backend".to_owned(), upstream)].into();
+    Site::new(config, Door::new(guard, Strangers), &upstreams, None).unwrap()
+}
+
+impl Stream for DuplexStream {}
+
+/// Ended by the test.
+#[derive(Default)]
+pub(super) struct Handshake {
+    ended: Cell<bool>,
+    waker: Cell<Option<Waker>>,
+}
+
+impl Handshake {
+    pub(super) fn end(&self) {
+        self.ended.set(true);
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+}
+
+struct EarlyStream {
+    stream: DuplexStream,
+    handshake: Rc<Handshake>,
+}
+
+impl Stream for EarlyStream {
+    fn is_early(&self) -> bool {
+        !self.handshake.ended.get()
+    }
+
+    fn poll_confirmed(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.handshake.ended.get() {
+            return Poll::Ready(Ok(()));
+        }
+        self.handshake.waker.set(Some(cx.waker().clone()));
+        Poll::Pending
+    }
+}
+
+impl AsyncRead for EarlyStream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for EarlyStream {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}

@@ -1,0 +1,121 @@
+//! Where clients come in: sockets, what a proxy before us says, TLS over TCP, and QUIC. What clients say over it is for the
+//! front; which of it is answered from early data too.
+//!
+//! Each thread has sockets of its own at the same addresses, and the kernel gives each its share of the clients.
+
+mod certificates;
+mod client_socket;
+mod entrance;
+mod hello;
+mod quic;
+mod secure;
+mod seed;
+mod session_prefetch;
+mod sockets;
+mod tickets;
+mod tls_side;
+
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use rustls::ProtocolVersion;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+pub(crate) use client_socket::ClientSocket;
+pub(crate) use entrance::{Arrival, Entrance, Manner, Unmet, kernel_takes_syn_data};
+pub(crate) use quic::{QuicArrival, QuicEntrance};
+pub(crate) use secure::Secure;
+pub(crate) use seed::Seed;
+pub(crate) use session_prefetch::Tally;
+pub(crate) use sockets::{Sockets, ThreadSockets};
+pub(crate) use tls_side::{ThreadTls, TlsSide};
+
+/// A client's byte stream once it may speak HTTP.
+pub(crate) enum Incoming {
+    Clear(ClientSocket),
+    Secure(Box<Secure>),
+}
+
+/// What is known of a connection's beginning.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Handshake {
+    pub(crate) resumed: bool,
+    /// Was it accepted? It may have been empty.
+    pub(crate) early_data: bool,
+    /// Did the SYN bring data that the kernel took?
+    pub(crate) fast_open: bool,
+    /// None: clear text.
+    pub(crate) version: Option<ProtocolVersion>,
+}
+
+/// A client that may speak.
+pub(crate) struct Met {
+    pub(crate) stream: Incoming,
+    /// As a trusted proxy says, where one stands before us.
+    pub(crate) peer: SocketAddr,
+    /// Where it came in, as such a proxy says.
+    #[cfg_attr(not(test), expect(dead_code, reason = "nothing goes by it yet"))]
+    pub(crate) local: SocketAddr,
+    pub(crate) facts: Handshake,
+}
+
+impl AsyncRead for Incoming {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Clear(stream) => Pin::new(stream).poll_read(cx, into),
+            Self::Secure(stream) => Pin::new(stream).poll_read(cx, into),
+        }
+    }
+}
+
+impl AsyncWrite for Incoming {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        data: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Clear(stream) => Pin::new(stream).poll_write(cx, data),
+            Self::Secure(stream) => Pin::new(stream).poll_write(cx, data),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Clear(stream) => Pin::new(stream).poll_flush(cx),
+            Self::Secure(stream) => Pin::new(stream).poll_flush(cx),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Clear(stream) => Pin::new(stream).poll_shutdown(cx),
+            Self::Secure(stream) => Pin::new(stream).poll_shutdown(cx),
+        }
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Clear(stream) => Pin::new(stream).poll_write_vectored(cx, parts),
+            Self::Secure(stream) => Pin::new(stream).poll_write_vectored(cx, parts),
+        }
+    }
+
+    /// Sealed bytes are gathered anyway: then one part after the other costs nothing.
+    fn is_write_vectored(&self) -> bool {
+        matches!(self, Self::Clear(_))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,179 @@
+//! QUIC: our own engine on each UDP socket of a thread. Which requests may be answered from early data is for the front.
+//!
+//! The kernel gives a thread the packets by their addresses. A client that comes from another address than before, as when a
+//! NAT forgets it, may reach another thread, to which its connection's id says nothing: it answers with a stateless reset,
+//! whose key all threads share, and the client connects anew at once instead of waiting in vain.
+
+use std::cell::RefCell;
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_lc_rs::rand;
+use roundtrip_quic::{Retry, ServerConfig, Transport};
+use roundtrip_quic_tokio::{Connection, Endpoint, Incoming};
+use rustls::{HandshakeKind, ProtocolVersion};
+use tokio::time::timeout;
+
+use super::hello::Hello;
+use super::session_prefetch::{Desk, Fetched, PATIENCE};
+use super::{Handshake, Seed, ThreadTls, Unmet};
+use crate::GateError;
+use crate::config::Limits;
+
+/// Clients that have not proved their address: of more, it is asked for by a Retry first (RFC 9000 §8.1.2). Each may take
+/// some 100 KiB until then, nearly all of it a hello that never ends and early data that waits.
+pub(super) const MOST_UNPROVED: usize = 256;
+/// Tokens for each client, which spare its next connection the doubt. RFC 9000 §8.1.3.
+const TOKENS: u8 = 2;
+/// HTTP/3 has three of each side, and others for whoever likes them. RFC 9114 §6.2.
+const ONE_WAY_STREAMS: u64 = 16;
+/// What a client may send ahead, on one stream as on all of them together.
+const WINDOW: u64 = 1 << 20;
+
+pub(crate) struct QuicEntrance {
+    endpoint: Endpoint,
+    tls: RefCell<Rc<ThreadTls>>,
+}
+
+/// A client of which one datagram has come. Let go of, it hears nothing.
+pub(crate) struct QuicArrival {
+    incoming: Incoming,
+    peer: SocketAddr,
+    tls: Rc<ThreadTls>,
+}
+
+/// A connection on which requests may come, though perhaps as early data: what comes before the handshake is over may be
+/// a replay.
+pub(crate) struct QuicMet {
+    pub(crate) link: Connection,
+    pub(crate) peer: SocketAddr,
+    pub(crate) facts: Handshake,
+}
+
+impl QuicEntrance {
+    pub(crate) fn open(
+        socket: UdpSocket,
+        tls: Rc<ThreadTls>,
+        limits: &Limits,
+        seed: &Seed,
+    ) -> Result<Self, GateError> {
+        let local = socket.local_addr().unwrap_or(([0, 0, 0, 0], 0).into());
+        let failed = |source: io::Error| GateError::Listen {
+            address: local,
+            source,
+        };
+        let mut config = server_config(&tls, limits);
+        config.key = Some(seed.quic_key()?);
+        let mut own = [0; 32];
+        rand::fill(&mut own).map_err(|_| GateError::Cryptography)?;
+        let engine = roundtrip_quic::Endpoint::new(Some(config), own);
+        let endpoint = Endpoint::new(socket, engine).map_err(failed)?;
+        let tls = RefCell::new(tls);
+        Ok(Self { endpoint, tls })
+    }
+
+    /// The next client; none once the socket is closed.
+    pub(crate) async fn next(&self) -> Option<QuicArrival> {
+        loop {
+            let incoming = self.endpoint.accept().await?;
+            // One that is gone already is nowhere.
+            if let Some(peer) = incoming.remote_address() {
+                let tls = self.tls.borrow().clone();
+                return Some(QuicArrival {
+                    incoming,
+                    peer,
+                    tls,
+                });
+            }
+        }
+    }
+
+    /// Clients that come from now on are met as a new configuration wants it.
+    pub(crate) fn follow(&self, tls: Rc<ThreadTls>, limits: &Limits) {
+        self.endpoint
+            .set_server_config(Some(server_config(&tls, limits)));
+        self.tls.replace(tls);
+    }
+
+    /// Nobody new is let in; ends when those inside are gone.
+    pub(crate) async fn close(&self) {
+        self.endpoint.set_server_config(None);
+        self.endpoint.wait_idle().await;
+    }
+
+    /// Clients that were asked to prove their address first.
+    pub(crate) fn retries(&self) -> u64 {
+        self.endpoint.retries_sent()
+    }
+}
+
+impl QuicArrival {
+    pub(crate) fn peer(&self) -> SocketAddr {
+        self.peer
+    }
+
+    /// There is no room. RFC 9000 §5.2.2.
+    pub(crate) fn refuse(self) {
+        self.incoming.refuse();
+    }
+
+    /// On the thread's `LocalSet`: until requests may come, or `within` is over.
+    pub(crate) async fn meet(self, within: Duration) -> Result<QuicMet, Unmet> {
+        let met = timeout(within, self.shake_hands()).await;
+        met.map_err(|_| Unmet::TimedOut)?
+    }
+
+    async fn shake_hands(self) -> Result<QuicMet, Unmet> {
+        // Lies ready until TLS has looked for it.
+        let _fetched = match self.tls.desk() {
+            Some(desk) => fetch(&self.incoming, desk).await,
+            None => None,
+        };
+        let link = self.incoming.accept();
+        let taken = if self.tls.takes_early_data() {
+            link.hello_received().await
+        } else {
+            link.connected().await
+        };
+        taken.map_err(Unmet::Quic)?;
+        let facts = Handshake {
+            version: Some(ProtocolVersion::TLSv1_3),
+            resumed: link.handshake_kind() == Some(HandshakeKind::Resumed),
+            early_data: link.early_accepted() == Some(true),
+            fast_open: false,
+        };
+        let peer = self.peer;
+        Ok(QuicMet { link, peer, facts })
+    }
+}
+
+/// The session that a client wants to go on with. Whoever takes too long to say which shakes hands in full.
+async fn fetch(incoming: &Incoming, desk: &Desk) -> Option<Fetched> {
+    let said = incoming.client_hello(|messages| match Hello::in_messages(messages) {
+        Hello::Part => None,
+        Hello::Whole(identity) => Some(identity),
+    });
+    let identity = timeout(PATIENCE, said).await.ok()?.ok()?;
+    desk.fetch(identity).await
+}
+
+fn server_config(tls: &ThreadTls, limits: &Limits) -> ServerConfig {
+    let transport = Transport {
+        idle_timeout: limits.idle_time.0,
+        stream_window: WINDOW,
+        window: WINDOW,
+        bidi_streams: limits.streams.into(),
+        uni_streams: ONE_WAY_STREAMS,
+        ..Transport::default()
+    };
+    let mut config = ServerConfig::new(tls.quic().clone(), Arc::new(transport));
+    config.retry = Retry::AboveHandshakes(MOST_UNPROVED);
+    config.tokens = TOKENS;
+    // Whom there is room for says the census.
+    config.most_connections = config.most_connections.max(limits.connections);
+    config.holds = tls.desk().is_some();
+    config
+}

@@ -1,0 +1,81 @@
+//! A client's TLS over TCP, once it may speak; and whether what it said last may be a replay.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use roundtrip_tls::{Stream, TlsError};
+use rustls::HandshakeKind;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::{ClientSocket, Handshake};
+
+pub(crate) struct Secure {
+    stream: Stream<ClientSocket>,
+}
+
+impl Secure {
+    /// Shakes hands: to the end, or to where early data may be read.
+    pub(super) async fn accept(mut stream: Stream<ClientSocket>) -> Result<Self, TlsError> {
+        stream.accept().await?;
+        Ok(Self { stream })
+    }
+
+    pub(crate) fn is_h2(&self) -> bool {
+        self.stream.connection().alpn_protocol() == Some(b"h2")
+    }
+
+    pub(super) fn describe(&self, facts: &mut Handshake) {
+        let tls = self.stream.connection();
+        facts.resumed = tls.handshake_kind() == Some(HandshakeKind::Resumed);
+        facts.version = tls.protocol_version();
+        facts.early_data = self.stream.is_handshaking();
+    }
+}
+
+impl crate::accept::stream::Stream for Secure {
+    /// Until the handshake is over, what comes was sent by the client at some time, but perhaps not now. RFC 8446 §8.
+    fn is_early(&self) -> bool {
+        self.stream.is_handshaking()
+    }
+
+    fn poll_confirmed(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.stream.poll_handshake(cx)
+    }
+
+    fn poll_farewell(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.stream.poll_close_notify(cx)
+    }
+
+    fn abandon(&mut self) {
+        self.stream.get_mut().abandon();
+    }
+}
+
+impl AsyncRead for Secure {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, into)
+    }
+}
+
+impl AsyncWrite for Secure {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        data: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, data)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}

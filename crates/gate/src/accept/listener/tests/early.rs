@@ -1,0 +1,133 @@
+//! Sessions that are good once, and the early data that comes with them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use roundtrip_store::{Memory, Place, RedisSettings};
+use roundtrip_tls::Offer;
+
+use super::scene::{Scene, Setting, offer, run, s_client};
+use crate::accept::listener::Tally;
+use crate::config::{Resumption, Tls};
+
+fn single(place: Option<Place>) -> Setting {
+    Setting {
+        tls: Tls {
+            resumption: Resumption::SingleUse,
+            early_data: true,
+            ..Tls::default()
+        },
+        place,
+        ..Setting::default()
+    }
+}
+
+fn early() -> Offer {
+    Offer {
+        early_data: true,
+        ..offer()
+    }
+}
+
+/// What is to be kept is on its way to the store when the client has its ticket.
+async fn settled() {
+    for _ in 0..20 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[test]
+fn early_data_is_answered_before_the_handshake_is_over() {
+    run(async {
+        let scene = Scene::start(&single(None));
+        let client = scene.client();
+        let first = scene.ask(&client, &early()).await;
+        assert!(
+            first.contains("resumed=false accepted=false early=false"),
+            "{first}"
+        );
+        settled().await;
+        let second = scene.ask(&client, &early()).await;
+        assert!(
+            second.contains("resumed=true accepted=true early=true heard=4"),
+            "{second}"
+        );
+        assert!(second.ends_with("confirmed"), "{second}");
+        let expected = Tally {
+            taken: 1,
+            absent: 0,
+            failed: 0,
+        };
+        assert_eq!(scene.tls.tally(), expected);
+    });
+}
+
+#[test]
+fn without_early_data_the_handshake_comes_first() {
+    run(async {
+        let scene = Scene::start(&single(None));
+        let client = scene.client();
+        scene.ask(&client, &offer()).await;
+        settled().await;
+        let second = scene.ask(&client, &offer()).await;
+        assert!(
+            second.contains("resumed=true accepted=false early=false"),
+            "{second}"
+        );
+    });
+}
+
+/// Two processes with one store: what one has taken, the other does not take again.
+#[test]
+fn the_same_early_data_is_taken_once_in_all() {
+    run(async {
+        let place = Place::Memory(Memory::default());
+        let one = Scene::start(&single(Some(place.clone())));
+        let other = Scene::start(&single(Some(place)));
+        let session = one.ca().with_extension("session");
+        let path = session.to_str().unwrap();
+        let request = one.ca().with_extension("request");
+        std::fs::write(&request, "ask\n").unwrap();
+        let early = request.to_str().unwrap();
+
+        let first = s_client(&one, &["-sess_out", path], "ask\n").await;
+        assert!(first.contains("resumed=false"), "{first}");
+        settled().await;
+        // The other process first: it has the session from the store, though not the client's trust.
+        let replay = ["-sess_in", path, "-early_data", early];
+        let second = s_client(&other, &replay, "").await;
+        assert!(
+            second.contains("resumed=true accepted=true early=true"),
+            "{second}"
+        );
+        for scene in [&other, &one] {
+            // What was not taken is said again after the handshake, as clients do.
+            let again = s_client(scene, &replay, "ask\n").await;
+            assert!(
+                !again.contains("resumed=true") && !again.contains("early=true"),
+                "{again}"
+            );
+            assert_eq!(scene.tls.tally().absent, 1);
+        }
+    });
+}
+
+#[test]
+fn a_store_that_does_not_answer_costs_a_full_handshake_and_no_more() {
+    run(async {
+        // It listens, and never says a word.
+        let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("redis://{}/0", silent.local_addr().unwrap());
+        let settings = Arc::new(RedisSettings::from_url(&url).unwrap());
+        let scene = Scene::start(&single(Some(Place::Redis(settings))));
+        let client = scene.client();
+        scene.ask(&client, &early()).await;
+        assert!(client.tickets(false).received() > 0);
+        let second = scene.ask(&client, &early()).await;
+        assert!(
+            second.contains("resumed=false accepted=false early=false heard=4"),
+            "{second}"
+        );
+        assert_eq!(scene.tls.tally().failed, 1);
+    });
+}

@@ -1,0 +1,300 @@
+//! QUIC clients: with and without early data, made to prove their address, and passed on to another thread.
+
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use quinn::crypto::rustls::QuicClientConfig;
+use quinn::{ClientConfig, Connection, ConnectionError, Endpoint, TokenMemoryCache, TokenStore};
+use roundtrip_tls::{Client, Offer};
+
+use super::crowd::Crowd;
+use super::relay::Relay;
+use super::scene::{Scene, Setting, WITHIN, offer, run};
+use crate::accept::listener::quic::MOST_UNPROVED;
+use crate::accept::listener::{QuicEntrance, Seed, Tally, Unmet};
+use crate::config::{Limits, Resumption, Tls};
+
+fn single() -> Setting {
+    Setting {
+        tls: Tls {
+            resumption: Resumption::SingleUse,
+            early_data: true,
+            ..Tls::default()
+        },
+        ..Setting::default()
+    }
+}
+
+/// With the address tokens that it was given.
+struct Caller {
+    endpoint: Endpoint,
+    tls: Client,
+    tokens: Arc<dyn TokenStore>,
+}
+
+impl Caller {
+    fn new(scene: &Scene) -> Self {
+        Self {
+            endpoint: Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap(),
+            tls: scene.client(),
+            tokens: Arc::new(TokenMemoryCache::default()),
+        }
+    }
+
+    fn begin(&self, at: SocketAddr) -> quinn::Connecting {
+        let offer = Offer {
+            tls12: false,
+            early_data: true,
+            alpn: vec!["h3"],
+            quic: true,
+            ..offer()
+        };
+        let tls = QuicClientConfig::try_from(self.tls.config(&offer).unwrap()).unwrap();
+        let mut config = ClientConfig::new(Arc::new(tls));
+        config.token_store(self.tokens.clone());
+        let begun = self.endpoint.connect_with(config, at, "localhost");
+        begun.unwrap()
+    }
+
+    async fn full(&self, scene: &Scene) -> String {
+        let connection = self.begin(scene.https).await.unwrap();
+        let said = ask(&connection).await;
+        // Tickets come behind the handshake, and what is kept is on its way to the store.
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        connection.close(0_u32.into(), b"");
+        said
+    }
+}
+
+async fn ask(connection: &Connection) -> String {
+    let (mut send, mut receive) = connection.open_bi().await.unwrap();
+    send.write_all(b"ask\n").await.unwrap();
+    send.finish().unwrap();
+    String::from_utf8(receive.read_to_end(1000).await.unwrap()).unwrap()
+}
+
+/// Another way in with the same TLS, for tests that look at arrivals themselves.
+fn entrance(scene: &Scene) -> (QuicEntrance, SocketAddr) {
+    let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let at = socket.local_addr().unwrap();
+    let (limits, seed) = (Limits::default(), Seed::new(&[9; 32]));
+    let entrance = QuicEntrance::open(socket, scene.tls.clone(), &limits, &seed);
+    (entrance.unwrap(), at)
+}
+
+#[test]
+fn a_handshake_without_early_data_is_over_before_requests_come() {
+    run(async {
+        let scene = Scene::start(&Setting::default());
+        let caller = Caller::new(&scene);
+        for resumed in [false, true] {
+            let said = caller.full(&scene).await;
+            let expected =
+                format!("resumed={resumed} accepted=false early=false heard=4 confirmed");
+            assert_eq!(said, expected);
+        }
+        assert!(
+            caller.begin(scene.https).into_0rtt().is_err(),
+            "stateless tickets allow none"
+        );
+    });
+}
+
+/// Its hello, with a post-quantum share, takes two datagrams.
+#[test]
+fn early_data_is_taken_once_and_answered_before_the_handshake_is_over() {
+    run(async {
+        let scene = Scene::start(&single());
+        let caller = Caller::new(&scene);
+        let first = caller.full(&scene).await;
+        assert!(first.ends_with("heard=4 confirmed"), "{first}");
+        let (connection, accepted) = caller.begin(scene.https).into_0rtt().ok().unwrap();
+        let second = ask(&connection).await;
+        let expected = "resumed=true accepted=true early=true heard=4 confirmed";
+        assert_eq!(second, expected);
+        assert!(accepted.await);
+        let expected = Tally {
+            taken: 1,
+            absent: 0,
+            failed: 0,
+        };
+        assert_eq!(scene.tls.tally(), expected);
+    });
+}
+
+#[test]
+fn where_many_have_not_proved_their_address_it_is_asked_for_first() {
+    run(async {
+        let scene = Scene::start(&single());
+        let caller = Caller::new(&scene);
+        caller.full(&scene).await;
+        // With what tokens prove of it, a client is none of the many.
+        let acquainted = Caller::new(&scene);
+        acquainted.full(&scene).await;
+        let mut crowd = Crowd::new(&scene);
+        crowd.begin(scene.https, MOST_UNPROVED).await;
+        assert_eq!(scene.quic.retries(), 0);
+        ask(&acquainted.begin(scene.https).await.unwrap()).await;
+        assert_eq!(scene.quic.retries(), 0);
+        let stranger = Caller {
+            tokens: Arc::new(TokenMemoryCache::default()),
+            ..caller
+        };
+        let (connection, accepted) = stranger.begin(scene.https).into_0rtt().ok().unwrap();
+        ask(&connection).await;
+        assert_eq!(scene.quic.retries(), 1);
+        assert!(accepted.await, "a session is found after a Retry, too");
+    });
+}
+
+/// Other threads, other processes, and those that come after.
+#[test]
+fn tokens_are_good_wherever_the_seed_is_the_same() {
+    run(async {
+        let one = Scene::start(&single());
+        let caller = Caller::new(&one);
+        caller.full(&one).await;
+        let token = caller.tokens.take("localhost").unwrap();
+        assert!(caller.tokens.take("localhost").is_some(), "there are two");
+        for (seed, retries) in [(7, 0), (8, 1)] {
+            let other = Scene::start(&Setting { seed, ..single() });
+            let mut crowd = Crowd::new(&other);
+            crowd.begin(other.https, MOST_UNPROVED).await;
+            let caller = Caller::new(&other);
+            caller.tokens.insert("localhost", token.clone());
+            caller.full(&other).await;
+            assert_eq!(other.quic.retries(), retries);
+        }
+    });
+}
+
+/// As when a NAT gives a client another port, and the kernel another thread.
+#[test]
+fn who_comes_to_another_thread_learns_at_once_that_it_must_begin_anew() {
+    run(async {
+        for (seed, is_known) in [(7, true), (8, false)] {
+            let one = Scene::start(&Setting::default());
+            let other = Scene::start(&Setting {
+                seed,
+                ..Setting::default()
+            });
+            let relay = Relay::start(one.https).await;
+            let caller = Caller::new(&one);
+            let connection = caller.begin(relay.at).await.unwrap();
+            ask(&connection).await;
+            relay.lead_to(other.https);
+            let (mut send, _receive) = connection.open_bi().await.unwrap();
+            send.write_all(b"ask\n").await.unwrap();
+            if is_known {
+                let reason = connection.closed().await;
+                assert!(matches!(reason, ConnectionError::Reset), "{reason}");
+            } else {
+                relay.answered().await;
+                assert!(connection.close_reason().is_none());
+            }
+        }
+    });
+}
+
+#[test]
+fn clients_that_come_later_are_met_in_the_new_manner() {
+    run(async {
+        let scene = Scene::start(&Setting::default());
+        let other = Scene::start(&Setting::default());
+        let before = Caller::new(&scene).begin(scene.https).await.unwrap();
+        let tls = Rc::new(other.side.on_this_thread().unwrap());
+        scene.quic.follow(tls, &Limits::default());
+        let refused = Caller::new(&scene).begin(scene.https).await;
+        assert!(refused.is_err(), "it has another certificate now");
+        Caller::new(&other).begin(scene.https).await.unwrap();
+        assert!(ask(&before).await.ends_with("confirmed"));
+    });
+}
+
+#[test]
+fn once_closed_nobody_comes_in_and_those_inside_may_finish() {
+    run(async {
+        let scene = Scene::start(&Setting::default());
+        let inside = Caller::new(&scene).begin(scene.https).await.unwrap();
+        let quic = scene.quic.clone();
+        let closing = tokio::task::spawn_local(async move { quic.close().await });
+        tokio::task::yield_now().await;
+        let mut crowd = Crowd::new(&scene);
+        crowd.send(scene.https);
+        // What comes later is answered: so was what came before, if it is answered at all.
+        assert!(ask(&inside).await.ends_with("confirmed"));
+        assert!(!crowd.was_answered());
+        assert!(!closing.is_finished());
+        inside.close(0_u32.into(), b"");
+        closing.await.unwrap();
+    });
+}
+
+#[test]
+fn whom_there_is_no_room_for_is_told() {
+    run(async {
+        let scene = Scene::start(&single());
+        let (entrance, at) = entrance(&scene);
+        let caller = Caller::new(&scene);
+        let (refused, ()) = tokio::join!(caller.begin(at), async {
+            entrance.next().await.unwrap().refuse();
+        });
+        // RFC 9000 §20.1: CONNECTION_REFUSED.
+        let Err(ConnectionError::ConnectionClosed(close)) = refused else {
+            panic!("{refused:?}");
+        };
+        assert_eq!(u64::from(close.error_code), 2);
+    });
+}
+
+/// Nobody looks for the session that it names any more.
+#[test]
+fn a_hello_that_takes_long_is_answered_by_a_full_handshake() {
+    run(async {
+        let scene = Scene::start(&single());
+        let (entrance, at) = entrance(&scene);
+        let mut crowd = Crowd::with_halves(&scene);
+        crowd.send(at);
+        let arrival = entrance.next().await.unwrap();
+        assert!(
+            !crowd.was_answered(),
+            "what is held is not even acknowledged"
+        );
+        let (met, ()) = tokio::join!(arrival.meet(WITHIN), async {
+            crowd.answered().await;
+            crowd.say_the_rest(at);
+        });
+        assert!(!met.unwrap().facts.resumed);
+    });
+}
+
+#[test]
+fn a_hello_that_never_ends_is_given_up() {
+    run(async {
+        let scene = Scene::start(&single());
+        let (entrance, at) = entrance(&scene);
+        let mut crowd = Crowd::with_halves(&scene);
+        crowd.send(at);
+        let arrival = entrance.next().await.unwrap();
+        let unmet = arrival.meet(Duration::from_millis(500)).await.err();
+        assert!(matches!(unmet, Some(Unmet::TimedOut)));
+        // And is forgotten.
+        entrance.close().await;
+    });
+}
+
+#[test]
+fn a_client_that_goes_away_is_not_waited_for() {
+    run(async {
+        let scene = Scene::start(&single());
+        let (entrance, at) = entrance(&scene);
+        let mut crowd = Crowd::with_halves(&scene);
+        crowd.send(at);
+        let arrival = entrance.next().await.unwrap();
+        crowd.give_up(at);
+        let unmet = arrival.meet(WITHIN).await.err();
+        assert!(matches!(unmet, Some(Unmet::Quic(_))));
+    });
+}

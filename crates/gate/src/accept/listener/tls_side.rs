@@ -1,0 +1,163 @@
+//! The server's side of TLS: what all threads share, and the configurations that each of them has.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use roundtrip_store::{Memory, Place};
+use roundtrip_tls::{Stream, TlsError, certificate_compressor, key_exchanges};
+use rustls::crypto::aws_lc_rs;
+use rustls::server::NoServerSessionStorage;
+use rustls::{ServerConfig, ServerConnection, SupportedProtocolVersion, version};
+
+use super::certificates::Certificates;
+use super::hello;
+use super::session_prefetch::{Desk, Tally};
+use super::tickets::{Clock, Tickets};
+use super::{ClientSocket, Secure, Seed};
+use crate::GateError;
+use crate::config::{Listen, Resumption, Tls};
+
+/// For each full or resumed handshake: a browser opens more than one connection.
+const TICKETS: usize = 2;
+/// Early data that is taken over TCP: heads, and a small body. QUIC knows no number but the largest (RFC 9001 §4.6.1).
+const EARLY_DATA: u32 = 16 * 1024;
+
+/// Shared by all threads.
+pub(crate) struct TlsSide {
+    certificates: Arc<Certificates>,
+    resumption: Resumption,
+    tickets: Arc<Tickets>,
+    early_data: bool,
+    place: Place,
+}
+
+/// One thread's.
+pub(crate) struct ThreadTls {
+    tcp: Arc<ServerConfig>,
+    quic: Arc<ServerConfig>,
+    early_data: bool,
+    /// Where sessions are good once.
+    desk: Option<Desk>,
+}
+
+impl TlsSide {
+    /// Sessions that are good once are kept in `place`, or in memory.
+    pub(crate) fn new(
+        settings: &Tls,
+        listen: &Listen,
+        seed: &Arc<Seed>,
+        place: Option<Place>,
+        clock: Clock,
+    ) -> Result<Self, GateError> {
+        if settings.early_data && settings.resumption != Resumption::SingleUse {
+            return Err(GateError::EarlyDataNeedsSingleUse);
+        }
+        let addresses: Vec<IpAddr> = listen.https.iter().map(SocketAddr::ip).collect();
+        let provider = Arc::new(provider());
+        let certificates = Certificates::load(&settings.certificate, &addresses, provider)?;
+        Ok(Self {
+            certificates: Arc::new(certificates),
+            resumption: settings.resumption,
+            tickets: Arc::new(Tickets::new(seed.clone(), settings.epoch.0, clock)),
+            early_data: settings.early_data,
+            place: place.unwrap_or_else(|| Place::Memory(Memory::default())),
+        })
+    }
+
+    /// The certificate that was made here, in PEM, if none was given.
+    pub(crate) fn self_made(&self) -> Option<&str> {
+        self.certificates.self_made()
+    }
+
+    /// To be called once a second: takes replaced certificates, and says which, and which of them cannot be used.
+    pub(crate) fn look(&self) -> Vec<Result<PathBuf, GateError>> {
+        self.certificates.look()
+    }
+
+    /// On the thread's `LocalSet`.
+    pub(crate) fn on_this_thread(&self) -> Result<ThreadTls, GateError> {
+        let single = self.resumption == Resumption::SingleUse;
+        let desk = single.then(|| Desk::open(self.place.on_this_thread(), self.tickets.clone()));
+        let mut tcp = self.config(&[&version::TLS13, &version::TLS12], desk.as_ref())?;
+        tcp.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        if self.early_data {
+            tcp.max_early_data_size = EARLY_DATA;
+        }
+        // QUIC is TLS 1.3 (RFC 9001 §4.2).
+        let mut quic = self.config(&[&version::TLS13], desk.as_ref())?;
+        quic.alpn_protocols = vec![b"h3".to_vec()];
+        if self.early_data {
+            quic.max_early_data_size = u32::MAX;
+        }
+        Ok(ThreadTls {
+            tcp: Arc::new(tcp),
+            quic: Arc::new(quic),
+            early_data: self.early_data,
+            desk,
+        })
+    }
+
+    fn config(
+        &self,
+        versions: &[&'static SupportedProtocolVersion],
+        desk: Option<&Desk>,
+    ) -> Result<ServerConfig, GateError> {
+        let mut config = ServerConfig::builder_with_provider(Arc::new(provider()))
+            .with_protocol_versions(versions)
+            .map_err(|_| GateError::Cryptography)?
+            .with_no_client_auth()
+            .with_cert_resolver(self.certificates.clone());
+        config.cert_compressors = vec![certificate_compressor()];
+        // An answer to early data must not wait for the client's Finished: that is what it is for.
+        config.send_half_rtt_data = self.early_data;
+        config.session_storage = match desk {
+            Some(desk) => desk.papers(),
+            None => Arc::new(NoServerSessionStorage {}),
+        };
+        config.send_tls13_tickets = TICKETS;
+        match self.resumption {
+            Resumption::Stateless => config.ticketer = self.tickets.clone(),
+            Resumption::SingleUse => {}
+            Resumption::Off => config.send_tls13_tickets = 0,
+        }
+        Ok(config)
+    }
+}
+
+impl ThreadTls {
+    pub(super) async fn accept(&self, mut stream: ClientSocket) -> Result<Secure, TlsError> {
+        let connection = ServerConnection::new(self.tcp.clone())?;
+        let Some(desk) = &self.desk else {
+            return Secure::accept(Stream::server(stream, connection)).await;
+        };
+        let (first, identity) = hello::read(&mut stream).await?;
+        let fetched = desk.fetch(identity).await;
+        let secure = Secure::accept(Stream::server_after(stream, connection, first)).await;
+        drop(fetched);
+        secure
+    }
+
+    pub(super) fn quic(&self) -> &Arc<ServerConfig> {
+        &self.quic
+    }
+
+    pub(super) fn desk(&self) -> Option<&Desk> {
+        self.desk.as_ref()
+    }
+
+    pub(super) fn takes_early_data(&self) -> bool {
+        self.early_data
+    }
+
+    /// Of sessions that are good once.
+    pub(crate) fn tally(&self) -> Tally {
+        self.desk.as_ref().map(Desk::tally).unwrap_or_default()
+    }
+}
+
+fn provider() -> rustls::crypto::CryptoProvider {
+    let mut provider = aws_lc_rs::default_provider();
+    provider.kx_groups = key_exchanges(true);
+    provider
+}

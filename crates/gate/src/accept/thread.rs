@@ -1,0 +1,150 @@
+//! What all connections of one thread share: the site that is served now, its deadlines, and word that gate is about to end.
+
+use std::cell::{Cell, RefCell};
+use std::net::IpAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Instant;
+
+use tokio::sync::Notify;
+
+use crate::accept::buffer_pool::SpareBuffers;
+use crate::accept::concurrency::{Concurrency, Share};
+use crate::accept::stream::Peer;
+use crate::forward::deadlines::Patrol;
+use crate::forward::exchange::Broken;
+use crate::forward::site::Site;
+use crate::judge::Asked;
+use crate::record::{Entry, Gauge, Held, Ledger, Limit, Protocol, Scribe};
+
+pub(crate) struct House<S> {
+    site: RefCell<Rc<Site<S>>>,
+    pub(crate) patrol: Patrol,
+    pub(crate) spare: SpareBuffers,
+    pub(crate) ledger: Arc<Ledger>,
+    scribe: Option<Scribe>,
+    concurrency: Arc<Concurrency>,
+    draining: Cell<bool>,
+    /// Connections that are open, and who wants to know when there is none.
+    inside: Cell<usize>,
+    empty: Notify,
+}
+
+/// An exchange that is under way.
+pub(crate) struct Running<'a> {
+    _counted: Held<'a>,
+    _share: Share<'a>,
+}
+
+/// A connection's place in the house, for as long as it is held.
+pub(crate) struct Inside<'a, S>(&'a House<S>);
+
+impl<S> House<S> {
+    /// What all threads count together is `concurrency`.
+    pub(crate) fn new(
+        site: Site<S>,
+        ledger: Arc<Ledger>,
+        scribe: Option<Scribe>,
+        concurrency: Arc<Concurrency>,
+    ) -> Self {
+        Self {
+            site: RefCell::new(Rc::new(site)),
+            patrol: Patrol::default(),
+            spare: SpareBuffers::default(),
+            ledger,
+            scribe,
+            concurrency,
+            draining: Cell::new(false),
+            inside: Cell::new(0),
+            empty: Notify::new(),
+        }
+    }
+
+    /// What is served at this moment; an exchange keeps what it began with.
+    pub(crate) fn site(&self) -> Rc<Site<S>> {
+        self.site.borrow().clone()
+    }
+
+    pub(crate) fn replace(&self, site: Site<S>) {
+        *self.site.borrow_mut() = Rc::new(site);
+    }
+
+    /// An exchange is over, as it should be or not.
+    pub(crate) fn close(&self, entry: &mut Entry, error: Option<&Broken>, client: IpAddr) {
+        if let Some(error) = error {
+            entry.outcome = error.outcome();
+            entry.reason = entry.reason.or_else(|| error.reason());
+            if let Some(limit) = error.limit() {
+                self.ledger.count(limit);
+            }
+        }
+        let ended = entry.ended.unwrap_or_else(Instant::now);
+        self.ledger.record(entry, ended);
+        if let Some(scribe) = &self.scribe {
+            scribe.write(entry, ended, client);
+        }
+    }
+
+    /// Of an exchange that begins now.
+    pub(crate) fn entry(&self, peer: Peer, protocol: Protocol) -> Entry {
+        let mut entry = Entry::new(Instant::now(), protocol, peer.secure);
+        entry.resumed = peer.resumed;
+        entry.note = self.scribe.as_ref().map(|_| Box::default());
+        entry
+    }
+
+    /// Unless its client, or its session, has as many under way as it may.
+    pub(crate) fn begin(
+        &self,
+        site: &Site<S>,
+        client: IpAddr,
+        asked: &Asked,
+    ) -> Result<Running<'_>, Limit> {
+        let session = asked.session.as_ref().map(|session| &**session.name());
+        let client = (!site.policy.trusts(client)).then_some(client);
+        let share = self.concurrency.begin(client, session, &site.policy.limits);
+        let share = share.inspect_err(|limit| self.ledger.count(*limit))?;
+        Ok(Running {
+            _counted: self.ledger.hold(Gauge::Exchanges),
+            _share: share,
+        })
+    }
+
+    pub(crate) fn enter(&self) -> Inside<'_, S> {
+        self.inside.set(self.inside.get() + 1);
+        self.ledger.raise(Gauge::Connections);
+        Inside(self)
+    }
+
+    pub(crate) fn inside(&self) -> usize {
+        self.inside.get()
+    }
+
+    /// Ends when nobody is inside.
+    pub(crate) async fn emptied(&self) {
+        while self.inside.get() > 0 {
+            self.empty.notified().await;
+        }
+    }
+
+    pub(crate) fn is_draining(&self) -> bool {
+        self.draining.get()
+    }
+
+    /// Connections are to end with the exchange that they are in.
+    pub(crate) fn drain(&self) {
+        self.draining.set(true);
+        self.patrol.rouse();
+    }
+}
+
+impl<S> Drop for Inside<'_, S> {
+    fn drop(&mut self) {
+        let house = self.0;
+        house.inside.set(house.inside.get().saturating_sub(1));
+        house.ledger.lower(Gauge::Connections);
+        if house.inside.get() == 0 {
+            house.empty.notify_one();
+        }
+    }
+}

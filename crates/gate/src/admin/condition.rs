@@ -1,0 +1,236 @@
+//! How what gate depends on stands: the servers of its upstreams, and the store of sessions, as all threads together see them.
+//! The admin's pages show it, `/readyz` goes by it, and each change of it is told once, in a line.
+
+mod expiry;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::config::Config;
+use crate::forward::upstream::{Group, ServerState, ServerView};
+use crate::judge::sessions::Outage;
+use crate::record::{Gauge, Snapshot};
+pub(crate) use expiry::Expiry;
+
+/// Between two lines about the same thing; what changes oftener is told as it stands then.
+const APART: Duration = Duration::from_secs(5);
+
+/// Shared by the keeper's thread and the admin's connections.
+#[derive(Default)]
+pub(crate) struct Condition(Mutex<Watched>);
+
+/// What the present plan depends on.
+#[derive(Default)]
+struct Watched {
+    upstreams: Vec<Upstream>,
+    /// `None` where no route wants a session.
+    store: Option<Store>,
+}
+
+struct Upstream {
+    group: Arc<Group>,
+    /// Of each server, what was told.
+    told: Vec<Told>,
+}
+
+struct Store {
+    outage: Outage,
+    /// It does not answer since then.
+    down: Option<Instant>,
+    told: Told,
+    grace: Duration,
+    /// Is there a route that does without it?
+    spared: bool,
+}
+
+/// The last line about something, or that there was none.
+#[derive(Debug, Clone, Copy, Default)]
+struct Told {
+    down: Option<Instant>,
+    at: Option<Instant>,
+}
+
+/// One upstream at this moment.
+#[derive(Debug, Clone)]
+pub(crate) struct UpstreamView {
+    pub(crate) name: Arc<str>,
+    pub(crate) servers: Vec<ServerView>,
+}
+
+/// The store of sessions at this moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StoreView {
+    NotNeeded,
+    Up,
+    /// For how long, and whether nobody can be served any more.
+    Down {
+        since: Duration,
+        hopeless: bool,
+    },
+}
+
+/// Everything at one moment.
+#[derive(Debug, Clone)]
+pub(crate) struct View {
+    pub(crate) upstreams: Vec<UpstreamView>,
+    pub(crate) store: StoreView,
+}
+
+impl UpstreamView {
+    /// Servers that may be asked.
+    pub(crate) fn up(&self) -> usize {
+        let up = self.servers.iter().filter(|s| s.state == ServerState::Up);
+        up.count()
+    }
+}
+
+impl Condition {
+    /// Upstreams that go on keep what was told of them; and so does the store.
+    pub(crate) fn follow<'g>(
+        &self,
+        config: &Config,
+        groups: impl Iterator<Item = &'g Arc<Group>>,
+        outage: &Outage,
+    ) {
+        let mut watched = self.watched();
+        let before = std::mem::take(&mut *watched);
+        let mut known = before.upstreams;
+        let upstreams = groups.map(|group| {
+            let at = known.iter().position(|u| Arc::ptr_eq(&u.group, group));
+            at.map_or_else(|| Upstream::new(group), |at| known.swap_remove(at))
+        });
+        watched.upstreams = upstreams.collect();
+        let routes = &config.route;
+        let same = before.store.filter(|store| store.outage.is(outage));
+        watched.store = routes.iter().any(|route| route.auth).then(|| Store {
+            outage: outage.clone(),
+            down: same.as_ref().and_then(|store| store.down),
+            told: same.map(|store| store.told).unwrap_or_default(),
+            grace: config.session.grace.0,
+            spared: routes.iter().any(|route| !route.auth),
+        });
+    }
+
+    /// Tells what has changed, a line each.
+    pub(crate) fn look(&self, snapshot: &Snapshot, now: Instant, tell: &mut dyn FnMut(String)) {
+        let mut watched = self.watched();
+        for upstream in &mut watched.upstreams {
+            upstream.look(now, tell);
+        }
+        if let Some(store) = &mut watched.store {
+            store.look(snapshot, now, tell);
+        }
+    }
+
+    pub(crate) fn view(&self, now: Instant) -> View {
+        let watched = self.watched();
+        let upstream = |upstream: &Upstream| UpstreamView {
+            name: upstream.group.name().clone(),
+            servers: upstream.group.view(),
+        };
+        View {
+            upstreams: watched.upstreams.iter().map(upstream).collect(),
+            store: watched
+                .store
+                .as_ref()
+                .map_or(StoreView::NotNeeded, |store| store.view(now)),
+        }
+    }
+
+    fn watched(&self) -> MutexGuard<'_, Watched> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Upstream {
+    fn new(group: &Arc<Group>) -> Self {
+        Self {
+            group: group.clone(),
+            told: vec![Told::default(); group.view().len()],
+        }
+    }
+
+    fn look(&mut self, now: Instant, tell: &mut dyn FnMut(String)) {
+        let servers = self.group.view();
+        let of = servers.len();
+        let left = servers
+            .iter()
+            .filter(|s| s.state == ServerState::Up)
+            .count();
+        for (server, told) in servers.iter().zip(&mut self.told) {
+            let Some(change) = told.change(server.state != ServerState::Up, now) else {
+                continue;
+            };
+            let what = match server.state.why() {
+                Some(why) => why.to_owned(),
+                None => format!("is back after {}", span(change)),
+            };
+            tell(format!(
+                "upstream {}: {} {what}; {left} of {of} servers left",
+                self.group.name(),
+                server.address
+            ));
+        }
+    }
+}
+
+impl Store {
+    fn look(&mut self, snapshot: &Snapshot, now: Instant, tell: &mut dyn FnMut(String)) {
+        // One thread that still reaches it says that it is there.
+        let threads = snapshot.gauge(Gauge::Accepting).max(1);
+        let is_down = snapshot.gauge(Gauge::StoreDown) >= threads;
+        match (is_down, self.down) {
+            (true, None) => self.down = Some(now),
+            (false, Some(_)) => self.down = None,
+            _ => {}
+        }
+        let Some(was_down) = self.told.change(is_down, now) else {
+            return;
+        };
+        tell(if is_down {
+            let why = self.outage.why();
+            let grace = self.grace.as_secs();
+            format!("store down: {why}; sessions that are known go on for {grace} s")
+        } else {
+            format!("store back after {}", span(was_down))
+        });
+    }
+
+    fn view(&self, now: Instant) -> StoreView {
+        match self.down {
+            None => StoreView::Up,
+            Some(down) => {
+                let since = now.saturating_duration_since(down);
+                StoreView::Down {
+                    since,
+                    hopeless: !self.spared && since >= self.grace,
+                }
+            }
+        }
+    }
+}
+
+impl Told {
+    /// How long it was down, where its present state is not the one that was told last, and is to be told now.
+    fn change(&mut self, is_down: bool, now: Instant) -> Option<Duration> {
+        let since = |then: Instant| now.saturating_duration_since(then);
+        if self.down.is_some() == is_down || self.at.is_some_and(|at| since(at) < APART) {
+            return None;
+        }
+        let was_down = self.down.map(since).unwrap_or_default();
+        self.down = is_down.then_some(now);
+        self.at = Some(now);
+        Some(was_down)
+    }
+}
+
+fn span(span: Duration) -> String {
+    match span.as_secs() {
+        seconds @ 0..120 => format!("{seconds} s"),
+        seconds @ 120..7200 => format!("{} min", seconds / 60),
+        seconds => format!("{} h", seconds / 3600),
+    }
+}
+
+#[cfg(test)]
+mod tests;

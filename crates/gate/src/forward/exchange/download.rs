@@ -1,0 +1,408 @@
+//! The answer, from the backend to the client, in pieces as they come.
+
+use std::cell::Cell;
+use std::future::pending;
+use std::io;
+use std::pin::pin;
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+
+use super::{
+    Broken, Ended, PIECE, Sink, Source, TRUSTED_FOR, admitted, over, response_head, tunnel,
+};
+use crate::forward::deadlines::Posts;
+use crate::forward::h1::{self, BadResponse, Chunked, ResponseBody};
+use crate::forward::site::Site;
+use crate::forward::upstream::Upstream;
+use crate::judge::Asked;
+use crate::judge::guard::Sessions;
+use crate::record::Limit;
+use crate::record::{Entry, server_timing};
+
+/// Bytes of interim answers that a backend may send before its final one. For how long it may is a setting.
+const MAX_INTERIM: usize = 256 * 1024;
+/// Most answers come sooner; only then it is worth its cost to watch the client and its session. It is rounded up to the
+/// next round of deadlines, a quarter of a second or two.
+const WATCHED_AFTER: Duration = Duration::from_millis(1);
+
+/// What came of it.
+#[derive(Debug)]
+pub(super) enum Got {
+    /// The answer is with the client.
+    Whole { link_stays: bool, ended: Ended },
+    /// 425: nothing went to the client. RFC 8470 §5.2.
+    TooEarly { link_stays: bool },
+}
+
+impl Got {
+    /// What was not read of a request would be taken for another one.
+    pub(super) fn after_upload(self, uploaded: bool) -> Self {
+        match self {
+            Self::Whole { link_stays, ended } => Self::Whole {
+                link_stays: link_stays && uploaded,
+                ended: Ended { uploaded, ..ended },
+            },
+            early @ Self::TooEarly { .. } => early,
+        }
+    }
+}
+
+pub(super) struct Download<'a, S, R, A> {
+    pub(super) asked: &'a Asked,
+    pub(super) site: &'a Site<S>,
+    pub(super) upstream: &'a Upstream,
+    pub(super) posts: &'a Posts,
+    /// Is the request's body still on its way?
+    pub(super) uploading: &'a Cell<bool>,
+    pub(super) from: &'a mut R,
+    /// What the backend has sent and nobody has used; what follows the answer stays there.
+    pub(super) buffer: &'a mut Vec<u8>,
+    pub(super) to: &'a mut A,
+    pub(super) begun: &'a mut bool,
+    pub(super) passed_interim: &'a mut bool,
+    pub(super) entry: &'a mut Entry,
+    pub(super) interim: Interim,
+}
+
+/// Interim answers so far.
+#[derive(Default)]
+pub(super) struct Interim {
+    bytes: usize,
+    since: Option<Instant>,
+}
+
+impl Interim {
+    fn take(&mut self, length: usize, most: Option<Duration>) -> Result<(), Broken> {
+        self.bytes += length;
+        let since = self.since.get_or_insert_with(Instant::now);
+        if self.bytes > MAX_INTERIM {
+            return Err(BadResponse::TooLarge.into());
+        }
+        if most.is_some_and(|most| since.elapsed() >= most) {
+            return Err(Broken::Unanswered);
+        }
+        Ok(())
+    }
+}
+
+/// What a head says of the rest.
+#[derive(Debug, Clone, Copy)]
+struct Rest {
+    status: u16,
+    body: ResponseBody,
+    link_stays: bool,
+    /// `Connection` names no field, so none of the trailers either.
+    trailers: bool,
+}
+
+impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
+    /// `client` is what else may be heard from the client, and the way of what it says: where there is no body on its way.
+    pub(super) async fn run<B: Source, W: AsyncWrite + Unpin>(
+        &mut self,
+        mut client: Option<(&mut B, &mut W)>,
+    ) -> Result<Got, Broken> {
+        let rest = self.heads(&mut client).await?;
+        if rest.status == 425 && self.asked.early.is_some() && rest.body == ResponseBody::None {
+            let link_stays = rest.link_stays;
+            return Ok(Got::TooEarly { link_stays });
+        }
+        // Borrowed apart: what ends an exchange is asked for while it goes on.
+        let asked = self.asked;
+        let over = over(self.site, asked);
+        let mut body = Body {
+            posts: self.posts,
+            silence: if asked.route.streams {
+                None
+            } else {
+                self.upstream.silence()
+            },
+            from: &mut *self.from,
+            buffer: &mut *self.buffer,
+            to: &mut *self.to,
+            begun: &mut *self.begun,
+            entry: &mut *self.entry,
+            trailers: rest.trailers,
+        };
+        if rest.status == 101 {
+            let (source, way) = client.ok_or(BadResponse::NotHttp)?;
+            tokio::select! {
+                biased;
+                ended = tunnel::run(source, way, &mut body) => ended?,
+                () = over => return Err(Broken::Over),
+            }
+            return Ok(whole(false, true));
+        }
+        match (rest.body, client) {
+            (ResponseBody::None, _) => body.end().await?,
+            // It is there already, as most are: nobody has to be watched.
+            (ResponseBody::Length(length), _) if body.buffer.len() as u64 >= length => {
+                body.counted(length).await?;
+            }
+            // It may go on for days. Who watches the client where this does not is who sends its body.
+            (_, Some((source, _))) => tokio::select! {
+                biased;
+                ended = body.rest(rest.body) => ended?,
+                () = over => return Err(Broken::Over),
+                () = source.gone(), if !asked.route.half_close => return Err(Broken::Gone),
+            },
+            (_, None) => tokio::select! {
+                biased;
+                ended = body.rest(rest.body) => ended?,
+                () = over => return Err(Broken::Over),
+            },
+        }
+        Ok(whole(
+            rest.link_stays && rest.body != ResponseBody::UntilClose,
+            false,
+        ))
+    }
+
+    /// Interim answers are passed on, the final one is left with the sink.
+    async fn heads<B: Source, W>(
+        &mut self,
+        client: &mut Option<(&mut B, &mut W)>,
+    ) -> Result<Rest, Broken> {
+        loop {
+            let (asked, site, to) = (self.asked, self.site, &mut *self.to);
+            let interim_taken = to.takes_interim();
+            let id = self.entry.caller.id;
+            // A few bytes, where somebody wants them.
+            let mut timing = Vec::new();
+            if asked.route.server_timing && !self.buffer.is_empty() {
+                let now = Instant::now();
+                self.entry.first_byte.get_or_insert(now);
+                server_timing(self.entry, now, &mut timing);
+            }
+            let read = h1::response(self.buffer, |response| {
+                let status = response.status;
+                let body = if status == 101 && asked.upgrade {
+                    ResponseBody::UntilClose
+                } else {
+                    response.body(asked.is_head)?
+                };
+                let is_early = status == 425 && asked.early.is_some() && body == ResponseBody::None;
+                let is_interim = status < 200 && status != 101;
+                if !is_early && (!is_interim || interim_taken) {
+                    let mut room = [roundtrip_wire::http1::EMPTY_FIELD; 3];
+                    let more = if is_interim {
+                        &[]
+                    } else {
+                        site.fields(asked, &timing, id.as_bytes(), &mut room)
+                    };
+                    if is_interim {
+                        to.head(response, body, more);
+                    } else {
+                        response_head::head(asked, response, body, more, to)?;
+                    }
+                }
+                Ok::<_, BadResponse>(Rest {
+                    status,
+                    body,
+                    link_stays: response.keeps(),
+                    trailers: !response.names_fields(),
+                })
+            })?;
+            let Some((rest, length)) = read else {
+                self.fill_first(client.as_mut().map(|(source, _)| &mut **source))
+                    .await?;
+                continue;
+            };
+            let rest = rest?;
+            self.buffer.drain(..length);
+            if rest.status >= 200 || (rest.status == 101 && self.asked.upgrade) {
+                self.entry.status = match &self.asked.socket {
+                    Some(_) if rest.status == 101 => 200,
+                    _ => rest.status,
+                };
+                self.entry.first_byte = Some(Instant::now());
+                return Ok(rest);
+            }
+            if rest.status == 101 {
+                return Err(BadResponse::NotHttp.into());
+            }
+            self.interim.take(length, self.upstream.interim())?;
+            // RFC 9110 §15.2: HTTP/1.0 knows no interim answers.
+            if interim_taken {
+                *self.passed_interim = true;
+                let span = self.upstream.first_byte();
+                let flushed = self.posts.down.within(span, self.to.flush()).await;
+                flushed
+                    .map_err(|_| Broken::Slow(Limit::BodyRate))?
+                    .map_err(Broken::Client)?;
+            }
+        }
+    }
+
+    /// While the request is still on its way, its answer is not late. Neither for a client that has left, nor for one whose
+    /// session has ended, is it waited for.
+    async fn fill_first<B: Source>(&mut self, client: Option<&mut B>) -> Result<(), Broken> {
+        let (asked, site) = (self.asked, self.site);
+        let mut left = self.upstream.first_byte();
+        let soon = left.map_or(WATCHED_AFTER, |span| span.min(WATCHED_AFTER));
+        let (buffer, from, down) = (&mut *self.buffer, &mut *self.from, &self.posts.down);
+        if let Ok(filled) = down.within(Some(soon), fill(buffer, from)).await {
+            filled.map_err(Broken::lost)?;
+        } else {
+            left = left.map(|span| span.saturating_sub(soon));
+            let gone = async {
+                match client {
+                    Some(client) if !asked.route.half_close => client.gone().await,
+                    _ => pending().await,
+                }
+            };
+            let (mut gone, mut over) = (pin!(gone), pin!(over(site, asked)));
+            loop {
+                let filled = tokio::select! {
+                    biased;
+                    filled = down.within(left, fill(buffer, from)) => filled,
+                    () = &mut gone => return Err(Broken::Gone),
+                    () = &mut over => return Err(Broken::Over),
+                };
+                match filled {
+                    Ok(filled) => {
+                        filled.map_err(Broken::lost)?;
+                        break;
+                    }
+                    Err(_) if self.uploading.get() => {}
+                    Err(_) => return Err(Broken::Unanswered),
+                }
+            }
+        }
+        match self.entry.sent {
+            Some(sent) if sent.elapsed() < TRUSTED_FOR => Ok(()),
+            _ => admitted(site, asked).await,
+        }
+    }
+}
+
+fn whole(link_stays: bool, upgraded: bool) -> Got {
+    let ended = Ended {
+        uploaded: true,
+        upgraded,
+    };
+    Got::Whole { link_stays, ended }
+}
+
+/// What follows the head.
+pub(super) struct Body<'a, R, A> {
+    posts: &'a Posts,
+    silence: Option<std::time::Duration>,
+    from: &'a mut R,
+    buffer: &'a mut Vec<u8>,
+    to: &'a mut A,
+    /// Until something has left, another answer may be given.
+    begun: &'a mut bool,
+    entry: &'a mut Entry,
+    trailers: bool,
+}
+
+impl<R: AsyncRead + Unpin, A: Sink> Body<'_, R, A> {
+    async fn counted(&mut self, mut left: u64) -> Result<(), Broken> {
+        loop {
+            let here = self
+                .buffer
+                .len()
+                .min(usize::try_from(left).unwrap_or(usize::MAX));
+            self.to.push(self.buffer.get(..here).unwrap_or_default());
+            self.entry.bytes_down += here as u64;
+            self.buffer.drain(..here);
+            left -= here as u64;
+            if left == 0 {
+                return self.end().await;
+            }
+            self.flush().await?;
+            self.fill().await?;
+        }
+    }
+
+    async fn rest(&mut self, body: ResponseBody) -> Result<(), Broken> {
+        match body {
+            ResponseBody::Length(length) => self.counted(length).await,
+            ResponseBody::Chunked => self.chunked().await,
+            _ => self.until_close().await,
+        }
+    }
+
+    async fn chunked(&mut self) -> Result<(), Broken> {
+        let mut coding = Chunked::default();
+        loop {
+            let (to, bytes) = (&mut *self.to, &mut self.entry.bytes_down);
+            let used = coding.take(self.buffer, |data| {
+                *bytes += data.len() as u64;
+                to.push(data);
+            });
+            let used = used.map_err(|_| BadResponse::NotHttp)?;
+            self.buffer.drain(..used);
+            if coding.is_done() {
+                if self.trailers {
+                    self.to.trailers(&coding.trailers());
+                }
+                return self.end().await;
+            }
+            self.flush().await?;
+            self.fill().await?;
+        }
+    }
+
+    pub(super) async fn until_close(&mut self) -> Result<(), Broken> {
+        loop {
+            if !self.buffer.is_empty() {
+                self.to.push(self.buffer);
+                self.entry.bytes_down += self.buffer.len() as u64;
+                self.buffer.clear();
+            }
+            self.flush().await?;
+            match self.fill().await {
+                Err(Broken::Backend { source, .. })
+                    if source.kind() == io::ErrorKind::UnexpectedEof =>
+                {
+                    return self.end().await;
+                }
+                filled => filled?,
+            }
+        }
+    }
+
+    async fn fill(&mut self) -> Result<(), Broken> {
+        let filling = fill(self.buffer, self.from);
+        match self.posts.down.within(self.silence, filling).await {
+            Ok(filled) => filled.map_err(Broken::lost),
+            Err(_) => Err(Broken::Silent),
+        }
+    }
+
+    /// A client that takes nothing for as long as a backend may be silent is not waited for.
+    async fn flush(&mut self) -> Result<(), Broken> {
+        *self.begun = true;
+        let flushing = self.to.flush();
+        let flushed = self.posts.down.within(self.silence, flushing).await;
+        flushed
+            .map_err(|_| Broken::Slow(Limit::BodyRate))?
+            .map_err(Broken::Client)?;
+        self.entry.passed_on.get_or_insert_with(Instant::now);
+        Ok(())
+    }
+
+    async fn end(&mut self) -> Result<(), Broken> {
+        *self.begun = true;
+        let ending = self.to.end();
+        let ended = self.posts.down.within(self.silence, ending).await;
+        ended
+            .map_err(|_| Broken::Slow(Limit::BodyRate))?
+            .map_err(Broken::Client)?;
+        let now = Instant::now();
+        self.entry.passed_on.get_or_insert(now);
+        self.entry.ended = Some(now);
+        Ok(())
+    }
+}
+
+/// Reads one more piece; the end is an error.
+async fn fill(buffer: &mut Vec<u8>, from: &mut (impl AsyncRead + Unpin)) -> io::Result<()> {
+    buffer.reserve(PIECE);
+    match from.read_buf(buffer).await? {
+        0 => Err(io::ErrorKind::UnexpectedEof.into()),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,104 @@
+//! What is read of a request's body before a connection is asked for. Connections to backends are few, and bodies come as
+//! slowly as their clients like: who sends nothing holds nothing.
+
+use std::rc::Rc;
+
+use tokio::time::Instant;
+
+use super::upload::{WINDOW, window};
+use super::{Broken, Source};
+use crate::config::Limits;
+use crate::forward::deadlines::{Late, Post};
+use crate::forward::upstream::Upstream;
+use crate::judge::request::Refusal;
+use crate::record::Limit;
+
+/// For all requests of one thread to one upstream. Beyond that connections are asked for at once.
+const MAX_HELD: usize = 64 * 1024 * 1024;
+
+/// The first part of a body.
+pub(super) struct Ahead {
+    pub(super) bytes: Vec<u8>,
+    /// When the present window of its rate began, and what had come by then.
+    window: Option<(Instant, usize)>,
+    /// What `upstream` has counted of it.
+    counted: usize,
+    upstream: Rc<Upstream>,
+}
+
+/// What came of reading.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Came {
+    /// All of the body.
+    Whole,
+    /// As much of it as is read ahead.
+    Enough,
+    /// What there was in the time.
+    Some,
+}
+
+impl Ahead {
+    pub(super) fn new(upstream: &Rc<Upstream>) -> Self {
+        Self {
+            bytes: Vec::new(),
+            window: None,
+            counted: 0,
+            upstream: upstream.clone(),
+        }
+    }
+
+    /// Reads on. In time or not, what is there is there; but the least rate is asked of a body from its beginning.
+    pub(super) async fn read(
+        &mut self,
+        body: &mut impl Source,
+        limits: &Limits,
+        post: &Post,
+    ) -> Result<Came, Broken> {
+        let reading = self.read_on(body, limits);
+        match post.within(Some(limits.body_ahead_time.0), reading).await {
+            Ok(came) => came,
+            Err(Late) => self.judge(limits).map(|()| Came::Some),
+        }
+    }
+
+    async fn read_on(&mut self, body: &mut impl Source, limits: &Limits) -> Result<Came, Broken> {
+        let enough = usize::try_from(limits.body_ahead.0).unwrap_or(usize::MAX);
+        while self.bytes.len() < enough && self.upstream.ahead().get() < MAX_HELD {
+            if !body.next(&mut self.bytes).await? {
+                return Ok(Came::Whole);
+            }
+            self.count();
+            if self.bytes.len() as u64 > limits.body.0 {
+                return Err(Refusal::BodyTooLarge.into());
+            }
+        }
+        Ok(Came::Enough)
+    }
+
+    fn judge(&mut self, limits: &Limits) -> Result<(), Broken> {
+        let now = (Instant::now(), self.bytes.len());
+        let (since, before) = *self.window.get_or_insert(now);
+        if now.0 - since < WINDOW {
+            return Ok(());
+        }
+        let came = (now.1 - before) as u64;
+        if came < window(limits.body_rate.0) {
+            return Err(Broken::Slow(Limit::BodyRate));
+        }
+        self.window = Some(now);
+        Ok(())
+    }
+
+    fn count(&mut self) {
+        let held = self.upstream.ahead();
+        held.set(held.get() + self.bytes.len() - self.counted);
+        self.counted = self.bytes.len();
+    }
+}
+
+impl Drop for Ahead {
+    fn drop(&mut self) {
+        let held = self.upstream.ahead();
+        held.set(held.get().saturating_sub(self.counted));
+    }
+}

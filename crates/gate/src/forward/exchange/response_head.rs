@@ -1,0 +1,41 @@
+//! An answer's head on its way to the client: with what gate has to say beside, and without what it says instead.
+
+use super::{Sink, websocket};
+use crate::forward::h1::{BadResponse, Response, ResponseBody};
+use crate::judge::Asked;
+use crate::judge::request::Field;
+
+/// Hands a final head to the sink.
+pub(super) fn head(
+    asked: &Asked,
+    response: &Response<'_>,
+    body: ResponseBody,
+    more: &[Field<'_>],
+    to: &mut impl Sink,
+) -> Result<(), BadResponse> {
+    let opens = match &asked.socket {
+        Some(opening) => websocket::opens(opening, response)?,
+        None => false,
+    };
+    if !opens && asked.grant.is_none() {
+        to.head(response, body, more);
+        return Ok(());
+    }
+    let grant = asked.grant.as_deref();
+    let passes = |field: &&Field<'_>| {
+        // RFC 8441 §5: it belongs to the key, which is ours.
+        !(opens && field.name.eq_ignore_ascii_case("sec-websocket-accept"))
+            && grant.is_none_or(|grant| grant.passes(field.name))
+    };
+    let fields: Vec<Field<'_>> = response.fields.iter().filter(passes).copied().collect();
+    let beside = grant.into_iter().flat_map(crate::judge::Grant::fields);
+    let more: Vec<Field<'_>> = more.iter().copied().chain(beside).collect();
+    let status = if opens { 200 } else { response.status };
+    let response = Response {
+        status,
+        fields: &fields,
+        ..*response
+    };
+    to.head(&response, body, &more);
+    Ok(())
+}

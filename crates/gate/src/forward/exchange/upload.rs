@@ -1,0 +1,157 @@
+//! The request's way to the backend: its head in one write, and its body in pieces as they come.
+
+use std::cell::Cell;
+use std::time::Duration;
+
+use tokio::io::{AsyncWrite, AsyncWriteExt};
+use tokio::time::Instant;
+
+use super::read_ahead::Ahead;
+use super::{Broken, PIECE, Source};
+use crate::forward::deadlines::Posts;
+use crate::forward::h1::{write_chunk, write_last_chunk};
+use crate::forward::site::Site;
+use crate::forward::upstream::Upstream;
+use crate::judge::Asked;
+use crate::judge::request::Refusal;
+use crate::record::Limit;
+
+/// The time over which a client's rate is taken. In each it has to be twice what it was in the one before, up to a bound:
+/// who holds a connection for long has to have much to send.
+pub(super) const WINDOW: Duration = Duration::from_secs(10);
+
+/// Says of a failure whether anything may have arrived.
+pub(super) async fn head(
+    mut bytes: &[u8],
+    to: &mut (impl AsyncWrite + Unpin),
+) -> Result<(), Broken> {
+    let mut sent = false;
+    while !bytes.is_empty() {
+        let wrote = to.write(bytes).await;
+        let n = wrote.map_err(|source| Broken::Backend { source, sent })?;
+        if n == 0 {
+            return Err(Broken::lost(std::io::ErrorKind::WriteZero.into()));
+        }
+        sent = true;
+        bytes = bytes.get(n..).unwrap_or_default();
+    }
+    to.flush().await.map_err(Broken::lost)
+}
+
+/// What has to come in one window at this rate.
+pub(super) fn window(rate: u64) -> u64 {
+    rate.saturating_mul(WINDOW.as_secs())
+}
+
+pub(super) struct Upload<'a, S, B, W> {
+    site: &'a Site<S>,
+    upstream: &'a Upstream,
+    pub(super) asked: &'a Asked,
+    pub(super) posts: &'a Posts,
+    pub(super) body: &'a mut B,
+    to: &'a mut W,
+    /// What came of the body, but for what was there before.
+    total: &'a Cell<u64>,
+    /// When the present window began, what came in it, and what has to: in bytes.
+    since: Instant,
+    taken: u64,
+    least: u64,
+}
+
+impl<'a, S, B: Source, W: AsyncWrite + Unpin> Upload<'a, S, B, W> {
+    pub(super) fn new(
+        site: &'a Site<S>,
+        upstream: &'a Upstream,
+        asked: &'a Asked,
+        posts: &'a Posts,
+        body: &'a mut B,
+        to: &'a mut W,
+        total: &'a Cell<u64>,
+    ) -> Self {
+        Self {
+            site,
+            upstream,
+            asked,
+            posts,
+            body,
+            to,
+            total,
+            since: Instant::now(),
+            taken: 0,
+            least: window(site.policy.limits.body_rate.0),
+        }
+    }
+
+    pub(super) async fn run(&mut self, ahead: &mut Ahead) -> Result<(), Broken> {
+        let before = ahead.bytes.len() as u64;
+        let (mut piece, mut coded) = (std::mem::take(&mut ahead.bytes), Vec::new());
+        let mut more = true;
+        while more {
+            if !piece.is_empty() {
+                self.send_piece(&piece, &mut coded).await?;
+                piece.clear();
+                // The first one may have been large.
+                piece.shrink_to(2 * PIECE);
+            }
+            more = self.next(&mut piece).await?;
+            let total = self.total.get() + piece.len() as u64;
+            self.total.set(total);
+            if before + total > self.site.policy.limits.body.0 {
+                return Err(Refusal::BodyTooLarge.into());
+            }
+        }
+        if self.asked.body.is_chunked() {
+            coded.clear();
+            write_last_chunk(&mut coded, &self.asked.trailers(self.body));
+            self.send(&coded).await?;
+        }
+        Ok(())
+    }
+
+    async fn send_piece(&mut self, piece: &[u8], coded: &mut Vec<u8>) -> Result<(), Broken> {
+        if !self.asked.body.is_chunked() {
+            return self.send(piece).await;
+        }
+        coded.clear();
+        write_chunk(coded, piece);
+        self.send(coded).await
+    }
+
+    /// What trickles in goes on at once; who sends less than the least rate over a whole window is too slow. A route of
+    /// streams has none: its clients are silent for as long as they like.
+    async fn next(&mut self, piece: &mut Vec<u8>) -> Result<bool, Broken> {
+        let limits = &self.site.policy.limits;
+        let watched = self.least > 0 && !self.is_open_ended();
+        let next = self.body.next(piece);
+        let next = self.posts.up.within(watched.then_some(WINDOW), next).await;
+        let more = next.map_err(|_| Broken::Slow(Limit::BodyRate))??;
+        self.taken += piece.len() as u64;
+        if watched && self.since.elapsed() >= WINDOW {
+            if self.taken < self.least {
+                return Err(Broken::Slow(Limit::BodyRate));
+            }
+            let most = window(limits.body_rate_most.0.max(limits.body_rate.0));
+            self.least = self.least.saturating_mul(2).min(most);
+            (self.since, self.taken) = (Instant::now(), 0);
+        }
+        Ok(more)
+    }
+
+    /// A conversation may be silent for as long as its route lets answers be; a file that is uploaded there has a length.
+    fn is_open_ended(&self) -> bool {
+        self.asked.route.streams && self.asked.body.is_chunked()
+    }
+
+    async fn send(&mut self, bytes: &[u8]) -> Result<(), Broken> {
+        let silence = self.upstream.silence();
+        let to = &mut *self.to;
+        let sending = async {
+            to.write_all(bytes).await?;
+            to.flush().await
+        };
+        match self.posts.up.within(silence, sending).await {
+            Ok(sent) => sent.map_err(Broken::lost),
+            Err(_) => Err(Broken::Silent),
+        }
+    }
+}

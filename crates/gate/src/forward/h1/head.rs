@@ -1,0 +1,337 @@
+//! Heads, read in place: no field is copied before it is known where it goes.
+
+use std::mem::MaybeUninit;
+
+use roundtrip_wire::http1::{self, HeadError, Strictness};
+
+use crate::config::Limits;
+use crate::judge::request::{Field, Refusal, Request, Version};
+
+/// There is room for no more fields, whatever the limit is.
+pub(crate) const MOST_FIELDS: usize = 100;
+/// A backend's head with its fields.
+const LARGEST_HEAD: usize = 64 * 1024;
+
+/// Reads a request's head from the front of `bytes` and hands it to `take`; `None` while more is needed. With what `take`
+/// made of it comes the head's length.
+pub(crate) fn request<T>(
+    bytes: &[u8],
+    limits: &Limits,
+    take: impl FnOnce(&Request<'_>) -> T,
+) -> Result<Option<(T, usize)>, Refusal> {
+    let mut room = [const { MaybeUninit::uninit() }; MOST_FIELDS];
+    let room = room.get_mut(..limits.fields).unwrap_or(&mut []);
+    let largest = usize::try_from(limits.head.0).unwrap_or(usize::MAX);
+    let head = match http1::request(bytes, room, Strictness::Strict) {
+        Ok(Some(head)) if head.length <= largest => head,
+        Ok(Some(_)) => return Err(Refusal::HeadTooLarge),
+        Ok(None) if bytes.len() > largest => return Err(Refusal::HeadTooLarge),
+        Ok(None) => return Ok(None),
+        Err(HeadError::TooManyFields) => return Err(Refusal::TooManyFields),
+        Err(HeadError::Version) => return Err(Refusal::NotHttp),
+        Err(HeadError::BareLineFeed) => {
+            let is_too_large = http1::end_of_head(bytes, 0) > Some(largest);
+            return Err(if is_too_large {
+                Refusal::HeadTooLarge
+            } else {
+                Refusal::BareLineFeed
+            });
+        }
+        Err(HeadError::Status | HeadError::Malformed) => return Err(Refusal::Malformed),
+    };
+    let request = Request {
+        method: head.method,
+        target: head.target,
+        authority: None,
+        version: if head.is_http10 {
+            Version::H10
+        } else {
+            Version::H11
+        },
+        ended: false,
+        protocol: None,
+        fields: head.fields,
+    };
+    Ok(Some((take(&request), head.length)))
+}
+
+/// May a head end in what came after the first `before` bytes? An empty line is there, whoever is asked what a line is.
+pub(crate) fn may_end(bytes: &[u8], before: usize) -> bool {
+    http1::end_of_head(bytes, before.saturating_sub(2)).is_some()
+}
+
+/// A backend's head.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Response<'a> {
+    pub(crate) status: u16,
+    pub(crate) reason: &'a str,
+    pub(crate) is_h10: bool,
+    pub(crate) fields: &'a [Field<'a>],
+}
+
+/// Where a backend's body ends. RFC 9112 §6.3.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ResponseBody {
+    None,
+    Length(u64),
+    Chunked,
+    UntilClose,
+}
+
+/// What is wrong with a backend's answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum BadResponse {
+    #[error("the backend's answer is no HTTP")]
+    NotHttp,
+    #[error("the backend's answer has a head that is too large")]
+    TooLarge,
+    #[error("the backend's answer does not say in one way where it ends")]
+    Length,
+    #[error("the backend's answer to a WebSocket is not one")]
+    Socket,
+}
+
+/// As [`request`], for responses.
+pub(crate) fn response<T>(
+    bytes: &[u8],
+    take: impl FnOnce(&Response<'_>) -> T,
+) -> Result<Option<(T, usize)>, BadResponse> {
+    let mut room = [const { MaybeUninit::uninit() }; MOST_FIELDS];
+    let head = match http1::response(bytes, &mut room, Strictness::Tolerant) {
+        Ok(Some(head)) if head.status < 100 => return Err(BadResponse::NotHttp),
+        Ok(Some(head)) => head,
+        Ok(None) if bytes.len() > LARGEST_HEAD => return Err(BadResponse::TooLarge),
+        Ok(None) => return Ok(None),
+        Err(HeadError::TooManyFields) => return Err(BadResponse::TooLarge),
+        Err(_) => return Err(BadResponse::NotHttp),
+    };
+    let response = Response {
+        status: head.status,
+        reason: head.reason,
+        is_h10: head.is_http10,
+        fields: head.fields,
+    };
+    Ok(Some((take(&response), head.length)))
+}
+
+impl Response<'_> {
+    /// Where the body ends; two fields that contradict each other are an error.
+    pub(crate) fn body(&self, of_head: bool) -> Result<ResponseBody, BadResponse> {
+        let mut lengths = self.values("content-length").map(number);
+        let first = lengths.next();
+        let same = lengths.all(|other| Some(other) == first) && first != Some(None);
+        let mut codings = self.values("transfer-encoding");
+        let (coding, more) = (codings.next(), codings.next());
+        let chunked = coding.is_some_and(|c| c.trim_ascii().eq_ignore_ascii_case(b"chunked"));
+        // RFC 9112 §6.1: an old server does not know what it says there.
+        if !same || (coding.is_some() && (first.is_some() || more.is_some() || self.is_h10)) {
+            return Err(BadResponse::Length);
+        }
+        // RFC 9112 §6.3: what HEAD, 204 and 304 announce is not there.
+        if of_head || self.status < 200 || self.status == 204 || self.status == 304 {
+            return Ok(ResponseBody::None);
+        }
+        match (coding, first.flatten()) {
+            (Some(_), _) if chunked => Ok(ResponseBody::Chunked),
+            (Some(_), _) => Err(BadResponse::Length),
+            (None, Some(0)) => Ok(ResponseBody::None),
+            (None, Some(length)) => Ok(ResponseBody::Length(length)),
+            (None, None) => Ok(ResponseBody::UntilClose),
+        }
+    }
+
+    /// Does the backend keep its connection?
+    pub(crate) fn keeps(&self) -> bool {
+        let says = |wanted: &[u8]| {
+            self.values("connection")
+                .flat_map(|value| value.split(|b| *b == b','))
+                .any(|option| option.trim_ascii().eq_ignore_ascii_case(wanted))
+        };
+        if self.is_h10 {
+            says(b"keep-alive")
+        } else {
+            !says(b"close")
+        }
+    }
+
+    /// Its fields, without those of one hop, and those that `Connection` names. RFC 9110 §7.6.1. The length, which tells the
+    /// client where the answer ends, is there once, whoever names it; and not where there is none (RFC 9110 §8.6).
+    pub(crate) fn end_to_end(&self) -> impl Iterator<Item = &Field<'_>> {
+        let names = self.names_fields();
+        let counted = self.status >= 200 && self.status != 204;
+        let mut lengths = 0;
+        self.fields.iter().filter(move |field| {
+            if is_length(field.name) {
+                lengths += 1;
+                return counted && lengths == 1;
+            }
+            !(is_of_one_hop(field.name) || names && self.names(field.name))
+        })
+    }
+
+    /// Most say nothing there but what becomes of the connection.
+    pub(crate) fn names_fields(&self) -> bool {
+        let usual = |value: &[u8]| {
+            value.eq_ignore_ascii_case(b"keep-alive") || value.eq_ignore_ascii_case(b"close")
+        };
+        self.values("connection").any(|value| !usual(value))
+    }
+
+    fn names(&self, name: &str) -> bool {
+        self.values("connection")
+            .flat_map(|value| value.split(|b| *b == b','))
+            .any(|option| option.trim_ascii().eq_ignore_ascii_case(name.as_bytes()))
+    }
+
+    pub(crate) fn values(&self, name: &'static str) -> impl Iterator<Item = &[u8]> {
+        self.fields
+            .iter()
+            .filter(move |field| field.name.eq_ignore_ascii_case(name))
+            .map(|field| field.value)
+    }
+}
+
+fn is_length(name: &str) -> bool {
+    name.eq_ignore_ascii_case("content-length")
+}
+
+fn is_of_one_hop(name: &str) -> bool {
+    let is = |other: &str| name.eq_ignore_ascii_case(other);
+    match name.len() {
+        2 => is("te"),
+        // `Alt-Svc`: what else a backend speaks it speaks with us, and its ports are not ours.
+        7 => is("upgrade") || is("alt-svc"),
+        10 => is("connection") || is("keep-alive"),
+        // Said by gate, as the client has to know it.
+        12 => is("x-request-id"),
+        16 => is("proxy-connection"),
+        17 => is("transfer-encoding"),
+        _ => false,
+    }
+}
+
+fn number(value: &[u8]) -> Option<u64> {
+    let digits = std::str::from_utf8(value.trim_ascii()).ok()?;
+    let sound = digits.bytes().all(|b| b.is_ascii_digit());
+    sound.then(|| digits.parse().ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Option<usize>, Refusal> {
+        request(text.as_bytes(), &Limits::default(), |_| ())
+            .map(|read| read.map(|((), length)| length))
+    }
+
+    #[test]
+    fn a_head_is_whole_or_not_there_yet() {
+        let text = "GET / HTTP/1.1\r\nHost: a\r\n\r\nrest";
+        assert_eq!(read(text), Ok(Some(text.len() - 4)));
+        for end in 0..text.len() - 4 {
+            assert_eq!(read(&text[..end]), Ok(None), "{end}");
+        }
+    }
+
+    #[test]
+    fn what_could_be_read_in_two_ways_is_refused() {
+        for (text, refusal) in [
+            ("GET / HTTP/1.1\nHost: a\n\n", Refusal::BareLineFeed),
+            ("GET / HTTP/1.1\r\nHost: a\n\r\n", Refusal::BareLineFeed),
+            ("GET / HTTP/1.1\r\nHost : a\r\n\r\n", Refusal::Malformed),
+            (
+                "GET / HTTP/1.1\r\nHost: a\r\n b\r\n\r\n",
+                Refusal::Malformed,
+            ),
+            ("GET / HTTP/1.1\r\n Host: a\r\n\r\n", Refusal::Malformed),
+            ("GET / HTTP/1.1\r\nA: b\0c\r\n\r\n", Refusal::Malformed),
+            ("GET / HTTP/1.1\r\nA: b\rc\r\n\r\n", Refusal::Malformed),
+            ("GET / HTTP/2.0\r\n\r\n", Refusal::NotHttp),
+            ("GET  / HTTP/1.1\r\n\r\n", Refusal::Malformed),
+        ] {
+            assert_eq!(read(text), Err(refusal), "{text:?}");
+        }
+        let many = format!(
+            "GET / HTTP/1.1\r\n{}\r\n",
+            "a: b\r\n".repeat(MOST_FIELDS + 1)
+        );
+        assert_eq!(read(&many), Err(Refusal::TooManyFields));
+        let large = format!("GET / HTTP/1.1\r\na: {}", "b".repeat(64 * 1024));
+        assert_eq!(read(&large), Err(Refusal::HeadTooLarge));
+    }
+
+    fn ends(text: &str, of_head: bool) -> Result<ResponseBody, BadResponse> {
+        let text = format!("HTTP/1.1 {text}\r\n\r\n");
+        let read = response(text.as_bytes(), |response| response.body(of_head));
+        read.unwrap().unwrap().0
+    }
+
+    #[test]
+    fn a_backends_body_ends_in_one_way() {
+        assert_eq!(
+            ends("200 OK\r\nContent-Length: 5", false),
+            Ok(ResponseBody::Length(5))
+        );
+        assert_eq!(
+            ends("200 OK\r\nContent-Length: 5", true),
+            Ok(ResponseBody::None)
+        );
+        assert_eq!(
+            ends("304 N\r\nContent-Length: 5", false),
+            Ok(ResponseBody::None)
+        );
+        assert_eq!(ends("200 OK", false), Ok(ResponseBody::UntilClose));
+        let chunked = ends("200 OK\r\nTransfer-Encoding: chunked", false);
+        assert_eq!(chunked, Ok(ResponseBody::Chunked));
+        for bad in [
+            "200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 5",
+            "200 OK\r\nContent-Length: 5\r\nContent-Length: 6",
+            "200 OK\r\nContent-Length: -5",
+            "200 OK\r\nTransfer-Encoding: gzip",
+            "200 OK\r\nTransfer-Encoding: gzip\r\nTransfer-Encoding: chunked",
+            "304 N\r\nContent-Length: 5\r\nContent-Length: 6",
+            "204 N\r\nContent-Length: x",
+        ] {
+            assert_eq!(ends(bad, false), Err(BadResponse::Length), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_length_goes_on_once_and_where_it_means_something() {
+        const LENGTH: &str = "Content-Length: 5";
+        let passed = |text: &str| {
+            let text = format!("HTTP/1.1 {text}\r\n\r\n");
+            let read = response(text.as_bytes(), |response| {
+                let names = response.end_to_end().map(|field| field.name.to_owned());
+                names.collect::<Vec<_>>()
+            });
+            read.unwrap().unwrap().0
+        };
+        assert_eq!(
+            passed(&format!("200 OK\r\n{LENGTH}\r\n{LENGTH}")),
+            ["Content-Length"]
+        );
+        let named = format!("200 OK\r\nConnection: content-length, x\r\nX: y\r\n{LENGTH}");
+        assert_eq!(passed(&named), ["Content-Length"]);
+        assert_eq!(passed(&format!("304 N\r\n{LENGTH}")), ["Content-Length"]);
+        for status in [100, 103, 204] {
+            assert!(
+                passed(&format!("{status} N\r\n{LENGTH}")).is_empty(),
+                "{status}"
+            );
+        }
+        assert_eq!(
+            response(b"HTTP/1.1 099 N\r\n\r\n", |_| ()),
+            Err(BadResponse::NotHttp)
+        );
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_bytes_panic(bytes: Vec<u8>) {
+            let _ = request(&bytes, &Limits::default(), |r| crate::judge::request::inspect(r, 10).is_ok());
+            let _ = response(&bytes, |r| r.body(false).is_ok() && r.keeps());
+        }
+    }
+}

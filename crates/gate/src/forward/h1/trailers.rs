@@ -1,0 +1,266 @@
+//! Trailer fields: which of them may pass, and how many. RFC 9110 §6.5.
+//!
+//! Some recipients merge them into the head. So whatever frames or routes a message, says who asks, or changes how a message
+//! is taken, stays behind here, and what is malformed breaks the message.
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+use roundtrip_wire::http1::{self, EMPTY_FIELD};
+
+use super::chunked::Malformed;
+use crate::judge::request::{is_identity, overrides_method};
+
+/// In one section, those that stay behind included.
+const MOST_FIELDS: usize = 64;
+/// Bytes of one section.
+pub(crate) const LARGEST_SECTION: usize = 16 * 1024;
+
+/// Fields behind a body that may go on, as HTTP/1.1 writes them.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct Trailers(Vec<u8>);
+
+impl Trailers {
+    /// Of a section with the empty line that ends it.
+    pub(crate) fn read(section: &[u8]) -> Result<Self, Malformed> {
+        let mut room = [EMPTY_FIELD; MOST_FIELDS];
+        let Ok(Some(fields)) = http1::trailers(section, &mut room) else {
+            return Err(Malformed);
+        };
+        let mut trailers = Self::default();
+        for field in fields {
+            trailers.add(field.name, field.value);
+        }
+        Ok(trailers)
+    }
+
+    /// As HTTP/2 and HTTP/3 have them.
+    pub(crate) fn of(fields: &HeaderMap) -> Result<Self, Malformed> {
+        let sizes = fields.iter().map(|(n, v)| n.as_str().len() + v.len() + 4);
+        if fields.len() > MOST_FIELDS || sizes.sum::<usize>() > LARGEST_SECTION {
+            return Err(Malformed);
+        }
+        let mut trailers = Self::default();
+        for (name, value) in fields {
+            trailers.add(name.as_str(), value.as_bytes());
+        }
+        Ok(trailers)
+    }
+
+    fn add(&mut self, name: &str, value: &[u8]) {
+        if may_pass(name) {
+            for part in [name.as_bytes(), b": ", value, b"\r\n"] {
+                self.0.extend_from_slice(part);
+            }
+        }
+    }
+
+    /// Leaves those behind whose name does not pass.
+    pub(crate) fn retain(&mut self, passes: impl Fn(&str) -> bool) {
+        if self.is_empty() {
+            return;
+        }
+        let lines = self.0.split_inclusive(|b| *b == b'\n');
+        let kept = lines.filter(|line| {
+            let name = line.split(|b| *b == b':').next().unwrap_or_default();
+            std::str::from_utf8(name).is_ok_and(&passes)
+        });
+        self.0 = kept.flatten().copied().collect();
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// For HTTP/2 and HTTP/3.
+    pub(crate) fn map(&self) -> HeaderMap {
+        let lines = self.0.split(|b| *b == b'\n');
+        let fields = lines.filter_map(|line| {
+            let line = line.strip_suffix(b"\r")?;
+            let colon = memchr::memchr(b':', line)?;
+            let (name, value) = (line.get(..colon)?, line.get(colon + 2..)?);
+            let value = HeaderValue::from_bytes(value).ok()?;
+            Some((HeaderName::from_bytes(name).ok()?, value))
+        });
+        let mut map = HeaderMap::new();
+        for (name, value) in fields {
+            map.append(name, value);
+        }
+        map
+    }
+}
+
+/// What ends a body of chunks. RFC 9112 §7.1.2.
+pub(crate) fn write_last_chunk(out: &mut Vec<u8>, trailers: &Trailers) {
+    out.extend_from_slice(b"0\r\n");
+    out.extend_from_slice(&trailers.0);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// RFC 9110 §6.5.1: framing, routing, request modifiers, authentication, control data, and how content is processed. With
+/// them whatever backends take for who asks, and what browsers take for a policy. `_` is read as `-` (RFC 3875 §4.1.18).
+fn may_pass(name: &str) -> bool {
+    let name = name.to_ascii_lowercase().replace('_', "-");
+    let begins = NEVER_BEGIN.iter().any(|start| name.starts_with(start));
+    // RFC 9530 §2: a digest is known once the content has been sent.
+    let is_digest = name == "content-digest";
+    let is_never =
+        begins || NEVER.contains(&name.as_str()) || is_identity(&name) || overrides_method(&name);
+    is_digest || !is_never
+}
+
+const NEVER_BEGIN: [&str; 9] = [
+    "accept",
+    "access-control-",
+    "content-",
+    "cross-origin-",
+    "if-",
+    "proxy",
+    "sec-",
+    "x-content-type-",
+    "x-frame-",
+];
+
+const NEVER: [&str; 41] = [
+    "age",
+    "alt-svc",
+    "alt-used",
+    "authentication-info",
+    "authorization",
+    "cache-control",
+    "clear-site-data",
+    "connection",
+    "cookie",
+    "cookie2",
+    "date",
+    "early-data",
+    "expect",
+    "expires",
+    "from",
+    "host",
+    "http2-settings",
+    "keep-alive",
+    "link",
+    "location",
+    "max-forwards",
+    "origin",
+    "permissions-policy",
+    "pragma",
+    "prefer",
+    "priority",
+    "range",
+    "referer",
+    "referrer-policy",
+    "refresh",
+    "retry-after",
+    "set-cookie",
+    "set-cookie2",
+    "strict-transport-security",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "vary",
+    "warning",
+    "www-authenticate",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(section: &str) -> Result<String, Malformed> {
+        Trailers::read(section.as_bytes()).map(|t| String::from_utf8(t.0).unwrap())
+    }
+
+    #[test]
+    fn what_describes_the_body_passes() {
+        let section =
+            "Grpc-Status: 0\r\nX-Sum:\t a b \r\nContent-Digest: sha-256=:x:\r\nETag: \"1\"\r\n";
+        let passed =
+            "Grpc-Status: 0\r\nX-Sum: a b\r\nContent-Digest: sha-256=:x:\r\nETag: \"1\"\r\n";
+        assert_eq!(read(&format!("{section}\r\n")), Ok(passed.into()));
+    }
+
+    #[test]
+    fn what_frames_routes_or_identifies_stays_behind() {
+        for name in NEVER.iter().copied().chain([
+            "Content-Length",
+            "CONTENT_LENGTH",
+            "Content-Type",
+            "Content-Encoding",
+            "Transfer_Encoding",
+            "X-Forwarded-For",
+            "X_Forwarded_Host",
+            "X-Real-IP",
+            "X-Remote-User",
+            "X-Auth-Request-User",
+            "Proxy-Authorization",
+            "Proxy",
+            "If-Match",
+            "Sec-WebSocket-Key",
+            "Access-Control-Allow-Origin",
+            "X-HTTP-Method-Override",
+        ]) {
+            let section = format!("{name}: x\r\nX-A: b\r\n\r\n");
+            assert_eq!(read(&section), Ok("X-A: b\r\n".into()), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_route_may_leave_more_behind() {
+        let mut trailers = Trailers::read(b"X-A: b\r\nX-C: d\r\nX-A: e\r\n\r\n").unwrap();
+        trailers.retain(|name| name != "X-C");
+        assert_eq!(trailers.0, b"X-A: b\r\nX-A: e\r\n");
+        trailers.retain(|_| false);
+        assert!(trailers.is_empty());
+    }
+
+    #[test]
+    fn what_is_malformed_or_too_much_is_an_error() {
+        for section in [
+            "A\r\n\r\n",
+            "A : b\r\n\r\n",
+            "A: b\r\n c\r\n\r\n",
+            "A: b\r\n",
+        ] {
+            assert_eq!(read(section), Err(Malformed), "{section:?}");
+        }
+        let many = "a: b\r\n".repeat(MOST_FIELDS + 1) + "\r\n";
+        assert_eq!(read(&many), Err(Malformed));
+        assert!(read(many.split_at(6).1).is_ok());
+        let mut map = HeaderMap::new();
+        for _ in 0..=MOST_FIELDS {
+            map.append("a", HeaderValue::from_static("b"));
+        }
+        assert_eq!(Trailers::of(&map), Err(Malformed));
+        let large = HeaderValue::from_str(&"b".repeat(LARGEST_SECTION)).unwrap();
+        let map = HeaderMap::from_iter([(HeaderName::from_static("a"), large)]);
+        assert_eq!(Trailers::of(&map), Err(Malformed));
+    }
+
+    #[test]
+    fn every_protocol_has_the_same_fields() {
+        let section = "X-A: b\r\nX-A: c: d\r\nX-Empty:\r\nHost: x\r\n\r\n";
+        let trailers = Trailers::read(section.as_bytes()).unwrap();
+        let map = trailers.map();
+        let fields: Vec<_> = map
+            .iter()
+            .map(|(n, v)| (n.as_str(), v.as_bytes()))
+            .collect();
+        let expected: [(&str, &[u8]); 3] = [("x-a", b"b"), ("x-a", b"c: d"), ("x-empty", b"")];
+        assert_eq!(fields, expected);
+        let mut out = Vec::new();
+        write_last_chunk(&mut out, &Trailers::of(&map).unwrap());
+        let written = "0\r\nx-a: b\r\nx-a: c: d\r\nx-empty: \r\n\r\n";
+        assert_eq!(String::from_utf8(out).unwrap(), written);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_bytes_panic_or_break_a_line(bytes: Vec<u8>) {
+            if let Ok(trailers) = Trailers::read(&bytes) {
+                let again = Trailers::read(&[&trailers.0, b"\r\n".as_slice()].concat());
+                proptest::prop_assert_eq!(again, Ok(trailers));
+            }
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! What gate says when it answers by itself: the status, why in a sentence and in a word, and the request's id; for people as
+//! text or a small page, for programs as RFC 9457 has it. No token, no name, no path and no query is in any of it.
+
+use super::exchange::Sink;
+use crate::forward::h1::{Response, ResponseBody};
+use crate::judge::Plain;
+use crate::judge::request::{self, Field};
+use crate::record::{Caller, Form};
+use crate::record::{Reason, Word};
+
+/// RFC 6750 §3.1: a code only where there was a token.
+const NO_TOKEN: &str = "Bearer realm=\"gate\"";
+
+impl Plain {
+    pub(crate) fn tell(self, caller: &Caller, to: &mut impl Sink) {
+        let body = self.body(caller);
+        let length = body.len().to_string();
+        let (retry_after, challenge) = (self.retry_after.to_string(), self.challenge());
+        let field = |name, value| Field { name, value };
+        let more = match self.status {
+            // RFC 9110 §11.6.1 wants a challenge.
+            401 => Some(field("WWW-Authenticate", challenge.as_bytes())),
+            405 => Some(field(
+                "Allow",
+                b"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS",
+            )),
+            429 | 503 => Some(field("Retry-After", retry_after.as_bytes())),
+            _ => None,
+        };
+        let usual = [
+            field("Content-Type", kind(caller.form).as_bytes()),
+            field("Content-Length", length.as_bytes()),
+            field("Cache-Control", b"no-store"),
+            field("X-Content-Type-Options", b"nosniff"),
+            field("Vary", b"Accept"),
+        ];
+        // The backend's own id would not pass; ours is said beside.
+        let id = field(request::ID, caller.id.as_bytes());
+        let beside = [id, more.unwrap_or(id)];
+        let count = if more.is_some() { 2 } else { 1 };
+        let response = Response {
+            status: self.status,
+            reason: title(self.status),
+            is_h10: false,
+            fields: &usual,
+        };
+        let beside = beside.get(..count).unwrap_or_default();
+        let grant = self.grant.iter().flat_map(|grant| grant.fields());
+        let beside: Vec<Field<'_>> = beside.iter().copied().chain(grant).collect();
+        let bodiless = self.status == 204;
+        let response = Response {
+            fields: if bodiless { &[] } else { response.fields },
+            ..response
+        };
+        to.head(&response, ResponseBody::None, &beside);
+        if !(caller.is_head || bodiless) {
+            to.push(body.as_bytes());
+        }
+    }
+
+    fn body(&self, caller: &Caller) -> String {
+        let (status, title, why) = (self.status, title(self.status), sentence(self.reason));
+        let (word, id) = (self.reason.as_str(), caller.id.as_str());
+        match caller.form {
+            Form::Text => format!("{status} {title}: {why}.\nReason: {word}\nRequest: {id}\n"),
+            Form::Html => format!(
+                "<!DOCTYPE html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"color-scheme\" content=\"light dark\">\
+                 <meta name=\"viewport\" content=\"width=device-width\"><title>{status} {title}</title>\
+                 <h1>{title}</h1><p>{why}.</p><p><small>Status {status} · reason {word} · request <code>{id}</code></small></p></html>\n"
+            ),
+            // None of it has a character that JSON would have escaped.
+            Form::Problem => format!(
+                "{{\"type\":\"about:blank\",\"title\":\"{title}\",\"status\":{status},\"detail\":\"{why}.\",\
+                 \"reason\":\"{word}\",\"request_id\":\"{id}\"}}\n"
+            ),
+        }
+    }
+
+    fn challenge(&self) -> String {
+        match self.reason {
+            Reason::NoToken => NO_TOKEN.to_owned(),
+            reason => {
+                let why = sentence(reason);
+                format!("{NO_TOKEN}, error=\"invalid_token\", error_description=\"{why}\"")
+            }
+        }
+    }
+}
+
+fn kind(form: Form) -> &'static str {
+    match form {
+        Form::Text => "text/plain; charset=utf-8",
+        Form::Html => "text/html; charset=utf-8",
+        Form::Problem => "application/problem+json",
+    }
+}
+
+/// For people. It stands in a quoted string, too: no quotes, no backslash, ASCII alone (RFC 6750 §3).
+fn sentence(reason: Reason) -> &'static str {
+    match reason {
+        Reason::NotHttp => "The request is not HTTP",
+        Reason::BareLineFeed => "A line of the request ends without CR",
+        Reason::Malformed => "The request line or a field is malformed",
+        Reason::TooManyFields => "The request has too many fields",
+        Reason::HeadTooLarge => "The request's head is too large",
+        Reason::Host => "The request names no host, or more than one",
+        Reason::HostDiffers => "The request's Host differs from its authority",
+        Reason::Target => "The request's target is neither a path nor a URL of this scheme",
+        Reason::DotSegments => "The request's path has . or .. in it",
+        Reason::TwoWays => "A server may read the request's path as one of another route",
+        Reason::Characters => "The request's path has control characters, or is not UTF-8",
+        Reason::Method => "This method is not passed on",
+        Reason::TwoLengths => "The request has both Content-Length and Transfer-Encoding",
+        Reason::Length => "The request's Content-Length is not a number, or there are two",
+        Reason::Coding => "The request's transfer coding is not supported",
+        Reason::ConnectionField => "A field of the request is not allowed in this protocol",
+        Reason::Expectation => "The request expects what is not supported",
+        Reason::BodyTooLarge => "The request's body is too large",
+        Reason::Chunk => "A chunk of the request's body is malformed",
+        Reason::Protocol => "This protocol is not spoken over a stream here",
+        Reason::NoRoute => "Nothing is served at this host and path",
+        Reason::Upgrade => "This upgrade is not passed on",
+        Reason::TooMany => "Too many requests of this client or session are under way",
+        Reason::Slow => "The request did not come in time",
+        Reason::NoToken => "A token is needed, and there is none",
+        Reason::BadToken => "The token is malformed, or its signature is not valid",
+        Reason::Expired => "The token has expired",
+        Reason::TooEarly => "The token is not valid yet",
+        Reason::NotForUs => "The token is of another issuer, or for another audience",
+        Reason::UnknownSession => "The session has ended, or was revoked",
+        Reason::Credentials => "What is stored for the session cannot be used",
+        Reason::StoreDown => "The session cannot be looked up at the moment",
+        Reason::StoreUnreadable => "What is stored for the session cannot be read",
+        Reason::NoKeys => "The token cannot be verified at the moment",
+        Reason::Origin => "A page of this origin may not do that here",
+        Reason::NoServer => "No server is available at the moment",
+        Reason::PoolFull => "All servers are busy at the moment",
+        Reason::Unreachable => "The server cannot be reached",
+        Reason::BackendClosed => "The server closed the connection without an answer",
+        Reason::BackendSlow => "The server did not answer in time",
+        Reason::BadAnswer => "The server's answer makes no sense",
+        Reason::Preflight => "This is what other origins may do here",
+    }
+}
+
+/// RFC 9110 §15.
+fn title(status: u16) -> &'static str {
+    match status {
+        204 => "No Content",
+        400 => "Bad Request",
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        408 => "Request Timeout",
+        413 => "Content Too Large",
+        417 => "Expectation Failed",
+        421 => "Misdirected Request",
+        429 => "Too Many Requests",
+        431 => "Request Header Fields Too Large",
+        501 => "Not Implemented",
+        502 => "Bad Gateway",
+        503 => "Service Unavailable",
+        504 => "Gateway Timeout",
+        _ => "Internal Server Error",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::RequestId;
+
+    fn plain(reason: Reason) -> Plain {
+        Plain {
+            status: 401,
+            stays: true,
+            reason,
+            retry_after: 1,
+            grant: None,
+        }
+    }
+
+    fn caller(form: Form) -> Caller {
+        Caller {
+            id: RequestId::new(),
+            form,
+            is_head: false,
+        }
+    }
+
+    #[test]
+    fn a_token_that_is_not_there_has_no_error_and_a_bad_one_has() {
+        assert_eq!(plain(Reason::NoToken).challenge(), "Bearer realm=\"gate\"");
+        for reason in [Reason::BadToken, Reason::Expired, Reason::UnknownSession] {
+            let challenge = plain(reason).challenge();
+            let (_, error) = challenge.split_once(", ").unwrap();
+            assert!(error.starts_with("error=\"invalid_token\", error_description=\""));
+        }
+    }
+
+    #[test]
+    fn every_reason_can_stand_in_every_form() {
+        for reason in Reason::ALL {
+            let sentence = sentence(*reason);
+            let sane = |b: u8| (b' '..=b'~').contains(&b) && !b"\"\\<>&".contains(&b);
+            assert!(sentence.bytes().all(sane), "{sentence}");
+            let caller = caller(Form::Problem);
+            let body = plain(*reason).body(&caller);
+            let read: serde_json::Value = serde_json::from_str(&body).unwrap();
+            assert_eq!(read["reason"], reason.as_str());
+            assert_eq!(read["status"], 401);
+            assert_eq!(read["request_id"], caller.id.as_str());
+        }
+    }
+
+    #[test]
+    fn people_are_told_in_words() {
+        let caller = caller(Form::Text);
+        let expected = format!(
+            "401 Unauthorized: The token has expired.\nReason: expired\nRequest: {}\n",
+            caller.id.as_str()
+        );
+        assert_eq!(plain(Reason::Expired).body(&caller), expected);
+    }
+}

@@ -1,0 +1,73 @@
+//! What a thread serves by: routes, upstreams, limits, and the door. Replaced whole when the configuration changes.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use super::upstream::{Trouble, Upstream};
+use crate::GateError;
+use crate::config::Config;
+use crate::judge::Asked;
+use crate::judge::door::Door;
+use crate::judge::policy::Policy;
+use crate::judge::request::{self, Field, Version};
+
+pub(crate) struct Site<S> {
+    pub(crate) policy: Policy<S>,
+    /// In the order of their names, as routes count them.
+    upstreams: Vec<Rc<Upstream>>,
+    /// The value of `Alt-Svc` for those who came over TCP. RFC 9114 §3.1.1.
+    alt_svc: Option<String>,
+}
+
+impl<S> Site<S> {
+    pub(crate) fn new(
+        config: &Config,
+        door: Door<S>,
+        upstreams: &BTreeMap<String, Rc<Upstream>>,
+        alt_svc: Option<String>,
+    ) -> Result<Self, GateError> {
+        Ok(Self {
+            policy: Policy::new(config, door, upstreams)?,
+            upstreams: upstreams.values().cloned().collect(),
+            alt_svc,
+        })
+    }
+
+    /// Where a request goes that was judged by this site's policy.
+    pub(crate) fn upstream(&self, asked: &Asked) -> Result<&Rc<Upstream>, Trouble> {
+        let upstream = self.upstreams.get(asked.route.upstream);
+        upstream.ok_or_else(|| Trouble::NoneWell {
+            upstream: (*asked.route.upstream_name).into(),
+        })
+    }
+
+    /// What gate adds to an answer, put into `room`.
+    pub(crate) fn fields<'r, 's>(
+        &'s self,
+        asked: &Asked,
+        timing: &'s [u8],
+        id: &'s [u8],
+        room: &'r mut [Field<'s>; 3],
+    ) -> &'r [Field<'s>] {
+        let mut count = 0;
+        let mut add = |name, value| {
+            if let Some(field) = room.get_mut(count) {
+                *field = Field { name, value };
+                count += 1;
+            }
+        };
+        if !timing.is_empty() {
+            add("Server-Timing", timing);
+        }
+        if !id.is_empty() {
+            add(request::ID, id);
+        }
+        if let Some(value) = &self.alt_svc
+            && asked.secure
+            && asked.version < Version::H3
+        {
+            add("Alt-Svc", value.as_bytes());
+        }
+        room.get(..count).unwrap_or_default()
+    }
+}

@@ -1,0 +1,135 @@
+//! What is counted of an upstream. Each thread writes its own tally; whoever wants to know adds them up.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use super::error::Trouble;
+use super::server_view::Sight;
+
+/// Written by one thread, read by any.
+#[derive(Debug, Default)]
+pub(super) struct Count(AtomicU64);
+
+impl Count {
+    pub(super) fn add(&self, more: u64) {
+        self.0
+            .store(self.0.load(Relaxed).wrapping_add(more), Relaxed);
+    }
+
+    pub(super) fn set(&self, value: usize) {
+        self.0.store(value as u64, Relaxed);
+    }
+
+    pub(super) fn get(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+}
+
+/// Exchanges with one server that it answered, and those that failed there.
+#[derive(Debug, Default)]
+struct OfServer {
+    answered: Count,
+    failed: Count,
+}
+
+impl Tally {
+    pub(super) fn of(sights: Arc<[Sight]>) -> Self {
+        Self {
+            servers: sights.iter().map(|_| OfServer::default()).collect(),
+            sights,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn answered(&self, server: usize) {
+        let places = self.servers.get(server).zip(self.sights.get(server));
+        if let Some((counts, sight)) = places {
+            counts.answered.add(1);
+            sight.succeeded();
+        }
+    }
+
+    /// `None`: it was connected to.
+    pub(super) fn failed_at(&self, server: usize, trouble: Option<&Trouble>) {
+        let places = self.servers.get(server).zip(self.sights.get(server));
+        if let Some((counts, sight)) = places {
+            counts.failed.add(1);
+            match trouble {
+                Some(trouble) => sight.unreached(trouble),
+                None => sight.broke(),
+            }
+        }
+    }
+
+    /// Exchanges that the server answered, and those that failed there.
+    pub(super) fn of_server(&self, server: usize) -> (u64, u64) {
+        let of = self.servers.get(server);
+        of.map_or((0, 0), |of| (of.answered.get(), of.failed.get()))
+    }
+}
+
+macro_rules! counts {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// Of one thread.
+        #[derive(Debug, Default)]
+        pub(super) struct Tally {
+            $(pub(super) $name: Count,)*
+            servers: Box<[OfServer]>,
+            /// What all threads see of each server.
+            sights: Arc<[Sight]>,
+        }
+
+        /// A reading. Connections that were opened are open, or closed for one of five reasons.
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+        pub(crate) struct Counts {
+            $($(#[$doc])* pub(crate) $name: u64,)*
+        }
+
+        impl Tally {
+            /// Adds what is here.
+            pub(super) fn read(&self, into: &mut Counts) {
+                $(into.$name += self.$name.get();)*
+            }
+        }
+    };
+}
+
+counts! {
+    /// Exchanges that asked for a connection.
+    asked,
+    /// Exchanges that got a kept connection.
+    reused,
+    /// Connections opened, TLS included.
+    opened,
+    /// Attempts to open one that failed.
+    unreached,
+    /// TLS handshakes that resumed a session.
+    resumed,
+    /// First flights that the server took with the SYN: each saved a round trip.
+    fast_opened,
+    /// Closed by us: unused for too long.
+    idled,
+    /// Closed by us: too old.
+    aged,
+    /// Closed by the server, or bytes came that nobody had asked for.
+    left,
+    /// Closed by us: more unused ones than are kept.
+    surplus,
+    /// Closed after an exchange that did not leave them fit for another.
+    spent,
+    /// Exchanges that had to wait for others to end.
+    waited,
+    /// Exchanges that got no connection because all were busy for too long, or too many waited.
+    refused,
+    /// Servers left alone after failures in a row.
+    ejected,
+    /// Exchanges that failed at the server.
+    failed,
+    /// Retries, and those that the budget did not allow.
+    retried,
+    over_budget,
+    /// Now: connections, those of them that are unused, and exchanges that wait.
+    open,
+    unused,
+    waiting,
+}

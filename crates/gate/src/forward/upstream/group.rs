@@ -1,0 +1,249 @@
+//! The servers of an upstream as all threads know them: where they are, whether they pass their checks, how TLS is spoken to
+//! them. Made once in a process; each thread builds its own `Upstream` on it.
+
+mod health;
+mod names;
+mod open;
+mod probe;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use roundtrip_model::Recorder;
+use roundtrip_net::{ResolveError, Resolver, SystemClock};
+use roundtrip_tls::{Client, Offer, Roots};
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use super::address::{Address, Host};
+use super::counts::Tally;
+use super::server_view::{ServerState, ServerView, Sight};
+use crate::GateError;
+use crate::config::{self, Protocol};
+use names::Resolved;
+
+pub(crate) struct Group {
+    pub(super) name: Arc<str>,
+    pub(super) index: u16,
+    pub(super) config: config::Upstream,
+    servers: Vec<Server>,
+    tls: Option<Arc<ClientConfig>>,
+    pub(super) well: Arc<[AtomicBool]>,
+    sights: Arc<[Sight]>,
+    resolver: fn() -> Result<Resolver, ResolveError>,
+    tallies: Mutex<Vec<Arc<Tally>>>,
+}
+
+struct Server {
+    address: Address,
+    shown: Arc<str>,
+    resolved: watch::Sender<Resolved>,
+}
+
+impl Group {
+    /// `index` is the upstream's place in the configuration.
+    pub(crate) fn new(
+        name: &str,
+        index: u16,
+        config: &config::Upstream,
+    ) -> Result<Arc<Self>, GateError> {
+        Self::resolving(name, index, config, Resolver::system)
+    }
+
+    /// With a resolver of the caller's, made anew each time that names are looked up.
+    pub(super) fn resolving(
+        name: &str,
+        index: u16,
+        config: &config::Upstream,
+        resolver: fn() -> Result<Resolver, ResolveError>,
+    ) -> Result<Arc<Self>, GateError> {
+        let servers: Vec<Server> = config
+            .servers
+            .iter()
+            .map(|server| Server::new(name, server))
+            .collect::<Result<_, _>>()?;
+        Ok(Arc::new(Self {
+            name: name.into(),
+            index,
+            tls: trust(name, config, &servers)?,
+            well: servers.iter().map(|_| AtomicBool::new(true)).collect(),
+            sights: servers.iter().map(|_| Sight::default()).collect(),
+            servers,
+            config: config.clone(),
+            resolver,
+            tallies: Mutex::default(),
+        }))
+    }
+
+    /// Looks names up and checks servers for as long as it is polled: one task of the process.
+    pub(crate) async fn tend(self: Arc<Self>) {
+        let mut tasks = JoinSet::new();
+        for at in 0..self.servers.len() {
+            let (naming, checking, probing) = (self.clone(), self.clone(), self.clone());
+            tasks.spawn(async move { naming.keep_named(at).await });
+            tasks.spawn(async move { checking.keep_checked(at).await });
+            tasks.spawn(async move { probing.keep_probed(at).await });
+        }
+        while tasks.join_next().await.is_some() {}
+    }
+
+    /// Its upstream's place in the configuration.
+    pub(crate) fn index(&self) -> u16 {
+        self.index
+    }
+
+    pub(crate) fn is_secure(&self) -> bool {
+        self.tls.is_some()
+    }
+
+    pub(super) fn new_tally(&self) -> Arc<Tally> {
+        let tally = Arc::new(Tally::of(self.sights.clone()));
+        let mut tallies = self.tallies.lock().unwrap_or_else(PoisonError::into_inner);
+        tallies.push(tally.clone());
+        tally
+    }
+
+    pub(crate) fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// Each server as all threads together see it, in the configuration's order.
+    pub(crate) fn view(&self) -> Vec<ServerView> {
+        let tallies = self.tallies.lock().unwrap_or_else(PoisonError::into_inner);
+        let view = |(at, server): (usize, &Server)| {
+            let counts = tallies.iter().map(|tally| tally.of_server(at));
+            let add = |a: (u64, u64), b: (u64, u64)| (a.0 + b.0, a.1 + b.1);
+            let (answered, failed) = counts.fold((0, 0), add);
+            ServerView {
+                address: server.address.authority().into(),
+                state: self.state(at),
+                answered,
+                failed,
+            }
+        };
+        self.servers.iter().enumerate().map(view).collect()
+    }
+
+    fn state(&self, server: usize) -> ServerState {
+        let well = self.well.get(server);
+        if well.is_some_and(|well| !well.load(Ordering::Relaxed)) {
+            return ServerState::Unhealthy;
+        }
+        let sight = self.sights.get(server);
+        match sight.and_then(|sight| sight.failing(self.config.eject_after)) {
+            Some(why) => ServerState::Failing(why),
+            None => ServerState::Up,
+        }
+    }
+
+    pub(super) fn shown(&self, server: usize) -> Arc<str> {
+        match self.servers.get(server) {
+            Some(server) => server.shown.clone(),
+            None => self.name.clone(),
+        }
+    }
+}
+
+impl Server {
+    fn new(upstream: &str, text: &str) -> Result<Self, GateError> {
+        let address = Address::parse(text).map_err(|why| GateError::Server {
+            upstream: upstream.into(),
+            server: text.chars().take(80).collect(),
+            why,
+        })?;
+        let resolved = match address.host {
+            Host::Ip(ip) => Resolved::to(&[(ip, address.port).into()]),
+            Host::Name(_) => Resolved::default(),
+        };
+        Ok(Self {
+            shown: address.authority().into(),
+            address,
+            resolved: watch::Sender::new(resolved),
+        })
+    }
+}
+
+/// How TLS is spoken, if it is.
+fn trust(
+    upstream: &str,
+    config: &config::Upstream,
+    servers: &[Server],
+) -> Result<Option<Arc<ClientConfig>>, GateError> {
+    let wrong = |at: usize, why| GateError::Server {
+        upstream: upstream.into(),
+        server: config.servers.get(at).cloned().unwrap_or_default(),
+        why,
+    };
+    let Some(first) = servers.first() else {
+        return Err(wrong(0, "an upstream needs at least one server"));
+    };
+    let secure = first.address.secure;
+    if let Some(at) = servers.iter().position(|s| s.address.secure != secure) {
+        return Err(wrong(
+            at,
+            "servers of one upstream are all http or all https",
+        ));
+    }
+    if !secure {
+        return Ok(None);
+    }
+    for (at, server) in servers.iter().enumerate() {
+        let name = ServerName::try_from(server.address.name());
+        name.map_err(|_| wrong(at, "its name cannot stand in a certificate"))?;
+    }
+    client_config(config)
+        .map(Some)
+        .map_err(|source| GateError::UpstreamTrust {
+            upstream: upstream.into(),
+            source,
+        })
+}
+
+fn client_config(config: &config::Upstream) -> Result<Arc<ClientConfig>, roundtrip_tls::TlsError> {
+    let roots = match &config.ca {
+        Some(path) => Roots::File(path.clone()),
+        None => Roots::System,
+    };
+    let client = Client::new(roots, None)?;
+    // The system's are read now, not while the first handshake waits for them.
+    let recorder = Recorder::new(Arc::new(SystemClock::start()));
+    client.verifier().prepare(&recorder);
+    let offer = Offer {
+        tls12: true,
+        tls13: true,
+        // Its key share leaves no room in the SYN for the rest of the hello.
+        post_quantum: !config.fast_open,
+        early_data: false,
+        resume: true,
+        alpn: vec![match config.protocol {
+            Protocol::H1 => "http/1.1",
+            Protocol::H2 => "h2",
+        }],
+        quic: false,
+    };
+    client.config(&offer).map(Arc::new)
+}
+
+#[cfg(test)]
+impl Group {
+    /// Of all threads together.
+    pub(in crate::forward::upstream) fn counts(&self) -> super::Counts {
+        let mut counts = super::Counts::default();
+        let tallies = self.tallies.lock().unwrap_or_else(PoisonError::into_inner);
+        for tally in tallies.iter() {
+            tally.read(&mut counts);
+        }
+        counts
+    }
+
+    /// Each server, and whether it passes its checks.
+    pub(in crate::forward::upstream) fn servers(&self) -> impl Iterator<Item = (&str, bool)> {
+        let well = self
+            .well
+            .iter()
+            .map(|well| well.load(std::sync::atomic::Ordering::Relaxed));
+        self.servers.iter().map(|server| &*server.shown).zip(well)
+    }
+}

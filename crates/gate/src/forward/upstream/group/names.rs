@@ -1,0 +1,104 @@
+//! Where the servers are: names are looked up before they are needed, and again while they are used.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use roundtrip_net::Wanted;
+use tokio::time::sleep;
+
+use super::{Group, Server};
+use crate::forward::upstream::address::Host;
+use crate::forward::upstream::error::Trouble;
+
+const AGAIN: Duration = Duration::from_secs(30);
+/// While there is no address at all.
+const SOON: Duration = Duration::from_secs(1);
+/// More are not tried.
+const MOST: usize = 8;
+
+/// What is known of a server's addresses.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Resolved {
+    addresses: Arc<[SocketAddr]>,
+    /// Why there are none.
+    trouble: Option<Arc<str>>,
+}
+
+impl Resolved {
+    pub(super) fn to(addresses: &[SocketAddr]) -> Self {
+        Self {
+            addresses: addresses.into(),
+            trouble: None,
+        }
+    }
+}
+
+impl Group {
+    pub(super) async fn keep_named(&self, server: usize) {
+        let Some(server) = self.servers.get(server) else {
+            return;
+        };
+        let Host::Name(name) = &server.address.host else {
+            return;
+        };
+        loop {
+            let found = self.look_up(name, server.address.port).await;
+            let pause = if found.addresses.is_empty() {
+                SOON
+            } else {
+                AGAIN
+            };
+            server.resolved.send_if_modified(|known| {
+                // Old addresses are better than none.
+                let better = !found.addresses.is_empty() || known.addresses.is_empty();
+                if better {
+                    *known = found;
+                }
+                better
+            });
+            sleep(pause).await;
+        }
+    }
+
+    async fn look_up(&self, name: &str, port: u16) -> Resolved {
+        let wanted = Wanted {
+            v4: true,
+            v6: true,
+            https: None,
+        };
+        let found = match (self.resolver)() {
+            Ok(resolver) => resolver.look_up(name, wanted).await,
+            Err(error) => Err(error),
+        };
+        match found {
+            Ok(found) => {
+                let addresses = found.addresses.iter().take(MOST);
+                let addresses: Vec<SocketAddr> = addresses.map(|ip| (*ip, port).into()).collect();
+                Resolved::to(&addresses)
+            }
+            Err(error) => Resolved {
+                addresses: Arc::default(),
+                trouble: Some(error.to_string().into()),
+            },
+        }
+    }
+}
+
+impl Server {
+    /// At once, but for a name that was never looked up before. The caller has a deadline.
+    pub(super) async fn addresses(&self) -> Result<Arc<[SocketAddr]>, Trouble> {
+        let mut resolved = self.resolved.subscribe();
+        let known =
+            |resolved: &Resolved| !resolved.addresses.is_empty() || resolved.trouble.is_some();
+        let unnamed = |why: Arc<str>| Trouble::Unnamed {
+            server: self.shown.clone(),
+            why,
+        };
+        match resolved.wait_for(known).await {
+            Ok(resolved) if !resolved.addresses.is_empty() => Ok(resolved.addresses.clone()),
+            Ok(resolved) => Err(unnamed(resolved.trouble.clone().unwrap_or_default())),
+            Err(_) => Err(unnamed("nobody looks it up".into())),
+        }
+    }
+}

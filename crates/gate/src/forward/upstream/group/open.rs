@@ -1,0 +1,109 @@
+//! Opens a connection to a server: TCP, and TLS where it is spoken, to the end of the handshake.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use roundtrip_net::Plain;
+use roundtrip_tls::join;
+use rustls::HandshakeKind;
+use tokio::time::{Instant, timeout_at};
+
+use super::{Group, Server};
+use crate::config::Protocol;
+use crate::forward::upstream::error::Trouble;
+use crate::forward::upstream::wire::Wire;
+
+#[derive(Debug)]
+pub(in crate::forward::upstream) struct Opened {
+    pub(in crate::forward::upstream) wire: Wire,
+    pub(in crate::forward::upstream) resumed: bool,
+}
+
+impl Group {
+    /// With `fast_open`, a clear connection may be one that the first write opens. Names, TCP and TLS share one deadline.
+    pub(in crate::forward::upstream) async fn open(
+        &self,
+        server: usize,
+        fast_open: bool,
+        deadline: Instant,
+    ) -> Result<Opened, Trouble> {
+        let shown = self.shown(server);
+        let server = self.servers.get(server).ok_or_else(|| Trouble::NoneWell {
+            upstream: self.name.clone(),
+        })?;
+        let began = Instant::now();
+        let opening = self.open_unbounded(server, fast_open, deadline);
+        timeout_at(deadline, opening).await.unwrap_or_else(|_| {
+            Err(Trouble::Silent {
+                server: shown,
+                within: began.elapsed(),
+            })
+        })
+    }
+
+    async fn open_unbounded(
+        &self,
+        server: &Server,
+        fast_open: bool,
+        deadline: Instant,
+    ) -> Result<Opened, Trouble> {
+        let addresses = server.addresses().await?;
+        let plain = connect(&addresses, fast_open, deadline).await;
+        let plain = plain.map_err(|source| Trouble::Connect {
+            server: server.shown.clone(),
+            source,
+        })?;
+        let Some(config) = &self.tls else {
+            return Ok(Opened {
+                wire: Wire::Clear(plain),
+                resumed: false,
+            });
+        };
+        let failed = |source| Trouble::Tls {
+            server: server.shown.clone(),
+            source,
+        };
+        let mut stream = join(plain, config, &server.address.name()).map_err(failed)?;
+        stream.handshake().await.map_err(failed)?;
+        let tls = stream.connection();
+        let resumed = tls.handshake_kind() == Some(HandshakeKind::Resumed);
+        if self.config.protocol == Protocol::H2 && tls.alpn_protocol() != Some(b"h2") {
+            return Err(other_protocol(&server.shown, tls.alpn_protocol()));
+        }
+        Ok(Opened {
+            wire: Wire::Secure(Box::new(stream)),
+            resumed,
+        })
+    }
+}
+
+/// One address after another; each has its share of the time that is left.
+async fn connect(
+    addresses: &[SocketAddr],
+    fast_open: bool,
+    deadline: Instant,
+) -> io::Result<Plain> {
+    let mut failure = io::ErrorKind::AddrNotAvailable.into();
+    for (at, address) in addresses.iter().enumerate() {
+        let now = Instant::now();
+        let left = deadline.saturating_duration_since(now);
+        let share = left / u32::try_from(addresses.len() - at).unwrap_or(u32::MAX);
+        match timeout_at(now + share, Plain::connect(*address, fast_open)).await {
+            Ok(Ok(plain)) => return Ok(plain),
+            Ok(Err(error)) => failure = error,
+            Err(_) => failure = io::ErrorKind::TimedOut.into(),
+        }
+    }
+    Err(failure)
+}
+
+fn other_protocol(server: &Arc<str>, chosen: Option<&[u8]>) -> Trouble {
+    let chosen = chosen.map_or("nothing".into(), |p| {
+        String::from_utf8_lossy(p).into_owned()
+    });
+    Trouble::Protocol {
+        server: server.clone(),
+        chosen,
+    }
+}

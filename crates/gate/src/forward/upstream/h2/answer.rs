@@ -1,0 +1,203 @@
+//! The answer's way back: interim heads, the head, the body and its trailers, as HTTP/1.1 would have them.
+
+use std::future::poll_fn;
+use std::io::{self, Write};
+use std::task::{Context, Poll, Waker, ready};
+use std::time::Duration;
+
+use bytes::{Buf, Bytes};
+use h2::RecvStream;
+use h2::client::ResponseFuture;
+use tokio::io::ReadBuf;
+use tokio::time::timeout;
+
+use super::{broken, head, invalid};
+use crate::forward::h1::{Trailers, write_last_chunk};
+
+/// For an end that comes after all data.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+#[derive(Debug)]
+pub(super) struct Answer {
+    state: State,
+    /// Heads, and what is around chunks, that are still to be read.
+    heads: Vec<u8>,
+    /// What has been read of them.
+    read: usize,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Nothing was asked; who reads already is told when something was.
+    Unasked(Option<Waker>),
+    Awaited(ResponseFuture),
+    Body(RecvStream, Bytes, Framing),
+    /// All that came has been written down.
+    Ended,
+}
+
+/// How the body is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Framing {
+    /// By the length that the server announced.
+    Counted,
+    /// In chunks, of which none has begun.
+    Chunks,
+    /// In chunks; the line's end behind one is to be written.
+    Chunk,
+}
+
+impl Default for Answer {
+    fn default() -> Self {
+        Self {
+            state: State::Unasked(None),
+            heads: Vec::new(),
+            read: 0,
+        }
+    }
+}
+
+impl Answer {
+    pub(super) fn begin(&mut self, response: ResponseFuture) {
+        let before = std::mem::replace(&mut self.state, State::Awaited(response));
+        if let State::Unasked(Some(waker)) = before {
+            waker.wake();
+        }
+    }
+
+    pub(super) fn poll_read(
+        &mut self,
+        cx: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        loop {
+            let before = into.filled().len();
+            let heads = self.heads.get(self.read..).unwrap_or_default();
+            self.read += put(heads, into);
+            if let State::Body(stream, rest, _) = &mut self.state
+                && !rest.is_empty()
+                && self.heads.len() == self.read
+            {
+                let n = put(rest, into);
+                rest.advance(n);
+                // Only what an exchange has taken is asked for anew: who is slow is not buffered for.
+                let _ = stream.flow_control().release_capacity(n);
+            }
+            if into.filled().len() > before || into.remaining() == 0 {
+                return Poll::Ready(Ok(()));
+            }
+            if !ready!(self.poll_more(cx))? {
+                return Poll::Ready(Ok(()));
+            }
+        }
+    }
+
+    /// Reads on where the exchange has stopped because it has all that it was promised: the server's end may come apart from
+    /// that, and is no reason for a reset.
+    pub(super) async fn end(mut self) {
+        if let State::Body(stream, rest, _) = &mut self.state
+            && rest.is_empty()
+            && !stream.is_end_stream()
+        {
+            let end = poll_fn(|cx| stream.poll_data(cx));
+            let _ = timeout(PATIENCE, end).await;
+        }
+    }
+
+    pub(super) fn is_ended(&self) -> bool {
+        match &self.state {
+            State::Body(stream, rest, _) => rest.is_empty() && stream.is_end_stream(),
+            State::Ended => true,
+            State::Unasked(_) | State::Awaited(_) => false,
+        }
+    }
+
+    /// `false` at the end.
+    fn poll_more(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
+        match &mut self.state {
+            State::Unasked(waker) => {
+                *waker = Some(cx.waker().clone());
+                Poll::Pending
+            }
+            State::Awaited(response) => {
+                self.heads.clear();
+                self.read = 0;
+                if let Some(interim) = ready!(response.poll_informational(cx)) {
+                    let interim = interim.map_err(broken)?;
+                    // RFC 9113 §8.6: there is no 101 in HTTP/2.
+                    if interim.status().as_u16() == 101 {
+                        return Poll::Ready(Err(invalid("101 over HTTP/2")));
+                    }
+                    head::answer(
+                        interim.status().as_u16(),
+                        interim.headers(),
+                        &mut self.heads,
+                    );
+                    return Poll::Ready(Ok(true));
+                }
+                let response = ready!(std::pin::Pin::new(response).poll(cx)).map_err(broken)?;
+                let (parts, body) = response.into_parts();
+                let chunks = head::answer(parts.status.as_u16(), &parts.headers, &mut self.heads);
+                self.state = if chunks && body.is_end_stream() {
+                    // The end is there with the head, and so it is for whoever reads on.
+                    write_last_chunk(&mut self.heads, &Trailers::default());
+                    State::Ended
+                } else {
+                    let framing = if chunks {
+                        Framing::Chunks
+                    } else {
+                        Framing::Counted
+                    };
+                    State::Body(body, Bytes::new(), framing)
+                };
+                Poll::Ready(Ok(true))
+            }
+            State::Body(_, rest, _) if !rest.is_empty() => Poll::Ready(Ok(true)),
+            State::Body(stream, rest, Framing::Counted) => match ready!(stream.poll_data(cx)) {
+                None => Poll::Ready(Ok(false)),
+                Some(data) => {
+                    *rest = data.map_err(broken)?;
+                    Poll::Ready(Ok(true))
+                }
+            },
+            State::Body(..) => self.poll_chunk(cx),
+            State::Ended => Poll::Ready(Ok(false)),
+        }
+    }
+
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
+        let State::Body(stream, rest, framing) = &mut self.state else {
+            return Poll::Ready(Ok(false));
+        };
+        let data = ready!(stream.poll_data(cx)).transpose().map_err(broken)?;
+        let trailers = match &data {
+            // It would be the last chunk.
+            Some(data) if data.is_empty() => return Poll::Ready(Ok(true)),
+            Some(_) => None,
+            None => ready!(stream.poll_trailers(cx)).map_err(broken)?,
+        };
+        self.heads.clear();
+        self.read = 0;
+        if *framing == Framing::Chunk {
+            self.heads.extend_from_slice(b"\r\n");
+        }
+        if let Some(data) = data {
+            // Writing to a Vec does not fail.
+            let _ = write!(self.heads, "{:x}\r\n", data.len());
+            *rest = data;
+            *framing = Framing::Chunk;
+        } else {
+            let trailers = trailers.as_ref().map(Trailers::of).transpose();
+            let trailers = trailers.map_err(|_| invalid("its trailers are too many"))?;
+            write_last_chunk(&mut self.heads, &trailers.unwrap_or_default());
+            self.state = State::Ended;
+        }
+        Poll::Ready(Ok(true))
+    }
+}
+
+fn put(bytes: &[u8], into: &mut ReadBuf<'_>) -> usize {
+    let n = bytes.len().min(into.remaining());
+    into.put_slice(bytes.get(..n).unwrap_or_default());
+    n
+}

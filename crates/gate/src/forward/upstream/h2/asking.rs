@@ -1,0 +1,125 @@
+//! The shared connections of one upstream: opened by who comes first, given up when their time is over.
+
+use tokio::sync::{Mutex, MutexGuard};
+use tokio::time::{Instant, timeout_at};
+
+use super::{Over, Shared, Stream};
+use crate::config::Protocol;
+use crate::forward::upstream::{Trouble, Upstream};
+
+/// To one server.
+pub(in crate::forward::upstream) type Place = Mutex<Option<Shared>>;
+
+impl Upstream {
+    /// A stream to a server; and whether its connection was there before.
+    pub(in crate::forward::upstream) async fn stream(
+        &self,
+        server: usize,
+        deadline: Instant,
+    ) -> Result<(Stream, bool), Trouble> {
+        let mut place = self.place(server, deadline).await?;
+        // One of those under way is the one that asks.
+        self.give_up(server, &mut place, 1);
+        if let Some(shared) = place.as_mut() {
+            if let Ok(Ok(stream)) = timeout_at(deadline, shared.stream()).await {
+                self.stock.tally().reused.add(1);
+                return Ok((stream, true));
+            }
+            // The server says goodbye; those who are under way go on.
+            *place = None;
+            self.stock.tally().left.add(1);
+        }
+        let mut shared = self.share(server, deadline).await?;
+        let stream = shared.stream().await;
+        let stream = stream.map_err(|source| self.no_h2(server, source))?;
+        *place = Some(shared);
+        Ok((stream, false))
+    }
+
+    /// Opens a connection before it is needed.
+    pub(in crate::forward::upstream) async fn share_early(
+        &self,
+        server: usize,
+    ) -> Result<(), Trouble> {
+        let deadline = self.deadline();
+        let mut place = self.place(server, deadline).await?;
+        if place.is_none() {
+            *place = Some(self.share(server, deadline).await?);
+        }
+        Ok(())
+    }
+
+    /// Gives up those whose time is over.
+    pub(in crate::forward::upstream) fn look_after_shared(&self) {
+        for (server, place) in self.shared.iter().enumerate() {
+            // Who holds it is opening one.
+            if let Ok(mut place) = place.try_lock() {
+                self.give_up(server, &mut place, 0);
+            }
+        }
+    }
+
+    /// How many there are, where there may be any.
+    pub(in crate::forward::upstream) fn shared_open(&self) -> Option<usize> {
+        if self.protocol() != Protocol::H2 {
+            return None;
+        }
+        let places = self.shared.iter().filter_map(|place| place.try_lock().ok());
+        Some(places.filter(|place| place.is_some()).count())
+    }
+
+    async fn place(
+        &self,
+        server: usize,
+        deadline: Instant,
+    ) -> Result<MutexGuard<'_, Option<Shared>>, Trouble> {
+        let place = self.shared.get(server).ok_or_else(|| Trouble::NoneWell {
+            upstream: self.group.name.clone(),
+        })?;
+        timeout_at(deadline, place.lock())
+            .await
+            .map_err(|_| self.silent(server))
+    }
+
+    fn silent(&self, server: usize) -> Trouble {
+        Trouble::Silent {
+            server: self.group.shown(server),
+            within: self.group.config.connect.0,
+        }
+    }
+
+    fn give_up(&self, server: usize, place: &mut Option<Shared>, asking: usize) {
+        let config = &self.group.config;
+        let busy = self.stock.busy(server) > asking;
+        let over = place
+            .as_ref()
+            .and_then(|shared| shared.over(busy, config.idle_time.0, config.age.0));
+        let tally = self.stock.tally();
+        match over {
+            None => return,
+            Some(Over::Left) => tally.left.add(1),
+            Some(Over::Aged) => tally.aged.add(1),
+            Some(Over::Idled) => tally.idled.add(1),
+        }
+        *place = None;
+    }
+
+    async fn share(&self, server: usize, deadline: Instant) -> Result<Shared, Trouble> {
+        let tally = self.stock.tally();
+        let opened = self.group.open(server, false, deadline).await;
+        let opened = opened.inspect_err(|_| tally.unreached.add(1))?;
+        let shared = timeout_at(deadline, Shared::open(opened.wire)).await;
+        let shared = shared.map_err(|_| self.silent(server))?;
+        let shared = shared.map_err(|source| self.no_h2(server, source))?;
+        tally.opened.add(1);
+        tally.resumed.add(opened.resumed.into());
+        Ok(shared)
+    }
+
+    fn no_h2(&self, server: usize, source: h2::Error) -> Trouble {
+        Trouble::H2 {
+            server: self.group.shown(server),
+            source,
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Heads between HTTP/1.1's form and HTTP/2's. RFC 9113 §8.2, §8.3.
+
+use std::io;
+use std::mem::MaybeUninit;
+
+use http::header::CONTENT_LENGTH;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
+use roundtrip_wire::http1::{self, Strictness};
+
+use super::invalid;
+use crate::forward::h1::Chunked;
+
+/// A client's fields, and those that are added for it.
+const MOST_FIELDS: usize = 128;
+
+/// How the request's body is written.
+pub(super) enum Framing {
+    None,
+    Length(u64),
+    Chunked(Chunked),
+}
+
+/// Reads a head that was composed for HTTP/1.1; `None` while more of it is to come. With it comes its length.
+pub(super) fn request(
+    bytes: &[u8],
+    secure: bool,
+) -> io::Result<Option<(Request<()>, Framing, usize)>> {
+    let mut room = [const { MaybeUninit::uninit() }; MOST_FIELDS];
+    let read = http1::request(bytes, &mut room, Strictness::Tolerant);
+    let Some(head) = read.map_err(|_| invalid("this is no head"))? else {
+        return Ok(None);
+    };
+    let mut headers = HeaderMap::with_capacity(head.fields.len());
+    let (mut authority, mut framing) = (None, Framing::None);
+    for field in head.fields {
+        let is = |name: &str| field.name.eq_ignore_ascii_case(name);
+        if is("host") {
+            authority = Some(field.value);
+        } else if is("transfer-encoding") {
+            framing = Framing::Chunked(Chunked::default());
+        } else if is("te") {
+            // RFC 9113 §8.2.2: this alone may be said.
+            headers.insert(http::header::TE, HeaderValue::from_static("trailers"));
+        } else if !is_of_one_hop(field.name) {
+            if is("content-length") {
+                framing = counted(field.value)?;
+            }
+            let name = HeaderName::from_bytes(field.name.as_bytes());
+            let name = name.map_err(|_| invalid("a field's name is none"))?;
+            let value = HeaderValue::from_bytes(field.value);
+            headers.append(name, value.map_err(|_| invalid("a field's value is none"))?);
+        }
+    }
+    let uri = Uri::builder()
+        .scheme(if secure { "https" } else { "http" })
+        .authority(authority.ok_or_else(|| invalid("there is no Host"))?)
+        .path_and_query(head.target)
+        .build()
+        .map_err(|_| invalid("this target cannot stand in HTTP/2"))?;
+    let mut request = Request::new(());
+    *request.method_mut() = Method::from_bytes(head.method.as_bytes())
+        .map_err(|_| invalid("this method cannot stand in HTTP/2"))?;
+    *request.uri_mut() = uri;
+    *request.headers_mut() = headers;
+    Ok(Some((request, framing, head.length)))
+}
+
+fn counted(value: &[u8]) -> io::Result<Framing> {
+    let number = std::str::from_utf8(value)
+        .ok()
+        .and_then(|text| text.trim().parse().ok());
+    match number {
+        None => Err(invalid("this is no length")),
+        Some(0) => Ok(Framing::None),
+        Some(length) => Ok(Framing::Length(length)),
+    }
+}
+
+/// Writes an answer's head. A body without a length comes in chunks, so that trailers have their place; whether it does is
+/// returned.
+pub(super) fn answer(status: u16, fields: &HeaderMap, out: &mut Vec<u8>) -> bool {
+    out.extend_from_slice(b"HTTP/1.1 ");
+    out.extend_from_slice(status.to_string().as_bytes());
+    out.extend_from_slice(b" \r\n");
+    for (name, value) in fields {
+        // A server that sends these over HTTP/2 would have us mistake where the body ends. RFC 9113 §8.2.2.
+        if !is_of_one_hop(name.as_str()) {
+            out.extend_from_slice(name.as_str().as_bytes());
+            out.extend_from_slice(b": ");
+            out.extend_from_slice(value.as_bytes());
+            out.extend_from_slice(b"\r\n");
+        }
+    }
+    let chunks = status >= 200 && !fields.contains_key(CONTENT_LENGTH);
+    if chunks {
+        out.extend_from_slice(b"transfer-encoding: chunked\r\n");
+    }
+    out.extend_from_slice(b"\r\n");
+    chunks
+}
+
+fn is_of_one_hop(name: &str) -> bool {
+    const OF_ONE_HOP: [&str; 6] = [
+        "connection",
+        "keep-alive",
+        "proxy-connection",
+        "te",
+        "transfer-encoding",
+        "upgrade",
+    ];
+    OF_ONE_HOP
+        .iter()
+        .any(|other| name.eq_ignore_ascii_case(other))
+}

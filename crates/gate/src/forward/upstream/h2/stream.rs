@@ -1,0 +1,226 @@
+//! One exchange over a shared connection, in the guise of a connection of its own. Dropped before its end, it is reset.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, ready};
+
+use bytes::{Bytes, BytesMut};
+use h2::client::SendRequest;
+use h2::{Reason, SendStream};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
+
+use super::answer::Answer;
+use super::head::{self, Framing};
+use super::{broken, invalid};
+use crate::forward::h1::Trailers;
+
+/// Heads are written by ourselves, and are smaller.
+const LARGEST_HEAD: usize = 1024 * 1024;
+/// Taken at once of a body.
+const PIECE: usize = 16 * 1024;
+
+pub(crate) struct Stream {
+    up: Up,
+    /// Of the body, still to go.
+    pending: BytesMut,
+    answer: Answer,
+    secure: bool,
+    /// Whether the connection is to be used for others.
+    suspect: Arc<AtomicBool>,
+}
+
+enum Up {
+    /// What has come of the head.
+    Head(SendRequest<Bytes>, Vec<u8>),
+    Body(SendStream<Bytes>, Framing),
+    /// The body is whole; its end is to go behind what is pending.
+    Ending(SendStream<Bytes>, Trailers),
+    /// All has gone, or the server wants no more of it.
+    Done,
+}
+
+impl Stream {
+    pub(super) fn new(send: SendRequest<Bytes>, secure: bool, suspect: Arc<AtomicBool>) -> Self {
+        Self {
+            up: Up::Head(send, Vec::new()),
+            pending: BytesMut::new(),
+            answer: Answer::default(),
+            secure,
+            suspect,
+        }
+    }
+
+    pub(crate) fn is_secure(&self) -> bool {
+        self.secure
+    }
+
+    /// The answer was whole.
+    pub(crate) fn end(self) {
+        if !self.answer.is_ended() && matches!(self.up, Up::Done) {
+            tokio::spawn(self.answer.end());
+        }
+    }
+
+    /// The server did not answer: it may be gone, and others should not find that out again.
+    pub(crate) fn blame(&self) {
+        self.suspect.store(true, Ordering::Relaxed);
+    }
+
+    /// Asks what needs no body, and reads the status.
+    pub(super) async fn status(mut self, request: &[u8]) -> io::Result<u16> {
+        self.write_all(request).await?;
+        let mut line = [0; "HTTP/1.1 200".len()];
+        self.read_exact(&mut line).await?;
+        let digits = line.get("HTTP/1.1 ".len()..).unwrap_or_default();
+        let status = std::str::from_utf8(digits)
+            .ok()
+            .and_then(|d| d.parse().ok());
+        status.ok_or_else(|| invalid("no status"))
+    }
+
+    fn take_head(&mut self, data: &[u8]) -> io::Result<usize> {
+        let Up::Head(send, head) = &mut self.up else {
+            return Ok(0);
+        };
+        let before = head.len();
+        head.extend_from_slice(data);
+        if head.len() > LARGEST_HEAD {
+            return Err(invalid("the head is too large"));
+        }
+        let Some((request, framing, length)) = head::request(head, self.secure)? else {
+            return Ok(data.len());
+        };
+        let whole = matches!(framing, Framing::None);
+        let (response, body) = send.send_request(request, whole).map_err(broken)?;
+        self.answer.begin(response);
+        self.up = if whole {
+            Up::Done
+        } else {
+            Up::Body(body, framing)
+        };
+        Ok(length.saturating_sub(before))
+    }
+
+    fn take_body(&mut self, data: &[u8]) -> io::Result<usize> {
+        let piece = data.get(..data.len().min(PIECE)).unwrap_or_default();
+        let Up::Body(_, framing) = &mut self.up else {
+            return Err(invalid("there is more than was announced"));
+        };
+        let mut trailers = Trailers::default();
+        let (used, whole) = match framing {
+            Framing::None => return Err(invalid("there is no body")),
+            Framing::Length(left) => {
+                let here = piece
+                    .len()
+                    .min(usize::try_from(*left).unwrap_or(usize::MAX));
+                self.pending
+                    .extend_from_slice(piece.get(..here).unwrap_or_default());
+                *left -= here as u64;
+                (here, *left == 0)
+            }
+            Framing::Chunked(coding) => {
+                let pending = &mut self.pending;
+                let used = coding.take(piece, |data| pending.extend_from_slice(data));
+                let used = used.map_err(|_| invalid("these are no chunks"))?;
+                trailers = coding.trailers();
+                (used, coding.is_done())
+            }
+        };
+        if whole && let Up::Body(body, _) = std::mem::replace(&mut self.up, Up::Done) {
+            self.up = Up::Ending(body, trailers);
+        }
+        Ok(used)
+    }
+
+    /// Hands to the connection what there is room for.
+    fn poll_push(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        loop {
+            let none = &Trailers::default();
+            let (body, ending, trailers) = match &mut self.up {
+                Up::Body(body, _) => (body, false, none),
+                Up::Ending(body, trailers) => (body, true, &*trailers),
+                Up::Head(..) | Up::Done => return Poll::Ready(Ok(())),
+            };
+            if self.pending.is_empty() {
+                if ending {
+                    let ended = if trailers.is_empty() {
+                        body.send_data(Bytes::new(), true)
+                    } else {
+                        body.send_trailers(trailers.map())
+                    };
+                    self.up = Up::Done;
+                    return Poll::Ready(ended.map_err(broken));
+                }
+                return Poll::Ready(Ok(()));
+            }
+            body.reserve_capacity(self.pending.len());
+            let room = match ready!(body.poll_capacity(cx)) {
+                Some(Ok(room)) => room.min(self.pending.len()),
+                // RFC 9113 §8.1: the answer is whole without the rest.
+                Some(Err(error)) if error.reason() == Some(Reason::NO_ERROR) => {
+                    return self.let_go();
+                }
+                None => return self.let_go(),
+                Some(Err(error)) => return Poll::Ready(Err(broken(error))),
+            };
+            let data = self.pending.split_to(room).freeze();
+            let last = ending && self.pending.is_empty() && trailers.is_empty();
+            let sent = body.send_data(data, last);
+            if last {
+                self.up = Up::Done;
+            }
+            sent.map_err(broken)?;
+        }
+    }
+
+    /// What else comes of the body goes nowhere.
+    fn let_go(&mut self) -> Poll<io::Result<()>> {
+        self.pending.clear();
+        self.up = Up::Done;
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        data: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let this = &mut *self;
+        if data.is_empty() {
+            return Poll::Ready(Ok(0));
+        }
+        ready!(this.poll_push(cx))?;
+        let used = match &this.up {
+            Up::Head(..) => this.take_head(data)?,
+            Up::Done => data.len(),
+            Up::Body(..) | Up::Ending(..) => this.take_body(data)?,
+        };
+        // What finds no room now does so at the next call.
+        if let Poll::Ready(pushed) = this.poll_push(cx) {
+            pushed?;
+        }
+        Poll::Ready(Ok(used))
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.poll_push(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.poll_flush(cx)
+    }
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.answer.poll_read(cx, into)
+    }
+}

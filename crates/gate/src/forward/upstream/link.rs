@@ -1,0 +1,149 @@
+//! A connection while it belongs to one exchange.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use roundtrip_net::Plain;
+use tokio::time::Instant;
+
+use super::pool::Kept;
+use super::pools::Slot;
+use super::wire::Wire;
+
+/// Read at once from a server: buffers that grew beyond it are not kept.
+const LARGEST_BUFFER: usize = 64 * 1024;
+const MOST_BUFFERS: usize = 32;
+
+/// One connection in one hand. Who drops it closes it, and says nothing of the server.
+#[derive(Debug)]
+pub(crate) struct Link {
+    pub(crate) stream: Wire,
+    /// What was read from it and not yet used.
+    pub(crate) buffer: Vec<u8>,
+    reused: bool,
+    since: Instant,
+    carried: u32,
+    slot: Slot<Wire>,
+    buffers: Buffers,
+}
+
+/// Among those that may be held while a request is still on its way.
+#[derive(Clone, Copy)]
+pub(crate) struct UploadPlace<'a>(&'a Slot<Wire>);
+
+/// What became of an exchange.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// The answer was read to its end: another exchange may have the connection.
+    Kept,
+    /// It was answered, but the connection is of no further use.
+    Spent,
+    /// A kept connection turned out to be gone. That says nothing of the server.
+    Stale,
+    /// The server did not answer as it should: it broke off, was silent, or made no sense.
+    Failed,
+}
+
+/// One of the servers of an upstream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Server(pub(super) usize);
+
+/// Of links that are at rest: an idle connection has none.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Buffers(Rc<RefCell<Vec<Vec<u8>>>>);
+
+impl Link {
+    pub(super) fn new(slot: Slot<Wire>, kept: Kept<Wire>, reused: bool, buffers: &Buffers) -> Self {
+        Self {
+            stream: kept.carrier,
+            buffer: buffers.take(),
+            reused,
+            since: kept.since,
+            carried: kept.carried,
+            slot,
+            buffers: buffers.clone(),
+        }
+    }
+
+    /// It was open before this exchange, and may be gone by now.
+    pub(crate) fn is_reused(&self) -> bool {
+        self.reused
+    }
+
+    pub(crate) fn is_secure(&self) -> bool {
+        self.stream.is_secure()
+    }
+
+    pub(crate) fn server(&self) -> Server {
+        Server(self.slot.server())
+    }
+
+    /// Did the first write have to open the connection? Then that nobody listens is learnt from it, and not before.
+    pub(crate) fn is_deferred(&self) -> bool {
+        self.carried == 0 && self.stream.plain().is_some_and(Plain::is_deferred)
+    }
+
+    /// What is read and written at once, apart.
+    pub(crate) fn parts(&mut self) -> (&mut Wire, &mut Vec<u8>, UploadPlace<'_>) {
+        (&mut self.stream, &mut self.buffer, UploadPlace(&self.slot))
+    }
+
+    pub(crate) fn finish(self, fate: Fate) {
+        let tally = self.slot.tally();
+        let first = self.stream.plain().filter(|_| self.is_deferred());
+        if first.is_some_and(Plain::saved_a_round_trip) {
+            tally.fast_opened.add(1);
+        }
+        match fate {
+            Fate::Kept | Fate::Spent => {
+                tally.answered(self.slot.server());
+                self.slot.succeeded();
+            }
+            Fate::Stale => {}
+            Fate::Failed => {
+                tally.failed.add(1);
+                tally.failed_at(self.slot.server(), None);
+                self.slot.failed();
+            }
+        }
+        // Bytes that nobody asked for would be taken for the next answer.
+        let fit = fate == Fate::Kept && self.buffer.is_empty();
+        self.buffers.put(self.buffer);
+        match self.stream {
+            Wire::Shared(stream) => match fate {
+                Fate::Kept => stream.end(),
+                // Where the answer is not whole, this resets it.
+                Fate::Spent => drop(stream),
+                Fate::Stale | Fate::Failed => stream.blame(),
+            },
+            carrier if fit => self.slot.keep(Kept {
+                carrier,
+                since: self.since,
+                carried: self.carried.saturating_add(1),
+            }),
+            _ => {}
+        }
+    }
+}
+
+impl UploadPlace<'_> {
+    /// The request is whole.
+    pub(crate) fn leave(self) {
+        self.0.uploaded();
+    }
+}
+
+impl Buffers {
+    fn take(&self) -> Vec<u8> {
+        let kept = self.0.borrow_mut().pop();
+        kept.unwrap_or_else(|| Vec::with_capacity(4096))
+    }
+
+    fn put(&self, mut buffer: Vec<u8>) {
+        let mut kept = self.0.borrow_mut();
+        if kept.len() < MOST_BUFFERS && buffer.capacity() <= LARGEST_BUFFER {
+            buffer.clear();
+            kept.push(buffer);
+        }
+    }
+}

@@ -1,0 +1,382 @@
+//! Who gets which connection: the pools of all servers of an upstream in one thread, the choice between them, and the queue
+//! of those who wait. Opening is left to whoever was given a [`Slot`] for it.
+
+mod choice;
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use super::counts::Tally;
+use super::outlier_ejection::{Ejecting, Standing};
+use super::pool::{Bounds, Carrier, Kept, Pool};
+use crate::config::Balance;
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rules {
+    pub(super) bounds: Bounds,
+    pub(super) balance: Balance,
+    pub(super) ejecting: Ejecting,
+    /// Connections to each server that requests may hold whose body is still on its way.
+    pub(super) uploads: usize,
+    /// Who may wait, of either kind.
+    pub(super) waiting: usize,
+}
+
+#[derive(Debug)]
+pub(super) struct Stock<C: Carrier> {
+    rules: Rules,
+    /// What the checks say of each server, for all threads.
+    well: Arc<[AtomicBool]>,
+    state: RefCell<State<C>>,
+    tally: Arc<Tally>,
+}
+
+#[derive(Debug)]
+struct State<C: Carrier> {
+    servers: Vec<Server<C>>,
+    /// Those whose request is whole, and those who are still sending: the latter may have to wait while there are
+    /// connections for the former.
+    queues: [VecDeque<Waiter<C>>; 2],
+    /// Who came first has the lowest number.
+    arrivals: u64,
+    /// Whose turn it is.
+    turn: usize,
+}
+
+#[derive(Debug)]
+struct Server<C> {
+    pool: Pool<C>,
+    /// Exchanges that are under way, and those among them whose request still is.
+    busy: usize,
+    uploads: usize,
+    standing: Standing,
+}
+
+#[derive(Debug)]
+struct Waiter<C: Carrier> {
+    arrival: u64,
+    want: Want,
+    grant: oneshot::Sender<Claim<C>>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Want {
+    /// No connection will do that was used before.
+    pub(super) fresh: bool,
+    /// Another server is better than this one.
+    pub(super) not: Option<usize>,
+    /// The request's body is still on its way.
+    pub(super) upload: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// All connections are in use.
+    Busy,
+    /// No server passes its checks.
+    NoneWell,
+}
+
+/// A kept connection, or the right to open one.
+#[derive(Debug)]
+pub(super) struct Claim<C: Carrier> {
+    pub(super) slot: Slot<C>,
+    pub(super) kept: Option<Kept<C>>,
+}
+
+/// One connection's place among those that there may be. Who drops it has closed the connection.
+#[derive(Debug)]
+pub(super) struct Slot<C: Carrier> {
+    stock: Rc<Stock<C>>,
+    server: usize,
+    /// It is for an exchange, not for a spare connection.
+    exchange: bool,
+    /// For one whose request is still on its way.
+    upload: Cell<bool>,
+    opened: bool,
+    parked: bool,
+}
+
+impl<C: Carrier> Stock<C> {
+    pub(super) fn new(rules: Rules, well: Arc<[AtomicBool]>, tally: Arc<Tally>) -> Rc<Self> {
+        let server = |_| Server {
+            pool: Pool::new(),
+            busy: 0,
+            uploads: 0,
+            standing: Standing::default(),
+        };
+        let servers = (0..well.len()).map(server).collect();
+        Rc::new(Self {
+            rules,
+            well,
+            state: RefCell::new(State {
+                servers,
+                queues: Default::default(),
+                arrivals: 0,
+                turn: 0,
+            }),
+            tally,
+        })
+    }
+
+    pub(super) fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// Exchanges with this server that are under way.
+    pub(super) fn busy(&self, server: usize) -> usize {
+        let state = self.state.borrow();
+        state.servers.get(server).map_or(0, |server| server.busy)
+    }
+
+    /// At once, unless others of its kind wait already.
+    pub(super) fn claim(self: &Rc<Self>, want: Want) -> Result<Claim<C>, Refused> {
+        let now = Instant::now();
+        self.serve(now);
+        let mut state = self.state.borrow_mut();
+        if state.queue(want).is_empty() {
+            self.grant(&mut state, want, now)
+        } else {
+            Err(Refused::Busy)
+        }
+    }
+
+    /// Behind those who wait already; `None` where they are too many.
+    pub(super) fn wait(&self, want: Want) -> Option<oneshot::Receiver<Claim<C>>> {
+        let mut state = self.state.borrow_mut();
+        let arrival = state.arrivals;
+        let queue = state.queue(want);
+        if queue.len() >= self.rules.waiting {
+            queue.retain(|waiter| !waiter.grant.is_closed());
+        }
+        if queue.len() >= self.rules.waiting {
+            return None;
+        }
+        let (grant, granted) = oneshot::channel();
+        queue.push_back(Waiter {
+            arrival,
+            want,
+            grant,
+        });
+        state.arrivals += 1;
+        self.tally.waited.add(1);
+        Some(granted)
+    }
+
+    /// Gives what there is to those who wait, first come, first served; past those who are still sending, where they hold
+    /// all that they may.
+    pub(super) fn serve(self: &Rc<Self>, now: Instant) {
+        loop {
+            let mut state = self.state.borrow_mut();
+            let granted = state.first_waiting().into_iter().find_map(|want| {
+                let claim = self.grant(&mut state, want?, now).ok()?;
+                Some((state.queue(want?).pop_front(), claim))
+            });
+            drop(state);
+            let Some((waiter, claim)) = granted else {
+                return;
+            };
+            // Who left meanwhile gives it back by this.
+            drop(waiter.map(|waiter| waiter.grant.send(claim)));
+        }
+    }
+
+    /// The right to open a connection that will wait for its first exchange.
+    pub(super) fn spare(self: &Rc<Self>, server: usize, warm: usize) -> Option<Slot<C>> {
+        let now = Instant::now();
+        let mut state = self.state.borrow_mut();
+        let of = state.servers.get_mut(server)?;
+        let wanted = of.pool.idle() < warm
+            && of.pool.open() < self.rules.bounds.connections
+            && !of.standing.is_ejected(now)
+            && self.is_well(server);
+        if !wanted {
+            return None;
+        }
+        of.pool.reserve(&self.rules.bounds, &self.tally);
+        Some(self.slot(server, None, false))
+    }
+
+    /// Closes what is to be closed; says when the next one will be.
+    pub(super) fn reap(self: &Rc<Self>) -> Option<Instant> {
+        let now = Instant::now();
+        let mut state = self.state.borrow_mut();
+        let mut next = None;
+        for server in &mut state.servers {
+            server.pool.reap(now, &self.rules.bounds, &self.tally);
+            next = next.into_iter().chain(server.pool.next_end()).min();
+        }
+        drop(state);
+        self.serve(now);
+        next
+    }
+
+    /// Writes down how things stand. Where connections are shared there are so many, and slots are streams.
+    pub(super) fn gauge(&self, shared: Option<usize>) {
+        let state = self.state.borrow();
+        let sum = |of: fn(&Pool<C>) -> usize| state.servers.iter().map(|s| of(&s.pool)).sum();
+        self.tally
+            .open
+            .set(shared.unwrap_or_else(|| sum(Pool::open)));
+        self.tally.unused.set(sum(Pool::idle));
+        self.tally
+            .waiting
+            .set(state.queues.iter().map(VecDeque::len).sum());
+    }
+
+    /// Servers that are left alone now.
+    pub(super) fn down(&self) -> usize {
+        let now = Instant::now();
+        let state = self.state.borrow();
+        let servers = state.servers.iter().enumerate();
+        let down = servers.filter(|(at, s)| !self.is_well(*at) || s.standing.is_ejected(now));
+        down.count()
+    }
+
+    fn grant(
+        self: &Rc<Self>,
+        state: &mut State<C>,
+        want: Want,
+        now: Instant,
+    ) -> Result<Claim<C>, Refused> {
+        let at = self.choose(state, want, now)?;
+        let server = state.servers.get_mut(at).ok_or(Refused::NoneWell)?;
+        let (bounds, tally) = (&self.rules.bounds, &*self.tally);
+        let kept = if want.fresh {
+            None
+        } else {
+            server.pool.take(now, bounds, tally)
+        };
+        if kept.is_none() {
+            server.pool.reserve(bounds, tally);
+        } else {
+            tally.reused.add(1);
+        }
+        server.busy += 1;
+        server.uploads += usize::from(want.upload);
+        let slot = self.slot(at, Some(want), kept.is_some());
+        Ok(Claim { slot, kept })
+    }
+
+    fn slot(self: &Rc<Self>, server: usize, exchange: Option<Want>, opened: bool) -> Slot<C> {
+        Slot {
+            stock: self.clone(),
+            server,
+            exchange: exchange.is_some(),
+            upload: Cell::new(exchange.is_some_and(|want| want.upload)),
+            opened,
+            parked: false,
+        }
+    }
+}
+
+impl<C: Carrier> State<C> {
+    fn queue(&mut self, want: Want) -> &mut VecDeque<Waiter<C>> {
+        let [whole, uploads] = &mut self.queues;
+        if want.upload { uploads } else { whole }
+    }
+
+    /// What the first of either kind wants, who came first before the other.
+    fn first_waiting(&mut self) -> [Option<Want>; 2] {
+        let [whole, uploads] = &mut self.queues;
+        let mut first = [whole, uploads].map(|queue| {
+            while queue.front().is_some_and(|w| w.grant.is_closed()) {
+                queue.pop_front();
+            }
+            queue.front().map(|waiter| (waiter.arrival, waiter.want))
+        });
+        first.sort_by_key(|waiter| waiter.map(|(arrival, _)| arrival));
+        first.map(|waiter| Some(waiter?.1))
+    }
+}
+
+impl<C: Carrier> Slot<C> {
+    pub(super) fn server(&self) -> usize {
+        self.server
+    }
+
+    /// The connection came to be.
+    pub(super) fn opened(&mut self) {
+        self.opened = true;
+        self.stock.tally.opened.add(1);
+    }
+
+    /// Puts the connection where the next exchange finds it.
+    pub(super) fn keep(mut self, kept: Kept<C>) {
+        let now = Instant::now();
+        let mut state = self.stock.state.borrow_mut();
+        if let Some(server) = state.servers.get_mut(self.server) {
+            server.pool.put(kept, now, &self.stock.rules.bounds);
+        }
+        drop(state);
+        self.parked = true;
+    }
+
+    /// The request is whole: others who are still sending may have the place among their kind.
+    pub(super) fn uploaded(&self) {
+        if !self.upload.replace(false) {
+            return;
+        }
+        let mut state = self.stock.state.borrow_mut();
+        if let Some(server) = state.servers.get_mut(self.server) {
+            server.uploads = server.uploads.saturating_sub(1);
+        }
+        drop(state);
+        self.stock.serve(Instant::now());
+    }
+
+    pub(super) fn succeeded(&self) {
+        let mut state = self.stock.state.borrow_mut();
+        if let Some(server) = state.servers.get_mut(self.server) {
+            server.standing.succeeded();
+        }
+    }
+
+    pub(super) fn failed(&self) {
+        let mut state = self.stock.state.borrow_mut();
+        let Some(server) = state.servers.get_mut(self.server) else {
+            return;
+        };
+        if server
+            .standing
+            .failed(Instant::now(), self.stock.rules.ejecting)
+        {
+            self.stock.tally.ejected.add(1);
+        }
+    }
+
+    pub(super) fn tally(&self) -> &Tally {
+        &self.stock.tally
+    }
+}
+
+impl<C: Carrier> Drop for Slot<C> {
+    fn drop(&mut self) {
+        let stock = &self.stock;
+        let mut state = stock.state.borrow_mut();
+        if let Some(server) = state.servers.get_mut(self.server) {
+            server.busy = server.busy.saturating_sub(self.exchange.into());
+            server.uploads = server.uploads.saturating_sub(self.upload.get().into());
+            if !self.parked {
+                server.pool.release();
+                stock.tally.spent.add(self.opened.into());
+            }
+        }
+        let waited_for = state.queues.iter().any(|queue| !queue.is_empty());
+        drop(state);
+        if waited_for {
+            stock.serve(Instant::now());
+        }
+        if self.parked
+            && let Some(server) = stock.state.borrow_mut().servers.get_mut(self.server)
+        {
+            server.pool.trim(&stock.rules.bounds, &stock.tally);
+        }
+    }
+}

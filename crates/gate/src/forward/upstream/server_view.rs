@@ -1,0 +1,139 @@
+//! What all threads together see of a server: which of its failures came in a row, and what the last of them was. One request
+//! that fails says little; so many in a row, from whichever thread, say that the server is gone until something succeeds.
+
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::error::Trouble;
+
+/// In a row, at the least: readiness must not depend on one request.
+const LEAST: u32 = 3;
+
+/// Of one server. Who succeeds writes nothing, unless others have failed before.
+#[derive(Debug, Default)]
+pub(super) struct Sight {
+    in_a_row: AtomicU32,
+    last: Mutex<Option<Failure>>,
+}
+
+#[derive(Debug, Clone)]
+struct Failure {
+    at: Instant,
+    /// There was a connection.
+    connected: bool,
+    why: Arc<str>,
+}
+
+/// How a server stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ServerState {
+    Up,
+    /// Its health check fails.
+    Unhealthy,
+    /// Requests failed in a row, and why.
+    Failing(Arc<str>),
+}
+
+/// One server, for those who run gate.
+#[derive(Debug, Clone)]
+pub(crate) struct ServerView {
+    pub(crate) address: Arc<str>,
+    pub(crate) state: ServerState,
+    /// Exchanges that it answered, and those that failed there; since the start.
+    pub(crate) answered: u64,
+    pub(crate) failed: u64,
+}
+
+impl ServerState {
+    /// For programs.
+    pub(crate) fn word(&self) -> &'static str {
+        match self {
+            Self::Up => "up",
+            Self::Unhealthy => "unhealthy",
+            Self::Failing(_) => "failing",
+        }
+    }
+
+    pub(crate) fn why(&self) -> Option<&str> {
+        match self {
+            Self::Up => None,
+            Self::Unhealthy => Some("fails its health check"),
+            Self::Failing(why) => Some(why),
+        }
+    }
+}
+
+impl Sight {
+    pub(super) fn succeeded(&self) {
+        if self.in_a_row.load(Relaxed) > 0 {
+            self.in_a_row.store(0, Relaxed);
+        }
+    }
+
+    pub(super) fn unreached(&self, trouble: &Trouble) {
+        self.failed(false, trouble.in_short().into());
+    }
+
+    /// It was connected to, and did not answer as it should.
+    pub(super) fn broke(&self) {
+        self.failed(true, "does not answer as it should".into());
+    }
+
+    fn failed(&self, connected: bool, why: Arc<str>) {
+        let at = Instant::now();
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        *last = Some(Failure { at, connected, why });
+        self.in_a_row.fetch_add(1, Relaxed);
+    }
+
+    /// Why it counts as gone, where `eject_after` failures came in a row, or a few at least.
+    pub(super) fn failing(&self, eject_after: u32) -> Option<Arc<str>> {
+        let gone = self.in_a_row.load(Relaxed) >= eject_after.max(LEAST);
+        gone.then(|| self.last().map(|last| last.why))?
+    }
+
+    /// May a connection that comes about be taken for its return? Who was connected to and failed is left alone for its time.
+    pub(super) fn may_be_back(&self, eject_for: Duration) -> bool {
+        let over = |last: Failure| !last.connected || last.at.elapsed() >= eject_for;
+        self.last().is_none_or(over)
+    }
+
+    fn last(&self) -> Option<Failure> {
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        last.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_few_in_a_row_count_and_one_success_ends_them() {
+        let sight = Sight::default();
+        for round in 0..2 {
+            for _ in 0..4 {
+                sight.broke();
+                assert_eq!(sight.failing(5), None, "round {round}");
+            }
+            sight.broke();
+            assert!(sight.failing(5).is_some());
+            assert!(!sight.may_be_back(Duration::from_hours(1)));
+            assert!(sight.may_be_back(Duration::ZERO));
+            sight.succeeded();
+            assert_eq!(sight.failing(5), None);
+        }
+    }
+
+    #[test]
+    fn not_one_request_decides_whatever_is_set() {
+        for eject_after in [0, 1] {
+            let sight = Sight::default();
+            sight.broke();
+            assert_eq!(sight.failing(eject_after), None);
+        }
+    }
+}

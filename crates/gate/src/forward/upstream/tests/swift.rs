@@ -1,0 +1,90 @@
+//! TCP fast open to servers, in a network namespace of its own where the kernel is told to take it.
+
+#[path = "../../../../../../tests/skip.rs"]
+mod skip;
+
+use std::process::Command;
+use std::rc::Rc;
+
+use roundtrip_net::{Listening, listen};
+use tokio::net::TcpListener;
+
+use super::scene::{ANY, Manner, Scripted, ask, run, upstream};
+use crate::forward::upstream::{Fate, Need, Upstream};
+
+const INSIDE: &str = "ROUNDTRIP_TEST_IN_NAMESPACE";
+
+#[test]
+fn requests_leave_with_the_syn() {
+    if std::env::var_os(INSIDE).is_some() {
+        return;
+    }
+    let script =
+        "ip link set lo up && echo 3 > /proc/sys/net/ipv4/tcp_fastopen && exec \"$0\" \"$@\"";
+    let possible = Command::new("unshare").args(["-Urn", "true"]).status();
+    if !possible.is_ok_and(|status| status.success()) {
+        return skip::lacking(
+            "requests_leave_with_the_syn",
+            "user namespaces (unshare -Urn), so fast open cannot be turned on",
+        );
+    }
+    let output = Command::new("unshare")
+        .args(["-Urn", "sh", "-c", script])
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", "upstream::tests::swift::inside"])
+        .args(["--include-ignored", "--test-threads=1"])
+        .env(INSIDE, "1")
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && told.contains("1 passed"),
+        "{told}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+#[test]
+#[ignore = "runs inside the namespace that requests_leave_with_the_syn makes"]
+fn inside() {
+    if std::env::var_os(INSIDE).is_none() {
+        return;
+    }
+    run(async || {
+        let how = Listening {
+            backlog: 16,
+            fast_open: 16,
+            ..Listening::default()
+        };
+        let listener = listen(([127, 0, 0, 1], 0).into(), &how).unwrap();
+        let server = Scripted::serving(TcpListener::from_std(listener).unwrap(), Manner::Well);
+        let upstream = upstream(&[server.url()], |config| config.fast_open = true);
+        // The first one brings the cookie.
+        assert!(!one(&upstream, true).await);
+        assert!(one(&upstream, true).await);
+        assert_eq!(upstream.group().counts().fast_opened, 1);
+        // A SYN may come twice: what may not be done twice waits for its answer.
+        assert!(!one(&upstream, false).await);
+        assert_eq!(upstream.group().counts().fast_opened, 1);
+        // Nobody listens any more; that is learnt by writing or reading.
+        server.stop().await;
+        let mut link = upstream.lease(ANY).await.unwrap();
+        assert!(ask(&mut link).await.is_err());
+        link.finish(Fate::Failed);
+    });
+}
+
+/// Was it deferred?
+async fn one(upstream: &Rc<Upstream>, repeatable: bool) -> bool {
+    let mut link = upstream
+        .lease(Need {
+            repeatable,
+            upload: false,
+        })
+        .await
+        .unwrap();
+    let deferred = link.is_deferred();
+    ask(&mut link).await.unwrap();
+    link.finish(Fate::Spent);
+    deferred
+}

@@ -1,0 +1,303 @@
+//! From a head that was read to what is to be done with it, and the head that the backend is to have. The same for every
+//! protocol.
+
+pub(crate) mod configured;
+pub(crate) mod cors;
+pub mod credentials;
+pub(crate) mod door;
+mod entry;
+pub mod guard;
+pub(crate) mod jmap;
+pub mod keyring;
+pub(crate) mod policy;
+mod reasons;
+pub(crate) mod request;
+pub(crate) mod route;
+pub(crate) mod session_counts;
+pub mod sessions;
+pub(crate) mod websocket;
+
+use std::net::IpAddr;
+use std::rc::Rc;
+
+use crate::judge::door::Glance;
+use crate::judge::guard::{Denial, Pass, Question, Sessions};
+use crate::judge::request::{
+    Body, Forwarding, Inspected, Refusal, Request, Version, compose, inspect, overrides_method,
+};
+use crate::judge::route::Route;
+use crate::record::Reason;
+use crate::record::RequestId;
+pub(crate) use cors::{Cors, Grant};
+use cors::{Look, Own};
+use policy::Policy;
+pub(crate) use websocket::Opening;
+
+/// What must be remembered of a request once its head was written for the backend.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) version: Version,
+    pub(crate) body: Body,
+    pub(crate) keep_alive: bool,
+    pub(crate) is_head: bool,
+    /// May it be sent twice? RFC 9110 §9.2.2.
+    pub(crate) idempotent: bool,
+    /// It asks for another protocol, and the route has them.
+    pub(crate) upgrade: bool,
+    /// The backend is to have the head before the body is there: it may have something to say to it.
+    pub(crate) eager: bool,
+    /// What the client opens over a stream. RFC 8441.
+    pub(crate) socket: Option<Opening>,
+    /// What a browser is told with the answer.
+    pub(crate) grant: Option<Rc<Grant>>,
+    /// The client says that it takes trailers. RFC 9110 §10.1.4.
+    pub(crate) takes_trailers: bool,
+    /// Its own may go on: `Connection` names none of them.
+    pub(crate) sends_trailers: bool,
+    /// Where in the head `Early-Data` stands, which a request sent again after the handshake has not.
+    pub(crate) early: Option<std::ops::Range<usize>>,
+    /// Came it over TLS or QUIC?
+    pub(crate) secure: bool,
+    /// Whose it is, where there is a guard.
+    pub(crate) session: Option<Pass>,
+    pub(crate) route: Rc<Route>,
+}
+
+/// Whence and how a request came.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Arrival<'a> {
+    pub(crate) client: IpAddr,
+    /// Over TLS or QUIC.
+    pub(crate) secure: bool,
+    /// Before the end of the handshake: it may be a replay.
+    pub(crate) early: bool,
+    /// Its whole body, where that was asked for.
+    pub(crate) body: Option<&'a [u8]>,
+    /// Its name.
+    pub(crate) id: RequestId,
+}
+
+/// What is over soon, or not soon at all.
+const SOON: u32 = 1;
+
+/// What the store said of a request.
+pub(crate) type Admitted = Result<Pass, Denial>;
+
+/// What is to be done.
+pub(crate) enum Verdict {
+    Forward(Asked),
+    /// The store is to be asked whose session it is; then the head is judged again.
+    Ask(Question),
+    /// It changes something, and may be a replay: it has to wait for the end of the handshake. RFC 8470 §3.
+    Wait,
+    /// Its body, of no more than [`jmap::LARGEST`], says whether it changes something; then it is judged again.
+    Look,
+    Answer(Plain),
+}
+
+/// An answer of our own, told in `telling`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Plain {
+    pub(crate) status: u16,
+    /// May the connection go on? Not with a body that nobody reads, where the protocol has no frames.
+    pub(crate) stays: bool,
+    pub(crate) reason: Reason,
+    /// With 503: when to come again, in seconds.
+    pub(crate) retry_after: u32,
+    /// What a browser is told with it.
+    pub(crate) grant: Option<Rc<Grant>>,
+}
+
+impl Plain {
+    /// The client, or its session, has too much under way. RFC 6585 §4.
+    pub(crate) fn too_many(asked: &Asked) -> Self {
+        Self {
+            status: 429,
+            stays: asked.keep_alive && (asked.body == Body::None || asked.version.frames()),
+            reason: Reason::TooMany,
+            retry_after: SOON,
+            grant: asked.grant.clone(),
+        }
+    }
+}
+
+/// `admitted` is what the store said of this request. The head for the backend is written into `out`.
+pub(crate) fn judge<S: Sessions>(
+    policy: &Policy<S>,
+    request: &Request<'_>,
+    arrival: Arrival<'_>,
+    admitted: Option<&Admitted>,
+    out: &mut Vec<u8>,
+) -> Result<Verdict, Refusal> {
+    let inspected = inspect(request, policy.limits.body.0)?;
+    let answer = |status, reason, grant| {
+        Verdict::Answer(Plain {
+            status,
+            stays: inspected.keep_alive
+                && (inspected.body == Body::None || request.version.frames()),
+            reason,
+            retry_after: SOON,
+            grant,
+        })
+    };
+    let Some(route) = policy.routes.find(&inspected.host, inspected.path)? else {
+        return Ok(answer(404, Reason::NoRoute, None));
+    };
+    if let Some(body) = arrival.body
+        && inspected.body != Body::Length(body.len() as u64)
+    {
+        // What is too much would be taken for the next request.
+        return Err(Refusal::Length);
+    }
+    if arrival.early && !is_safe(request, &inspected) {
+        match arrival.body {
+            None if is_to_be_looked_at(route, request, &inspected) => return Ok(Verdict::Look),
+            Some(body) if jmap::only_reads(body) => {}
+            _ => return Ok(Verdict::Wait),
+        }
+    }
+    let upgrade = route.upgrades && inspected.upgrade.is_some();
+    if request
+        .protocol
+        .is_some_and(|p| p != websocket::PROTOCOL || !upgrade)
+    {
+        return Err(Refusal::Protocol);
+    }
+    let trusted = policy.trusts(arrival.client);
+    let grant = route.cors.grant(request);
+    let own = Own::of(request, &inspected, arrival.secure, trusted);
+    let by_cookie = || route.auth && policy.door.goes_by_cookie(request);
+    let look = route
+        .cors
+        .look(request, &inspected, upgrade, &own, by_cookie);
+    let anonymous = matches!(look, Look::Anonymous);
+    let session = match look {
+        Look::Answered(told) => {
+            return Ok(answer(204, Reason::Preflight, Some(Rc::new(told))));
+        }
+        Look::Refused => return Ok(answer(403, Reason::Origin, grant)),
+        Look::Anonymous => None,
+        Look::Usual => match glance(policy, route, request, admitted) {
+            Glance::Pass(session) => session,
+            Glance::Ask(question) => return Ok(Verdict::Ask(question)),
+            Glance::Deny(denial) => return Ok(answer(denial.status(), denial.into(), grant)),
+        },
+    };
+    let opening = match request.protocol {
+        Some(_) => Some(Opening::new().ok_or(Refusal::Protocol)?),
+        None => None,
+    };
+    let (socket, key) = opening.unzip();
+    let forwarding = Forwarding {
+        client: arrival.client,
+        secure: arrival.secure,
+        early: arrival.early,
+        authorization: session.as_ref().map(|pass| pass.authorization()),
+        trusted,
+        anonymous,
+        socket_key: key.as_deref(),
+        rewrite: &route.rewrite,
+        id: arrival.id.as_bytes(),
+    };
+    out.clear();
+    let early = compose(request, &inspected, &forwarding, route.upgrades, out);
+    if let Some(body) = arrival.body {
+        // It leaves with the head, and as often as that does.
+        out.extend_from_slice(body);
+    }
+    Ok(Verdict::Forward(Asked {
+        version: request.version,
+        body: arrival.body.map_or(inspected.body, |_| Body::None),
+        keep_alive: inspected.keep_alive,
+        is_head: request.method == "HEAD",
+        idempotent: is_idempotent(request),
+        upgrade,
+        socket,
+        grant,
+        eager: is_eager(route, request, &inspected),
+        takes_trailers: inspected.takes_trailers,
+        sends_trailers: inspected.names_no_field(),
+        early,
+        secure: arrival.secure,
+        session,
+        route: route.clone(),
+    }))
+}
+
+fn glance<S: Sessions>(
+    policy: &Policy<S>,
+    route: &Route,
+    request: &Request<'_>,
+    admitted: Option<&Admitted>,
+) -> Glance {
+    match admitted {
+        _ if !route.auth => Glance::Pass(None),
+        None => policy.door.glance(request),
+        Some(Ok(session)) => Glance::Pass(Some(session.clone())),
+        Some(Err(denial)) => Glance::Deny(*denial),
+    }
+}
+
+/// May the backend have something to say to a body before it is whole?
+fn is_eager(route: &Route, request: &Request<'_>, inspected: &Inspected<'_>) -> bool {
+    let is_stream = route.streams && inspected.body.is_chunked();
+    is_stream || inspected.expects_continue || (inspected.body != Body::None && is_grpc(request))
+}
+
+/// Its body may be a conversation.
+fn is_grpc(request: &Request<'_>) -> bool {
+    const GRPC: &[u8] = b"application/grpc";
+    let mut fields = request.fields.iter();
+    fields.any(|field| {
+        field.name.eq_ignore_ascii_case("content-type")
+            && field
+                .value
+                .get(..GRPC.len())
+                .is_some_and(|start| start.eq_ignore_ascii_case(GRPC))
+    })
+}
+
+/// Does it change nothing, however often it is sent? RFC 9110 §9.2.1, RFC 8470 §4.
+fn is_safe(request: &Request<'_>, inspected: &Inspected<'_>) -> bool {
+    inspected.body == Body::None
+        && request.protocol.is_none()
+        && matches!(request.method, "GET" | "HEAD" | "OPTIONS")
+        && !has_other_method(request)
+}
+
+/// A JMAP request may be all reads, which only its body says.
+fn is_to_be_looked_at(route: &Route, request: &Request<'_>, inspected: &Inspected<'_>) -> bool {
+    let mut fields = request.fields.iter();
+    let is_json = fields.any(|field| {
+        field.name.eq_ignore_ascii_case("content-type")
+            && is_json(field.value.to_ascii_lowercase().as_slice())
+    });
+    let is_small = matches!(inspected.body, Body::Length(length) if length <= jmap::LARGEST);
+    route.safe_jmap
+        && request.method == "POST"
+        && is_json
+        && is_small
+        && !inspected.expects_continue
+}
+
+fn is_json(kind: &[u8]) -> bool {
+    matches!(
+        kind.trim_ascii(),
+        b"application/json"
+            | b"application/json;charset=utf-8"
+            | b"application/json; charset=utf-8"
+    )
+}
+
+/// RFC 9110 §9.2.2. What is not known to be is not.
+fn is_idempotent(request: &Request<'_>) -> bool {
+    matches!(
+        request.method,
+        "GET" | "HEAD" | "OPTIONS" | "PUT" | "DELETE" | "PROPFIND" | "REPORT" | "SEARCH"
+    ) && !has_other_method(request)
+}
+
+/// A backend may take it for one of another method.
+fn has_other_method(request: &Request<'_>) -> bool {
+    request.fields.iter().any(|f| overrides_method(f.name))
+}

@@ -1,0 +1,341 @@
+//! Pages of other origins, as their route has them: who may ask, and what browsers are told of it (WHATWG Fetch §3.2). A
+//! browser sends cookies with requests that its user never saw: those that do something are refused where the page is not
+//! one that is known (RFC 6455 §10.2).
+
+use std::rc::Rc;
+
+use crate::config::{self, Preflight};
+use crate::judge::request::{
+    Authority, Body, Field, Inspected, Request, is_token, overrides_method,
+};
+
+/// Longer wishes are nobody's.
+const LONGEST_WISH: usize = 1024;
+const ANY: &str = "*";
+
+#[derive(Debug, Default)]
+pub(crate) struct Cors {
+    preflight: Preflight,
+    /// As browsers write them; none where all may ask.
+    origins: Vec<String>,
+    any: bool,
+    methods: Names,
+    headers: Names,
+    expose: String,
+    credentials: bool,
+    max_age: String,
+}
+
+/// A list, or all that are asked for.
+#[derive(Debug, Default)]
+struct Names {
+    listed: String,
+    any: bool,
+}
+
+/// What is wrong with the settings, and under which key.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cors.{key}: {why}")]
+pub(crate) struct CorsError {
+    pub(crate) key: &'static str,
+    pub(crate) why: String,
+}
+
+/// What a browser is told with an answer.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Grant {
+    fields: Vec<(&'static str, String)>,
+    /// The backend's own words about origins are not passed on.
+    replaces: bool,
+}
+
+/// What is to be done with a request, as far as its origin goes.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// What a browser asks first.
+    Answered(Grant),
+    Refused,
+    /// The same, passed to the backend: it has no session, and nothing but the question.
+    Anonymous,
+    /// Who asks has to show who they are, as ever.
+    Usual,
+}
+
+impl Cors {
+    pub(crate) fn new(settings: &config::Cors) -> Result<Self, CorsError> {
+        let error = |key, why: String| Err(CorsError { key, why });
+        let any = settings.origins.iter().any(|origin| origin == ANY);
+        if any && settings.origins.len() > 1 {
+            return error("origins", "'*' stands alone, or not at all".into());
+        }
+        if any && settings.credentials {
+            let why = "not for '*': any page could ask in its visitor's name; list the origins";
+            return error("credentials", why.into());
+        }
+        if settings.origins.is_empty() && settings.preflight == Preflight::Answer {
+            let why = "there is nobody to answer; list the origins that may ask";
+            return error("origins", why.into());
+        }
+        if let Some(wrong) = settings.origins.iter().find(|o| !any && !is_origin(o)) {
+            let why =
+                format!("'{wrong}' is not an origin as browsers write it: https://app.example");
+            return error("origins", why);
+        }
+        Ok(Self {
+            preflight: settings.preflight,
+            origins: if any {
+                Vec::new()
+            } else {
+                settings.origins.clone()
+            },
+            any,
+            methods: Names::new("methods", &settings.methods)?,
+            headers: Names::new("headers", &settings.headers)?,
+            expose: Names::new("expose", &settings.expose)?.listed,
+            credentials: settings.credentials,
+            max_age: settings.max_age.0.as_secs().to_string(),
+        })
+    }
+
+    /// `own` is the request's own origin; `upgrade`: it is one, and the route has them.
+    pub(crate) fn look(
+        &self,
+        request: &Request<'_>,
+        inspected: &Inspected<'_>,
+        upgrade: bool,
+        own: &Own<'_>,
+        by_cookie: impl FnOnce() -> bool,
+    ) -> Look {
+        match self.asked(request, inspected) {
+            Some(look) => look,
+            None if self.is_foreign(request, upgrade, own, by_cookie) => Look::Refused,
+            None => Look::Usual,
+        }
+    }
+
+    /// `None` where this is not what browsers ask first, or a request like others all the same.
+    fn asked(&self, request: &Request<'_>, inspected: &Inspected<'_>) -> Option<Look> {
+        if self.preflight == Preflight::Off
+            || request.method != "OPTIONS"
+            || inspected.body != Body::None
+            || inspected.upgrade.is_some()
+            || overridden(request)
+        {
+            return None;
+        }
+        let origin = only(request, "origin")?;
+        let method = only(request, "access-control-request-method")?;
+        if self.preflight == Preflight::Pass {
+            return Some(Look::Anonymous);
+        }
+        let Some(allowed) = self.allowed(origin) else {
+            return Some(Look::Refused);
+        };
+        let mut fields = self.told(Some(allowed));
+        let wished = only(request, "access-control-request-headers");
+        let mut add = |name, value: Option<String>| fields.extend(value.map(|value| (name, value)));
+        add("Access-Control-Allow-Methods", self.methods.told(method));
+        let headers = self.headers.told(wished.unwrap_or_default());
+        add("Access-Control-Allow-Headers", headers);
+        add("Access-Control-Max-Age", Some(self.max_age.clone()));
+        let both = "Access-Control-Request-Method, Access-Control-Request-Headers";
+        add("Vary", Some(both.into()));
+        Some(Look::Answered(Grant {
+            fields,
+            replaces: false,
+        }))
+    }
+
+    /// What goes with the answer to this request. Of answers by backends that know of origins themselves nothing is changed,
+    /// but gate's own are for the same readers.
+    pub(crate) fn grant(&self, request: &Request<'_>) -> Option<Rc<Grant>> {
+        let speaks = !self.origins.is_empty() || self.any;
+        if self.preflight == Preflight::Off || !speaks {
+            return None;
+        }
+        let origin = only(request, "origin");
+        let fields = self.told(origin.and_then(|origin| self.allowed(origin)));
+        Some(Rc::new(Grant {
+            fields,
+            replaces: self.preflight == Preflight::Answer,
+        }))
+    }
+
+    fn told(&self, allowed: Option<&str>) -> Vec<(&'static str, String)> {
+        let mut fields = Vec::new();
+        if let Some(allowed) = allowed {
+            fields.push(("Access-Control-Allow-Origin", allowed.to_owned()));
+            if self.credentials {
+                fields.push(("Access-Control-Allow-Credentials", "true".into()));
+            }
+            if !self.expose.is_empty() {
+                fields.push(("Access-Control-Expose-Headers", self.expose.clone()));
+            }
+        }
+        if !self.any {
+            // A cache has to tell readers apart.
+            fields.push(("Vary", "Origin".into()));
+        }
+        fields
+    }
+
+    /// As the browser is to read it.
+    fn allowed(&self, origin: &[u8]) -> Option<&str> {
+        if self.any {
+            return Some(ANY);
+        }
+        let is = |listed: &&String| listed.as_bytes().eq_ignore_ascii_case(origin);
+        self.origins.iter().find(is).map(String::as_str)
+    }
+
+    /// Does a page that nobody knows ask for something that it must not have by its visitor's cookie? It is an upgrade, or it
+    /// changes something on a route that knows its origins. `own` is the request's own origin.
+    fn is_foreign(
+        &self,
+        request: &Request<'_>,
+        upgrade: bool,
+        own: &Own<'_>,
+        by_cookie: impl FnOnce() -> bool,
+    ) -> bool {
+        let safe = matches!(request.method, "GET" | "HEAD" | "OPTIONS") && !overridden(request);
+        if !upgrade && (safe || self.origins.is_empty()) {
+            return false;
+        }
+        let known = |origin: &[u8]| own.is(origin) || (!self.any && self.allowed(origin).is_some());
+        !values(request, "origin").all(known) && by_cookie()
+    }
+}
+
+/// The origin that a request is for.
+pub(crate) struct Own<'a> {
+    pub(crate) secure: bool,
+    pub(crate) host: Authority<'a>,
+}
+
+impl<'a> Own<'a> {
+    /// `trusted`: a proxy before gate is believed in what it says of the client's own words.
+    pub(crate) fn of(
+        request: &Request<'a>,
+        inspected: &Inspected<'a>,
+        secure: bool,
+        trusted: bool,
+    ) -> Self {
+        let said = |name| only(request, name).filter(|_| trusted);
+        let scheme = said("x-forwarded-proto");
+        let host = said("x-forwarded-host").and_then(|host| std::str::from_utf8(host).ok());
+        Self {
+            secure: scheme.map_or(secure, |scheme| scheme.eq_ignore_ascii_case(b"https")),
+            host: host.and_then(Authority::parse).unwrap_or(inspected.host),
+        }
+    }
+
+    /// RFC 6454 §5. Where TLS ends before gate and nobody is trusted to say so, a page that came over TLS may be its own: the
+    /// reverse would be a page that anybody on the way can write.
+    fn is(&self, origin: &[u8]) -> bool {
+        let Some((secure, authority)) = parsed(origin) else {
+            return false;
+        };
+        let ports = |default| (authority.port(default), self.host.port(default));
+        let (theirs, own) = match (secure, self.secure) {
+            (true, true) => ports("443"),
+            (false, false) => ports("80"),
+            (true, false) => ports(""),
+            (false, true) => return false,
+        };
+        authority.is_same_host(&self.host) && theirs == own
+    }
+}
+
+fn parsed(origin: &[u8]) -> Option<(bool, Authority<'_>)> {
+    let (scheme, rest) = std::str::from_utf8(origin).ok()?.split_once("://")?;
+    let secure = match scheme {
+        "https" => true,
+        "http" => false,
+        _ => return None,
+    };
+    Some((secure, Authority::parse(rest)?))
+}
+
+/// As browsers write it: in lower case, without a port that is the scheme's own, without a path. Apps may have schemes of
+/// their own.
+fn is_origin(text: &str) -> bool {
+    if text.contains(ANY) {
+        return false;
+    }
+    let Ok(url) = url::Url::parse(text) else {
+        return false;
+    };
+    let written = url.origin().ascii_serialization();
+    let of_an_app = !matches!(url.scheme(), "http" | "https")
+        && text.split_once("://").is_some_and(|(_, host)| {
+            !host.is_empty() && host.bytes().all(|b| b.is_ascii_graphic() && b != b'/')
+        });
+    written == text || of_an_app
+}
+
+impl Names {
+    fn new(key: &'static str, names: &[String]) -> Result<Self, CorsError> {
+        let any = names.iter().any(|name| name == ANY);
+        if any && names.len() > 1 {
+            let why = "'*' stands alone, or not at all".into();
+            return Err(CorsError { key, why });
+        }
+        if let Some(wrong) = names.iter().find(|name| !is_token(name.as_bytes())) {
+            let why = format!("'{wrong}' is not a name");
+            return Err(CorsError { key, why });
+        }
+        Ok(Self {
+            listed: names.join(", "),
+            any,
+        })
+    }
+
+    /// `*` does not stand for all (Fetch §3.2.3): what was wished for is said again.
+    fn told(&self, wished: &[u8]) -> Option<String> {
+        let listed = if self.any {
+            let mut names = wished.split(|b| *b == b',').map(<[u8]>::trim_ascii);
+            let sound = wished.len() <= LONGEST_WISH && names.all(is_token);
+            let text = std::str::from_utf8(wished).ok().filter(|_| sound);
+            text.unwrap_or_default().to_owned()
+        } else {
+            self.listed.clone()
+        };
+        (!listed.is_empty()).then_some(listed)
+    }
+}
+
+impl Grant {
+    pub(crate) fn fields(&self) -> impl Iterator<Item = Field<'_>> {
+        self.fields.iter().map(|(name, value)| Field {
+            name,
+            value: value.as_bytes(),
+        })
+    }
+
+    /// Does a field of the backend's answer go on?
+    pub(crate) fn passes(&self, name: &str) -> bool {
+        const START: &str = "access-control-";
+        let start = name.get(..START.len());
+        !(self.replaces && start.is_some_and(|start| start.eq_ignore_ascii_case(START)))
+    }
+}
+
+fn overridden(request: &Request<'_>) -> bool {
+    request.fields.iter().any(|f| overrides_method(f.name))
+}
+
+fn values<'a>(request: &Request<'a>, name: &'static str) -> impl Iterator<Item = &'a [u8]> {
+    let fields = request.fields.iter();
+    let fields = fields.filter(move |field| field.name.eq_ignore_ascii_case(name));
+    fields.map(|field| field.value.trim_ascii())
+}
+
+/// Said once.
+fn only<'a>(request: &Request<'a>, name: &'static str) -> Option<&'a [u8]> {
+    let mut values = values(request, name);
+    let value = values.next()?;
+    values.next().is_none().then_some(value)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,211 @@
+//! What a session's stored `credentials` are, and the `Authorization` value that they become. Three forms are read:
+//!
+//! - `v1.<kid>.<nonce>.<ciphertext>`: AES-256-GCM with a random nonce, and the `sid` as associated data: moved to another
+//!   session it does not open. The only form that is written.
+//! - Standard base64 of `user:password`, as hyper-auth-proxy has it; unless it is [refused](Vault::refuse_plain).
+//! - Standard base64 of iv (16 bytes) ‖ AES-256-CBC with PKCS#7 padding, **without** a MAC, for moving away from it; in place
+//!   of plain base64, which cannot be told from it, once its key [is given](Vault::read_cbc). Who can write to the store can
+//!   change what such a value means, and nothing notices: seal anew, then take the key away.
+//!
+//! What opens has to be UTF-8, with a colon and without control characters. Where they are stored is the store's matter.
+
+use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
+use aws_lc_rs::cipher::{AES_256, DecryptionContext, PaddedBlockDecryptingKey, UnboundCipherKey};
+use aws_lc_rs::iv::FixedLength;
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, STANDARD_PAD_INDIFFERENT, URL_SAFE_NO_PAD};
+use roundtrip_wire::envelope::{self, Envelope};
+use zeroize::Zeroizing;
+
+pub use crate::error::Unusable;
+use crate::{GateError, Secret};
+
+/// Keys that open; the first one seals.
+const MOST_KEYS: usize = 16;
+const KEY: usize = 32;
+const IV: usize = 16;
+
+/// The keys to sessions' credentials. It has no `Debug`.
+pub struct Vault {
+    keys: Vec<(String, LessSafeKey)>,
+    cbc: Option<Zeroizing<[u8; KEY]>>,
+    plain: bool,
+}
+
+impl Default for Vault {
+    fn default() -> Self {
+        Self {
+            keys: Vec::new(),
+            cbc: None,
+            plain: true,
+        }
+    }
+}
+
+impl Vault {
+    /// A key of 32 bytes: raw, in base64, or in hex. The first that is added is the one that seals.
+    pub fn add_key(&mut self, name: &str, key: &Secret) -> Result<(), GateError> {
+        let bad = |why| GateError::Key {
+            name: name.to_owned(),
+            why,
+        };
+        if !envelope::is_key_id(name) {
+            return Err(bad(
+                "its name has to be 1 to 64 letters, digits, '-' or '_'",
+            ));
+        }
+        if self.keys.iter().any(|(known, _)| known == name) {
+            return Err(bad("another key has the same name"));
+        }
+        if self.keys.len() >= MOST_KEYS {
+            return Err(GateError::TooManyKeys(MOST_KEYS));
+        }
+        let key = key_bytes(key).ok_or(bad("it has to be 32 bytes: raw, in base64, or in hex"))?;
+        let key = UnboundKey::new(&AES_256_GCM, &*key).map_err(|_| GateError::Cryptography)?;
+        self.keys.push((name.to_owned(), LessSafeKey::new(key)));
+        Ok(())
+    }
+
+    /// From now on what is not sealed is AES-256-CBC.
+    pub fn read_cbc(&mut self, key: &Secret) -> Result<(), GateError> {
+        self.cbc = key_bytes(key);
+        self.cbc.as_ref().map(|_| ()).ok_or_else(|| GateError::Key {
+            name: "AES-256-CBC".into(),
+            why: "it has to be 32 bytes: raw, in base64, or in hex",
+        })
+    }
+
+    /// From now on plain base64 is not taken.
+    pub fn refuse_plain(&mut self) {
+        self.plain = false;
+    }
+
+    /// The name of the key that seals, if there is one.
+    pub fn seals_with(&self) -> Option<&str> {
+        self.keys.first().map(|(name, _)| name.as_str())
+    }
+
+    /// Are credentials taken that are in base64 alone?
+    pub fn takes_plain(&self) -> bool {
+        self.plain && self.cbc.is_none()
+    }
+
+    pub fn takes_cbc(&self) -> bool {
+        self.cbc.is_some()
+    }
+
+    /// Seals `user:password` for one session, with a nonce from the system. Random nonces of 96 bits do for 2³² sealings
+    /// under one key (NIST SP 800-38D §8.3).
+    pub fn seal(&self, session: &str, login: &Secret) -> Result<String, GateError> {
+        if !is_login(login.line()) {
+            return Err(GateError::NotALogin);
+        }
+        let (name, key) = self.keys.first().ok_or(GateError::NoSealingKey)?;
+        let mut nonce = [0; envelope::NONCE];
+        aws_lc_rs::rand::fill(&mut nonce).map_err(|_| GateError::Cryptography)?;
+        // Room for the tag: what grows leaves a copy of the password behind.
+        let mut sealed = Vec::with_capacity(login.line().len() + AES_256_GCM.tag_len());
+        sealed.extend_from_slice(login.line());
+        let aad = Aad::from(session.as_bytes());
+        key.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), aad, &mut sealed)
+            .map_err(|_| GateError::Cryptography)?;
+        let envelope = Envelope {
+            key_id: name.clone(),
+            nonce,
+            ciphertext: sealed,
+        };
+        Ok(envelope.encode())
+    }
+
+    /// `user:password`, from what is stored for a session.
+    pub fn open(&self, session: &str, stored: &[u8]) -> Result<Secret, Unusable> {
+        let stored = stored.trim_ascii_end();
+        let opened = if Envelope::is_meant(stored) {
+            self.unseal(session, stored)?
+        } else if let Some(key) = &self.cbc {
+            decrypt_cbc(key, stored)?
+        } else if self.plain {
+            decode(stored)?
+        } else {
+            return Err(Unusable::Plain);
+        };
+        // The newline of `echo`, once.
+        let login = opened.strip_suffix(b"\n").unwrap_or(&opened);
+        if !is_login(login) {
+            return Err(Unusable::NotALogin);
+        }
+        Ok(Secret::new(login.to_vec()))
+    }
+
+    fn unseal(&self, session: &str, stored: &[u8]) -> Result<Zeroizing<Vec<u8>>, Unusable> {
+        let envelope = Envelope::parse(stored).map_err(|_| Unusable::Malformed)?;
+        let named = self.keys.iter().find(|(name, _)| *name == envelope.key_id);
+        let (_, key) = named.ok_or(Unusable::NoSuchKey)?;
+        let nonce = Nonce::assume_unique_for_key(envelope.nonce);
+        let mut bytes = Zeroizing::new(envelope.ciphertext);
+        let opened = key.open_in_place(nonce, Aad::from(session.as_bytes()), &mut bytes);
+        let length = opened.map_err(|_| Unusable::Closed)?.len();
+        bytes.truncate(length);
+        Ok(bytes)
+    }
+}
+
+/// The value of `Authorization` for a login. RFC 7617 §2.
+pub(crate) fn authorization(login: &Secret) -> Secret {
+    let encoded = Zeroizing::new(STANDARD.encode(login.expose()));
+    Secret::new([b"Basic ", encoded.as_bytes()].concat())
+}
+
+/// RFC 7617 §2: the user ends at the first colon, and control characters are in neither part. So what was decoded with a
+/// wrong idea of its form, which is noise, does not become somebody's password at the backend.
+fn is_login(bytes: &[u8]) -> bool {
+    let text = std::str::from_utf8(bytes);
+    text.is_ok_and(|text| text.contains(':') && !text.chars().any(char::is_control))
+}
+
+fn decode(stored: &[u8]) -> Result<Zeroizing<Vec<u8>>, Unusable> {
+    let decoded = STANDARD_PAD_INDIFFERENT.decode(stored);
+    decoded.map(Zeroizing::new).map_err(|_| Unusable::Malformed)
+}
+
+/// Every failure after the base64 is the same one.
+fn decrypt_cbc(key: &[u8; KEY], stored: &[u8]) -> Result<Zeroizing<Vec<u8>>, Unusable> {
+    let mut bytes = decode(stored)?;
+    let (iv, ciphertext) = bytes
+        .split_first_chunk_mut::<IV>()
+        .ok_or(Unusable::Closed)?;
+    let context = DecryptionContext::Iv128(FixedLength::from(&*iv));
+    let key = UnboundCipherKey::new(&AES_256, key).map_err(|_| Unusable::Closed)?;
+    let key = PaddedBlockDecryptingKey::cbc_pkcs7(key).map_err(|_| Unusable::Closed)?;
+    let opened = key
+        .decrypt(ciphertext, context)
+        .map_err(|_| Unusable::Closed)?;
+    Ok(Zeroizing::new(opened.to_vec()))
+}
+
+/// 32 bytes: raw, in base64, or in hex.
+pub(crate) fn key_bytes(secret: &Secret) -> Option<Zeroizing<[u8; KEY]>> {
+    if let Ok(raw) = secret.expose().try_into() {
+        return Some(Zeroizing::new(raw));
+    }
+    let text = secret.line();
+    let decoded = unhex(text)
+        .or_else(|| STANDARD_PAD_INDIFFERENT.decode(text).ok())
+        .or_else(|| URL_SAFE_NO_PAD.decode(text).ok());
+    let decoded = Zeroizing::new(decoded?);
+    decoded.as_slice().try_into().ok().map(Zeroizing::new)
+}
+
+/// 64 digits, and nothing shorter or longer.
+fn unhex(text: &[u8]) -> Option<Vec<u8>> {
+    if text.len() != 2 * KEY {
+        return None;
+    }
+    let digit = |b: u8| char::from(b).to_digit(16);
+    let (pairs, _) = text.as_chunks::<2>();
+    let byte = |[high, low]: &[u8; 2]| Some((digit(*high)? * 16 + digit(*low)?) as u8);
+    pairs.iter().map(byte).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,100 @@
+//! Where a guard and the store of sessions meet; or a door without a guard, through which everybody passes as they are.
+
+use std::time::Duration;
+
+use crate::judge::guard::{Denial, Found, Guard, Judged, Pass, Question, Sessions, Trouble};
+use crate::judge::request::Request;
+
+/// Between two questions about an open stream, where the store's answers hold for no time at all.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Of one thread.
+pub struct Door<S>(Option<(Guard, S)>);
+
+/// There is nobody to ask.
+pub enum Nobody {}
+
+/// What the first look at a request says.
+pub(crate) enum Glance {
+    /// `None` where there is no guard: the client's own `Authorization` is passed on.
+    Pass(Option<Pass>),
+    Ask(Question),
+    Deny(Denial),
+}
+
+impl Door<Nobody> {
+    pub fn open() -> Self {
+        Self(None)
+    }
+}
+
+impl<S: Sessions> Door<S> {
+    pub fn new(guard: Guard, sessions: S) -> Self {
+        Self(Some((guard, sessions)))
+    }
+
+    pub(crate) fn glance(&self, request: &Request<'_>) -> Glance {
+        let Some((guard, _)) = &self.0 else {
+            return Glance::Pass(None);
+        };
+        match guard.judge(request) {
+            Judged::Pass(pass) => Glance::Pass(Some(pass)),
+            Judged::Ask(question) => Glance::Ask(question),
+            Judged::Deny(denial) => Glance::Deny(denial),
+        }
+    }
+
+    /// Is it a cookie that would let this request in?
+    pub(crate) fn goes_by_cookie(&self, request: &Request<'_>) -> bool {
+        let guard = self.0.as_ref().map(|(guard, _)| guard);
+        guard.is_some_and(|guard| guard.goes_by_cookie(request))
+    }
+
+    /// Asks the store, once.
+    pub(crate) async fn authorize(&self, question: &Question) -> Result<Pass, Denial> {
+        let (guard, sessions) = self.0.as_ref().ok_or(Denial::Store(Trouble::Down))?;
+        let answer = sessions.find(question.session()).await;
+        guard.admit(question, answer)
+    }
+
+    /// Would what a request was let in by still let it in, and as the same user? The store is asked where that is not known.
+    pub(crate) async fn admits(&self, passed: &Pass) -> bool {
+        let Some((guard, _)) = &self.0 else {
+            return true;
+        };
+        guard.still_holds(passed)
+            || self
+                .authorize(&passed.question())
+                .await
+                .is_ok_and(|again| again.authorization() == passed.authorization())
+    }
+
+    /// Ends when what a request was let in by would not let it in any more, or not as the same user: its token is over, or
+    /// its session. What merely changed, or was forgotten because the store's pushes broke off, is asked for again.
+    pub(crate) async fn over(&self, passed: &Pass) {
+        let Some((guard, _)) = &self.0 else {
+            return std::future::pending().await;
+        };
+        let mut latest: Option<Pass> = None;
+        loop {
+            let pass = latest.as_ref().unwrap_or(passed);
+            if !guard.outlast(pass).await {
+                return;
+            }
+            let again = match self.authorize(&pass.question()).await {
+                Ok(again) if again.authorization() == passed.authorization() => again,
+                _ => return,
+            };
+            if !guard.holds(&again) {
+                tokio::time::sleep(PAUSE).await;
+            }
+            latest = Some(again);
+        }
+    }
+}
+
+impl Sessions for Nobody {
+    async fn find(&self, _: &str) -> Result<Option<Found>, Trouble> {
+        match *self {}
+    }
+}

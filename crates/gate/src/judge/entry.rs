@@ -1,0 +1,29 @@
+//! What is recorded of a request while it is judged.
+
+use super::Asked;
+use super::request::Request;
+use crate::record::{Early, Entry, Known};
+
+impl Entry {
+    /// This is what was asked for.
+    pub(crate) fn is_of(&mut self, request: &Request<'_>) {
+        self.caller.is_of(request);
+        if let Some(note) = &mut self.note {
+            note.ask(request.method, request.target);
+        }
+    }
+
+    /// Who asks may, and the request goes to a backend.
+    pub(crate) fn goes_on(&mut self, asked: &Asked) {
+        if let Some(note) = &mut self.note {
+            note.session = asked.session.as_ref().map(|pass| pass.name().clone());
+            note.upstream = Some(asked.route.upstream_name.clone());
+        }
+        if asked.session.is_some() {
+            self.known.get_or_insert(Known::Near);
+        }
+        if asked.early.is_some() {
+            self.early = Some(Early::Passed);
+        }
+    }
+}

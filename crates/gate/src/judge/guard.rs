@@ -1,0 +1,305 @@
+//! Who may pass: token → claims → session → the `Authorization` value. A request whose token was seen before and whose
+//! session is known is judged at once, without I/O and without allocating; else the store is to be asked (a `Question`),
+//! and what it says is admitted.
+//!
+//! Each thread has a guard of its own over [`Rules`] that all share. Keys that change make new rules, which a guard may
+//! follow: what was verified with old keys is then forgotten. Left to others: reading heads, asking the store,
+//! and sending what is denied.
+
+mod clock;
+mod jwks;
+mod keys;
+mod lru;
+mod refresh;
+mod rules;
+mod session;
+mod token;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use roundtrip_wire::jwt::{Jws, undress};
+use tokio::sync::watch;
+
+use crate::GateError;
+use crate::judge::credentials::{Unusable, authorization};
+use crate::judge::request::Request;
+pub use clock::{SystemWall, Wall};
+pub use keys::Keys;
+use lru::Shelf;
+pub use refresh::Refresh;
+pub use rules::{CookieForm, Fetched, Rules};
+pub(crate) use session::Pass;
+pub use session::{Found, Session, Sessions, Standing, Trouble, Watch};
+use token::{Dress, Worn};
+
+/// Something open looks at the clock at least this often: it may be set meanwhile, and timers do not notice.
+const LOOK: Duration = Duration::from_mins(1);
+
+/// Judges the requests of one thread.
+pub struct Guard {
+    rules: RefCell<Arc<Rules>>,
+    /// The rules that come after these.
+    news: Option<RefCell<watch::Receiver<Arc<Rules>>>>,
+    wall: Box<dyn Wall>,
+    /// Tokens whose signature was found good.
+    tokens: RefCell<Shelf<Verified>>,
+    sessions: RefCell<Shelf<Rc<Session>>>,
+}
+
+struct Verified {
+    /// How it was brought: the same bytes are another token, or none, where they are taken for something else.
+    dress: Dress,
+    session: Rc<str>,
+    expires: i64,
+    not_before: i64,
+}
+
+/// What becomes of a request.
+pub(crate) enum Judged {
+    Pass(Pass),
+    /// The token is good; whose session it is has to be asked.
+    Ask(Question),
+    Deny(Denial),
+}
+
+/// Asked of the store. No `Debug`: a session's name is not for logs.
+pub(crate) struct Question {
+    session: Rc<str>,
+    /// When the token is over.
+    until: i64,
+}
+
+impl Question {
+    pub(crate) fn session(&self) -> &str {
+        &self.session
+    }
+}
+
+/// Why a request does not pass. It names nobody.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Denial {
+    #[error("no token")]
+    NoToken,
+    #[error("a token that is malformed, or that none of the keys has signed")]
+    BadToken,
+    #[error("a token that none of the keys has signed that are here yet")]
+    NoKeys,
+    #[error("a token that has expired")]
+    Expired,
+    #[error("a token that is not valid yet")]
+    TooEarly,
+    #[error("a token of another issuer, or for another audience")]
+    NotForUs,
+    #[error("a session that the store does not know")]
+    UnknownSession,
+    #[error("{0}")]
+    Credentials(Unusable),
+    #[error("{0}")]
+    Store(Trouble),
+}
+
+impl Denial {
+    /// As hyper-auth-proxy answers; but that it takes expired tokens, and says 500 where its store is down.
+    pub(crate) fn status(self) -> u16 {
+        match self {
+            Self::NoKeys | Self::Store(Trouble::Down) => 503,
+            Self::Credentials(_) | Self::Store(Trouble::Unreadable) => 500,
+            _ => 401,
+        }
+    }
+}
+
+impl Guard {
+    pub fn new(rules: Arc<Rules>, wall: Box<dyn Wall>) -> Result<Self, GateError> {
+        Ok(Self {
+            tokens: RefCell::new(Shelf::new(rules.tokens, seed()?)),
+            sessions: RefCell::new(Shelf::new(rules.sessions.max(1), seed()?)),
+            rules: RefCell::new(rules),
+            news: None,
+            wall,
+        })
+    }
+
+    /// Goes by the latest rules, from the request on that comes after them.
+    pub fn following(
+        mut news: watch::Receiver<Arc<Rules>>,
+        wall: Box<dyn Wall>,
+    ) -> Result<Self, GateError> {
+        let rules = news.borrow_and_update().clone();
+        let mut guard = Self::new(rules, wall)?;
+        guard.news = Some(RefCell::new(news));
+        Ok(guard)
+    }
+
+    fn follow(&self) {
+        let Some(news) = &self.news else {
+            return;
+        };
+        // An error says that there will be no more.
+        if !news.borrow().has_changed().unwrap_or(false) {
+            return;
+        }
+        let rules = news.borrow_mut().borrow_and_update().clone();
+        self.tokens.borrow_mut().clear(rules.tokens);
+        self.sessions.borrow_mut().clear(rules.sessions.max(1));
+        *self.rules.borrow_mut() = rules;
+    }
+
+    pub(crate) fn judge(&self, request: &Request<'_>) -> Judged {
+        self.follow();
+        let rules = self.rules.borrow();
+        let Some(worn) = token::find(request.fields, &rules) else {
+            return Judged::Deny(Denial::NoToken);
+        };
+        let now = self.wall.seconds();
+        let remembers = rules.tokens > 0;
+        if remembers
+            && let Some(verified) = self.tokens.borrow_mut().get(worn.bytes())
+            && verified.dress == worn.dress()
+        {
+            return self.decide(&rules, verified, now);
+        }
+        let verified = match verify(&rules, worn) {
+            Ok(verified) => verified,
+            Err(denial) => return Judged::Deny(denial),
+        };
+        let judged = self.decide(&rules, &verified, now);
+        if remembers && !matches!(judged, Judged::Deny(_)) {
+            self.tokens.borrow_mut().put(worn.bytes(), verified);
+        }
+        judged
+    }
+
+    /// Is its token in a cookie, which browsers send unasked?
+    pub(crate) fn goes_by_cookie(&self, request: &Request<'_>) -> bool {
+        let worn = token::find(request.fields, &self.rules.borrow());
+        matches!(worn, Some(Worn::Cookie(_)))
+    }
+
+    /// Times count on each request, however often the token was seen before.
+    fn decide(&self, rules: &Rules, verified: &Verified, now: i64) -> Judged {
+        let leeway = rules.leeway_seconds();
+        let until = verified.expires.saturating_add(leeway);
+        // RFC 7519 §4.1.4: «on or after» is too late.
+        if now >= until {
+            return Judged::Deny(Denial::Expired);
+        }
+        if now.saturating_add(leeway) < verified.not_before {
+            return Judged::Deny(Denial::TooEarly);
+        }
+        match self.known(&verified.session, now) {
+            Some(session) => Judged::Pass(Pass::new(session, until)),
+            None => Judged::Ask(Question {
+                session: verified.session.clone(),
+                until,
+            }),
+        }
+    }
+
+    fn known(&self, name: &str, now: i64) -> Option<Rc<Session>> {
+        let mut sessions = self.sessions.borrow_mut();
+        let session = sessions.get(name.as_bytes())?;
+        if session.holds(now) {
+            return Some(session.clone());
+        }
+        // Its password has no business in memory any more.
+        sessions.remove(name.as_bytes());
+        None
+    }
+
+    /// What the store said of the session that was asked for. The value for `Authorization` is made here, once.
+    pub(crate) fn admit(
+        &self,
+        question: &Question,
+        answer: Result<Option<Found>, Trouble>,
+    ) -> Result<Pass, Denial> {
+        let found = answer
+            .map_err(Denial::Store)?
+            .ok_or(Denial::UnknownSession)?;
+        let now = self.wall.seconds();
+        let over = |expires| clock::seconds(expires) <= now;
+        if found.expires.is_some_and(over) {
+            return Err(Denial::UnknownSession);
+        }
+        let vault = self.rules.borrow().vault.clone();
+        let login = vault.open(question.session(), &found.credentials);
+        let login = login.map_err(Denial::Credentials)?;
+        let session = Session::new(question.session.clone(), authorization(&login), found);
+        let session = Rc::new(session);
+        let mut sessions = self.sessions.borrow_mut();
+        sessions.put(question.session().as_bytes(), session.clone());
+        Ok(Pass::new(session, question.until))
+    }
+
+    pub(crate) fn holds(&self, pass: &Pass) -> bool {
+        pass.holds(self.wall.seconds())
+    }
+
+    /// Is its token still good, and is its session known to be?
+    pub(crate) fn still_holds(&self, pass: &Pass) -> bool {
+        let now = self.wall.seconds();
+        now < pass.until() && pass.holds(now)
+    }
+
+    /// Ends when what a request was let in by may have ended, and says whether it may go on: if the session is asked for
+    /// again. Nothing is allocated before this is awaited.
+    pub(crate) async fn outlast(&self, pass: &Pass) -> bool {
+        let outdated = pass.outdated();
+        tokio::pin!(outdated);
+        loop {
+            let now = self.wall.seconds();
+            if now >= pass.end() {
+                return now < pass.until();
+            }
+            let left = u64::try_from(pass.end().saturating_sub(now)).unwrap_or(0);
+            let next_look = Duration::from_secs(left).min(LOOK);
+            tokio::select! {
+                () = &mut outdated => return true,
+                () = tokio::time::sleep(next_look) => {}
+            }
+        }
+    }
+}
+
+fn verify(rules: &Rules, worn: Worn<'_>) -> Result<Verified, Denial> {
+    let bare;
+    let token = match (worn, rules.cookie_form) {
+        (Worn::Cookie(value), CookieForm::Base64) => {
+            bare = undress(value).map_err(|_| Denial::BadToken)?;
+            bare.as_slice()
+        }
+        (Worn::Cookie(value) | Worn::Bearer(value), _) => value,
+    };
+    let jws = Jws::parse(token).map_err(|_| Denial::BadToken)?;
+    if !rules.keys.verify(&jws) {
+        return Err(if rules.awaits_keys || rules.lack(&jws) {
+            Denial::NoKeys
+        } else {
+            Denial::BadToken
+        });
+    }
+    // Claims are read once the signature was found good, not before.
+    let claims = jws.claims().map_err(|_| Denial::BadToken)?;
+    if !rules.admit(&claims) {
+        return Err(Denial::NotForUs);
+    }
+    Ok(Verified {
+        dress: worn.dress(),
+        session: claims.session.into(),
+        expires: claims.expires,
+        not_before: claims.not_before.unwrap_or(i64::MIN),
+    })
+}
+
+/// What the shelves' hash is keyed with.
+fn seed() -> Result<[u64; 2], GateError> {
+    let mut bytes = [[0; 8]; 2];
+    aws_lc_rs::rand::fill(bytes.as_flattened_mut()).map_err(|_| GateError::Cryptography)?;
+    Ok(bytes.map(u64::from_ne_bytes))
+}
+
+#[cfg(test)]
+mod tests;

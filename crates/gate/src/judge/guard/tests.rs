@@ -1,0 +1,487 @@
+//! Who passes, who is asked about, and who is denied.
+
+mod cost;
+mod signatures;
+
+use std::cell::Cell;
+use std::fmt::Write;
+use std::time::{Duration, SystemTime};
+
+use aws_lc_rs::hmac;
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use roundtrip_wire::jwt::Algorithm;
+
+use super::*;
+use crate::Secret;
+use crate::judge::credentials::Vault;
+use crate::judge::request::{Field, Version};
+
+pub(super) const SECRET: &[u8] =
+    b"a secret of sixty-four bytes, which is what HS512 would like to have";
+const CLAIMS: &str = r#"{"sub":"canary-sub","sid":"canary-sid","iat":1000,"exp":2000}"#;
+
+pub(super) fn part(text: &str) -> String {
+    URL_SAFE_NO_PAD.encode(text)
+}
+
+/// Signed with `secret` and HS512, whatever the header says.
+pub(super) fn signed(header: &str, claims: &str, secret: &[u8]) -> String {
+    let input = format!("{}.{}", part(header), part(claims));
+    let key = hmac::Key::new(hmac::HMAC_SHA512, secret);
+    let tag = hmac::sign(&key, input.as_bytes());
+    format!("{input}.{}", URL_SAFE_NO_PAD.encode(tag))
+}
+
+pub(super) fn token(claims: &str) -> String {
+    signed(r#"{"alg":"HS512","typ":"JWT"}"#, claims, SECRET)
+}
+
+fn cookie(token: &str) -> String {
+    format!("Authorization={}", STANDARD.encode(token))
+}
+
+struct Hand(Rc<Cell<i64>>);
+
+impl Wall for Hand {
+    fn seconds(&self) -> i64 {
+        self.0.get()
+    }
+}
+
+pub(super) fn rules() -> Rules {
+    let mut keys = Keys::default();
+    keys.add_secret(Algorithm::Hs512, None, &Secret::new(SECRET.to_vec()))
+        .unwrap();
+    Rules::new(keys, Vault::default())
+}
+
+/// At second 1500.
+pub(super) fn guard(rules: Rules) -> (Guard, Rc<Cell<i64>>) {
+    let hand = Rc::new(Cell::new(1500));
+    let wall = Box::new(Hand(hand.clone()));
+    (Guard::new(Arc::new(rules), wall).unwrap(), hand)
+}
+
+pub(super) fn judge(guard: &Guard, fields: &[(&str, &str)]) -> Judged {
+    let field = |(name, value): &(&'static str, &'static str)| Field {
+        name,
+        value: value.as_bytes(),
+    };
+    // Tests' texts live long enough: leaked ones are few.
+    let owned: Vec<(&'static str, &'static str)> = fields
+        .iter()
+        .map(|(name, value)| (&*name.to_string().leak(), &*value.to_string().leak()))
+        .collect();
+    let fields: Vec<Field<'_>> = owned.iter().map(field).collect();
+    guard.judge(&Request {
+        method: "GET",
+        target: "/",
+        authority: None,
+        version: Version::H11,
+        ended: false,
+        protocol: None,
+        fields: &fields,
+    })
+}
+
+fn found(credentials: &str, expires: Option<i64>) -> (Found, Rc<Standing>) {
+    let watch = Rc::new(Standing::default());
+    let expires = expires.map(|s| SystemTime::UNIX_EPOCH + Duration::from_secs(s as u64));
+    let found = Found {
+        credentials: STANDARD.encode(credentials).into_bytes(),
+        expires,
+        watch: watch.clone(),
+    };
+    (found, watch)
+}
+
+pub(super) fn asked(judged: Judged) -> Question {
+    match judged {
+        Judged::Ask(question) => question,
+        other => panic!("{}", word(&other)),
+    }
+}
+
+pub(super) fn word(judged: &Judged) -> String {
+    match judged {
+        Judged::Pass(session) => {
+            format!("pass {}", String::from_utf8_lossy(session.authorization()))
+        }
+        Judged::Ask(question) => format!("ask {}", question.session()),
+        Judged::Deny(denial) => format!("deny {}", denial.status()),
+    }
+}
+
+/// What is said of one cookie by a guard that knows no session.
+fn first_sight(cookie: &str) -> String {
+    word(&judge(&guard(rules()).0, &[("Cookie", cookie)]))
+}
+
+#[test]
+fn the_ancestors_cookies_are_taken_and_refused_as_there() {
+    let token = token(CLAIMS);
+    let quoted = format!("\"{token}\"");
+    for worn in [
+        cookie(&token),
+        cookie(&token).trim_end_matches('=').to_owned(),
+        cookie(&quoted),
+        format!("Authorization=\"{}\"", STANDARD.encode(&token)),
+        format!("a=b; {}; c=d", cookie(&token)),
+        format!("authorization=x; {}", cookie(&token)),
+        format!("xAuthorization=x; {}", cookie(&token)),
+        // The first one wins.
+        format!("{}; Authorization=x", cookie(&token)),
+    ] {
+        assert_eq!(first_sight(&worn), "ask canary-sid", "{worn}");
+    }
+    let header = r#"{"alg":"HS512","typ":"JWT"}"#;
+    for worn in [
+        String::new(),
+        "Authorization=".into(),
+        "Authorization".into(),
+        "Authorization=!".into(),
+        // Not in base64.
+        format!("Authorization={token}"),
+        // The case of the name.
+        cookie(&token).replace("Authorization", "authorization"),
+        format!("Authorization=x; {}", cookie(&token)),
+        cookie(&signed(
+            header,
+            CLAIMS,
+            b"another secret of thirty-two bytes",
+        )),
+        cookie(&signed(r#"{"alg":"HS256"}"#, CLAIMS, SECRET)),
+        cookie(&signed(r#"{"alg":"none"}"#, CLAIMS, SECRET)),
+        cookie(&format!("{}.{}.", part(r#"{"alg":"none"}"#), part(CLAIMS))),
+        cookie(&format!("{}.{}.", part(header), part(CLAIMS))),
+        cookie(&token.replace(&part(CLAIMS), &part(&CLAIMS.replace("2000", "9000")))),
+    ] {
+        assert_eq!(first_sight(&worn), "deny 401", "{worn}");
+    }
+    for claims in [
+        r#"{"sid":"s","iat":1000,"exp":2000}"#,
+        r#"{"sub":"u","iat":1000,"exp":2000}"#,
+        r#"{"sub":"u","sid":"s","exp":2000}"#,
+        r#"{"sub":"u","sid":"s","iat":1000}"#,
+        r#"{"sub":"u","sid":"s","iat":1000,"exp":2000.5}"#,
+    ] {
+        assert_eq!(
+            first_sight(&cookie(&self::token(claims))),
+            "deny 401",
+            "{claims}"
+        );
+    }
+}
+
+#[test]
+fn a_token_is_found_in_any_cookie_field_or_as_bearer() {
+    let (guard, _) = guard(rules());
+    let token = token(CLAIMS);
+    let (worn, bearer) = (cookie(&token), format!("bearer {token}"));
+    let said = |fields: &[(&str, &str)]| word(&judge(&guard, fields));
+    assert_eq!(
+        said(&[("cookie", "a=b"), ("COOKIE", &worn)]),
+        "ask canary-sid"
+    );
+    assert_eq!(said(&[("Authorization", &bearer)]), "ask canary-sid");
+    assert_eq!(
+        said(&[("Cookie", "a=b"), ("authorization", &bearer)]),
+        "ask canary-sid"
+    );
+    // A cookie goes first, however bad.
+    assert_eq!(
+        said(&[("Cookie", "Authorization=x"), ("Authorization", &bearer)]),
+        "deny 401"
+    );
+    assert_eq!(
+        said(&[("Authorization", &bearer), ("Authorization", &bearer)]),
+        "deny 401"
+    );
+    assert_eq!(said(&[("Authorization", "Basic dTpw")]), "deny 401");
+    assert_eq!(said(&[("Authorization", "Bearer")]), "deny 401");
+    assert_eq!(said(&[]), "deny 401");
+}
+
+#[test]
+fn each_place_can_be_closed() {
+    let token = token(CLAIMS);
+    let (worn, bearer) = (cookie(&token), format!("Bearer {token}"));
+    let (no_bearer, _) = guard(Rules {
+        bearer: false,
+        ..rules()
+    });
+    assert_eq!(
+        word(&judge(&no_bearer, &[("Authorization", &bearer)])),
+        "deny 401"
+    );
+    let (no_cookie, _) = guard(Rules {
+        cookie: None,
+        ..rules()
+    });
+    assert_eq!(word(&judge(&no_cookie, &[("Cookie", &worn)])), "deny 401");
+    let raw = Rules {
+        cookie_form: CookieForm::Raw,
+        cookie: Some("t".into()),
+        ..rules()
+    };
+    let (raw, _) = guard(raw);
+    assert_eq!(
+        word(&judge(&raw, &[("Cookie", &format!("t={token}"))])),
+        "ask canary-sid"
+    );
+}
+
+#[test]
+fn a_session_is_asked_for_once_and_then_known() {
+    for tokens in [0, 64] {
+        let (guard, _) = guard(Rules { tokens, ..rules() });
+        let worn = cookie(&token(CLAIMS));
+        let question = asked(judge(&guard, &[("Cookie", &worn)]));
+        let (found, watch) = found("u:p", None);
+        let session = guard.admit(&question, Ok(Some(found))).unwrap();
+        assert_eq!(session.authorization(), b"Basic dTpw");
+        assert_eq!(
+            word(&judge(&guard, &[("Cookie", &worn)])),
+            "pass Basic dTpw"
+        );
+        // Another token of the same session.
+        let other = cookie(&token(&CLAIMS.replace("1000", "1001")));
+        assert_eq!(
+            word(&judge(&guard, &[("Cookie", &other)])),
+            "pass Basic dTpw"
+        );
+        watch.outdate();
+        assert_eq!(word(&judge(&guard, &[("Cookie", &worn)])), "ask canary-sid");
+    }
+}
+
+#[test]
+fn a_revoked_session_does_not_pass_again() {
+    let (guard, _) = guard(rules());
+    let worn = cookie(&token(CLAIMS));
+    let question = asked(judge(&guard, &[("Cookie", &worn)]));
+    let (found, watch) = found("u:p", None);
+    guard.admit(&question, Ok(Some(found))).unwrap();
+    watch.outdate();
+    let question = asked(judge(&guard, &[("Cookie", &worn)]));
+    assert_eq!(
+        guard.admit(&question, Ok(None)).unwrap_err(),
+        Denial::UnknownSession
+    );
+    assert_eq!(word(&judge(&guard, &[("Cookie", &worn)])), "ask canary-sid");
+}
+
+#[test]
+fn time_counts_on_every_request() {
+    for tokens in [0, 64] {
+        let (guard, hand) = guard(Rules { tokens, ..rules() });
+        let worn = cookie(&token(
+            r#"{"sub":"u","sid":"s","iat":1000,"exp":2000,"nbf":1200}"#,
+        ));
+        let said = |at| {
+            hand.set(at);
+            word(&judge(&guard, &[("Cookie", &worn)]))
+        };
+        assert_eq!(said(1169), "deny 401");
+        let question = {
+            hand.set(1170);
+            asked(judge(&guard, &[("Cookie", &worn)]))
+        };
+        let (found, _watch) = found("u:p", Some(2010));
+        guard.admit(&question, Ok(Some(found))).unwrap();
+        assert_eq!(said(1999), "pass Basic dTpw");
+        // The session is over before the leeway is.
+        assert_eq!(said(2010), "ask s");
+        assert_eq!(said(2029), "ask s");
+        assert_eq!(said(2030), "deny 401");
+        assert_eq!(said(1169), "deny 401");
+    }
+}
+
+#[test]
+fn what_the_store_says_becomes_a_status() {
+    let (guard, _) = guard(rules());
+    let worn = cookie(&token(CLAIMS));
+    let question = asked(judge(&guard, &[("Cookie", &worn)]));
+    let answered = |answer| guard.admit(&question, answer).unwrap_err().status();
+    assert_eq!(answered(Ok(None)), 401);
+    assert_eq!(answered(Ok(Some(found("u:p", Some(1500)).0))), 401);
+    assert_eq!(answered(Ok(Some(found("nobody", None).0))), 500);
+    assert_eq!(answered(Err(Trouble::Down)), 503);
+    assert_eq!(answered(Err(Trouble::Unreadable)), 500);
+    let mut spoilt = found("u:p", None).0;
+    spoilt.credentials = b"v1.k.x".to_vec();
+    assert_eq!(answered(Ok(Some(spoilt))), 500);
+    // None of this is remembered.
+    assert_eq!(word(&judge(&guard, &[("Cookie", &worn)])), "ask canary-sid");
+}
+
+/// Sealed for one session and stored for another: nobody becomes somebody else.
+#[test]
+fn a_stolen_blob_does_not_fit_another_session() {
+    let mut vault = Vault::default();
+    vault.add_key("k", &Secret::new(vec![7; 32])).unwrap();
+    let victims = vault
+        .seal("victim", &Secret::new(b"victim:canary".to_vec()))
+        .unwrap();
+    let (guard, _) = guard(Rules {
+        vault: vault.into(),
+        ..rules()
+    });
+    let question = asked(judge(&guard, &[("Cookie", &cookie(&token(CLAIMS)))]));
+    let mut found = found("", None).0;
+    found.credentials = victims.into_bytes();
+    let denial = guard.admit(&question, Ok(Some(found))).unwrap_err();
+    assert_eq!(denial, Denial::Credentials(Unusable::Closed));
+}
+
+#[test]
+fn nothing_secret_is_shown() {
+    let (guard, _) = guard(rules());
+    let question = asked(judge(&guard, &[("Cookie", &cookie(&token(CLAIMS)))]));
+    let session = guard
+        .admit(&question, Ok(Some(found("canary:canary", Some(1600)).0)))
+        .unwrap();
+    let encoded = STANDARD.encode("canary:canary");
+    assert!(session.authorization().ends_with(encoded.as_bytes()));
+    let mut shown = format!("{session:?}");
+    for denial in [
+        Denial::BadToken,
+        guard
+            .admit(&question, Ok(Some(found("canary", None).0)))
+            .unwrap_err(),
+        Denial::Store(Trouble::Down),
+    ] {
+        write!(shown, "{denial} {denial:?}").unwrap();
+    }
+    assert!(
+        !shown.contains("canary") && !shown.contains(&encoded),
+        "{shown}"
+    );
+}
+
+#[test]
+fn what_is_remembered_is_bounded() {
+    let (guard, _) = guard(Rules {
+        tokens: 8,
+        sessions: 8,
+        ..rules()
+    });
+    for n in 0..100 {
+        let claims = CLAIMS.replace("canary-sid", &format!("s{n}"));
+        let worn = cookie(&token(&claims));
+        let question = asked(judge(&guard, &[("Cookie", &worn)]));
+        guard
+            .admit(&question, Ok(Some(found(&format!("u{n}:p"), None).0)))
+            .unwrap();
+        // Whoever else is remembered: this one is not taken for another.
+        let expected = format!("pass Basic {}", STANDARD.encode(format!("u{n}:p")));
+        assert_eq!(word(&judge(&guard, &[("Cookie", &worn)])), expected);
+    }
+}
+
+#[test]
+fn a_token_is_of_the_issuer_and_for_the_audience_that_are_wanted() {
+    let with = |more: &str| cookie(&token(&CLAIMS.replace('}', &format!(",{more}}}"))));
+    let strict = Rules {
+        issuer: Some("us".into()),
+        audience: Some("gate".into()),
+        ..rules()
+    };
+    let (strict, _) = guard(strict);
+    let said = |worn: &str| word(&judge(&strict, &[("Cookie", worn)]));
+    for good in [
+        r#""iss":"us","aud":"gate""#,
+        r#""iss":"us","aud":["x","gate"]"#,
+    ] {
+        assert_eq!(said(&with(good)), "ask canary-sid", "{good}");
+        // Who wants neither takes both.
+        assert_eq!(first_sight(&with(good)), "ask canary-sid", "{good}");
+    }
+    for bad in [
+        r#""x":1"#,
+        r#""iss":"us""#,
+        r#""aud":"gate""#,
+        r#""iss":"US","aud":"gate""#,
+        r#""iss":"us","aud":"gate2""#,
+        r#""iss":"us","aud":["x"]"#,
+        r#""iss":"us","aud":[]"#,
+    ] {
+        assert_eq!(said(&with(bad)), "deny 401", "{bad}");
+    }
+}
+
+/// Keys that are not among the rules any more sign nothing, however often their tokens were seen before.
+#[test]
+fn new_rules_count_from_the_next_request() {
+    let (tell, news) = watch::channel(Arc::new(rules()));
+    let hand = Box::new(Hand(Rc::new(Cell::new(1500))));
+    let guard = Guard::following(news, hand).unwrap();
+    let worn = cookie(&token(CLAIMS));
+    let said = || word(&judge(&guard, &[("Cookie", &worn)]));
+    let question = asked(judge(&guard, &[("Cookie", &worn)]));
+    let (found, _watch) = found("u:p", None);
+    guard.admit(&question, Ok(Some(found))).unwrap();
+    assert_eq!(said(), "pass Basic dTpw");
+    let mut others = Keys::default();
+    let secret = Secret::new(b"another secret of thirty-two bytes".to_vec());
+    others.add_secret(Algorithm::Hs512, None, &secret).unwrap();
+    tell.send_replace(Arc::new(Rules::new(others, Vault::default())));
+    assert_eq!(said(), "deny 401");
+    tell.send_replace(Arc::new(rules()));
+    assert_eq!(said(), "ask canary-sid");
+    drop(tell);
+    assert_eq!(said(), "ask canary-sid");
+}
+
+/// Timers go on as before when the clock is set: it is looked at again and again.
+#[tokio::test(start_paused = true)]
+async fn what_is_open_ends_with_its_token_although_the_clock_was_set() {
+    let (guard, hand) = guard(rules());
+    let worn = cookie(&token(CLAIMS));
+    let question = asked(judge(&guard, &[("Cookie", &worn)]));
+    let (first, _watch) = found("u:p", Some(1900));
+    let pass = guard.admit(&question, Ok(Some(first))).unwrap();
+    let clock = async {
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        // Before its session is over nothing is.
+        hand.set(1899);
+        tokio::time::sleep(2 * LOOK).await;
+        hand.set(1900);
+        std::future::pending::<()>().await;
+    };
+    let begun = tokio::time::Instant::now();
+    let may_go_on = tokio::select! {
+        may = guard.outlast(&pass) => may,
+        () = clock => false,
+    };
+    assert!(may_go_on, "the session may have been prolonged");
+    assert!(begun.elapsed() >= Duration::from_secs(10) + 2 * LOOK);
+    // It was; the token ends at 2000 and 30 seconds of leeway.
+    let (prolonged, watch) = found("u:p", None);
+    let pass = guard.admit(&question, Ok(Some(prolonged))).unwrap();
+    hand.set(2029);
+    assert!(guard.holds(&pass));
+    hand.set(2030);
+    assert!(!guard.outlast(&pass).await, "no store can prolong a token");
+    hand.set(1900);
+    watch.outdate();
+    assert!(guard.outlast(&pass).await);
+}
+
+/// A 401 would sign people out for what is nobody's fault.
+#[test]
+fn while_a_set_of_keys_is_still_to_come_an_unknown_signature_is_503() {
+    let waiting = Rules {
+        awaits_keys: true,
+        ..rules()
+    };
+    let (guard, _) = guard(waiting);
+    let said = |worn: &str| word(&judge(&guard, &[("Cookie", worn)]));
+    assert_eq!(said(&cookie(&token(CLAIMS))), "ask canary-sid");
+    let header = r#"{"alg":"HS512"}"#;
+    let others = signed(header, CLAIMS, b"another secret of thirty-two bytes");
+    assert_eq!(said(&cookie(&others)), "deny 503");
+    assert_eq!(said("Authorization=x"), "deny 401");
+}

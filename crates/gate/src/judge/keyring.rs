@@ -1,0 +1,188 @@
+//! Keys that change while gate runs: a set in a file or at a URL is read again every so often, and what it then says makes
+//! new rules, which each thread's guard follows. Where it cannot be read, the old ones stay.
+//!
+//! Rules are told anew only if the set has changed: a guard that follows forgets what it has verified. Which keys the
+//! configuration itself names is read once; the guard's matter is what they are good for.
+
+mod fetch;
+
+use std::cell::Cell;
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_lc_rs::digest::{SHA256, digest};
+use tokio::sync::watch;
+use tokio::time::sleep;
+
+use crate::config::{Config, Jwks};
+pub use crate::error::FetchError;
+use crate::judge::configured;
+use crate::judge::guard::{Fetched, Refresh, Rules};
+use crate::{GateError, Secret};
+use fetch::Source;
+
+/// After a failure, if the set is not read more often anyway.
+const RETRY: Duration = Duration::from_secs(15);
+/// Nobody is asked more often.
+const LEAST: Duration = Duration::from_secs(1);
+
+pub struct Keyring {
+    /// With the configuration's own keys.
+    base: Rules,
+    set: Option<Set>,
+    rules: watch::Sender<Arc<Rules>>,
+}
+
+struct Set {
+    from: Jwks,
+    source: Option<Source>,
+    /// A digest of what it said last.
+    seen: Cell<Option<[u8; 32]>>,
+}
+
+/// What reading the set has brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Read {
+    /// Those of the set alone.
+    pub keys: usize,
+    pub changed: bool,
+}
+
+impl Keyring {
+    /// Reads the files. What is at a URL is not asked for yet: until it is, nobody has its keys.
+    pub fn open(config: &Config) -> Result<Self, GateError> {
+        let mut own = config.clone();
+        if let Some(jwks) = &mut own.token.jwks {
+            jwks.file = None;
+        }
+        let set = config.token.jwks.clone().map(Set::new).transpose()?;
+        let base = Rules {
+            awaits_keys: set.as_ref().is_some_and(|set| set.source.is_some()),
+            refresh: set.as_ref().map(|_| Refresh::default()),
+            ..configured::rules(&own)?
+        };
+        let keyring = Self {
+            rules: watch::Sender::new(Arc::new(base.clone())),
+            base,
+            set,
+        };
+        if let Some(set) = keyring.set.as_ref().filter(|set| set.source.is_none()) {
+            keyring.take(set, None)?;
+        }
+        Ok(keyring)
+    }
+
+    /// The same when a configuration is read again: a set that was fetched goes on where its URL is as it was.
+    pub fn reopen(config: &Config, before: &Rules) -> Result<Self, GateError> {
+        let keyring = Self::open(config)?;
+        if let (Some(set), Some(fetched)) = (&keyring.set, &before.fetched)
+            && set.from.url.as_ref() == Some(&fetched.url)
+        {
+            // What it may not say any more is fetched anew, as for the first time.
+            let _ = keyring.take(set, Some(&fetched.json));
+        }
+        Ok(keyring)
+    }
+
+    /// For each thread's [`Guard`](crate::judge::guard::Guard::following).
+    pub fn rules(&self) -> watch::Receiver<Arc<Rules>> {
+        self.rules.subscribe()
+    }
+
+    /// Is there anything that may change?
+    pub fn changes(&self) -> bool {
+        self.set.is_some()
+    }
+
+    /// Reads the set now. On failure the rules stay as they were.
+    pub async fn refresh(&self) -> Result<Read, GateError> {
+        let Some(set) = &self.set else {
+            return Ok(Read {
+                keys: 0,
+                changed: false,
+            });
+        };
+        let fetched = match &set.source {
+            Some(source) => Some(source.fetch().await?),
+            None => None,
+        };
+        self.take(set, fetched.as_deref())
+    }
+
+    /// Reads it again and again, at once for the first time, and sooner where a token names a key that is not here; `told` hears how that went each time.
+    pub async fn run(&self, mut told: impl FnMut(&Result<Read, GateError>)) {
+        let Some(set) = &self.set else {
+            return std::future::pending().await;
+        };
+        let every = set.from.every.0.max(LEAST);
+        loop {
+            let read = self.refresh().await;
+            told(&read);
+            let pause = if read.is_ok() {
+                every
+            } else {
+                every.min(RETRY)
+            };
+            let wanted = async {
+                match &self.base.refresh {
+                    Some(refresh) => {
+                        refresh.done(set.from.unknown_kid.0);
+                        refresh.asked().await;
+                    }
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = sleep(pause) => {}
+                () = wanted => {}
+            }
+        }
+    }
+
+    fn take(&self, set: &Set, fetched: Option<&[u8]>) -> Result<Read, GateError> {
+        let mut keys = self.base.keys.clone();
+        let own = keys.len();
+        let mut said = fetched.unwrap_or_default().to_vec();
+        if let Some(file) = &set.from.file {
+            keys.add_jwks_file(file)?;
+            said.extend_from_slice(Secret::read(file)?.0.expose());
+        }
+        let mut kept = None;
+        if let (Some(json), Some(url)) = (fetched, &set.from.url) {
+            keys.add_public_jwks(json, url)?;
+            let (url, json) = (url.clone(), json.to_vec());
+            kept = Some(Arc::new(Fetched { url, json }));
+        }
+        let read = |keys, changed| Ok(Read { keys, changed });
+        let added = keys.len() - own;
+        let now = digest(&SHA256, &said).as_ref().try_into().ok();
+        if set.seen.replace(now) == now {
+            return read(added, false);
+        }
+        let rules = Rules {
+            keys,
+            fetched: kept,
+            awaits_keys: false,
+            ..self.base.clone()
+        };
+        self.rules.send_replace(Arc::new(rules));
+        read(added, true)
+    }
+}
+
+impl Set {
+    fn new(from: Jwks) -> Result<Self, GateError> {
+        let source = match &from.url {
+            Some(url) => Some(Source::new(url, from.ca.as_deref())?),
+            None => None,
+        };
+        Ok(Self {
+            from,
+            source,
+            seen: Cell::new(None),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,116 @@
+//! A request as gate judges it, whatever protocol brought it: refused, or understood in one way only.
+//!
+//! What two readers may understand differently is refused here, before anything of it is sent: that is what smuggling lives
+//! on (RFC 9112 §11.2). What is not refused is written anew ([`compose`]): nothing is passed on as it came but values.
+
+mod authority;
+mod caller;
+mod compose;
+mod fields;
+mod id;
+mod identity;
+mod inspect;
+mod readings;
+mod rewrite;
+
+pub(crate) use authority::Authority;
+pub(crate) use compose::{Forwarding, compose};
+pub(crate) use fields::is_token;
+pub(crate) use id::NAME as ID;
+pub(crate) use identity::{is_identity, overrides_method};
+pub(crate) use inspect::{Body, Inspected, inspect};
+pub(crate) use readings::readings;
+pub(crate) use rewrite::Rewrite;
+
+/// A name and a value, as every protocol has them.
+pub(crate) use roundtrip_wire::http1::Field;
+
+/// What was asked, before it is judged.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Request<'a> {
+    pub(crate) method: &'a str,
+    /// As it stands in the request line, or `:path`.
+    pub(crate) target: &'a str,
+    /// `:authority`, where the protocol has one.
+    pub(crate) authority: Option<&'a str>,
+    pub(crate) version: Version,
+    /// The protocol has said that no body follows.
+    pub(crate) ended: bool,
+    /// What the client would like to speak over its stream (RFC 8441, extended CONNECT); the method is then that of the upgrade
+    /// in HTTP/1.1 which it stands for.
+    pub(crate) protocol: Option<&'a str>,
+    pub(crate) fields: &'a [Field<'a>],
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Version {
+    H10,
+    H11,
+    H2,
+    H3,
+}
+
+impl Version {
+    /// Does the protocol itself say where a body ends?
+    pub(crate) fn frames(self) -> bool {
+        self >= Self::H2
+    }
+}
+
+/// Why a request is not passed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Refusal {
+    #[error("not HTTP")]
+    NotHttp,
+    #[error("a line that ends without CR")]
+    BareLineFeed,
+    #[error("a malformed request line or field")]
+    Malformed,
+    #[error("too many fields")]
+    TooManyFields,
+    #[error("a head that is too large")]
+    HeadTooLarge,
+    #[error("no Host, or more than one")]
+    Host,
+    #[error("a Host that differs from the authority")]
+    HostDiffers,
+    #[error("a target that is neither a path nor a URL of this scheme")]
+    Target,
+    #[error("a path with '.' or '..' in it")]
+    DotSegments,
+    #[error("a path that a backend may read as one of another route")]
+    TwoWays,
+    #[error("a path with control characters, or that is not UTF-8")]
+    Characters,
+    #[error("CONNECT and TRACE are not passed on")]
+    Method,
+    #[error("both Content-Length and Transfer-Encoding")]
+    TwoLengths,
+    #[error("a Content-Length that is no number, or given more than once")]
+    Length,
+    #[error("a Transfer-Encoding other than chunked")]
+    Coding,
+    #[error("a field that belongs to one connection, in a protocol without such fields")]
+    ConnectionField,
+    #[error("an expectation other than 100-continue")]
+    Expectation,
+    #[error("a body that is too large")]
+    BodyTooLarge,
+    #[error("a malformed chunk")]
+    Chunk,
+    #[error("a protocol that is not spoken here over a stream")]
+    Protocol,
+}
+
+impl Refusal {
+    pub(crate) fn status(self) -> u16 {
+        match self {
+            Self::HeadTooLarge | Self::TooManyFields => 431,
+            Self::Method => 405,
+            Self::Coding | Self::Protocol => 501,
+            Self::Expectation => 417,
+            Self::BodyTooLarge => 413,
+            _ => 400,
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Reads of a request how its client is to be answered.
+
+use super::Request;
+use super::id::request_id;
+use crate::record::{Caller, Form};
+
+/// Longer preferences are nobody's.
+const LONGEST: usize = 512;
+
+impl Caller {
+    /// A head may be judged more than once: its id stays.
+    pub(crate) fn is_of(&mut self, request: &Request<'_>) {
+        if !self.id.is_none() {
+            return;
+        }
+        self.id = request_id(request);
+        self.is_head = request.method == "HEAD";
+        let accept = request
+            .fields
+            .iter()
+            .find(|field| field.name.eq_ignore_ascii_case("accept"));
+        self.form = accept.map_or(Form::Text, |field| preferred(field.value));
+    }
+}
+
+/// By RFC 9110 §12.5.1, as far as it decides between these three. Of those that are wanted as much the first.
+fn preferred(accept: &[u8]) -> Form {
+    // Most programs say no more.
+    if accept == b"*/*" || accept.len() > LONGEST {
+        return Form::Text;
+    }
+    let mut best = (0, Form::Text);
+    for range in accept.split(|b| *b == b',') {
+        let mut parts = range.split(|b| *b == b';').map(<[u8]>::trim_ascii);
+        let kind = parts.next().unwrap_or_default();
+        let is = |other: &[u8]| kind.eq_ignore_ascii_case(other);
+        let form = if is(b"text/html") || is(b"application/xhtml+xml") {
+            Form::Html
+        } else if is(b"application/problem+json") || is(b"application/json") {
+            Form::Problem
+        } else if is(b"text/plain") || is(b"*/*") || is(b"text/*") {
+            Form::Text
+        } else {
+            continue;
+        };
+        let weight = parts.find_map(weight).unwrap_or(1000);
+        if weight > best.0 {
+            best = (weight, form);
+        }
+    }
+    best.1
+}
+
+/// In thousandths.
+fn weight(part: &[u8]) -> Option<u32> {
+    let (name, value) = part.split_at_checked(2)?;
+    if !name.eq_ignore_ascii_case(b"q=") {
+        return None;
+    }
+    let (whole, rest) = value.split_first()?;
+    let digits = rest.strip_prefix(b".").unwrap_or_default();
+    let digit = |at: usize| match digits.get(at) {
+        Some(b @ b'0'..=b'9') => u32::from(b - b'0'),
+        _ => 0,
+    };
+    match whole {
+        b'1' => Some(1000),
+        b'0' => Some(digit(0) * 100 + digit(1) * 10 + digit(2)),
+        _ => Some(0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn people_and_programs_are_told_as_they_read() {
+        for (accept, form) in [
+            ("", Form::Text),
+            ("*/*", Form::Text),
+            (
+                "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
+                Form::Html,
+            ),
+            ("application/json", Form::Problem),
+            ("application/json, text/plain, */*", Form::Problem),
+            (
+                "Application/Problem+JSON;q=0.9, text/html;q=0.1",
+                Form::Problem,
+            ),
+            ("application/json;q=0, text/html;q=0.001", Form::Html),
+            ("text/plain;q=0.5, text/html;q=0.4", Form::Text),
+            ("image/png", Form::Text),
+            ("text/html;q=x, ;;,,;q=", Form::Text),
+        ] {
+            assert_eq!(preferred(accept.as_bytes()), form, "{accept}");
+        }
+        let long = "text/html,".repeat(60);
+        assert_eq!(preferred(long.as_bytes()), Form::Text);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn whatever_is_accepted_is_judged(accept: Vec<u8>) {
+            preferred(&accept);
+        }
+    }
+}

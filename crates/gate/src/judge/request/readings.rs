@@ -1,0 +1,360 @@
+//! Every way in which a backend may read a path. Servers decode percent signs, drop parameters, merge slashes and fold names,
+//! in different orders and some of them twice; a route that guards a path has to guard all of its spellings.
+//!
+//! Each step that some common server takes is a function here, and the readings of a path are all that any sequence of such
+//! steps makes of it. Capitals are no step: routes are compared both ways ([`Routes::find`](crate::forward::site::Routes::find)).
+
+use super::Refusal;
+
+/// More spellings than this, or more bytes of them, are nobody's path.
+const MAX_READINGS: usize = 64;
+const MAX_BYTES: usize = 256 * 1024;
+
+/// What a server may do to a path; `None` where it changes nothing.
+type Step = fn(&[u8]) -> Option<Vec<u8>>;
+
+const STEPS: [Step; 8] = [
+    decoded,
+    without_query,
+    without_parameters,
+    with_slashes,
+    merged,
+    without_dots,
+    without_blanks,
+    in_ascii,
+];
+
+/// Of one path.
+#[derive(Debug)]
+pub(crate) struct Readings<'a> {
+    /// As it came, without its query.
+    pub(crate) literal: &'a [u8],
+    others: Vec<Vec<u8>>,
+}
+
+impl Readings<'_> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &[u8]> {
+        std::iter::once(self.literal).chain(self.others.iter().map(Vec::as_slice))
+    }
+
+    fn get(&self, at: usize) -> Option<&[u8]> {
+        self.all().nth(at)
+    }
+}
+
+/// All readings of a path. Refused is what no backend needs and some read as something else: control characters, what is not
+/// UTF-8, and dot segments.
+pub(crate) fn readings(target: &str) -> Result<Readings<'_>, Refusal> {
+    let mut known = Readings {
+        literal: path(target).as_bytes(),
+        others: Vec::new(),
+    };
+    if is_plain(known.literal) {
+        return Ok(known);
+    }
+    let (mut next, mut bytes) = (0, known.literal.len());
+    while let Some(reading) = known.get(next) {
+        refuse(reading)?;
+        let more: Vec<_> = STEPS.iter().filter_map(|step| step(reading)).collect();
+        for other in more {
+            if known.all().any(|reading| *reading == *other) {
+                continue;
+            }
+            bytes += other.len();
+            if known.others.len() == MAX_READINGS || bytes > MAX_BYTES {
+                return Err(Refusal::TwoWays);
+            }
+            known.others.push(other);
+        }
+        next += 1;
+    }
+    Ok(known)
+}
+
+fn path(target: &str) -> &str {
+    target.split('?').next().unwrap_or_default()
+}
+
+/// Nobody reads it in another way: most paths are of this kind.
+fn is_plain(path: &[u8]) -> bool {
+    let mut before = b'x';
+    for byte in path {
+        match byte {
+            b'%' | b';' | b'\\' | 0x80.. => return false,
+            b'/' if matches!(before, b'/' | b'.' | b' ') => return false,
+            // A segment that begins with a dot may be one of two.
+            b'.' if before == b'/' => return false,
+            _ => {}
+        }
+        before = *byte;
+    }
+    !matches!(before, b'.' | b' ')
+}
+
+fn refuse(reading: &[u8]) -> Result<(), Refusal> {
+    if reading.iter().any(u8::is_ascii_control) || std::str::from_utf8(reading).is_err() {
+        return Err(Refusal::Characters);
+    }
+    if segments(reading).any(|segment| matches!(segment, b"." | b"..")) {
+        return Err(Refusal::DotSegments);
+    }
+    Ok(())
+}
+
+fn segments(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    path.split(|byte| *byte == b'/')
+}
+
+/// Percent signs decoded once (RFC 3986 §2.1), and `%u0067`, which IIS knows. What is not an escape stays as it is.
+fn decoded(path: &[u8]) -> Option<Vec<u8>> {
+    if !path.contains(&b'%') {
+        return None;
+    }
+    let mut out = Vec::with_capacity(path.len());
+    let mut rest = path;
+    while let Some((first, after)) = rest.split_first() {
+        rest = after;
+        if *first != b'%' {
+            out.push(*first);
+        } else if let Some((byte, after)) = number(after, 2) {
+            out.push(byte as u8);
+            rest = after;
+        } else if let Some((code, after)) = after.strip_prefix(b"u").and_then(|r| number(r, 4))
+            && let Some(c) = char::from_u32(code)
+        {
+            out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+            rest = after;
+        } else {
+            out.push(b'%');
+        }
+    }
+    changed(path, out)
+}
+
+/// A number of so many hexadecimal digits at the front, and what follows it.
+fn number(bytes: &[u8], digits: usize) -> Option<(u32, &[u8])> {
+    let (digits, rest) = bytes.split_at_checked(digits)?;
+    if !digits.iter().all(u8::is_ascii_hexdigit) {
+        return None;
+    }
+    let text = std::str::from_utf8(digits).ok()?;
+    Some((u32::from_str_radix(text, 16).ok()?, rest))
+}
+
+/// A question mark that was encoded begins a query, and a `#` a fragment, for whoever decodes first.
+fn without_query(path: &[u8]) -> Option<Vec<u8>> {
+    let end = memchr::memchr2(b'?', b'#', path)?;
+    path.get(..end).map(<[u8]>::to_vec)
+}
+
+/// `/a;x=y/b` is `/a/b` to servlet containers. RFC 3986 §3.3.
+fn without_parameters(path: &[u8]) -> Option<Vec<u8>> {
+    each_segment(path, |segment| {
+        let end = memchr::memchr(b';', segment).unwrap_or(segment.len());
+        segment.get(..end).unwrap_or_default()
+    })
+}
+
+/// To Windows, and to whoever reads URLs as browsers do, `\` is `/`.
+fn with_slashes(path: &[u8]) -> Option<Vec<u8>> {
+    let other = path.iter().map(|b| if *b == b'\\' { b'/' } else { *b });
+    changed(path, other.collect())
+}
+
+/// Without empty segments.
+fn merged(path: &[u8]) -> Option<Vec<u8>> {
+    let mut out: Vec<u8> = Vec::with_capacity(path.len());
+    for byte in path {
+        if !(*byte == b'/' && out.last() == Some(&b'/')) {
+            out.push(*byte);
+        }
+    }
+    changed(path, out)
+}
+
+/// File systems of Windows take no notice of dots at the end of a name,
+fn without_dots(path: &[u8]) -> Option<Vec<u8>> {
+    trimmed(path, b'.')
+}
+
+/// nor of blanks.
+fn without_blanks(path: &[u8]) -> Option<Vec<u8>> {
+    trimmed(path, b' ')
+}
+
+fn trimmed(path: &[u8], end: u8) -> Option<Vec<u8>> {
+    each_segment(path, |segment| {
+        let last = segment.iter().rposition(|byte| *byte != end);
+        segment
+            .get(..last.map_or(0, |at| at + 1))
+            .unwrap_or_default()
+    })
+}
+
+/// Letters that are taken for ASCII's by those who fold names or convert them: full-width forms, and the four that have an
+/// ASCII letter as their other case.
+fn in_ascii(path: &[u8]) -> Option<Vec<u8>> {
+    let text = std::str::from_utf8(path)
+        .ok()
+        .filter(|text| !text.is_ascii())?;
+    let plain = |c: char| match c {
+        '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(c) - 0xff01 + 0x21).unwrap_or(c),
+        '\u{212a}' => 'k',
+        '\u{17f}' => 's',
+        '\u{130}' | '\u{131}' => 'i',
+        c => c,
+    };
+    changed(
+        path,
+        text.chars().map(plain).collect::<String>().into_bytes(),
+    )
+}
+
+fn each_segment(path: &[u8], made: impl Fn(&[u8]) -> &[u8]) -> Option<Vec<u8>> {
+    let mut out = Vec::with_capacity(path.len());
+    for (at, segment) in segments(path).enumerate() {
+        if at > 0 {
+            out.push(b'/');
+        }
+        out.extend_from_slice(made(segment));
+    }
+    changed(path, out)
+}
+
+fn changed(before: &[u8], after: Vec<u8>) -> Option<Vec<u8>> {
+    (before != after).then_some(after)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(path: &str) -> Result<Vec<String>, Refusal> {
+        let all = readings(path)?;
+        let text = |reading: &[u8]| String::from_utf8_lossy(reading).into_owned();
+        Ok(all.all().map(text).collect())
+    }
+
+    #[test]
+    fn most_paths_are_read_in_one_way() {
+        for path in [
+            "/",
+            "/jmap",
+            "/a/b.c/",
+            "/a..b/x.y?%6a;//",
+            "*",
+            "/A+b=c&d:e@f,g",
+        ] {
+            assert_eq!(read(path).unwrap(), [path.split('?').next().unwrap()]);
+        }
+    }
+
+    #[test]
+    fn other_spellings_are_read_as_what_they_may_mean() {
+        for (path, meant) in [
+            ("/%6amap", "/jmap"),
+            ("/%256amap", "/jmap"),
+            ("/%25256amap", "/jmap"),
+            ("/%u006amap", "/jmap"),
+            ("/x//jmap", "/x/jmap"),
+            ("/x/%2fjmap", "/x/jmap"),
+            ("/x%5cjmap", "/x/jmap"),
+            ("/jmap;a=b", "/jmap"),
+            ("/jmap%3b", "/jmap"),
+            ("/;a/jmap/y;", "/jmap/y"),
+            ("/jmap.", "/jmap"),
+            ("/jmap%20./y", "/jmap/y"),
+            ("/%ef%bd%8amap", "/jmap"),
+            ("/%e2%84%aaey", "/key"),
+            ("/jmap%3fx", "/jmap"),
+            ("/jmap.%23x", "/jmap"),
+        ] {
+            let all = read(path).unwrap();
+            assert_eq!(all[0], path);
+            assert!(
+                all.iter().any(|reading| reading == meant),
+                "{path}: {all:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_no_escape_stays() {
+        assert_eq!(read("/100%").unwrap(), ["/100%"]);
+        assert_eq!(read("/%zz%4").unwrap(), ["/%zz%4"]);
+        assert_eq!(read("/%+1").unwrap(), ["/%+1"]);
+    }
+
+    #[test]
+    fn what_no_backend_needs_is_refused() {
+        for path in [
+            "/a%00",
+            "/a%0d",
+            "/a%1f",
+            "/a%7f",
+            "/a%2500",
+            "/%c0%af",
+            "/a%ff",
+            "/%25c0%25af",
+            "/%ud800%ff",
+        ] {
+            assert_eq!(read(path), Err(Refusal::Characters), "{path}");
+        }
+        assert!(read("/a?b=%00%ff").is_ok(), "a query is the backend's own");
+    }
+
+    #[test]
+    fn dot_segments_are_refused_however_they_are_written() {
+        for (path, refused) in [
+            ("/a/../b", true),
+            ("/..", true),
+            ("/./a", true),
+            ("/a/%2e%2E/b", true),
+            ("/a%2f..%2Fb", true),
+            ("/a/.%2e;x/b", true),
+            ("/a/..;/b", true),
+            ("/a/%252e%252e/b", true),
+            ("/a/..%252fb", true),
+            ("/a%5c..%5cb", true),
+            ("/a/..%20/b", true),
+            ("/a/%ef%bc%8e./b", true),
+            ("/a..b/.c/d.", false),
+            ("/...", false),
+            ("/a?b=/../c", false),
+            ("/a%2fb", false),
+            ("/.well-known/jmap", false),
+        ] {
+            let outcome = read(path).err() == Some(Refusal::DotSegments);
+            assert_eq!(outcome, refused, "{path}");
+        }
+    }
+
+    #[test]
+    fn work_is_bounded() {
+        let deep = format!("/%25{}", "25".repeat(100));
+        assert_eq!(read(&deep), Err(Refusal::TwoWays));
+        let long = format!("/{}", "%41;//".repeat(10_000));
+        assert_eq!(read(&long), Err(Refusal::TwoWays));
+    }
+
+    proptest::proptest! {
+        /// No sequence of steps leads out of what was looked at.
+        #[test]
+        fn steps_lead_nowhere_else(
+            path in "/([ab.;/\\\\ %]|%3f|%2[5fe]|%5c|%3b|%6[12]|%25|%u0061){0,12}",
+            steps in proptest::collection::vec(0..STEPS.len(), 0..8),
+        ) {
+            let Ok(all) = readings(&path) else { return Ok(()) };
+            let mut reading = super::path(&path).as_bytes().to_vec();
+            for step in steps {
+                reading = STEPS[step](&reading).unwrap_or(reading);
+                proptest::prop_assert!(all.all().any(|known| *known == *reading));
+            }
+        }
+
+        #[test]
+        fn no_path_panics(path: String) {
+            let _ = readings(&path);
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Which route a request takes: by its host, and by its path in whatever way a backend may read it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::rc::Rc;
+
+use crate::GateError;
+use crate::config;
+use crate::judge::Cors;
+use crate::judge::request::{Authority, Refusal, Rewrite, readings};
+
+/// Where a request goes, and what it may.
+pub(crate) struct Route {
+    host: String,
+    /// Without a slash at its end.
+    path: String,
+    /// The place of its upstream among those of the configuration, in the order of their names.
+    pub(crate) upstream: usize,
+    pub(crate) upstream_name: Rc<str>,
+    pub(crate) auth: bool,
+    pub(crate) upgrades: bool,
+    pub(crate) streams: bool,
+    pub(crate) half_close: bool,
+    pub(crate) safe_jmap: bool,
+    pub(crate) server_timing: bool,
+    pub(crate) rewrite: Rewrite,
+    pub(crate) cors: Cors,
+}
+
+impl fmt::Debug for Route {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Route({}{})", self.host, self.path)
+    }
+}
+
+/// A route with a host goes before one without, and then the longest path.
+pub(crate) struct Routes(Vec<Rc<Route>>);
+
+impl Routes {
+    /// Whatever `upstreams` are, a route takes the place of one of them.
+    pub(crate) fn new<U>(
+        routes: &[config::Route],
+        upstreams: &BTreeMap<String, U>,
+    ) -> Result<Self, GateError> {
+        let made: Result<Vec<_>, _> = routes.iter().map(|route| make(route, upstreams)).collect();
+        let mut made = made?;
+        made.sort_by_key(|route| (route.host.is_empty(), std::cmp::Reverse(route.path.len())));
+        Ok(Self(made))
+    }
+
+    /// What a backend may read in several ways leads where all of them lead, or is refused: else who asks for `/%6amap`,
+    /// `/x;/jmap` or `/JMAP` could be let in by another route than the one that guards `/jmap`.
+    pub(crate) fn find(
+        &self,
+        host: &Authority<'_>,
+        target: &str,
+    ) -> Result<Option<&Rc<Route>>, Refusal> {
+        let readings = readings(target)?;
+        let found = self.look(host, readings.literal, <[u8]>::eq);
+        for reading in readings.all() {
+            let same_case = self.look(host, reading, <[u8]>::eq);
+            let any_case = self.look(host, reading, <[u8]>::eq_ignore_ascii_case);
+            if !is_same(found, same_case) || !is_same_in_capitals(found, any_case) {
+                return Err(Refusal::TwoWays);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Does any route have upgrades?
+    pub(crate) fn have_upgrades(&self) -> bool {
+        self.0.iter().any(|route| route.upgrades)
+    }
+
+    fn look(
+        &self,
+        host: &Authority<'_>,
+        path: &[u8],
+        is: impl Fn(&[u8], &[u8]) -> bool,
+    ) -> Option<&Rc<Route>> {
+        self.0.iter().find(|route| {
+            is_below(path, route.path.as_bytes(), &is)
+                && (route.host.is_empty() || host.is_host(&route.host))
+        })
+    }
+}
+
+fn is_same(a: Option<&Rc<Route>>, b: Option<&Rc<Route>>) -> bool {
+    match (a, b) {
+        (Some(a), Some(b)) => Rc::ptr_eq(a, b),
+        (None, None) => true,
+        _ => false,
+    }
+}
+
+/// Routes that differ in nothing but capitals were told apart on purpose.
+fn is_same_in_capitals(a: Option<&Rc<Route>>, b: Option<&Rc<Route>>) -> bool {
+    let other_case =
+        |a: &Rc<Route>, b: &Rc<Route>| a.host == b.host && a.path.eq_ignore_ascii_case(&b.path);
+    is_same(a, b) || a.zip(b).is_some_and(|(a, b)| other_case(a, b))
+}
+
+fn make<U>(route: &config::Route, upstreams: &BTreeMap<String, U>) -> Result<Rc<Route>, GateError> {
+    let upstream = upstreams.keys().position(|name| *name == route.upstream);
+    let upstream = upstream.ok_or_else(|| GateError::NoUpstream {
+        route: format!("{}{}", route.host, route.path),
+        upstream: route.upstream.clone(),
+    })?;
+    let wrong = |why: String| GateError::Route {
+        route: format!("{}{}", route.host, route.path),
+        why,
+    };
+    let rewrite = Rewrite::new(route).map_err(|error| wrong(error.to_string()))?;
+    let cors = Cors::new(&route.cors).map_err(|error| wrong(error.to_string()))?;
+    Ok(Rc::new(Route {
+        host: route.bare_host(),
+        path: route.path.trim_end_matches('/').to_owned(),
+        upstream,
+        upstream_name: route.upstream.as_str().into(),
+        auth: route.auth,
+        upgrades: route.upgrades,
+        streams: route.streams,
+        half_close: route.half_close,
+        safe_jmap: route.safe_jmap,
+        server_timing: route.server_timing,
+        rewrite,
+        cors,
+    }))
+}
+
+/// `/jmap` holds `/jmap` and `/jmap/x`, and not `/jmapx`; `*` is of `/` alone.
+fn is_below(path: &[u8], route: &[u8], is: impl Fn(&[u8], &[u8]) -> bool) -> bool {
+    let Some((start, rest)) = path.split_at_checked(route.len()) else {
+        return false;
+    };
+    is(start, route)
+        && matches!(
+            (rest.first(), route),
+            (None | Some(b'/'), _) | (Some(b'*'), [])
+        )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,156 @@
+//! Sessions from a store, as the guard wants them: what was found holds as long as the near cache has the very same.
+//!
+//! A [`Place`] is opened once, from the configuration, and goes to each thread, which makes its own [`Known`] of it and runs
+//! [`Known::run`] beside its requests. What a session is worth, and for how long, is the guard's matter.
+
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use roundtrip_store::{
+    self as store, AnyStore, Counts, Kept, Near, NearSettings, Source, StoreError,
+};
+
+use crate::GateError;
+use crate::config::{self, SessionStore};
+use crate::judge::guard::{Found, Sessions, Trouble, Watch};
+
+/// Where sessions are: may be handed to any thread.
+#[derive(Clone)]
+pub struct Place {
+    store: store::Place,
+    settings: NearSettings,
+    outage: Outage,
+}
+
+/// Why the store did not answer last, whichever thread asked it.
+#[derive(Clone, Default)]
+pub(crate) struct Outage(Arc<Mutex<String>>);
+
+/// What one thread knows of them; clones know the same.
+#[derive(Clone)]
+pub struct Known(Rc<Near<AnyStore>>);
+
+/// One session, as it was found.
+struct Footing {
+    near: Rc<Near<AnyStore>>,
+    sid: Box<str>,
+    kept: Kept,
+}
+
+impl Place {
+    /// Redis is not asked before the first session is; a file is opened, or made.
+    pub fn open(config: &SessionStore) -> Result<Self, GateError> {
+        let settings = NearSettings {
+            sessions: config.remembered,
+            absent: config.absent,
+            absent_time: config.absent_time.0,
+            grace: config.grace.0,
+        };
+        let store = config::place(config)?;
+        Ok(Self {
+            store,
+            settings,
+            outage: Outage::default(),
+        })
+    }
+
+    pub fn on_this_thread(&self) -> Known {
+        let near = Near::new(self.store.on_this_thread(), self.settings);
+        Known(Rc::new(near))
+    }
+
+    pub(crate) fn outage(&self) -> &Outage {
+        &self.outage
+    }
+
+    /// The store itself, for whatever else is kept there.
+    pub(crate) fn shared(&self) -> store::Place {
+        self.store.clone()
+    }
+
+    /// For who manages sessions and serves none: nothing is remembered.
+    pub fn store(&self) -> AnyStore {
+        self.store.on_this_thread()
+    }
+}
+
+impl Outage {
+    pub(crate) fn is_told(&self, why: String) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = why;
+    }
+
+    pub(crate) fn why(&self) -> String {
+        let why = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        why.clone()
+    }
+
+    /// Are both of the same store?
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Known {
+    /// Hears what changes, and keeps the store's connection: on the thread's `LocalSet`, for as long as it serves.
+    pub async fn run(self) {
+        self.0.run().await;
+    }
+
+    pub fn counts(&self) -> Counts {
+        self.0.counts()
+    }
+
+    /// Was the store asked in vain, and has not answered since?
+    pub(crate) fn is_down(&self) -> bool {
+        self.0.store().is_down()
+    }
+
+    /// In the store's words.
+    pub(crate) fn why_down(&self) -> Option<String> {
+        self.0.store().why_down()
+    }
+
+    /// Sessions that are remembered now.
+    pub fn remembered(&self) -> usize {
+        self.0.len()
+    }
+}
+
+impl Sessions for Known {
+    async fn find(&self, session: &str) -> Result<Option<Found>, Trouble> {
+        let found = self.0.get(session).await.map_err(|e| trouble(&e))?;
+        Ok(found.map(|found| Found {
+            credentials: found.record.credentials.clone(),
+            expires: found.record.expires,
+            watch: Rc::new(Footing {
+                near: self.0.clone(),
+                sid: session.into(),
+                kept: found.kept,
+            }),
+        }))
+    }
+}
+
+impl Watch for Footing {
+    fn holds(&self) -> bool {
+        self.near.holds(&self.sid, &self.kept)
+    }
+
+    /// Held for so long, and not before: what is held is asked for anew whenever it was touched.
+    fn outdated(&self) -> Pin<Box<dyn Future<Output = ()> + '_>> {
+        Box::pin(async {
+            if let Some(held) = self.near.hold(&self.sid, &self.kept) {
+                held.fired().await;
+            }
+        })
+    }
+}
+
+fn trouble(error: &StoreError) -> Trouble {
+    if error.is_outage() {
+        Trouble::Down
+    } else {
+        Trouble::Unreadable
+    }
+}

@@ -1,0 +1,45 @@
+//! A WebSocket that a client opens over a stream, and a backend over a connection (RFC 8441 §5): the key, which streams do
+//! not have, is ours, and so is looking at what the backend makes of it (RFC 6455 §4.1).
+
+use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+pub(crate) const PROTOCOL: &str = "websocket";
+const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
+
+/// What the backend has to say.
+#[derive(Debug)]
+pub(crate) struct Opening(String);
+
+impl Opening {
+    /// With it comes the key. `None` where there is no randomness.
+    pub(crate) fn new() -> Option<(Self, String)> {
+        let mut nonce = [0; 16];
+        aws_lc_rs::rand::fill(&mut nonce).ok()?;
+        let key = STANDARD.encode(nonce);
+        Some((Self::of(&key), key))
+    }
+
+    pub(crate) fn of(key: &str) -> Self {
+        let text = [key.as_bytes(), GUID].concat();
+        let hash = digest(&SHA1_FOR_LEGACY_USE_ONLY, &text);
+        Self(STANDARD.encode(hash.as_ref()))
+    }
+
+    /// What `Sec-WebSocket-Accept` has to be.
+    pub(crate) fn accept(&self) -> &str {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_differ() {
+        let ((_, one), (_, other)) = (Opening::new().unwrap(), Opening::new().unwrap());
+        assert_eq!((one.len(), one == other), (24, false));
+    }
+}

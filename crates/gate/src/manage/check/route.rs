@@ -1,0 +1,97 @@
+//! `[[route]]`: each leads somewhere, and none to where another leads already.
+
+use super::Report;
+use crate::config::{Config, Resumption, Route};
+use crate::judge::Cors;
+use crate::judge::request::{Rewrite, readings};
+
+pub(super) fn check(config: &Config, report: &mut Report) {
+    if config.route.is_empty() {
+        let what = "no request leads anywhere; add a [[route]] with upstream = \"…\"";
+        report.error("route", what);
+    }
+    for (n, route) in config.route.iter().enumerate() {
+        let place = format!("route[{n}]");
+        if !config.upstream.contains_key(&route.upstream) {
+            unknown(&place, route, config, report);
+        }
+        if !route.path.starts_with('/') {
+            report.error(format!("{place}.path"), "it has to begin with '/'");
+        }
+        if route.path.contains(['?', '#']) {
+            let what = "only the path is looked at: it ends before '?' and '#'";
+            report.error(format!("{place}.path"), what);
+        }
+        if !has_one_reading(route.path.trim_end_matches('/')) {
+            let what = "servers read such a path in more than one way: write it without '%', ';', '\\\\', '//', letters beyond ASCII, \
+                        and dots at either end of a segment";
+            report.error(format!("{place}.path"), what);
+        }
+        if let Err(error) = Cors::new(&route.cors) {
+            report.error(format!("{place}.cors.{}", error.key), error.why);
+        }
+        if let Err(error) = Rewrite::new(route) {
+            report.error(format!("{place}.{}", error.key), error.why);
+        }
+        host(&place, route, report);
+        let earlier = config.route.get(..n).unwrap_or_default();
+        if let Some(same) = earlier.iter().position(|other| meets(other, route)) {
+            let what =
+                format!("'route[{same}]' is for the same host and path; take one of both away");
+            report.error(&place, what);
+        }
+        let early = config.tls.early_data && config.tls.resumption == Resumption::SingleUse;
+        if route.safe_jmap && !early {
+            let what = "it says what early data may hold, and 'tls.early_data' is off";
+            report.warn(format!("{place}.safe_jmap"), what);
+        }
+    }
+}
+
+fn has_one_reading(path: &str) -> bool {
+    readings(path).is_ok_and(|readings| readings.all().count() == 1)
+}
+
+fn unknown(place: &str, route: &Route, config: &Config, report: &mut Report) {
+    let place = format!("{place}.upstream");
+    if route.upstream.is_empty() {
+        return report.error(place, "it has to name an [upstream.…]");
+    }
+    let known: Vec<&str> = config.upstream.keys().map(String::as_str).collect();
+    let what = match known.as_slice() {
+        [] => format!("there is no [upstream.{}]", route.upstream),
+        known => format!(
+            "there is no [upstream.{}], only {}",
+            route.upstream,
+            known.join(", ")
+        ),
+    };
+    report.error(place, what);
+}
+
+fn host(place: &str, route: &Route, report: &mut Report) {
+    let place = format!("{place}.host");
+    let host = route.host.as_str();
+    if host.is_empty() {
+        return;
+    }
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    if bare.parse::<std::net::Ipv6Addr>().is_ok() {
+        return;
+    }
+    if host.contains("://") || host.contains([':', '/', '*']) {
+        let what = "it is a host's name alone: no scheme, no port, no path, no '*'";
+        return report.error(place, what);
+    }
+    let fits = |b: u8| b.is_ascii_alphanumeric() || b"-._".contains(&b);
+    if !host.bytes().all(fits) {
+        let what = "names that are not ASCII are written as clients send them: xn--…";
+        report.error(place, what);
+    }
+}
+
+/// Hosts are the same in capitals (RFC 9110 §4.2.3); a path matches with and without its last '/'.
+fn meets(a: &Route, b: &Route) -> bool {
+    let path = |route: &Route| route.path.trim_end_matches('/').to_owned();
+    a.bare_host() == b.bare_host() && path(a) == path(b)
+}

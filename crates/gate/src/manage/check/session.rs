@@ -1,0 +1,128 @@
+//! `[session]`: a store that can be opened, and keys that open what is in it.
+
+use std::fs::OpenOptions;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use super::Report;
+use crate::config::Config;
+use crate::config::meaning::{Kept, redis};
+use crate::judge::credentials::Vault;
+
+/// Bytes of a key for AES-256.
+const SEALING: usize = 32;
+
+pub(super) fn check(config: &Config, report: &mut Report) {
+    let session = &config.session;
+    let wanted = config.route.iter().any(|route| route.auth);
+    match Kept::of(&session.store) {
+        Kept::Memory if wanted => {
+            let what = "sessions in memory end with gate, and 'gate session put' cannot put one in; \
+                        say store = \"redb:/path/of/a/file\" or a Redis";
+            report.warn("session.store", what);
+        }
+        Kept::Memory => {}
+        Kept::File(path) => file(path, report),
+        Kept::Redis => {
+            if let Err(error) = redis(session) {
+                report.error("session.store", error);
+            }
+        }
+    }
+    if let (Kept::Memory | Kept::File(_), Some(_)) = (Kept::of(&session.store), &session.password) {
+        report.warn("session.password", "only Redis asks for one");
+    }
+    if let Some(ca) = &session.tls.ca {
+        report.authority("session.tls.ca", ca);
+    }
+    if session.remembered == 0 {
+        let what = "each request would ask the store; 1 is the least";
+        report.error("session.remembered", what);
+    }
+    seals(config, report);
+}
+
+fn file(path: &Path, report: &mut Report) {
+    const PLACE: &str = "session.store";
+    if path.as_os_str().is_empty() {
+        return report.error(PLACE, "it names no file; say \"redb:/path/of/a/file\"");
+    }
+    report.path(PLACE, path);
+    let shown = path.display();
+    match path.metadata() {
+        Ok(facts) if !facts.is_file() => report.error(PLACE, format!("{shown} is not a file")),
+        Ok(facts) => {
+            if facts.permissions().mode() & 0o077 != 0 {
+                let what = format!("others may open {shown}; run 'chmod 600' on it");
+                report.error(PLACE, what);
+            }
+            // Opened and left as it is.
+            if let Err(error) = OpenOptions::new().read(true).write(true).open(path) {
+                report.error(PLACE, format!("cannot write to {shown}: {error}"));
+            }
+        }
+        Err(_) => directory(path, report),
+    }
+}
+
+/// The file is made at the first start, if its directory is there.
+fn directory(path: &Path, report: &mut Report) {
+    let parent = path.parent().filter(|p| !p.as_os_str().is_empty());
+    let parent = parent.unwrap_or(Path::new("."));
+    let shown = parent.display();
+    match parent.metadata() {
+        Ok(facts) if facts.is_dir() => {
+            let asked = rustix::fs::access(parent, rustix::fs::Access::WRITE_OK);
+            if let Err(error) = asked {
+                let what = format!("no file can be made in {shown}: {error}");
+                report.error("session.store", what);
+            }
+        }
+        Ok(_) => report.error("session.store", format!("{shown} is not a directory")),
+        Err(error) => {
+            let what = format!("the directory {shown} is needed: {error}");
+            report.error("session.store", what);
+        }
+    }
+}
+
+fn seals(config: &Config, report: &mut Report) {
+    let session = &config.session;
+    let mut vault = Vault::default();
+    for (n, key) in session.seal.iter().enumerate() {
+        let place = format!("session.seal[{n}]");
+        report.secret(&format!("{place}.from"), &key.from);
+        match key.from.read() {
+            Ok(secret) => {
+                if let Err(error) = vault.add_key(&key.id, &secret) {
+                    report.error(place, error);
+                }
+            }
+            Err(error) => {
+                let what = super::advised(error, &key.from, SEALING);
+                report.error(format!("{place}.from"), what);
+            }
+        }
+    }
+    if let Some(password) = &session.password {
+        report.secret("session.password", password);
+    }
+    if let Some(cbc) = &session.cbc {
+        report.secret("session.cbc.from", &cbc.from);
+        match cbc.from.read() {
+            Ok(secret) => {
+                if let Err(error) = vault.read_cbc(&secret) {
+                    report.error("session.cbc.from", error);
+                }
+            }
+            Err(error) => report.error("session.cbc.from", error),
+        }
+        let what = "credentials without a MAC can be changed by whoever writes to the store; seal them anew, \
+                    then take this key away";
+        report.warn("session.cbc", what);
+    }
+    if !session.plain && session.seal.is_empty() && session.cbc.is_none() {
+        let what = "credentials have to be sealed, and no key opens them; add a [[session.seal]]";
+        report.error("session.plain", what);
+    }
+}

@@ -1,0 +1,123 @@
+//! `[token]`: is there a place where tokens are looked for, and a key that can verify one?
+
+use url::Url;
+
+use super::Report;
+use crate::config::meaning::algorithm;
+use crate::config::{Config, Jwks, SecretFrom};
+use crate::judge::configured::{add_key, allowed};
+use crate::judge::guard::Keys;
+
+/// Bytes of a new secret for HS512. RFC 7518 §3.2.
+const SIGNING: usize = 64;
+
+pub(super) fn check(config: &Config, report: &mut Report) {
+    let token = &config.token;
+    let wanted = config.route.iter().any(|route| route.auth);
+    if wanted && token.cookie.is_empty() && !token.bearer {
+        let what = "tokens are looked for nowhere; name a cookie, or say bearer = true";
+        report.error("token.cookie", what);
+    }
+    if token.cookie.bytes().any(|b| !is_token_byte(b)) {
+        let what = "a cookie's name is of letters, digits and !#$%&'*+-.^_`|~ (RFC 6265 §4.1.1)";
+        report.error("token.cookie", what);
+    }
+    if wanted && token.key.is_empty() && token.jwks.is_none() {
+        let what = "a route wants a session, and there is no key that could verify a token; \
+                    add a [[token.key]], or say auth = false in the route";
+        report.error("token.key", what);
+    }
+    if token.leeway.0.as_secs() > 3600 {
+        report.warn("token.leeway", "expired tokens are good for that long");
+    }
+    keys(config, report);
+    if let Some(jwks) = &token.jwks {
+        set(jwks, report);
+    }
+}
+
+/// Each one for itself, so that all that are wrong are named.
+fn keys(config: &Config, report: &mut Report) {
+    for (n, key) in config.token.key.iter().enumerate() {
+        let place = format!("token.key[{n}]");
+        if key.algorithm.starts_with("HS") {
+            report.secret(&format!("{place}.from"), &key.from);
+        } else if let SecretFrom::File(path) = &key.from {
+            report.path(&format!("{place}.from"), path);
+        }
+        let mut alone = match algorithm(&key.algorithm) {
+            Ok(algorithm) => Keys::new(&[algorithm]),
+            Err(error) => {
+                report.error(format!("{place}.algorithm"), error);
+                continue;
+            }
+        };
+        if let Err(error) = add_key(&mut alone, key) {
+            let what = super::advised(error, &key.from, SIGNING);
+            report.error(format!("{place}.from"), what);
+        }
+        let earlier = config.token.key.get(..n).unwrap_or_default();
+        if earlier.contains(key) {
+            report.warn(place, "the same key stands here twice");
+        }
+    }
+}
+
+fn set(jwks: &Jwks, report: &mut Report) {
+    const PLACE: &str = "token.jwks";
+    for (n, name) in jwks.algorithms.iter().enumerate() {
+        if let Err(error) = algorithm(name) {
+            report.error(format!("{PLACE}.algorithms[{n}]"), error);
+        }
+    }
+    if jwks.algorithms.is_empty() {
+        report.error(
+            format!("{PLACE}.algorithms"),
+            "no key of the set could be used; name one",
+        );
+    }
+    match (&jwks.file, &jwks.url) {
+        (Some(path), None) => {
+            let place = format!("{PLACE}.file");
+            report.path(&place, path);
+            let only = crate::config::Tokens {
+                jwks: Some(jwks.clone()),
+                ..Default::default()
+            };
+            if let Ok(allowed) = allowed(&only)
+                && let Err(error) = Keys::new(&allowed).add_jwks_file(path)
+            {
+                report.error(place, error);
+            }
+        }
+        (None, Some(url)) => url_of_set(url, report),
+        _ => report.error(PLACE, "one of 'file' and 'url' says where the set is"),
+    }
+    if let Some(ca) = &jwks.ca {
+        report.authority(&format!("{PLACE}.ca"), ca);
+    }
+    if jwks.every.0.as_secs() == 0 {
+        report.error(
+            format!("{PLACE}.every"),
+            "a set has to last for a second at least",
+        );
+    }
+}
+
+fn url_of_set(text: &str, report: &mut Report) {
+    let place = "token.jwks.url";
+    match Url::parse(text) {
+        Ok(url) if url.scheme() == "https" => {}
+        Ok(url) if url.scheme() == "http" => {
+            let what = "over http:// whoever is in between chooses the keys; say https://";
+            report.warn(place, what);
+        }
+        Ok(_) => report.error(place, "it has to begin with https://"),
+        Err(error) => report.error(place, format!("it is no URL: {error}")),
+    }
+}
+
+/// RFC 9110 §5.6.2.
+fn is_token_byte(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b)
+}

@@ -1,0 +1,158 @@
+//! Sessions that are kept by hand: put, shown, listed, revoked, moved in and sealed anew; and tokens for them. Results are
+//! values: what is printed, and which exit code it gives, is for the verb.
+//!
+//! A password goes in and does not come out again: what is shown is whose it is. A keeper is used on a `LocalSet`, as the
+//! store's connection wants it.
+
+mod import;
+mod seal;
+
+use std::time::SystemTime;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use roundtrip_store::{AnyStore, LONGEST_SID, Page, Place, Record, Store};
+use roundtrip_wire::envelope::Envelope;
+use serde::Serialize;
+use zeroize::Zeroizing;
+
+use crate::config::{self, Config};
+use crate::judge::configured;
+use crate::judge::credentials::{Unusable, Vault};
+use crate::{GateError, Secret};
+pub use import::Imported;
+pub use seal::Resealed;
+
+/// Has the store, and the keys to what is in it.
+pub struct Keeper {
+    store: AnyStore,
+    vault: Vault,
+}
+
+/// How credentials are stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Form {
+    /// With the key of this name.
+    Sealed(String),
+    /// In base64, for everybody who can read the store.
+    Plain,
+    /// In AES-256-CBC, of old.
+    Cbc,
+}
+
+/// A session as it may be shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shown {
+    pub sid: String,
+    pub form: Form,
+    pub expires: Option<SystemTime>,
+    /// Whose it is; or why nobody can use it.
+    pub user: Result<String, Unusable>,
+}
+
+impl Keeper {
+    pub fn open(config: &Config) -> Result<Self, GateError> {
+        let place = config::place(&config.session)?;
+        if matches!(place, Place::Memory(_)) {
+            return Err(GateError::OnlyInMemory);
+        }
+        Self::of(config, place.on_this_thread())
+    }
+
+    fn of(config: &Config, store: AnyStore) -> Result<Self, GateError> {
+        let vault = configured::vault(&config.session)?;
+        Ok(Self { store, vault })
+    }
+
+    /// `login` is `user:password`. It is sealed; plain, where there is no key and plain ones are taken.
+    pub async fn put(
+        &self,
+        sid: &str,
+        login: &Secret,
+        expires: Option<SystemTime>,
+    ) -> Result<Form, GateError> {
+        check_name(sid)?;
+        if expires.is_some_and(|end| end <= SystemTime::now()) {
+            return Err(GateError::Past);
+        }
+        let (stored, form) = self.stored(sid, login)?;
+        let record = Record::new(stored.as_bytes(), expires);
+        self.store.put(sid, &record).await?;
+        Ok(form)
+    }
+
+    fn stored(&self, sid: &str, login: &Secret) -> Result<(Zeroizing<String>, Form), GateError> {
+        if let Some(key) = self.vault.seals_with() {
+            let sealed = self.vault.seal(sid, login)?;
+            return Ok((Zeroizing::new(sealed), Form::Sealed(key.to_owned())));
+        }
+        if !self.vault.takes_plain() {
+            return Err(GateError::NothingStorable);
+        }
+        let plain = Zeroizing::new(STANDARD.encode(login.line()));
+        // As whoever serves will read it.
+        let read = self.vault.open(sid, plain.as_bytes());
+        read.map_err(|_| GateError::NotALogin)?;
+        Ok((plain, Form::Plain))
+    }
+
+    /// `None` if there is no such session.
+    pub async fn show(&self, sid: &str) -> Result<Option<Shown>, GateError> {
+        let record = self.store.get(sid).await?;
+        Ok(record.map(|record| Shown {
+            sid: sid.to_owned(),
+            form: self.form(&record),
+            expires: record.expires,
+            user: self.user(sid, &record),
+        }))
+    }
+
+    fn form(&self, record: &Record) -> Form {
+        if Envelope::is_meant(&record.credentials) {
+            let envelope = Envelope::parse(&record.credentials);
+            return Form::Sealed(envelope.map(|e| e.key_id).unwrap_or_default());
+        }
+        if self.vault.takes_cbc() {
+            Form::Cbc
+        } else {
+            Form::Plain
+        }
+    }
+
+    fn user(&self, sid: &str, record: &Record) -> Result<String, Unusable> {
+        let login = self.vault.open(sid, &record.credentials)?;
+        let user = login.line().split(|byte| *byte == b':').next();
+        Ok(String::from_utf8_lossy(user.unwrap_or_default()).into_owned())
+    }
+
+    /// Names alone, a page at a time.
+    pub async fn list(&self, after: Option<&str>, limit: usize) -> Result<Page, GateError> {
+        Ok(self.store.list(after, limit).await?)
+    }
+
+    /// Was it there?
+    pub async fn revoke(&self, sid: &str) -> Result<bool, GateError> {
+        Ok(self.store.revoke(sid).await?)
+    }
+}
+
+/// A name that a token can say, too.
+pub(super) fn check_name(sid: &str) -> Result<(), GateError> {
+    let good = (1..=LONGEST_SID).contains(&sid.len()) && !sid.chars().any(char::is_control);
+    good.then_some(()).ok_or(GateError::SessionName)
+}
+
+/// After these every further one fails alike.
+fn ends_all(error: &GateError) -> bool {
+    match error {
+        GateError::Store(error) => {
+            error.is_outage() || matches!(error, roundtrip_store::StoreError::Refused { .. })
+        }
+        GateError::Input(_) | GateError::NothingStorable | GateError::NoSealingKey => true,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,141 @@
+//! A token for a session, signed with a secret of the configuration: to try gate out, and for programs of one's own.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use aws_lc_rs::hmac;
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use roundtrip_wire::jwt::{Algorithm, Claims};
+use serde_json::json;
+
+use super::sessions::check_name;
+use crate::config::{Config, SigningKey, TokenForm, meaning};
+use crate::judge::configured;
+use crate::judge::guard::Keys;
+use crate::{GateError, Secret};
+
+/// How it is to be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Worn {
+    /// As the value of the cookie, in the form that the configuration says.
+    Cookie,
+    Bearer,
+}
+
+/// What is wanted.
+#[derive(Debug, Clone, Copy)]
+pub struct TokenOrder<'a> {
+    pub subject: &'a str,
+    pub sid: &'a str,
+    pub lifetime: Duration,
+    pub worn: Worn,
+    /// The `id` of the key; else the first that can sign.
+    pub key: Option<&'a str>,
+}
+
+/// Who has it is its user.
+pub struct Token {
+    /// The whole line of the request's field, as in `Cookie: Authorization=…` or `Authorization: Bearer …`.
+    pub field: Secret,
+    /// What stands in it.
+    pub value: Secret,
+    pub expires: SystemTime,
+}
+
+impl Token {
+    pub fn sign(
+        config: &Config,
+        order: &TokenOrder<'_>,
+        now: SystemTime,
+    ) -> Result<Self, GateError> {
+        check_name(order.sid)?;
+        let (algorithm, key) = signing_key(config, order.key)?;
+        let seconds = |time: SystemTime| {
+            time.duration_since(UNIX_EPOCH)
+                .unwrap_or_default()
+                .as_secs()
+        };
+        let expires = now.checked_add(order.lifetime).ok_or(GateError::Past)?;
+        if order.lifetime.as_secs() == 0 {
+            return Err(GateError::Past);
+        }
+        let mut header = json!({ "alg": algorithm.name(), "typ": "JWT" });
+        let mut claims = json!({
+            "sub": order.subject, "sid": order.sid, "iat": seconds(now), "exp": seconds(expires),
+        });
+        let also = [
+            (&mut header, "kid", &key.id),
+            (&mut claims, "iss", &config.token.issuer),
+        ];
+        for (object, name, value) in also {
+            if let (Some(object), Some(value)) = (object.as_object_mut(), value) {
+                object.insert(name.into(), value.as_str().into());
+            }
+        }
+        if let (Some(claims), Some(audience)) = (claims.as_object_mut(), &config.token.audience) {
+            claims.insert("aud".into(), audience.as_str().into());
+        }
+        // What gate would not read it does not sign either.
+        Claims::parse(claims.to_string().as_bytes()).map_err(|e| GateError::Line(e.to_string()))?;
+        let token = signed(
+            algorithm,
+            &key.from.read()?,
+            &header.to_string(),
+            &claims.to_string(),
+        );
+        Ok(Self::worn(config, order.worn, token, expires))
+    }
+
+    fn worn(config: &Config, worn: Worn, token: String, expires: SystemTime) -> Self {
+        let (field, value) = match worn {
+            Worn::Bearer => (format!("Authorization: Bearer {token}"), token),
+            Worn::Cookie => {
+                let value = match config.token.cookie_form {
+                    TokenForm::Base64 => STANDARD.encode(token),
+                    TokenForm::Raw => token,
+                };
+                (format!("Cookie: {}={value}", config.token.cookie), value)
+            }
+        };
+        Self {
+            field: Secret::new(field.into_bytes()),
+            value: Secret::new(value.into_bytes()),
+            expires,
+        }
+    }
+}
+
+fn signing_key<'a>(
+    config: &'a Config,
+    id: Option<&str>,
+) -> Result<(Algorithm, &'a SigningKey), GateError> {
+    for key in &config.token.key {
+        let algorithm = meaning::algorithm(&key.algorithm)?;
+        let signs = mac(algorithm).is_some();
+        if signs && id.is_none_or(|id| key.id.as_deref() == Some(id)) {
+            // Long enough, and so on: as whoever serves will have it.
+            configured::add_key(&mut Keys::new(&[algorithm]), key)?;
+            return Ok((algorithm, key));
+        }
+    }
+    let named = id.map(|id| format!(" under the id '{id}'"));
+    Err(GateError::NoSigningKey(named.unwrap_or_default()))
+}
+
+fn mac(algorithm: Algorithm) -> Option<hmac::Algorithm> {
+    match algorithm {
+        Algorithm::Hs256 => Some(hmac::HMAC_SHA256),
+        Algorithm::Hs384 => Some(hmac::HMAC_SHA384),
+        Algorithm::Hs512 => Some(hmac::HMAC_SHA512),
+        _ => None,
+    }
+}
+
+/// RFC 7515 §5.1.
+fn signed(algorithm: Algorithm, secret: &Secret, header: &str, claims: &str) -> String {
+    let part = |text: &str| URL_SAFE_NO_PAD.encode(text);
+    let input = format!("{}.{}", part(header), part(claims));
+    let key = hmac::Key::new(mac(algorithm).unwrap_or(hmac::HMAC_SHA512), secret.line());
+    let tag = hmac::sign(&key, input.as_bytes());
+    format!("{input}.{}", URL_SAFE_NO_PAD.encode(tag))
+}

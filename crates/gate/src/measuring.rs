@@ -1,0 +1,99 @@
+//! What is measured of a gate: relays without a configuration, for examples, tests and benches.
+
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::accept::front;
+use crate::accept::stream::Peer;
+use crate::accept::thread::House;
+use crate::config::{self, Config, Route};
+use crate::forward::site::Site;
+use crate::forward::upstream::{Group, Upstream};
+use crate::judge::door::Door;
+use crate::judge::guard::Sessions;
+
+/// Relays until it is ended.
+pub async fn relay(listener: TcpListener, to: SocketAddr) -> io::Result<()> {
+    accept(listener, to, Door::open(), false).await
+}
+
+/// Relays what comes as HTTP/2, without TLS, until it is ended.
+pub async fn relay_h2(listener: TcpListener, to: SocketAddr) -> io::Result<()> {
+    let house = house(to, Door::open(), false)?;
+    loop {
+        let (stream, peer) = met(&listener).await?;
+        let house = house.clone();
+        tokio::task::spawn_local(async move {
+            let _ = front::h2::serve(stream, peer, &house).await;
+        });
+    }
+}
+
+/// Relays what the guard lets pass, until it is ended.
+pub async fn guarded<S: Sessions + 'static>(
+    listener: TcpListener,
+    to: SocketAddr,
+    door: Door<S>,
+) -> io::Result<()> {
+    accept(listener, to, door, true).await
+}
+
+async fn accept<S: Sessions + 'static>(
+    listener: TcpListener,
+    to: SocketAddr,
+    door: Door<S>,
+    auth: bool,
+) -> io::Result<()> {
+    let house = house(to, door, auth)?;
+    loop {
+        let (stream, peer) = met(&listener).await?;
+        let house = house.clone();
+        tokio::task::spawn_local(async move {
+            let _ = front::h1::serve(stream, peer, &house).await;
+        });
+    }
+}
+
+async fn met(listener: &TcpListener) -> io::Result<(TcpStream, Peer)> {
+    let (stream, peer) = listener.accept().await?;
+    stream.set_nodelay(true)?;
+    let peer = Peer {
+        address: peer.ip(),
+        secure: false,
+        resumed: false,
+    };
+    Ok((stream, peer))
+}
+
+/// One route, to one backend.
+fn house<S: Sessions + 'static>(
+    to: SocketAddr,
+    door: Door<S>,
+    auth: bool,
+) -> io::Result<Rc<House<S>>> {
+    let config = Config {
+        route: vec![Route {
+            upstream: "backend".into(),
+            auth,
+            ..Route::default()
+        }],
+        ..Config::default()
+    };
+    let backend = config::Upstream {
+        servers: vec![format!("http://{to}")],
+        ..config::Upstream::default()
+    };
+    let group = Group::new("backend", 0, &backend).map_err(io::Error::other)?;
+    let backend = Upstream::new(&group);
+    tokio::task::spawn_local(backend.tend());
+    let upstreams = [("backend".to_owned(), backend)].into();
+    let site = Site::new(&config, door, &upstreams, None).map_err(io::Error::other)?;
+    let house = Rc::new(House::new(site, Arc::default(), None, Arc::default()));
+    let patrolled = house.clone();
+    tokio::task::spawn_local(async move { patrolled.patrol.run().await });
+    Ok(house)
+}

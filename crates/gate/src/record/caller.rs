@@ -1,0 +1,40 @@
+//! What is remembered of a request so that gate can answer it by itself: its id, and the form in which its client reads.
+
+use super::RequestId;
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Caller {
+    pub(crate) id: RequestId,
+    pub(crate) form: Form,
+    /// An answer has no body.
+    pub(crate) is_head: bool,
+}
+
+/// What an error is told in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    Text,
+    Html,
+    /// RFC 9457.
+    Problem,
+}
+
+impl Default for Caller {
+    fn default() -> Self {
+        Self {
+            id: RequestId::NONE,
+            form: Form::Text,
+            is_head: false,
+        }
+    }
+}
+
+impl Caller {
+    /// One that nobody could read has an id, too.
+    pub(crate) fn named(&mut self) -> Self {
+        if self.id.is_none() {
+            self.id = RequestId::new();
+        }
+        *self
+    }
+}

@@ -1,0 +1,37 @@
+//! Writes a thread's lines of the access log.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+use super::{Entry, Marker, Pen, Told, line};
+
+/// Clones write to the same log, and have the same mark for a session.
+#[derive(Clone)]
+pub(crate) struct Scribe {
+    pen: Pen,
+    marker: Arc<Marker>,
+}
+
+impl Scribe {
+    pub(crate) fn new(pen: Pen, marker: Marker) -> Self {
+        Self {
+            pen,
+            marker: Arc::new(marker),
+        }
+    }
+
+    pub(crate) fn write(&self, entry: &Entry, ended: Instant, client: IpAddr) {
+        let Some(note) = &entry.note else {
+            return;
+        };
+        let told = Told {
+            client,
+            method: &note.method,
+            target: &note.target,
+            upstream: note.upstream.as_deref(),
+            session: note.session.as_ref().map(|name| self.marker.mark(name)),
+        };
+        self.pen.write(line(entry, ended, SystemTime::now(), &told));
+    }
+}

@@ -1,0 +1,200 @@
+//! The life of a gate: start, reload, end. Threads serve; a keeper's thread looks after what all of them share: certificates
+//! that are replaced, sets of keys, the servers of upstreams, and the admin's address.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::maintenance::Keeper;
+use crate::GateError;
+use crate::accept::connection_limits::Census;
+use crate::accept::listener::{Seed, Sockets};
+use crate::config::Config;
+use crate::judge::keyring::Keyring;
+use crate::record::{AccessLog, Book, Marker, Scribe};
+use crate::run::plan::Plan;
+use crate::run::worker::{Order, Stage, Worker};
+
+/// How long the end of the access log may take.
+const LAST_LINES: Duration = Duration::from_secs(1);
+
+/// A gate that serves. Dropped, it ends at once; [`Gate::drain`] lets those inside finish.
+pub struct Gate {
+    addresses: Addresses,
+    certificate: Option<String>,
+    orders: watch::Sender<Order>,
+    threads: Vec<JoinHandle<usize>>,
+    keeper: Keeper,
+    log: Option<AccessLog>,
+}
+
+/// Where it can be reached, with the ports that were found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Addresses {
+    pub http: Vec<SocketAddr>,
+    pub https: Vec<SocketAddr>,
+    pub admin: Option<SocketAddr>,
+}
+
+/// What happens while it serves, for whoever wants to tell it.
+#[derive(Debug)]
+pub enum News {
+    Reloaded,
+    /// The old configuration goes on.
+    NotReloaded(GateError),
+    /// A certificate was replaced, and is shown from now on.
+    Certificate(PathBuf),
+    /// A replaced certificate cannot be used: the old one goes on.
+    BadCertificate(GateError),
+    /// A set of keys cannot be read: the old keys go on.
+    BadKeys(String),
+    /// What it depends on has changed: a server or the store is gone, or back; a certificate is about to end.
+    Condition(String),
+    Draining(Duration),
+    /// All are out; or the time was over, and so many connections were cut.
+    Ended {
+        cut: usize,
+    },
+}
+
+impl Gate {
+    /// Everything that can be wrong is found before the first client is let in.
+    pub fn start(config: Config, told: impl Fn(News) + Send + 'static) -> Result<Self, GateError> {
+        let count = threads(&config);
+        let seed = Arc::new(Seed::read(config.tls.seed.as_ref())?);
+        let keyring = Keyring::open(&config)?;
+        let mut sockets = Sockets::bind(&config.listen, &seed, count)?;
+        let plan = Arc::new(Plan::new(config, &keyring, seed, sockets.https())?);
+        let mut addresses = Addresses {
+            http: sockets.http().to_vec(),
+            https: sockets.https().to_vec(),
+            admin: None,
+        };
+        let certificate = plan.tls.self_made().map(str::to_owned);
+        let stage = Stage::Serve;
+        let orders = watch::Sender::new(Order {
+            plan: plan.clone(),
+            stage,
+        });
+        let log = AccessLog::start(&plan.config.log.access)?;
+        let pen = log.as_ref().map(AccessLog::pen);
+        let scribe = match pen {
+            Some(pen) => Some(Scribe::new(pen, Marker::new()?)),
+            None => None,
+        };
+        let book = Book::new(count);
+        let census = Arc::new(Census::default());
+        let mut threads = Vec::new();
+        for number in 0..count {
+            let worker = Worker {
+                sockets: sockets.of_thread().unwrap_or_default(),
+                orders: orders.subscribe(),
+                ledger: book.ledger(number),
+                census: census.clone(),
+                scribe: scribe.clone(),
+            };
+            threads.push(spawn(number, worker)?);
+        }
+        let keeper = Keeper::start(
+            plan,
+            keyring,
+            book,
+            log.as_ref().map(AccessLog::pen),
+            Box::new(told),
+        )?;
+        addresses.admin = keeper.admin();
+        Ok(Self {
+            addresses,
+            certificate,
+            orders,
+            threads,
+            keeper,
+            log,
+        })
+    }
+
+    pub fn addresses(&self) -> &Addresses {
+        &self.addresses
+    }
+
+    /// What clients have to trust, where no certificate was given.
+    pub fn certificate(&self) -> Option<&str> {
+        self.certificate.as_deref()
+    }
+
+    /// All or nothing: a configuration that cannot be served changes nothing.
+    pub fn reload(&self, config: Config) -> Result<(), GateError> {
+        let before = self.orders.borrow().plan.clone();
+        let keyring = Keyring::reopen(&config, &before.rules.borrow())?;
+        let plan = before.reread(config, &keyring)?;
+        let plan = Arc::new(plan);
+        self.keeper.follow(plan.clone(), keyring);
+        self.orders.send_modify(|order| order.plan = plan);
+        // Whoever moved the log away says so in the same way.
+        if let Some(log) = &self.log {
+            log.reopen();
+        }
+        Ok(())
+    }
+
+    /// Takes nothing new, and waits until those inside are done, or `within` is over. How many connections were cut?
+    pub fn drain(mut self, within: Duration) -> usize {
+        self.end(within)
+    }
+
+    /// As long as the configuration gives those inside.
+    pub fn patience(&self) -> Duration {
+        self.orders.borrow().plan.config.admin.drain.0
+    }
+
+    fn end(&mut self, within: Duration) -> usize {
+        let until = Instant::now() + within;
+        self.keeper.drain();
+        self.orders
+            .send_modify(|order| order.stage = Stage::Drain { until });
+        let mut cut = 0;
+        for thread in self.threads.drain(..) {
+            // A thread that broke has no connections any more.
+            cut += thread.join().unwrap_or_default();
+        }
+        if let Some(log) = self.log.take() {
+            log.finish(LAST_LINES);
+        }
+        cut
+    }
+}
+
+impl Drop for Gate {
+    fn drop(&mut self) {
+        self.end(Duration::ZERO);
+    }
+}
+
+fn threads(config: &Config) -> usize {
+    match config.listen.threads {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        count => count.into(),
+    }
+}
+
+/// Returns when the thread's clients can come in.
+fn spawn(number: usize, worker: Worker) -> Result<JoinHandle<usize>, GateError> {
+    let (tell, told) = mpsc::sync_channel(1);
+    let thread = std::thread::Builder::new()
+        .name(format!("gate-{number}"))
+        .spawn(move || {
+            worker.run(move |ready| {
+                let _ = tell.send(ready);
+            })
+        })
+        .map_err(GateError::Thread)?;
+    match told.recv() {
+        Ok(ready) => ready.map(|()| thread),
+        Err(_) => Err(GateError::Thread(std::io::ErrorKind::Other.into())),
+    }
+}

@@ -1,0 +1,148 @@
+//! What a configuration becomes: all that the threads share. Made anew when the configuration is read again; what did not
+//! change is taken over, so that connections, sessions and tickets outlive a reload.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use tokio::sync::watch;
+
+use crate::GateError;
+use crate::accept::listener::{Seed, TlsSide};
+use crate::config::{Config, Listen, Route};
+use crate::forward::upstream::Group;
+use crate::judge::guard::Rules;
+use crate::judge::keyring::Keyring;
+use crate::judge::sessions::Place;
+
+/// For how long a client may remember that there is HTTP/3 here, in seconds.
+const REMEMBER_H3: u32 = 24 * 3600;
+
+pub(crate) struct Plan {
+    pub(crate) config: Config,
+    pub(crate) rules: watch::Receiver<Arc<Rules>>,
+    pub(crate) place: Place,
+    pub(crate) tls: Arc<TlsSide>,
+    pub(crate) groups: BTreeMap<String, Arc<Group>>,
+    /// RFC 9114 §3.1.1.
+    pub(crate) alt_svc: Option<String>,
+    pub(crate) seed: Arc<Seed>,
+}
+
+impl Plan {
+    /// `https` is where clients really come in.
+    pub(crate) fn new(
+        config: Config,
+        keyring: &Keyring,
+        seed: Arc<Seed>,
+        https: &[SocketAddr],
+    ) -> Result<Self, GateError> {
+        lead_somewhere(&config)?;
+        let place = Place::open(&config.session)?;
+        let tls = tls_side(&config, &seed, &place)?;
+        let groups = groups(&config, None)?;
+        Ok(Self {
+            rules: keyring.rules(),
+            alt_svc: alt_svc(&config.listen, https),
+            config,
+            place,
+            tls,
+            groups,
+            seed,
+        })
+    }
+
+    /// What another configuration makes of this one.
+    pub(crate) fn reread(&self, config: Config, keyring: &Keyring) -> Result<Self, GateError> {
+        needs_no_restart(&self.config, &config)?;
+        lead_somewhere(&config)?;
+        let place = if config.session == self.config.session {
+            self.place.clone()
+        } else {
+            Place::open(&config.session)?
+        };
+        let tls = if config.tls == self.config.tls {
+            self.tls.clone()
+        } else {
+            tls_side(&config, &self.seed, &place)?
+        };
+        Ok(Self {
+            rules: keyring.rules(),
+            groups: groups(&config, Some(self))?,
+            alt_svc: self.alt_svc.clone(),
+            config,
+            place,
+            tls,
+            seed: self.seed.clone(),
+        })
+    }
+}
+
+fn tls_side(config: &Config, seed: &Arc<Seed>, place: &Place) -> Result<Arc<TlsSide>, GateError> {
+    let place = Some(place.shared());
+    let clock = Arc::new(SystemTime::now);
+    TlsSide::new(&config.tls, &config.listen, seed, place, clock).map(Arc::new)
+}
+
+/// One whose settings are as they were goes on, with its connections.
+fn groups(
+    config: &Config,
+    before: Option<&Plan>,
+) -> Result<BTreeMap<String, Arc<Group>>, GateError> {
+    let make = |(index, (name, settings)): (usize, (&String, &crate::config::Upstream))| {
+        let index = u16::try_from(index).unwrap_or(u16::MAX);
+        let known = before.and_then(|plan| {
+            let same = plan.config.upstream.get(name) == Some(settings);
+            plan.groups
+                .get(name)
+                .filter(|group| same && group.index() == index)
+        });
+        let group = match known {
+            Some(group) => group.clone(),
+            None => Group::new(name, index, settings)?,
+        };
+        Ok((name.clone(), group))
+    };
+    config.upstream.iter().enumerate().map(make).collect()
+}
+
+fn lead_somewhere(config: &Config) -> Result<(), GateError> {
+    let lost = |route: &&Route| !config.upstream.contains_key(&route.upstream);
+    match config.route.iter().find(lost) {
+        Some(route) => Err(GateError::NoUpstream {
+            route: format!("{}{}", route.host, route.path),
+            upstream: route.upstream.clone(),
+        }),
+        None => Ok(()),
+    }
+}
+
+/// Sockets are bound once.
+fn needs_no_restart(before: &Config, after: &Config) -> Result<(), GateError> {
+    let bound = |listen: &Listen| Listen {
+        proxy_protocol_from: Vec::new(),
+        trusted: Vec::new(),
+        ..listen.clone()
+    };
+    for (what, same) in [
+        ("[listen]", bound(&before.listen) == bound(&after.listen)),
+        (
+            "tls.resumption",
+            before.tls.resumption == after.tls.resumption,
+        ),
+        ("tls.seed", before.tls.seed == after.tls.seed),
+        ("[log]", before.log == after.log),
+        ("admin.listen", before.admin.listen == after.admin.listen),
+    ] {
+        if !same {
+            return Err(GateError::NeedsRestart(what));
+        }
+    }
+    Ok(())
+}
+
+fn alt_svc(listen: &Listen, https: &[SocketAddr]) -> Option<String> {
+    let port = https.first().filter(|_| listen.h3)?.port();
+    Some(format!("h3=\":{port}\"; ma={REMEMBER_H3}"))
+}

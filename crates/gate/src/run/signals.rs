@@ -1,0 +1,78 @@
+//! A gate in the foreground: it serves until it is told to end. SIGHUP reads the configuration anew, SIGTERM and SIGINT let
+//! those inside finish; a second one of these ends it at once.
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::gate::{Gate, News};
+use super::notify::{notify, reloading};
+use crate::GateError;
+use crate::config::Config;
+
+/// `reread` makes the configuration anew; `started` is called once clients can come in.
+pub fn run(
+    config: Config,
+    reread: impl Fn() -> Result<Config, GateError>,
+    started: impl FnOnce(&Gate),
+    told: impl Fn(News) + Clone + Send + 'static,
+) -> Result<(), GateError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(GateError::Thread)?;
+    runtime.block_on(async {
+        let mut signals = Signals::new().map_err(GateError::Thread)?;
+        let gate = Gate::start(config, told.clone())?;
+        started(&gate);
+        notify("READY=1");
+        while signals.is_reload().await {
+            reloading();
+            told(match reread().and_then(|config| gate.reload(config)) {
+                Ok(()) => News::Reloaded,
+                Err(error) => News::NotReloaded(error),
+            });
+            notify("READY=1");
+        }
+        notify("STOPPING=1");
+        let patience = gate.patience();
+        told(News::Draining(patience));
+        let draining = tokio::task::spawn_blocking(move || gate.drain(patience));
+        let cut = tokio::select! {
+            cut = draining => cut.unwrap_or_default(),
+            () = signals.end() => std::process::exit(1),
+        };
+        told(News::Ended { cut });
+        Ok(())
+    })
+}
+
+struct Signals {
+    reload: Signal,
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn new() -> std::io::Result<Self> {
+        Ok(Self {
+            reload: signal(SignalKind::hangup())?,
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    /// Waits for one that counts: is it to be read anew, or to end?
+    async fn is_reload(&mut self) -> bool {
+        tokio::select! {
+            _ = self.reload.recv() => true,
+            _ = self.terminate.recv() => false,
+            _ = self.interrupt.recv() => false,
+        }
+    }
+
+    async fn end(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! One thread: its sockets, its runtime, and everything that its connections share. It follows orders: another plan, or to
+//! come to an end.
+
+mod listeners;
+mod thread_plan;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::{Instant, MissedTickBehavior, interval};
+
+use crate::GateError;
+use crate::accept::connection_limits::Census;
+use crate::accept::listener::ThreadSockets;
+use crate::record::{Ledger, Scribe};
+use crate::run::plan::Plan;
+use listeners::Lobby;
+use thread_plan::Present;
+
+/// How often the ledger hears of the upstreams.
+const TELLING: Duration = Duration::from_secs(1);
+
+/// What a thread is to do.
+#[derive(Clone)]
+pub(crate) struct Order {
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) stage: Stage,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    Serve,
+    /// Open exchanges may go on until then; nothing new is taken.
+    Drain {
+        until: Instant,
+    },
+}
+
+/// What a thread is given when it begins.
+pub(crate) struct Worker {
+    pub(crate) sockets: ThreadSockets,
+    pub(crate) orders: watch::Receiver<Order>,
+    pub(crate) ledger: Arc<Ledger>,
+    pub(crate) census: Arc<Census>,
+    pub(crate) scribe: Option<Scribe>,
+}
+
+impl Worker {
+    /// Serves until it is told to end, and says how many connections were cut then. `ready` hears when clients can come in,
+    /// or why they cannot.
+    pub(crate) fn run(self, ready: impl FnOnce(Result<(), GateError>)) -> usize {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .event_interval(61)
+            .build();
+        let runtime = match runtime {
+            Ok(runtime) => runtime,
+            Err(source) => {
+                ready(Err(GateError::Thread(source)));
+                return 0;
+            }
+        };
+        let local = tokio::task::LocalSet::new();
+        local.block_on(&runtime, self.serve(ready))
+    }
+
+    async fn serve(self, ready: impl FnOnce(Result<(), GateError>)) -> usize {
+        let mut orders = self.orders;
+        let order = orders.borrow_and_update().clone();
+        let present = Present::begin(order.plan, &self.ledger, None);
+        let lobby = Lobby::open(present, self.sockets, self.ledger, self.census, self.scribe);
+        let mut lobby = match lobby {
+            Ok(lobby) => lobby,
+            Err(error) => {
+                ready(Err(error));
+                return 0;
+            }
+        };
+        ready(Ok(()));
+        let mut ticks = interval(TELLING);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let changed = tokio::select! {
+                changed = orders.changed() => changed.is_ok(),
+                _ = ticks.tick() => {
+                    lobby.tell();
+                    continue;
+                }
+            };
+            let order = orders.borrow_and_update().clone();
+            let stage = if changed {
+                order.stage
+            } else {
+                Stage::Drain {
+                    until: Instant::now(),
+                }
+            };
+            match stage {
+                Stage::Serve => lobby.follow(order.plan),
+                Stage::Drain { until } => return lobby.empty(until).await,
+            }
+        }
+    }
+}

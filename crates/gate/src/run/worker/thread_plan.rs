@@ -1,0 +1,83 @@
+//! What a plan is on one thread: its sessions, its upstreams, and what is made of them for a site.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use tokio::task::spawn_local;
+
+use crate::GateError;
+use crate::accept::listener::{Manner, kernel_takes_syn_data};
+use crate::forward::site::Site;
+use crate::forward::upstream::{Group, Upstream};
+use crate::judge::door::Door;
+use crate::judge::guard::{Guard, SystemWall};
+use crate::judge::session_counts;
+use crate::judge::sessions::Known;
+use crate::record::Ledger;
+use crate::run::plan::Plan;
+
+pub(super) struct Present {
+    pub(super) plan: Arc<Plan>,
+    known: Known,
+    pub(super) upstreams: BTreeMap<String, Rc<Upstream>>,
+}
+
+impl Present {
+    /// Upstreams whose group goes on go on with it.
+    pub(super) fn begin(plan: Arc<Plan>, ledger: &Arc<Ledger>, before: Option<&Self>) -> Self {
+        let same_place = |present: &&Self| present.plan.config.session == plan.config.session;
+        let known = match before.filter(same_place) {
+            Some(present) => present.known.clone(),
+            None => {
+                let known = plan.place.on_this_thread();
+                spawn_local(known.clone().run());
+                let outage = plan.place.outage().clone();
+                spawn_local(session_counts::sessions(
+                    known.clone(),
+                    outage,
+                    ledger.clone(),
+                ));
+                known
+            }
+        };
+        let upstreams = plan
+            .groups
+            .iter()
+            .map(|(name, group)| (name.clone(), known_or_new(name, group, before)))
+            .collect();
+        Self {
+            plan,
+            known,
+            upstreams,
+        }
+    }
+
+    pub(super) fn site(&self) -> Result<Site<Known>, GateError> {
+        let guard = Guard::following(self.plan.rules.clone(), Box::new(SystemWall))?;
+        let door = Door::new(guard, self.known.clone());
+        let alt_svc = self.plan.alt_svc.clone();
+        Site::new(&self.plan.config, door, &self.upstreams, alt_svc)
+    }
+
+    pub(super) fn manner(&self) -> Result<Manner, GateError> {
+        let listen = &self.plan.config.listen;
+        Ok(Manner {
+            tls: Rc::new(self.plan.tls.on_this_thread()?),
+            proxies: listen.proxy_protocol_from.clone(),
+            fast_open: listen.fast_open > 0 && kernel_takes_syn_data(),
+        })
+    }
+}
+
+fn known_or_new(name: &str, group: &Arc<Group>, before: Option<&Present>) -> Rc<Upstream> {
+    let known = before.and_then(|present| present.upstreams.get(name));
+    match known.filter(|upstream| Arc::ptr_eq(upstream.group(), group)) {
+        Some(upstream) => upstream.clone(),
+        None => {
+            let upstream = Upstream::new(group);
+            spawn_local(upstream.tend());
+            upstream
+        }
+    }
+}

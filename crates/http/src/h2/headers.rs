@@ -1,0 +1,277 @@
+//! A stream below the `h2` crate that sees frames pass. It notes when each response begins to
+//! arrive, for the crate reads on before it tells; and what the crate does not tell: that SETTINGS
+//! or GOAWAY were received.
+
+use std::collections::HashMap;
+use std::io;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::sync::watch;
+
+use crate::Pen;
+
+/// What was seen of the frames of one connection.
+#[derive(Clone)]
+pub(super) struct HeadersObserver(Arc<Inner>);
+
+struct Inner {
+    /// Requests that wait for the first HEADERS of their response, by stream.
+    waiting: Mutex<HashMap<u32, Pen>>,
+    settings_received: watch::Sender<bool>,
+    going_away: AtomicBool,
+}
+
+/// The stream below the `h2` crate.
+pub(super) struct ObservedStream<S> {
+    inner: S,
+    frames: Frames,
+    observer: HeadersObserver,
+}
+
+/// Follows the headers of the frames that pass. RFC 9113 §4.1.
+#[derive(Default)]
+struct Frames {
+    header: [u8; HEADER_LENGTH],
+    /// The bytes of the header that have passed, and those of the payload that are still to come.
+    passed: usize,
+    payload: usize,
+}
+
+/// A frame that matters here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SeenFrame {
+    Headers(u32),
+    Settings,
+    GoAway,
+}
+
+const HEADER_LENGTH: usize = 9;
+/// RFC 9113 §6.2, §6.5, §6.8.
+const HEADERS: u8 = 1;
+const SETTINGS: u8 = 4;
+const GOAWAY: u8 = 7;
+const ACK: u8 = 1;
+
+impl Default for HeadersObserver {
+    fn default() -> Self {
+        Self(Arc::new(Inner {
+            waiting: Mutex::default(),
+            settings_received: watch::Sender::new(false),
+            going_away: AtomicBool::new(false),
+        }))
+    }
+}
+
+impl HeadersObserver {
+    /// Turns true once the peer has said how many streams it allows. The crate knows how many as
+    /// soon as it has read on.
+    pub(super) fn settings_received(&self) -> watch::Receiver<bool> {
+        self.0.settings_received.subscribe()
+    }
+
+    /// Has the peer sent GOAWAY? RFC 9113 §6.8.
+    pub(super) fn is_going_away(&self) -> bool {
+        self.0.going_away.load(Ordering::Relaxed)
+    }
+
+    /// Stops waiting for the response on a stream.
+    pub(super) fn forget(&self, stream: u32) {
+        self.waiting().remove(&stream);
+    }
+
+    fn on_frame(&self, seen: SeenFrame) {
+        match seen {
+            SeenFrame::Headers(stream) => self.response_arrived(stream),
+            SeenFrame::Settings => {
+                self.0.settings_received.send_replace(true);
+            }
+            SeenFrame::GoAway => self.0.going_away.store(true, Ordering::Relaxed),
+        }
+    }
+
+    pub(super) fn await_response(&self, stream: u32, pen: &Pen) {
+        self.waiting().insert(stream, pen.clone());
+    }
+
+    /// Records that the first byte of the response came with what arrived last, unless that was
+    /// recorded before.
+    pub(super) fn response_arrived(&self, stream: u32) {
+        let waiting = self.waiting().remove(&stream);
+        if let Some(pen) = waiting {
+            pen.arrived();
+        }
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, HashMap<u32, Pen>> {
+        let waiting = self.0.waiting.lock();
+        waiting.unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<S> ObservedStream<S> {
+    pub(super) fn new(inner: S, observer: HeadersObserver) -> Self {
+        Self {
+            inner,
+            frames: Frames::default(),
+            observer,
+        }
+    }
+}
+
+impl Frames {
+    /// The frames whose headers end in these bytes.
+    fn pass(&mut self, mut bytes: &[u8]) -> Vec<SeenFrame> {
+        let mut found = Vec::new();
+        loop {
+            let skipped = self.payload.min(bytes.len());
+            self.payload -= skipped;
+            bytes = bytes.get(skipped..).unwrap_or_default();
+            let Some((byte, rest)) = bytes.split_first() else {
+                return found;
+            };
+            bytes = rest;
+            if let Some(place) = self.header.get_mut(self.passed) {
+                *place = *byte;
+            }
+            self.passed += 1;
+            if self.passed == HEADER_LENGTH {
+                let [high, middle, low, kind, flags, a, b, c, d] = self.header;
+                self.payload = u32::from_be_bytes([0, high, middle, low]) as usize;
+                self.passed = 0;
+                // The highest bit is reserved.
+                let stream = u32::from_be_bytes([a, b, c, d]) & 0x7fff_ffff;
+                match kind {
+                    HEADERS => found.push(SeenFrame::Headers(stream)),
+                    SETTINGS if flags & ACK == 0 => found.push(SeenFrame::Settings),
+                    GOAWAY => found.push(SeenFrame::GoAway),
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for ObservedStream<S> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut this.inner).poll_read(cx, buffer))?;
+        let passed = buffer.filled().get(before..).unwrap_or_default();
+        for seen in this.frames.pass(passed) {
+            this.observer.on_frame(seen);
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for ObservedStream<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        data: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.inner).poll_write(cx, data)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::Waker;
+
+    use roundtrip_model::{Clock, Event, Moment, Recorder};
+
+    use super::*;
+
+    struct Frozen;
+
+    impl Clock for Frozen {
+        fn now(&self) -> Moment {
+            Moment::ZERO
+        }
+    }
+
+    fn frame(kind: u8, payload: usize) -> Vec<u8> {
+        let mut frame = vec![0, 0, payload as u8, kind, 0, 0, 0, 0, 1];
+        frame.resize(HEADER_LENGTH + payload, HEADERS);
+        frame
+    }
+
+    #[test]
+    fn headers_are_found_wherever_reads_cut() {
+        let stream = [frame(9, 18), frame(0, 40), frame(HEADERS, 7), frame(0, 3)].concat();
+        let end_of_header = 27 + 49 + HEADER_LENGTH;
+        let headers = vec![SeenFrame::Headers(1)];
+        for cut in 0..=stream.len() {
+            let (first, second) = stream.split_at(cut);
+            let mut frames = Frames::default();
+            let found = (frames.pass(first), frames.pass(second));
+            let expected = if cut < end_of_header {
+                (vec![], headers.clone())
+            } else {
+                (headers.clone(), vec![])
+            };
+            assert_eq!(found, expected, "{cut}");
+        }
+    }
+
+    #[test]
+    fn settings_and_farewells_are_told() {
+        let observer = HeadersObserver::default();
+        let mut acknowledged = frame(SETTINGS, 0);
+        acknowledged[4] = ACK;
+        let told = |bytes: &[u8]| {
+            let seen = Frames::default().pass(bytes);
+            for seen in seen {
+                observer.on_frame(seen);
+            }
+            (
+                *observer.settings_received().borrow(),
+                observer.is_going_away(),
+            )
+        };
+        assert_eq!(told(&acknowledged), (false, false));
+        assert_eq!(told(&frame(SETTINGS, 6)), (true, false));
+        assert_eq!(told(&frame(GOAWAY, 8)), (true, true));
+    }
+
+    #[test]
+    fn a_response_began_with_the_bytes_that_held_its_headers() {
+        let recorder = Recorder::new(Arc::new(Frozen));
+        let observer = HeadersObserver::default();
+        observer.await_response(1, &Pen::alone(&recorder));
+        let stream = [frame(4, 0), frame(HEADERS, 9), frame(0, 40)].concat();
+        let mut reader = ObservedStream::new(&*stream, observer.clone());
+        for at in [5, 9] {
+            recorder.record_at(Moment(at), Event::Received { bytes: 1 });
+            let mut buffer = [0; 30];
+            let polled = Pin::new(&mut reader).poll_read(
+                &mut Context::from_waker(Waker::noop()),
+                &mut ReadBuf::new(&mut buffer),
+            );
+            assert!(polled.is_ready());
+        }
+        observer.response_arrived(1);
+        let timeline = recorder.snapshot();
+        let told: Vec<_> = timeline
+            .iter()
+            .filter(|(_, e)| *e == Event::FirstByte)
+            .collect();
+        assert_eq!(told, [&(Moment(5), Event::FirstByte)]);
+    }
+}

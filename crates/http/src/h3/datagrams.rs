@@ -1,0 +1,142 @@
+//! Records each datagram of a connection, and shows `handshake` what passes in clear.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use roundtrip_model::{Event, Moment, Recorder, TlsFacts};
+use roundtrip_quic_tokio::DatagramObserver;
+
+use super::handshake::ClearHandshake;
+
+pub(super) struct DatagramRecorder {
+    recorder: Recorder,
+    seen: Mutex<ClearHandshake>,
+    /// The number of responses that are awaited: until they begin, it has to be known which
+    /// datagram brought one.
+    awaited: AtomicUsize,
+    /// Nothing is recorded any more.
+    stopped: AtomicBool,
+}
+
+impl DatagramRecorder {
+    pub(super) fn new(recorder: Recorder) -> Arc<Self> {
+        Arc::new(Self {
+            recorder,
+            seen: Mutex::default(),
+            awaited: AtomicUsize::new(0),
+            stopped: AtomicBool::new(false),
+        })
+    }
+
+    /// Records nothing from now on.
+    pub(super) fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    fn record(&self, at: Moment, event: Event) {
+        if !self.stopped.load(Ordering::Relaxed) {
+            self.recorder.record_at(at, event);
+        }
+    }
+
+    /// Whether there was a Retry, and a version negotiation.
+    pub(super) fn detours(&self) -> (bool, bool) {
+        let seen = self.lock();
+        (seen.retry, seen.version_negotiation)
+    }
+
+    pub(super) fn describe(&self, facts: &mut TlsFacts) {
+        self.lock().describe(facts);
+    }
+
+    /// Makes the driver take in datagrams one by one while this is held: until a response begins.
+    pub(super) fn one_by_one(&self) -> OneByOne<'_> {
+        self.awaited.fetch_add(1, Ordering::Relaxed);
+        OneByOne(&self.awaited)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, ClearHandshake> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+pub(super) struct OneByOne<'a>(&'a AtomicUsize);
+
+impl Drop for OneByOne<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl DatagramObserver for DatagramRecorder {
+    fn now(&self) -> Moment {
+        self.recorder.now()
+    }
+
+    fn on_sent(&self, at: Moment, segment: usize, bytes: &[u8]) {
+        let length = bytes.len() as u64;
+        self.record(at, Event::Sent { bytes: length });
+        let mut seen = self.lock();
+        for datagram in bytes.chunks(segment.max(1)) {
+            seen.sent(datagram);
+        }
+    }
+
+    fn on_received(&self, at: Moment, segment: usize, bytes: &[u8]) {
+        let length = bytes.len() as u64;
+        self.record(at, Event::Received { bytes: length });
+        let mut seen = self.lock();
+        for datagram in bytes.chunks(segment.max(1)) {
+            seen.received(datagram);
+        }
+    }
+
+    fn wants_each(&self) -> bool {
+        self.awaited.load(Ordering::Relaxed) > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use roundtrip_model::Clock;
+
+    use super::*;
+
+    struct Frozen;
+
+    impl Clock for Frozen {
+        fn now(&self) -> Moment {
+            Moment::ZERO
+        }
+    }
+
+    #[test]
+    fn what_passes_after_the_end_is_not_written_down() {
+        let recorder = Recorder::new(Arc::new(Frozen));
+        let datagrams = DatagramRecorder::new(recorder.clone());
+        let written = || {
+            datagrams.on_sent(Moment(3), 20, &[0; 30]);
+            datagrams.on_received(Moment(4), 30, &[0; 30]);
+            recorder.snapshot().iter().cloned().collect::<Vec<_>>()
+        };
+        let both = [
+            (Moment(3), Event::Sent { bytes: 30 }),
+            (Moment(4), Event::Received { bytes: 30 }),
+        ];
+        assert_eq!(written(), both);
+        datagrams.stop();
+        assert_eq!(written(), both);
+    }
+
+    #[test]
+    fn each_datagram_is_wanted_while_anybody_waits() {
+        let datagrams = DatagramRecorder::new(Recorder::new(Arc::new(Frozen)));
+        assert!(!datagrams.wants_each());
+        let first = datagrams.one_by_one();
+        let second = datagrams.one_by_one();
+        drop(first);
+        assert!(datagrams.wants_each());
+        drop(second);
+        assert!(!datagrams.wants_each());
+    }
+}

@@ -1,0 +1,38 @@
+//! What the head of a response says, as HTTP/2 and 3 bring it.
+
+use roundtrip_model::HttpFacts;
+
+/// The most that the head of a response may take, with all interim responses before it. (curl
+/// allows 300 KiB.)
+pub(crate) const MAX_HEAD_SIZE: usize = 256 * 1024;
+
+/// Writes the head of a final response into the facts.
+pub(crate) fn describe(parts: &http::response::Parts, version: &str, facts: &mut HttpFacts) {
+    facts.version = version.into();
+    facts.status = parts.status.as_u16();
+    facts.keep_alive = true;
+    facts.headers = parts
+        .headers
+        .iter()
+        .map(|(n, v)| (n.as_str().to_owned(), v.as_bytes().to_vec()))
+        .collect();
+    facts.header_bytes += head_size(&parts.headers);
+}
+
+/// The size of the head as HTTP/1.1 would write it, which is what curl counts.
+pub(crate) fn head_size(headers: &http::HeaderMap) -> u64 {
+    let lines: usize = headers
+        .iter()
+        .map(|(n, v)| n.as_str().len() + v.len() + ": \r\n".len())
+        .sum();
+    ("HTTP/2 200 \r\n".len() + lines + "\r\n".len()) as u64
+}
+
+/// What `content-length` says, where it says something.
+pub(crate) fn expected_length(facts: &HttpFacts) -> Option<u64> {
+    std::str::from_utf8(facts.header("content-length")?)
+        .ok()?
+        .trim()
+        .parse()
+        .ok()
+}

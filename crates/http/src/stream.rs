@@ -1,0 +1,8 @@
+//! The byte stream under HTTP/1.1 and 2.
+
+use tokio::io::{AsyncRead, AsyncWrite};
+
+/// A byte stream under HTTP: a socket, TLS over it, or TLS through a proxy's tunnel.
+pub trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}

@@ -1,0 +1,60 @@
+//! How the tests make a request, and a clock that stands still.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use roundtrip_http::{Connection, HttpError, Pen, Request, Turn};
+use roundtrip_model::{Clock, HttpFacts, Moment, Recorder, Target};
+use roundtrip_tls::Offer;
+
+struct Frozen;
+
+impl Clock for Frozen {
+    fn now(&self) -> Moment {
+        Moment::ZERO
+    }
+}
+
+pub(crate) fn recorder() -> Recorder {
+    Recorder::new(Arc::new(Frozen))
+}
+
+/// An offer of HTTP/3 that shows no ticket.
+pub(crate) fn h3_offer() -> Offer {
+    Offer {
+        tls12: false,
+        tls13: true,
+        post_quantum: false,
+        early_data: false,
+        resume: false,
+        alpn: vec!["h3"],
+        quic: true,
+    }
+}
+
+/// One request without headers and without a body: how it ended, its facts, and the body of the
+/// response.
+pub(crate) async fn ask(
+    connection: &mut Connection,
+    method: &str,
+    url: &str,
+    recorder: &Recorder,
+) -> (Result<(), HttpError>, HttpFacts, Vec<u8>) {
+    let request = Request {
+        method: method.into(),
+        target: Target::parse(url).unwrap(),
+        headers: Vec::new(),
+        body: Bytes::new(),
+        absolute_form: false,
+    };
+    let (mut facts, mut body) = (HttpFacts::default(), Vec::new());
+    let turn = Turn {
+        request: &request,
+        decode: true,
+        pen: Pen::alone(recorder),
+        sink: &mut body,
+        facts: &mut facts,
+    };
+    let outcome = connection.exchange(turn).await;
+    (outcome, facts, body)
+}

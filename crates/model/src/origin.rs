@@ -1,0 +1,53 @@
+//! Which server a URL belongs to: what connections, credentials and cookies are kept for. RFC 6454 §4.
+
+use std::fmt;
+
+use crate::Scheme;
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Origin {
+    pub scheme: Scheme,
+    /// As a name server knows it: no brackets.
+    pub host: String,
+    pub port: u16,
+}
+
+impl Origin {
+    pub fn is_secure(&self) -> bool {
+        self.scheme == Scheme::Https
+    }
+}
+
+impl fmt::Display for Origin {
+    /// The serialization of RFC 6454 §6.2: the scheme's default port is left out.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (scheme, host) = (self.scheme.as_str(), &self.host);
+        if host.contains(':') {
+            write!(f, "{scheme}://[{host}]")?;
+        } else {
+            write!(f, "{scheme}://{host}")?;
+        }
+        if Some(self.port) == self.scheme.default_port() {
+            return Ok(());
+        }
+        write!(f, ":{}", self.port)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Target;
+
+    #[test]
+    fn default_ports_are_left_out() {
+        for (url, origin) in [
+            ("https://user:secret@a.example/x?y", "https://a.example"),
+            ("https://a.example:8443/", "https://a.example:8443"),
+            ("http://a.example:443/", "http://a.example:443"),
+            ("http://[::1]/", "http://[::1]"),
+            ("tcp://[::1]:7", "tcp://[::1]:7"),
+        ] {
+            assert_eq!(Target::parse(url).unwrap().origin().to_string(), origin);
+        }
+    }
+}

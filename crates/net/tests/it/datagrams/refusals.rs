@@ -1,0 +1,104 @@
+//! What the kernel refuses, and what ICMP brings.
+
+use std::io::ErrorKind;
+use std::net::{Ipv6Addr, UdpSocket};
+use std::thread;
+
+use roundtrip_net::datagrams::{Datagrams, Intake, MAX_PARCEL_BYTES, MAX_SEGMENTS, is_too_long};
+
+use crate::datagrams::{LOOPBACKS, bind, kernel, parcel, receive};
+
+#[test]
+fn where_the_kernel_will_not_cut_datagrams_leave_singly() {
+    let (client, server) = (bind(LOOPBACKS[0]), bind(LOOPBACKS[0]));
+    // It does not segment what is to have no checksum.
+    kernel::set(&client, libc::SOL_SOCKET, libc::SO_NO_CHECK, 1);
+    assert_eq!(client.segments(), MAX_SEGMENTS);
+    client.send(&parcel(&server, 3, b"onetwothree")).unwrap();
+    assert_eq!(client.segments(), 1);
+    assert_eq!(client.calls().sends, 1 + 4);
+    client.send(&parcel(&server, 3, b"onetwothree")).unwrap();
+    let (came, _) = receive(&server, 8);
+    let came: Vec<&[u8]> = came.iter().map(|one| &one.bytes[..]).collect();
+    let sent: [&[u8]; 4] = [b"one", b"two", b"thr", b"ee"];
+    assert_eq!(came, [sent, sent].concat());
+    let calls = client.calls();
+    assert_eq!((calls.sends, calls.datagrams_out), (1 + 8, 8));
+}
+
+#[test]
+fn nothing_longer_than_a_packet_is_sent() {
+    for address in LOOPBACKS {
+        let (client, server) = (bind(address), bind(address));
+        let bytes = vec![0; MAX_PARCEL_BYTES + 21];
+        let error = client
+            .send(&parcel(&server, usize::MAX, &bytes))
+            .unwrap_err();
+        assert!(is_too_long(&error), "{address}: {error}");
+        assert_eq!(client.calls().datagrams_out, 0);
+    }
+}
+
+#[test]
+fn nothing_longer_than_the_mtu_is_sent() {
+    let ran = thread::spawn(|| {
+        if !kernel::enter_network(1500) {
+            return false;
+        }
+        for (address, header) in LOOPBACKS.into_iter().zip([20 + 8, 40 + 8]) {
+            let (client, server) = (bind(address), bind(address));
+            let fits = 1500 - header;
+            let bytes = vec![0; 3 * fits + 3];
+            client.send(&parcel(&server, fits, &bytes[..fits])).unwrap();
+            client
+                .send(&parcel(&server, fits, &bytes[..3 * fits]))
+                .unwrap();
+            for length in [fits + 1, 3 * fits + 3] {
+                let error = client.send(&parcel(&server, fits + 1, &bytes[..length]));
+                let error = error.unwrap_err();
+                assert!(is_too_long(&error), "{address}: {error}");
+            }
+            // That was no reason to stop cutting what fits.
+            assert_eq!(client.segments(), MAX_SEGMENTS);
+            assert_eq!(receive(&server, 4).0.len(), 4);
+        }
+        true
+    });
+    if !ran.join().unwrap() {
+        eprintln!("only root may give a thread a network of its own; as root, this is tested");
+    }
+}
+
+#[test]
+fn a_closed_port_is_no_error() {
+    for address in LOOPBACKS {
+        let closed = bind(address);
+        let socket = UdpSocket::bind((address, 0)).unwrap();
+        socket.connect(closed.local_addr().unwrap()).unwrap();
+        let client = Datagrams::from_socket(socket).unwrap();
+        let to_nobody = parcel(&closed, 9, b"x");
+        drop(closed);
+        let mut intake = Intake::default();
+        for _ in 0..3 {
+            client.send(&to_nobody).unwrap();
+            assert!(client.wait(None).unwrap(), "it is told of");
+            let error = client.receive(&mut intake).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::WouldBlock);
+            client.send(&to_nobody).unwrap();
+            client.send(&to_nobody).unwrap();
+            let error = client.receive(&mut intake).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::WouldBlock);
+        }
+        assert_eq!(client.calls().datagrams_out, 9);
+    }
+}
+
+#[test]
+fn another_error_is_told_as_it_is() {
+    let (client, server) = (bind(LOOPBACKS[1]), bind(LOOPBACKS[1]));
+    let mut foreign = parcel(&server, 1, b"xx");
+    foreign.from = Some(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into());
+    let error = client.send(&foreign).unwrap_err();
+    assert_eq!(error.raw_os_error(), Some(libc::EINVAL));
+    assert_eq!(client.segments(), MAX_SEGMENTS, "cutting was not refused");
+}

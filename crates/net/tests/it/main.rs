@@ -1,0 +1,6 @@
+//! Datagrams and names, over loopback.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod datagrams;
+mod resolver;

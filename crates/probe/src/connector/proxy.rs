@@ -1,0 +1,57 @@
+//! Through an HTTP proxy: TLS to it where it wants that, and a tunnel where the target needs one.
+
+use roundtrip_http::{Stream, open_tunnel};
+use roundtrip_model::{Event, Recorder, Scheme, Target};
+use roundtrip_tls::Offer;
+
+use super::Connector;
+use crate::ProbeError;
+use crate::plan::ConnectionPlan;
+
+impl Connector {
+    /// Returns the stream to the target, and the status of the answer to CONNECT, or zero.
+    pub(super) async fn through_proxy(
+        &self,
+        mut stream: Box<dyn Stream>,
+        plan: &ConnectionPlan,
+        target: &Target,
+        recorder: &Recorder,
+    ) -> Result<(Box<dyn Stream>, u16), ProbeError> {
+        let Some(proxy) = self.options.proxy_for(target) else {
+            return Ok((stream, 0));
+        };
+        if proxy.0.scheme == Scheme::Https {
+            recorder.record(Event::TunnelStarted);
+            let offer = Offer {
+                tls12: true,
+                tls13: true,
+                post_quantum: self.options.strategy.post_quantum,
+                early_data: false,
+                resume: false,
+                alpn: vec!["http/1.1"],
+                quic: false,
+            };
+            // The handshake with the proxy is not the target's.
+            let aside = recorder.branch();
+            let mut tls =
+                self.tls_ready()?
+                    .connect(stream, &offer, &proxy.0.host_name(), &aside)?;
+            tls.handshake().await?;
+            stream = Box::new(tls);
+        }
+        if plan.tls.is_none() {
+            if proxy.0.scheme == Scheme::Https {
+                recorder.record(Event::TunnelReady);
+            }
+            return Ok((stream, 0));
+        }
+        let status = open_tunnel(
+            stream.as_mut(),
+            target,
+            &self.options.proxy_headers(target),
+            recorder,
+        )
+        .await?;
+        Ok((stream, status))
+    }
+}

@@ -1,0 +1,65 @@
+//! HTTP/3 and TCP side by side, where the target announces both: what each recorded, and what is
+//! told of the loser.
+
+use std::net::SocketAddr;
+
+use roundtrip_http::{Trail, race};
+use roundtrip_model::{Attempt, AttemptOutcome, Recorder, Target};
+use roundtrip_tls::Offer;
+
+use super::Connector;
+use crate::ProbeError;
+use crate::connection::OpenConnection;
+use crate::observed::Observed;
+use crate::plan::ConnectionPlan;
+
+impl Connector {
+    /// QUIC first; when it does not answer soon, or fails, TCP too; the first to be ready wins.
+    pub(super) async fn race(
+        &self,
+        plan: &ConnectionPlan,
+        offer: &Offer,
+        target: &Target,
+        (peers, h3_peers): (&[SocketAddr], &[SocketAddr]),
+        recorder: &Recorder,
+        observed: &mut Observed,
+    ) -> Result<OpenConnection, ProbeError> {
+        let (quic_sheet, tcp_sheet) = (recorder.branch(), recorder.branch());
+        let (mut quic_trail, mut tcp_trail) = (Trail::default(), Trail::default());
+        let began = recorder.now();
+        let raced = race(
+            Box::pin(self.open_quic(offer, target, h3_peers, &quic_sheet, &mut quic_trail)),
+            Box::pin(self.open_tcp(plan, target, peers, &tcp_sheet, &mut tcp_trail)),
+        )
+        .await;
+        let quic_failed = raced.quic_failed.map(|error| error.to_string());
+        if raced.over_quic && raced.outcome.is_ok() {
+            recorder.absorb(&quic_sheet);
+            observed.trail = quic_trail;
+            return raced.outcome;
+        }
+        recorder.absorb(&tcp_sheet);
+        observed.trail = tcp_trail;
+        let told = quic_failed
+            .clone()
+            .map_or(AttemptOutcome::Abandoned, AttemptOutcome::Failed);
+        if let Some(peer) = h3_peers.first() {
+            let (peer, ended) = (*peer, recorder.now());
+            observed.trail.attempts.insert(
+                0,
+                Attempt {
+                    peer,
+                    over_quic: true,
+                    began,
+                    ended,
+                    outcome: told,
+                },
+            );
+        }
+        let why = quic_failed.unwrap_or_else(|| "QUIC did not answer in time".into());
+        observed
+            .notes
+            .push(format!("HTTP/3 was announced but TCP was used: {why}"));
+        raced.outcome
+    }
+}

@@ -1,0 +1,51 @@
+//! Every way an exchange can fail, with its source kept. `failure` puts these into words.
+
+use std::time::Duration;
+
+use roundtrip_http::HttpError;
+use roundtrip_model::Strategy;
+use roundtrip_net::{NetError, ResolveError};
+use roundtrip_tls::TlsError;
+
+/// The reason why an exchange failed.
+#[derive(Debug, thiserror::Error)]
+pub enum ProbeError {
+    #[error(transparent)]
+    Name(#[from] ResolveError),
+    #[error("the name server {server} could not be asked: {why}")]
+    Doh { server: String, why: String },
+    #[error("{host} has no {family} address")]
+    NoAddressOfFamily { host: String, family: &'static str },
+    #[error(transparent)]
+    Net(#[from] NetError),
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    #[error(transparent)]
+    Http(#[from] HttpError),
+    #[error("no answer within {}", spelt(*.0))]
+    Timeout(Duration),
+    #[error("the server chose {got}, not {wanted}")]
+    Alpn { wanted: &'static str, got: String },
+    #[error("'{strategy}' cannot be used here: {why}")]
+    Strategy {
+        strategy: Strategy,
+        why: &'static str,
+    },
+    #[error("over {limit} redirects; the last led to {last}")]
+    TooManyRedirects { limit: u32, last: String },
+    #[error("the redirect's location is no URL that can be followed: {0}")]
+    BadRedirect(roundtrip_model::TargetError),
+    #[error("interrupted")]
+    Interrupted,
+    #[error("the echo was {got:?}, not {wanted:?}")]
+    Echo { wanted: String, got: String },
+}
+
+/// Spells a limit, in milliseconds below a second: «within 0.0 s» says nothing.
+fn spelt(limit: Duration) -> String {
+    if limit < Duration::from_secs(1) {
+        format!("{} ms", limit.as_micros() as f64 / 1e3)
+    } else {
+        format!("{:.1} s", limit.as_secs_f64())
+    }
+}

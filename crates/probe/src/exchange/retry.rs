@@ -1,0 +1,49 @@
+//! Whether a request may be asked again after its connection ended, and what the first time cost.
+
+use std::time::Duration;
+
+use roundtrip_http::HttpError;
+use roundtrip_model::{Event, HttpFacts, Moment, Timeline};
+
+/// Says whether a kept connection ended, or turned the request away, before it gave any answer.
+/// Where `careful`, a request that may have been acted upon is repeated only if it is idempotent.
+pub(super) fn may_ask_again(
+    outcome: &Result<(), HttpError>,
+    facts: &HttpFacts,
+    careful: bool,
+) -> bool {
+    let Err(error) = outcome else {
+        return false;
+    };
+    if facts.status != 0 || !facts.interim.is_empty() {
+        return false;
+    }
+    let ended = matches!(
+        error,
+        HttpError::ClosedUnanswered | HttpError::Io(_) | HttpError::H2(_)
+    );
+    let harmless = !careful || is_idempotent(&facts.method);
+    error.is_unprocessed() || (ended && harmless)
+}
+
+/// Says the same for one of several requests on a connection, which must not have failed alone.
+pub(super) fn went_with_connection(error: &HttpError, facts: &HttpFacts) -> bool {
+    let unanswered = facts.status == 0 && facts.interim.is_empty();
+    let ended = error.is_connection_gone() && is_idempotent(&facts.method);
+    unanswered && (error.is_unprocessed() || ended)
+}
+
+/// RFC 9110 §9.2.2.
+fn is_idempotent(method: &str) -> bool {
+    ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"].contains(&method)
+}
+
+/// Returns the round trips lost to a request that was answered with the connection's end: one, or
+/// none if the end came sooner than half of one after the request, and so crossed it.
+pub(super) fn lost_trip(timeline: &Timeline, ended: Moment, rtt: Option<Duration>) -> u32 {
+    let sent = timeline.last(|e| *e == Event::RequestSent);
+    match (sent, rtt) {
+        (Some(sent), Some(rtt)) => u32::from(ended.since(sent) >= rtt / 2),
+        _ => 0,
+    }
+}

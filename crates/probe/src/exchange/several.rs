@@ -1,0 +1,198 @@
+//! One connection and several requests on it at once. Each has its own timeline, beside the
+//! connection's bytes, and its own end.
+
+use roundtrip_http::{Pen, Request, Sink, Turn};
+use roundtrip_model::{Event, Exchange, HttpFacts, Moment, Recorder, Strategy, Timeline};
+use tokio::task::JoinHandle;
+
+use super::retry::{lost_trip, went_with_connection};
+use crate::ProbeError;
+use crate::exchanger::{Exchanger, Transaction};
+
+/// HTTP/1.1 pipelining is not used: answers wait for one another, and after a failure it is unknown
+/// which requests were acted upon. RFC 9112 §9.3.2.
+pub(crate) const ONE_BY_ONE: &str =
+    "HTTP/1.1 answers one request at a time; to ask at once takes h2 or h3";
+
+/// One of several requests that leave together, and where its body goes.
+pub(crate) struct Part<'a, K> {
+    pub(crate) request: &'a Request,
+    pub(crate) strategy: Strategy,
+    pub(crate) run: u32,
+    pub(crate) hop: u32,
+    pub(crate) sink: K,
+}
+
+/// The result for one of several requests.
+pub(crate) struct Answered<'a, K> {
+    pub(crate) part: Part<'a, K>,
+    pub(crate) exchange: Exchange,
+    /// The connection ended and took the request with it; this many round trips were lost.
+    pub(crate) lost: Option<u32>,
+}
+
+/// A part that is under way.
+struct Running<'a, K> {
+    part: Part<'a, K>,
+    facts: HttpFacts,
+    /// Notes the boundaries of this request.
+    own: Recorder,
+}
+
+/// The time and outcome of a part, once it has ended.
+type End = Option<(Moment, Result<(), ProbeError>)>;
+
+/// The facts that all parts share when all is over.
+struct Common<'a> {
+    transaction: Transaction<'a>,
+    timeline: Timeline,
+    over: Moment,
+    /// The error of parts that have not ended.
+    error: ProbeError,
+}
+
+/// Sends all requests at once, on the connection that was kept or on a new one. Connections that
+/// are not kept close in the background, in tasks that join `leaving`.
+pub(crate) async fn exchange_all<'a, K: Sink>(
+    exchanger: &mut Exchanger,
+    parts: Vec<Part<'a, K>>,
+    leaving: &mut Vec<JoinHandle<()>>,
+) -> Vec<Answered<'a, K>> {
+    let Some(first) = parts.first() else {
+        return Vec::new();
+    };
+    let asked = first.strategy;
+    // A part that may not use early data any more keeps the others from it.
+    let other = parts.iter().map(|p| p.strategy).find(|s| *s != asked);
+    let mut transaction = exchanger.begin(first.request, other.unwrap_or(asked));
+    let recorder = transaction.recorder.clone();
+    let zero = exchanger.now();
+    let mut running: Vec<_> = parts.into_iter().map(|p| start(p, &recorder)).collect();
+    let mut ends: Vec<End> = running.iter().map(|_| None).collect();
+    let (limit, max_time) = (exchanger.time_limit(), exchanger.options().max_time);
+    let carried = carry(
+        exchanger,
+        &mut transaction,
+        &mut running,
+        &mut ends,
+        leaving,
+    );
+    let outcome = limit.bound(carried).await;
+    let over = recorder.now();
+    let ended = |end: &End| end.as_ref().map_or(over, |(at, _)| *at);
+    let last = ends.iter().map(ended).max().unwrap_or_default();
+    exchanger.counts().mark_end(zero + last.since(Moment::ZERO));
+    exchanger.interruption().ended();
+    transaction.observed.settle();
+    let common = Common {
+        transaction,
+        timeline: recorder.snapshot(),
+        over,
+        error: outcome.err().unwrap_or(ProbeError::Timeout(max_time)),
+    };
+    let ended = running.into_iter().zip(ends);
+    ended
+        .map(|(running, end)| conclude(exchanger, running, &end, &common))
+        .collect()
+}
+
+fn start<'a, K>(part: Part<'a, K>, recorder: &Recorder) -> Running<'a, K> {
+    Running {
+        facts: HttpFacts {
+            method: part.request.method.clone(),
+            ..HttpFacts::default()
+        },
+        own: recorder.branch(),
+        part,
+    }
+}
+
+/// Opens the connection where none was kept, and sends all requests on it.
+async fn carry<K: Sink>(
+    exchanger: &mut Exchanger,
+    transaction: &mut Transaction<'_>,
+    running: &mut [Running<'_, K>],
+    ends: &mut [End],
+    leaving: &mut Vec<JoinHandle<()>>,
+) -> Result<(), ProbeError> {
+    let mut open = exchanger.connection(transaction).await?;
+    if running.len() > 1 && !open.has_streams() {
+        exchanger.read_gauges(transaction, &open);
+        leaving.push(tokio::spawn(open.close()));
+        let (strategy, why) = (transaction.strategy, ONE_BY_ONE);
+        return Err(ProbeError::Strategy { strategy, why });
+    }
+    let recorder = &transaction.recorder;
+    let mut turns = Vec::new();
+    for one in running {
+        one.facts.proxy_status = open.proxy_status();
+        turns.push(Turn {
+            request: one.part.request,
+            decode: exchanger.options().compressed,
+            pen: Pen::beside(recorder, &one.own),
+            sink: &mut one.part.sink,
+            facts: &mut one.facts,
+        });
+    }
+    let mut ended = |place, outcome: Result<(), _>| {
+        if let Some(end) = ends.get_mut(place) {
+            *end = Some((recorder.now(), outcome.map_err(ProbeError::Http)));
+        }
+    };
+    open.exchange_all(turns, &mut ended).await;
+    transaction.exchange.rtt = open.min_rtt();
+    exchanger.read_gauges(transaction, &open);
+    if ends.iter().all(|end| matches!(end, Some((_, Ok(()))))) {
+        exchanger.kept().keep(open);
+    } else {
+        leaving.push(tokio::spawn(open.close()));
+    }
+    Ok(())
+}
+
+/// Makes an exchange of one part.
+fn conclude<'a, K>(
+    exchanger: &mut Exchanger,
+    running: Running<'a, K>,
+    end: &End,
+    common: &Common<'_>,
+) -> Answered<'a, K> {
+    let Running { part, facts, own } = running;
+    let (at, error) = match end {
+        Some((at, Ok(()))) => (*at, None),
+        Some((at, Err(error))) => (*at, Some(error)),
+        None => (common.over, Some(&common.error)),
+    };
+    own.record_at(at, Event::Finished);
+    let mut exchange = Exchange {
+        url: part.request.target.redacted(),
+        run: part.run,
+        hop: part.hop,
+        timeline: together(&common.timeline, &own.snapshot(), at),
+        ..common.transaction.exchange.clone()
+    };
+    let taken = match error {
+        Some(ProbeError::Http(error)) => went_with_connection(error, &facts),
+        _ => false,
+    };
+    let observed = &common.transaction.observed;
+    exchanger.conclude(&mut exchange, &part.request.target, facts, observed, error);
+    let lost = taken.then(|| lost_trip(&exchange.timeline, at, exchange.rtt));
+    Answered {
+        part,
+        exchange,
+        lost,
+    }
+}
+
+/// Joins the connection's events until a request's end with the request's own.
+fn together(connection: &Timeline, own: &Timeline, end: Moment) -> Timeline {
+    let mut whole = Timeline::default();
+    for (at, event) in connection.iter().filter(|(at, _)| *at <= end) {
+        whole.push(*at, event.clone());
+    }
+    for (at, event) in own.iter() {
+        whole.push(*at, event.clone());
+    }
+    whole
+}

@@ -1,0 +1,103 @@
+//! From one exchange to the next: redirects, and 425 Too Early.
+
+mod redirect;
+mod spool;
+
+use roundtrip_http::{HttpError, Request, Sink};
+use roundtrip_model::{EarlyData, Exchange, Memory, Scheme, Strategy, Target};
+
+use crate::exchange::{echo, exchange};
+use crate::exchanger::Exchanger;
+use crate::{Options, ProbeError};
+pub(crate) use spool::Spool;
+
+/// Asks for a target, and for all that its answers lead to. The body of the last goes to `sink`.
+pub(crate) async fn ask(
+    exchanger: &mut Exchanger,
+    target: &Target,
+    strategy: Strategy,
+    run: u32,
+    sink: &mut dyn Sink,
+) -> Vec<Exchange> {
+    if target.scheme == Scheme::Tcp {
+        return vec![echo(exchanger, target, strategy, run).await];
+    }
+    let first = (exchanger.options().request(target), strategy);
+    follow(exchanger, first, Vec::new(), run, sink).await
+}
+
+/// Goes on from `first`, after the hops that there were already.
+pub(crate) async fn follow(
+    exchanger: &mut Exchanger,
+    first: (Request, Strategy),
+    mut hops: Vec<Exchange>,
+    run: u32,
+    sink: &mut dyn Sink,
+) -> Vec<Exchange> {
+    let mut next = Some(first);
+    while let Some((request, strategy)) = next.take() {
+        // Only the last hop's body is wanted, and which that is shows in its head: bodies are kept
+        // aside.
+        let mut spool = Spool::new(exchanger.options().follow, sink);
+        let mut exchange = exchange(exchanger, &request, strategy, &mut spool).await;
+        (exchange.run, exchange.hop) = (run, hops.len() as u32);
+        next = settle(
+            exchanger.options(),
+            &mut exchange,
+            &request,
+            strategy,
+            spool,
+        );
+        hops.push(exchange);
+    }
+    hops
+}
+
+/// Returns what an answer asks for; where that is nothing, lets its body go to its sink.
+pub(crate) fn settle(
+    options: &Options,
+    exchange: &mut Exchange,
+    request: &Request,
+    strategy: Strategy,
+    spool: Spool<'_>,
+) -> Option<(Request, Strategy)> {
+    let next = next(options, exchange, request, strategy);
+    if next.is_none()
+        && let Err(error) = spool.release()
+    {
+        let error = ProbeError::Http(HttpError::Sink(error));
+        exchange.failure.get_or_insert(error.explain(exchange));
+    }
+    next
+}
+
+/// What an answer asks for: the same again without early data, or another place.
+fn next(
+    options: &Options,
+    exchange: &mut Exchange,
+    request: &Request,
+    strategy: Strategy,
+) -> Option<(Request, Strategy)> {
+    if is_too_early(exchange) && exchange.hop < 2 {
+        let note = "the server answered 425 Too Early: asked again without early data";
+        exchange.notes.push(note.into());
+        let memory = Memory::Resume;
+        return Some((request.clone(), Strategy { memory, ..strategy }));
+    }
+    if !exchange.ok() {
+        return None;
+    }
+    match redirect::next(exchange, request, options) {
+        Ok(next) => next.map(|request| (request, strategy)),
+        Err(error) => {
+            exchange.failure = Some(error.explain(exchange));
+            None
+        }
+    }
+}
+
+fn is_too_early(exchange: &Exchange) -> bool {
+    let tls = exchange.tls.as_ref();
+    let early = tls.is_some_and(|t| t.early_data == EarlyData::Accepted);
+    early && exchange.http.as_ref().is_some_and(|h| h.status == 425)
+}

@@ -1,0 +1,84 @@
+//! How an exchange ends before its answer: at its time limit, or because the user has had enough.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use roundtrip_model::Recorder;
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use crate::ProbeError;
+
+/// Owns the request to stop, and what is under way when it comes.
+pub(crate) struct Interruption {
+    requested: Arc<watch::Sender<bool>>,
+    /// The URL that is asked for, and the recorder of its timeline.
+    under_way: Option<(String, Recorder)>,
+}
+
+/// Requests that whatever is under way ends, with what is known of it. Can be held while it runs.
+pub(crate) struct Interrupter(Arc<watch::Sender<bool>>);
+
+/// The time allowed to one piece of work, and the request to stop it.
+pub(crate) struct TimeLimit {
+    max_time: Duration,
+    requested: watch::Receiver<bool>,
+}
+
+impl Interruption {
+    pub(crate) fn new() -> Self {
+        Self {
+            requested: Arc::new(watch::Sender::new(false)),
+            under_way: None,
+        }
+    }
+
+    pub(crate) fn interrupter(&self) -> Interrupter {
+        Interrupter(self.requested.clone())
+    }
+
+    pub(crate) fn is_requested(&self) -> bool {
+        *self.requested.borrow()
+    }
+
+    pub(crate) fn time_limit(&self, max_time: Duration) -> TimeLimit {
+        TimeLimit {
+            max_time,
+            requested: self.requested.subscribe(),
+        }
+    }
+
+    pub(crate) fn started(&mut self, url: String, recorder: Recorder) {
+        self.under_way = Some((url, recorder));
+    }
+
+    pub(crate) fn ended(&mut self) {
+        self.under_way = None;
+    }
+
+    pub(crate) fn take_under_way(&mut self) -> Option<(String, Recorder)> {
+        self.under_way.take()
+    }
+}
+
+impl Interrupter {
+    pub(crate) fn interrupt(&self) {
+        self.0.send_replace(true);
+    }
+}
+
+impl TimeLimit {
+    /// Drives `work` to its end, to the time limit, or to the request to stop.
+    pub(crate) async fn bound(
+        mut self,
+        work: impl Future<Output = Result<(), ProbeError>>,
+    ) -> Result<(), ProbeError> {
+        let max_time = self.max_time;
+        tokio::select! {
+            outcome = timeout(max_time, work) => {
+                outcome.unwrap_or(Err(ProbeError::Timeout(max_time)))
+            }
+            _ = self.requested.wait_for(|requested| *requested) => Err(ProbeError::Interrupted),
+        }
+    }
+}

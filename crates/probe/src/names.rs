@@ -1,0 +1,101 @@
+//! From a host to addresses, by the first source that knows it: flags, literals, DNS over HTTPS,
+//! the system's resolver.
+
+mod doh;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use roundtrip_model::{Answer, Event, Http, NameFacts, Recorder, Scheme, Target};
+use roundtrip_net::{ResolveError, Resolver, Wanted};
+
+use crate::ProbeError;
+use crate::options::{Destination, Family, Options};
+pub(crate) use doh::Requester;
+
+/// The wait for the HTTPS record once there are addresses. RFC 8305 §3 gives late answers 50 ms.
+const HTTPS_GRACE: Duration = Duration::from_millis(50);
+
+/// Looks names up. Owns the resolver, which is made when it is first needed.
+pub(crate) struct Names {
+    options: Arc<Options>,
+    resolver: Option<Resolver>,
+}
+
+impl Names {
+    pub(crate) fn new(options: Arc<Options>) -> Self {
+        Self {
+            options,
+            resolver: None,
+        }
+    }
+
+    /// Finds the addresses of `destination`, of the family that was asked for. `requester` makes
+    /// the client that carries questions to a DNS-over-HTTPS server, where the options name one.
+    pub(crate) async fn look_up<R: Requester>(
+        &mut self,
+        destination: &Destination,
+        target: &Target,
+        recorder: &Recorder,
+        requester: impl FnOnce(Options) -> R,
+    ) -> Result<NameFacts, ProbeError> {
+        recorder.record(Event::LookupStarted);
+        let mut facts = self.answer(destination, target, requester).await?;
+        let family = self.options.family;
+        facts.addresses.retain(|a| family.admits(*a));
+        if facts.addresses.is_empty() {
+            let family = match family {
+                Family::Any => "IPv4 or IPv6",
+                Family::V4 => "IPv4",
+                Family::V6 => "IPv6",
+            };
+            return Err(ProbeError::NoAddressOfFamily {
+                host: destination.host.clone(),
+                family,
+            });
+        }
+        recorder.record(Event::LookupFinished);
+        Ok(facts)
+    }
+
+    async fn answer<R: Requester>(
+        &mut self,
+        to: &Destination,
+        target: &Target,
+        requester: impl FnOnce(Options) -> R,
+    ) -> Result<NameFacts, ProbeError> {
+        let options = &self.options;
+        if let Some(fixed) = options.overrides.iter().find(|o| o.fits(&to.host, to.port)) {
+            let addresses = fixed.addresses.clone();
+            return Ok(NameFacts::new(&to.host, Answer::Given, addresses));
+        }
+        if let Ok(address) = to.host.parse::<IpAddr>() {
+            return Ok(NameFacts::new(&to.host, Answer::Literal, vec![address]));
+        }
+        let is_targets_own = target.host_name() == to.host;
+        let wanted = Wanted {
+            v4: options.family != Family::V6,
+            v6: options.family != Family::V4,
+            https: (target.scheme == Scheme::Https
+                && is_targets_own
+                && matches!(options.strategy.http, Http::Auto | Http::H3))
+            .then_some((target.port, HTTPS_GRACE)),
+        };
+        if let Some(server) = &options.doh {
+            let requester = requester(doh::options(options));
+            // The look-up holds another exchange, which may look up a name.
+            return Box::pin(doh::look_up(requester, server, &to.host, wanted)).await;
+        }
+        Ok(self.resolver()?.look_up(&to.host, wanted).await?)
+    }
+
+    fn resolver(&mut self) -> Result<&Resolver, ProbeError> {
+        if self.resolver.is_none() {
+            self.resolver = Some(Resolver::system()?.asking(&self.options.name_servers));
+        }
+        self.resolver
+            .as_ref()
+            .ok_or(ProbeError::Name(ResolveError::NoServer))
+    }
+}

@@ -1,0 +1,128 @@
+//! Facts gathered while a connection is opened and used, which survive its failure, and how they
+//! become part of an `Exchange`.
+
+use roundtrip_http::Trail;
+use roundtrip_model::{
+    EarlyData, Event, Exchange, Http, Memory, Moment, QuicFacts, Security, Strategy, TcpFacts,
+    TlsFacts,
+};
+use roundtrip_net::Gauge;
+
+use crate::ProbeError;
+
+#[derive(Default)]
+pub(crate) struct Observed {
+    pub(crate) trail: Trail,
+    pub(crate) tcp: Option<TcpFacts>,
+    pub(crate) tls: Option<TlsFacts>,
+    pub(crate) quic: Option<QuicFacts>,
+    pub(crate) notes: Vec<String>,
+}
+
+impl Observed {
+    /// Reads the gauges of a connection that failed half way.
+    pub(crate) fn settle(&mut self) {
+        let gauge = self.trail.gauge.as_ref();
+        self.tcp = self.tcp.take().or_else(|| gauge.map(Gauge::facts));
+        let told = self.trail.tls.as_ref().and_then(|f| f.get());
+        self.tls = self.tls.take().or_else(|| told.cloned());
+        if let Some(gauge) = &self.trail.quic {
+            self.quic.get_or_insert_with(|| gauge.facts());
+            // A server that was heard has sent its hello or its certificates.
+            let heard = |facts: &TlsFacts| !facts.cipher.is_empty() || facts.chain.is_some();
+            let seen = || Some(gauge.tls_facts()).filter(heard);
+            self.tls = self.tls.take().or_else(seen);
+        }
+    }
+
+    /// Completes an exchange that has its timeline and its answer. Adds the facts, and what follows
+    /// from them: the strategy that was used, the failure in words, the findings.
+    pub(crate) fn conclude(&self, exchange: &mut Exchange, error: Option<&ProbeError>) {
+        exchange.attempts.clone_from(&self.trail.attempts);
+        exchange.notes.extend_from_slice(&self.notes);
+        exchange.tcp.clone_from(&self.tcp);
+        exchange.tls.clone_from(&self.tls);
+        exchange.quic.clone_from(&self.quic);
+        if self.trail.over_quic {
+            exchange.quic.get_or_insert_default();
+        }
+        exchange.rtt = exchange.rtt.or_else(|| {
+            let tcp = exchange.tcp.as_ref()?;
+            [tcp.min_rtt, tcp.handshake_rtt].into_iter().flatten().min()
+        });
+        if let Some(tls) = &mut exchange.tls {
+            tls.flights = flights(
+                exchange.timeline.iter(),
+                tls.version == "TLSv1.3" || tls.resumed,
+            );
+        }
+        let quic = exchange.quic.clone().unwrap_or_default();
+        let retried =
+            exchange.tls.as_ref().is_some_and(|t| t.hello_retry) && exchange.quic.is_some();
+        exchange.extra_trips =
+            u32::from(quic.retry) + u32::from(quic.version_negotiation) + u32::from(retried);
+        exchange.used = used(exchange);
+        exchange.failure = error.map(|error| error.explain(exchange));
+        let account = roundtrip_explain::account(exchange);
+        exchange.unexplained = account.unexplained;
+        exchange.findings = account.findings;
+    }
+}
+
+/// Counts the flights of a handshake as an observer does: changes of direction, and the client's
+/// last one, which leaves when the handshake is already over for it.
+fn flights<'a>(events: impl Iterator<Item = &'a (Moment, Event)>, client_is_last: bool) -> u32 {
+    let (mut count, mut last, mut under_way, mut finished) = (0, None, false, false);
+    for (_, event) in events {
+        let direction = match event {
+            Event::HandshakeStarted => {
+                under_way = true;
+                continue;
+            }
+            Event::HandshakeFinished => {
+                finished = true;
+                break;
+            }
+            Event::Sent { .. } => true,
+            Event::Received { .. } => false,
+            _ => continue,
+        };
+        if under_way && last != Some(direction) {
+            count += 1;
+            last = Some(direction);
+        }
+    }
+    count + u32::from(finished && client_is_last && last == Some(false))
+}
+
+/// Returns what really happened, as a strategy.
+fn used(exchange: &Exchange) -> Strategy {
+    let mut used = exchange.asked;
+    used.reuse = exchange.reused;
+    if let Some(http) = &exchange.http {
+        used.http = match http.version.as_str() {
+            "2" => Http::H2,
+            "3" => Http::H3,
+            _ => Http::H1,
+        };
+    } else if exchange.quic.is_some() {
+        used.http = Http::H3;
+    }
+    let tls = exchange.tls.as_ref();
+    used.security = match tls.map(|t| t.version.as_str()) {
+        Some("TLSv1.2") => Security::Tls12,
+        Some(_) => Security::Tls13,
+        None if exchange.url.starts_with("https") => exchange.asked.security,
+        None => Security::Clear,
+    };
+    used.fast_open = exchange
+        .tcp
+        .as_ref()
+        .is_some_and(|t| t.fast_open.saved_round_trips > 0);
+    used.memory = match tls {
+        Some(t) if t.early_data == EarlyData::Accepted => Memory::EarlyData,
+        Some(t) if t.resumed => Memory::Resume,
+        _ => Memory::Cold,
+    };
+    used
+}

@@ -1,0 +1,148 @@
+//! Segments that get lost on an open connection: whose they were, and what else was slow.
+
+use std::time::Duration;
+
+use roundtrip_explain::findings;
+use roundtrip_model::{Exchange, PhaseName, Target};
+use roundtrip_origin::Knobs;
+use roundtrip_path::Path;
+use roundtrip_probe::{Manner, Options};
+
+use super::{assert_named, trip};
+use crate::peer::hesitating;
+use crate::scene::{RTT, Scene};
+
+fn losing(words: &[&str], knobs: Knobs) -> Scene {
+    let mut path = Path::builder().rtt(RTT);
+    for word in words {
+        path.set("loss", word).unwrap();
+    }
+    Scene::over(path.build().unwrap(), knobs)
+}
+
+fn waited(exchange: &Exchange, of: PhaseName) -> (f64, f64) {
+    let phases = exchange.phases();
+    let phase = phases.iter().find(|p| p.name == of).unwrap();
+    (phase.waited.loss, phase.waited.server)
+}
+
+/// The loss is named at the price that the phase shows, and the server did not take that time.
+fn assert_lost(exchange: &Exchange, cause: &str, of: PhaseName, least: f64) {
+    let (lost, server) = waited(exchange, of);
+    assert!(lost >= least, "{:?}", exchange.phases());
+    assert!(server < 0.5 * trip(), "{:?}", exchange.phases());
+    assert_named(exchange, cause, lost, 0);
+}
+
+#[test]
+fn a_segment_of_the_hello() {
+    // The first of two: the acknowledgement of the second tells of it. Or the last: only a time-out
+    // does.
+    for (word, least) in [("up:client-hello", trip()), ("up:last", 200.0)] {
+        let exchange = losing(&[word], Knobs::default()).probe("h2+tls1.3", "/bytes/10");
+        assert_lost(&exchange, "segment-lost", PhaseName::Tls, least);
+    }
+}
+
+#[test]
+fn a_segment_of_the_server_s_flight() {
+    for (word, least) in [("down:data", 0.9 * trip()), ("down:last", 200.0)] {
+        let exchange = losing(&[word], Knobs::default()).probe("h2+tls1.3", "/bytes/10");
+        assert_lost(&exchange, "response-segment-lost", PhaseName::Tls, least);
+    }
+}
+
+#[test]
+fn a_segment_before_the_answer_s_first_byte() {
+    // SYN-ACK, two acknowledgements and two segments of the handshake come first.
+    let scene = losing(&["down:nth:6"], Knobs::default());
+    let exchange = scene.probe("h1+tls1.3", "/bytes/14000");
+    let whole = exchange.phases().iter().map(|p| p.waited.loss).sum();
+    assert_named(&exchange, "response-segment-lost", whole, 0);
+    assert!(whole >= 0.9 * trip(), "{:?}", exchange.phases());
+}
+
+/// Each of the two has its own time, in the same wait and in another one.
+#[test]
+fn a_slow_server_at_the_end_of_a_lossy_path() {
+    const SLOW: Duration = Duration::from_millis(600);
+    let assert_both = |exchange: &Exchange, server: &str| {
+        let found = findings(exchange);
+        let price = |id: &str| found.iter().find(|f| f.id == id).map_or(0.0, |f| f.ms);
+        let told = || format!("{found:?} {:?}", exchange.timeline);
+        // A round trip, a quarter, and what timers and a busy machine add.
+        let lost = price("segment-lost");
+        assert!((trip()..2.0 * trip()).contains(&lost), "{}", told());
+        assert!(
+            price(server) >= 0.95 * SLOW.as_secs_f64() * 1e3,
+            "{}",
+            told()
+        );
+    };
+    let scene = losing(&["up:client-hello"], Knobs::default());
+    let late = hesitating(&scene, scene.origin.https, SLOW);
+    let options = scene.trusting(Options {
+        strategy: "h1+tls1.3".parse().unwrap(),
+        ..Options::default()
+    });
+    let target = Target::parse(&format!("https://{late}/bytes/10")).unwrap();
+    assert_both(&scene.ask(1, options, target).remove(0), "slow-tls-server");
+
+    let mut knobs = Knobs::default();
+    knobs.http.think = SLOW;
+    let thought = losing(&["up:client-hello"], knobs).probe("h1+tls1.3", "/bytes/10");
+    assert_both(&thought, "server-think-time");
+}
+
+/// So many flights, whatever sets their pace and whatever small segments fill the first.
+#[test]
+fn flights_of_a_growing_window() {
+    for (control, word, place, stalls) in [
+        ("reno", "h1+tls1.3", "/bytes/60000", 2),
+        ("reno", "h2+tls1.3", "/bytes/13500", 1),
+        ("reno", "h2+tls1.3", "/bytes/60000", 2),
+        ("bbr", "h2+tls1.3", "/bytes/13500", 1),
+        ("bbr", "h1+tls1.3", "/bytes/200000", 4),
+    ] {
+        let path = Path::builder().rtt(RTT).build().unwrap();
+        // Not every kernel has each of them, and some let nobody choose.
+        if path
+            .server()
+            .sysctl("net.ipv4.tcp_congestion_control", control)
+            .is_err()
+        {
+            continue;
+        }
+        let exchange = Scene::over(path, Knobs::default()).probe(word, place);
+        let cost = f64::from(stalls) * trip();
+        assert_named(&exchange, "slow-start", cost, stalls);
+        let (_, server) = waited(&exchange, PhaseName::Body);
+        assert!(server < 0.3 * trip(), "{:?}", exchange.phases());
+    }
+}
+
+#[test]
+fn a_body_that_its_server_sends_in_pieces_waits_for_no_window() {
+    for word in ["h1+clear", "h1+tls1.3", "h2+tls1.3"] {
+        let mut knobs = Knobs::default();
+        knobs.http.body_piece = 5_000;
+        knobs.http.body_every = RTT;
+        let exchange = Scene::new(knobs).probe(word, "/bytes/40000");
+        let named = exchange.findings.iter().any(|f| f.id == "slow-start");
+        assert!(!named, "{word}: {:?}", exchange.phases());
+        let (_, server) = waited(&exchange, PhaseName::Body);
+        assert!(server >= 5.0 * trip(), "{word}: {:?}", exchange.phases());
+    }
+}
+
+#[test]
+fn a_stall_that_all_requests_wait_for() {
+    let mut knobs = Knobs::default();
+    knobs.tls.chain_bytes = 8_000;
+    let places = ["/bytes/10", "/bytes/20", "/bytes/30"];
+    let sequence = Scene::new(knobs).sequence("h3", &places, Manner::AtOnce);
+    let exchange = sequence.exchanges().next().unwrap();
+    assert_named(exchange, "quic-amplification-stall", trip(), 1);
+    let (_, server) = waited(exchange, PhaseName::Quic);
+    assert!(server < 0.3 * trip(), "{:?}", exchange.phases());
+}

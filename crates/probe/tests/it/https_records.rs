@@ -1,0 +1,99 @@
+//! What a name server announces decides how a modern client goes.
+
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+
+use roundtrip_model::{Answer, Http, PhaseName, Target};
+use roundtrip_origin::Knobs;
+use roundtrip_probe::Options;
+use roundtrip_wire::dns::{Data, Kind, Message, Name, Rcode, Record, Service};
+
+use crate::scene::{RTT, Scene};
+
+/// Answers everything about one host at the server's end of the path, until its thread is the last
+/// to hold it.
+fn name_server(scene: &Scene, alpn: &'static [&'static str]) -> SocketAddr {
+    let address = scene.path.server().address_v4();
+    let socket = scene
+        .path
+        .server()
+        .run(move || UdpSocket::bind((address, 0)).unwrap())
+        .unwrap();
+    let place = socket.local_addr().unwrap();
+    std::thread::spawn(move || {
+        let mut buffer = [0; 1500];
+        while let Ok((n, from)) = socket.recv_from(&mut buffer) {
+            let reply = answer(&Message::parse(&buffer[..n]).unwrap(), address, alpn);
+            socket.send_to(&reply.encode().unwrap(), from).unwrap();
+        }
+    });
+    place
+}
+
+fn answer(query: &Message, address: Ipv4Addr, alpn: &[&str]) -> Message {
+    let question = query.questions.first().unwrap();
+    let mut reply = query.reply(Rcode::NO_ERROR);
+    let data = match question.kind {
+        Kind::A => Data::A(address),
+        Kind::HTTPS if !alpn.is_empty() => Data::Https(Service {
+            target: Name::root(),
+            alpn: alpn.iter().map(ToString::to_string).collect(),
+            ..Service::default()
+        }),
+        _ => return reply,
+    };
+    reply.answers.push(Record {
+        name: question.name.clone(),
+        ttl: 60,
+        data,
+    });
+    reply
+}
+
+fn scene() -> Scene {
+    let mut knobs = Knobs::default();
+    knobs.http.alt_svc = Some("none".into());
+    Scene::new(knobs)
+}
+
+fn ask(scene: &Scene, alpn: &'static [&'static str]) -> roundtrip_model::Exchange {
+    let options = Options {
+        name_servers: vec![name_server(scene, alpn)],
+        ..scene.trusting(Options::default())
+    };
+    let target = Target::parse(&format!(
+        "https://far.test:{}/bytes/10",
+        scene.origin.https.port()
+    ))
+    .unwrap();
+    scene.ask(1, options, target).remove(0)
+}
+
+#[test]
+fn an_https_record_that_announces_h3_is_honoured_at_once() {
+    let scene = scene();
+    let exchange = ask(&scene, &["h3", "h2"]);
+    assert!(exchange.ok(), "{:?}", exchange.failure);
+    let name = exchange.name.as_ref().unwrap();
+    assert!(matches!(name.answer, Answer::Server(_)));
+    assert_eq!(name.https_record.as_ref().unwrap().alpn, ["h3", "h2"]);
+    assert_eq!(exchange.used.http, Http::H3, "{:?}", exchange.notes);
+    // The name costs a round trip of the resolver's path, which is this one, and none of the
+    // target's.
+    let phases = exchange.phases();
+    let lookup = phases.iter().find(|p| p.name == PhaseName::Name).unwrap();
+    assert_eq!(lookup.round_trips, 0);
+    let trips = lookup.waited.resolver / (RTT.as_secs_f64() * 1e3);
+    assert!((0.99..1.9).contains(&trips), "{lookup:?}");
+    assert_eq!(exchange.round_trips(), 2);
+}
+
+#[test]
+fn without_it_tcp_is_taken() {
+    let scene = scene();
+    for alpn in [&[][..], &["h2"]] {
+        let exchange = ask(&scene, alpn);
+        assert!(exchange.ok(), "{:?}", exchange.failure);
+        assert_eq!(exchange.used.http, Http::H2);
+        assert_eq!(exchange.round_trips(), 3);
+    }
+}

@@ -1,0 +1,21 @@
+//! Every strategy across an emulated path: the round trips that are counted, the arithmetic, and
+//! the clock agree. `retries`, `kept_connections` and `sequences::without_a_path` need no path.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod attribution;
+mod causes;
+mod detours;
+#[path = "../../../../tests/far.rs"]
+mod far;
+mod fast_open;
+mod https_records;
+mod kept_connections;
+mod lost_connections;
+mod peer;
+mod retries;
+mod round_trips;
+mod scene;
+mod sequences;
+
+roundtrip_path::sandbox_before_main!();

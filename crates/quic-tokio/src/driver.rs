@@ -1,0 +1,330 @@
+//! The task that owns the socket. It receives, fires timers and sends, a bounded number of each in
+//! turn, so that acknowledgements are processed between bursts and other tasks get to run.
+
+use std::future::Future;
+use std::io;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use roundtrip_net::datagrams::{Parcel, is_too_long};
+use roundtrip_net::{Alarm, Watch};
+use roundtrip_quic::{Handle, Time, Transmit, Way};
+use tokio::task::yield_now;
+
+use crate::socket::Socket;
+use crate::state::Shared;
+
+/// The most calls that receive, and bursts that are sent, in one round.
+const MAX_RECEIVE_CALLS: usize = 4;
+const MAX_BURSTS: usize = 4;
+/// The most rounds before other tasks get to run.
+const MAX_ROUNDS: usize = 4;
+/// How long the driver waits for room in a socket that is full.
+const FULL_SOCKET_WAIT: Duration = Duration::from_millis(1);
+const SEND_BUFFER_SIZE: usize = 96 << 10;
+
+pub(crate) struct Driver {
+    rounds: Rounds,
+    /// Dropped last, so that the socket is closed when tasks are told that it is.
+    notice: ClosedNotice,
+}
+
+struct Rounds {
+    socket: Socket,
+    incoming: Watch,
+    alarm: Alarm,
+    ringing: Watch,
+    /// When the alarm rings, where it is set.
+    set_to: Option<Time>,
+    /// The last round ended before everything was sent.
+    sending: bool,
+    /// A single run was received for an observer that wants each: other tasks run before the next
+    /// is.
+    others_first: bool,
+    buffer: Vec<u8>,
+    /// A burst in the buffer that the socket had no room for.
+    unsent: Option<(Handle, Transmit)>,
+    reply: Vec<u8>,
+    due: Vec<Handle>,
+    wakes: Vec<Waker>,
+    shared: Shared,
+}
+
+/// Tells all tasks that the socket is closed.
+struct ClosedNotice(Shared);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Round {
+    /// There is more to do.
+    Again,
+    /// There is more to do, once other tasks have run.
+    Later,
+    /// There is nothing to do until the driver is woken.
+    Asleep,
+    Over,
+}
+
+impl Driver {
+    pub(crate) fn new(socket: Socket, shared: Shared) -> io::Result<Self> {
+        let alarm = Alarm::new()?;
+        let rounds = Rounds {
+            incoming: socket.watch()?,
+            ringing: Watch::new(&alarm)?,
+            alarm,
+            socket,
+            set_to: None,
+            sending: false,
+            others_first: false,
+            buffer: vec![0; SEND_BUFFER_SIZE],
+            unsent: None,
+            reply: Vec::new(),
+            due: Vec::new(),
+            wakes: Vec::new(),
+            shared: shared.clone(),
+        };
+        let notice = ClosedNotice(shared);
+        Ok(Self { rounds, notice })
+    }
+}
+
+impl Future for Driver {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let _ = &self.notice;
+        for _ in 0..MAX_ROUNDS {
+            match self.rounds.round(cx) {
+                Ok(Round::Again) => {}
+                Ok(Round::Later) => break,
+                Ok(Round::Asleep) => return Poll::Pending,
+                // A socket that cannot be read any more is closed.
+                Ok(Round::Over) | Err(_) => return Poll::Ready(()),
+            }
+        }
+        // Wakes this task after all others have run. To wake it directly would put it before the
+        // task that others wait in.
+        pin!(yield_now()).poll(cx)
+    }
+}
+
+impl Rounds {
+    fn round(&mut self, cx: &mut Context<'_>) -> io::Result<Round> {
+        let more_came = self.receive(cx)?;
+        let late = self.fire_timers();
+        let more_to_send = self.send_bursts();
+        self.sending = more_to_send;
+        if std::mem::take(&mut self.others_first) {
+            return Ok(Round::Later);
+        }
+        if more_came || late || more_to_send {
+            return Ok(Round::Again);
+        }
+        self.rest(cx)
+    }
+
+    /// True where there may be more.
+    ///
+    /// While it sends, it looks even where the runtime has not seen anything: acknowledgements are
+    /// to be processed between bursts.
+    fn receive(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
+        for _ in 0..MAX_RECEIVE_CALLS {
+            if self.others_first {
+                break;
+            }
+            let readable = match self.incoming.poll_readable(cx) {
+                Poll::Ready(guard) => Some(guard?),
+                Poll::Pending if self.sending => None,
+                Poll::Pending => return Ok(false),
+            };
+            let (came, more) = match self.socket.receive() {
+                Ok(more) => (true, more),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => (false, false),
+                Err(error) => return Err(error),
+            };
+            // The runtime sees anew what comes after the call.
+            if let Some(mut guard) = readable.filter(|_| !more) {
+                guard.clear_ready();
+            }
+            if came {
+                self.deliver();
+            }
+            if !more {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Hands what was received to the engine.
+    fn deliver(&mut self) {
+        self.others_first = self.socket.received_single_run();
+        let mut state = self.shared.lock();
+        let now = state.now();
+        for mut arrival in self.socket.arrivals_mut() {
+            let way = Way {
+                remote: arrival.from,
+                local: arrival.to,
+                ecn: arrival.ecn,
+            };
+            for datagram in arrival.datagrams_mut() {
+                if let Some(handle) = state.engine.receive(now, &way, datagram) {
+                    state.queue(handle);
+                }
+            }
+        }
+        state.take_in_clients(&mut self.wakes);
+        drop(state);
+        self.wake();
+    }
+
+    /// True where a timer has fired.
+    fn fire_timers(&mut self) -> bool {
+        let mut state = self.shared.lock();
+        let now = state.now();
+        if state
+            .engine
+            .deadline()
+            .is_none_or(|deadline| deadline > now)
+        {
+            return false;
+        }
+        self.due.clear();
+        state.engine.on_timeout(now, &mut self.due);
+        for handle in &self.due {
+            state.queue(*handle);
+        }
+        !self.due.is_empty()
+    }
+
+    /// True where there may be more to send, and room for it.
+    fn send_bursts(&mut self) -> bool {
+        if let Some((handle, burst)) = self.unsent.take()
+            && !self.send(handle, &burst)
+        {
+            return false;
+        }
+        self.send_replies();
+        for _ in 0..MAX_BURSTS {
+            let next = self
+                .shared
+                .lock()
+                .next_burst(&mut self.buffer, &mut self.wakes);
+            self.wake();
+            let Some((handle, burst)) = next else {
+                return false;
+            };
+            if !self.send(handle, &burst) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// False where there was no room: the burst is kept.
+    fn send(&mut self, handle: Handle, burst: &Transmit) -> bool {
+        let bytes = self.buffer.get(..burst.length).unwrap_or_default();
+        match self.socket.send(&parcel(burst, bytes)) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                self.unsent = Some((handle, *burst));
+                return false;
+            }
+            Err(error) if is_too_long(&error) => {
+                if let Some(connection) = self.shared.lock().connection(handle) {
+                    connection.on_too_big(burst.segment);
+                }
+            }
+            // Without a route, or behind a firewall, it counts as lost on the way.
+            Ok(()) | Err(_) => {}
+        }
+        true
+    }
+
+    /// Sends what belongs to no connection. It may be lost.
+    fn send_replies(&mut self) {
+        loop {
+            let Some(reply) = self.shared.lock().engine.reply(&mut self.reply) else {
+                return;
+            };
+            let bytes = self.reply.get(..reply.length).unwrap_or_default();
+            let _ = self.socket.send(&parcel(&reply, bytes));
+        }
+    }
+
+    fn rest(&mut self, cx: &mut Context<'_>) -> io::Result<Round> {
+        let (now, mut deadline) = {
+            let mut state = self.shared.lock();
+            if self.unsent.is_none() && state.is_over() {
+                return Ok(Round::Over);
+            }
+            if !state.sleep(cx.waker()) && self.unsent.is_none() {
+                return Ok(Round::Again);
+            }
+            (state.now(), state.engine.deadline())
+        };
+        if self.unsent.is_some() {
+            let soon = now.after(FULL_SOCKET_WAIT);
+            deadline = Some(deadline.map_or(soon, |deadline| deadline.min(soon)));
+        }
+        let rung = self.set_alarm(cx, now, deadline)?;
+        // Where nothing came, the runtime wakes us when something does.
+        let came = match self.incoming.poll_readable(cx) {
+            Poll::Ready(readable) => readable.map(|_| true)?,
+            Poll::Pending => false,
+        };
+        Ok(if rung || came {
+            Round::Again
+        } else {
+            Round::Asleep
+        })
+    }
+
+    /// True where the deadline has passed. An alarm that is set too early does no harm.
+    fn set_alarm(
+        &mut self,
+        cx: &mut Context<'_>,
+        now: Time,
+        deadline: Option<Time>,
+    ) -> io::Result<bool> {
+        if let Some(deadline) = deadline {
+            if deadline <= now && self.unsent.is_none() {
+                return Ok(true);
+            }
+            if self.set_to.is_none_or(|set_to| deadline < set_to) {
+                self.alarm.set(deadline.since(now))?;
+                self.set_to = Some(deadline);
+            }
+        }
+        while let Poll::Ready(ready) = self.ringing.poll_readable(cx) {
+            let mut guard = ready?;
+            if self.alarm.hear() {
+                self.set_to = None;
+                return Ok(true);
+            }
+            guard.clear_ready();
+        }
+        Ok(false)
+    }
+
+    fn wake(&mut self) {
+        self.wakes.drain(..).for_each(Waker::wake);
+    }
+}
+
+impl Drop for ClosedNotice {
+    fn drop(&mut self) {
+        let mut wakes = Vec::new();
+        self.0.lock().finish(&mut wakes);
+        wakes.into_iter().for_each(Waker::wake);
+    }
+}
+
+fn parcel<'a>(burst: &Transmit, bytes: &'a [u8]) -> Parcel<'a> {
+    Parcel {
+        to: burst.to,
+        from: burst.from,
+        ecn: burst.ecn,
+        segment: burst.segment,
+        bytes,
+    }
+}

@@ -1,0 +1,168 @@
+//! The endpoint: a UDP socket on which connections are begun and accepted.
+
+use std::fmt;
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+
+use roundtrip_net::datagrams::Datagrams;
+use roundtrip_quic::{ClientConfig, ConnectError, ServerConfig};
+use rustls::crypto::SecureRandom;
+
+use crate::driver::Driver;
+use crate::handle::ConnectionHandle;
+use crate::socket::Socket;
+use crate::state::{Shared, Stage, State};
+use crate::{Connection, DatagramObserver, Incoming};
+
+/// A handle on a UDP socket and its connections.
+///
+/// # Contract
+///
+/// [`Endpoint::new`] spawns the driver on the current runtime; it alone touches the socket, and
+/// nobody else has to call anything for time to pass. Any task may then do any of the following, in
+/// any order:
+///
+/// - A client calls [`connect`](Self::connect), once for each connection, and waits for
+///   [`Connection::connected`], or begins at once where [`Connection::is_early`].
+/// - A server calls [`accept`](Self::accept) in a loop and decides about each [`Incoming`]:
+///   `accept`, `refuse` or `ignore`. Until it does, the client hears nothing, so the loop must not
+///   wait for anything slow.
+/// - To end softly, [`set_server_config`](Self::set_server_config) to `None`, then
+///   [`wait_idle`](Self::wait_idle). To end now, [`close`](Self::close), then
+///   [`closed`](Self::closed).
+///
+/// When the last handle is dropped, no connection is accepted any more, and the socket is closed
+/// once all connections have ended.
+#[derive(Clone)]
+pub struct Endpoint(Arc<Inner>);
+
+struct Inner {
+    shared: Shared,
+    local: SocketAddr,
+}
+
+impl Endpoint {
+    /// Drives the engine's endpoint on a socket, on the current runtime.
+    pub fn new(socket: UdpSocket, engine: roundtrip_quic::Endpoint) -> io::Result<Self> {
+        Self::start(Datagrams::from_socket(socket)?, engine, None)
+    }
+
+    /// As [`Endpoint::new`], and shows each datagram to an observer.
+    pub fn with_observer(
+        socket: UdpSocket,
+        engine: roundtrip_quic::Endpoint,
+        observer: Arc<dyn DatagramObserver>,
+    ) -> io::Result<Self> {
+        let datagrams = Datagrams::from_socket(socket)?;
+        // Without the kernel's stamps, times are those of the wake-up: a little later, not wrong.
+        let _ = datagrams.stamp();
+        Self::start(datagrams, engine, Some(observer))
+    }
+
+    fn start(
+        datagrams: Datagrams,
+        engine: roundtrip_quic::Endpoint,
+        observer: Option<Arc<dyn DatagramObserver>>,
+    ) -> io::Result<Self> {
+        let local = datagrams.local_addr()?;
+        let shared = Shared::new(engine);
+        let socket = Socket::new(datagrams, observer);
+        tokio::spawn(Driver::new(socket, shared.clone())?);
+        Ok(Self(Arc::new(Inner { shared, local })))
+    }
+
+    pub fn local_addr(&self) -> SocketAddr {
+        self.0.local
+    }
+
+    /// Waits for the next client that begins a connection. `None` once the endpoint is closed.
+    pub async fn accept(&self) -> Option<Incoming> {
+        let shared = &self.0.shared;
+        let taken = shared.wait(|state| {
+            if state.stage != Stage::Open {
+                return Some(None);
+            }
+            state.take_incoming().map(Some)
+        });
+        let handle = ConnectionHandle::new(shared.clone(), taken.await?);
+        Some(Incoming::new(Connection::new(handle)))
+    }
+
+    /// Begins a connection.
+    ///
+    /// Where TLS has a ticket that allows early data, streams can be opened at once, and what is
+    /// written on them leaves as early data.
+    pub fn connect(
+        &self,
+        config: &ClientConfig,
+        remote: SocketAddr,
+        name: &str,
+    ) -> Result<Connection, ConnectError> {
+        let shared = &self.0.shared;
+        let handle = shared.lock().connect(config, remote, name)?;
+        Ok(Connection::new(ConnectionHandle::new(
+            shared.clone(),
+            handle,
+        )))
+    }
+
+    /// Sets the configuration for clients that come from now on. Without one, none is taken.
+    pub fn set_server_config(&self, config: Option<ServerConfig>) {
+        self.0.shared.lock().engine.set_server(config);
+    }
+
+    /// Waits until there is no connection.
+    pub async fn wait_idle(&self) {
+        let is_idle = |state: &mut State| {
+            let is_idle = state.engine.is_empty() || state.stage == Stage::Closed;
+            is_idle.then_some(())
+        };
+        self.0.shared.wait(is_idle).await;
+    }
+
+    /// Closes all connections, tells their peers, and then closes the socket.
+    pub fn close(&self, code: u64, reason: &[u8]) {
+        self.0.shared.lock().close_all(code, reason);
+    }
+
+    /// Waits until the socket is closed.
+    pub async fn closed(&self) {
+        let is_closed = |state: &mut State| (state.stage == Stage::Closed).then_some(());
+        self.0.shared.wait(is_closed).await;
+    }
+
+    /// The number of clients that were made to prove their address by a Retry. RFC 9000 §8.1.2.
+    pub fn retries_sent(&self) -> u64 {
+        self.0.shared.lock().engine.retries_sent()
+    }
+
+    /// The number of clients whose token proved their address. RFC 9000 §8.1.3.
+    pub fn tokens_taken(&self) -> u64 {
+        self.0.shared.lock().engine.tokens_taken()
+    }
+}
+
+/// Draws the seed of an engine's endpoint. Each endpoint needs another one: whatever must not be
+/// guessed of it comes from there.
+pub fn random_seed(random: &dyn SecureRandom) -> Result<[u8; 32], rustls::Error> {
+    let mut seed = [0; 32];
+    random
+        .fill(&mut seed)
+        .map_err(|_| rustls::Error::FailedToGetRandomBytes)?;
+    Ok(seed)
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.shared.lock().abandon();
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint")
+            .field("local", &self.0.local)
+            .finish_non_exhaustive()
+    }
+}

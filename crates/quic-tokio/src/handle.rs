@@ -1,0 +1,73 @@
+//! How connections, streams and futures hold on to one connection. When the last of them is
+//! dropped, it is closed.
+
+use std::sync::Arc;
+
+use roundtrip_quic::{CloseReason, Connection, Handle, Time};
+
+use crate::connection_wakers::ConnectionWakers;
+use crate::state::Shared;
+
+#[derive(Clone)]
+pub(crate) struct ConnectionHandle(Arc<Inner>);
+
+struct Inner {
+    shared: Shared,
+    handle: Handle,
+}
+
+impl ConnectionHandle {
+    pub(crate) fn new(shared: Shared, handle: Handle) -> Self {
+        Self(Arc::new(Inner { shared, handle }))
+    }
+
+    /// Does something to the live connection that its peer may notice.
+    pub(crate) fn update<R>(
+        &self,
+        update: impl FnOnce(&mut Connection, &mut ConnectionWakers, Time) -> R,
+    ) -> Result<R, CloseReason> {
+        self.0.shared.lock().update(self.0.handle, update)
+    }
+
+    /// Does something to the live connection that its peer will not notice.
+    pub(crate) fn inspect<R>(
+        &self,
+        inspect: impl FnOnce(&mut Connection, &mut ConnectionWakers, Time) -> R,
+    ) -> Result<R, CloseReason> {
+        self.0.shared.lock().inspect(self.0.handle, inspect)
+    }
+
+    /// Uses the wakers of the connection, which may be over.
+    pub(crate) fn wakers<R>(&self, work: impl FnOnce(&mut ConnectionWakers) -> R) -> Option<R> {
+        self.0.shared.lock().wakers(self.0.handle).map(work)
+    }
+
+    /// Asks the connection, which may be over.
+    pub(crate) fn get<R>(&self, get: impl FnOnce(&Connection) -> R) -> Option<R> {
+        let mut state = self.0.shared.lock();
+        state
+            .connection(self.0.handle)
+            .map(|connection| get(connection))
+    }
+
+    /// Lets a connection that a client began send.
+    pub(crate) fn answer(&self) {
+        self.0.shared.lock().answer(self.0.handle);
+    }
+
+    /// Closes the connection; what was not delivered is lost.
+    pub(crate) fn close(&self, code: u64, reason: &[u8]) {
+        // A connection that is over is closed already.
+        let _ = self.update(|connection, _, now| connection.close(now, code, reason));
+    }
+
+    pub(crate) fn id(&self) -> Handle {
+        self.0.handle
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.shared.lock().orphan(self.handle);
+    }
+}

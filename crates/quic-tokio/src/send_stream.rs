@@ -1,0 +1,163 @@
+//! The sending half of a stream.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::task::{Context, Poll};
+
+use bytes::{Buf, Bytes};
+use roundtrip_quic::{Connection, StreamId, WriteError};
+
+use crate::StreamError;
+use crate::connection_wakers::ConnectionWakers;
+use crate::handle::ConnectionHandle;
+
+/// The code that resets a stream which is dropped before its end. RFC 9114 §8.1.
+const H3_REQUEST_CANCELLED: u64 = 0x10c;
+
+/// The sending half of a stream. Dropped before [`finish`](Self::finish), it is reset.
+pub struct SendStream {
+    connection: ConnectionHandle,
+    id: StreamId,
+    /// It was finished or reset.
+    is_ended: bool,
+}
+
+impl SendStream {
+    /// Dropped before its end, the stream is reset where `reset_on_drop`, and finished otherwise.
+    pub(crate) fn new(connection: &ConnectionHandle, id: StreamId, reset_on_drop: bool) -> Self {
+        connection.wakers(|wakers| wakers.add_sender(id, reset_on_drop));
+        Self {
+            connection: connection.clone(),
+            id,
+            is_ended: false,
+        }
+    }
+
+    pub fn id(&self) -> u64 {
+        self.id.0
+    }
+
+    /// Writes all of a chunk, as the connection has room for it.
+    pub async fn write_chunk(&mut self, mut bytes: Bytes) -> Result<(), StreamError> {
+        poll_fn(|cx| self.poll_write(cx, &mut bytes)).await
+    }
+
+    /// Takes what there is room for from the front of `bytes`. Ready once nothing is left.
+    pub fn poll_write(
+        &mut self,
+        cx: &mut Context<'_>,
+        bytes: &mut Bytes,
+    ) -> Poll<Result<(), StreamError>> {
+        let id = self.id;
+        let written = self.connection.update(|connection, wakers, _| {
+            while !bytes.is_empty() {
+                match connection.write(id, bytes.clone()) {
+                    Ok(0) => {
+                        wakers.sender(id).ok_or(StreamError::Ended)?.wait(cx);
+                        return Ok(false);
+                    }
+                    Ok(count) => bytes.advance(count),
+                    Err(error) => return Err(stream_error(error, wakers, id)),
+                }
+            }
+            Ok(true)
+        });
+        match written {
+            Ok(Ok(true)) => Poll::Ready(Ok(())),
+            Ok(Ok(false)) => Poll::Pending,
+            Ok(Err(error)) => Poll::Ready(Err(error)),
+            Err(reason) => Poll::Ready(Err(reason.into())),
+        }
+    }
+
+    /// Ends the stream: nothing more will be written.
+    pub fn finish(&mut self) -> Result<(), StreamError> {
+        self.end(Connection::finish)
+    }
+
+    /// Resets the stream: what has not arrived never will.
+    pub fn reset(&mut self, code: u64) -> Result<(), StreamError> {
+        self.end(|connection, id| connection.reset(id, code))
+    }
+
+    /// Waits until the peer has acknowledged everything, the end included.
+    pub async fn delivered(&mut self) -> Result<(), StreamError> {
+        let id = self.id;
+        poll_fn(|cx| {
+            let seen = self.connection.inspect(|_, wakers, _| {
+                let sender = wakers.sender(id).ok_or(StreamError::Ended)?;
+                if let Some(code) = sender.stopped {
+                    return Err(StreamError::Stopped(code));
+                }
+                if !sender.delivered {
+                    sender.wait(cx);
+                }
+                Ok(sender.delivered)
+            });
+            match seen {
+                Ok(Ok(true)) => Poll::Ready(Ok(())),
+                Ok(Ok(false)) => Poll::Pending,
+                Ok(Err(error)) => Poll::Ready(Err(error)),
+                Err(reason) => Poll::Ready(Err(reason.into())),
+            }
+        })
+        .await
+    }
+
+    fn end(
+        &mut self,
+        end: impl FnOnce(&mut Connection, StreamId) -> Result<(), WriteError>,
+    ) -> Result<(), StreamError> {
+        self.is_ended = true;
+        let id = self.id;
+        self.connection.update(|connection, wakers, _| {
+            end(connection, id).map_err(|error| stream_error(error, wakers, id))
+        })?
+    }
+
+    /// Leaves the stream open when it is dropped, until the connection ends.
+    pub(crate) fn leave_open(&mut self) {
+        self.is_ended = true;
+    }
+}
+
+impl Drop for SendStream {
+    fn drop(&mut self) {
+        let id = self.id;
+        let removed = self.connection.wakers(|wakers| wakers.remove_sender(id));
+        let mut sender = removed.flatten();
+        if let Some(watcher) = sender.as_mut().and_then(|s| s.stop_watcher.take()) {
+            watcher.wake();
+        }
+        if self.is_ended {
+            return;
+        }
+        let reset = sender.is_none_or(|sender| sender.reset_on_drop);
+        // In a connection that is over, there is nothing to end.
+        let _ = self.connection.update(|connection, _, _| {
+            if reset {
+                connection.reset(id, H3_REQUEST_CANCELLED)
+            } else {
+                connection.finish(id)
+            }
+        });
+    }
+}
+
+impl fmt::Debug for SendStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("SendStream").field(&self.id.0).finish()
+    }
+}
+
+/// The engine forgets a stream once its reset has arrived; the code that it was stopped with is
+/// still known here.
+fn stream_error(error: WriteError, wakers: &mut ConnectionWakers, id: StreamId) -> StreamError {
+    let stopped = wakers.sender(id).and_then(|sender| sender.stopped);
+    match error {
+        WriteError::Stopped(code) => StreamError::Stopped(code),
+        WriteError::Finished | WriteError::Unknown => {
+            stopped.map_or(StreamError::Ended, StreamError::Stopped)
+        }
+    }
+}

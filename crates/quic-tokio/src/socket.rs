@@ -1,0 +1,86 @@
+//! The socket of an endpoint: runs of datagrams in and out, shown to an observer where there is
+//! one.
+
+use std::io;
+use std::sync::Arc;
+
+use roundtrip_net::Watch;
+use roundtrip_net::datagrams::{Arrival, Datagrams, Intake, Parcel};
+
+use crate::DatagramObserver;
+
+/// The most runs of datagrams that one call receives.
+const MAX_RUNS: usize = 8;
+
+pub(crate) struct Socket {
+    datagrams: Datagrams,
+    observer: Option<Arc<dyn DatagramObserver>>,
+    intake: Intake,
+    /// For one run at a time.
+    single: Intake,
+    /// The last call received a single run, because the observer wants each.
+    received_single: bool,
+}
+
+impl Socket {
+    pub(crate) fn new(datagrams: Datagrams, observer: Option<Arc<dyn DatagramObserver>>) -> Self {
+        Self {
+            datagrams,
+            observer,
+            intake: Intake::new(MAX_RUNS),
+            single: Intake::new(1),
+            received_single: false,
+        }
+    }
+
+    pub(crate) fn watch(&self) -> io::Result<Watch> {
+        Watch::new(&self.datagrams)
+    }
+
+    /// True where there may be more.
+    pub(crate) fn receive(&mut self) -> io::Result<bool> {
+        self.received_single = self.observer.as_ref().is_some_and(|o| o.wants_each());
+        if self.received_single {
+            self.datagrams.receive(&mut self.single)?;
+            self.show_received();
+            return Ok(true);
+        }
+        let runs = self.datagrams.receive(&mut self.intake)?;
+        self.show_received();
+        Ok(runs == MAX_RUNS)
+    }
+
+    /// What the last call received.
+    pub(crate) fn arrivals_mut(&mut self) -> impl Iterator<Item = Arrival<'_>> {
+        let intake = if self.received_single {
+            &mut self.single
+        } else {
+            &mut self.intake
+        };
+        intake.arrivals_mut()
+    }
+
+    /// Did the last call receive a single run, because the observer wants each?
+    pub(crate) fn received_single_run(&self) -> bool {
+        self.received_single
+    }
+
+    pub(crate) fn send(&self, parcel: &Parcel<'_>) -> io::Result<()> {
+        let Some(observer) = &self.observer else {
+            return self.datagrams.send(parcel);
+        };
+        let at = observer.now();
+        self.datagrams.send(parcel)?;
+        observer.on_sent(at, parcel.segment, parcel.bytes);
+        Ok(())
+    }
+
+    fn show_received(&mut self) {
+        if let Some(observer) = self.observer.clone() {
+            for arrival in self.arrivals_mut() {
+                let at = arrival.moment(|| observer.now());
+                observer.on_received(at, arrival.stride, arrival.bytes);
+            }
+        }
+    }
+}

@@ -1,0 +1,354 @@
+//! What all tasks of an endpoint share under one lock: the engine, what is known of each connection
+//! beside it, and the queue of connections that the driver has to attend to.
+
+use std::collections::{HashMap, VecDeque};
+use std::future::poll_fn;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Poll, Waker};
+use std::time::{Instant, SystemTime};
+
+use roundtrip_quic::{
+    ClientConfig, CloseReason, ConnectError, Connection, Endpoint as Engine, Handle, Time, Transmit,
+};
+
+use crate::connection_wakers::ConnectionWakers;
+use crate::wakers::{Interest, WaiterId, Wakers};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    Open,
+    /// All connections are closed, and their peers are still to be told.
+    Closing,
+    /// The socket is closed.
+    Closed,
+}
+
+/// The lock. Nobody holds it while waiting or in a system call.
+#[derive(Clone)]
+pub(crate) struct Shared(Arc<Mutex<State>>);
+
+pub(crate) struct State {
+    pub(crate) engine: Engine,
+    pub(crate) stage: Stage,
+    /// No handle on the endpoint is left: nobody can accept or connect any more.
+    abandoned: bool,
+    connections: HashMap<Handle, Entry>,
+    /// Connections that may have events, or something to send.
+    queue: VecDeque<Handle>,
+    /// Connections that clients began and nobody has accepted.
+    incoming: VecDeque<Handle>,
+    /// The driver's, while it sleeps.
+    driver: Option<Waker>,
+    /// Those who wait for the endpoint as a whole.
+    wakers: Wakers,
+    began: Instant,
+    /// `began` in time since 1970: address tokens that one endpoint gives are good at others, so
+    /// their clocks must agree.
+    began_at: Time,
+}
+
+/// A connection in the table.
+#[derive(Default)]
+struct Entry {
+    /// It is in the queue.
+    queued: bool,
+    /// A client began it and has not been accepted: nothing is sent.
+    unanswered: bool,
+    /// No handle on it is left.
+    orphaned: bool,
+    /// A drained connection leaves the engine, and stays here for as long as somebody may ask about
+    /// it.
+    drained: Option<Box<Connection>>,
+    wakers: ConnectionWakers,
+}
+
+impl Shared {
+    pub(crate) fn new(engine: Engine) -> Self {
+        Self(Arc::new(Mutex::new(State {
+            engine,
+            stage: Stage::Open,
+            abandoned: false,
+            connections: HashMap::new(),
+            queue: VecDeque::new(),
+            incoming: VecDeque::new(),
+            driver: None,
+            wakers: Wakers::default(),
+            began: Instant::now(),
+            began_at: since_1970(),
+        })))
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until `ask` has an answer. It is asked anew whenever the endpoint as a whole has
+    /// changed.
+    pub(crate) async fn wait<R>(&self, mut ask: impl FnMut(&mut State) -> Option<R>) -> R {
+        let waiter = EndpointWaiter {
+            shared: self,
+            id: self.lock().wakers.new_waiter(),
+        };
+        poll_fn(|cx| {
+            let mut state = self.lock();
+            if let Some(answer) = ask(&mut state) {
+                return Poll::Ready(answer);
+            }
+            state.wakers.register(waiter.id, Interest::Progress, cx);
+            Poll::Pending
+        })
+        .await
+    }
+}
+
+/// Leaves no waker behind when the future is dropped.
+struct EndpointWaiter<'a> {
+    shared: &'a Shared,
+    id: WaiterId,
+}
+
+impl Drop for EndpointWaiter<'_> {
+    fn drop(&mut self) {
+        self.shared.lock().wakers.remove(self.id);
+    }
+}
+
+impl State {
+    pub(crate) fn now(&self) -> Time {
+        self.began_at.after(self.began.elapsed())
+    }
+
+    pub(crate) fn connect(
+        &mut self,
+        config: &ClientConfig,
+        remote: SocketAddr,
+        name: &str,
+    ) -> Result<Handle, ConnectError> {
+        let handle = self.engine.connect(self.now(), config, remote, name)?;
+        self.connections.insert(handle, Entry::default());
+        self.queue(handle);
+        Ok(handle)
+    }
+
+    pub(crate) fn take_incoming(&mut self) -> Option<Handle> {
+        self.incoming.pop_front()
+    }
+
+    /// Lets a connection that a client began send.
+    pub(crate) fn answer(&mut self, handle: Handle) {
+        if let Some(entry) = self.connections.get_mut(&handle) {
+            entry.unanswered = false;
+        }
+        self.queue(handle);
+    }
+
+    /// Takes the connections that clients began from the engine into the table.
+    pub(crate) fn take_in_clients(&mut self, wakes: &mut Vec<Waker>) {
+        let mut any = false;
+        while let Some(handle) = self.engine.accept() {
+            let entry = Entry {
+                unanswered: true,
+                ..Entry::default()
+            };
+            self.connections.insert(handle, entry);
+            self.queue(handle);
+            if self.abandoned || self.stage != Stage::Open {
+                self.answer(handle);
+                self.orphan(handle);
+            } else {
+                self.incoming.push_back(handle);
+                any = true;
+            }
+        }
+        if any {
+            self.wakers.take_all(wakes);
+        }
+    }
+
+    /// Makes the driver look at a connection that may have events, or something to send.
+    pub(crate) fn queue(&mut self, handle: Handle) {
+        if let Some(entry) = self.connections.get_mut(&handle)
+            && !entry.queued
+        {
+            entry.queued = true;
+            self.queue.push_back(handle);
+            self.wake_driver();
+        }
+    }
+
+    /// Does something to a live connection that its peer may notice, and queues it.
+    pub(crate) fn update<R>(
+        &mut self,
+        handle: Handle,
+        update: impl FnOnce(&mut Connection, &mut ConnectionWakers, Time) -> R,
+    ) -> Result<R, CloseReason> {
+        let result = self.inspect(handle, update)?;
+        self.queue(handle);
+        Ok(result)
+    }
+
+    /// Does something to a live connection that its peer will not notice.
+    pub(crate) fn inspect<R>(
+        &mut self,
+        handle: Handle,
+        inspect: impl FnOnce(&mut Connection, &mut ConnectionWakers, Time) -> R,
+    ) -> Result<R, CloseReason> {
+        let now = self.now();
+        let gone = CloseReason::Local { code: 0 };
+        let entry = self.connections.get_mut(&handle);
+        let entry = entry.ok_or_else(|| gone.clone())?;
+        if let Some(reason) = entry.wakers.ended() {
+            return Err(reason.clone());
+        }
+        let connection = self.engine.connection(handle).ok_or(gone)?;
+        Ok(inspect(connection, &mut entry.wakers, now))
+    }
+
+    /// The wakers of a connection, which may be over.
+    pub(crate) fn wakers(&mut self, handle: Handle) -> Option<&mut ConnectionWakers> {
+        let entry = self.connections.get_mut(&handle)?;
+        Some(&mut entry.wakers)
+    }
+
+    /// A connection, which may be over.
+    pub(crate) fn connection(&mut self, handle: Handle) -> Option<&mut Connection> {
+        let entry = self.connections.get_mut(&handle)?;
+        match &mut entry.drained {
+            Some(drained) => Some(drained),
+            None => self.engine.connection(handle),
+        }
+    }
+
+    /// Takes connections from the queue until one has something to send, and fills `buffer` with a
+    /// burst of it.
+    pub(crate) fn next_burst(
+        &mut self,
+        buffer: &mut [u8],
+        wakes: &mut Vec<Waker>,
+    ) -> Option<(Handle, Transmit)> {
+        let now = self.now();
+        while let Some(handle) = self.queue.pop_front() {
+            let Some(entry) = self.connections.get_mut(&handle) else {
+                continue;
+            };
+            entry.queued = false;
+            let Some(connection) = self.engine.connection(handle) else {
+                continue;
+            };
+            entry.wakers.on_events(connection, wakes);
+            let burst = (!entry.unanswered)
+                .then(|| connection.transmit(now, buffer))
+                .flatten();
+            // What was to be sent may have been the end.
+            entry.wakers.on_events(connection, wakes);
+            if let Some(burst) = burst {
+                entry.queued = true;
+                self.queue.push_back(handle);
+                return Some((handle, burst));
+            }
+            if connection.is_drained() {
+                entry.drained = self.engine.remove(handle).map(Box::new);
+                if self.engine.is_empty() {
+                    self.wakers.take_all(wakes);
+                }
+                if entry.orphaned {
+                    self.connections.remove(&handle);
+                }
+            }
+        }
+        None
+    }
+
+    /// Remembers how to wake the driver. False if it has something to do.
+    pub(crate) fn sleep(&mut self, waker: &Waker) -> bool {
+        if !self.queue.is_empty() {
+            return false;
+        }
+        self.driver = Some(waker.clone());
+        true
+    }
+
+    /// Is nothing left to do, and nobody left to do it for?
+    pub(crate) fn is_over(&self) -> bool {
+        let mut entries = self.connections.values();
+        match self.stage {
+            Stage::Open => {
+                self.queue.is_empty()
+                    && self.abandoned
+                    && entries.all(|entry| entry.wakers.ended().is_some())
+            }
+            Stage::Closing => self.queue.is_empty(),
+            Stage::Closed => true,
+        }
+    }
+
+    /// Closes a connection on which no handle is left.
+    pub(crate) fn orphan(&mut self, handle: Handle) {
+        let now = self.now();
+        let Some(entry) = self.connections.get_mut(&handle) else {
+            return;
+        };
+        entry.orphaned = true;
+        if entry.drained.is_some() {
+            self.connections.remove(&handle);
+        } else if let Some(connection) = self.engine.connection(handle) {
+            connection.close(now, 0, b"");
+            self.queue(handle);
+        }
+        self.wake_driver();
+    }
+
+    /// Ends what nobody can accept any more, for no handle on the endpoint is left.
+    pub(crate) fn abandon(&mut self) {
+        self.abandoned = true;
+        while let Some(handle) = self.take_incoming() {
+            self.answer(handle);
+            self.orphan(handle);
+        }
+        self.wake_driver();
+    }
+
+    pub(crate) fn close_all(&mut self, code: u64, reason: &[u8]) {
+        if self.stage != Stage::Open {
+            return;
+        }
+        self.stage = Stage::Closing;
+        while let Some(handle) = self.take_incoming() {
+            self.answer(handle);
+        }
+        let now = self.now();
+        let handles: Vec<Handle> = self.connections.keys().copied().collect();
+        for handle in handles {
+            if let Some(connection) = self.engine.connection(handle) {
+                connection.close(now, code, reason);
+            }
+            self.queue(handle);
+        }
+        let mut wakes = Vec::new();
+        self.wakers.take_all(&mut wakes);
+        wakes.into_iter().for_each(Waker::wake);
+        self.wake_driver();
+    }
+
+    /// The socket is closed: ends all connections, and collects the wakers of all who wait.
+    pub(crate) fn finish(&mut self, wakes: &mut Vec<Waker>) {
+        self.stage = Stage::Closed;
+        self.driver = None;
+        for entry in self.connections.values_mut() {
+            entry.wakers.end(CloseReason::Local { code: 0 }, wakes);
+        }
+        self.wakers.take_all(wakes);
+    }
+
+    fn wake_driver(&mut self) {
+        if let Some(driver) = self.driver.take() {
+            driver.wake();
+        }
+    }
+}
+
+fn since_1970() -> Time {
+    let since = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+    Time::ZERO.after(since)
+}

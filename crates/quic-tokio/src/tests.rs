@@ -1,0 +1,177 @@
+//! Futures and streams that are dropped leave nothing behind, and whoever waits hears of the end.
+
+mod observer;
+
+use std::net::UdpSocket;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, SystemTime};
+
+use roundtrip_quic::{ClientConfig, Dir, Endpoint as Engine, StreamId, Transport};
+use rustls::RootCertStore;
+use rustls::crypto::aws_lc_rs;
+
+use crate::state::Shared;
+use crate::wait::Wait;
+use crate::wakers::Interest;
+use crate::{Connection, Endpoint, RecvStream, SendStream};
+
+fn config() -> ClientConfig {
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let tls = rustls::ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .unwrap()
+        .with_root_certificates(RootCertStore::empty())
+        .with_no_client_auth();
+    ClientConfig::new(Arc::new(tls), Arc::new(Transport::default()))
+}
+
+/// A connection to an address that never answers.
+fn connection() -> (Endpoint, UdpSocket, Connection) {
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let endpoint = Endpoint::new(socket, Engine::new(None, [9; 32])).unwrap();
+    let to = silent.local_addr().unwrap();
+    let connection = endpoint.connect(&config(), to, "localhost").unwrap();
+    (endpoint, silent, connection)
+}
+
+fn held(connection: &Connection) -> Option<usize> {
+    connection.handle().wakers(|wakers| wakers.held())
+}
+
+fn nobody_waits(connection: &Connection) -> Option<bool> {
+    connection.handle().wakers(|wakers| wakers.whole.is_empty())
+}
+
+#[tokio::test]
+async fn who_stops_waiting_leaves_nothing_behind() {
+    let (_endpoint, _silent, connection) = connection();
+    let cx = &mut Context::from_waker(Waker::noop());
+    for dir in [Dir::Bidi, Dir::Uni] {
+        let interests = [Interest::Open(dir), Interest::Accept(dir)];
+        let mut waits = interests.map(|interest| Wait::new(connection.handle(), interest));
+        assert!(
+            waits
+                .iter_mut()
+                .all(|wait| wait.poll_stream(cx).is_pending())
+        );
+        assert_eq!(nobody_waits(&connection), Some(false));
+    }
+    for _ in 0..3 {
+        let soon = Duration::from_millis(1);
+        assert!(
+            tokio::time::timeout(soon, connection.closed())
+                .await
+                .is_err()
+        );
+        assert!(
+            tokio::time::timeout(soon, connection.connected())
+                .await
+                .is_err()
+        );
+    }
+    assert_eq!(nobody_waits(&connection), Some(true));
+}
+
+#[tokio::test]
+async fn who_lets_go_of_a_stream_leaves_nothing_behind() {
+    let (_endpoint, _silent, connection) = connection();
+    let id = StreamId(0);
+    let streams = (
+        SendStream::new(connection.handle(), id, true),
+        RecvStream::new(connection.handle(), id, None),
+    );
+    assert_eq!(held(&connection), Some(2));
+    drop(streams);
+    assert_eq!(held(&connection), Some(0));
+}
+
+#[tokio::test]
+async fn an_endpoint_that_is_closed_says_so_to_all_who_wait() {
+    let (endpoint, _silent, connection) = connection();
+    let waiting = [
+        tokio::spawn({
+            let endpoint = endpoint.clone();
+            async move { endpoint.accept().await.is_none() }
+        }),
+        tokio::spawn({
+            let connection = connection.clone();
+            async move { connection.connected().await.is_err() && connection.open_uni().await.is_err() }
+        }),
+    ];
+    tokio::task::yield_now().await;
+    endpoint.close(7, b"enough");
+    endpoint.closed().await;
+    for task in waiting {
+        assert!(task.await.unwrap());
+    }
+    assert!(connection.close_reason().is_some());
+}
+
+#[tokio::test]
+async fn who_waits_for_the_end_of_a_stream_hears_of_it() {
+    let (endpoint, _silent, connection) = connection();
+    let mut streams: Vec<SendStream> = (0..2)
+        .map(|n| SendStream::new(connection.handle(), StreamId(4 * n), true))
+        .collect();
+    let waiting: Vec<_> = (0..3)
+        .map(|n| {
+            let connection = connection.clone();
+            tokio::spawn(async move { connection.stopped(4 * n).await })
+        })
+        .collect();
+    tokio::task::yield_now().await;
+    let over = |n: usize| waiting[n].is_finished();
+    assert_eq!((over(0), over(1), over(2)), (false, false, true));
+    drop(streams.pop());
+    tokio::task::yield_now().await;
+    assert_eq!((over(0), over(1)), (false, true));
+    endpoint.close(0, b"");
+    for task in waiting {
+        task.await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_handshake_that_fails_confirms_nothing() {
+    let (_endpoint, _silent, connection) = connection();
+    let waiting =
+        |connection: Connection| tokio::spawn(async move { connection.confirmed().await });
+    let before = waiting(connection.clone());
+    connection.close(0, b"");
+    // Nobody has been told yet.
+    let mut idle = Context::from_waker(Waker::noop());
+    let connected = pin!(connection.connected()).poll(&mut idle);
+    assert!(!matches!(connected, Poll::Ready(Ok(()))), "{connected:?}");
+    connection.closed().await;
+    let after = waiting(connection);
+    for _ in 0..10 {
+        tokio::task::yield_now().await;
+    }
+    assert!(!before.is_finished() && !after.is_finished());
+}
+
+#[tokio::test]
+async fn an_endpoint_is_idle_once_its_connections_are_over() {
+    let (endpoint, _silent, connection) = connection();
+    let idle = tokio::spawn({
+        let endpoint = endpoint.clone();
+        async move { endpoint.wait_idle().await }
+    });
+    tokio::task::yield_now().await;
+    assert!(!idle.is_finished());
+    connection.close(0, b"");
+    idle.await.unwrap();
+    endpoint.wait_idle().await;
+}
+
+/// Otherwise none would take the address tokens of those that began before it.
+#[test]
+fn endpoints_have_one_time() {
+    let shared = Shared::new(Engine::new(None, [1; 32]));
+    let since_1970 = SystemTime::UNIX_EPOCH.elapsed().unwrap();
+    let told = Duration::from_nanos(shared.lock().now().0);
+    assert!(told.abs_diff(since_1970) < Duration::from_mins(1));
+}

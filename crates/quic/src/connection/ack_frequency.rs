@@ -1,0 +1,177 @@
+//! How often the peer is asked to acknowledge. draft-ietf-quic-ack-frequency.
+
+use std::time::Duration;
+
+use roundtrip_wire::quic::{Frame, Pen};
+
+use crate::Time;
+use crate::config::AckPolicy;
+use crate::recovery::Recovery;
+use crate::sent::Item;
+
+/// Acknowledgements of one round trip, at least.
+const MIN_PER_ROUND: u32 = 4;
+const SHARE_OF_WINDOW: u64 = 8;
+/// No rarer, whatever the window is: the sender hears nothing meanwhile.
+const MAX_PACKETS: u64 = 1024;
+/// Gaps as long as what makes a packet lost are told at once. RFC 9002 §6.1.1.
+const REORDERING: u64 = 3;
+
+/// What the peer is asked about its acknowledgements. draft-ietf-quic-ack-frequency §4.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Ask {
+    sequence: u64,
+    /// How many packets may come without an acknowledgement.
+    threshold: u64,
+    max_delay: Duration,
+    reordering: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct AckFrequency {
+    policy: AckPolicy,
+    /// The shortest delay that the peer can do; none where it does not know the extension.
+    min_delay: Option<Duration>,
+    next: u64,
+    /// When the peer was last asked, and for an acknowledgement of how many packets.
+    last: Option<(Time, u64)>,
+    ask: Option<Ask>,
+    is_due: bool,
+}
+
+impl AckFrequency {
+    pub(super) fn new(policy: AckPolicy) -> Self {
+        Self {
+            policy,
+            min_delay: None,
+            next: 0,
+            last: None,
+            ask: None,
+            is_due: false,
+        }
+    }
+
+    /// The peer's min_ack_delay: it knows the extension.
+    pub(super) fn on_peer_min_delay(&mut self, min_delay: Duration) {
+        self.min_delay = Some(min_delay);
+    }
+
+    #[inline]
+    pub(super) fn is_supported(&self) -> bool {
+        self.min_delay.is_some()
+    }
+
+    #[inline]
+    pub(super) fn has_work(&self) -> bool {
+        self.is_due
+    }
+
+    /// After each acknowledgement: asks for another frequency where the window has grown or shrunk
+    /// enough.
+    pub(super) fn on_ack(&mut self, now: Time, recovery: &Recovery) {
+        if !self.is_supported() {
+            return;
+        }
+        let packets = match self.policy {
+            AckPolicy::Unasked => return,
+            AckPolicy::Every(packets) => packets.max(1),
+            AckPolicy::EighthOfWindow => {
+                let datagram = u64::from(recovery.datagram()).max(1);
+                (recovery.window() / SHARE_OF_WINDOW / datagram).clamp(2, MAX_PACKETS)
+            }
+        };
+        let smoothed = recovery.rtt().smoothed();
+        if let Some(ask) = self.reconsider(now, packets, smoothed) {
+            self.ask = Some(ask);
+            self.is_due = true;
+        }
+    }
+
+    /// What to ask for, where that is no longer what was asked for.
+    fn reconsider(&mut self, now: Time, packets: u64, smoothed: Duration) -> Option<Ask> {
+        let min_delay = self.min_delay?;
+        if let Some((when, asked)) = self.last {
+            let is_alike = packets < asked.saturating_mul(2) && asked < packets.saturating_mul(2);
+            if is_alike || now.since(when) < smoothed {
+                return None;
+            }
+        }
+        self.last = Some((now, packets));
+        let sequence = self.next;
+        self.next += 1;
+        Some(Ask {
+            sequence,
+            // So many may come unacknowledged: the next one is answered.
+            threshold: packets.saturating_sub(1),
+            max_delay: (smoothed / MIN_PER_ROUND).max(min_delay),
+            reordering: REORDERING,
+        })
+    }
+
+    pub(super) fn write(&mut self, pen: &mut Pen<'_>, items: &mut Vec<Item>) {
+        let Some(ask) = self.ask.filter(|_| self.is_due) else {
+            return;
+        };
+        let frame = Frame::AckFrequency {
+            sequence: ask.sequence,
+            threshold: ask.threshold,
+            max_delay_us: ask.max_delay_us(),
+            reordering: ask.reordering,
+        };
+        if frame.write(pen) {
+            self.is_due = false;
+            items.push(Item::AckFrequency(ask.sequence));
+        }
+    }
+
+    /// The peer obeys from now on: the longest that it delays an acknowledgement, if this was what
+    /// it was last asked.
+    pub(super) fn on_acked(&self, sequence: u64) -> Option<Duration> {
+        let ask = self.ask.filter(|ask| ask.sequence == sequence)?;
+        Some(Duration::from_micros(ask.max_delay_us()))
+    }
+
+    /// Only the newest counts. draft-ietf-quic-ack-frequency §4.
+    pub(super) fn on_lost(&mut self, sequence: u64) {
+        self.is_due |= self.ask.is_some_and(|ask| ask.sequence == sequence);
+    }
+}
+
+impl Ask {
+    fn max_delay_us(&self) -> u64 {
+        u64::try_from(self.max_delay.as_micros()).unwrap_or(u64::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RTT: Duration = Duration::from_millis(40);
+
+    #[test]
+    fn the_peer_is_asked_when_much_has_changed_and_once_a_round_trip() {
+        let mut asks = AckFrequency::new(AckPolicy::EighthOfWindow);
+        assert_eq!(
+            asks.reconsider(Time::ZERO, 4, RTT),
+            None,
+            "it cannot be asked"
+        );
+        asks.on_peer_min_delay(Duration::from_millis(1));
+        let first = asks.reconsider(Time::ZERO, 4, RTT).unwrap();
+        assert_eq!(
+            (first.sequence, first.threshold, first.max_delay_us()),
+            (0, 3, 10_000)
+        );
+        let soon = Time::ZERO.after(RTT / 2);
+        assert_eq!(asks.reconsider(soon, 100, RTT), None);
+        let later = Time::ZERO.after(RTT);
+        assert_eq!(asks.reconsider(later, 7, RTT), None);
+        let second = asks.reconsider(later, 8, RTT).unwrap();
+        assert_eq!((second.sequence, second.threshold), (1, 7));
+        let fast = asks
+            .reconsider(later.after(RTT), 4, Duration::from_micros(50))
+            .unwrap();
+        assert_eq!(fast.max_delay_us(), 1000, "no shorter than the peer can");
+    }
+}

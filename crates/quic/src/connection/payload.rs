@@ -1,0 +1,144 @@
+//! The payload of one packet: acknowledgements, handshake bytes, frames of the connection, stream
+//! data, in this order.
+
+use roundtrip_wire::quic::{Frame, Pen, write_ack};
+
+use super::opening::ACK_DELAY_EXPONENT;
+use super::{Connection, space_of};
+use crate::Time;
+use crate::crypto::Level;
+use crate::sent::{Chunk, Item};
+use crate::space::Space;
+
+/// The head of a CRYPTO frame at its largest, for offsets below 2^30: no handshake is as long as
+/// that.
+const MAX_CRYPTO_HEAD: usize = 1 + 4 + 2;
+/// Less of the handshake than this is not worth a frame.
+const MIN_CRYPTO: usize = 16;
+
+/// What was written of stream data, and whether it asks for an acknowledgement; the rest is in
+/// `Connection::items`.
+#[derive(Debug, Default)]
+pub(super) struct Payload {
+    pub(super) chunk: Option<Chunk>,
+    pub(super) eliciting: bool,
+}
+
+impl Connection {
+    /// Fills a packet. Where it is not `permitted` by the congestion window, or by pacing, it only
+    /// acknowledges.
+    pub(super) fn write_payload(
+        &mut self,
+        now: Time,
+        level: Level,
+        pen: &mut Pen<'_>,
+        permitted: bool,
+    ) -> Payload {
+        let space = space_of(level);
+        let mut payload = Payload::default();
+        if level != Level::Early && self.received[space.index()].has_any_pending() {
+            self.write_acknowledgement(now, space, pen);
+        }
+        let before = pen.position();
+        if !permitted {
+            // Without it, nothing would ever tell that the acknowledgements sent so far have
+            // arrived. RFC 9000 §13.2.4.
+            if self.recovery.needs_ping(space) && Frame::Ping.write(pen) {
+                self.items.push(Item::Ping);
+                payload.eliciting = true;
+            }
+            return payload;
+        }
+        if level != Level::Early {
+            self.write_crypto(level, pen);
+        }
+        if space == Space::Data {
+            self.write_control(level, pen);
+            self.streams.write_control(pen, &mut self.items);
+            payload.chunk = self.write_chunks(pen);
+        }
+        if self.recovery.probes(space) > 0 {
+            if pen.position() == before && Frame::Ping.write(pen) {
+                self.items.push(Item::Ping);
+            }
+            // The peer must not sit on what this probe asks for. draft-ietf-quic-ack-frequency §5.
+            if level == Level::OneRtt && self.ack_frequency.is_supported() {
+                Frame::ImmediateAck.write(pen);
+            }
+            self.recovery.on_probe_sent(space);
+        }
+        payload.eliciting = pen.position() > before;
+        payload
+    }
+
+    /// All stream data that has room: the first run apart, the others as items.
+    #[inline]
+    pub(super) fn write_chunks(&mut self, pen: &mut Pen<'_>) -> Option<Chunk> {
+        let first = self.streams.write_chunk(pen)?;
+        while pen.room() > 0 {
+            let Some(next) = self.streams.write_chunk(pen) else {
+                break;
+            };
+            self.items.push(Item::Stream(next));
+        }
+        Some(first)
+    }
+
+    fn write_acknowledgement(&mut self, now: Time, space: Space, pen: &mut Pen<'_>) {
+        let received = &mut self.received[space.index()];
+        let Some(largest) = received.largest() else {
+            return;
+        };
+        // Initial and Handshake packets are acknowledged at once. RFC 9000 §13.2.5.
+        let delay = match space {
+            Space::Data => received.delay(now).as_micros() as u64 >> ACK_DELAY_EXPONENT,
+            _ => 0,
+        };
+        if write_ack(pen, delay, received.ranges(), received.ecn()) {
+            received.on_ack_sent();
+            self.stats.acks_sent += 1;
+            self.items.push(Item::Ack { largest });
+        }
+    }
+
+    fn write_crypto(&mut self, level: Level, pen: &mut Pen<'_>) {
+        while self.crypto.wants_to_send(level) {
+            let room = pen.room().saturating_sub(MAX_CRYPTO_HEAD);
+            if room < MIN_CRYPTO {
+                return;
+            }
+            let Some((offset, data)) = self.crypto.chunk(level, room) else {
+                return;
+            };
+            let length = data.len() as u16;
+            let frame = Frame::Crypto { offset, data };
+            let written = frame.write(pen);
+            debug_assert!(written, "a CRYPTO frame has the room that it asked for");
+            self.items.push(Item::Crypto { offset, length });
+        }
+    }
+
+    /// Frames of the connection. All but PING wait for 1-RTT keys: 0-RTT may carry neither
+    /// RETIRE_CONNECTION_ID nor NEW_TOKEN, and the others come up after the handshake.
+    fn write_control(&mut self, level: Level, pen: &mut Pen<'_>) {
+        let items = &mut self.items;
+        self.control.write_ping(pen, items);
+        if level != Level::OneRtt {
+            return;
+        }
+        self.control.write_handshake_done(pen, items);
+        self.ack_frequency.write(pen, items);
+        self.remote_ids.write(pen, items);
+        self.local_ids.write(pen, items);
+        self.control.write_tokens(pen, items);
+    }
+
+    /// Frames of the connection wait for a 1-RTT packet.
+    #[inline]
+    pub(super) fn has_control_frames(&self) -> bool {
+        self.control.has_work()
+            || self.ack_frequency.has_work()
+            || self.remote_ids.has_work()
+            || self.local_ids.has_work()
+    }
+}

@@ -1,0 +1,251 @@
+//! Receives datagrams: cuts them into packets, opens these, and acts on what an authentic packet
+//! proves.
+
+use roundtrip_wire::quic::{ConnectionId, LongKind, Packet, Packets, Side};
+
+use super::closing::State;
+use super::{Connection, space_of};
+use crate::crypto::{Level, OpenError};
+use crate::space::Space;
+use crate::{Time, Way};
+
+const FORM_LONG: u8 = 0x80;
+const FIXED: u8 = 0x40;
+const SPIN: u8 = 0x20;
+
+/// The datagram that is being read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Datagram<'a> {
+    pub(super) now: Time,
+    pub(super) way: &'a Way,
+    pub(super) size: usize,
+}
+
+/// One packet within its datagram.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    level: Level,
+    number_at: usize,
+    length: usize,
+    /// The sender's id, in long headers.
+    source: Option<ConnectionId>,
+}
+
+impl Connection {
+    /// Handles all packets of one datagram, which is opened in place.
+    pub(crate) fn receive(&mut self, now: Time, way: &Way, datagram: &mut [u8]) {
+        self.clock = now;
+        self.stats.datagrams_received += 1;
+        self.stats.bytes_received += datagram.len() as u64;
+        let is_active = self.paths.is_active(way);
+        match self.closing.state() {
+            State::Open => {}
+            State::Closing if is_active => {
+                self.paths.on_received(datagram.len());
+                return self.closing.on_packet();
+            }
+            State::Closing | State::Draining | State::Drained => return,
+        }
+        // Servers do not move, and clients do not before the handshake is confirmed. RFC 9000 §9.
+        let may_move = self.handshake.side() == Side::Server && self.handshake.is_confirmed();
+        if !is_active && !may_move {
+            return;
+        }
+        if is_active && !self.paths.is_validated() {
+            self.paths.on_received(datagram.len());
+            self.recovery.set_blocked(false);
+        }
+        let context = Datagram {
+            now,
+            way,
+            size: datagram.len(),
+        };
+        self.read_packets(&context, datagram);
+        if !self.undecryptable.is_empty() {
+            self.open_undecryptable(now);
+        }
+    }
+
+    fn read_packets(&mut self, context: &Datagram<'_>, datagram: &mut [u8]) {
+        let mut at = 0;
+        let mut first_destination = None;
+        while let Some(rest) = datagram.get_mut(at..)
+            && let Some(first) = rest.first().copied()
+        {
+            if first & FORM_LONG == 0 {
+                if first & FIXED != 0 {
+                    let place = Place {
+                        level: Level::OneRtt,
+                        number_at: 1 + self.local_ids.first().len(),
+                        length: rest.len(),
+                        source: None,
+                    };
+                    self.on_packet(context, place, rest);
+                }
+                return;
+            }
+            let Some((place, destination)) = self.read_long(rest) else {
+                return;
+            };
+            // RFC 9000 §12.2: all packets of a datagram are for one connection.
+            if *first_destination.get_or_insert(destination) != destination {
+                return;
+            }
+            let length = place.length;
+            if let Some(packet) = rest.get_mut(..length) {
+                self.on_packet(context, place, packet);
+            }
+            if !self.closing.is_open() || length == 0 {
+                return;
+            }
+            at += length;
+        }
+    }
+
+    /// Returns where a packet with a long header lies; handles Retry and version negotiation at
+    /// once.
+    fn read_long(&mut self, rest: &[u8]) -> Option<(Place, ConnectionId)> {
+        match Packets::new(rest).next()?.ok()? {
+            Packet::Long(long) if long.version == self.handshake.version() => {
+                let level = match long.kind {
+                    LongKind::Initial => Level::Initial,
+                    LongKind::ZeroRtt => Level::Early,
+                    LongKind::Handshake => Level::Handshake,
+                };
+                let place = Place {
+                    level,
+                    number_at: long.number_at,
+                    length: long.bytes.len(),
+                    source: Some(long.source),
+                };
+                Some((place, long.destination))
+            }
+            Packet::Retry(retry) => {
+                self.on_retry(&retry);
+                None
+            }
+            Packet::VersionNegotiation {
+                destination,
+                source,
+                versions,
+            } => {
+                self.on_version_negotiation(destination, source, versions);
+                None
+            }
+            _ => None,
+        }
+    }
+
+    fn on_packet(&mut self, context: &Datagram<'_>, place: Place, packet: &mut [u8]) {
+        let now = context.now;
+        let level = place.level;
+        let space = space_of(level).index();
+        if !self.crypto.can_open(level) {
+            return self.keep(context.way, place, packet);
+        }
+        if !self.handshake.accepts(place.source) {
+            return;
+        }
+        let first = packet.first().copied().unwrap_or_default();
+        // What cannot be opened is destroyed by trying.
+        let tail = packet.last_chunk().copied();
+        let expected = self.received[space].expected();
+        let opened = match self
+            .crypto
+            .open(level, packet, place.number_at, expected, now)
+        {
+            Ok(opened) => opened,
+            Err(OpenError::Undecryptable) => {
+                self.stats.undecryptable += 1;
+                if level == Level::OneRtt
+                    && tail.is_some_and(|tail| self.remote_ids.is_reset_token(&tail))
+                {
+                    self.on_reset(now);
+                }
+                return;
+            }
+            Err(OpenError::NoKeys) => return self.keep(context.way, place, packet),
+            Err(OpenError::Transport(error)) => return self.fail(&error),
+        };
+        self.stats.packets_received += 1;
+        if !self.received[space].is_new(opened.number) {
+            self.stats.duplicates += 1;
+            return;
+        }
+        self.on_opened(now, level, &place);
+        let is_newest = opened.number >= expected;
+        if is_newest && level == Level::OneRtt {
+            self.spin
+                .on_received(self.handshake.side(), first & SPIN != 0);
+        }
+        let Some(payload) = packet.get(opened.payload) else {
+            return;
+        };
+        match self.on_payload(context, level, payload) {
+            Ok(seen) => {
+                let ecn = context.way.ecn;
+                self.received[space].on_packet(now, opened.number, seen.eliciting, ecn);
+                if is_newest && !seen.probing && !self.paths.is_active(context.way) {
+                    self.on_moved(context);
+                }
+            }
+            Err(error) => self.fail(&error),
+        }
+    }
+
+    /// Side effects of a packet that decrypts: the peer has the keys.
+    fn on_opened(&mut self, now: Time, level: Level, place: &Place) {
+        self.idle.on_received(now);
+        if self.handshake.is_confirmed() {
+            return;
+        }
+        if let Some(source) = self.handshake.on_source(place.source) {
+            self.remote_ids.set_first(source);
+        }
+        if level == Level::Handshake && self.handshake.side() == Side::Server {
+            self.on_address_validated();
+            if self.crypto.has(Level::Initial) {
+                self.discard(Space::Initial);
+            }
+        }
+    }
+
+    /// Keeps a packet whose keys have yet to come.
+    fn keep(&mut self, way: &Way, place: Place, packet: &[u8]) {
+        let Place {
+            level, number_at, ..
+        } = place;
+        let is_kept =
+            self.crypto.awaits(level) && self.undecryptable.keep(level, way, number_at, packet);
+        self.stats.undecryptable += u64::from(!is_kept);
+    }
+
+    /// Reads packets that came before their keys, if these have come.
+    pub(super) fn open_undecryptable(&mut self, now: Time) {
+        let crypto = &self.crypto;
+        for mut kept in self.undecryptable.take_if(|level| crypto.can_open(level)) {
+            let place = Place {
+                level: kept.level,
+                number_at: kept.number_at,
+                length: kept.bytes.len(),
+                source: None,
+            };
+            let context = Datagram {
+                now,
+                way: &kept.way,
+                size: kept.bytes.len(),
+            };
+            if self.closing.is_open() {
+                self.on_packet(&context, place, &mut kept.bytes);
+            }
+        }
+    }
+
+    /// Whether the datagram ends in a token that the peer gave for a stateless reset. RFC 9000
+    /// §10.3.1.
+    pub(crate) fn is_reset(&self, datagram: &[u8]) -> bool {
+        datagram
+            .last_chunk()
+            .is_some_and(|token| self.remote_ids.is_reset_token(token))
+    }
+}

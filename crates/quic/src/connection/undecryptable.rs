@@ -1,0 +1,59 @@
+//! Packets that came before their keys. RFC 9001 §5.7.
+
+use crate::Way;
+use crate::crypto::Level;
+
+/// How many bytes are kept of them: a first flight. RFC 9002 §7.2.
+const MAX_BYTES: usize = 16 << 10;
+
+#[derive(Debug)]
+pub(super) struct UndecryptablePacket {
+    pub(super) level: Level,
+    pub(super) way: Way,
+    pub(super) number_at: usize,
+    pub(super) bytes: Vec<u8>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Undecryptable(Vec<UndecryptablePacket>);
+
+impl Undecryptable {
+    /// Keeps a packet; false where too much is kept already.
+    pub(super) fn keep(
+        &mut self,
+        level: Level,
+        way: &Way,
+        number_at: usize,
+        packet: &[u8],
+    ) -> bool {
+        let kept: usize = self.0.iter().map(|kept| kept.bytes.len()).sum();
+        let fits = kept + packet.len() <= MAX_BYTES;
+        if fits {
+            self.0.push(UndecryptablePacket {
+                level,
+                way: *way,
+                number_at,
+                bytes: packet.to_vec(),
+            });
+        }
+        fits
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Gives out all packets if one of them `can_open` now: those that still cannot are kept again.
+    pub(super) fn take_if(&mut self, can_open: impl Fn(Level) -> bool) -> Vec<UndecryptablePacket> {
+        if self.0.iter().any(|kept| can_open(kept.level)) {
+            std::mem::take(&mut self.0)
+        } else {
+            Vec::new()
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+}

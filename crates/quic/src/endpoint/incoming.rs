@@ -1,0 +1,153 @@
+//! The first packets of clients: accepted, refused, or answered by Retry or version negotiation.
+//! RFC 9000 §5.2.2, §6.1 and §8.1.
+
+use std::sync::Arc;
+
+use roundtrip_wire::quic::{ConnectionId, LongKind, LongPacket, Packet, Packets};
+
+use super::issuer::EndpointIssuer;
+use super::tokens::{self, Proof};
+use super::{Endpoint, Handle, Retry, ServerConfig};
+use crate::connection::{Arrival, Connection, Opening, Random};
+use crate::{Code, Time, Way};
+
+/// A client's Initial packets come in datagrams of at least this size. RFC 9000 §14.1.
+const MIN_FIRST_DATAGRAM: usize = 1200;
+/// The destination that a client makes up has at least this many bytes. RFC 9000 §7.2.
+const MIN_FIRST_ID: usize = 8;
+
+impl Endpoint {
+    /// A datagram with a long header whose destination is not known.
+    pub(super) fn receive_first(
+        &mut self,
+        now: Time,
+        way: &Way,
+        datagram: &mut [u8],
+        server: &Arc<ServerConfig>,
+    ) -> Option<Handle> {
+        let size = datagram.len();
+        let (arrival, version) = match Packets::new(datagram).next()?.ok()? {
+            Packet::Unknown {
+                destination,
+                source,
+                ..
+            } if size >= MIN_FIRST_DATAGRAM => {
+                self.answers.negotiate_version(way, destination, source);
+                return None;
+            }
+            Packet::Long(packet)
+                if packet.kind == LongKind::Initial && size >= MIN_FIRST_DATAGRAM =>
+            {
+                let arrival = self.admit(now, way, &packet, size, server)?;
+                (arrival, packet.version)
+            }
+            Packet::Long(packet) if packet.kind == LongKind::ZeroRtt => {
+                let destination = packet.destination;
+                self.early_0rtt.keep(now, way, destination, datagram);
+                return None;
+            }
+            _ => return None,
+        };
+        let handle = self.table.reserve()?;
+        let opening = Opening {
+            transport: server.transport.clone(),
+            version,
+            remote: way.remote,
+            local: way.local,
+            issuer: Box::new(EndpointIssuer::server(
+                self.secrets.clone(),
+                handle,
+                server.tokens,
+                Random::new(&self.random.seed()),
+            )),
+            seed: self.random.seed(),
+        };
+        let begun = Connection::server(now, opening, server.tls.clone(), &arrival);
+        let Ok(mut connection) = begun else {
+            self.table.release(handle);
+            return None;
+        };
+        if server.holds {
+            connection.hold();
+        }
+        connection.receive(now, way, datagram);
+        // Nothing in it was authentic: it was not a client's first flight.
+        if connection.stats().packets_received == 0 {
+            self.table.release(handle);
+            return None;
+        }
+        let first = (way.remote, arrival.destination);
+        let is_unproved = connection.is_unproved();
+        self.table.fill(handle, connection, Some(first));
+        self.firsts.insert(first, handle);
+        self.served += 1;
+        self.unproved += usize::from(is_unproved);
+        self.arrived.push_back(handle);
+        self.touch(handle);
+        while let Some((way, mut datagram)) = self.early_0rtt.take(now, &first) {
+            self.deliver(now, &way, &mut datagram, handle);
+        }
+        Some(handle)
+    }
+
+    /// Decides whether an Initial packet may begin a connection. If not, it may get an answer.
+    fn admit(
+        &mut self,
+        now: Time,
+        way: &Way,
+        packet: &LongPacket<'_>,
+        size: usize,
+        server: &ServerConfig,
+    ) -> Option<Arrival> {
+        if packet.destination.len() < MIN_FIRST_ID {
+            return None;
+        }
+        let secrets = self.secrets.clone();
+        let vault = secrets.vault.as_ref()?;
+        let destination = packet.destination;
+        let proof = if packet.token.is_empty() {
+            Proof::None
+        } else {
+            let (remote, token) = (way.remote, packet.token);
+            self.tokens.check(vault, token, now, remote, &destination)
+        };
+        if proof == Proof::Spoilt {
+            self.answers.refuse(now, way, packet, Code::INVALID_TOKEN);
+            return None;
+        }
+        if self.served >= server.most_connections {
+            let code = Code::CONNECTION_REFUSED;
+            self.answers.refuse(now, way, packet, code);
+            return None;
+        }
+        let must_prove = match server.retry {
+            Retry::Never => false,
+            Retry::Always => true,
+            Retry::AboveHandshakes(most) => self.unproved >= most,
+        };
+        if proof == Proof::None && must_prove {
+            let source = self.random.id();
+            let random = &mut self.random;
+            let token = tokens::seal_retry(vault, random, now, way.remote, &destination, &source)?;
+            self.answers.retry(way, packet, &source, &token);
+            return None;
+        }
+        self.tokens_taken += u64::from(proof == Proof::Known);
+        Some(arrival(packet, proof, size))
+    }
+}
+
+fn arrival(packet: &LongPacket<'_>, proof: Proof, size: usize) -> Arrival {
+    let (original, retry_source): (ConnectionId, _) = match proof {
+        Proof::Retried { original } => (original, Some(packet.destination)),
+        _ => (packet.destination, None),
+    };
+    Arrival {
+        original,
+        retry_source,
+        destination: packet.destination,
+        source: packet.source,
+        validated: proof != Proof::None,
+        datagram: u16::try_from(size).unwrap_or(u16::MAX),
+    }
+}

@@ -1,0 +1,94 @@
+//! From the registry to the registrar: the registry's answer is never lost, whatever is wrong with the registrar.
+
+use roundtrip_rdap::client::Trouble;
+use roundtrip_rdap::text::State;
+
+use crate::client::scene::{Scene, look_up};
+use crate::client::scripted::{Scripted, domain, rdap};
+
+#[tokio::test]
+async fn the_registrar_is_asked_and_both_answers_kept() {
+    let scene = Scene::new();
+    let outcome = look_up(&scene.client(), "one.example").await;
+    assert_eq!(outcome.state(), State::Found);
+    let registrar = outcome.registrar.as_ref().unwrap().as_ref().unwrap();
+    assert_eq!(
+        registrar.target.url().path(),
+        "/registrar/domain/one.example"
+    );
+    assert_eq!(outcome.sources().count(), 2);
+    let asked = scene.asked().await;
+    assert_eq!(asked["/rdap/domain/one.example"], 1);
+    assert_eq!(asked["/registrar/domain/one.example"], 1);
+}
+
+#[tokio::test]
+async fn what_goes_wrong_there_is_told_beside_the_registrys_answer() {
+    let scene = Scene::new();
+    let client = scene.client();
+    let trouble = |outcome: roundtrip_rdap::client::Outcome| -> Trouble {
+        assert_eq!(outcome.state(), State::Found);
+        assert_eq!(outcome.registry.as_ref().unwrap().state(), State::Found);
+        outcome.registrar.unwrap().unwrap_err()
+    };
+    let nowhere = trouble(look_up(&client, "nowhere.example").await);
+    assert!(nowhere.why.contains("refused"), "{nowhere:?}");
+    let clear = trouble(look_up(&client, "clear.example").await);
+    assert!(clear.why.contains("not https"), "{clear:?}");
+    let unknown = look_up(&client, "unknown.example").await;
+    assert_eq!(unknown.state(), State::Found);
+    let registrar = unknown.registrar.unwrap().unwrap();
+    assert_eq!(registrar.state(), State::NotRegistered);
+}
+
+#[tokio::test]
+async fn pages_and_circles_are_not_followed() {
+    let scene = Scene::new();
+    let client = scene.client();
+    for word in ["page", "thick"] {
+        let outcome = look_up(&client, &format!("{word}.example")).await;
+        assert!(outcome.registrar.is_none(), "{word}");
+    }
+    let circle = look_up(&client, "circle.example").await;
+    assert_eq!(circle.registrar.unwrap().unwrap().state(), State::Found);
+    let asked = scene.asked().await;
+    assert_eq!(asked["/registrar/domain/circle.example"], 1);
+    assert!(!asked.contains_key("/registrar/domain/page.example"));
+    assert!(!asked.contains_key("/registrar/domain/clear.example"));
+}
+
+#[tokio::test]
+async fn who_does_not_want_the_registrar_does_not_ask_it() {
+    let scene = Scene::new();
+    let client = scene.client_with(|parts| parts.wishes.follow = false);
+    let outcome = look_up(&client, "one.example").await;
+    assert!(outcome.registrar.is_none());
+    assert_eq!(scene.asked().await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_chain_of_registrars_has_an_end() {
+    let scene = Scene::new();
+    let host = scene.origin.https;
+    // Each registrar of the origin knows the name and names nobody; the registry here names one that redirects to itself.
+    let body = format!(
+        r#"{{"objectClassName":"domain","ldhName":"one.example","links":[{{"rel":"related","type":"application/rdap+json","href":"https://{host}/rdap/domain/loop.example"}}]}}"#
+    );
+    let server = Scripted::start(move |_, _| rdap("200 OK", "", &body)).await;
+    let client = scene.client_with(|parts| parts.wishes.server = Some(server.base()));
+    let outcome = look_up(&client, "one.example").await;
+    assert_eq!(outcome.state(), State::Found);
+    let why = outcome.registrar.unwrap().unwrap_err().why;
+    assert!(why.contains("leads to itself"), "{why}");
+}
+
+#[tokio::test]
+async fn a_url_that_is_a_name_goes_on_to_its_registrar() {
+    let scene = Scene::new();
+    let url = format!("{}domain/one.example", scene.server());
+    let outcome = look_up(&scene.client(), &url).await;
+    assert!(outcome.registrar.unwrap().is_ok());
+    let other = Scripted::start(|_, _| domain("one.example")).await;
+    let outcome = look_up(&scene.client(), &format!("{}domain/x", other.url())).await;
+    assert!(outcome.registrar.is_none());
+}

@@ -1,0 +1,96 @@
+//! A server of HTTP/1.1 in clear text that answers as a function tells it, and keeps what it was asked.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use roundtrip_model::Target;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::client::scene::target;
+
+type Answers = dyn Fn(&str, usize) -> String + Send + Sync;
+
+pub(crate) struct Scripted {
+    address: SocketAddr,
+    /// Heads of requests, in the order in which they came.
+    heads: Arc<Mutex<Vec<String>>>,
+}
+
+/// An answer of RDAP, with these further header lines.
+pub(crate) fn rdap(status: &str, headers: &str, body: &str) -> String {
+    let length = body.len();
+    format!(
+        "HTTP/1.1 {status}\r\nContent-Type: application/rdap+json\r\nContent-Length: {length}\r\n{headers}\r\n{body}"
+    )
+}
+
+pub(crate) fn domain(name: &str) -> String {
+    let body = format!(r#"{{"objectClassName":"domain","ldhName":"{name}"}}"#);
+    rdap("200 OK", "", &body)
+}
+
+impl Scripted {
+    /// `answers` is told the request line and how many requests there were before.
+    pub(crate) async fn start(
+        answers: impl Fn(&str, usize) -> String + Send + Sync + 'static,
+    ) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let server = Self {
+            address: listener.local_addr().unwrap(),
+            heads: Arc::default(),
+        };
+        let (heads, answers): (_, Arc<Answers>) = (server.heads.clone(), Arc::new(answers));
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(serve(stream, heads.clone(), answers.clone()));
+            }
+        });
+        server
+    }
+
+    pub(crate) fn base(&self) -> Target {
+        target(&self.url())
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}/", self.address)
+    }
+
+    pub(crate) fn heads(&self) -> Vec<String> {
+        self.heads.lock().unwrap().clone()
+    }
+
+    /// The values of a field, one for each request; empty where it was not sent.
+    pub(crate) fn fields(&self, name: &str) -> Vec<String> {
+        let of = |head: &String| {
+            let mut lines = head.lines().filter_map(|line| line.split_once(": "));
+            let found = lines.find(|(field, _)| field.eq_ignore_ascii_case(name));
+            found.map_or_else(String::new, |(_, value)| value.to_owned())
+        };
+        self.heads().iter().map(of).collect()
+    }
+}
+
+async fn serve(mut stream: TcpStream, heads: Arc<Mutex<Vec<String>>>, answers: Arc<Answers>) {
+    loop {
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            if !matches!(stream.read(&mut byte).await, Ok(1)) {
+                return;
+            }
+            head.push(byte[0]);
+        }
+        let head = String::from_utf8(head).unwrap();
+        let before = {
+            let mut heads = heads.lock().unwrap();
+            heads.push(head.clone());
+            heads.len() - 1
+        };
+        let answer = answers(head.lines().next().unwrap(), before);
+        if stream.write_all(answer.as_bytes()).await.is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Names: asked for once, believed as long as the answer says.
+
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use roundtrip_model::Target;
+use roundtrip_rdap::pool::{Ask, Family, Fault, Override, Pool};
+use roundtrip_wire::dns::{Data, Kind, Message, Rcode, Record};
+
+use crate::pool::scene::{Scene, at_once};
+
+/// Says that every host is at 127.0.0.1, for so many seconds; counts how often it was asked for IPv4 addresses.
+fn name_server(ttl: u32) -> (SocketAddr, Arc<AtomicUsize>) {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let (place, asked) = (socket.local_addr().unwrap(), Arc::new(AtomicUsize::new(0)));
+    let count = asked.clone();
+    std::thread::spawn(move || {
+        let mut buffer = [0; 1500];
+        while let Ok((n, from)) = socket.recv_from(&mut buffer) {
+            let query = Message::parse(&buffer[..n]).unwrap();
+            let question = query.questions.first().unwrap();
+            let mut reply = query.reply(Rcode::NO_ERROR);
+            if question.kind == Kind::A {
+                count.fetch_add(1, Relaxed);
+                reply.answers.push(Record {
+                    name: question.name.clone(),
+                    ttl,
+                    data: Data::A(Ipv4Addr::LOCALHOST),
+                });
+            }
+            socket.send_to(&reply.encode().unwrap(), from).unwrap();
+        }
+    });
+    (place, asked)
+}
+
+fn scene() -> Scene {
+    Scene::new(|knobs| {
+        knobs.tls.names = vec!["far.test".into()];
+        knobs.http.alt_svc = Some("none".into());
+    })
+}
+
+fn ask(scene: &Scene, n: u32) -> Ask {
+    let url = format!(
+        "https://far.test:{}/delay/30?{n}",
+        scene.origin.https.port()
+    );
+    Ask::new(Target::parse(&url).unwrap())
+}
+
+/// With one question for each connection, however many ask.
+async fn questions(scene: &Scene, pool: &Pool, asked: &AtomicUsize) -> usize {
+    let before = asked.load(Relaxed);
+    for outcome in at_once(pool, (0..20).map(|n| ask(scene, n))).await {
+        outcome.unwrap();
+    }
+    asked.load(Relaxed) - before
+}
+
+#[tokio::test]
+async fn one_question_serves_all_connections_while_its_answer_holds() {
+    for (ttl, second) in [(3600, 0), (0, 1)] {
+        let scene = scene();
+        let (server, asked) = name_server(ttl);
+        let pool = scene.pool_with("h1+reuse", |settings| settings.name_servers = vec![server]);
+        let first = questions(&scene, &pool, &asked).await;
+        assert!(ttl == 0 || first == 1, "{first}");
+        assert!(scene.origin.stats().tcp_connections > 1);
+        pool.close().await;
+        let told = pool.learnt().remove(0);
+        assert_eq!(told.addresses.is_empty(), ttl == 0, "{told:?}");
+        assert!(questions(&scene, &pool, &asked).await >= second);
+        if ttl > 0 {
+            assert_eq!(asked.load(Relaxed), 1);
+            // Another pool believes what this one was told.
+            let next = scene.pool_with("h2+reuse", |settings| {
+                settings.name_servers = vec![server];
+                settings.known = vec![told];
+            });
+            assert_eq!(questions(&scene, &next, &asked).await, 0);
+        }
+    }
+}
+
+#[tokio::test]
+async fn names_can_be_given() {
+    let scene = scene();
+    let pool = scene.pool_with("h2+reuse", |settings| {
+        settings.overrides = vec![Override {
+            host: "far.test".into(),
+            port: Some(scene.origin.https.port()),
+            addresses: vec![scene.origin.https.ip()],
+        }];
+        // Nobody listens there: a question would not be answered.
+        settings.name_servers = vec!["127.0.0.1:9".parse().unwrap()];
+    });
+    assert_eq!(pool.fetch(&ask(&scene, 1)).await.unwrap().status, 200);
+    let other = Ask::new(Target::parse("https://near.test/").unwrap());
+    let error = pool.fetch(&other).await.unwrap_err();
+    assert!(matches!(error.fault(), Fault::Name(_)), "{error}");
+}
+
+#[tokio::test]
+async fn a_family_can_be_insisted_on() {
+    let scene = scene();
+    let pool = scene.pool_with("h2+reuse", |settings| settings.family = Family::V6);
+    let error = pool.fetch(&scene.ask("/")).await.unwrap_err();
+    assert!(
+        matches!(error.fault(), Fault::NoAddressOfFamily { .. }),
+        "{error}"
+    );
+}

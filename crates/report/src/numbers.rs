@@ -1,0 +1,61 @@
+//! Numbers that align, and counts with their nouns.
+
+use std::time::Duration;
+
+/// Enough decimals for a column whose largest number is `largest` milliseconds.
+pub(crate) fn decimals(largest: f64) -> usize {
+    match largest {
+        l if l < 1.0 => 3,
+        l if l < 20.0 => 2,
+        _ => 1,
+    }
+}
+
+/// The least value that does not print as zero with so many decimals.
+pub(crate) fn least(places: usize) -> f64 {
+    0.5 / 10f64.powf(places as f64)
+}
+
+/// Milliseconds that stand alone, with a precision that suits their size.
+pub fn ms(value: f64) -> String {
+    format!("{value:.*}", decimals(value.abs()))
+}
+
+pub(crate) fn span_ms(span: Duration) -> String {
+    ms(span.as_secs_f64() * 1e3)
+}
+
+/// `1 round trip`, `2 round trips`.
+pub fn count(n: u64, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
+}
+
+pub(crate) fn trips(n: u32) -> String {
+    count(n.into(), "round trip", "round trips")
+}
+
+/// A size as a person reads it.
+pub(crate) fn bytes(n: u64) -> String {
+    match n {
+        0..10_000 => count(n, "byte", "bytes"),
+        10_000..10_000_000 => format!("{:.1} kB", n as f64 / 1e3),
+        _ => format!("{:.1} MB", n as f64 / 1e6),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_well() {
+        assert_eq!(
+            [ms(0.1234), ms(4.127), ms(184.26)],
+            ["0.123", "4.13", "184.3"]
+        );
+        assert_eq!(
+            [bytes(1), bytes(9_999), bytes(20_480)],
+            ["1 byte", "9999 bytes", "20.5 kB"]
+        );
+    }
+}

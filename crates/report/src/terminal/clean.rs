@@ -1,0 +1,105 @@
+//! Text from outside, made harmless. Peers choose header values, certificate names and reasons, others choose names
+//! and write files: nothing of theirs may move a cursor, change a colour, hide or reverse what is shown.
+//!
+//! Everything that shows such text, on a terminal or on a page, passes it through one of these functions.
+
+use std::fmt::Write as _;
+
+/// Text from outside with each character that [`acts`] written as `\u{…}`, on one line.
+pub fn clean(text: &str) -> String {
+    escaped(text, acts)
+}
+
+/// The same, but line breaks stay: for messages of several lines.
+pub fn clean_lines(text: &str) -> String {
+    escaped(text, |c| c != '\n' && acts(c))
+}
+
+/// What others wrote into text of ours that is laid out already: line breaks and tabulators stay as well.
+pub fn clean_block(text: &str) -> String {
+    escaped(text, |c| !matches!(c, '\n' | '\r' | '\t') && acts(c))
+}
+
+fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_escaped(c) {
+            out.extend(c.escape_unicode());
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// JSON in which characters that act are escaped, which to its readers is the same JSON: outside strings there are
+/// none but blanks and line breaks.
+pub fn clean_json(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    for c in json.chars() {
+        if matches!(c, '\n' | '\t' | '\r') || !acts(c) {
+            text.push(c);
+            continue;
+        }
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "\\u{unit:04x}");
+        }
+    }
+    text
+}
+
+/// Whether a character does something to what is around it, or is not seen: controls (C0, DEL, C1), direction marks,
+/// embeddings, overrides and isolates (Unicode UAX 9), zero-width characters, line and paragraph separators,
+/// annotations and tags.
+pub fn acts(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// Bytes that should be text: UTF-8 as it is, else each odd byte as `\xNN`.
+pub fn lossy(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        out.push_str(chunk.valid());
+        for byte in chunk.invalid() {
+            // Writing to a string cannot fail.
+            let _ = write!(out, "\\x{byte:02x}");
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_reaches_the_terminal_raw() {
+        assert_eq!(clean("a\x1b[31mb"), "a\\u{1b}[31mb");
+        assert_eq!(clean("x\u{202e}y\r\n"), "x\\u{202e}y\\u{d}\\u{a}");
+        assert_eq!(clean("bücher · ok"), "bücher · ok");
+        assert_eq!(clean_lines("a\u{9b}\nb\r"), "a\\u{9b}\nb\\u{d}");
+        assert_eq!(clean_block("a\r\n\tb\u{7f}"), "a\r\n\tb\\u{7f}");
+    }
+
+    #[test]
+    fn json_stays_the_same_json() {
+        let value = serde_json::json!({ "a\u{202e}": "\u{9b}\u{e0041}\u{1b}\n", "b": "ü" });
+        for text in [value.to_string(), format!("{value:#}")] {
+            let shown = clean_json(&text);
+            assert!(!shown.chars().any(|c| c != '\n' && acts(c)), "{shown:?}");
+            assert_eq!(
+                serde_json::from_str::<serde_json::Value>(&shown).unwrap(),
+                value
+            );
+        }
+    }
+
+    #[test]
+    fn odd_bytes_are_shown() {
+        assert_eq!(lossy(b"caf\xe9 \xc3\xa9\xff"), "caf\\xe9 \u{e9}\\xff");
+    }
+}

@@ -1,0 +1,167 @@
+//! Bars on a common scale: which cells of a row a span of time covers, and how they are shared among parties.
+
+use roundtrip_model::Waited;
+
+use crate::party::Party;
+use crate::terminal::{Style, Tone};
+
+/// Milliseconds onto cells.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Scale {
+    pub(super) total_ms: f64,
+    pub(super) cells: usize,
+}
+
+impl Scale {
+    pub(super) fn cell(&self, ms: f64) -> usize {
+        if self.total_ms <= 0.0 || !ms.is_finite() {
+            return 0;
+        }
+        let place = (ms / self.total_ms * self.cells as f64).round();
+        (place.max(0.0) as usize).min(self.cells)
+    }
+
+    /// A row of `cells` cells with the bar of one phase in its place.
+    pub(super) fn row(&self, style: &Style, start: f64, end: f64, waited: &Waited) -> String {
+        let (from, to) = (self.cell(start), self.cell(end));
+        if from >= to {
+            let from = from.min(self.cells.saturating_sub(1));
+            let mark = style.paint(Tone::Of(main_party(waited)), "▏");
+            return format!(
+                "{}{mark}{}",
+                " ".repeat(from),
+                " ".repeat((self.cells - from).saturating_sub(1))
+            );
+        }
+        format!(
+            "{}{}{}",
+            " ".repeat(from),
+            filled(style, waited, to - from),
+            " ".repeat(self.cells - to)
+        )
+    }
+
+    /// A ruler under the rows: a mark at each `step` milliseconds.
+    pub(super) fn ruler(&self, style: &Style, step: f64) -> String {
+        let mut cells = vec!['─'; self.cells];
+        let mut at = 0.0;
+        while at <= self.total_ms && step > 0.0 {
+            if let Some(cell) = cells.get_mut(self.cell(at)) {
+                *cell = if at == 0.0 { '├' } else { '┼' };
+            }
+            at += step;
+        }
+        style.paint(Tone::Faint, &cells.into_iter().collect::<String>())
+    }
+
+    /// The distance of the ruler's marks: the path's round trip where marks stay apart, else a round number.
+    /// True when it is the round trip.
+    pub(super) fn step(&self, rtt: Option<f64>) -> (f64, bool) {
+        let least = self.total_ms * 3.0 / self.cells.max(1) as f64;
+        match rtt {
+            Some(r) if r >= least && r <= self.total_ms => (r, true),
+            _ => (round_step(self.total_ms / 6.0), false),
+        }
+    }
+}
+
+/// A bar of `cells` cells, shared among the parties.
+pub(super) fn filled(style: &Style, waited: &Waited, cells: usize) -> String {
+    let shares = Party::ALL.map(|p| p.share(waited));
+    let counts = apportion(&shares, cells);
+    Party::ALL
+        .iter()
+        .zip(counts)
+        .map(|(party, n)| {
+            let run: String = std::iter::repeat_n(fill(style, *party), n).collect();
+            style.tint(Tone::Of(*party), &run)
+        })
+        .collect()
+}
+
+/// What fills the part of a bar that was spent waiting for a party.
+pub(super) fn fill(style: &Style, party: Party) -> char {
+    match (party, style.unicode) {
+        (Party::Network, true) => '█',
+        (Party::Server, true) => '▓',
+        (Party::Client, true) => '▒',
+        (Party::Resolver, true) => '░',
+        (Party::Loss, true) => '╳',
+        (Party::Network, false) => '#',
+        (Party::Server, false) => '=',
+        (Party::Client, false) => '-',
+        (Party::Resolver, false) => ':',
+        (Party::Loss, false) => 'x',
+    }
+}
+
+/// Shares `cells` in proportion to `shares`, by largest remainder.
+fn apportion<const N: usize>(shares: &[f64; N], cells: usize) -> [usize; N] {
+    let sum: f64 = shares.iter().sum();
+    let mut counts = [0; N];
+    if sum <= 0.0 {
+        if let Some(last) = counts.last_mut() {
+            *last = cells;
+        }
+        return counts;
+    }
+    let exact = shares.map(|s| s / sum * cells as f64);
+    for (count, e) in counts.iter_mut().zip(exact) {
+        *count = e.floor() as usize;
+    }
+    let mut order: Vec<(usize, f64)> = exact.iter().map(|e| e.fract()).enumerate().collect();
+    order.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let missing = cells.saturating_sub(counts.iter().sum());
+    for (place, _) in order.into_iter().take(missing) {
+        if let Some(count) = counts.get_mut(place) {
+            *count += 1;
+        }
+    }
+    counts
+}
+
+fn main_party(waited: &Waited) -> Party {
+    Party::ALL
+        .into_iter()
+        .max_by(|a, b| a.share(waited).total_cmp(&b.share(waited)))
+        .unwrap_or(Party::Client)
+}
+
+/// The nearest of 1, 2, 5, 10 … at or above `wanted`.
+pub(crate) fn round_step(wanted: f64) -> f64 {
+    if wanted <= 0.0 || !wanted.is_finite() {
+        return 0.0;
+    }
+    let power = 10f64.powf(wanted.log10().floor());
+    [1.0, 2.0, 5.0, 10.0]
+        .into_iter()
+        .map(|m| m * power)
+        .find(|s| *s >= wanted * 0.999)
+        .unwrap_or(power * 10.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_are_shared_without_loss() {
+        assert_eq!(apportion(&[1.0, 1.0, 1.0], 10).iter().sum::<usize>(), 10);
+        assert_eq!(apportion(&[3.0, 1.0, 0.0], 8), [6, 2, 0]);
+        assert_eq!(apportion(&[0.0, 0.0], 3), [0, 3]);
+    }
+
+    #[test]
+    fn steps_are_round() {
+        for (wanted, step) in [
+            (0.7, 1.0),
+            (1.0, 1.0),
+            (13.0, 20.0),
+            (42.0, 50.0),
+            (80.0, 100.0),
+        ] {
+            assert!((round_step(wanted) - step).abs() < 1e-9, "{wanted}");
+        }
+        assert!(round_step(f64::NAN).abs() < 1e-9);
+    }
+}

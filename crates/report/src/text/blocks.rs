@@ -1,0 +1,109 @@
+//! The blocks under a waterfall: labelled facts, notes, findings and failures, wrapped to the width.
+
+use roundtrip_model::{Exchange, Failure, Finding};
+
+use crate::facts::facts;
+use crate::numbers;
+use crate::terminal::{Style, Tone, clean, wrap};
+
+const LABEL: usize = 15;
+
+/// What went wrong and what it cost, set apart from the facts below.
+pub(super) fn verdict(style: &Style, exchange: &Exchange) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(failure) = &exchange.failure {
+        lines.extend(failure_block(style, failure));
+    }
+    for finding in &exchange.findings {
+        lines.extend(finding_block(style, finding));
+    }
+    lines.extend(unexplained_block(style, exchange));
+    lines.extend(notes_block(style, &exchange.notes));
+    if !lines.is_empty() {
+        lines.push(String::new());
+    }
+    lines
+}
+
+pub(super) fn learnt(style: &Style, exchange: &Exchange) -> Vec<String> {
+    facts(exchange)
+        .iter()
+        .flat_map(|fact| labelled(style, Tone::Faint, fact.label, Tone::Plain, &fact.value))
+        .collect()
+}
+
+fn notes_block(style: &Style, notes: &[String]) -> Vec<String> {
+    notes
+        .iter()
+        .flat_map(|note| labelled(style, Tone::Warn, "note", Tone::Plain, &clean(note)))
+        .collect()
+}
+
+fn finding_block(style: &Style, finding: &Finding) -> Vec<String> {
+    let trips = match finding.round_trips {
+        0 => String::new(),
+        n => format!(", {}", numbers::trips(n)),
+    };
+    let cost = format!("{} ms{trips}", numbers::ms(finding.ms));
+    let mut lines = labelled(
+        style,
+        Tone::Warn,
+        "finding",
+        Tone::Strong,
+        &format!("{} ({cost})", clean(finding.id)),
+    );
+    lines.extend(labelled(
+        style,
+        Tone::Faint,
+        "",
+        Tone::Plain,
+        &clean(&finding.evidence),
+    ));
+    if !finding.remedy.is_empty() {
+        lines.extend(labelled(
+            style,
+            Tone::Good,
+            "  remedy",
+            Tone::Plain,
+            &clean(&finding.remedy),
+        ));
+    }
+    lines
+}
+
+fn unexplained_block(style: &Style, exchange: &Exchange) -> Vec<String> {
+    let Some(ms) = exchange.unexplained_worth_telling() else {
+        return Vec::new();
+    };
+    let told = format!("{} ms", numbers::ms(ms));
+    labelled(style, Tone::Warn, "unexplained", Tone::Plain, &told)
+}
+
+fn failure_block(style: &Style, failure: &Failure) -> Vec<String> {
+    let what = format!("{}: {}", failure.phase.title(), clean(&failure.message));
+    let mut lines = labelled(style, Tone::Bad, "failed", Tone::Plain, &what);
+    if !failure.advice.is_empty() {
+        lines.extend(labelled(
+            style,
+            Tone::Good,
+            "  try",
+            Tone::Plain,
+            &clean(&failure.advice),
+        ));
+    }
+    lines
+}
+
+/// A label and its text, wrapped beside it.
+fn labelled(style: &Style, label_tone: Tone, label: &str, tone: Tone, value: &str) -> Vec<String> {
+    let room = style.columns() - LABEL - 2;
+    wrap(value, room)
+        .iter()
+        .enumerate()
+        .map(|(n, part)| {
+            let label = if n == 0 { label } else { "" };
+            let label = style.left(label_tone, label, LABEL);
+            format!("  {label}{}", style.paint(tone, part))
+        })
+        .collect()
+}

@@ -1,0 +1,97 @@
+//! What `-v` adds: the response's headers, and every event with its time.
+
+use roundtrip_model::{Event, Exchange};
+
+use crate::terminal::{Style, Tone, clean, cut, lossy};
+
+/// Headers and events of one exchange.
+pub fn details(exchange: &Exchange, style: &Style) -> String {
+    let mut lines = Vec::new();
+    if let Some(http) = &exchange.http {
+        lines.push(format!(
+            "HTTP/{} {} {}",
+            http.version,
+            http.status,
+            clean(&http.reason)
+        ));
+        lines.extend(
+            http.headers
+                .iter()
+                .map(|(name, value)| format!("{}: {}", clean(name), clean(&lossy(value)))),
+        );
+        lines.push(String::new());
+    }
+    lines.extend(
+        exchange
+            .timeline
+            .iter()
+            .map(|(at, event)| format!("{:>12.3} ms  {}", at.as_millis(), told(event))),
+    );
+    lines.push(String::new());
+    let painted = lines
+        .iter()
+        .map(|line| style.paint(Tone::Faint, &cut(line, style.columns())));
+    painted.map(|line| line + "\n").collect()
+}
+
+fn told(event: &Event) -> String {
+    match event {
+        Event::LookupStarted => "lookup started".into(),
+        Event::LookupFinished => "lookup finished".into(),
+        Event::AttemptStarted { peer } => format!("attempt started: {peer}"),
+        Event::AttemptFailed { peer } => format!("attempt failed: {peer}"),
+        Event::Connected {
+            peer,
+            deferred: true,
+        } => format!("fast open to {peer}: the first write will be the SYN's"),
+        Event::Connected {
+            peer,
+            deferred: false,
+        } => format!("connected: {peer}"),
+        Event::SynAcked {
+            data_sent,
+            data_acked,
+        } => {
+            format!("SYN-ACK acknowledged {data_acked} of {data_sent} bytes")
+        }
+        Event::TunnelStarted => "tunnel asked for".into(),
+        Event::TunnelReady => "tunnel ready".into(),
+        Event::HandshakeStarted => "handshake started".into(),
+        Event::HandshakeFinished => "handshake finished".into(),
+        Event::EarlyDataRefused => "early data refused: sent again".into(),
+        Event::RequestStarted => "request started".into(),
+        Event::RequestSent => "request sent".into(),
+        Event::FirstByte => "first byte of the response".into(),
+        Event::Finished => "finished".into(),
+        Event::Sent { bytes } => format!("-> {bytes} bytes"),
+        Event::Received { bytes } => format!("<- {bytes} bytes"),
+        Event::Resent { segments, unacked } => format!(
+            "{} again, the last acknowledged after {:.0} ms",
+            counted(u64::from(*segments), "segment sent", "segments sent"),
+            unacked.as_secs_f64() * 1e3
+        ),
+        Event::Overtaken { segments, late } => format!(
+            "{} {:.1} ms before what comes now",
+            counted(
+                u64::from(*segments),
+                "segment had come",
+                "segments had come"
+            ),
+            late.as_secs_f64() * 1e3
+        ),
+        Event::Paused { segments, bytes } => format!(
+            "end of a flight of {} with {bytes} bytes",
+            counted(*segments, "segment", "segments")
+        ),
+        Event::CutOff => "no more for now, in the middle of a TLS record".into(),
+        Event::Worked { task, took } => format!(
+            "worked {:.3} ms: {}",
+            took.as_secs_f64() * 1e3,
+            task.title()
+        ),
+    }
+}
+
+fn counted(n: u64, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
+}

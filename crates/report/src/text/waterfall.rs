@@ -1,0 +1,283 @@
+//! The waterfall: a header, a row for each phase on a common scale, whose time it was, and what was learnt.
+
+use roundtrip_model::{Exchange, Phase, PhaseName, Waited};
+
+use super::bars::{Scale, fill};
+use super::blocks;
+use crate::numbers::{decimals, least, ms, trips};
+use crate::party::Party;
+use crate::run::{Run, total_ms};
+use crate::terminal::{Style, Tone, clean, cut, finished, width, wrap};
+
+/// One exchange, whole.
+pub fn exchange(exchange: &Exchange, style: &Style) -> String {
+    run(
+        &Run {
+            hops: std::slice::from_ref(exchange),
+        },
+        style,
+    )
+}
+
+/// One run: each hop with its own waterfall, on one scale, and what the chain of redirects cost altogether.
+pub fn run(run: &Run, style: &Style) -> String {
+    let mut lines = Vec::new();
+    for (place, hop) in run.hops.iter().enumerate() {
+        if place > 0 {
+            lines.push(String::new());
+        }
+        lines.extend(header(style, hop));
+        lines.push(String::new());
+        let frame = Frame::new(style, run.total_ms(), run.offset_ms(place));
+        lines.extend(frame.rows(style, hop));
+        lines.push(String::new());
+        lines.extend(split(style, hop, decimals(run.total_ms())));
+        lines.push(String::new());
+        lines.extend(blocks::verdict(style, hop));
+        lines.extend(blocks::learnt(style, hop));
+    }
+    if run.hops.len() > 1 {
+        lines.push(String::new());
+        lines.extend(chain_total(style, run));
+    }
+    finished(&lines)
+}
+
+fn hop_waited(hop: &Exchange) -> Waited {
+    crate::party::sum(hop.phases().iter().map(|p| &p.waited))
+}
+
+/// Method, URL and status, the strategy, and what it cost: on one line, or on two or three where it is narrow.
+fn header(style: &Style, exchange: &Exchange) -> Vec<String> {
+    let columns = style.columns();
+    let http = exchange.http.as_ref();
+    let method = http.map_or(String::new(), |h| {
+        format!("{} ", cut(&clean(&h.method), 12))
+    });
+    let (status, tone) = match (http, exchange.ok()) {
+        (_, false) => ("failed".to_owned(), Tone::Bad),
+        (Some(h), true) if h.status >= 400 => (h.status.to_string(), Tone::Warn),
+        (Some(h), true) => (h.status.to_string(), Tone::Good),
+        (None, true) => ("ok".to_owned(), Tone::Good),
+    };
+    let room = columns - width(&method) - status.len() - 2;
+    let url = cut(&clean(&exchange.url), room);
+    let (strategy, cost) = (exchange.used.to_string(), cut(&cost(exchange), columns));
+
+    let what = columns - room + width(&url);
+    let rest = strategy.len() + 2 + width(&cost);
+    let first = format!(
+        "{}  {}",
+        style.paint(Tone::Strong, &format!("{method}{url}")),
+        style.paint(tone, &status)
+    );
+    let strategy_cost = |width: usize| {
+        let gap = " ".repeat(width.saturating_sub(rest - 2));
+        let strategy = style.paint(Tone::Faint, &strategy);
+        format!("{strategy}{gap}{}", style.paint(Tone::Strong, &cost))
+    };
+    if what + 2 + rest <= columns {
+        vec![format!("{first}  {}", strategy_cost(columns - what - 2))]
+    } else if rest <= columns {
+        vec![first, strategy_cost(columns)]
+    } else {
+        let strategy = style.paint(Tone::Faint, &strategy);
+        vec![first, strategy, style.right(Tone::Strong, &cost, columns)]
+    }
+}
+
+fn cost(exchange: &Exchange) -> String {
+    let total = ms(total_ms(exchange));
+    match exchange.rtt {
+        Some(rtt) => format!(
+            "{total} ms · {} of {} ms",
+            trips(exchange.round_trips()),
+            crate::numbers::span_ms(rtt)
+        ),
+        None => format!("{total} ms · {}", trips(exchange.round_trips())),
+    }
+}
+
+/// The columns of the waterfall: label, bar, milliseconds, round trips and, where there is room, whom it waited for.
+struct Frame {
+    label: usize,
+    scale: Scale,
+    offset: f64,
+    number: usize,
+    decimals: usize,
+    trips: usize,
+    waits: usize,
+}
+
+impl Frame {
+    fn new(style: &Style, total: f64, offset: f64) -> Self {
+        let columns = style.columns();
+        let decimals = decimals(total);
+        let number = format!("{total:.decimals$}").len().max(5) + 4;
+        let (label, trips, waits) = match columns {
+            ..60 => (11, 3, 0),
+            60..100 => (15, 5, 0),
+            _ => (15, 5, 46),
+        };
+        let fixed = 2 + label + number + trips;
+        let cells = columns.saturating_sub(fixed + waits).clamp(4, 90);
+        Self {
+            label,
+            scale: Scale {
+                total_ms: total,
+                cells,
+            },
+            offset,
+            number,
+            decimals,
+            trips,
+            waits: if waits > 0 {
+                columns.saturating_sub(fixed + cells)
+            } else {
+                0
+            },
+        }
+    }
+
+    fn rows(&self, style: &Style, exchange: &Exchange) -> Vec<String> {
+        let mut lines: Vec<String> = exchange
+            .phases()
+            .iter()
+            .map(|phase| self.row(style, phase))
+            .collect();
+        lines.extend(self.ruler(style, exchange.rtt.map(|r| r.as_secs_f64() * 1e3)));
+        lines
+    }
+
+    /// The ruler with what a mark means, beside it or below.
+    fn ruler(&self, style: &Style, rtt: Option<f64>) -> Vec<String> {
+        let (step, is_rtt) = self.scale.step(rtt);
+        if step <= 0.0 {
+            return Vec::new();
+        }
+        let meaning = match (is_rtt, self.label < 15) {
+            (true, false) => format!("one mark, one round trip: {} ms", ms(step)),
+            (false, false) => format!("one mark, {step} ms"),
+            (true, true) => format!("R {} ms", ms(step)),
+            (false, true) => format!("{step} ms"),
+        };
+        let indent = " ".repeat(self.label + 2);
+        let ruler = format!("{indent}{}", self.scale.ruler(style, step));
+        let meaning_fits = width(&meaning) < self.number + self.trips + self.waits;
+        let meaning = style.paint(Tone::Faint, &meaning);
+        if meaning_fits {
+            vec![format!("{ruler} {meaning}")]
+        } else {
+            vec![ruler, format!("{indent}{meaning}")]
+        }
+    }
+
+    fn row(&self, style: &Style, phase: &Phase) -> String {
+        let title = if self.label < 15 {
+            short(phase.name)
+        } else {
+            phase.name.title()
+        };
+        let start = self.offset + phase.start.as_millis();
+        let end = self.offset + phase.end.as_millis();
+        let number = format!("{:.*} ms", self.decimals, phase.ms());
+        let trips = match (phase.round_trips, self.trips) {
+            (0, _) => String::new(),
+            (n, 3) => format!("{n}R"),
+            (n, _) => format!("{n} RT"),
+        };
+        let mut line = format!(
+            "  {}{}{}{}",
+            style.left(Tone::Plain, title, self.label),
+            self.scale.row(style, start, end, &phase.waited),
+            style.right(Tone::Strong, &number, self.number),
+            style.right(Tone::Plain, &trips, self.trips),
+        );
+        if self.waits > 0 {
+            line.push_str("  ");
+            line.push_str(&style.paint(
+                Tone::Faint,
+                &cut(&self.reasons(&phase.waited), self.waits.saturating_sub(2)),
+            ));
+        }
+        line
+    }
+
+    /// Whom the phase waited for, largest first; what would read 0.0 is left out.
+    fn reasons(&self, waited: &Waited) -> String {
+        let mut parts: Vec<(Party, f64)> = Party::ALL
+            .iter()
+            .map(|p| (*p, p.share(waited)))
+            .filter(|(_, share)| *share >= least(self.decimals))
+            .collect();
+        parts.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let words: Vec<String> = parts
+            .iter()
+            .map(|(party, share)| format!("{} {share:.*}", party.name(), self.decimals))
+            .collect();
+        words.join(" · ")
+    }
+}
+
+fn short(name: PhaseName) -> &'static str {
+    match name {
+        PhaseName::Setup => "set-up",
+        PhaseName::Name => "name",
+        PhaseName::Tcp => "TCP",
+        PhaseName::Proxy => "proxy",
+        PhaseName::Tls => "TLS",
+        PhaseName::Quic => "QUIC",
+        PhaseName::Request => "request",
+        PhaseName::FirstByte => "first byte",
+        PhaseName::Body => "body",
+    }
+}
+
+/// Whose time the total was; it serves as the legend of the bars too.
+fn split(style: &Style, exchange: &Exchange, places: usize) -> Vec<String> {
+    let (waited, trips) = (hop_waited(exchange), exchange.round_trips());
+    let seen = |p: &Party| p.share(&waited) > 0.0 || !matches!(p, Party::Resolver | Party::Loss);
+    let parts = Party::BY_WEIGHT.into_iter().filter(seen).map(|party| {
+        let product = match (party, exchange.rtt) {
+            (Party::Network, Some(rtt)) if trips > 0 => {
+                format!(" ({trips} × {:.places$})", rtt.as_secs_f64() * 1e3)
+            }
+            _ => String::new(),
+        };
+        let words = format!(
+            "{} {:.places$} ms{product}",
+            party.name(),
+            party.share(&waited)
+        );
+        (party, cut(&words, style.columns() - 5))
+    });
+    let (mut lines, mut used) = (vec![String::new()], 0);
+    for (party, words) in parts {
+        let length = width(&words) + 5;
+        if used > 0 && used + length > style.columns() {
+            lines.push(String::new());
+            used = 0;
+        }
+        used += length;
+        if let Some(line) = lines.last_mut() {
+            let fill = style.tint(Tone::Of(party), &fill(style, party).to_string());
+            let words = style.paint(Tone::Plain, &words);
+            line.extend(["  ", &fill, " ", &words, " "]);
+        }
+    }
+    lines
+}
+
+fn chain_total(style: &Style, run: &Run) -> Vec<String> {
+    let redirects = crate::numbers::count(run.hops.len() as u64 - 1, "redirect", "redirects");
+    let text = format!(
+        "{redirects}: {} ms · {} altogether",
+        ms(run.total_ms()),
+        trips(run.round_trips())
+    );
+    let lines = wrap(&text, style.columns());
+    lines
+        .iter()
+        .map(|line| style.paint(Tone::Strong, line))
+        .collect()
+}

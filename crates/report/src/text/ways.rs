@@ -1,0 +1,283 @@
+//! The table of several ways to ask: a bar for each, to scale in round trips, while they are measured and after.
+
+use super::bars::{self, Scale};
+use crate::numbers::{count, trips};
+use crate::party::Party;
+use crate::terminal::{Style, Tone, cut, finished, width, wrap};
+use crate::ways::{Stage, Way, Ways, plain};
+
+/// The title with how far it is, the heads of the columns, a row for each way, and the ruler. While ways are being
+/// asked its number of lines stays the same, so that it can be drawn over itself.
+pub fn ways(ways: &Ways, style: &Style) -> String {
+    let frame = Frame::new(ways, style);
+    let mut lines = title(ways, &how_far(ways), style);
+    lines.push(frame.heads());
+    lines.extend((0..ways.ways.len()).map(|place| frame.row(place)));
+    lines.push(frame.ruler());
+    finished(&lines)
+}
+
+/// What stands above the rows, for where they come one by one.
+pub fn ways_head(ways: &Ways, style: &Style) -> String {
+    let mut lines = title(ways, &what_is_shown(ways), style);
+    lines.push(Frame::new(ways, style).heads());
+    finished(&lines)
+}
+
+/// One row of them.
+pub fn ways_row(ways: &Ways, place: usize, style: &Style) -> String {
+    finished(&[Frame::new(ways, style).row(place)])
+}
+
+/// What stands below the rows, for where they came one by one.
+pub fn ways_ruler(ways: &Ways, style: &Style) -> String {
+    finished(&[Frame::new(ways, style).ruler()])
+}
+
+/// What the table cannot say by itself: failures, and where a count is not what the arithmetic says.
+pub fn ways_notes(ways: &Ways, style: &Style) -> String {
+    let mut lines = Vec::new();
+    let mut note = |tone, label: &str, text: &str| {
+        for (n, part) in wrap(text, style.columns() - 10).iter().enumerate() {
+            let label = style.left(tone, if n == 0 { label } else { "" }, 8);
+            lines.push(format!("  {label}{}", style.paint(Tone::Plain, part)));
+        }
+    };
+    let fill = |party: Party| format!("{} {}", bars::fill(style, party), party.name());
+    let fills = [Party::Network, Party::Server, Party::Client].map(fill);
+    note(Tone::Faint, "bars", &fills.join("  "));
+    let has_fast_open = |way: &Way| way.strategy.fast_open && !way.strategy.post_quantum;
+    if ways.ways.iter().any(has_fast_open) {
+        let why = "fast open goes without a post-quantum key share, which does not fit into a SYN";
+        note(Tone::Faint, "note", why);
+    }
+    for (way, why) in ways.failures() {
+        let often = count(way.failures.len() as u64, "run", "runs");
+        note(
+            Tone::Bad,
+            "failed",
+            &format!("{}, {often}: {why}", way.title),
+        );
+    }
+    for way in &ways.ways {
+        if let Some(what) = way.disagreement() {
+            note(Tone::Warn, "note", &format!("{}: {what}", way.title));
+        }
+    }
+    finished(&lines)
+}
+
+/// The lesson, wrapped; nothing when there is none.
+pub fn ways_lesson(ways: &Ways, style: &Style) -> String {
+    let sentence = ways.lesson().unwrap_or_default();
+    let lines: Vec<String> = wrap(&sentence, style.columns())
+        .iter()
+        .filter(|line| !line.is_empty())
+        .map(|line| style.paint(Tone::Strong, line))
+        .collect();
+    finished(&lines)
+}
+
+fn how_far(ways: &Ways) -> String {
+    if ways.ways.iter().all(|way| way.done() >= ways.runs) {
+        return what_is_shown(ways);
+    }
+    format!("run {} of {}", ways.current_run(), ways.runs)
+}
+
+fn what_is_shown(ways: &Ways) -> String {
+    match ways.runs {
+        1 => "one run each".to_owned(),
+        n => format!("medians of {n} runs"),
+    }
+}
+
+fn title(ways: &Ways, beside: &str, style: &Style) -> Vec<String> {
+    let room = style.columns();
+    let title = ways.title();
+    if width(&title) + 2 + beside.len() <= room {
+        let title = style.paint(Tone::Strong, &title);
+        let beside = style.paint(Tone::Faint, beside);
+        return vec![format!("{title}  {beside}"), String::new()];
+    }
+    let mut lines: Vec<String> = wrap(&title, room)
+        .iter()
+        .map(|line| style.paint(Tone::Strong, line))
+        .collect();
+    lines.push(style.paint(Tone::Faint, beside));
+    lines.push(String::new());
+    lines
+}
+
+/// The columns: mark, title, bar, round trips, milliseconds and, where there is room, what was saved and the word.
+struct Frame<'a> {
+    ways: &'a Ways,
+    style: &'a Style,
+    scale: Scale,
+    title: usize,
+    trips: usize,
+    number: usize,
+    saved: usize,
+    word: usize,
+}
+
+impl<'a> Frame<'a> {
+    fn new(ways: &'a Ways, style: &'a Style) -> Self {
+        let columns = style.columns();
+        let (title, saved, word) = match columns {
+            ..60 => (17, 0, 0),
+            60..80 => (19, 6, 0),
+            80..112 => (25, 16, 0),
+            _ => (25, 16, 24),
+        };
+        let (trips, number) = if columns < 80 { (4, 7) } else { (12, 8) };
+        let fixed = 2 + title + trips + number + saved + word;
+        let cells = columns.saturating_sub(fixed).clamp(4, 80);
+        let total_ms = span(ways, cells);
+        Self {
+            ways,
+            style,
+            scale: Scale { total_ms, cells },
+            title,
+            trips,
+            number,
+            saved,
+            word,
+        }
+    }
+
+    fn is_narrow(&self) -> bool {
+        self.trips < 12
+    }
+
+    fn heads(&self) -> String {
+        let style = self.style;
+        let trips = if self.is_narrow() {
+            "RT"
+        } else {
+            "round trips"
+        };
+        let mut line = format!(
+            "  {}{}{}",
+            style.left(Tone::Faint, "way", self.title + self.scale.cells),
+            style.right(Tone::Faint, trips, self.trips),
+            style.right(Tone::Faint, "ms", self.number),
+        );
+        line.push_str(&style.right(Tone::Faint, "saved", self.saved));
+        if self.word > 0 {
+            line.push_str(&style.left(Tone::Faint, "  as a strategy", self.word));
+        }
+        line
+    }
+
+    fn row(&self, place: usize) -> String {
+        let style = self.style;
+        let Some(way) = self.ways.ways.get(place) else {
+            return String::new();
+        };
+        let busy = way.stage != Stage::Resting;
+        let known = !way.answers.is_empty();
+        let tone = if known || busy {
+            Tone::Plain
+        } else {
+            Tone::Faint
+        };
+        let mut line = format!(
+            "{}{}{}",
+            style.left(Tone::Good, if busy { "▸" } else { "" }, 2),
+            style.left(tone, &cut(way.title, self.title - 1), self.title),
+            self.bar(way),
+        );
+        line.push_str(&self.figures(way));
+        line.push_str(&self.savings(place));
+        if self.word > 0 {
+            let word = format!("  {}", way.strategy);
+            line.push_str(&style.left(Tone::Faint, &word, self.word));
+        }
+        line
+    }
+
+    fn bar(&self, way: &Way) -> String {
+        let (style, cells) = (self.style, self.scale.cells);
+        if let (Some(typical), Some(median)) = (way.typical(), way.median_ms()) {
+            return self.scale.row(style, 0.0, median, &typical.waited);
+        }
+        match way.stage {
+            Stage::Asking { ms } => {
+                let grown = "█".repeat(self.scale.cell(ms));
+                style.left(Tone::Faint, &grown, cells)
+            }
+            Stage::Preparing => style.left(Tone::Faint, way.preparation(), cells),
+            Stage::Resting if !way.failures.is_empty() => style.left(Tone::Bad, "failed", cells),
+            Stage::Resting => " ".repeat(cells),
+        }
+    }
+
+    /// Round trips as counted, marked where the arithmetic says otherwise, and milliseconds.
+    fn figures(&self, way: &Way) -> String {
+        let style = self.style;
+        let (Some(typical), Some(median)) = (way.typical(), way.median_ms()) else {
+            let ms = match way.stage {
+                Stage::Asking { ms } => format!("{ms:.0}  "),
+                _ => String::new(),
+            };
+            let nothing = style.right(Tone::Faint, "", self.trips);
+            return nothing + &style.right(Tone::Faint, &ms, self.number);
+        };
+        let counted = typical.round_trips;
+        let (text, tone) = match way.disagreement() {
+            Some(_) => (format!("{counted} !"), Tone::Warn),
+            None => (counted.to_string(), Tone::Strong),
+        };
+        let median = format!("{median:.1}");
+        style.right(tone, &text, self.trips) + &style.right(Tone::Plain, &median, self.number)
+    }
+
+    fn savings(&self, place: usize) -> String {
+        let style = self.style;
+        let Some((ms, share)) = self.ways.saved(place).filter(|_| self.saved > 0) else {
+            return " ".repeat(self.saved);
+        };
+        let percent = format!("{:.0} %", share * 100.0);
+        let tone = if share > 0.0 { Tone::Good } else { Tone::Warn };
+        if self.is_narrow() {
+            return style.right(tone, &percent, self.saved);
+        }
+        let ms = style.right(Tone::Plain, &format!("{ms:.1} ms"), self.saved - 6);
+        ms + &style.right(tone, &percent, 6)
+    }
+
+    fn ruler(&self) -> String {
+        let style = self.style;
+        let step = self.ways.rtt_ms;
+        let room = self.trips + self.number + self.saved + self.word;
+        let full = format!(" one mark, {}: {} ms", trips(1), plain(step));
+        let meaning = if width(&full) <= room {
+            full
+        } else {
+            format!(" 1 RT {} ms", plain(step))
+        };
+        format!(
+            "  {}{}{}",
+            " ".repeat(self.title),
+            self.scale.ruler(style, step),
+            style.paint(Tone::Faint, &cut(&meaning, room)),
+        )
+    }
+}
+
+/// What all cells together stand for: what the costliest way should take, or more where one took longer, and each round
+/// trip a whole number of cells.
+fn span(ways: &Ways, cells: usize) -> f64 {
+    let planned = ways.ways.iter().map(|way| way.strategy.round_trips()).max();
+    let longest = ways.ways.iter().filter_map(Way::median_ms);
+    let trips = longest.fold(0.0, f64::max) / ways.rtt_ms;
+    let trips = trips.max(planned.unwrap_or(1).into());
+    let cells = cells as f64;
+    // Less than a cell a round trip, where one took for ever: then as it comes.
+    let apart = (cells / trips).floor();
+    if apart < 1.0 {
+        return trips * ways.rtt_ms;
+    }
+    cells / apart * ways.rtt_ms
+}

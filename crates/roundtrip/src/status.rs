@@ -1,0 +1,60 @@
+//! The line on a terminal's standard error that tells how far something is.
+
+use std::time::{Duration, Instant};
+
+use roundtrip_report::terminal::StatusLine;
+
+use crate::output::Stream;
+
+/// Work that is over sooner needs no line, where the line tells of nothing else.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How often a line changes whose figures always do.
+pub(crate) const PACE: Duration = Duration::from_millis(200);
+
+pub(crate) struct Status {
+    began: Instant,
+    /// None where nobody would see it.
+    line: Option<StatusLine>,
+}
+
+impl Status {
+    /// A line that is shown on terminals, unless all is to be `quiet`.
+    pub(crate) fn new(quiet: bool) -> Self {
+        let wanted = !quiet && Stream::Err.is_terminal();
+        Self {
+            began: Instant::now(),
+            line: wanted.then(|| StatusLine::new(Stream::Err.width())),
+        }
+    }
+
+    pub(crate) fn after(self, patience: Duration) -> Self {
+        let line = self.line.map(|line| line.after(patience));
+        Self { line, ..self }
+    }
+
+    pub(crate) fn every(self, pace: Duration) -> Self {
+        let line = self.line.map(|line| line.every(pace));
+        Self { line, ..self }
+    }
+
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.line.is_some()
+    }
+
+    /// Shows the text, if it is time to; it is told how long all has taken.
+    pub(crate) fn show(&mut self, text: impl FnOnce(Duration) -> String) {
+        let since = self.began.elapsed();
+        let shown = self.line.as_mut();
+        if let Some(shown) = shown.and_then(|line| line.show(since, || text(since))) {
+            Stream::Err.print(shown);
+        }
+    }
+
+    /// Takes the line away, before something else is written.
+    pub(crate) fn hide(&mut self) {
+        if let Some(cleared) = self.line.as_mut().and_then(StatusLine::hide) {
+            Stream::Err.print(cleared);
+        }
+    }
+}

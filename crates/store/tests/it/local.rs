@@ -1,0 +1,243 @@
+//! Stores of this machine: memory and file keep the same promises.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use roundtrip_store::{
+    CacheStatus, Clock, Memory, Near, NearSettings, Once, Place, Record, Redb, Store, StoreError,
+    TakesOnce,
+};
+
+use crate::{eventually, on_a_thread, until};
+
+/// A clock that stands until it is moved.
+#[derive(Clone)]
+struct Hand(Arc<AtomicU64>);
+
+impl Hand {
+    fn new() -> Self {
+        Self(Arc::new(AtomicU64::new(1_000_000)))
+    }
+
+    fn clock(&self) -> Clock {
+        let seconds = self.0.clone();
+        Arc::new(move || UNIX_EPOCH + Duration::from_secs(seconds.load(Ordering::Relaxed)))
+    }
+
+    fn advance(&self, seconds: u64) {
+        self.0.fetch_add(seconds, Ordering::Relaxed);
+    }
+
+    fn after(&self, seconds: u64) -> SystemTime {
+        (self.clock())() + Duration::from_secs(seconds)
+    }
+}
+
+fn both(directory: &Path, hand: &Hand) -> [Place; 2] {
+    let redb = Redb::open_with(&directory.join("sessions"), hand.clock()).unwrap();
+    [Place::Memory(Memory::new(hand.clock())), Place::Redb(redb)]
+}
+
+#[test]
+fn sessions_are_put_found_listed_and_revoked() {
+    let (directory, hand) = (tempfile::tempdir().unwrap(), Hand::new());
+    on_a_thread(async {
+        for place in both(directory.path(), &hand) {
+            let store = place.on_this_thread();
+            let record = Record::new("YTpi", None);
+            assert_eq!(store.get("s1").await.unwrap(), None);
+            for sid in ["s2", "s1", "s3"] {
+                store.put(sid, &record).await.unwrap();
+            }
+            assert_eq!(store.get("s1").await.unwrap(), Some(record));
+            let page = store.list(None, 2).await.unwrap();
+            assert_eq!(page.sids, ["s1", "s2"]);
+            let page = store.list(page.next.as_deref(), 2).await.unwrap();
+            assert_eq!((page.sids, page.next), (vec!["s3".to_owned()], None));
+            assert!(store.revoke("s2").await.unwrap());
+            assert!(!store.revoke("s2").await.unwrap());
+            assert_eq!(store.get("s2").await.unwrap(), None);
+            let long = "x".repeat(600);
+            let refused = store.put(&long, &Record::new("YTpi", None)).await;
+            assert!(matches!(refused, Err(StoreError::Sid)));
+        }
+    });
+}
+
+#[test]
+fn credentials_are_replaced_where_they_are_as_they_were() {
+    let (directory, hand) = (tempfile::tempdir().unwrap(), Hand::new());
+    on_a_thread(async {
+        for place in both(directory.path(), &hand) {
+            let store = place.on_this_thread();
+            let end = Some(hand.after(10));
+            let next = Record::new("Yjpj", None);
+            assert!(!store.replace("s", b"YTpi", &next).await.unwrap());
+            assert_eq!(store.get("s").await.unwrap(), None);
+            store.put("s", &Record::new("YTpi", end)).await.unwrap();
+            assert!(!store.replace("s", b"other", &next).await.unwrap());
+            assert!(store.replace("s", b"YTpi", &next).await.unwrap());
+            let there = store.get("s").await.unwrap().unwrap();
+            assert_eq!(
+                (there.credentials.as_slice(), there.expires),
+                (&b"Yjpj"[..], end)
+            );
+            // Whoever remembered it hears of it.
+            let near = Near::new(place.on_this_thread(), NearSettings::default());
+            let found = near.get("s").await.unwrap().unwrap();
+            assert!(near.holds("s", &found.kept));
+            assert!(
+                store
+                    .replace("s", b"Yjpj", &Record::new("YTpi", None))
+                    .await
+                    .unwrap()
+            );
+            assert!(!near.holds("s", &found.kept));
+            hand.advance(10);
+            assert!(!store.replace("s", b"YTpi", &next).await.unwrap());
+            assert_eq!(store.get("s").await.unwrap(), None);
+        }
+    });
+}
+
+#[test]
+fn what_has_expired_is_not_there() {
+    let (directory, hand) = (tempfile::tempdir().unwrap(), Hand::new());
+    on_a_thread(async {
+        for place in both(directory.path(), &hand) {
+            let store = place.on_this_thread();
+            let put = async |sid, seconds| {
+                let record = Record::new("YTpi", Some(hand.after(seconds)));
+                store.put(sid, &record).await.unwrap();
+            };
+            put("short", 10).await;
+            put("long", 100).await;
+            put("prolonged", 10).await;
+            put("prolonged", 100).await;
+            hand.advance(10);
+            assert_eq!(store.get("short").await.unwrap(), None);
+            assert!(!store.revoke("short").await.unwrap());
+            // A write clears away what has expired, and only that.
+            put("other", 100).await;
+            let page = store.list(None, 10).await.unwrap();
+            assert_eq!(page.sids, ["long", "other", "prolonged"]);
+            assert!(store.get("prolonged").await.unwrap().is_some());
+        }
+    });
+}
+
+#[test]
+fn another_threads_revocation_is_heard() {
+    let (directory, hand) = (tempfile::tempdir().unwrap(), Hand::new());
+    for place in both(directory.path(), &hand) {
+        on_a_thread(async {
+            let near = Rc::new(Near::new(place.on_this_thread(), NearSettings::default()));
+            tokio::task::spawn_local(near.clone().run());
+            near.put("s", &Record::new("YTpi", None)).await.unwrap();
+            let held = near.get("s").await.unwrap().unwrap().revoked;
+            let status = near.get("s").await.unwrap().unwrap().status;
+            assert_eq!(status, CacheStatus::Hit);
+            let other = place.clone();
+            let revoking = std::thread::spawn(move || {
+                on_a_thread(async { other.on_this_thread().revoke("s").await.unwrap() })
+            });
+            eventually("the revocation is heard", held.fired()).await;
+            assert!(revoking.join().unwrap());
+            assert!(near.get("s").await.unwrap().is_none());
+        });
+    }
+}
+
+/// As `gate session revoke` does beside a gate that serves: the same file, opened on its own.
+#[test]
+fn another_process_has_the_file_open_too_and_is_heard() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("sessions");
+    let ours = Place::Redb(Redb::open(&path).unwrap());
+    let theirs = Place::Redb(Redb::open(&path).unwrap());
+    on_a_thread(async {
+        let near = Rc::new(Near::new(ours.on_this_thread(), NearSettings::default()));
+        tokio::task::spawn_local(near.clone().run());
+        let theirs = theirs.on_this_thread();
+        assert!(near.get("s").await.unwrap().is_none());
+        theirs.put("s", &Record::new("YTpi", None)).await.unwrap();
+        until("the session is there", async || {
+            near.get("s").await.unwrap().is_some()
+        })
+        .await;
+        let held = near.get("s").await.unwrap().unwrap().revoked;
+        for n in 0..3 {
+            theirs
+                .put(&format!("{n}"), &Record::new("YTpi", None))
+                .await
+                .unwrap();
+        }
+        assert!(!held.is_fired());
+        assert!(theirs.revoke("s").await.unwrap());
+        eventually("the revocation is heard", held.fired()).await;
+    });
+}
+
+#[test]
+fn the_file_keeps_sessions_and_is_its_owners_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("sessions");
+    let record = Record::from_json(br#"{"credentials":"YTpi","app":7}"#, None).unwrap();
+    on_a_thread(async {
+        let store = Redb::open(&path).unwrap();
+        store.put("s", &record).await.unwrap();
+    });
+    let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    on_a_thread(async {
+        let store = Redb::open(&path).unwrap();
+        assert_eq!(store.get("s").await.unwrap(), Some(record.clone()));
+    });
+    for open_to in [0o640, 0o604, 0o602] {
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(open_to)).unwrap();
+        let refused = Redb::open(&path).err().unwrap().to_string();
+        assert!(refused.contains("others may open"), "{refused}");
+    }
+    std::fs::write(
+        &path,
+        "not a database, but long enough to be looked at".repeat(100),
+    )
+    .unwrap();
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
+    assert!(matches!(Redb::open(&path), Err(StoreError::File(_))));
+}
+
+#[test]
+fn what_is_kept_is_taken_once_by_one_of_all() {
+    let (directory, hand) = (tempfile::tempdir().unwrap(), Hand::new());
+    let minute = Duration::from_mins(1);
+    let entry = |name: &[u8], value: &[u8]| Once {
+        name: name.to_vec(),
+        value: value.to_vec(),
+    };
+    on_a_thread(async {
+        for place in both(directory.path(), &hand) {
+            let (one, other) = (place.on_this_thread(), place.on_this_thread());
+            assert_eq!(one.take(b"a").await.unwrap(), None);
+            let entries = vec![entry(b"a", b"1"), entry(b"b", b"2"), entry(b"c", b"3")];
+            one.keep(entries, minute).await.unwrap();
+            one.keep(vec![entry(b"b", b"4")], minute * 3).await.unwrap();
+            assert!(
+                one.list(None, 9).await.unwrap().sids.is_empty(),
+                "no sessions"
+            );
+            let both = tokio::join!(one.take(b"a"), other.take(b"a"));
+            let mut taken = [both.0.unwrap(), both.1.unwrap()];
+            taken.sort();
+            assert_eq!(taken, [None, Some(b"1".to_vec())]);
+            hand.advance(120);
+            assert_eq!(other.take(b"c").await.unwrap(), None, "it has ended");
+            assert_eq!(other.take(b"b").await.unwrap(), Some(b"4".to_vec()));
+            assert_eq!(one.take(b"b").await.unwrap(), None);
+        }
+    });
+}

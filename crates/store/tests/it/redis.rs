@@ -1,0 +1,329 @@
+//! The Redis store and the near cache against a real redis-server.
+
+use std::os::unix::fs::PermissionsExt;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use roundtrip_store::{
+    CacheStatus, Near, NearSettings, Once, Record, Redis, RedisSettings, Store, StoreError,
+    TakesOnce,
+};
+use roundtrip_tls::Secret;
+use roundtrip_wire::resp::Value;
+
+use crate::server::Server;
+use crate::{eventually, on_a_thread, until};
+
+const ANCESTORS: &str = r#"{"credentials": "YWxpY2U6c2VjcmV0"}"#;
+
+fn near(store: Redis, grace: u64) -> Rc<Near<Redis>> {
+    let settings = NearSettings {
+        grace: Duration::from_secs(grace),
+        ..NearSettings::default()
+    };
+    let near = Rc::new(Near::new(store, settings));
+    tokio::task::spawn_local(near.clone().run());
+    near
+}
+
+fn in_an_hour() -> SystemTime {
+    SystemTime::now() + Duration::from_hours(1)
+}
+
+#[test]
+fn sessions_are_put_found_listed_and_revoked() {
+    on_a_thread(async {
+        let Some(server) = Server::start("redis: sessions", &[]).await else {
+            return;
+        };
+        let mut other = server.client().await;
+        let mut settings = server.settings();
+        settings.prefix = "s[*]:".into();
+        settings.database = 3;
+        let store = Redis::new(Arc::new(settings));
+        assert!(store.check().await.unwrap());
+        assert_eq!(store.get("a").await.unwrap(), None);
+        other.ask(&["SELECT", "3"]).await;
+        other.ask(&["SET", "s[*]:a", ANCESTORS]).await;
+        other.ask(&["SET", "s*:not ours", ANCESTORS]).await;
+        let record = store.get("a").await.unwrap().unwrap();
+        assert_eq!(record.plain().unwrap().as_slice(), b"alice:secret");
+        assert_eq!(record.expires, None);
+        // With an end it is set so, and what others keep beside stays.
+        let json = br#"{"credentials":"YTpi","app":{"x":1}}"#;
+        let record = Record::from_json(json, Some(in_an_hour())).unwrap();
+        store.put("b", &record).await.unwrap();
+        let stored = other.ask(&["GET", "s[*]:b"]).await;
+        assert_eq!(stored, Value::Bulk(json.to_vec()));
+        let left = other.ask(&["PTTL", "s[*]:b"]).await;
+        assert!(matches!(left, Value::Integer(1..=3_600_000)), "{left:?}");
+        let end = store.get("b").await.unwrap().unwrap().expires.unwrap();
+        assert!(end > SystemTime::now() && end <= in_an_hour());
+        // Other credentials end when the old ones would have, and bring nobody back.
+        let sealed = Record::new("v1.k.n.c", None);
+        assert!(!store.replace("b", b"other", &sealed).await.unwrap());
+        assert!(store.replace("b", b"YTpi", &sealed).await.unwrap());
+        let there = store.get("b").await.unwrap().unwrap();
+        assert_eq!(there.credentials, b"v1.k.n.c");
+        assert!(there.expires.is_some_and(|later| later <= in_an_hour()));
+        assert!(!store.replace("gone", b"YTpi", &sealed).await.unwrap());
+        assert_eq!(other.ask(&["EXISTS", "s[*]:gone"]).await, Value::Integer(0));
+        for n in 0..50 {
+            let sid = format!("many {n}");
+            store.put(&sid, &Record::new("YTpi", None)).await.unwrap();
+        }
+        let (mut sids, mut after) = (Vec::new(), None);
+        loop {
+            let page = store.list(after.as_deref(), 10).await.unwrap();
+            sids.extend(page.sids);
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        sids.sort();
+        sids.dedup();
+        assert_eq!(sids.len(), 52, "{sids:?}");
+        assert!(store.revoke("b").await.unwrap());
+        assert!(!store.revoke("b").await.unwrap());
+        assert_eq!(other.ask(&["EXISTS", "s[*]:b"]).await, Value::Integer(0));
+    });
+}
+
+#[test]
+fn what_another_client_does_is_pushed() {
+    on_a_thread(async {
+        let Some(server) = Server::start("redis: pushes", &[]).await else {
+            return;
+        };
+        let mut other = server.client().await;
+        let near = near(server.store(), 0);
+        other.ask(&["SET", "a", ANCESTORS]).await;
+        other.ask(&["SET", "b", ANCESTORS]).await;
+        let held = near.get("a").await.unwrap().unwrap().revoked;
+        let asked = near.counts().asked;
+        for _ in 0..100 {
+            let found = near.get("a").await.unwrap().unwrap();
+            assert_eq!(found.status, CacheStatus::Hit);
+        }
+        assert_eq!(near.counts().asked, asked);
+        other.ask(&["DEL", "a"]).await;
+        eventually("the DEL is heard", held.fired()).await;
+        assert!(near.get("a").await.unwrap().is_none());
+        // Prolonged, it goes on; cut short, it ends.
+        let held = near.get("b").await.unwrap().unwrap().revoked;
+        let before = near.counts().invalidated;
+        other.ask(&["EXPIRE", "b", "3600"]).await;
+        until("the EXPIRE is heard", async || {
+            near.counts().invalidated > before
+        })
+        .await;
+        let expires = near.get("b").await.unwrap().unwrap().record.expires;
+        assert!(expires.is_some());
+        assert!(!held.is_fired());
+        other.ask(&["PEXPIRE", "b", "50"]).await;
+        eventually("it expires", held.fired()).await;
+        until("it is gone", async || {
+            near.get("b").await.unwrap().is_none()
+        })
+        .await;
+        // Unknown names are known again once they are set.
+        assert!(near.get("c").await.unwrap().is_none());
+        other.ask(&["SET", "c", ANCESTORS]).await;
+        until("the SET is heard", async || {
+            near.get("c").await.unwrap().is_some()
+        })
+        .await;
+        let held = near.get("c").await.unwrap().unwrap().revoked;
+        other.ask(&["FLUSHALL"]).await;
+        eventually("the FLUSHALL is heard", held.fired()).await;
+    });
+}
+
+#[test]
+fn a_cut_connection_flushes_all() {
+    on_a_thread(async {
+        let Some(server) = Server::start("redis: cut", &[]).await else {
+            return;
+        };
+        let mut other = server.client().await;
+        let near = near(server.store(), 0);
+        other.ask(&["SET", "a", ANCESTORS]).await;
+        other.ask(&["SET", "b", ANCESTORS]).await;
+        let (a, b) = (
+            near.get("a").await.unwrap().unwrap().revoked,
+            near.get("b").await.unwrap().unwrap().revoked,
+        );
+        assert_eq!(near.len(), 2);
+        // Revoked while nobody can be told.
+        other.ask(&["MULTI"]).await;
+        other
+            .ask(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"])
+            .await;
+        other.ask(&["DEL", "a"]).await;
+        other.ask(&["EXEC"]).await;
+        eventually("the revoked one ends", a.fired()).await;
+        assert_eq!(near.counts().flushes, 1);
+        assert!(near.get("a").await.unwrap().is_none());
+        assert!(near.get("b").await.unwrap().is_some());
+        assert!(!b.is_fired());
+        until("it is remembered again", async || {
+            near.get("b").await.unwrap().unwrap().status == CacheStatus::Hit
+        })
+        .await;
+    });
+}
+
+#[test]
+fn a_server_that_goes_and_comes_back() {
+    on_a_thread(async {
+        let Some(mut server) = Server::start("redis: restart", &[]).await else {
+            return;
+        };
+        let mut other = server.client().await;
+        let (strict, graced) = (near(server.store(), 0), near(server.store(), 600));
+        for sid in ["a", "b"] {
+            other.ask(&["SET", sid, ANCESTORS]).await;
+            assert!(strict.get(sid).await.unwrap().is_some());
+        }
+        let kept = graced.get("a").await.unwrap().unwrap().revoked;
+        let revoked = graced.get("b").await.unwrap().unwrap().revoked;
+        let cut = strict.get("a").await.unwrap().unwrap().revoked;
+        let _ = other.try_ask(&["SHUTDOWN", "NOSAVE"]).await;
+        server.stop();
+        eventually("the strict one lets nobody on", cut.fired()).await;
+        let error = strict.get("a").await.err().unwrap();
+        assert!(matches!(error, StoreError::Down { .. }), "{error}");
+        until("grace", async || {
+            graced.get("a").await.unwrap().unwrap().status == CacheStatus::Stale
+        })
+        .await;
+        let error = graced.get("unknown").await.err().unwrap();
+        assert!(error.is_outage(), "{error}");
+        assert!(!kept.is_fired());
+        server.start_again().await;
+        let mut other = server.client().await;
+        other.ask(&["SET", "a", ANCESTORS]).await;
+        // Nobody asks for b: it is looked for as soon as the connection is back.
+        eventually("what is gone ends", revoked.fired()).await;
+        for near in [&strict, &graced] {
+            until("it is served again", async || {
+                matches!(near.get("a").await, Ok(Some(found)) if found.status == CacheStatus::Hit)
+            })
+            .await;
+        }
+    });
+}
+
+#[test]
+fn what_is_no_session_is_told_from_an_outage() {
+    on_a_thread(async {
+        let Some(server) = Server::start("redis: wrong values", &[]).await else {
+            return;
+        };
+        let mut other = server.client().await;
+        let store = server.store();
+        other.ask(&["LPUSH", "list", "x"]).await;
+        other.ask(&["SET", "text", "hello"]).await;
+        other.ask(&["SET", "number", r#"{"credentials": 7}"#]).await;
+        assert!(matches!(
+            store.get("list").await,
+            Err(StoreError::WrongType)
+        ));
+        for sid in ["text", "number"] {
+            let outcome = store.get(sid).await;
+            assert!(
+                matches!(outcome, Err(StoreError::NotUnderstood(_))),
+                "{outcome:?}"
+            );
+        }
+        // The connection goes on.
+        other.ask(&["SET", "a", ANCESTORS]).await;
+        assert!(store.get("a").await.unwrap().is_some());
+    });
+}
+
+#[test]
+fn passwords_and_users() {
+    on_a_thread(async {
+        let rights =
+            "user gate on >canary-2 ~s:* -@all +hello +client|tracking +ping +get +pttl +select";
+        let arguments = [
+            "--requirepass",
+            "canary-1",
+            "--user",
+            rights.strip_prefix("user ").unwrap(),
+        ];
+        let mut split: Vec<&str> = arguments[..3].to_vec();
+        split.extend(arguments[3].split(' '));
+        let Some(server) = Server::start("redis: passwords", &split).await else {
+            return;
+        };
+        let with = |user: Option<&str>, password: Option<&str>| {
+            let mut settings: RedisSettings = server.settings();
+            settings.user = user.map(str::to_owned);
+            settings.password = password.map(|p| Arc::new(Secret::new(p.into())));
+            settings.prefix = "s:".into();
+            Redis::new(Arc::new(settings))
+        };
+        for (user, password) in [
+            (None, None),
+            (None, Some("wrong")),
+            (Some("gate"), Some("wrong")),
+        ] {
+            let error = with(user, password).get("a").await.unwrap_err();
+            assert!(matches!(error, StoreError::Refused { .. }), "{error}");
+        }
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(&file, "canary-1\n").unwrap();
+        std::fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).unwrap();
+        let mut settings = server.settings();
+        settings.password = Some(Arc::new(Secret::from_file(file.path()).unwrap()));
+        settings.prefix = "s:".into();
+        assert!(!format!("{settings:?}").contains("canary"));
+        let master = Redis::new(Arc::new(settings));
+        master.put("a", &Record::new("YTpi", None)).await.unwrap();
+        // The user may read sessions, and nothing else.
+        let user = with(Some("gate"), Some("canary-2"));
+        assert!(user.check().await.unwrap());
+        assert!(user.get("a").await.unwrap().is_some());
+        let error = user.revoke("a").await.unwrap_err();
+        assert!(matches!(error, StoreError::Refused { .. }), "{error}");
+        let near = near(user, 0);
+        let held = near.get("a").await.unwrap().unwrap().revoked;
+        master.revoke("a").await.unwrap();
+        eventually("the user is told too", held.fired()).await;
+    });
+}
+
+#[test]
+fn what_is_kept_is_taken_once_by_one_of_all() {
+    on_a_thread(async {
+        let Some(server) = Server::start("redis: once", &[]).await else {
+            return;
+        };
+        let store = || Redis::new(Arc::new(server.settings()));
+        let (one, other) = (store(), store());
+        let entries = [b"a", b"b", b"\0"].map(|name| Once {
+            name: name.to_vec(),
+            value: [name.as_slice(), b"-value"].concat(),
+        });
+        one.keep(entries.to_vec(), Duration::from_mins(1))
+            .await
+            .unwrap();
+        let left = server
+            .client()
+            .await
+            .ask(&["PTTL", "roundtrip-ticket:00"])
+            .await;
+        assert!(matches!(left, Value::Integer(1..=60_000)), "{left:?}");
+        for name in [b"a", b"\0"] {
+            let both = tokio::join!(one.take(name), other.take(name));
+            let mut taken = [both.0.unwrap(), both.1.unwrap()];
+            taken.sort();
+            assert_eq!(taken, [None, Some([name.as_slice(), b"-value"].concat())]);
+        }
+        assert_eq!(one.take(b"x").await.unwrap(), None);
+    });
+}

@@ -1,0 +1,249 @@
+//! Redis servers that a test plays: those that are old, slow, wrong, or speak TLS.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use roundtrip_store::{
+    Address, CacheStatus, Near, NearSettings, Redis, RedisSettings, Store, StoreError,
+};
+use roundtrip_tls::{Roots, Stream};
+use roundtrip_wire::resp::{Decoder, Value};
+use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::{ServerConfig, ServerConnection};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+use crate::{eventually, on_a_thread, until};
+
+const SESSION: &[u8] = b"{\"credentials\":\"YTpi\"}";
+
+/// Answers each command by its first word, until the script says nothing.
+async fn play<S: AsyncRead + AsyncWrite + Unpin>(
+    mut stream: S,
+    mut script: impl FnMut(&str) -> Option<Vec<u8>>,
+) {
+    let mut decoder = Decoder::default();
+    let mut piece = [0; 4096];
+    loop {
+        while let Ok(Some(Value::Array(parts))) = decoder.next_value() {
+            let word = parts.first().and_then(Value::bytes).unwrap_or_default();
+            let Some(answer) = script(&String::from_utf8_lossy(word)) else {
+                return;
+            };
+            if stream.write_all(&answer).await.is_err() || stream.flush().await.is_err() {
+                return;
+            }
+        }
+        match stream.read(&mut piece).await {
+            Ok(0) | Err(_) => return,
+            Ok(n) => decoder.feed(&piece[..n]),
+        }
+    }
+}
+
+fn bulk(bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    Value::Bulk(bytes.to_vec()).encode(&mut out);
+    out
+}
+
+/// A server of version 7 that holds one session under every name.
+fn modern(word: &str) -> Vec<u8> {
+    match word {
+        "HELLO" => b"%0\r\n".to_vec(),
+        "GET" => bulk(SESSION),
+        "PTTL" => b":-1\r\n".to_vec(),
+        _ => b"+OK\r\n".to_vec(),
+    }
+}
+
+async fn listen() -> (TcpListener, RedisSettings) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = Address::Tcp {
+        host: "127.0.0.1".into(),
+        port: listener.local_addr().unwrap().port(),
+    };
+    (listener, RedisSettings::new(address))
+}
+
+/// Each connection is played anew.
+fn serve(listener: TcpListener, script: impl FnMut(&str) -> Option<Vec<u8>> + Clone + 'static) {
+    tokio::task::spawn_local(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            tokio::task::spawn_local(play(stream, script.clone()));
+        }
+    });
+}
+
+#[test]
+fn a_server_of_version_5_is_asked_each_time() {
+    on_a_thread(async {
+        let (listener, settings) = listen().await;
+        serve(listener, |word| match word {
+            "HELLO" => {
+                Some(b"-ERR unknown command `HELLO`, with args beginning with: `3`, \r\n".to_vec())
+            }
+            "CLIENT" => panic!("it has no tracking"),
+            other => Some(modern(other)),
+        });
+        let store = Redis::new(Arc::new(settings));
+        assert!(!store.check().await.unwrap());
+        let near = Near::new(store, NearSettings::default());
+        for _ in 0..3 {
+            let found = near.get("a").await.unwrap().unwrap();
+            assert_eq!(found.status, CacheStatus::Miss);
+        }
+        assert_eq!(near.counts().asked, 3);
+    });
+}
+
+#[test]
+fn a_server_that_refuses_tracking_is_asked_each_time() {
+    on_a_thread(async {
+        let (listener, settings) = listen().await;
+        serve(listener, |word| match word {
+            "CLIENT" => Some(b"-NOPERM this user has no permissions\r\n".to_vec()),
+            other => Some(modern(other)),
+        });
+        let near = Near::new(Redis::new(Arc::new(settings)), NearSettings::default());
+        for _ in 0..3 {
+            let found = near.get("a").await.unwrap().unwrap();
+            assert_eq!(found.status, CacheStatus::Miss);
+        }
+    });
+}
+
+#[test]
+fn a_server_that_does_not_answer_is_given_up() {
+    on_a_thread(async {
+        let (listener, mut settings) = listen().await;
+        settings.answer = Duration::from_millis(50);
+        serve(listener, |word| match word {
+            "GET" | "PTTL" => Some(Vec::new()),
+            other => Some(modern(other)),
+        });
+        let store = Redis::new(Arc::new(settings));
+        let error = eventually("it is given up", store.get("a"))
+            .await
+            .unwrap_err();
+        assert!(matches!(error, StoreError::TimedOut { .. }), "{error}");
+    });
+}
+
+/// The path to it is cut without a word: only the heartbeat tells.
+#[test]
+fn a_connection_that_fell_silent_is_noticed() {
+    on_a_thread(async {
+        let (listener, mut settings) = listen().await;
+        settings.answer = Duration::from_millis(100);
+        settings.heartbeat = Duration::from_millis(20);
+        let silent = Rc::new(std::cell::Cell::new(false));
+        let script = silent.clone();
+        serve(listener, move |word| {
+            Some(if script.get() {
+                Vec::new()
+            } else {
+                modern(word)
+            })
+        });
+        let near = Rc::new(Near::new(
+            Redis::new(Arc::new(settings)),
+            NearSettings::default(),
+        ));
+        tokio::task::spawn_local(near.clone().run());
+        until("the session is known", async || near.get("a").await.is_ok()).await;
+        silent.set(true);
+        until("all is forgotten", async || {
+            near.is_empty() && near.counts().flushes > 0
+        })
+        .await;
+    });
+}
+
+#[test]
+fn answers_that_are_none_end_the_connection() {
+    for nonsense in [
+        "hello\r\n",
+        "$99999999\r\n",
+        "+OK\r\n:1\r\n:2\r\n",
+        "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n",
+        "",
+    ] {
+        on_a_thread(async {
+            let (listener, settings) = listen().await;
+            serve(listener, move |word| match word {
+                "GET" if nonsense.is_empty() => None,
+                "GET" => Some(nonsense.as_bytes().to_vec()),
+                other => Some(modern(other)),
+            });
+            let store = Redis::new(Arc::new(settings));
+            let error = eventually("an error", store.get("a")).await.unwrap_err();
+            assert!(
+                !matches!(error, StoreError::TimedOut { .. }),
+                "{nonsense:?}: {error}"
+            );
+        });
+    }
+}
+
+#[test]
+fn nobody_waits_for_a_server_that_failed_just_now() {
+    on_a_thread(async {
+        let (listener, mut settings) = listen().await;
+        drop(listener);
+        settings.pause = Duration::from_hours(1);
+        settings.longest_pause = Duration::from_hours(1);
+        let store = Redis::new(Arc::new(settings));
+        for _ in 0..3 {
+            let error = eventually("an error", store.get("a")).await.unwrap_err();
+            assert!(matches!(error, StoreError::Down { .. }), "{error}");
+        }
+    });
+}
+
+#[test]
+fn tls_with_roots_from_a_file() {
+    on_a_thread(async {
+        let certified = rcgen::generate_simple_self_signed(vec!["127.0.0.1".into()]).unwrap();
+        let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(
+            certified.signing_key.serialize_der(),
+        ));
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![certified.cert.der().clone()], key)
+            .unwrap();
+        let config = Arc::new(config);
+        let (listener, _) = listen().await;
+        let port = listener.local_addr().unwrap().port();
+        tokio::task::spawn_local(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let tls = ServerConnection::new(config.clone()).unwrap();
+                tokio::task::spawn_local(play(Stream::server(stream, tls), |w| Some(modern(w))));
+            }
+        });
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(&file, certified.cert.pem()).unwrap();
+        let url = format!("rediss://127.0.0.1:{port}");
+        let mut settings = RedisSettings::from_url(&url).unwrap();
+        settings.trust(Roots::File(file.path().into())).unwrap();
+        let store = Redis::new(Arc::new(settings));
+        assert!(
+            eventually("an answer", store.get("a"))
+                .await
+                .unwrap()
+                .is_some()
+        );
+        // Another certificate is not taken for it.
+        let stranger = rcgen::generate_simple_self_signed(vec!["127.0.0.1".into()]).unwrap();
+        std::fs::write(&file, stranger.cert.pem()).unwrap();
+        let mut settings = RedisSettings::from_url(&url).unwrap();
+        settings.trust(Roots::File(file.path().into())).unwrap();
+        let store = Redis::new(Arc::new(settings));
+        let error = eventually("an error", store.get("a")).await.unwrap_err();
+        assert!(matches!(error, StoreError::Tls(_)), "{error}");
+    });
+}

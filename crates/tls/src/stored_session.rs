@@ -1,0 +1,156 @@
+//! A session of TLS 1.3 that outlives the process: the ticket as the server sent it, the secret
+//! behind it, and what has to be known to use both again. `tickets` fills it, `revive` makes a
+//! session of it again, `code` makes bytes of it.
+
+mod code;
+mod ticket;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use roundtrip_wire::x509::Certificate;
+use rustls::crypto::tls13::OkmBlock;
+use rustls::pki_types::CertificateDer;
+
+use crate::{StoredSessionError, digest};
+pub(crate) use ticket::{MAX_TICKET_SIZE, Ticket};
+
+/// The longest that a ticket is used, whatever it says. RFC 8446 §4.6.1.
+const MAX_LIFETIME: u64 = 7 * 24 * 60 * 60;
+/// How far a clock may have been set back since, in seconds.
+const MAX_CLOCK_SKEW: u64 = 60;
+/// The longest chain that the library reads in a handshake.
+const MAX_CHAIN_SIZE: usize = 64 * 1024;
+/// Real servers' transport parameters are about a hundred bytes.
+const MAX_PARAMETERS_SIZE: usize = 4096;
+
+/// One session, to be used once.
+///
+/// Whoever has its bytes can pose as the server to this client and read its early data: they belong
+/// into files that only the user can read. The secret is wiped when the value goes, and never
+/// shown.
+#[derive(Clone)]
+pub struct StoredSession {
+    pub(crate) quic: bool,
+    pub(crate) name: String,
+    pub(crate) suite: u16,
+    /// The group that the server took, which saves the next hello a retry; 0 if it is not known.
+    pub(crate) group: u16,
+    /// Seconds since 1970.
+    pub(crate) received: u64,
+    /// Whom the client trusted and who it said it was: see `trust_fingerprint`.
+    pub(crate) trust_fingerprint: [u8; 32],
+    pub(crate) secret: OkmBlock,
+    pub(crate) ticket: Ticket,
+    pub(crate) quic_parameters: Vec<u8>,
+    pub(crate) chain: Arc<[CertificateDer<'static>]>,
+}
+
+impl StoredSession {
+    /// The server's name or address, as it was asked for.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Is it for QUIC? Otherwise it is for TCP.
+    pub fn is_quic(&self) -> bool {
+        self.quic
+    }
+
+    pub fn received(&self) -> SystemTime {
+        time(self.received)
+    }
+
+    /// The most bytes of early data. For QUIC, which has other limits, it is all or nothing:
+    /// `u32::MAX` or 0.
+    pub fn early_data(&self) -> u32 {
+        self.ticket.early_data()
+    }
+
+    /// When the ticket or the server's certificate expires, whichever is first.
+    pub fn expires(&self) -> SystemTime {
+        time(self.ticket_ends().min(self.certificate_ends().unwrap_or(0)))
+    }
+
+    /// Versioned bytes, with a checksum. They hold the secret.
+    pub fn encode(&self) -> Vec<u8> {
+        code::encode(self)
+    }
+
+    /// Reads what `encode` wrote, and nothing else. Whether it is of use is checked when it is
+    /// revived.
+    pub fn decode(bytes: &[u8]) -> Result<Self, StoredSessionError> {
+        code::decode(bytes)
+    }
+
+    pub(crate) fn check_time(&self, now: SystemTime) -> Result<(), StoredSessionError> {
+        let now = seconds(now);
+        if self.received > now.saturating_add(MAX_CLOCK_SKEW) {
+            return Err(StoredSessionError::FromTheFuture);
+        }
+        if self.ticket_ends() <= now {
+            return Err(StoredSessionError::TicketExpired);
+        }
+        match self.certificate_ends() {
+            Some(ends) if ends > now => Ok(()),
+            Some(_) => Err(StoredSessionError::CertificateExpired),
+            None => Err(StoredSessionError::Damaged("certificate")),
+        }
+    }
+
+    /// Checks what can be checked without a client and a time.
+    pub(crate) fn check_form(&self) -> Result<(), StoredSessionError> {
+        let length = digest::hash_length(self.suite);
+        let length = length.ok_or(StoredSessionError::Damaged("cipher suite"))?;
+        if self.secret.as_ref().len() != length {
+            return Err(StoredSessionError::Damaged("secret"));
+        }
+        if self.name.is_empty() || crate::name::server_name(&self.name).is_err() {
+            return Err(StoredSessionError::Damaged("name"));
+        }
+        // RFC 9001 §4.6.1: with QUIC, all or none.
+        if self.quic && !matches!(self.early_data(), 0 | u32::MAX) {
+            return Err(StoredSessionError::Damaged("limit of early data"));
+        }
+        let chain: usize = self.chain.iter().map(|c| c.len()).sum();
+        if chain > MAX_CHAIN_SIZE || self.certificate_ends().is_none() {
+            return Err(StoredSessionError::Damaged("certificate"));
+        }
+        if self.quic_parameters.len() > MAX_PARAMETERS_SIZE
+            || self.quic == self.quic_parameters.is_empty()
+        {
+            return Err(StoredSessionError::Damaged("transport parameters"));
+        }
+        Ok(())
+    }
+
+    fn ticket_ends(&self) -> u64 {
+        let lifetime = u64::from(self.ticket.lifetime()).min(MAX_LIFETIME);
+        self.received.saturating_add(lifetime)
+    }
+
+    fn certificate_ends(&self) -> Option<u64> {
+        let leaf = Certificate::parse(self.chain.first()?).ok()?;
+        Some(u64::try_from(leaf.not_after).unwrap_or(0))
+    }
+}
+
+/// Shows which one it is, and nothing that is secret.
+impl fmt::Debug for StoredSession {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StoredSession")
+            .field("name", &self.name)
+            .field("quic", &self.quic)
+            .finish_non_exhaustive()
+    }
+}
+
+pub(crate) fn seconds(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs())
+}
+
+fn time(seconds: u64) -> SystemTime {
+    let since = Duration::from_secs(seconds);
+    UNIX_EPOCH.checked_add(since).unwrap_or(UNIX_EPOCH)
+}

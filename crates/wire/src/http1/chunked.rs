@@ -1,0 +1,299 @@
+//! The chunked coding, taken apart in place and put together. RFC 9112 §7.1.
+
+#[cfg(test)]
+mod tests;
+
+use std::io::Write;
+use std::ops::Range;
+
+use super::Strictness;
+
+/// How much a body may hold beside its data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Hexadecimal digits of a size; more than 16 do not fit.
+    pub size_digits: u8,
+    /// Bytes of one line, beside the digits of its size.
+    pub line: usize,
+    /// Lines of trailers that are skipped.
+    pub trailers: u32,
+    /// Bytes of trailers that are kept.
+    pub section: usize,
+}
+
+/// A decoder of one body.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chunked {
+    strictness: Strictness,
+    limits: Limits,
+    state: State,
+    /// The size of this chunk as far as it is read, then what is left of its data.
+    size: u64,
+    /// Digits of the size so far.
+    digits: u8,
+    /// Bytes of the line so far, beside the digits of its size.
+    line: usize,
+    /// Lines of trailers so far.
+    skipped: u32,
+    /// Trailers that are read strictly, with the empty line behind them.
+    section: Vec<u8>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// At the first digit of a size.
+    Start,
+    Size,
+    /// After blanks, where an extension or the line's end may come. RFC 9112 §7.1.1.
+    Blank,
+    Extension,
+    /// At the LF that must follow the CR after a size.
+    SizeEnd,
+    Data,
+    DataCr,
+    DataLf,
+    TrailerStart,
+    Trailer,
+    TrailerLf,
+    LastLf,
+    Done,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ChunkError {
+    #[error("a chunk's size is none")]
+    Size,
+    #[error("a chunk's extension holds a control character")]
+    Extension,
+    #[error("a line between chunks is too long")]
+    LongLine,
+    #[error("a chunk does not end where its size says")]
+    End,
+    #[error("the trailers are malformed, or too many")]
+    Trailers,
+}
+
+impl Chunked {
+    pub fn new(strictness: Strictness, limits: Limits) -> Self {
+        Self {
+            strictness,
+            limits,
+            state: State::Start,
+            size: 0,
+            digits: 0,
+            line: 0,
+            skipped: 0,
+            section: Vec::new(),
+        }
+    }
+
+    pub fn is_done(&self) -> bool {
+        self.state == State::Done
+    }
+
+    /// The trailers, with the empty line that ends them; nothing where there were none, before the end, or where they
+    /// are not read strictly.
+    pub fn take_section(&mut self) -> Vec<u8> {
+        if self.is_done() {
+            std::mem::take(&mut self.section)
+        } else {
+            Vec::new()
+        }
+    }
+
+    /// Hands each piece of data in `bytes` to `take`, and returns how many bytes belong to the body.
+    pub fn feed<E: From<ChunkError>>(
+        &mut self,
+        bytes: &[u8],
+        mut take: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<usize, E> {
+        let mut used = 0;
+        while used < bytes.len() && !self.is_done() {
+            let rest = bytes.get(used..).unwrap_or_default();
+            let data = self.next(rest)?;
+            used += data.end;
+            if !data.is_empty() {
+                take(rest.get(data).unwrap_or_default())?;
+            }
+        }
+        Ok(used)
+    }
+
+    /// Goes on to the next piece of data, and returns where in `bytes` it is. All bytes up to its end are consumed. It is
+    /// empty where the body, or `bytes`, ended first.
+    pub fn next(&mut self, bytes: &[u8]) -> Result<Range<usize>, ChunkError> {
+        match self.strictness {
+            Strictness::Strict => self.walk(bytes, Self::strict),
+            Strictness::Tolerant | Strictness::AsCurl => self.walk(bytes, Self::tolerant),
+        }
+    }
+
+    fn walk(
+        &mut self,
+        bytes: &[u8],
+        step: impl Fn(&mut Self, State, u8) -> Result<State, ChunkError>,
+    ) -> Result<Range<usize>, ChunkError> {
+        let (mut state, mut at) = (self.state, 0);
+        while let Some(byte) = bytes.get(at) {
+            match state {
+                State::Done => break,
+                State::Data => {
+                    let length = usize::try_from(self.size).unwrap_or(usize::MAX);
+                    let length = length.min(bytes.len() - at);
+                    self.size -= length as u64;
+                    self.state = match self.size {
+                        0 => State::DataCr,
+                        _ => State::Data,
+                    };
+                    return Ok(at..at + length);
+                }
+                _ => state = step(self, state, *byte)?,
+            }
+            at += 1;
+        }
+        self.state = state;
+        Ok(at..at)
+    }
+
+    /// The state after one more byte between data.
+    fn strict(&mut self, state: State, byte: u8) -> Result<State, ChunkError> {
+        match state {
+            State::Start => self.first_digit(byte),
+            State::Size => match byte {
+                b'\r' => Ok(State::SizeEnd),
+                b' ' | b'\t' => Ok(State::Blank),
+                b';' => Ok(State::Extension),
+                _ => self.digit(byte),
+            },
+            State::Blank => match byte {
+                b'\r' => Ok(State::SizeEnd),
+                b' ' | b'\t' => self.lengthen(State::Blank),
+                b';' => Ok(State::Extension),
+                _ => Err(ChunkError::Size),
+            },
+            State::Extension => match byte {
+                b'\r' => Ok(State::SizeEnd),
+                _ if is_control(byte) => Err(ChunkError::Extension),
+                _ => self.lengthen(State::Extension),
+            },
+            State::SizeEnd if byte == b'\n' => Ok(self.data()),
+            State::SizeEnd => Err(ChunkError::Size),
+            State::DataCr if byte == b'\r' => Ok(State::DataLf),
+            State::DataLf if byte == b'\n' => Ok(State::Start),
+            State::DataCr | State::DataLf => Err(ChunkError::End),
+            _ => self.strict_trailer(state, byte),
+        }
+    }
+
+    /// Trailers are kept, with the empty line behind them.
+    fn strict_trailer(&mut self, state: State, byte: u8) -> Result<State, ChunkError> {
+        let next = match (state, byte) {
+            (State::TrailerStart, b'\r') => State::LastLf,
+            (State::Trailer, b'\r') => State::TrailerLf,
+            (State::Trailer, control) if is_control(control) => return Err(ChunkError::Trailers),
+            (State::TrailerStart, b'!'..0x7f) | (State::Trailer, _) => State::Trailer,
+            (State::TrailerLf, b'\n') => State::TrailerStart,
+            (State::LastLf, b'\n') => State::Done,
+            _ => return Err(ChunkError::Trailers),
+        };
+        // An empty line alone is no section.
+        let is_last = matches!(next, State::LastLf | State::Done);
+        if !is_last || !self.section.is_empty() {
+            if self.section.len() >= self.limits.section {
+                return Err(ChunkError::Trailers);
+            }
+            self.section.push(byte);
+        }
+        Ok(next)
+    }
+
+    /// As [`strict`](Self::strict): a line is what ends in LF, without the CR that may stand before it.
+    fn tolerant(&mut self, state: State, byte: u8) -> Result<State, ChunkError> {
+        let is_blank = matches!(byte, b' ' | b'\t' | b'\r' | b'\x0c');
+        match state {
+            State::Start if is_blank => self.lengthen(State::Start),
+            State::Start => self.first_digit(byte),
+            State::Size | State::Blank | State::Extension if byte == b'\n' => Ok(self.data()),
+            State::Extension => self.lengthen(State::Extension),
+            State::Size | State::Blank if byte == b';' => self.lengthen(State::Extension),
+            State::Size | State::Blank if is_blank => self.lengthen(State::Blank),
+            State::Size => self.digit(byte),
+            State::Blank => Err(ChunkError::Size),
+            State::DataCr if byte == b'\r' => Ok(State::DataLf),
+            State::DataCr | State::DataLf if byte == b'\n' => Ok(State::Start),
+            State::TrailerStart if byte == b'\r' => Ok(State::LastLf),
+            State::TrailerStart | State::LastLf if byte == b'\n' => Ok(State::Done),
+            State::TrailerStart | State::LastLf | State::Trailer => self.skip_trailer(byte),
+            _ => Err(ChunkError::End),
+        }
+    }
+
+    fn skip_trailer(&mut self, byte: u8) -> Result<State, ChunkError> {
+        if byte == b'\n' {
+            self.line = 0;
+            self.skipped = self.skipped.saturating_add(1);
+            return Ok(State::TrailerStart);
+        }
+        if self.skipped >= self.limits.trailers {
+            return Err(ChunkError::Trailers);
+        }
+        self.lengthen(State::Trailer)
+    }
+
+    /// What follows the line of a size.
+    fn data(&mut self) -> State {
+        self.line = 0;
+        match self.size {
+            0 => State::TrailerStart,
+            _ => State::Data,
+        }
+    }
+
+    fn first_digit(&mut self, byte: u8) -> Result<State, ChunkError> {
+        (self.size, self.digits) = (u64::from(hex(byte)?), 1);
+        Ok(State::Size)
+    }
+
+    fn digit(&mut self, byte: u8) -> Result<State, ChunkError> {
+        if self.digits >= self.limits.size_digits.min(16) {
+            return Err(ChunkError::Size);
+        }
+        self.digits += 1;
+        self.size = self.size << 4 | u64::from(hex(byte)?);
+        Ok(State::Size)
+    }
+
+    /// Counts one more byte of a line, after which `next` follows.
+    fn lengthen(&mut self, next: State) -> Result<State, ChunkError> {
+        if self.line >= self.limits.line {
+            return Err(ChunkError::LongLine);
+        }
+        self.line += 1;
+        Ok(next)
+    }
+}
+
+/// Appends one chunk. Nothing for no data: that would be the last chunk.
+pub fn write_chunk(out: &mut Vec<u8>, data: &[u8]) {
+    if data.is_empty() {
+        return;
+    }
+    // Writing to a Vec does not fail.
+    let _ = write!(out, "{:x}\r\n", data.len());
+    out.extend_from_slice(data);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// CR ends a line and is looked at before; a tab is allowed in one.
+fn is_control(byte: u8) -> bool {
+    byte.is_ascii_control() && byte != b'\t'
+}
+
+fn hex(byte: u8) -> Result<u8, ChunkError> {
+    match byte {
+        b'0'..=b'9' => Ok(byte - b'0'),
+        b'a'..=b'f' => Ok(byte - b'a' + 10),
+        b'A'..=b'F' => Ok(byte - b'A' + 10),
+        _ => Err(ChunkError::Size),
+    }
+}

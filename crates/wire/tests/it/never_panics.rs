@@ -1,0 +1,140 @@
+//! Every parser is total: arbitrary bytes, and valid bytes spoilt in a few places, give a value or an error.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::Index;
+use roundtrip_wire::dns::{Message, Name};
+use roundtrip_wire::hosts::Hosts;
+use roundtrip_wire::proxy_header::ProxyHeader;
+use roundtrip_wire::quic::{
+    CryptoStream, Frames, InitialKeys, Packet, Packets, Side, retry_is_authentic,
+};
+use roundtrip_wire::resolv_conf::ResolvConf;
+use roundtrip_wire::tls::{
+    Alert, ClientHello, Handshakes, Records, ServerHello, clear_handshake,
+    server_key_exchange_group,
+};
+use roundtrip_wire::x509::Certificate;
+use roundtrip_wire::{alt_svc, server_timing};
+
+fn dns(bytes: &[u8]) {
+    let Ok(message) = Message::parse(bytes) else {
+        return;
+    };
+    for question in &message.questions {
+        let _ = message.addresses_for(&question.name);
+        let _ = message.https_for(&question.name);
+    }
+    let _ = message.negative_ttl();
+    let _ = message.encode_within(512);
+    if let Ok(again) = message.encode() {
+        assert_eq!(Message::parse(&again), Ok(message));
+    }
+}
+
+fn tls(bytes: &[u8]) {
+    for record in Records::new(bytes).flatten() {
+        let _ = Alert::parse(record.body);
+    }
+    let handshake = clear_handshake(bytes).unwrap_or_default();
+    for message in Handshakes::new(&handshake) {
+        let _ = ClientHello::parse(message.body);
+        let _ = ServerHello::parse(message.body);
+    }
+    let _ = ClientHello::parse(bytes);
+    let _ = ServerHello::parse(bytes);
+    let _ = server_key_exchange_group(bytes);
+}
+
+fn quic(bytes: &[u8]) {
+    for packet in Packets::new(bytes).flatten() {
+        match packet {
+            Packet::Long(packet) => {
+                let keys = InitialKeys::derive(packet.version, &packet.destination).unwrap();
+                let _ = keys.open(Side::Client, &packet, None);
+                let _ = keys.open(Side::Server, &packet, Some(u64::MAX));
+            }
+            Packet::Retry(retry) => drop(retry_is_authentic(&retry, &retry.source)),
+            _ => {}
+        }
+    }
+    let _ = Frames::new(bytes).count();
+    let mut stream = CryptoStream::default();
+    let _ = stream.push_payload(bytes);
+}
+
+fn text(bytes: &[u8]) {
+    let _ = server_timing::parse(bytes);
+    let _ = alt_svc::parse(bytes);
+    let text = String::from_utf8_lossy(bytes);
+    let _ = ResolvConf::parse(&text).candidates(&text);
+    let _ = Hosts::parse(&text).lookup(&text);
+    if let Ok(name) = text.parse::<Name>() {
+        assert_eq!(name.to_string().parse(), Ok(name));
+    }
+}
+
+fn everything(bytes: &[u8]) {
+    dns(bytes);
+    tls(bytes);
+    quic(bytes);
+    text(bytes);
+    let _ = Certificate::parse(bytes);
+    let _ = ProxyHeader::parse(bytes);
+}
+
+fn hex(text: &str) -> Vec<u8> {
+    let digits: Vec<u32> = text.chars().filter_map(|c| c.to_digit(16)).collect();
+    digits
+        .chunks(2)
+        .map(|pair| (pair[0] << 4 | pair[1]) as u8)
+        .collect()
+}
+
+/// Something valid for every parser.
+fn seed() -> impl Strategy<Value = Vec<u8>> {
+    let dns = b"\x00\x07\x81\x80\x00\x01\x00\x02\x00\x00\x00\x00\x03www\x02ex\x00\x00\x41\x00\x01\
+        \xc0\x0c\x00\x05\x00\x01\x00\x00\x01\x2c\x00\x06\x03web\xc0\x10\
+        \xc0\x23\x00\x41\x00\x01\x00\x00\x00\x3c\x00\x0a\x00\x01\x00\x00\x01\x00\x03\x02h2";
+    let conf = "nameserver ::1%2\nsearch a. b\noptions ndots:3 timeout:9\n::1 a b\n127.0.0.1 c#d\n";
+    let field = "h3=\":443\"; ma=60; persist=1, a;dur=1.5;desc=\"x\\\"y\", clear";
+    let seeds: Vec<Vec<u8>> = vec![
+        dns.to_vec(),
+        conf.into(),
+        field.into(),
+        b"www.ex\\.ample.\\001a".to_vec(),
+        hex(include_str!("../data/quicv1-client-initial.hex")),
+        hex(include_str!("../data/quicv2-server-initial.hex")),
+        hex("02 0a 00 01 02 00 01 06 00 02 0809 1c 00 06 01 41"),
+        include_bytes!("../data/ec-p256.der").to_vec(),
+        include_bytes!("../data/rsa-2048.der").to_vec(),
+        include_bytes!("../data/tls13-early-client.bin").to_vec(),
+        include_bytes!("../data/tls13-retry-server.bin").to_vec(),
+        include_bytes!("../data/tls12-server.bin").to_vec(),
+    ];
+    proptest::sample::select(seeds)
+}
+
+proptest! {
+    #[test]
+    fn on_arbitrary_bytes(bytes in vec(any::<u8>(), 0..600)) {
+        everything(&bytes);
+    }
+
+    #[test]
+    fn on_valid_bytes_spoilt(
+        mut bytes in seed(),
+        changes in vec((any::<Index>(), any::<u8>()), 0..6),
+        end in any::<Index>(),
+        cut in any::<bool>(),
+    ) {
+        for (at, byte) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        if cut {
+            bytes.truncate(end.index(bytes.len()));
+        }
+        everything(&bytes);
+    }
+}

@@ -1,0 +1,7 @@
+//! IP packets: read, rewritten with right checksums, answered, cut.
+
+mod answering;
+mod arbitrary;
+mod cutting;
+mod reading;
+mod rewriting;

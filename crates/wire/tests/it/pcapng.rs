@@ -1,0 +1,6 @@
+//! Captures: read, written, and read by others.
+
+mod older;
+mod reading;
+mod round_trip;
+mod wireshark;
