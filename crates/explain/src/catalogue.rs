@@ -6,17 +6,20 @@ use crate::{Cause, FAMILIES};
 
 const HEAD: &str = "# Causes of a slow exchange
 
-Made from the entries in `crates/explain/src/causes`; a test fails when the two differ. To write it anew:
-`UPDATE_DOCS=1 cargo test -p roundtrip-explain --test it page`.
+Generated from the entries in `crates/explain/src/causes`; a test fails if the two differ. To
+regenerate it: `UPDATE_DOCS=1 cargo test -p roundtrip-explain --test it page`.
 
-`roundtrip causes` lists them too, `roundtrip causes ID` explains one, and `--json` writes either as one document: `schema`
-(`roundtrip/causes/1`) and `causes`, each with `id`, `family`, `name`, `shows`, `cost`, `remedy`, `settings` (`of`, `is`), `source`.
+`roundtrip causes` lists the causes too, `roundtrip causes ID` explains one, and `--json` writes
+either as one document: `schema` (`roundtrip/causes/1`) and `causes`, each with `id`, `family`,
+`name`, `shows`, `cost`, `remedy`, `settings` (`of`, `is`), `source`.
 
-A finding names a cause only with its evidence. Its cost is a claim on what the phases of the exchange waited for: no
-millisecond is claimed twice, and one round trip of the whole is never claimed (but for an answer of 425 Too Early, which
-is asked again). A cost below 1 ms or 2 % of the whole is not named, unless it is a whole round trip of at least 0.2 ms.
-What is left of the whole is the question's own round trip with the server's time and the name, one round trip each for TCP and
-TLS or QUIC, bytes under way and the client's small tasks. What has none of these reasons is called unexplained.
+A finding names a cause only with its evidence. Its cost is a claim on what the phases of the
+exchange waited for: no millisecond is claimed twice, and one round trip of the whole is never
+claimed (except for an answer of 425 Too Early, which is asked again). A cost below 1 ms or 2 % of
+the whole is not named, unless it is a whole round trip of at least 0.2 ms. The rest of the time is
+the request's own round trip with the server's time and the name lookup, one round trip each for TCP
+and TLS or QUIC, transmission time, and the client's small tasks. Time without any of these reasons
+is called unexplained.
 ";
 
 /// The whole catalogue in Markdown.

@@ -15,7 +15,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "slow-verification",
             name: "The client took long to verify the server's certificates",
-            shows: "the task of verification took 10 ms or more in which no packet was under way (seen only in synthetic exchanges)",
+            shows: "verification took 10 ms or more while no packet was under way (seen only in synthetic exchanges)",
             signature: slow_verification,
             cost: "what it took: under 1 ms with ECDSA, more with long chains, large RSA keys or a key store in slow hardware",
             remedy: "use ECDSA certificates and short chains, remember verified chains, resume sessions",
@@ -24,11 +24,11 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "slow-client-library",
-            name: "The client computed for long before and during the handshake",
-            shows: "tasks of the client (configuration, trusted certificates, keys, verification) took 10 ms or more in which no packet was under way",
+            name: "The client computed for a long time before or during the handshake",
+            shows: "tasks of the client (configuration, trusted certificates, keys, verification) took 10 ms or more while no packet was under way",
             signature: slow_library,
             cost: "what it took: tens to hundreds of ms",
-            remedy: "set the library up once and keep it, load a small CA bundle, load no engines or PKCS#11 modules that are not needed, prefer ECDSA and X25519",
+            remedy: "initialise the library once and keep it, load a small CA bundle, load no unnecessary engines or PKCS#11 modules, prefer ECDSA and X25519",
             settings: &[
                 RemedySetting::new(
                     "OpenSSL",

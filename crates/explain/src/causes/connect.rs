@@ -17,10 +17,10 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "address-refused",
             name: "An address that refuses connections was tried first",
-            shows: "every attempt before the one that won failed at once, as a rule with a refusal",
+            shows: "every attempt before the successful one failed at once, usually because it was refused",
             signature: refused_address,
-            cost: "1 round trip an address; Windows repeats a refused SYN for a second",
-            remedy: "listen on every address that the name has, or take the address out of the DNS",
+            cost: "1 round trip per address; Windows repeats a refused SYN for a second",
+            remedy: "listen on every address of the name, or remove the address from the DNS",
             settings: &[
                 RemedySetting::new("nginx", "listen [::]:443 ssl; listen 443 ssl;"),
                 RemedySetting::new("HAProxy", "bind :::443 v4v6"),
@@ -31,10 +31,10 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "dead-address",
             name: "An address that did not answer in time was tried first",
-            shows: "an attempt over TCP or QUIC failed or was given up, and another address won that was tried after it (broken IPv6, as a rule). One attempt that was given up before it could repeat anything may also have lost its only packet",
+            shows: "an attempt over TCP or QUIC failed or was given up, and an address that was tried later succeeded (usually broken IPv6). An attempt that was given up before it could repeat anything may also have lost its only packet",
             signature: dead_address,
-            cost: "250 ms an address with Happy Eyeballs (RFC 8305), a minute and more without",
-            remedy: "mend the address or take it out of the DNS; a client without Happy Eyeballs waits for minutes here",
+            cost: "250 ms per address with Happy Eyeballs (RFC 8305), a minute or more without",
+            remedy: "repair the address or remove it from the DNS; a client without Happy Eyeballs waits for minutes here",
             settings: &[
                 RemedySetting::new("DNS", "withdraw the AAAA (or A) record that leads nowhere"),
                 RemedySetting::new("Linux (/etc/gai.conf)", "precedence ::ffff:0:0/96 100"),
@@ -44,9 +44,9 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "syn-lost",
             name: "The SYN, or its answer, was lost",
-            shows: "the kernel sent the SYN again, and the connection came about one retransmission time-out late",
+            shows: "the kernel sent the SYN again, and the connection was established one retransmission timeout late",
             signature: syn_lost,
-            cost: "1 s; where it happens again, 1 s more each time, then twice as long each time",
+            cost: "1 s; if it is lost again, 1 s more each time, then twice as long each time",
             remedy: "look for loss on the path (mtr), a full accept queue at the server (nstat TcpExtListenOverflows) or a firewall that drops",
             settings: &[
                 RemedySetting::new("Linux (server)", "net.core.somaxconn=4096"),

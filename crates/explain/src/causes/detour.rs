@@ -11,10 +11,10 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "redirect-to-https",
             name: "The URL said http, and the server sent the client to https",
-            shows: "a redirect in answer to a request in clear, to the same host over TLS",
+            shows: "a plain-text request was redirected to the same host over TLS",
             signature: to_https,
-            cost: "2 round trips, and a name that has to be looked up",
-            remedy: "write https in links and configurations, and let browsers know beforehand: HSTS with preload, or an HTTPS record",
+            cost: "2 round trips, and another name lookup",
+            remedy: "write https in links and configurations, and tell browsers in advance: HSTS with preload, or an HTTPS record",
             settings: &[
                 RemedySetting::new(
                     "nginx",
@@ -34,10 +34,10 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "redirect",
             name: "The server sent the client elsewhere",
-            shows: "a redirect in answer to a request that only reads",
+            shows: "a request that only reads was redirected",
             signature: elsewhere,
-            cost: "1 round trip at the same origin, a whole new connection at another",
-            remedy: "link to where the answer is, let one redirect lead all the way, and let clients remember it (301 or 308 with a lifetime)",
+            cost: "1 round trip at the same origin, a new connection at another one",
+            remedy: "link directly to the final URL, redirect there in one step, and let clients cache the redirect (301 or 308 with a lifetime)",
             settings: &[
                 RemedySetting::new("nginx", "return 308 https://host$request_uri; in one step"),
                 RemedySetting::new("HAProxy", "http-request redirect code 308 location URL"),
@@ -51,7 +51,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             shows: "the status is 401 or 407 with a challenge",
             signature: challenge,
             cost: "1 round trip, 2 with NTLM or Negotiate",
-            remedy: "send credentials with the first request where the server is known to want them; prefer tokens to schemes that need a challenge each time",
+            remedy: "send credentials with the first request if the server is known to require them; prefer tokens to schemes that need a challenge each time",
             settings: &[
                 RemedySetting::new(
                     "curl",
@@ -63,11 +63,11 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "cors-preflight",
-            name: "A browser had to ask whether it may ask",
-            shows: "an OPTIONS request that was answered with Access-Control-Allow-Methods or -Headers",
+            name: "A browser had to ask for permission first (CORS preflight)",
+            shows: "an OPTIONS request was answered with Access-Control-Allow-Methods or -Headers",
             signature: preflight,
-            cost: "1 round trip before each request that the browser does not remember",
-            remedy: "let browsers remember the answer, serve from the same origin, or ask in ways that need no preflight",
+            cost: "1 round trip before each request whose permission is not cached",
+            remedy: "let browsers cache the answer, serve from the same origin, or use requests that need no preflight",
             settings: &[
                 RemedySetting::new("nginx", "add_header Access-Control-Max-Age 7200;"),
                 RemedySetting::new(

@@ -15,11 +15,11 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
     causes: &[
         Cause {
             id: "early-data-refused",
-            name: "The server did not take the early data, and the request was sent again",
+            name: "The server did not accept the early data, and the request was sent again",
             shows: "early data was offered under a ticket, and the server went on without it",
             signature: refused,
             cost: "1 round trip",
-            remedy: "allow early data for requests that may be replayed, and share ticket keys and replay protection among all servers behind the address; where it is never taken, stop offering it",
+            remedy: "allow early data for requests that may be replayed, and share ticket keys and replay protection among all servers behind the address; if it is never accepted, stop offering it",
             settings: ALLOW,
             source: "RFC 8446 §2.3 and §4.2.10",
         },
@@ -29,7 +29,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             shows: "early data was accepted by TLS, and the status was 425",
             signature: too_early,
             cost: "1 round trip",
-            remedy: "let the origin accept early data where a replay does no harm: a proxy in front marks such requests with Early-Data: 1",
+            remedy: "let the origin accept early data if a replay does no harm: a proxy in front marks such requests with Early-Data: 1",
             settings: &[
                 RemedySetting::new("nginx", "proxy_set_header Early-Data $ssl_early_data;"),
                 RemedySetting::new(

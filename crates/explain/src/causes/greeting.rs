@@ -13,11 +13,11 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
     causes: &[
         Cause {
             id: "large-hello-lost",
-            name: "A ClientHello of more than one segment got no answer at all",
-            shows: "the handshake ended without a byte from the server, and the kernel sent what the client said again and again",
+            name: "A ClientHello of more than one segment was never answered",
+            shows: "the handshake ended without a byte from the server, and the kernel repeated the client's data again and again",
             signature: hello_lost,
-            cost: "the whole patience of the client",
-            remedy: "mend the box that drops it: one that knows only a ClientHello of one packet, or a link that carries no full segments; without the post-quantum share it fits (strategy -pq)",
+            cost: "the client's whole timeout",
+            remedy: "repair what drops it: a middlebox that expects a ClientHello in one packet, or a link that carries no full segments; without the post-quantum share it fits (strategy -pq)",
             settings: &[
                 RemedySetting::new("OpenSSL (client)", "Groups = X25519"),
                 RemedySetting::new(

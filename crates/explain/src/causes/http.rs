@@ -20,18 +20,18 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             name: "A tunnel through a proxy had to be opened first",
             shows: "CONNECT was sent and answered before anything reached the target",
             signature: proxy_connect,
-            cost: "1 round trip to the proxy, and what the proxy takes to connect",
-            remedy: "go past the proxy for this host, or keep tunnels open",
+            cost: "1 round trip to the proxy, and the time that the proxy takes to connect",
+            remedy: "bypass the proxy for this host, or keep tunnels open",
             settings: &[RemedySetting::new("environment", "NO_PROXY=host")],
             source: "RFC 9110 §9.3.6",
         },
         Cause {
             id: "cache-miss",
             name: "A cache on the way did not have the answer and asked the origin",
-            shows: "the answer's own headers speak of a miss (Cache-Status, X-Cache, CF-Cache-Status), and the first byte came as late as server-think-time asks",
+            shows: "the answer's headers report a miss (Cache-Status, X-Cache, CF-Cache-Status), and the first byte was as late as server-think-time requires",
             signature: cache_miss,
-            cost: "a round trip from the cache to the origin, and what the origin takes",
-            remedy: "let more be cached and for longer, put a shield before the origin, serve stale while it is fetched anew",
+            cost: "a round trip from the cache to the origin, and the origin's time",
+            remedy: "cache more and for longer, put a shield cache before the origin, serve stale content while it is revalidated",
             settings: &[
                 RemedySetting::new(
                     "nginx",
@@ -55,7 +55,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             shows: "the first byte came later than one round trip after the request, by 3 ms and more than the path varies, and nothing of ours was sent again",
             signature: think_time,
             cost: "what it took",
-            remedy: "profile the handler and what it waits for; let it say so in Server-Timing",
+            remedy: "profile the handler and what it waits for; let it report that in Server-Timing",
             settings: &[
                 RemedySetting::new(
                     "nginx",

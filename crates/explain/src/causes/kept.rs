@@ -27,7 +27,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             name: "The server ends the connection after each answer",
             shows: "the answer before said that the connection would end, and this request had to open another",
             signature: announced,
-            cost: "2 to 4 round trips a request: TCP and TLS",
+            cost: "2 to 4 round trips per request: TCP and TLS",
             remedy: "keep connections open, on the server and on every proxy in between",
             settings: &[
                 RemedySetting::new("nginx", "keepalive_timeout 75s; keepalive_requests 1000;"),
@@ -43,10 +43,10 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "idle-connection-closed",
             name: "The server had closed the idle connection",
-            shows: "the connection that was kept had been ended when it was needed",
+            shows: "the kept connection had already been closed when it was needed",
             signature: idle,
             cost: "2 to 4 round trips: TCP and TLS",
-            remedy: "let servers keep idle connections longer than clients want them, or clients ask sooner",
+            remedy: "let servers keep idle connections for longer than clients do, or send requests sooner",
             settings: &[
                 RemedySetting::new("nginx", "keepalive_timeout 75s;"),
                 RemedySetting::new("HAProxy", "timeout http-keep-alive 75s"),
@@ -57,7 +57,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "reuse-race",
             name: "The server closed the kept connection while the request was on its way",
-            shows: "a request on a kept connection was answered with its end and had to be sent again on another",
+            shows: "a kept connection was closed instead of answering, and the request had to be sent again on another",
             signature: crossed,
             cost: "2 to 4 round trips, and the one that was lost",
             remedy: "let clients give up idle connections sooner than the server does",

@@ -12,10 +12,10 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
     causes: &[
         Cause {
             id: "mtu-black-hole",
-            name: "The path swallowed large segments without a word, until the kernel sent smaller ones",
+            name: "The path silently dropped large segments until the kernel sent smaller ones",
             shows: "segments had to be sent again, and the largest segment is smaller than it was when the connection was new",
             signature: black_hole,
-            cost: "1 to 3 s: several time-outs before the kernel tries smaller segments; without probing, for ever",
+            cost: "1 to 3 s: several timeouts before the kernel tries smaller segments; without probing, for ever",
             remedy: "let ICMP «fragmentation needed» (and ICMPv6 «packet too big») pass, clamp the MSS at the narrow link, or let the ends probe",
             settings: &[
                 RemedySetting::new("Linux (both ends)", "net.ipv4.tcp_mtu_probing=1"),
@@ -29,9 +29,9 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "response-segment-lost",
             name: "A segment that the server sent was lost and had to be sent again",
-            shows: "segments came before what they follow, which was late by half a round trip and more; or a flight ended in the middle of a TLS record (without TLS: after full segments), and the rest came as late as after a time-out",
+            shows: "segments arrived out of order, and the missing one was late by half a round trip or more; or a flight ended in the middle of a TLS record (without TLS: after full segments), and the rest came as late as after a timeout",
             signature: theirs,
-            cost: "1 round trip and more where later segments tell of the loss; 200 ms and more where they do not",
+            cost: "1 round trip or more if later segments reveal the loss; otherwise 200 ms or more",
             remedy: "look for loss on the path (mtr); let the server recover sooner",
             settings: &[
                 RemedySetting::new("Linux (server)", "net.ipv4.tcp_recovery=1"),
@@ -45,10 +45,10 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "segment-lost",
             name: "Something the client sent was lost and had to be sent again",
-            shows: "the kernel retransmitted what was answered late, and that long not all of it was acknowledged",
+            shows: "the kernel retransmitted data that was answered late, and some of it stayed unacknowledged for that long",
             signature: ours,
-            cost: "a round trip and a quarter where later segments tell of the loss, else at least 200 ms, the shortest time-out of Linux",
-            remedy: "look for loss on the path; lower the least retransmission time-out on short, clean paths",
+            cost: "a round trip and a quarter if later segments reveal the loss, otherwise at least 200 ms, the shortest timeout of Linux",
+            remedy: "look for loss on the path; lower the minimum retransmission timeout on short, clean paths",
             settings: &[RemedySetting::new(
                 "Linux (client)",
                 "ip route change default via GATEWAY rto_min 20ms",

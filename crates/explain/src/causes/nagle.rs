@@ -12,7 +12,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
     causes: &[Cause {
         id: "nagle-delayed-ack",
         name: "The server held a small segment back until the client had acknowledged the one before",
-        shows: "less than a segment came first, and the next bytes a round trip and 40 ms later: as long as this kernel waits before it acknowledges alone",
+        shows: "less than a segment came first, and the next bytes a round trip and 40 ms later: as long as this kernel delays a pure acknowledgement",
         signature: held_back,
         cost: "1 round trip and 40 ms with a client on Linux, 200 ms on others",
         remedy: "let the server write head and body at once, or switch Nagle's algorithm off",

@@ -21,10 +21,10 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "search-list",
             name: "Other names were asked for first, because the search list said so",
-            shows: "the resolver asked for the name with one of its suffixes, in vain, before it asked for the name itself (seen only in synthetic exchanges)",
+            shows: "the resolver asked for the name with one of its suffixes without success before it asked for the name itself (seen only in synthetic exchanges)",
             signature: search_list,
-            cost: "1 round trip to the resolver for each suffix, or what each miss takes",
-            remedy: "write the name with a dot at its end, or let names with fewer dots be asked for as they are",
+            cost: "for each suffix 1 round trip to the resolver, or as long as the miss takes",
+            remedy: "end the name with a dot, or lower the number of dots from which names are looked up as they are",
             settings: &[
                 RemedySetting::new("Linux (/etc/resolv.conf)", "options ndots:1"),
                 RemedySetting::new(
@@ -50,10 +50,10 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "dns-one-family-unanswered",
             name: "The question for one kind of address got no answer, the other had one",
-            shows: "A was answered at once and AAAA had to be asked again or never was answered, or the other way round",
+            shows: "A was answered at once, and AAAA was answered late or never; or the other way round",
             signature: one_family,
-            cost: "5 s with the C library's defaults: the time-out for each question",
-            remedy: "mend what drops one of two questions that leave together (firewalls, NAT), or let them leave one after the other",
+            cost: "5 s with the C library's defaults: the timeout for each query",
+            remedy: "repair what drops one of two simultaneous queries (firewalls, NAT), or send them one after the other",
             settings: &[RemedySetting::new(
                 "Linux (/etc/resolv.conf)",
                 "options single-request-reopen timeout:1",
@@ -62,11 +62,11 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "https-record-late",
-            name: "The addresses were there, and the HTTPS record was waited for",
-            shows: "the lookup lasted 10 ms or more after both kinds of address had been answered",
+            name: "The addresses were known, but the client waited for the HTTPS record",
+            shows: "the lookup went on for 10 ms or more after both address queries had been answered",
             signature: record_late,
-            cost: "at most 50 ms: the patience of RFC 8305",
-            remedy: "let the name server answer questions of type HTTPS at once, if only with «there is none»",
+            cost: "at most 50 ms: the delay that RFC 8305 allows",
+            remedy: "let the name server answer HTTPS queries at once, even if there is no such record",
             settings: &[],
             source: "RFC 8305 §3; RFC 9460 §3",
         },
@@ -96,10 +96,10 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "dns-query-unanswered",
             name: "A question to a name server got no answer and was asked again",
-            shows: "the resolver had to repeat a question, and the lookup took as long as a time-out",
+            shows: "the resolver had to repeat a query, and the lookup took as long as a timeout",
             signature: unanswered,
-            cost: "1 to 10 s: the time-out of the resolver for each question",
-            remedy: "remove the name server that is silent, or mend what drops its packets; until then let the resolver give up sooner",
+            cost: "1 to 10 s: the resolver's timeout for each query",
+            remedy: "remove the silent name server, or repair what drops its packets; until then let the resolver time out sooner",
             settings: &[RemedySetting::new(
                 "Linux (/etc/resolv.conf)",
                 "options timeout:1 attempts:2 rotate",
@@ -111,8 +111,8 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             name: "The name server took long to answer",
             shows: "the lookup was answered by a name server, at the first try, after 10 ms or more",
             signature: slow,
-            cost: "what it took: a round trip to the resolver, or what the resolver waited for",
-            remedy: "keep answers near: a caching resolver on this host or network, a longer TTL at the name's owner, shorter chains of aliases",
+            cost: "as long as it took: a round trip to the resolver, or what the resolver waited for",
+            remedy: "keep answers close: a caching resolver on this host or network, a longer TTL at the name's owner, shorter chains of aliases",
             settings: &[
                 RemedySetting::new("systemd-resolved", "Cache=yes"),
                 RemedySetting::new("unbound", "prefetch: yes"),

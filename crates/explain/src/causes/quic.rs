@@ -21,7 +21,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             shows: "a QUIC attempt was given up, and TCP, tried beside it later, won",
             signature: blocked,
             cost: "the head start that QUIC has: 300 ms here, 200 to 300 ms in other clients",
-            remedy: "open UDP port 443 on the way, or do not announce HTTP/3 to those who cannot reach it",
+            remedy: "open UDP port 443 on the path, or do not announce HTTP/3 to clients that cannot use it",
             settings: &[
                 RemedySetting::new(
                     "Linux (server)",
@@ -41,14 +41,14 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             shows: "a QUIC attempt failed, and TCP was used after it (seen only in synthetic exchanges)",
             signature: failed,
             cost: "what the attempt took, at most its head start",
-            remedy: "mend the QUIC listener, or do not announce HTTP/3",
+            remedy: "repair the QUIC listener, or do not announce HTTP/3",
             settings: &[RemedySetting::new("nginx", "add_header Alt-Svc clear;")],
             source: "RFC 9114 §3.1",
         },
         Cause {
             id: "h3-by-alt-svc-only",
-            name: "The client learnt of HTTP/3 only when it had connected over TCP",
-            shows: "the answer's Alt-Svc offers h3, the name has no HTTPS record that does, and the client, which might have chosen, took TCP",
+            name: "The client learned of HTTP/3 only after it had connected over TCP",
+            shows: "the answer's Alt-Svc offers h3, the name has no HTTPS record that does, and the client, which could have used QUIC, used TCP",
             signature: announced_late,
             cost: "1 round trip, once for each client",
             remedy: "announce HTTP/3 in an HTTPS record too, so that the first connection can be QUIC",
@@ -97,9 +97,9 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "quic-handshake-loss",
             name: "Packets of the QUIC handshake were lost",
-            shows: "the client sent again after a probe time-out, longer than the path needs, or packets were declared lost and the handshake waited once more",
+            shows: "the client sent again after a probe timeout longer than the path needs, or packets were declared lost and the handshake waited once more",
             signature: loss,
-            cost: "1 s where the whole first flight is lost, three round trips later on; 1 round trip where the server could acknowledge a part of it",
+            cost: "1 s if the whole first flight is lost, three round trips later on; 1 round trip if the server could acknowledge a part of it",
             remedy: "look for loss or rate limits on UDP along the path",
             settings: &[],
             source: "RFC 9002 §6.2",

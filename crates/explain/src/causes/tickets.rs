@@ -9,7 +9,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
     causes: &[
         Cause {
             id: "ticket-refused",
-            name: "A ticket was shown, and the server made a full handshake all the same",
+            name: "A ticket was offered, but the server made a full handshake",
             shows: "a ticket of an earlier connection was in the ClientHello, and nothing was resumed",
             signature: ticket_refused,
             cost: "1 round trip with TLS 1.2; with TLS 1.3 the certificates, their verification and the server's signature",
@@ -27,11 +27,11 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "no-ticket",
-            name: "The server gave no ticket, so that nothing could be resumed",
-            shows: "resumption was asked for, an earlier connection had left no ticket, and the handshake was a full one",
+            name: "The server issued no ticket, so nothing could be resumed",
+            shows: "resumption was requested, but an earlier connection had left no ticket, and the handshake was a full one",
             signature: no_ticket,
             cost: "1 round trip with TLS 1.2; with TLS 1.3 the certificates, their verification and the server's signature",
-            remedy: "let the server give tickets, or remember sessions",
+            remedy: "let the server issue tickets, or cache sessions",
             settings: &[
                 RemedySetting::new(
                     "nginx",

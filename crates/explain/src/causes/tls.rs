@@ -46,7 +46,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "server-flight-over-window",
             name: "The server's certificates were more than its first window could carry",
-            shows: "over ten segments came in the handshake, in more flights than its arithmetic knows",
+            shows: "more than ten segments arrived during the handshake, in more flights than expected",
             signature: over_window,
             cost: "1 round trip",
             remedy: "send a shorter chain (leaf and intermediate, ECDSA), compress it, or begin with a larger window",

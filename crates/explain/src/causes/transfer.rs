@@ -11,10 +11,10 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "slow-start-after-idle",
             name: "The connection had been idle, and the server began with a small window again",
-            shows: "a connection that had carried at least as much before paused for longer than a time-out, and the body came in several flights",
+            shows: "a connection that had carried at least as much before was idle for longer than a timeout, and the body came in several flights",
             signature: after_idle,
             cost: "1 round trip each time the window doubles",
-            remedy: "let the server keep the window of a connection that was idle",
+            remedy: "let the server keep the window of an idle connection",
             settings: &[RemedySetting::new(
                 "Linux (server)",
                 "net.ipv4.tcp_slow_start_after_idle=0",
@@ -24,7 +24,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "slow-start",
             name: "The body came in several flights while the server's window grew",
-            shows: "full windows of the body, each a round trip after the one before, no more of them than doubling needs",
+            shows: "full windows of the body, each a round trip after the previous one, and no more of them than doubling needs",
             signature: slow_start,
             cost: "1 round trip each time the window doubles",
             remedy: "send less (compression, smaller bodies), keep connections whose window has grown, or begin with a larger one",

@@ -6,8 +6,8 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
     title: "The uplink",
     causes: &[Cause {
         id: "slow-uplink",
-        name: "The line towards the server took long for what was sent",
-        shows: "the kernel measured how fast the peer took what left, more than one segment at once, and that was slower than a window in a round trip",
+        name: "The uplink took long to transmit the request",
+        shows: "the kernel measured the delivery rate, over more than one segment, and it was lower than a window per round trip",
         signature: slow,
         cost: "bytes ÷ rate: 14 ms for a post-quantum ClientHello and 0.8 s for 100 kB at 1 Mbit/s",
         remedy: "send less: compressed bodies, shorter cookies, a ClientHello that fits one segment (strategy -pq); or have a faster uplink",

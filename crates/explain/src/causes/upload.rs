@@ -18,9 +18,9 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "expect-ignored",
             name: "The client waited for 100 Continue, and the server said nothing",
-            shows: "the request said Expect: 100-continue, no interim answer came, and the body left when the client's patience ended",
+            shows: "the request said Expect: 100-continue, no interim answer came, and the body was sent after the client's timeout",
             signature: ignored,
-            cost: "the client's patience: 1 s with curl",
+            cost: "the client's timeout: 1 s with curl",
             remedy: "send no Expect header, or let the server answer it",
             settings: &[
                 RemedySetting::new("curl", "-H 'Expect:'"),
@@ -34,10 +34,10 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "expect-continue",
             name: "The body waited until the server had said 100 Continue",
-            shows: "the request said Expect: 100-continue, and the body left when the interim answer had come",
+            shows: "the request said Expect: 100-continue, and the body was sent after the interim answer",
             signature: expected,
             cost: "1 round trip",
-            remedy: "send no Expect header for bodies that servers take as a rule",
+            remedy: "send no Expect header for bodies that servers usually accept",
             settings: &[
                 RemedySetting::new("curl", "-H 'Expect:'"),
                 RemedySetting::new(
@@ -53,7 +53,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             shows: "the kernel says for how long the peer's window was full",
             signature: held_back,
             cost: "as long as the server did not read",
-            remedy: "let the server read as fast as bytes come: no blocking work between reads, and a buffer that fits the path",
+            remedy: "let the server read as fast as bytes arrive: no blocking work between reads, and a buffer that fits the path",
             settings: &[
                 RemedySetting::new("Linux (server)", "net.ipv4.tcp_rmem=4096 131072 16777216"),
                 RemedySetting::new(
@@ -66,7 +66,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "h2-upload-window",
             name: "The upload had to wait for the server's HTTP/2 window",
-            shows: "a body of more than 65535 bytes left in pieces over HTTP/2, each after the server had allowed it",
+            shows: "a body of more than 65535 bytes was sent in pieces over HTTP/2, each after the server had allowed it",
             signature: h2_window,
             cost: "1 round trip for each window",
             remedy: "let the server allow more at once",
@@ -83,7 +83,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             shows: "a head of more than ten segments on a new connection, and an answer that came round trips later than one",
             signature: large_head,
             cost: "1 round trip each time the window doubles",
-            remedy: "make the head smaller: fewer and shorter cookies, no tokens with everything in them",
+            remedy: "make the head smaller: fewer and shorter cookies, smaller tokens",
             settings: &[RemedySetting::new(
                 "Linux (client)",
                 "ip route change default via GATEWAY initcwnd 20",
