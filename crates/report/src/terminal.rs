@@ -9,7 +9,7 @@ mod table;
 mod width;
 mod wrap;
 
-pub use clean::{acts, clean, clean_block, clean_json, clean_lines, lossy};
+pub use clean::{acts, clean, clean_json, clean_lines, lossy};
 pub use status_line::StatusLine;
 pub use style::{Style, Tone, finished};
 pub use table::{Cell, Table};

@@ -10,14 +10,9 @@ pub fn clean(text: &str) -> String {
     escaped(text, acts)
 }
 
-/// The same, but line breaks stay: for messages of several lines.
+/// The same, but line breaks stay: for text of several lines.
 pub fn clean_lines(text: &str) -> String {
     escaped(text, |c| c != '\n' && acts(c))
-}
-
-/// What others wrote into text of ours that is laid out already: line breaks and tabulators stay as well.
-pub fn clean_block(text: &str) -> String {
-    escaped(text, |c| !matches!(c, '\n' | '\r' | '\t') && acts(c))
 }
 
 fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> String {
@@ -82,7 +77,6 @@ mod tests {
         assert_eq!(clean("x\u{202e}y\r\n"), "x\\u{202e}y\\u{d}\\u{a}");
         assert_eq!(clean("bücher · ok"), "bücher · ok");
         assert_eq!(clean_lines("a\u{9b}\nb\r"), "a\\u{9b}\nb\\u{d}");
-        assert_eq!(clean_block("a\r\n\tb\u{7f}"), "a\r\n\tb\\u{7f}");
     }
 
     #[test]

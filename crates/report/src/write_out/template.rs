@@ -2,7 +2,7 @@
 
 use super::variable::{self, Variable};
 use super::{Destination, Output, Transfer, json};
-use crate::terminal::{clean, clean_block, clean_json, lossy};
+use crate::terminal::{clean, clean_json, clean_lines, lossy};
 
 /// Longer than any file that somebody wrote by hand.
 const LONGEST: usize = 1 << 20;
@@ -239,7 +239,7 @@ impl<T: Fn(&Destination) -> bool> Page<T> {
     /// What a server may have chosen.
     fn value(&mut self, bytes: &[u8]) {
         if (self.is_terminal)(self.to()) {
-            self.write(clean_block(&lossy(bytes)).as_bytes());
+            self.write(clean_lines(&lossy(bytes)).as_bytes());
         } else {
             self.write(bytes);
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use roundtrip_model::{Exchange, HttpFacts, Limit};
-use roundtrip_report::terminal::{Style, clean_block, lossy};
+use roundtrip_report::terminal::{Style, clean_lines, lossy};
 use roundtrip_report::write_out::{Destination, Template, Transfer};
 use roundtrip_report::{Run, html, json, runs, text};
 
@@ -135,7 +135,8 @@ impl<'a> Show<'a> {
         let answers = hops.iter().filter_map(|e| e.http.as_ref());
         let heads: Vec<u8> = answers.flat_map(head).collect();
         if path == "-" && Stream::Out.is_terminal() {
-            Stream::Out.print(clean_block(&lossy(&heads)));
+            let heads = lossy(&heads).replace("\r\n", "\n");
+            Stream::Out.print(clean_lines(&heads));
         } else if path == "-" {
             Stream::Out.print(&heads);
         } else if let Err(error) = std::fs::write(path, &heads) {

@@ -120,7 +120,7 @@ fn what_compare_was_told() {
 /// A text of JSON that holds all of it, and halves of surrogate pairs.
 fn in_json() -> String {
     let text = serde_json::to_string(&typed()).unwrap();
-    text.replacen("<", "<\\ud83d\\udc00 \\u202e", 1)
+    text.replacen('<', "<\\ud83d\\udc00 \\u202e", 1)
 }
 
 fn registration(class: &str) -> String {

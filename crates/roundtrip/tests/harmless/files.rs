@@ -161,7 +161,7 @@ fn experiments_that_are_refused() {
         format!(
             "question = 'a'\narticle = 'b'\nbaseline = {word}\n[[arm]]\nname = {word}\nstrategy = {word}\n"
         ),
-        format!("question = '{}'\n", hostile(|c| c.is_control())),
+        format!("question = '{}'\n", hostile(char::is_control)),
     ] {
         let file = user.write(&format!("{}.toml", name()), wrong);
         let said = user.run(&["lab", "run", &file]);

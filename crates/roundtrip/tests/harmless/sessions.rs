@@ -1,4 +1,4 @@
-//! Gate: names of sessions and users, and what is said of configurations.
+//! Gate: names of sessions and users, and what is told of configurations.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -6,7 +6,7 @@ use std::process::Stdio;
 use crate::{User, assert_harmless, assert_inert, hostile, text};
 
 /// Names of sessions have no controls; all else they may have.
-fn sid() -> String {
+fn session_name() -> String {
     // A name has at most 256 bytes.
     hostile(|c| c.is_control() || ('\u{e0002}'..'\u{e0020}').contains(&c) || c > '\u{e0024}')
 }
@@ -14,9 +14,9 @@ fn sid() -> String {
 #[test]
 fn sessions_are_named_without_harm() {
     let user = User::new();
-    let sid = sid();
+    let name = session_name();
     let mut put = user
-        .command(&["gate", "session", "put", &sid])
+        .command(&["gate", "session", "put", &name])
         .stdin(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -27,17 +27,17 @@ fn sessions_are_named_without_harm() {
         .unwrap()
         .write_all(typed.as_bytes())
         .unwrap();
-    let said = put.wait_with_output().unwrap();
-    assert!(said.status.success(), "{said:?}");
-    assert_harmless(&text(&said.stderr));
+    let told = put.wait_with_output().unwrap();
+    assert!(told.status.success(), "{told:?}");
+    assert_harmless(&text(&told.stderr));
     for words in [
         &["list"][..],
-        &["show", &sid],
-        &["show", &sid, "--reveal-user"],
+        &["show", &name],
+        &["show", &name, "--reveal-user"],
     ] {
-        let said = user.run(&[&["gate", "session"], words].concat());
-        assert!(said.status.success(), "{said:?}");
-        assert_harmless(&text(&said.stdout));
+        let told = user.run(&[&["gate", "session"], words].concat());
+        assert!(told.status.success(), "{told:?}");
+        assert_harmless(&text(&told.stdout));
         let test = "sessions_are_named_without_harm";
         let json = [&["gate", "session"], words, &["--json"]].concat();
         let Some(shown) = user.on_a_terminal(test, &json) else {
@@ -45,35 +45,35 @@ fn sessions_are_named_without_harm() {
         };
         assert_harmless(&shown);
         let document: serde_json::Value = serde_json::from_str(&shown).unwrap();
-        assert!(document.to_string().contains(&sid), "{shown}");
+        assert!(document.to_string().contains(&name), "{shown}");
     }
     for word in ["revoke", "show", "revoke"] {
-        let said = user.run(&["gate", "session", word, &sid]);
-        assert_harmless(&text(&said.stderr));
+        let told = user.run(&["gate", "session", word, &name]);
+        assert_harmless(&text(&told.stderr));
     }
 }
 
 #[test]
 fn lines_of_an_import_are_cited_without_harm() {
     let user = User::new();
-    let line = serde_json::json!({ "sid": sid(), "user": "a", "password": "b", sid(): 1 });
+    let line = serde_json::json!({ "sid": session_name(), "user": "a", "password": "b", session_name(): 1 });
     let file = user.write(
         &format!("import{}", '\u{202e}'),
-        format!("{line}\n{}\n", sid()),
+        format!("{line}\n{}\n", session_name()),
     );
-    let said = user.run(&["gate", "session", "import", &file]);
-    assert_harmless(&text(&said.stderr));
+    let told = user.run(&["gate", "session", "import", &file]);
+    assert_harmless(&text(&told.stderr));
 }
 
 #[test]
 fn what_is_wrong_with_a_configuration_is_said_without_harm() {
     let user = User::new();
     for (n, wrong) in [
-        format!("[session]\n\"{}\" = 1\n", sid()),
-        format!("[session]\nstore = \"{}\"\n", sid()),
-        format!("[[route]]\nupstream = \"{}\"\n", sid()),
-        format!("[listen]\nhttp = [\"{}\"]\n", sid()),
-        format!("[token]\nkey = \"{}\"\n", sid()),
+        format!("[session]\n\"{}\" = 1\n", session_name()),
+        format!("[session]\nstore = \"{}\"\n", session_name()),
+        format!("[[route]]\nupstream = \"{}\"\n", session_name()),
+        format!("[listen]\nhttp = [\"{}\"]\n", session_name()),
+        format!("[token]\nkey = \"{}\"\n", session_name()),
     ]
     .iter()
     .enumerate()
@@ -85,12 +85,12 @@ fn what_is_wrong_with_a_configuration_is_said_without_harm() {
             &["token", "--sid", "a", "--sub", "b"],
         ] {
             let words = [&["gate"], verb, &["--config", &file]].concat();
-            let said = user.run(&words);
-            assert!(!said.status.success(), "{words:?}");
-            assert_inert(&text(&said.stdout));
-            assert_inert(&text(&said.stderr));
+            let told = user.run(&words);
+            assert!(!told.status.success(), "{words:?}");
+            assert_inert(&text(&told.stdout));
+            assert_inert(&text(&told.stderr));
             if verb == ["check"] {
-                assert_harmless(&text(&said.stdout));
+                assert_harmless(&text(&told.stdout));
             }
         }
     }
