@@ -68,7 +68,7 @@ pub(super) fn of_a_growing_window(
 mod tests {
     use super::*;
 
-    /// The numbers are bytes in each hundredth of a second, on a path of twice that.
+    /// `bytes` arrive in each hundredth of a second; a round trip takes two of these.
     fn counted(bytes: &[u64]) -> u32 {
         let mut timeline = Timeline::default();
         for (n, bytes) in bytes.iter().enumerate().filter(|(_, bytes)| **bytes > 0) {
