@@ -1,24 +1,25 @@
-//! Who has to change what for a remedy, with the setting where the server says what it is. Pure.
+//! Who has to change what for a remedy, with the setting if the server says which software it is.
+//! Pure functions.
 
 mod server;
 
 use crate::way::Remedy;
 
-/// What either side has to do; none where nothing is to be done there.
+/// What each side has to do; `None` if there is nothing to do.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Advice {
     pub server: Option<String>,
     pub client: Option<String>,
 }
 
-/// Where a server does it already, there is nothing to be done on its side.
+/// The server does it already, so nothing has to be done there.
 pub(crate) const THERE: &str = "nothing: it does this already";
 
-/// What a server lacks that takes early data and lets it lie.
+/// For a server that accepts early data but does not act on it at once.
 pub(crate) const AT_ONCE: &str =
     "answer what came as early data at once, and not only when the handshake is over";
 
-/// `server` is what it calls itself, if it does not do it already.
+/// `server` is the value of its Server header, unless it does this already.
 pub(crate) fn of(remedy: Remedy, server: Option<&str>, works: bool) -> Advice {
     let make = server::Make::of(server.unwrap_or_default());
     let setting = server::setting(remedy, make);

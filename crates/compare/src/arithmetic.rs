@@ -1,5 +1,5 @@
-//! What a way should cost, before it is measured: round trips by arithmetic times the measured R, and what else an
-//! ordinary exchange spends.
+//! The expected cost of a way, before it is measured: round trips by arithmetic times the measured
+//! R, plus everything else that an ordinary exchange takes.
 
 use roundtrip_model::{Event, Exchange, Memory, Moment, Phase, PhaseName, Summary};
 use roundtrip_probe::Manner;
@@ -7,27 +7,30 @@ use roundtrip_probe::Manner;
 use crate::outcome::Prediction;
 use crate::way::Way;
 
-/// What the baseline spends beside the round trips of its arithmetic, in ms: medians of the exchanges of the discovery.
+/// What the baseline takes besides the round trips of its arithmetic, in ms: medians of the
+/// exchanges of the discovery.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Costs {
     pub(crate) rtt: f64,
     /// The client's set-up, once for all requests.
     setup: f64,
-    /// The name, once a connection.
+    /// The name lookup, once for each connection.
     name: f64,
-    /// Computing at both ends, in a full handshake.
+    /// Computation at both ends, in a full handshake.
     handshake: f64,
-    /// From the request to the first byte, but for the round trip.
+    /// From the request to the first byte, without the round trip.
     reply: f64,
     body: f64,
-    /// Round trips that the body takes beyond the first byte, because the window of a new connection has to grow.
+    /// Round trips that the body takes beyond the first byte, because the window of a new
+    /// connection has to grow.
     body_trips: u32,
     /// The body without these waits: what it takes on a connection that has carried it before.
     carried: f64,
 }
 
 impl Costs {
-    /// From the rehearsals, or from the first answer where the budget allowed none. `None` where no R could be measured.
+    /// From the rehearsals, or from the first answer if the budget allowed none. `None` if R could
+    /// not be measured.
     pub(crate) fn of(first: &Exchange, rehearsals: &[Exchange]) -> Option<Self> {
         let exchanges = if rehearsals.is_empty() {
             std::slice::from_ref(first)
@@ -57,7 +60,7 @@ impl Costs {
         })
     }
 
-    /// For one request of a sequence of `k`, on average.
+    /// The average for one request of a sequence of `k`.
     pub(crate) fn predict(&self, way: &Way, k: u32) -> Prediction {
         let (n, following) = (f64::from(k.max(1)), f64::from(k.saturating_sub(1)));
         let (trips, ms) = match way.manner {
@@ -93,14 +96,15 @@ impl Costs {
         (trips, trips * self.rtt + rest)
     }
 
-    /// A request on a connection that is open. The same answer has come over it before, measured or not, so that the
-    /// server's window has grown with it; what follows at once finds it so. RFC 5681 §3.1.
+    /// A request on an open connection. The same answer has crossed it before, measured or not, so
+    /// the server's window has grown with it, and is still as large for a request that follows at
+    /// once. RFC 5681 §3.1.
     fn on_open(&self) -> (f64, f64) {
         (1.0, self.rtt + self.reply + self.carried)
     }
 }
 
-/// One exchange's phases, the round trips taken off.
+/// One exchange's phases, without their round trips.
 #[derive(Debug, Default)]
 struct Parts {
     setup: f64,
@@ -136,8 +140,8 @@ impl Parts {
     }
 }
 
-/// How long a body's pauses for the window were, in ms: each about a round trip from one arrival to the next, less what
-/// the flight before it took to come.
+/// How long a body waited for the window, in ms: for each pause, about a round trip from one
+/// arrival to the next, less the time that the flight before it took to arrive.
 fn stalls(exchange: &Exchange, body: &Phase, rtt: f64) -> f64 {
     let arrivals: Vec<Moment> = exchange
         .timeline
@@ -196,7 +200,8 @@ mod tests {
         );
     }
 
-    /// 30 segments of 1400 bytes, 1 ms each: ten, and twenty when these are acknowledged, a round trip after they came.
+    /// 30 segments of 1,400 bytes, 1 ms each: ten, then twenty when those are acknowledged, a round
+    /// trip after they arrived.
     fn in_two_flights() -> Exchange {
         let mut exchange = Exchange {
             rtt: Some(Duration::from_millis(100)),
@@ -227,7 +232,7 @@ mod tests {
         let new = costs.predict(&way("h1+tls1.3"), 1);
         let kept = costs.predict(&way("h1+tls1.3+reuse"), 1);
         assert!((new.round_trips - 4.0).abs() < 1e-9, "{new:?}");
-        // One round trip, and 28 ms in which the segments come, but for the pause of 91.
+        // One round trip, and 28 ms in which the segments arrive, apart from the pause of 91 ms.
         assert!((kept.round_trips - 1.0).abs() < 1e-9, "{kept:?}");
         assert!((kept.ms - 128.0).abs() < 1e-6, "{kept:?}");
     }

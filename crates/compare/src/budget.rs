@@ -1,4 +1,5 @@
-//! How much was asked and may still be: a total, a rate, a time. What is not affordable is not begun.
+//! The requests that were made and may still be made: a total, a rate, a time. A sample that the
+//! budget cannot cover is not begun.
 
 use std::time::Duration;
 
@@ -9,10 +10,10 @@ use crate::Limits;
 pub(crate) struct Budget {
     limits: Limits,
     began: Instant,
-    /// When the next may begin, for the rate's sake.
+    /// When the next sample may begin, according to the rate.
     next: Instant,
     sent: u32,
-    /// What the sample that is under way may take.
+    /// The largest number of requests that the current sample may take.
     under_way: u32,
 }
 
@@ -28,8 +29,8 @@ impl Budget {
         }
     }
 
-    /// Requests that were sent so far, those that nobody measured included; of a sample that was broken off, as many as
-    /// it may have sent.
+    /// The requests made so far, including unmeasured ones; for a sample that was interrupted, the
+    /// number it may have made.
     pub(crate) fn sent(&self) -> u32 {
         self.sent.saturating_add(self.under_way)
     }
@@ -46,19 +47,19 @@ impl Budget {
         self.began.elapsed()
     }
 
-    /// Waits until the rate allows the next sample, which takes so many requests at the most.
+    /// Waits until the rate allows the next sample, which takes at most `most` requests.
     pub(crate) async fn turn(&mut self, most: u32) {
         sleep_until(self.next).await;
         self.under_way = most;
     }
 
-    /// Enters what a sample took that has just ended.
+    /// Records the requests of a sample that has ended.
     pub(crate) fn charge(&mut self, requests: u32) {
         self.sent = self.sent.saturating_add(requests);
         self.under_way = 0;
         let began = self.next.max(self.began);
         let pause = Duration::from_secs_f64(f64::from(requests) / self.limits.rate.max(0.001));
-        // Time that went by unused is not made up for by a burst.
+        // Unused time is not made up for by a burst.
         self.next = (began + pause).max(Instant::now());
     }
 }

@@ -1,4 +1,5 @@
-//! Why a measurement is not what arithmetic predicted: what the exchanges themselves say. Pure.
+//! Why a measurement differs from the arithmetic, according to the exchanges themselves. Pure
+//! functions.
 
 use roundtrip_model::{Exchange, Http, Memory, Waited};
 use roundtrip_probe::Manner;
@@ -6,11 +7,11 @@ use roundtrip_report::ms;
 
 use crate::outcome::Line;
 
-/// Smaller differences are no disagreement.
+/// Smaller differences, as a share, are not disagreements.
 const SHARE: f64 = 0.05;
 const LEAST_MS: f64 = 1.0;
 
-/// `None` where they agree, or where there is nothing to agree with.
+/// `None` if they agree, or if there is nothing to compare with.
 pub(crate) fn of(line: &Line, baseline: &Line, rtt: f64) -> Option<String> {
     let predicted = line.predicted?;
     let gap = line.median()? - predicted.ms;
@@ -44,14 +45,14 @@ pub(crate) fn of(line: &Line, baseline: &Line, rtt: f64) -> Option<String> {
     Some(by_party(line, baseline, rtt, gap))
 }
 
-/// Early data that was taken and lay there until the handshake was over: the answer is a round trip late, and that time
-/// looks like the server's own.
+/// Detects early data that was accepted, but not processed until the handshake was complete: the
+/// answer is a round trip late, and that time looks like the server's.
 pub(crate) fn waits_for_handshake(line: &Line, baseline: &Line, rtt: f64) -> Option<String> {
     let mine = line.typical()?;
     let used = mine.last.as_ref()?.used;
     let later = mine.waited?.server - baseline.typical()?.waited?.server;
     let gap = line.median()? - line.predicted?.ms;
-    // About a round trip, by the sum and by the part.
+    // About a round trip, both in the total and in the server's part.
     let is_one = |ms: f64| (0.75..1.25).contains(&(ms / rtt));
     (used.memory == Memory::EarlyData && is_one(later) && is_one(gap)).then(|| {
         format!(
@@ -61,7 +62,7 @@ pub(crate) fn waits_for_handshake(line: &Line, baseline: &Line, rtt: f64) -> Opt
     })
 }
 
-/// What the exchange says that it went through.
+/// A detour that the exchange reports.
 fn detour(exchange: &Exchange) -> Option<String> {
     let tls = exchange.tls.as_ref();
     if exchange.quic.as_ref().is_some_and(|q| q.retry) {
@@ -77,7 +78,8 @@ fn detour(exchange: &Exchange) -> Option<String> {
         .then(|| "the kept connection was closed before the request".into())
 }
 
-/// What the prediction was made from went otherwise than what was measured: today's own way shows that.
+/// The exchanges behind the prediction took another time than the measured ones, as the baseline
+/// shows.
 fn other_times(baseline: &Line, gap: f64) -> Option<String> {
     let predicted = baseline.predicted?;
     let todays = baseline.median()? - predicted.ms;
@@ -92,7 +94,7 @@ fn other_times(baseline: &Line, gap: f64) -> Option<String> {
     })
 }
 
-/// The cause that a typical run names, if its price is most of the gap.
+/// The cause found in a typical run, if it costs most of the gap.
 fn finding(line: &Line, gap: f64) -> Option<String> {
     let findings = &line.typical()?.last.as_ref()?.findings;
     let dear = findings.iter().filter(|f| f.ms >= gap / 2.0 && gap > 0.0);
@@ -100,7 +102,7 @@ fn finding(line: &Line, gap: f64) -> Option<String> {
     Some(format!("{}: {}", dearest.id, dearest.evidence))
 }
 
-/// What went unanswered and had to go again, where that befell enough runs to move the median.
+/// Losses that affected enough runs to move the median.
 fn losses(line: &Line) -> Option<String> {
     let lost = |e: &Exchange| {
         let tcp = e.tcp.as_ref();
@@ -120,14 +122,14 @@ fn losses(line: &Line) -> Option<String> {
     })
 }
 
-/// Whose time it is, where the round trips are as expected.
+/// Whose time it is, if the round trips are as expected.
 fn by_party(line: &Line, baseline: &Line, rtt: f64, gap: f64) -> String {
     let waited = |line: &Line| line.typical().and_then(|s| s.waited);
     let (Some(mine), Some(todays)) = (waited(line), waited(baseline)) else {
         let gap = ms(gap.abs());
         return format!("{gap} ms that nothing explains which was seen");
     };
-    // What the network took beyond its round trips: bytes on their way.
+    // The network's time beyond its round trips: bytes in transit.
     let transfer = |line: &Line, w: &Waited| w.network - line.round_trips().unwrap_or(0.0) * rtt;
     let body = transfer(line, &mine) - transfer(baseline, &todays);
     if line.way.manner == Manner::Kept && body < 0.0 && body.abs() >= gap.abs() / 2.0 {

@@ -1,4 +1,5 @@
-//! What the server supports, found out by asking once for each way that makes sense; each request is counted.
+//! Finds out what the server supports by making one request for each sensible way; each request is
+//! counted.
 
 use std::time::Duration;
 
@@ -13,21 +14,23 @@ use crate::verdict::{self, Support};
 use crate::way::{Remedy, Way};
 use crate::wishes::Wishes;
 
-/// Exchanges of the baseline, from whose medians the arithmetic takes what is no round trip.
+/// The number of exchanges of the baseline whose medians give the arithmetic all but the round
+/// trips.
 const REHEARSALS: usize = 5;
-/// A path that swallows a handshake is not waited for any longer, or four round trips where these are longer.
+/// How long to wait on a path that swallows a handshake; four round trips if these are longer.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 pub(crate) struct Found {
     pub(crate) baseline: Way,
-    /// The first answer there was.
+    /// The first answer.
     pub(crate) first: Exchange,
-    /// How the baseline went after that, before anything was measured.
+    /// Exchanges of the baseline after that, before anything was measured.
     pub(crate) rehearsals: Vec<Exchange>,
     pub(crate) ways: Vec<(Way, Support)>,
 }
 
-/// The first answer is today's client's: it decides what the baseline is. Nothing is discovered without it.
+/// Makes the first request, as today's client would: its answer decides what the baseline is.
+/// Nothing can be discovered without it.
 pub(crate) async fn first(
     wishes: &Wishes,
     budget: &mut Budget,
@@ -47,7 +50,7 @@ pub(crate) async fn first(
     Ok((menu::baseline(&first, family), first))
 }
 
-/// How the baseline goes when neither this process nor the server is new to it.
+/// Runs the baseline when it is new neither to this process nor to the server.
 async fn rehearse(wishes: &Wishes, baseline: &Way, budget: &mut Budget) -> Vec<Exchange> {
     let mut rehearsals = Vec::new();
     for _ in 0..REHEARSALS {
@@ -79,7 +82,7 @@ async fn asked(wishes: &Wishes, way: &Way, budget: &mut Budget, limit: Duration)
     taken
 }
 
-/// Which of the ways are there.
+/// Finds out which of the ways are supported.
 pub(crate) async fn ways(
     wishes: &Wishes,
     (baseline, first): (Way, Exchange),
@@ -107,7 +110,7 @@ pub(crate) async fn ways(
     }
 }
 
-/// Name, connection and handshake of a way that is only tried.
+/// The limit for the name lookup, connection and handshake of a way that is only tried.
 fn limit(wishes: &Wishes, first: &Exchange) -> Duration {
     let far = first.rtt.unwrap_or_default() * 4;
     wishes.options.connect_timeout.min(PATIENCE.max(far))
@@ -122,7 +125,7 @@ async fn ask(wishes: &Wishes, way: &Way, budget: &mut Budget, limit: Duration) -
             .outcome
             .map_or_else(Support::Absent, |_| Support::Works);
     }
-    // A kept connection is tried by a request on one that is open.
+    // A kept connection is tried with a request on an open one.
     let kept = way.manner == Manner::Kept;
     let tried = Way {
         manner: if kept { Manner::Kept } else { Manner::Each },
@@ -137,7 +140,7 @@ async fn ask(wishes: &Wishes, way: &Way, budget: &mut Budget, limit: Duration) -
     verdict::of(tried.strategy, &hops.unwrap_or_default())
 }
 
-/// What need not be asked, because an answer is there already.
+/// Ways that need not be tried, because an earlier answer decides.
 fn needless(wishes: &Wishes, way: &Way, found: &[(Way, Support)]) -> Option<Support> {
     if way.remedy == Remedy::AtOnce {
         return Some(Support::Works);
@@ -157,7 +160,8 @@ fn needless(wishes: &Wishes, way: &Way, found: &[(Way, Support)]) -> Option<Supp
     match support {
         Support::Absent(why) => Some(Support::Absent(why.clone())),
         Support::Unasked(why) => Some(Support::Unasked(why.clone())),
-        // Tickets that are never taken carry no early data; a first flight that overflows may fit in another form.
+        // If tickets are never accepted, neither is early data; a first flight that does not fit
+        // into the SYN may fit in another form.
         Support::Idle(why) if before.remedy == Remedy::Resumption => {
             Some(Support::Absent(why.clone()))
         }

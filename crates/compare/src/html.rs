@@ -1,5 +1,6 @@
-//! A comparison as one self-contained page: what would save time, each way on one scale, what has to change, what is not
-//! there. Style, frame, bars and grids are those of every page and belong to `report`.
+//! A comparison as one self-contained page: what would save time, all ways on one scale, what has
+//! to change, and what is not supported. Style, frame, bars and grids are shared by all pages and
+//! belong to `report`.
 
 mod bars;
 mod sections;
@@ -13,7 +14,7 @@ use crate::text::{control, round_trips};
 
 const STYLE: &str = include_str!("html/compare.css");
 
-/// `made_by` is such as `roundtrip 0.1.0`.
+/// `made_by` is, for example, `roundtrip 0.1.0`.
 pub fn page(c: &Comparison, made_by: &str) -> String {
     let body = html! {
         article {
@@ -33,7 +34,7 @@ pub fn page(c: &Comparison, made_by: &str) -> String {
     frame(&format!("compare · {}", c.url), STYLE, &body, made_by)
 }
 
-/// What saves most, in a sentence.
+/// What saves most, in one sentence.
 fn verdict(c: &Comparison) -> String {
     let each = if c.requests > 1 { " a request" } else { "" };
     match c.best() {

@@ -1,5 +1,5 @@
-//! The contract for programs, schema `roundtrip/compare/1`: keys may be added, never renamed. Figures are those of one
-//! request, in ms; what was not seen is `null`.
+//! The contract for programs, schema `roundtrip/compare/1`: keys may be added, but are never
+//! renamed. Figures are those of one request, in ms; a value that was not measured is `null`.
 
 use roundtrip_model::{CONFIDENCE, Finding, LEAST_PAIRS, Saving};
 use serde_json::{Value, json};
@@ -114,7 +114,7 @@ fn absent(absent: &Absent) -> Value {
     })
 }
 
-/// Microsecond precision; what is no number is `null`.
+/// Microsecond precision; anything that is not a number is `null`.
 fn rounded(value: f64) -> Value {
     // Adding zero turns -0.0 into 0.0.
     json!((value * 1e3).round() / 1e3 + 0.0)

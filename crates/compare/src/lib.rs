@@ -1,9 +1,10 @@
 //! What each remedy would save at one URL: `roundtrip compare`, without the command line.
 //!
-//! [`compare`] asks as its [`Wishes`] say and never more often. The way there: `discover` (what the server supports, by
-//! asking: `menu` has the ways, `verdict` judges the answers) → `arithmetic` (what each way should cost) → `measure` (what
-//! it does cost, in random blocks, `sample` by `sample`, within the `budget`) → `outcome`. [`text`], [`json`] and [`html`]
-//! show that; `advice` says who has to change what.
+//! [`compare`] makes the requests that its [`Wishes`] describe, and never more. The steps:
+//! `discover` (finds out what the server supports: `menu` has the ways, `verdict` judges the
+//! answers) → `arithmetic` (the expected cost of each way) → `measure` (the actual cost, in random
+//! blocks, `sample` by `sample`, within the `budget`) → `outcome`. [`text`], [`json`] and [`html`]
+//! show the result; `advice` says who has to change what.
 
 mod advice;
 mod arithmetic;

@@ -1,4 +1,5 @@
-//! The measuring: random blocks in which each way occurs once, until every interval is narrow or the budget is spent.
+//! Measures random blocks in which each way occurs once, until every interval is narrow or the
+//! budget is spent.
 
 use roundtrip_model::{Random, blocks};
 
@@ -7,26 +8,26 @@ use crate::outcome::{Ended, Line};
 use crate::sample::take;
 use crate::wishes::Wishes;
 
-/// Fewer pairs than these show nothing, and with these an interval says little of its own width.
+/// Fewer pairs than this show nothing, and the width of their interval means little.
 const LEAST_BLOCKS: u32 = 8;
-/// How often it is looked whether the answer is clear.
+/// After how many blocks to check whether the answer is clear.
 const LOOK_EVERY: u32 = 4;
-/// An interval is narrow whose half is less than this share of today's time …
+/// An interval is narrow if half its width is less than this share of today's time …
 const NARROW: f64 = 0.02;
-/// … or than so many ms.
+/// … or than this many ms.
 const NARROW_MS: f64 = 0.25;
-/// A way that never went well is not asked any more.
+/// A way that has failed this often, and never succeeded, is not tried again.
 const PATIENCE: usize = 3;
-/// More blocks than the largest budget has room for.
+/// More blocks than the largest budget allows.
 const MOST_BLOCKS: usize = 10_000;
 
-/// What the lines are told while they fill.
+/// What is reported while the lines fill.
 pub(crate) struct Step {
     pub(crate) block: u32,
     pub(crate) sent: u32,
 }
 
-/// The first line is the baseline. It is cancelled between two samples or within one; what is there then is whole.
+/// The first line is the baseline. The future may be dropped at any time; complete samples remain.
 pub(crate) async fn run(
     wishes: &Wishes,
     lines: &mut [Line],
@@ -74,7 +75,8 @@ fn is_hopeless(line: &Line) -> bool {
     line.samples.is_empty() && line.failures.len() >= PATIENCE
 }
 
-/// The width of the intervals decides, never where they lie: who stops when he likes what he sees finds what is not there.
+/// The width of the intervals decides, never their position: stopping when the result pleases finds
+/// differences that do not exist.
 fn is_clear(lines: &mut [Line], seed: u64) -> bool {
     pair(lines, seed);
     let Some(today) = lines.first().and_then(Line::median) else {
@@ -87,12 +89,13 @@ fn is_clear(lines: &mut [Line], seed: u64) -> bool {
         .all(|saving| saving.is_some_and(|s| (s.high - s.low) / 2.0 <= narrow))
 }
 
-/// Holds all lines against the first, block by block.
+/// Compares all lines with the first, block by block.
 pub(crate) fn pair(lines: &mut [Line], seed: u64) {
     let Some((baseline, others)) = lines.split_first_mut() else {
         return;
     };
-    // Each line draws for itself, so that what it says does not depend on which others there are.
+    // Each line has its own random numbers, so that its result does not depend on which other lines
+    // there are.
     for line in others {
         line.pair(&baseline.samples, &mut Random::seeded(seed));
     }

@@ -1,4 +1,4 @@
-//! Which ways make sense for a URL: pure, from what the first answer was like.
+//! The ways that make sense for a URL, from the first answer. Pure functions.
 
 use roundtrip_model::{Exchange, Http, Memory, Scheme, Security, Strategy};
 use roundtrip_probe::{Family, Manner};
@@ -6,7 +6,7 @@ use roundtrip_probe::{Family, Manner};
 use crate::way::{Remedy, Way};
 use crate::wishes::Wishes;
 
-/// What an ordinary client does today, made definite by what the server chose.
+/// What an ordinary client does today, made explicit by the server's choices.
 pub(crate) fn baseline(first: &Exchange, family: Family) -> Way {
     let used = Strategy {
         memory: Memory::Cold,
@@ -17,7 +17,8 @@ pub(crate) fn baseline(first: &Exchange, family: Family) -> Way {
     Way::new(Remedy::Baseline, used, family)
 }
 
-/// Every other way, in the order in which they are tried: what one shows may make the next needless.
+/// Every other way, in the order in which they are tried: the result of one may make the next
+/// unnecessary.
 pub(crate) fn ways(wishes: &Wishes, first: &Exchange, baseline: &Way) -> Vec<Way> {
     let family = baseline.family;
     let mut ways = if wishes.strategies.is_empty() {
@@ -48,7 +49,7 @@ fn all(wishes: &Wishes, first: &Exchange, baseline: &Way) -> Vec<Way> {
     ways
 }
 
-/// Whether it makes sense, what it is, and how.
+/// Whether it makes sense, the remedy, and the strategy for it.
 type Dish = (bool, Remedy, Strategy);
 
 fn over_tcp(wishes: &Wishes, base: Strategy) -> Vec<Dish> {
@@ -56,7 +57,7 @@ fn over_tcp(wishes: &Wishes, base: Strategy) -> Vec<Dish> {
     let modern = secure && base.security != Security::Tls12;
     let early = modern && wishes.is_safe();
     let classical = modern && base.post_quantum;
-    // What is said of TCP is tried over TCP, even where HTTP/3 is what the server prefers.
+    // Remedies for TCP are tried over TCP, even if the server prefers HTTP/3.
     let tcp = match base.http {
         Http::H3 => Strategy {
             http: Http::H2,
@@ -116,7 +117,8 @@ fn classical_only(strategy: Strategy) -> Strategy {
     }
 }
 
-/// Where there are several requests, one connection for all; where there is one, a connection that is open already.
+/// For several requests, one connection for all; for a single one, a connection that is already
+/// open.
 fn sequences(wishes: &Wishes, baseline: &Way) -> Vec<Way> {
     if wishes.requests == 1 {
         let reuse = true;
@@ -137,7 +139,7 @@ fn sequences(wishes: &Wishes, baseline: &Way) -> Vec<Way> {
     ways
 }
 
-/// The family of addresses that did not win, if the name has one and the user did not choose.
+/// The address family that did not win, if the name has one and the user did not choose.
 fn other_family(wishes: &Wishes, first: &Exchange, baseline: &Way) -> Option<Way> {
     if wishes.options.family != Family::Any {
         return None;
@@ -155,7 +157,7 @@ fn other_family(wishes: &Wishes, first: &Exchange, baseline: &Way) -> Option<Way
     Some(Way::new(remedy, baseline.strategy, family))
 }
 
-/// What a strategy that the user named comes to, for the advice that goes with it.
+/// The remedy that a strategy named by the user amounts to, for the advice.
 fn named_remedy(s: Strategy) -> Remedy {
     match (s.http, s.fast_open, s.memory) {
         _ if s.reuse => Remedy::KeepConnection,
@@ -170,7 +172,7 @@ fn named_remedy(s: Strategy) -> Remedy {
     }
 }
 
-/// A way that shows nothing where this one showed nothing either.
+/// The way that must work first: if it shows nothing, neither does this one.
 pub(crate) fn needs(remedy: Remedy) -> Option<Remedy> {
     match remedy {
         Remedy::EarlyData => Some(Remedy::Resumption),

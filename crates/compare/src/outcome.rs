@@ -1,4 +1,4 @@
-//! What came of a comparison: values, for any report.
+//! The result of a comparison, as values for any report.
 
 use roundtrip_model::{Finding, LEAST_PAIRS, Random, Saving, Summary};
 
@@ -13,28 +13,28 @@ use crate::wishes::Limits;
 pub struct Comparison {
     pub url: String,
     pub method: String,
-    /// Requests in a sequence; all figures are those of one request.
+    /// The number of requests in a sequence; all figures are those of one request.
     pub requests: u32,
     pub seed: u64,
     pub limits: Limits,
-    /// What the server calls itself.
+    /// The server's Server header.
     pub server: Option<String>,
     pub status: u16,
     pub rtt_ms: Option<f64>,
-    /// The address that was asked, as today's client chose it.
+    /// The address that was used, as today's client chose it.
     pub address: Option<String>,
     pub baseline: Line,
-    /// What is to blame for today's time, as a typical run shows it.
+    /// The causes of today's time, as a typical run shows them.
     pub findings: Vec<Finding>,
-    /// The A/A arm.
+    /// The A/A control.
     pub control: Line,
-    /// The other ways that were measured, what saves most first.
+    /// The other ways that were measured, the largest saving first.
     pub lines: Vec<Line>,
-    /// Those that could not be.
+    /// The ways that could not be measured.
     pub absent: Vec<Absent>,
-    /// Whole blocks that were measured.
+    /// The number of complete blocks.
     pub blocks: u32,
-    /// Requests that were sent in all, and those of them that found out what there is.
+    /// The number of requests in all, and of those made for the discovery.
     pub sent: u32,
     pub discovery: u32,
     pub took_s: f64,
@@ -42,7 +42,7 @@ pub struct Comparison {
     pub notes: Vec<String>,
 }
 
-/// Why no more was measured.
+/// Why the measurement ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
     /// Each interval is narrow enough.
@@ -52,7 +52,7 @@ pub enum Ended {
     Interrupted,
 }
 
-/// What arithmetic expects of a way, for one request.
+/// The expected cost of a way by arithmetic, for one request.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Prediction {
     pub ms: f64,
@@ -60,7 +60,7 @@ pub struct Prediction {
 }
 
 impl Prediction {
-    /// What is saved by that other one.
+    /// What changing to `other` saves.
     pub(crate) fn less(self, other: Self) -> Self {
         Self {
             ms: self.ms - other.ms,
@@ -73,33 +73,33 @@ impl Prediction {
 #[derive(Debug, Clone)]
 pub struct Line {
     pub way: Way,
-    /// It looks supported, and this is why it does nothing.
+    /// Why it has no effect, although it seems to be supported.
     pub idle: Option<String>,
     pub predicted: Option<Prediction>,
-    /// The runs that went well, with the block of each.
+    /// The successful runs, each with its block.
     pub samples: Vec<(u32, Sample)>,
     pub failures: Vec<String>,
-    /// Blocks in which both this way and the baseline went well.
+    /// The number of blocks in which both this way and the baseline succeeded.
     pub pairs: usize,
-    /// Against the baseline of the same block.
+    /// Compared with the baseline of the same block.
     pub saving: Option<Saving>,
-    /// Why measurement and prediction differ, where they do.
+    /// Why measurement and prediction differ, if they do.
     pub disagreement: Option<String>,
     pub advice: Advice,
 }
 
-/// What a measured way comes to.
+/// The result for a measured way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Shown to save time.
+    /// It saves time.
     Saves,
-    /// Looks supported, and does not do what it should.
+    /// It seems to be supported, but has no effect.
     Idle,
-    /// Too few pairs to tell.
+    /// There are too few pairs to tell.
     Unsure,
-    /// No difference is shown.
+    /// There is no clear difference.
     Nothing,
-    /// Shown to cost time.
+    /// It costs time.
     Costs,
 }
 
@@ -107,9 +107,10 @@ pub enum Kind {
 #[derive(Debug, Clone)]
 pub struct Absent {
     pub way: Way,
-    /// What was seen.
+    /// What was observed.
     pub why: String,
-    /// What it would save by arithmetic, in ms and round trips; none for a way that was not asked for.
+    /// What it would save by arithmetic, in ms and round trips; `None` for a way that was not
+    /// requested.
     pub would_save: Option<Prediction>,
     pub advice: Advice,
 }
@@ -149,13 +150,13 @@ impl Line {
         self.figures().map(|figures| figures.median)
     }
 
-    /// As counted, for one request.
+    /// The counted round trips of one request.
     pub fn round_trips(&self) -> Option<f64> {
         let counted = self.samples.iter().filter_map(|(_, s)| s.round_trips);
         Summary::of(&counted.collect::<Vec<f64>>()).map(|s| s.median)
     }
 
-    /// The run that stands for the way: the nearest to its median.
+    /// The run that represents the way: the one nearest to its median.
     pub fn typical(&self) -> Option<&Sample> {
         let median = self.median()?;
         let far = |s: &Sample| (s.ms - median).abs();
@@ -163,12 +164,12 @@ impl Line {
         all.min_by(|a, b| far(a).total_cmp(&far(b)))
     }
 
-    /// Enough pairs, and an interval without zero.
+    /// Whether there are enough pairs, and the interval excludes zero.
     pub fn is_shown(&self) -> bool {
         self.saving.and_then(|s| s.is_shown()) == Some(true)
     }
 
-    /// What is to be said of it; each line belongs to one kind.
+    /// The result; each line belongs to one kind.
     pub fn kind(&self) -> Kind {
         let saving = self.saving.filter(|_| self.idle.is_none());
         match saving.and_then(|s| Some((s.is_shown()?, s.median))) {
@@ -192,7 +193,7 @@ impl Line {
         (predicted > 0.0).then_some((self.median()? - predicted) / predicted)
     }
 
-    /// Pairs with the baseline of the same block.
+    /// Pairs the runs with the baseline of the same block.
     pub(crate) fn pair(&mut self, baseline: &[(u32, Sample)], random: &mut Random) {
         let with = |(block, mine): &(u32, Sample)| {
             let base = baseline.iter().find(|(b, _)| b == block)?;
@@ -205,7 +206,7 @@ impl Line {
 }
 
 impl Kind {
-    /// In the order in which reports tell of them.
+    /// In the order of reports.
     pub const ALL: [Self; 5] = [
         Self::Saves,
         Self::Idle,
@@ -214,7 +215,7 @@ impl Kind {
         Self::Costs,
     ];
 
-    /// For people, above the ways of this kind.
+    /// The heading above the ways of this kind.
     pub fn title(self) -> &'static str {
         match self {
             Self::Saves => "What would save time here",
@@ -225,7 +226,7 @@ impl Kind {
         }
     }
 
-    /// For programs.
+    /// The name for programs.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Saves => "saves",
@@ -238,7 +239,7 @@ impl Kind {
 }
 
 impl Comparison {
-    /// Something is shown to save time here.
+    /// The line with the largest saving, if one saves time.
     pub fn best(&self) -> Option<&Line> {
         self.of_kind(Kind::Saves).next()
     }
@@ -247,7 +248,8 @@ impl Comparison {
         self.lines.iter().filter(move |line| line.kind() == kind)
     }
 
-    /// What is to be said where no way is shown to save: that there is none, or that nobody can tell yet.
+    /// The sentence for a comparison in which no way is shown to save time: there is none, or it is
+    /// too early to tell.
     pub(crate) fn nothing_shown(&self) -> String {
         let unsure = self.of_kind(Kind::Unsure).max_by_key(|line| line.pairs);
         unsure.map_or_else(

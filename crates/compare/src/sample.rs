@@ -1,4 +1,5 @@
-//! One sample of a way: a sequence of our own, or another client's life. Each begins with a prober that remembers nothing.
+//! One sample of a way: a sequence of requests, or one run of another client. Each begins with a
+//! prober that remembers nothing.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -11,24 +12,24 @@ use tokio::time::{Instant, timeout};
 use crate::way::Way;
 use crate::wishes::Wishes;
 
-/// What one sample came to.
+/// The result of one attempt to take a sample.
 #[derive(Debug)]
 pub(crate) struct Taken {
-    /// Requests that it sent at the most.
+    /// The largest number of requests that it may have made.
     pub(crate) requests: u32,
-    /// Or why not.
+    /// The sample, or why there is none.
     pub(crate) outcome: Result<Sample, String>,
-    /// Ours only.
+    /// Only for sequences made by this program.
     pub(crate) sequence: Option<Sequence>,
 }
 
-/// A sample that went well. Times are those of one request, on average over the sequence.
+/// A successful sample. Times are those of one request, averaged over the sequence.
 #[derive(Debug, Clone)]
 pub struct Sample {
     pub ms: f64,
     pub round_trips: Option<f64>,
     pub waited: Option<Waited>,
-    /// The last exchange, for what it says of itself.
+    /// The last exchange, for its facts.
     pub last: Option<Box<Exchange>>,
 }
 
@@ -72,7 +73,8 @@ fn outcome(sequence: &Sequence, k: u32) -> Result<Sample, String> {
         waited.resolver += phase.waited.resolver / share;
         waited.loss += phase.waited.loss / share;
     }
-    // What went out at once waited at once: its exchanges' waits overlap and do not sum to the whole.
+    // Concurrent exchanges wait at the same time: their waits overlap and do not add up to the
+    // total.
     let apart = sequence.manner != Manner::AtOnce;
     Ok(Sample {
         ms: sequence.took.as_secs_f64() * 1e3 / share,
@@ -82,7 +84,7 @@ fn outcome(sequence: &Sequence, k: u32) -> Result<Sample, String> {
     })
 }
 
-/// Certificates need not be kept for each sample.
+/// Removes certificates, which need not be kept for each sample.
 fn slim(exchange: &Exchange) -> Exchange {
     let mut slim = exchange.clone();
     if let Some(tls) = &mut slim.tls {
@@ -91,7 +93,8 @@ fn slim(exchange: &Exchange) -> Exchange {
     slim
 }
 
-/// Rather one too many: a kept connection that was not used may have carried a request before it was seen to be dead.
+/// Counts one too many rather than too few: a kept connection that was not used may have carried a
+/// request before it was found dead.
 fn requests_of(sequence: &Sequence, strategy: Strategy) -> u32 {
     let exchanges = || sequence.hops.iter().flatten();
     let primed = exchanges().any(|e| e.primed);
@@ -106,7 +109,7 @@ fn requests_of(sequence: &Sequence, strategy: Strategy) -> u32 {
     u32::from(primed) + (exchanges().count() + lost) as u32
 }
 
-/// The life of another program, from its start to its end.
+/// One run of another program, from its start to its end.
 async fn other(wishes: &Wishes, line: &str, k: u32) -> Taken {
     let taken = |outcome| Taken {
         requests: k,
@@ -147,7 +150,7 @@ async fn other(wishes: &Wishes, line: &str, k: u32) -> Taken {
     })
 }
 
-/// The URL stands for each word `URL`, or at the end; once for each request.
+/// The command line with the URL in place of each word `URL`, or at the end; once for each request.
 fn filled(line: &str, url: &str, k: u32) -> String {
     let quoted = format!("'{}'", url.replace('\'', r"'\''"));
     let urls = vec![quoted; k as usize].join(" ");

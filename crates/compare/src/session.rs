@@ -1,4 +1,4 @@
-//! A comparison from its beginning to its end: discover, predict, measure, tell.
+//! A comparison from beginning to end: discover, predict, measure, report.
 
 use std::time::Duration;
 
@@ -16,14 +16,14 @@ use crate::verdict::Support;
 use crate::way::{Remedy, Way};
 use crate::wishes::Wishes;
 
-/// What is being done right now.
+/// What is being done now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Progress {
-    /// What is asked: a strategy as one word, or a command.
+    /// The way: a strategy in one word, or a command.
     pub word: String,
-    /// The block that is measured, from 1; none while it is found out what there is.
+    /// The current block, from 1; `None` during the discovery.
     pub block: Option<u32>,
-    /// Requests so far.
+    /// The number of requests so far.
     pub sent: u32,
 }
 
@@ -79,7 +79,7 @@ pub async fn compare(
     measured.told(wishes, &found, costs.as_ref())
 }
 
-/// The arms, baseline and control first, and what cannot be one.
+/// The arms, baseline and control first, and the ways that could not be measured.
 fn arms(found: &Found, costs: Option<&Costs>, k: u32) -> (Vec<Line>, Vec<Absent>) {
     let predict = |way: &Way| costs.map(|costs| costs.predict(way, k));
     let today = predict(&found.baseline);
@@ -92,7 +92,7 @@ fn arms(found: &Found, costs: Option<&Costs>, k: u32) -> (Vec<Line>, Vec<Absent>
         .into();
     let mut absent = Vec::new();
     for (way, support) in &found.ways {
-        // How another program asks is its own affair.
+        // How another program makes its requests is unknown, so nothing is predicted for it.
         let predicted = predict(way).filter(|_| way.command.is_none());
         let idle = match support {
             Support::Works => None,
@@ -102,7 +102,7 @@ fn arms(found: &Found, costs: Option<&Costs>, k: u32) -> (Vec<Line>, Vec<Absent>
                 absent.push(Absent::new(way.clone(), why.clone(), would));
                 continue;
             }
-            // What it would save here is not known without knowing whether it is there.
+            // It is unknown whether it is supported, so it is unknown what it would save.
             Support::Unasked(why) => {
                 absent.push(Absent::new(way.clone(), why.clone(), None));
                 continue;
@@ -164,13 +164,13 @@ impl Measured {
     }
 }
 
-/// What a typical run of today's says is to blame.
+/// The causes found in a typical run of the baseline.
 fn findings(baseline: &Line) -> Vec<Finding> {
     let typical = baseline.typical().and_then(|s| s.last.as_ref());
     typical.map_or_else(Vec::new, |last| last.findings.clone())
 }
 
-/// Why things are as they are, and who has to change what.
+/// Adds the reasons for the results, and who has to change what.
 fn annotate(c: &mut Comparison) {
     let rtt = c.rtt_ms.unwrap_or(f64::INFINITY);
     let name = c.server.as_deref();
@@ -178,7 +178,7 @@ fn annotate(c: &mut Comparison) {
     for line in &mut c.lines {
         let late = disagreement::waits_for_handshake(line, &c.baseline, rtt);
         line.disagreement = disagreement::of(line, &c.baseline, rtt);
-        // What overflows the SYN is the client's affair: the server did its part.
+        // If the first flight does not fit into the SYN, the client must change, not the server.
         let works = line.idle.is_none() || line.way.remedy == Remedy::FastOpen;
         line.advice = advice::of(line.way.remedy, name, works);
         if late.is_some() {

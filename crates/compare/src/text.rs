@@ -1,5 +1,6 @@
-//! A comparison for people: what each way saves, the most first, with what has to change for it; then what saves nothing,
-//! and what is not there. Width, colour and character set are told.
+//! A comparison for people: what each way saves, the largest saving first, with what has to change
+//! for it; then what saves nothing, and what is not supported. The caller sets width, colour and
+//! character set.
 
 mod advice;
 mod savings;
@@ -20,7 +21,7 @@ pub fn render(c: &Comparison, style: Style) -> String {
     page.text
 }
 
-/// «At most 300 requests, 10 a second»: what is announced before the first of them.
+/// "At most 300 requests, 10 a second": announced before the first request.
 pub fn announcement(wishes: &crate::Wishes) -> String {
     let limits = wishes.limits;
     format!(
@@ -111,13 +112,13 @@ pub(crate) fn round_trips(n: f64) -> String {
     format!("{} {unit}", crate::disagreement::trips(n))
 }
 
-/// Lines that fit the width; what goes on is indented.
+/// Lines that fit the width; continuation lines are indented.
 pub(crate) struct Page {
     style: Style,
     text: String,
 }
 
-/// Where the text of an item begins.
+/// The column at which the text of an item begins.
 const INDENT: usize = 14;
 
 impl Page {
@@ -141,7 +142,7 @@ impl Page {
         self.text.push('\n');
     }
 
-    /// A word in a column, and its text beside it.
+    /// Adds a word in a column, with its text beside it.
     fn item(&mut self, word: &str, text: &str) {
         let head = format!("    {word:<width$}", width = INDENT - 4);
         self.wrapped(&head, text, INDENT);

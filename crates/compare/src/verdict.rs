@@ -1,22 +1,23 @@
-//! Does a server support a way? Judged by what an exchange did, not by what it was asked to do. Pure.
+//! Decides whether a server supports a way, from what an exchange did and not from what it was
+//! asked to do. Pure functions.
 
 use roundtrip_model::{EarlyData, Exchange, Http, Memory, Security, Strategy};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Support {
-    /// It did what it should.
+    /// It had its effect.
     Works,
-    /// It looks as if it did, and does not: this is what happens instead.
+    /// It seems to work, but does not: what happens instead.
     Idle(String),
-    /// It is not there; this was seen.
+    /// It is not supported: what was observed.
     Absent(String),
-    /// It was not asked for, for this reason.
+    /// It was not tried, for this reason.
     Unasked(String),
 }
 
 use Support::{Absent, Idle, Works};
 
-/// Of a way with this strategy: the hops of one request, the last of them the answer.
+/// Judges a way with this strategy by the hops of one request, the last of which is the answer.
 pub(crate) fn of(asked: Strategy, hops: &[Exchange]) -> Support {
     let Some(last) = hops.last() else {
         return Absent("nothing was asked".into());

@@ -1,14 +1,15 @@
-//! A way to ask: a remedy with the strategy, the manner and the addresses that carry it out.
+//! A way to make requests: a remedy with the strategy, the manner and the addresses that implement
+//! it.
 
 use roundtrip_model::{Memory, Strategy};
 use roundtrip_probe::{Family, Manner};
 
-/// What a way changes, compared with what an ordinary client does today.
+/// What a way changes compared with an ordinary client of today.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Remedy {
-    /// Nothing: what all others are held against.
+    /// Nothing: all other ways are compared with it.
     Baseline,
-    /// Nothing either, measured once more: what it seems to save is error.
+    /// Nothing either: the baseline, measured again. What it seems to save is error.
     Control,
     KeepConnection,
     AtOnce,
@@ -70,7 +71,7 @@ pub struct Way {
 }
 
 impl Way {
-    /// Each request for itself, or on the connection that the strategy keeps.
+    /// Makes a new connection for each request, or uses the one that the strategy keeps.
     pub(crate) fn new(remedy: Remedy, strategy: Strategy, family: Family) -> Self {
         let manner = if strategy.reuse {
             Manner::Kept
@@ -86,7 +87,7 @@ impl Way {
         }
     }
 
-    /// For people; what the user named is called as he named it.
+    /// The name for people; a strategy that the user named keeps that name.
     pub fn title(&self) -> String {
         match self.remedy {
             Remedy::Asked | Remedy::Client => self.word(),
@@ -94,7 +95,7 @@ impl Way {
         }
     }
 
-    /// One word, or the command line: what JSON and `--strategies` call it.
+    /// One word, or the command line: the name in JSON and for `--strategies`.
     pub fn word(&self) -> String {
         if let Some(command) = &self.command {
             return command.clone();
@@ -113,15 +114,16 @@ impl Way {
         word
     }
 
-    /// Requests that a sample of `k` takes at the most: what fetches a ticket, a cookie or a connection, answers of 425
-    /// Too Early, and what must go again because a kept connection had ended.
+    /// The largest number of requests that a sample of `k` takes: those that obtain a ticket, a
+    /// cookie or a connection, answers of 425 Too Early, and requests repeated because a kept
+    /// connection had closed.
     pub(crate) fn dearest(&self, k: u32) -> u32 {
         if self.command.is_some() {
             return k;
         }
         let preparation = u32::from(self.strategy.is_warm());
         let again = match self.manner {
-            // Each wave answers one, at least.
+            // Each wave answers at least one.
             Manner::AtOnce => k.saturating_mul(k.saturating_sub(1)) / 2,
             Manner::Kept => k,
             Manner::Each if self.strategy.memory == Memory::EarlyData => k,

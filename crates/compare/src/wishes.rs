@@ -1,4 +1,4 @@
-//! What the user wants compared, and how much may be asked for it.
+//! What the user wants to compare, and how many requests may be made for it.
 
 use std::time::Duration;
 
@@ -10,36 +10,36 @@ use crate::CompareError;
 #[derive(Debug, Clone)]
 pub struct Wishes {
     pub target: Target,
-    /// As typed: what another client is given.
+    /// As typed; it is passed to other clients.
     pub url: String,
-    /// How to ask; its strategy is set for each way.
+    /// How to make requests; the strategy is set for each way.
     pub options: Options,
-    /// Requests in a sequence that is measured as one thing.
+    /// The number of requests in a sequence, which is measured as a whole.
     pub requests: u32,
-    /// These instead of all that make sense.
+    /// Compare these instead of all that make sense.
     pub strategies: Vec<Strategy>,
     /// Command lines of other clients.
     pub against: Vec<String>,
     pub limits: Limits,
-    /// Of the order and the intervals.
+    /// The seed for the order and the intervals.
     pub seed: u64,
-    /// Repeat even what may do something each time.
+    /// Repeat even a request that may change something each time.
     pub force: bool,
 }
 
-/// What may be asked at most.
+/// The limits of the requests.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
-    /// Requests in all: discovery, preparation, measurement.
+    /// The number of requests in all: discovery, preparation, measurement.
     pub requests: u32,
-    /// Requests a second, on average.
+    /// Requests per second, on average.
     pub rate: f64,
-    /// No sample begins later.
+    /// No sample begins after this.
     pub time: Duration,
 }
 
 impl Wishes {
-    /// What is wrong is said before anything is sent.
+    /// Reports what is wrong before anything is sent.
     pub fn check(&self) -> Result<(), CompareError> {
         if self.target.scheme == Scheme::Tcp {
             return Err(CompareError::Echo);
@@ -67,13 +67,13 @@ impl Wishes {
             .unwrap_or_else(|| default.into())
     }
 
-    /// May leave as early data, which an attacker can send again. RFC 8470 §2.
+    /// Whether the request may be sent as early data, which an attacker can replay. RFC 8470 §2.
     pub(crate) fn is_safe(&self) -> bool {
         ["GET", "HEAD", "OPTIONS"].contains(&self.method().as_str())
     }
 }
 
-/// Asked often, it does what it did the first time. RFC 9110 §9.2.2.
+/// Whether repeating a request has the same effect as making it once. RFC 9110 §9.2.2.
 fn is_idempotent(method: &str) -> bool {
     ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"].contains(&method)
 }

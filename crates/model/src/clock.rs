@@ -1,11 +1,12 @@
-//! Time as a value. Who reads a real clock hands its moments down; this crate never asks for one.
+//! Time as a value. Callers read a real clock and pass its moments down; this crate never reads
+//! one.
 
 use std::ops::{Add, Sub};
 use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
 
-/// Nanoseconds since an observation began.
+/// A time in nanoseconds since an observation began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize)]
 #[serde(transparent)]
 pub struct Moment(pub u64);
@@ -25,7 +26,7 @@ impl Moment {
         self.0 as f64 / 1e9
     }
 
-    /// The time from `earlier` to here; zero when the order is reversed.
+    /// The time from `earlier` to this; zero if the order is reversed.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
@@ -47,7 +48,7 @@ impl Sub<Duration> for Moment {
     }
 }
 
-/// Where moments come from: the system's clock in programs, a hand-turned one in tests.
+/// The source of moments: the system's clock in programs, a clock set by hand in tests.
 pub trait Clock: Send + Sync {
     fn now(&self) -> Moment;
 }

@@ -1,7 +1,7 @@
-//! What every limit is made of: a quantity's name, a sign and a bound, as in `ttfb > 300ms` or `worse > 10%`. Which
-//! quantities there are, and what a bound means for each, is for those who have limits.
+//! The parts of every limit: a quantity's name, a sign and a bound, as in `ttfb > 300ms` or
+//! `worse > 10%`. Callers define the quantities, and what a bound means for each.
 
-/// How a value may stand to a bound.
+/// How a value is compared with a bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Comparison {
     Less,
@@ -12,7 +12,7 @@ pub enum Comparison {
     NotEqual,
 }
 
-/// At the same place the longer sign is the one that was meant, and it stands first.
+/// At the same position the longer sign is meant, so it comes first.
 const SIGNS: [(&str, Comparison); 6] = [
     ("<=", Comparison::LessOrEqual),
     (">=", Comparison::GreaterOrEqual),
@@ -22,11 +22,11 @@ const SIGNS: [(&str, Comparison); 6] = [
     (">", Comparison::Greater),
 ];
 
-/// Closer than this, values are the same.
+/// Values that differ by less than this count as equal.
 const SAME: f64 = 1e-9;
 
 impl Comparison {
-    /// What stands left and right of the first sign; `None` where there is none.
+    /// The texts left and right of the first sign; `None` if there is no sign.
     pub fn split(text: &str) -> Option<(&str, Self, &str)> {
         SIGNS
             .iter()
@@ -50,7 +50,7 @@ impl Comparison {
     }
 }
 
-/// What a limit's right side says.
+/// The right side of a limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Bound {
     Plain(f64),
@@ -61,12 +61,12 @@ pub enum Bound {
 }
 
 impl Bound {
-    /// `None` where it is no number, or none that is finite.
+    /// `None` if it is not a finite number.
     pub fn read(text: &str) -> Option<Self> {
         if let Some(percent) = text.strip_suffix('%') {
             return Some(Self::Share(number(percent)? / 100.0));
         }
-        // "us" and "ms" end in "s" too, so the longer suffixes are tried first.
+        // "us" and "ms" end in "s" too, so longer suffixes are tried first.
         for (unit, scale) in [("us", 1e-3), ("µs", 1e-3), ("ms", 1.0), ("s", 1e3)] {
             if let Some(rest) = text.strip_suffix(unit) {
                 return Some(Self::Ms(number(rest)? * scale));

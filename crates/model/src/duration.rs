@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// A time as words, flags and files take it.
+/// Parses a duration in words, flags and files.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let text = text.trim();
     let (number, unit) = text.split_at(text.trim_end_matches(char::is_alphabetic).len());

@@ -1,31 +1,33 @@
-//! The facts an observer appends to a [`Timeline`](crate::Timeline) while an exchange runs.
+//! The facts that an observer appends to a [`Timeline`](crate::Timeline) during an exchange.
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use serde::Serialize;
 
-/// One fact. Its time stands beside it in the timeline.
+/// One fact. The timeline stores its time beside it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
-    /// The client begins to ask for the target's addresses.
+    /// The client begins to look up the target's addresses.
     LookupStarted,
     /// The addresses are known.
     LookupFinished,
-    /// A connection attempt leaves (one of several, with Happy Eyeballs).
+    /// A connection attempt begins (one of several, with Happy Eyeballs).
     AttemptStarted {
         peer: SocketAddr,
     },
     AttemptFailed {
         peer: SocketAddr,
     },
-    /// The transport can carry bytes. With `deferred`, no SYN has left yet: fast open holds it for the first write.
+    /// The transport can carry bytes. With `deferred`, no SYN has been sent yet: fast open holds it
+    /// back for the first write.
     Connected {
         peer: SocketAddr,
         deferred: bool,
     },
-    /// The SYN-ACK of a fast-open connection came and acknowledged `data_acked` of `data_sent` bytes.
+    /// The SYN-ACK of a fast-open connection arrived and acknowledged `data_acked` of `data_sent`
+    /// bytes.
     SynAcked {
         data_sent: u64,
         data_acked: u64,
@@ -36,50 +38,50 @@ pub enum Event {
     /// The TLS or QUIC handshake: from the first key generated to the peer proven.
     HandshakeStarted,
     HandshakeFinished,
-    /// The server did not take the early data; what it held is sent again after the handshake.
+    /// The server rejected the early data; its content is sent again after the handshake.
     EarlyDataRefused,
     RequestStarted,
     /// The last byte of the request was handed to the kernel.
     RequestSent,
     /// The first byte of the response arrived.
     FirstByte,
-    /// The exchange is over, well or badly.
+    /// The exchange is over, successfully or not.
     Finished,
     /// Bytes handed to the kernel.
     Sent {
         bytes: u64,
     },
-    /// Bytes that arrived, at the time the kernel received them where it tells.
+    /// Bytes that arrived, at the time when the kernel received them, if it tells.
     Received {
         bytes: u64,
     },
-    /// The bytes that come next answer something of which the kernel had to send so many segments again. For `unacked`
-    /// of the wait, not all that had been sent was acknowledged.
+    /// The next bytes answer something of which the kernel had to retransmit this many segments.
+    /// For `unacked` of the wait, some of what had been sent was not acknowledged.
     Resent {
         segments: u32,
         unacked: Duration,
     },
-    /// So many segments had come before what comes now, which they follow: it was lost, or late. One of them had come so
-    /// long before.
+    /// The next bytes were lost or late: this many segments that follow them in the stream had
+    /// arrived before. One of those had arrived this long before.
     Overtaken {
         segments: u32,
         late: Duration,
     },
-    /// A flight is over: this many segments had come without a pause, and then nothing for a while.
+    /// A flight is over: this many segments arrived without a pause, and then nothing for a while.
     Paused {
         segments: u64,
         bytes: u64,
     },
-    /// The flight ended in the middle of a TLS record: whoever sealed it had handed over the rest as well.
+    /// The flight ended in the middle of a TLS record, so its sender had the rest ready as well.
     CutOff,
-    /// The client computed; the event stands at the end of the work.
+    /// The client computed; the event is recorded at the end of the work.
     Worked {
         task: Task,
         took: Duration,
     },
 }
 
-/// Work that a client does between packets.
+/// Work that the client does between packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Task {
@@ -91,7 +93,7 @@ pub enum Task {
     GenerateKeys,
     /// Verifying the certificate chain and its signature.
     Verify,
-    /// Everything else the TLS library did with received bytes.
+    /// Everything else that the TLS library does with received bytes.
     Decrypt,
 }
 
@@ -104,7 +106,7 @@ impl Task {
         Self::Decrypt,
     ];
 
-    /// For programs.
+    /// The name for programs.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Configure => "configure",
@@ -115,7 +117,7 @@ impl Task {
         }
     }
 
-    /// The same, for people.
+    /// The name for people.
     pub fn title(self) -> &'static str {
         match self {
             Self::LoadRoots => "load roots",

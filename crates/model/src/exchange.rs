@@ -1,4 +1,4 @@
-//! One exchange, whole: what was asked, when each thing happened, what was learnt.
+//! A complete exchange: what was asked, when each thing happened, and what was learnt.
 
 use std::time::Duration;
 
@@ -7,48 +7,48 @@ use crate::{
     Strategy, TcpFacts, Timeline, TlsFacts,
 };
 
-/// In milliseconds, and as a share of the whole.
+/// In milliseconds, and as a share of the total.
 const LEAST_UNEXPLAINED: f64 = 5.0;
 const UNEXPLAINED_SHARE: f64 = 0.05;
 
-/// A request and what became of it. The first of a chain of redirects has `hop` 0.
+/// A request and its outcome. The first of a chain of redirects has `hop` 0.
 #[derive(Debug, Clone, Default)]
 pub struct Exchange {
     pub url: String,
-    /// Which repetition this is, from 0, and which redirect within it.
+    /// The number of the repetition, from 0, and of the redirect within it.
     pub run: u32,
     pub hop: u32,
     pub asked: Strategy,
-    /// What really happened, as a strategy.
+    /// What was actually used, as a strategy.
     pub used: Strategy,
     pub timeline: Timeline,
-    /// The path's round trip: the smallest that the kernel (or QUIC) saw.
+    /// The path's round-trip time: the smallest that the kernel (or QUIC) measured.
     pub rtt: Option<Duration>,
     pub name: Option<NameFacts>,
     pub attempts: Vec<Attempt>,
-    /// The connection was open already.
+    /// The connection was already open.
     pub reused: bool,
     /// What that connection had done before.
     pub kept: Option<KeptFacts>,
-    /// One should have been open, and was not.
+    /// Why the connection was not open, although it should have been.
     pub not_kept: Option<NotKept>,
-    /// An unmeasured exchange went before, to leave a ticket, cookie or connection.
+    /// An unmeasured exchange came first, to obtain a ticket, cookie or connection.
     pub primed: bool,
-    /// What that one paid, where it was answered.
+    /// What the unmeasured exchange cost, if it was answered.
     pub primer: Option<Primer>,
     pub tcp: Option<TcpFacts>,
     pub tls: Option<TlsFacts>,
     pub quic: Option<QuicFacts>,
     pub http: Option<HttpFacts>,
-    /// What was sent when no answer came: method and sizes. `http` is about answers.
+    /// What was sent if there was no answer: method and sizes. `http` describes answers.
     pub unanswered: Option<HttpFacts>,
     pub echo: Option<EchoFacts>,
-    /// Round trips that the handshake paid beyond its arithmetic: QUIC Retry, version negotiation.
+    /// Round trips of the handshake beyond its arithmetic: QUIC Retry, version negotiation.
     pub extra_trips: u32,
-    /// What a person should know that is no failure: a fallback, a cookie that was missing.
+    /// What a user should know that is not a failure: a fallback, a missing cookie.
     pub notes: Vec<String>,
     pub findings: Vec<Finding>,
-    /// Milliseconds for which nothing accounts: neither a finding nor the arithmetic.
+    /// Milliseconds that neither a finding nor the arithmetic accounts for.
     pub unexplained: f64,
     pub failure: Option<Failure>,
 }
@@ -62,14 +62,14 @@ impl Exchange {
         self.timeline.end().since(crate::Moment::ZERO)
     }
 
-    /// What nothing accounts for, where it is too much for the path's and the host's own unrest. A failure says itself
-    /// what was waited for in vain.
+    /// The unexplained time, if it is more than the normal variation of the path and the host. For
+    /// a failed exchange there is none: the failure says what was waited for in vain.
     pub fn unexplained_worth_telling(&self) -> Option<f64> {
         let share = UNEXPLAINED_SHARE * self.total().as_secs_f64() * 1e3;
         (self.ok() && self.unexplained >= LEAST_UNEXPLAINED.max(share)).then_some(self.unexplained)
     }
 
-    /// The phases that tile the whole.
+    /// The phases, which cover the exchange without gaps.
     pub fn phases(&self) -> Vec<Phase> {
         crate::phase::phases(self)
     }
@@ -79,16 +79,16 @@ impl Exchange {
     }
 }
 
-/// What an exchange that nobody measures paid, for what it left behind.
+/// The cost of an unmeasured exchange, made for what it leaves behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Primer {
     pub used: Strategy,
-    /// With its redirects.
+    /// The time it took, with its redirects.
     pub took: Duration,
     pub round_trips: u32,
 }
 
-/// A cause from the catalogue with its evidence and its price.
+/// A cause from the catalogue, with its evidence and its cost.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
     pub id: &'static str,

@@ -1,16 +1,17 @@
-//! What was learnt about the name, the connection, the handshake and the response, beside the times.
+//! What was learnt about the name, the connection, the handshake and the response, apart from
+//! times.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use crate::Moment;
 
-/// Where addresses came from.
+/// Where the addresses came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// The URL held an address.
+    /// The URL contained an address.
     Literal,
-    /// `--resolve`, `--connect-to` or `--unix-socket` said so.
+    /// `--resolve`, `--connect-to` or `--unix-socket` gave it.
     Given,
     /// /etc/hosts, or the reserved name `localhost`.
     Hosts,
@@ -25,36 +26,36 @@ pub struct NameFacts {
     pub host: String,
     pub answer: Answer,
     pub addresses: Vec<IpAddr>,
-    /// Aliases followed, in order.
+    /// The aliases that were followed, in order.
     pub aliases: Vec<String>,
     pub ttl: Option<u32>,
-    /// Queries that had to be sent again, and switches to TCP.
+    /// The number of queries that were repeated, and of switches to TCP.
     pub resent: u32,
     pub truncated: bool,
     pub https_record: Option<HttpsRecord>,
     pub waits: NameWaits,
 }
 
-/// What a lookup waited for beside the first answer.
+/// What a lookup waited for in addition to the first answer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NameWaits {
-    /// Names of the search list that were asked for first, in vain, and how long that took.
+    /// Names of the search list that were tried first, in vain, and how long that took.
     pub in_vain: Vec<String>,
     pub suffixes: Duration,
-    /// The question again over TCP, because the answer was too long for UDP.
+    /// The time of the query over TCP, because the answer was too long for UDP.
     pub over_tcp: Duration,
-    /// The kind of address (`A` or `AAAA`) whose question had to be repeated or was never answered, and for how long
-    /// the other kind's answer had been there.
+    /// The record type (`A` or `AAAA`) whose query had to be repeated or was never answered, and
+    /// how long the answer for the other type had been there.
     pub unanswered: Option<&'static str>,
     pub half: Duration,
-    /// The HTTPS record, when the addresses were there.
+    /// The wait for the HTTPS record once the addresses were known.
     pub https_record: Duration,
-    /// The connection to the resolver that had to be opened first (DNS over HTTPS).
+    /// The time to open a connection to the resolver (DNS over HTTPS).
     pub opening: Duration,
 }
 
 impl NameFacts {
-    /// What is known before anything was asked.
+    /// The facts of a name that needs no query.
     pub fn new(host: &str, answer: Answer, addresses: Vec<IpAddr>) -> Self {
         Self {
             host: host.to_owned(),
@@ -74,7 +75,7 @@ impl NameFacts {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HttpsRecord {
     pub priority: u16,
-    /// The name that serves, or empty for the owner itself.
+    /// The name that provides the service, or empty for the owner of the record.
     pub target: String,
     pub alpn: Vec<String>,
     pub port: Option<u16>,
@@ -103,13 +104,13 @@ pub enum AttemptOutcome {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FastOpenFacts {
     pub asked: bool,
-    /// The kernel had a cookie for the peer, so that data could leave in the SYN.
+    /// The kernel had a cookie for the peer, so data could be sent in the SYN.
     pub cookie: bool,
-    /// The first flight, which the SYN carried as far as it had room.
+    /// The size of the first flight in bytes; the SYN carried as much of it as had room.
     pub data_sent: u64,
-    /// How much of it the SYN-ACK acknowledged.
+    /// How many of these bytes the SYN-ACK acknowledged.
     pub data_acked: u64,
-    /// 1 when the whole first flight was acknowledged by the SYN-ACK, else 0.
+    /// 1 if the SYN-ACK acknowledged the whole first flight, otherwise 0.
     pub saved_round_trips: u32,
     /// The kernel's own reason for a failure (`tcpi_fastopen_client_fail`).
     pub kernel_says: Option<&'static str>,
@@ -127,37 +128,38 @@ pub struct TcpFacts {
     pub syn_retransmits: u32,
     pub congestion_window: u32,
     pub mss: u32,
-    /// The largest segment when the connection was new: where `mss` is smaller now, the path did not carry it.
+    /// The largest segment in bytes when the connection was new. If `mss` is smaller now, the path
+    /// did not carry that size.
     pub first_mss: u32,
     pub peer_mss: u32,
     pub congestion_control: String,
     pub ecn: bool,
-    /// Segments that came out of order: something before them was lost or late.
+    /// Segments that arrived out of order: an earlier one was lost or late.
     pub out_of_order: u32,
-    /// How long the peer's window held back what was to be sent.
+    /// How long the peer's receive window delayed sending.
     pub receiver_limited: Duration,
-    /// How fast the peer took what was sent, in bytes a second, where the kernel has measured it.
+    /// The rate at which the peer received data, in bytes a second, if the kernel has measured it.
     pub delivery_rate: u64,
-    /// That was as much as there was to send, and no measure of the path.
+    /// The rate was limited by the amount of data to send, so it does not measure the path.
     pub delivery_app_limited: bool,
 }
 
-/// What a connection that was kept had done before this exchange.
+/// What a kept connection had done before this exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct KeptFacts {
-    /// Since anything last came or went.
+    /// The time since anything was last sent or received.
     pub idle: Duration,
     pub bytes_received: u64,
 }
 
-/// Why a connection was opened although one should have been there.
+/// Why a connection was opened although one should have been open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotKept {
-    /// The answer before had said that the connection would end.
+    /// The previous answer had announced that the connection would close.
     Announced,
-    /// The server had ended it while it was idle.
+    /// The server closed it while it was idle.
     Idle,
-    /// The server ended it while the request was on its way.
+    /// The server closed it while the request was on its way.
     Crossed,
 }
 
@@ -168,26 +170,26 @@ pub struct TlsFacts {
     pub group: String,
     pub alpn: Option<String>,
     pub resumed: bool,
-    /// A ticket or a session was shown to the server.
+    /// A ticket or a session was offered to the server.
     pub ticket_shown: bool,
     pub early_data: EarlyData,
     pub hello_retry: bool,
     pub client_hello_bytes: u64,
-    /// Flights in both directions, as an observer of the wire would count them.
+    /// The flights in both directions, as an observer of the wire would count them.
     pub flights: u32,
     pub bytes_received: u64,
     pub bytes_sent: u64,
     pub tickets: u32,
     pub chain: Option<ChainFacts>,
-    /// 0, or OpenSSL's number for why verification failed, as curl reports it.
+    /// 0, or OpenSSL's number for the reason why verification failed, as curl reports it.
     pub verify_result: u32,
     pub client_certificate_asked: bool,
 }
 
-/// What became of early data.
+/// The fate of early data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum EarlyData {
-    /// Not asked for, or nothing to send it under.
+    /// Not requested, or there was no ticket for it.
     #[default]
     NotOffered,
     Accepted,
@@ -197,9 +199,9 @@ pub enum EarlyData {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ChainFacts {
     pub certificates: Vec<CertificateFacts>,
-    /// The Certificate message on the wire, compressed where it was.
+    /// The size of the Certificate message on the wire in bytes, after compression.
     pub bytes_on_wire: u64,
-    /// The algorithm, where the chain came compressed (RFC 8879).
+    /// The compression algorithm of the chain, if it was compressed (RFC 8879).
     pub compressed: Option<&'static str>,
     pub stapled_ocsp: bool,
 }
@@ -226,7 +228,7 @@ pub struct QuicFacts {
     pub datagrams_sent: u64,
     pub datagrams_received: u64,
     pub lost_packets: u64,
-    /// How many of them before the handshake was over.
+    /// How many of them were lost before the handshake was complete.
     pub lost_in_handshake: u64,
     pub mtu: u16,
     pub congestion_window: u64,
@@ -245,21 +247,21 @@ pub struct HttpFacts {
     pub request_bytes: u64,
     pub header_bytes: u64,
     pub uploaded: u64,
-    /// How long the body waited for `100 Continue`, or for the patience to end.
+    /// How long the body waited for `100 Continue`, or until the client stopped waiting.
     pub continue_wait: Option<Duration>,
-    /// Body bytes as they came, and after decoding (`--compressed`).
+    /// The number of body bytes as received, and after decoding (`--compressed`).
     pub downloaded: u64,
     pub decoded: u64,
     pub redirect: Option<String>,
     pub server_timing: Vec<(String, Option<Duration>, String)>,
     pub alt_svc: Option<String>,
-    /// The connection may carry another request.
+    /// The connection can carry another request.
     pub keep_alive: bool,
     pub proxy_status: u16,
 }
 
 impl HttpFacts {
-    /// The first header of that name, whatever its case.
+    /// The first header with that name, compared without case.
     pub fn header(&self, name: &str) -> Option<&[u8]> {
         self.headers
             .iter()

@@ -1,10 +1,10 @@
-//! Why an exchange did not succeed, in words that name the phase, what was tried and what to do next.
+//! Why an exchange failed, in words that name the phase, what was tried, and what to do next.
 
 use serde::Serialize;
 
 use crate::PhaseName;
 
-/// The kinds of failure a program may want to tell apart; `as_str` is stable.
+/// The kinds of failure that a program may want to distinguish; `as_str` is stable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FailureKind {
@@ -79,10 +79,10 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// curl's exit code for the same trouble, for `%{exitcode}`.
+    /// curl's exit code for the same failure, for `%{exitcode}`.
     pub fn curl_code(&self) -> u8 {
         match (self.kind, self.phase) {
-            // Whatever ends a handshake is a failed handshake to curl.
+            // curl reports whatever ends a handshake as a failed handshake.
             (FailureKind::Reset | FailureKind::Closed, PhaseName::Tls) => 35,
             (kind, _) => kind.curl_code(),
         }

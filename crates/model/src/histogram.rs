@@ -1,8 +1,9 @@
-//! A histogram of durations: sixteen buckets for each power of two of nanoseconds, hence quantiles within 1/16.
+//! A histogram of durations, with sixteen buckets for each power of two of nanoseconds, so that
+//! quantiles are exact to within 1/16.
 
 use std::time::Duration;
 
-/// Buckets for each power of two, and their number's logarithm.
+/// The number of buckets for each power of two, and its logarithm.
 const STEPS: u64 = 16;
 const STEPS_LOG: u32 = 4;
 
@@ -20,7 +21,8 @@ impl Histogram {
         self.max = self.max.max(value);
     }
 
-    /// What was counted elsewhere, bucket by bucket. How long the longest took is then known as well as its bucket tells.
+    /// Adds counts from elsewhere, bucket by bucket. The longest duration is then known only to the
+    /// accuracy of its bucket.
     pub fn add(&mut self, bucket: usize, more: u64) {
         if more > 0 {
             self.count(bucket, more);
@@ -28,7 +30,7 @@ impl Histogram {
         }
     }
 
-    /// All that another counted.
+    /// Adds all counts of another histogram.
     pub fn extend(&mut self, other: &Self) {
         for (bucket, count) in other.counts.iter().enumerate() {
             self.count(bucket, *count);
@@ -46,7 +48,8 @@ impl Histogram {
         self.total += more;
     }
 
-    /// The least value that `share` of all do not exceed, rounded up to its bucket's end.
+    /// The smallest value that `share` of all durations do not exceed, rounded up to the end of its
+    /// bucket.
     pub fn quantile(&self, share: f64) -> Duration {
         let rank = (self.total as f64 * share).ceil() as u64;
         let mut seen = 0;
@@ -67,12 +70,12 @@ impl Histogram {
         self.total
     }
 
-    /// How many lie in this bucket or in one before it.
+    /// The number of durations in this bucket and all before it.
     pub fn up_to(&self, bucket: usize) -> u64 {
         self.counts.iter().take(bucket.saturating_add(1)).sum()
     }
 
-    /// What came after `earlier`, of which this is the continuation.
+    /// The durations counted since `earlier`, an earlier state of this histogram.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let mut recent = Self::default();
@@ -83,7 +86,7 @@ impl Histogram {
         recent
     }
 
-    /// Where so many nanoseconds are counted.
+    /// The bucket in which this many nanoseconds are counted.
     #[inline]
     pub fn bucket(nanoseconds: u64) -> usize {
         if nanoseconds < STEPS {
@@ -94,14 +97,14 @@ impl Histogram {
         (u64::from(power + 1) * STEPS + step) as usize
     }
 
-    /// The most nanoseconds that are counted in this bucket.
+    /// The largest number of nanoseconds that is counted in this bucket.
     pub fn upper_end(bucket: usize) -> u64 {
         let bucket = bucket as u64;
         if bucket < STEPS {
             return bucket;
         }
         let power = bucket / STEPS - 1;
-        // Beyond the last bucket of all numbers there is nothing.
+        // There is nothing beyond the last bucket.
         let start = u128::from(STEPS + bucket % STEPS).checked_shl(power as u32);
         let end = start.map(|start| start.saturating_add((1 << power.min(64)) - 1));
         end.and_then(|end| u64::try_from(end).ok())

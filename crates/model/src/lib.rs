@@ -1,6 +1,6 @@
-//! The vocabulary of roundtrip: what every other crate means by its words.
+//! The vocabulary of roundtrip: the terms that all other crates use.
 //!
-//! Pure values: no I/O, no async, no clock of its own. Data flows one way:
+//! Pure values: no I/O, no async, and no clock. Data flows in one direction:
 //! `Target → Strategy → Exchange (Timeline + facts) → phases → Finding → report`.
 
 mod clock;

@@ -1,4 +1,5 @@
-//! Limits for pipelines: `ttfb > 300ms`, `round_trips > 3`, `tls < 1.3`. When one holds, the run has failed.
+//! Limits for pipelines: `ttfb > 300ms`, `round_trips > 3`, `tls < 1.3`. If the condition of one
+//! holds, the run has failed.
 
 use std::fmt;
 use std::str::FromStr;
@@ -104,7 +105,8 @@ impl FromStr for Limit {
 }
 
 impl Limit {
-    /// What was measured, when the exchange breaks this limit. A quantity that was not seen breaks nothing.
+    /// The measured value, if the exchange violates this limit. A quantity that was not measured
+    /// violates nothing.
     pub fn broken_by(&self, exchange: &Exchange) -> Option<f64> {
         let value = self.quantity.of(exchange)?;
         self.comparison.holds(value, self.bound).then_some(value)
@@ -140,7 +142,7 @@ impl Quantity {
         )
     }
 
-    /// Reads a bound: times become milliseconds.
+    /// Parses a bound; times become milliseconds.
     fn read(self, text: &str) -> Option<f64> {
         match Bound::read(text)? {
             Bound::Plain(value) => Some(value),

@@ -1,4 +1,5 @@
-//! Which server a URL belongs to: what connections, credentials and cookies are kept for. RFC 6454 §4.
+//! The server that a URL belongs to: connections, credentials and cookies are kept for it. RFC 6454
+//! §4.
 
 use std::fmt;
 
@@ -7,7 +8,7 @@ use crate::Scheme;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Origin {
     pub scheme: Scheme,
-    /// As a name server knows it: no brackets.
+    /// In the form for name servers, without brackets.
     pub host: String,
     pub port: u16,
 }

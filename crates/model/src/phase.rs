@@ -1,4 +1,4 @@
-//! A timeline cut into phases that tile the whole, each told apart by what it waited for.
+//! Divides a timeline into phases that cover it without gaps, each defined by what it waited for.
 
 mod boundary;
 mod connect;
@@ -17,7 +17,7 @@ use crate::{Exchange, Moment};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PhaseName {
-    /// Configuration, trusted certificates: before anything is asked of anybody.
+    /// Configuration and trusted certificates, before anything is sent.
     Setup,
     Name,
     Tcp,
@@ -30,7 +30,7 @@ pub enum PhaseName {
 }
 
 impl PhaseName {
-    /// Every phase there is, in the order in which they come.
+    /// All phases, in order.
     pub const ALL: [Self; 9] = [
         Self::Setup,
         Self::Name,
@@ -57,7 +57,7 @@ impl PhaseName {
         }
     }
 
-    /// The same, for people.
+    /// The name for people.
     pub fn title(self) -> &'static str {
         match self {
             Self::Setup => "client set-up",
@@ -73,7 +73,7 @@ impl PhaseName {
     }
 }
 
-/// Milliseconds by whom they were spent waiting for. They sum to the phase.
+/// Milliseconds, divided by whom they were spent waiting for. Their sum is the length of the phase.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Waited {
     /// The path: whole round trips, and bytes in transit.
@@ -81,7 +81,7 @@ pub struct Waited {
     pub server: f64,
     pub client: f64,
     pub resolver: f64,
-    /// Time-outs: what was sent and had to be sent again, or elsewhere.
+    /// Time-outs: what was sent had to be sent again, or elsewhere.
     pub loss: f64,
 }
 
@@ -96,10 +96,10 @@ pub struct Phase {
     pub name: PhaseName,
     pub start: Moment,
     pub end: Moment,
-    /// How often the client had to wait for an answer across the whole path.
+    /// How often the client waited for an answer that had to cross the whole path.
     pub round_trips: u32,
     pub waited: Waited,
-    /// Of the network's milliseconds, those that a slow line needed for what was sent.
+    /// The part of the network's milliseconds that a slow line needed for what was sent.
     pub carried: f64,
 }
 
@@ -113,7 +113,7 @@ impl Phase {
     }
 }
 
-/// Cuts the exchange's timeline into phases.
+/// Divides the exchange's timeline into phases.
 pub(crate) fn phases(exchange: &Exchange) -> Vec<Phase> {
     let mut phases: Vec<Phase> = boundary::cut(exchange)
         .into_iter()
@@ -137,7 +137,7 @@ fn ms(span: Duration) -> f64 {
     span.as_secs_f64() * 1e3
 }
 
-/// R in milliseconds; without one, no wait can be split and the network has it all.
+/// R in milliseconds. Without it, waits cannot be split, and the network gets all of them.
 fn rtt_ms(exchange: &Exchange) -> f64 {
     exchange.rtt.map_or(f64::INFINITY, ms)
 }

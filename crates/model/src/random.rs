@@ -1,5 +1,5 @@
-//! Random numbers that a seed decides, for orders, bootstraps and lost packets: the same seed, the same numbers, on every machine.
-//! They are no secret and must never become one.
+//! Seeded random numbers for orders, bootstraps and lost packets: the same seed gives the same
+//! numbers on every machine. They are not secret and must never be used as secrets.
 
 /// SplitMix64 (Steele, Lea, Flood, 2014).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,23 +18,24 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number below `n`, each as likely as the others to within n / 2⁶⁴; 0 for none.
+    /// A number below `n`, uniformly distributed to within n / 2⁶⁴; 0 if `n` is 0.
     pub fn below(&mut self, n: usize) -> usize {
         ((u128::from(self.next_u64()) * n as u128) >> 64) as usize
     }
 
-    /// Evenly in 0 ≤ x < 1.
+    /// A number in 0 ≤ x < 1, uniformly distributed.
     pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// With the mean 0 and the deviation 1 (Box and Muller, 1958). Always draws two numbers.
+    /// A normally distributed number with mean 0 and standard deviation 1 (Box and Muller, 1958).
+    /// Always draws two numbers.
     pub fn normal(&mut self) -> f64 {
         let (radius, angle) = (1.0 - self.unit(), self.unit());
         (-2.0 * radius.ln()).sqrt() * (std::f64::consts::TAU * angle).cos()
     }
 
-    /// Any order as likely as any other (Fisher and Yates).
+    /// Shuffles; all orders are equally likely (Fisher and Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             let chosen = self.below(last + 1);
@@ -43,8 +44,9 @@ impl Random {
     }
 }
 
-/// The order in which arms are measured: blocks in which each arm occurs once, each block in an order of its own.
-/// What drifts while it is measured then meets all arms alike, and the arms of a block can be paired.
+/// The order in which arms are measured: blocks in which each arm occurs once, each block in a
+/// random order. Drift during the measurement then affects all arms alike, and the arms of a block
+/// can be paired.
 pub fn blocks(arms: usize, blocks: usize, random: &mut Random) -> Vec<Vec<usize>> {
     let block = |_| {
         let mut order: Vec<usize> = (0..arms).collect();

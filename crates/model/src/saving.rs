@@ -1,33 +1,36 @@
-//! What a remedy saves: the difference of measurements that were made in pairs, and how sure that is.
+//! What a remedy saves: the difference of measurements made in pairs, and how certain it is.
 
 use serde::Serialize;
 
 use crate::{Random, Summary};
 
-/// How often the pairs are drawn anew.
+/// The number of bootstrap samples.
 const DRAWS: usize = 2000;
-/// The share of draws between `low` and `high`.
+/// The share of bootstrap samples between `low` and `high`.
 pub const CONFIDENCE: f64 = 0.95;
-/// What may lie beyond either end.
+/// The share beyond either end.
 const TAIL: f64 = (1.0 - CONFIDENCE) / 2.0;
-/// Of fewer, all lie on the same side of zero by chance alone more often than once in twenty: 2 · 2⁻⁵ is 6 %.
+/// With fewer pairs, all lie on the same side of zero by chance more often than once in twenty: 2 ·
+/// 2⁻⁵ is 6 %.
 pub const LEAST_PAIRS: usize = 6;
 
-/// The median of (before − after) over all pairs, with its bootstrap interval (percentiles; Efron, 1979), which is
-/// widened to the exact one of the sign test where that is wider: the bootstrap alone promises too much of few pairs, and
-/// finds a difference between equals in 6 to 8 of a hundred comparisons of 6 to 20 pairs.
+/// The median of (before − after) over all pairs, with its bootstrap interval (percentiles; Efron,
+/// 1979). The interval is widened to the exact one of the sign test if that is wider, because the
+/// bootstrap alone promises too much with few pairs: it finds a difference between equals in 6 to 8
+/// of a hundred comparisons of 6 to 20 pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Saving {
     pub pairs: usize,
     pub median: f64,
     pub low: f64,
     pub high: f64,
-    /// The median as a share of the median before; `None` where that is zero.
+    /// The median as a share of the median before; `None` if that is zero.
     pub share: Option<f64>,
 }
 
 impl Saving {
-    /// `None` for fewer than two pairs, which say nothing of their spread. Pairs that are no numbers are left out.
+    /// `None` for fewer than two pairs, which say nothing about their spread. Pairs with values
+    /// that are not numbers are left out.
     pub fn of(pairs: &[(f64, f64)], random: &mut Random) -> Option<Self> {
         let whole = |(before, after): &&(f64, f64)| before.is_finite() && after.is_finite();
         let pairs: Vec<(f64, f64)> = pairs.iter().filter(whole).copied().collect();
@@ -54,20 +57,23 @@ impl Saving {
         })
     }
 
-    /// The interval does not hold zero: something is saved, or lost. `None` for too few pairs to be that sure.
+    /// Whether the interval excludes zero, so that something is saved or lost. `None` if there are
+    /// too few pairs to tell.
     pub fn is_shown(&self) -> Option<bool> {
         (self.pairs >= LEAST_PAIRS).then_some(self.low > 0.0 || self.high < 0.0)
     }
 }
 
-/// Between the k-th smallest and the k-th largest value, k as great as `CONFIDENCE` allows: the median lies below the
-/// first with the chance that fewer than k of n coins show heads, whatever the values are spread like (Thompson, 1936).
-/// Of very few values it is all of them, and less sure.
+/// The interval between the k-th smallest and the k-th largest value, with the largest k that
+/// `CONFIDENCE` allows: whatever the distribution, the median lies below the first with the
+/// probability that fewer than k of n coins show heads (Thompson, 1936). For very few values the
+/// interval covers all of them, and is less certain.
 fn exact_interval(values: &[f64]) -> Option<(f64, f64)> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let n = sorted.len();
-    // Of n coins: how likely it is that fewer than so many show heads, and, as a logarithm, that just as many do.
+    // For n coins: the probability that fewer than k show heads, and the logarithm of the
+    // probability that exactly k do.
     let (mut fewer, mut as_many) = (0.0, n as f64 * 0.5_f64.ln());
     let mut left_out = 0;
     for heads in 0..n / 2 {
@@ -81,7 +87,7 @@ fn exact_interval(values: &[f64]) -> Option<(f64, f64)> {
     Some((*sorted.get(left_out)?, *sorted.get(n - 1 - left_out)?))
 }
 
-/// As many as there are, each drawn from all.
+/// As many values as given, each drawn at random from all of them.
 fn redrawn(values: &[f64], random: &mut Random) -> Vec<f64> {
     let draw = |_| values.get(random.below(values.len())).copied();
     (0..values.len()).filter_map(draw).collect()
@@ -115,7 +121,8 @@ mod tests {
 
     #[test]
     fn what_drifts_in_both_is_still_seen_between_them() {
-        // Each pair is 40 apart, while both move by hundreds: unpaired, nothing would be seen.
+        // The values of each pair differ by 40, while both vary by hundreds: without pairing,
+        // nothing would be seen.
         let pairs: Vec<(f64, f64)> = (0..10)
             .map(|i| f64::from(i) * 300.0 + 100.0)
             .map(|level| (level, level - 40.0))
@@ -138,7 +145,7 @@ mod tests {
 
     #[test]
     fn the_interval_of_the_sign_test() {
-        // How many are left out on either side, from tables of the binomial distribution.
+        // The number of values left out on either side, from tables of the binomial distribution.
         for (n, out) in [
             (2, 0),
             (6, 0),
@@ -156,7 +163,7 @@ mod tests {
         }
     }
 
-    /// A request's time on a machine that does other things as well: close to its floor, and now and then far above.
+    /// The time of a request on a busy machine: close to its minimum, and now and then far above.
     fn noisy(floor: f64, random: &mut Random) -> f64 {
         let outlier = if random.unit() < 0.1 {
             5.0 + 45.0 * random.unit()
@@ -191,7 +198,7 @@ mod tests {
     fn what_is_there_is_shown_through_the_noise() {
         const EXPERIMENTS: usize = 60;
         let mut random = Random::seeded(1);
-        // Six pairs must all lie on one side, and one in ten has an outlier.
+        // Six pairs must all lie on one side, and one in ten is an outlier.
         for (count, least) in [(6, 0.4), (20, 0.95)] {
             let shown = (0..EXPERIMENTS).filter(|_| {
                 let pairs = noisy_pairs(count, (100.0, 95.0), &mut random);

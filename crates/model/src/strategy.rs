@@ -1,7 +1,8 @@
-//! How to get there: a value that parses and prints as one word, such as `h1+tls1.3+tfo+0rtt`.
+//! How to reach a server: a value that is parsed from and shown as one word, such as
+//! `h1+tls1.3+tfo+0rtt`.
 //!
-//! Grammar: `http[+security][+tfo][+resume|+0rtt][+reuse][-pq]`, with
-//! http = `auto` `h1` `h2` `h3` `tcp` and security = `clear` `tls1.2` `tls1.3`.
+//! Grammar: `http[+security][+tfo][+resume|+0rtt][+reuse][-pq]`, with http = `auto` `h1` `h2` `h3`
+//! `tcp` and security = `clear` `tls1.2` `tls1.3`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,19 +12,19 @@ use serde::{Serialize, Serializer};
 /// The protocol above the transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Http {
-    /// What a modern client would take: ALPN, the HTTPS record and Alt-Svc decide.
+    /// What a modern client would use: ALPN, the HTTPS record and Alt-Svc decide.
     #[default]
     Auto,
     H1,
     H2,
     H3,
-    /// No HTTP: bytes there and back, as a fast-open echo does.
+    /// No HTTP: bytes that are echoed, as by a fast-open echo server.
     Echo,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Security {
-    /// As the URL's scheme says; TLS 1.3 or, failing that, 1.2.
+    /// As the URL's scheme says; TLS 1.3, or 1.2 if the server lacks it.
     #[default]
     Auto,
     Clear,
@@ -31,14 +32,14 @@ pub enum Security {
     Tls13,
 }
 
-/// What the client remembers of an earlier connection's keys.
+/// What the client keeps of an earlier connection's keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Memory {
     #[default]
     Cold,
     /// A session ticket.
     Resume,
-    /// A ticket, and the request leaves as early data.
+    /// A session ticket, and the request leaves as early data.
     EarlyData,
 }
 
@@ -48,7 +49,7 @@ pub struct Strategy {
     pub security: Security,
     pub fast_open: bool,
     pub memory: Memory,
-    /// The request travels on a connection that is already open.
+    /// The request uses a connection that is already open.
     pub reuse: bool,
     /// Offer a post-quantum key share (X25519MLKEM768), as browsers do.
     pub post_quantum: bool,
@@ -80,7 +81,8 @@ pub enum StrategyError {
 }
 
 impl Strategy {
-    /// Round trips to the first byte, names aside: the arithmetic that a measurement is held against.
+    /// The number of round trips to the first byte, without name lookups: the arithmetic with which
+    /// measurements are compared.
     pub fn round_trips(&self) -> u32 {
         if self.reuse {
             return 1;
@@ -94,12 +96,13 @@ impl Strategy {
         transport + handshake + 1
     }
 
-    /// Does it presume something an earlier connection left behind (ticket, cookie or the connection itself)?
+    /// Whether it needs something from an earlier connection (a ticket, a cookie or the connection
+    /// itself).
     pub fn is_warm(&self) -> bool {
         self.reuse || self.fast_open || self.memory != Memory::Cold
     }
 
-    /// Refuses what no client could do.
+    /// Refuses combinations that no client can carry out.
     pub fn check(self) -> Result<Self, StrategyError> {
         use StrategyError::{Conflict, Needs};
         let clear = self.security == Security::Clear;
@@ -155,7 +158,7 @@ impl FromStr for Strategy {
                 other => return Err(StrategyError::UnknownPart(other.chars().take(40).collect())),
             }
         }
-        // QUIC has no other version, and none is printed for it.
+        // QUIC has no other version, so none is printed for it.
         if strategy.http == Http::H3 && strategy.security == Security::Tls13 {
             strategy.security = Security::Auto;
         }
@@ -163,7 +166,8 @@ impl FromStr for Strategy {
     }
 }
 
-/// Which alternatives a word has already named, so that a second one is an error and not an override.
+/// The alternatives that have been named, so that a second one is an error and does not override
+/// the first.
 #[derive(Default)]
 struct Seen {
     http: Option<String>,

@@ -1,4 +1,4 @@
-//! Many measurements in a few numbers.
+//! Summarises many measurements in a few numbers.
 
 use serde::Serialize;
 
@@ -15,7 +15,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// `None` for no samples; samples that are not numbers are left out.
+    /// `None` without samples; samples that are not numbers are left out.
     pub fn of(samples: &[f64]) -> Option<Self> {
         let mut sorted: Vec<f64> = samples.iter().copied().filter(|s| s.is_finite()).collect();
         sorted.sort_by(f64::total_cmp);
@@ -36,7 +36,8 @@ impl Summary {
     }
 }
 
-/// The value below which a share `q` of the sorted samples lies, interpolated between neighbours (R's type 7).
+/// The value below which a share `q` of the sorted samples lies, interpolated between neighbours
+/// (R's type 7).
 fn quantile(sorted: &[f64], q: f64) -> f64 {
     let place = q * (sorted.len().saturating_sub(1)) as f64;
     let (low, high) = (place.floor() as usize, place.ceil() as usize);

@@ -1,4 +1,4 @@
-//! Where to: the part of a URL that decides which peer is asked for what.
+//! The part of a URL that decides which peer is asked for what.
 
 use std::fmt;
 
@@ -32,7 +32,7 @@ impl Scheme {
     }
 }
 
-/// A URL that can be asked for.
+/// A URL that can be requested.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     pub scheme: Scheme,
@@ -61,7 +61,7 @@ pub enum TargetError {
 const LONGEST_URL: usize = 64 * 1024;
 
 impl Target {
-    /// Reads what a person types: a missing scheme means `http://`, as with curl.
+    /// Parses what a person types: as with curl, a missing scheme means `http://`.
     pub fn parse(given: &str) -> Result<Self, TargetError> {
         if given.len() > LONGEST_URL {
             return Err(TargetError::TooLong {
@@ -81,7 +81,8 @@ impl Target {
         Self::from_url(url, given)
     }
 
-    /// Resolves `reference` (a `Location` header) against this target. RFC 3986 §5, RFC 9110 §10.2.2.
+    /// Resolves `reference` (a `Location` header) against this target. RFC 3986 §5, RFC 9110
+    /// §10.2.2.
     pub fn join(&self, reference: &str) -> Result<Self, TargetError> {
         if reference.len() > LONGEST_URL {
             return Err(TargetError::TooLong {
@@ -117,7 +118,7 @@ impl Target {
         let no_host = || TargetError::NoHost {
             given: shown(given),
         };
-        // The URL standard leaves hosts of unknown schemes (tcp) unparsed: read addresses there ourselves.
+        // URL parsers leave hosts of unknown schemes (tcp) unparsed, so addresses are parsed here.
         let host = match url.host().ok_or_else(no_host)? {
             Host::Domain(name) if scheme == Scheme::Tcp => {
                 Host::parse(name).map_err(|source| TargetError::Malformed {
@@ -147,7 +148,7 @@ impl Target {
         })
     }
 
-    /// The host as a name server or a certificate knows it: no brackets.
+    /// The host in the form for name servers and certificates, without brackets.
     pub fn host_name(&self) -> String {
         match &self.host {
             Host::Domain(name) => name.clone(),
@@ -156,7 +157,7 @@ impl Target {
         }
     }
 
-    /// `host` or `host:port`, as the `Host` header wants it. RFC 9110 §7.2.
+    /// `host` or `host:port`, in the form for the `Host` header. RFC 9110 §7.2.
     pub fn authority(&self) -> String {
         if Some(self.port) == self.scheme.default_port() {
             self.host.to_string()
@@ -165,22 +166,22 @@ impl Target {
         }
     }
 
-    /// Path and query, as the request line wants them. RFC 9112 §3.2.1.
+    /// Path and query, in the form for the request line. RFC 9112 §3.2.1.
     pub fn path_and_query(&self) -> &str {
         &self.url[url::Position::BeforePath..url::Position::AfterQuery]
     }
 
-    /// User and password, where the URL carries them (percent-encoded as given).
+    /// User and password, if the URL contains them (percent-encoded as given).
     pub fn userinfo(&self) -> Option<(&str, &str)> {
         let user = self.url.username();
         (!user.is_empty() || self.url.password().is_some())
             .then(|| (user, self.url.password().unwrap_or("")))
     }
 
-    /// The URL without user and password: fit to be shown.
+    /// The URL without user and password, safe to show.
     pub fn redacted(&self) -> String {
         let mut url = self.url.clone();
-        // Both fail only on URLs that cannot have a host, and these were refused.
+        // Both fail only for URLs that cannot have a host, which were refused.
         let _ = url.set_username("");
         let _ = url.set_password(None);
         url.into()
@@ -210,7 +211,7 @@ impl fmt::Display for Target {
     }
 }
 
-/// Text from outside, cut and cleaned for an error message.
+/// Text from outside, shortened and made safe for an error message.
 fn shown(text: &str) -> String {
     text.chars()
         .take(80)

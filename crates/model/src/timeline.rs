@@ -1,4 +1,4 @@
-//! The append-only log of one exchange, and the handle through which every layer writes to it.
+//! The append-only log of one exchange, and the handle with which every layer writes to it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -15,7 +15,8 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// Adds a fact. A fact learnt late (the kernel's arrival time of bytes read later) goes where its time belongs.
+    /// Adds a fact. A fact that is learnt late (the kernel's arrival time of bytes that are read
+    /// later) is inserted according to its time.
     pub fn push(&mut self, at: Moment, event: Event) {
         let place = self.entries.partition_point(|(t, _)| *t <= at);
         self.entries.insert(place, (at, event));
@@ -29,12 +30,12 @@ impl Timeline {
         self.entries.is_empty()
     }
 
-    /// The time of the first fact that `is` recognises.
+    /// The time of the first fact for which `is` holds.
     pub fn first(&self, is: impl Fn(&Event) -> bool) -> Option<Moment> {
         self.entries.iter().find(|(_, e)| is(e)).map(|(t, _)| *t)
     }
 
-    /// The time of the last fact that `is` recognises.
+    /// The time of the last fact for which `is` holds.
     pub fn last(&self, is: impl Fn(&Event) -> bool) -> Option<Moment> {
         self.entries
             .iter()
@@ -43,14 +44,14 @@ impl Timeline {
             .map(|(t, _)| *t)
     }
 
-    /// When the whole was over: its `Finished`, or the last thing seen.
+    /// The end of the exchange: its `Finished`, or the last fact.
     pub fn end(&self) -> Moment {
         self.last(|e| *e == Event::Finished)
             .or(self.entries.last().map(|(t, _)| *t))
             .unwrap_or_default()
     }
 
-    /// The facts of `began` and later.
+    /// The facts at `began` and later.
     #[must_use]
     pub fn since(&self, began: Moment) -> Self {
         let place = self.entries.partition_point(|(t, _)| *t < began);
@@ -74,12 +75,13 @@ impl Timeline {
     }
 }
 
-/// A shared pen: net, tls and http write to the same timeline with the same clock. A connection keeps its pen; for its
-/// next exchange the pen is given a new sheet.
+/// A shared handle: net, tls and http write to the same timeline with the same clock. A connection
+/// keeps its handle; for its next exchange, the handle gets a new sheet.
 #[derive(Clone)]
 pub struct Recorder {
     clock: Arc<dyn Clock>,
-    /// Where this pen writes; a branch that wins is led to the sheet it branched from.
+    /// The sheet to which this handle writes; a branch that wins is redirected to the sheet from
+    /// which it branched.
     slot: Arc<Mutex<Arc<Mutex<Sheet>>>>,
 }
 
@@ -87,7 +89,7 @@ pub struct Recorder {
 struct Sheet {
     zero: Moment,
     timeline: Timeline,
-    /// No more than twice as many facts are kept.
+    /// At most twice this number of facts is kept.
     most: Option<usize>,
 }
 
@@ -101,7 +103,7 @@ impl Sheet {
 
     fn push(&mut self, at: Moment, event: Event) {
         self.timeline.push(at, event);
-        // Half goes at once, so that each fact is moved once in its life.
+        // Half is removed at once, so that each fact is moved at most once.
         let entries = &mut self.timeline.entries;
         if let Some(most) = self.most.filter(|most| entries.len() > 2 * most) {
             entries.drain(..entries.len() - most);
@@ -120,7 +122,7 @@ impl Recorder {
         recorder
     }
 
-    /// Forgets what was written; time begins anew.
+    /// Removes all facts; time begins again.
     pub fn restart(&self) {
         let zero = self.clock.now();
         self.with(|sheet| *sheet = Sheet::new(zero));
@@ -131,13 +133,14 @@ impl Recorder {
         self.with(|sheet| sheet.zero)
     }
 
-    /// From now on only the last facts are kept, at least this many: for a connection that carries requests without end.
+    /// From now on, keeps only the last facts, at least this many: for a connection that carries
+    /// requests without end.
     pub fn keep_last(&self, most: usize) {
         self.with(|sheet| sheet.most = Some(most.max(1)));
     }
 
-    /// A pen with a sheet of its own and the same zero: for one of several ways that are tried at once, or
-    /// for another after a way that led nowhere.
+    /// A handle with a separate sheet and the same start of time: for one of several attempts made
+    /// at once, or for another attempt after one that failed.
     #[must_use]
     pub fn branch(&self) -> Self {
         let sheet = Sheet::new(self.zero());
@@ -147,7 +150,7 @@ impl Recorder {
         }
     }
 
-    /// The way that won: what it wrote belongs here, and so does what it will write.
+    /// Takes over the branch that won: what it has written, and what it will write.
     pub fn absorb(&self, branch: &Self) {
         let written = branch.snapshot();
         self.with(|sheet| {
@@ -163,7 +166,7 @@ impl Recorder {
         Moment::ZERO + self.clock.now().since(self.zero())
     }
 
-    /// The clock's own time, which goes on when time begins anew here.
+    /// The time of the clock, which continues when time begins again here.
     pub fn clock(&self) -> Moment {
         self.clock.now()
     }
@@ -176,17 +179,18 @@ impl Recorder {
         self.with(|sheet| sheet.push(at, event));
     }
 
-    /// Records what the bytes that came last brought, at the time they came.
+    /// Records what the last received bytes brought, at the time of their arrival.
     pub fn record_arrival(&self, event: Event) {
         self.record_beside(event, |e| matches!(e, Event::Received { .. }));
     }
 
-    /// Records what the bytes that left last carried, at the time they left.
+    /// Records what the last sent bytes carried, at the time of their departure.
     pub fn record_departure(&self, event: Event) {
         self.record_beside(event, |e| matches!(e, Event::Sent { .. }));
     }
 
-    /// Records what the first bytes to leave since `began` carried: later ones may be acknowledgements only.
+    /// Records what the first bytes sent since `began` carried; later ones may only be
+    /// acknowledgements.
     pub fn record_first_departure(&self, began: Moment, event: Event) {
         let now = self.now();
         self.with(|sheet| {
@@ -198,7 +202,7 @@ impl Recorder {
         });
     }
 
-    /// Records something about the pause that the bytes which came last have ended, if there was one.
+    /// Records something about the pause that the last received bytes ended, if there was one.
     pub fn record_of_pause(&self, event: Event) {
         self.with(|sheet| {
             let mut arrivals = 0;
@@ -243,22 +247,22 @@ impl Recorder {
         out
     }
 
-    /// A copy of what has been seen so far.
+    /// A copy of the facts so far.
     pub fn snapshot(&self) -> Timeline {
         self.with(|sheet| sheet.timeline.clone())
     }
 
-    /// The same of `began` and later.
+    /// A copy of the facts at `began` and later.
     pub fn since(&self, began: Moment) -> Timeline {
         self.with(|sheet| sheet.timeline.since(began))
     }
 
-    /// The time of the last fact that `is` recognises.
+    /// The time of the last fact for which `is` holds.
     pub fn last(&self, is: impl Fn(&Event) -> bool) -> Option<Moment> {
         self.with(|sheet| sheet.timeline.last(is))
     }
 
-    /// The time of the first such fact of `began` or later.
+    /// The time of the first fact at `began` or later for which `is` holds.
     pub fn first_since(&self, began: Moment, is: impl Fn(&Event) -> bool) -> Option<Moment> {
         self.with(|sheet| {
             let entries = &sheet.timeline.entries;

@@ -1,14 +1,14 @@
-//! What a store says of its own accord.
+//! Changes that a store reports by itself.
 
-/// Something that makes what was learnt earlier doubtful.
+/// Something that puts earlier knowledge in doubt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
-    /// This session was written, prolonged, revoked, or has expired.
+    /// This session was written, prolonged or revoked, or has expired.
     Touched(String),
     /// Any session may have changed.
     Everything,
-    /// The connection over which changes come is gone: from now on nothing is told.
+    /// The connection that reports changes is gone: from now on nothing is reported.
     Lost,
-    /// It is there again.
+    /// The connection is back.
     Back,
 }

@@ -1,4 +1,4 @@
-//! What can go wrong between a session's name and its credentials. No secret is in any of it.
+//! What can go wrong between a session's name and its credentials. No error contains a secret.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use roundtrip_tls::TlsError;
 
-/// May be cloned, for all who wait for one answer learn what happened.
+/// Can be cloned, because all tasks that wait for one answer receive it.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum StoreError {
-    /// Nothing was learnt of the session: those who ask get 503, and may ask again.
+    /// Nothing was learnt about the session: clients get 503, and may try again.
     #[error("the session store is down: {what}")]
     Down {
         what: String,
@@ -38,7 +38,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Was nothing learnt, so that what was known before may still hold?
+    /// Whether nothing was learnt, so that earlier knowledge may still hold.
     pub fn is_outage(&self) -> bool {
         matches!(
             self,

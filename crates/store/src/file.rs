@@ -1,7 +1,8 @@
-//! Sessions in one file (redb), which several processes may have open: the gate that serves, and a command that revokes.
+//! Sessions in one file (redb), which several processes may have open: the gate that serves, and a
+//! command that revokes.
 //!
-//! Reads take microseconds and happen where they are asked; writes wait for the disk, on another thread. What changed is
-//! written into the file too, so that every process learns of it.
+//! Reads take microseconds and run on the calling thread; writes wait for the disk on another
+//! thread. Changes are recorded in the file too, so that every process learns of them.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -25,17 +26,17 @@ use crate::memory::page_end;
 use crate::once::{self, Keeping};
 use crate::{Change, Page, Record, Store, StoreError, check_sid, is_sid};
 
-/// Name → end in milliseconds since 1970 (0: none), record.
+/// Name → expiry in milliseconds since 1970 (0: none), record.
 const SESSIONS: TableDefinition<&str, (u64, &[u8])> = TableDefinition::new("sessions");
-/// Which end first.
+/// Sessions in the order of their expiry.
 const ENDS: TableDefinition<(u64, &str), ()> = TableDefinition::new("ends");
-/// Number → name of what changed.
+/// Number → name of the session that changed.
 const JOURNAL: TableDefinition<u64, &str> = TableDefinition::new("journal");
 
 const CACHE: usize = 16 << 20;
-/// Expired sessions that one write clears away.
+/// How many expired sessions one write removes.
 const SWEPT: usize = 64;
-/// Between two looks for expired sessions when nothing is written.
+/// In milliseconds: the time between two removals of expired sessions when nothing is written.
 const SWEEP: u64 = 30_000;
 
 /// Shared by all threads.
@@ -53,7 +54,7 @@ pub(crate) struct Shared {
 }
 
 impl Redb {
-    /// Opens the file, or makes it. Nobody but its owner may have access to it.
+    /// Opens the file, or creates it. Only its owner may have access to it.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         Self::open_with(path, Arc::new(SystemTime::now))
     }
@@ -78,7 +79,7 @@ impl Redb {
                 keeping: Keeping::default(),
             }),
         };
-        // Sweeping makes the tables: they are there from now on.
+        // Sweeping also creates the tables, so they exist from now on.
         let now = millis(redb.now());
         redb.write(|transaction| once::sweep(transaction, now))?;
         let (latest, _) = redb.since(u64::MAX - 1);
@@ -94,7 +95,8 @@ impl Redb {
         self.shared.latest.subscribe()
     }
 
-    /// What changed since, by whomever. Where the file cannot be read, anything may have.
+    /// The changes after `seen`, by any process. If the file cannot be read, anything may have
+    /// changed.
     pub(crate) fn since(&self, seen: u64) -> (u64, Vec<Change>) {
         self.read(|transaction| {
             let journal = transaction.open_table(JOURNAL)?;
@@ -118,7 +120,7 @@ impl Redb {
         })
     }
 
-    /// Clears expired sessions away, some at a time, where nobody writes for long.
+    /// Removes some expired sessions now and then if nothing is written for long.
     pub(crate) fn sweep_now_and_then(&self) {
         let now = millis(self.now());
         let last = self.shared.swept.load(Ordering::Relaxed);
@@ -153,7 +155,7 @@ impl Redb {
         work(&transaction).map_err(StoreError::file)
     }
 
-    /// Each write clears some expired sessions away.
+    /// Each write also removes some expired sessions.
     fn write<T>(
         &self,
         work: impl FnOnce(&WriteTransaction) -> Result<T, redb::Error>,
@@ -289,7 +291,7 @@ impl Store for Redb {
     }
 }
 
-/// When it would have ended, if it was there.
+/// Returns the expiry that it had, if it was there.
 fn remove(transaction: &WriteTransaction, sid: &str) -> Result<Option<u64>, redb::Error> {
     let mut sessions = transaction.open_table(SESSIONS)?;
     let removed = sessions.remove(sid)?;
@@ -324,7 +326,7 @@ fn sweep(transaction: &WriteTransaction, now: u64) -> Result<(), redb::Error> {
     Ok(())
 }
 
-/// The latest number.
+/// Returns the latest number.
 fn trim(transaction: &WriteTransaction) -> Result<u64, redb::Error> {
     let mut journal = transaction.open_table(JOURNAL)?;
     let latest = journal.last()?.map_or(0, |(number, _)| number.value());

@@ -1,13 +1,14 @@
-//! What changed lately in a store of this process, so that each thread can learn what it has not heard of yet.
+//! The latest changes in a store of this process, from which each thread learns those it has not
+//! seen.
 
 use std::collections::VecDeque;
 
 use crate::Change;
 
-/// Who has not asked for so long knows nothing any more.
+/// A thread that has missed more changes than this must forget everything.
 pub(crate) const LONGEST: usize = 1024;
 
-/// Changes are numbered from one.
+/// Changes are numbered from 1.
 #[derive(Debug, Default)]
 pub(crate) struct Journal {
     latest: u64,
@@ -15,7 +16,7 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// Its number.
+    /// Returns its number.
     pub(crate) fn write(&mut self, sid: &str) -> u64 {
         if self.last.len() >= LONGEST {
             self.last.pop_front();
@@ -25,7 +26,7 @@ impl Journal {
         self.latest
     }
 
-    /// What came after `seen`, and the latest number.
+    /// The changes after `seen`, and the latest number.
     pub(crate) fn since(&self, seen: u64) -> (u64, Vec<Change>) {
         let missed = usize::try_from(self.latest.saturating_sub(seen)).unwrap_or(usize::MAX);
         if missed > self.last.len() {

@@ -1,8 +1,9 @@
-//! Where sessions are: in memory, in one file (redb), or in Redis; and the near cache before any of them.
+//! Where sessions are stored: in memory, in one file (redb), or in Redis; with a near cache in
+//! front of each.
 //!
-//! A store is opened once ([`Place`]) and used by each thread through a handle of its own ([`AnyStore`]). [`Near`] keeps
-//! what a thread has learnt for as long as the store promises to say when it changes. What is in the credentials, and who
-//! may have them, is for the gate to know.
+//! A store is opened once ([`Place`]), and each thread uses it through its own handle
+//! ([`AnyStore`]). [`Near`] keeps what a thread has learnt for as long as the store promises to
+//! report changes. The gate knows what the credentials contain and who may have them.
 
 mod change;
 mod error;
@@ -27,26 +28,27 @@ pub use place::{AnyStore, Place};
 pub use record::Record;
 pub use redis::{Address, Redis, RedisSettings};
 
-/// The longest name of a session; longer ones no store has.
+/// The longest name of a session in bytes; no store has longer ones.
 pub const LONGEST_SID: usize = 512;
 
-/// Some sessions, and where the next ones begin.
+/// Some sessions, and where the next page begins.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Page {
     pub sids: Vec<String>,
-    /// To be given as `after` for what follows; `None` at the end.
+    /// The `after` for the next page; `None` at the end.
     pub next: Option<String>,
 }
 
-/// Where sessions are. Expired ones are not there.
+/// A store of sessions. Expired ones are treated as absent.
 #[allow(async_fn_in_trait)] // a thread's own: no future of it goes to another
 pub trait Store {
     async fn get(&self, sid: &str) -> Result<Option<Record>, StoreError>;
 
     async fn put(&self, sid: &str, record: &Record) -> Result<(), StoreError>;
 
-    /// Other credentials for a session that is there with these; it ends when it did. Was it? One that was revoked
-    /// meanwhile does not come back. (In Redis, one that was written anew meanwhile is written over.)
+    /// Replaces the credentials of a session if they are still these; its expiry stays. Returns
+    /// whether they were. A session that was revoked meanwhile does not come back. (In Redis, one
+    /// that was written again meanwhile is overwritten.)
     async fn replace(
         &self,
         sid: &str,
@@ -54,34 +56,36 @@ pub trait Store {
         record: &Record,
     ) -> Result<bool, StoreError>;
 
-    /// Was it there?
+    /// Returns whether it was there.
     async fn revoke(&self, sid: &str) -> Result<bool, StoreError>;
 
-    /// About `limit` names, from where an earlier page ended. Redis gives them in no order, and some perhaps twice.
+    /// About `limit` names, from the end of an earlier page. Redis returns them in no order, and
+    /// may repeat some.
     async fn list(&self, after: Option<&str>, limit: usize) -> Result<Page, StoreError>;
 }
 
-/// A store that says what changed in it.
+/// A store that reports its changes.
 #[allow(async_fn_in_trait)]
 pub trait Source: Store {
-    /// The oldest change that was not taken yet.
+    /// Takes the oldest change that has not been taken yet.
     fn next_change(&self) -> Option<Change>;
 
-    /// Ends once there is a change to take. Whoever waits here also keeps the store's connection.
+    /// Waits until there is a change to take. The task that waits here also maintains the store's
+    /// connection.
     async fn changed(&self);
 
-    /// Does it say at this moment what changes? What it said earlier may be kept only as long as it does.
+    /// Whether it reports changes at this moment. Earlier answers may be kept only while it does.
     fn is_watching(&self) -> bool;
 
-    /// Was it asked in vain, and has not answered since?
+    /// Whether the last attempt to ask it failed.
     fn is_down(&self) -> bool;
 
-    /// Then, what went wrong last.
+    /// The last error, if the store is down.
     fn why_down(&self) -> Option<String> {
         None
     }
 
-    /// Now, as the store's records count time.
+    /// The current time, on the clock of the store's records.
     fn now(&self) -> SystemTime;
 }
 
@@ -89,7 +93,7 @@ fn is_sid(sid: &str) -> bool {
     !sid.is_empty() && sid.len() <= LONGEST_SID
 }
 
-/// For those who write.
+/// Checks a name before it is written.
 fn check_sid(sid: &str) -> Result<(), StoreError> {
     is_sid(sid).then_some(()).ok_or(StoreError::Sid)
 }

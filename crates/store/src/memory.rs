@@ -1,4 +1,5 @@
-//! Sessions that live as long as the process: for tests, and for those who sign in again after a restart.
+//! Sessions that live as long as the process: for tests, and for users who can sign in again after
+//! a restart.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -12,9 +13,9 @@ use crate::journal::Journal;
 use crate::once::Shelf;
 use crate::{Change, Page, Record, Store, StoreError, check_sid, is_sid};
 
-/// Sessions that may be there at once.
+/// The largest number of sessions.
 const MOST: usize = 1 << 20;
-/// Expired sessions that each new one clears away: more go than come.
+/// How many expired sessions each new one removes: more than are added.
 const SWEPT: usize = 4;
 
 /// Shared by all threads.
@@ -33,7 +34,7 @@ struct Shared {
 #[derive(Default)]
 struct Inner {
     sessions: BTreeMap<String, Record>,
-    /// Which end first.
+    /// Sessions in the order of their expiry.
     ends: BTreeSet<(SystemTime, String)>,
     journal: Journal,
 }
@@ -75,7 +76,7 @@ impl Memory {
         self.inner().journal.since(seen)
     }
 
-    /// Nothing is left half done under the lock.
+    /// Nothing is left half done if a thread panics, so a poisoned lock can be used.
     fn inner(&self) -> MutexGuard<'_, Inner> {
         let locked = self.shared.inner.lock();
         locked.unwrap_or_else(PoisonError::into_inner)
@@ -187,7 +188,7 @@ impl Store for Memory {
     }
 }
 
-/// Cuts off the one that was read to learn whether there are more.
+/// Drops the extra name that was read to learn whether there are more.
 pub(crate) fn page_end(sids: &mut Vec<String>, limit: usize) -> Option<String> {
     if sids.len() <= limit {
         return None;

@@ -1,15 +1,18 @@
-//! The near cache of one thread: what was asked once is not asked again, as long as the store says what changes.
+//! The near cache of one thread: an answer is reused as long as the store reports changes.
 //!
-//! - While the store tells of changes, a session that is known costs no question; a change of it is heard, and it is
-//!   forgotten at once. Whoever holds something open for it (an event stream) is told if it was revoked: the store is
-//!   asked once more, for a session that was only prolonged goes on.
-//! - When the connection drops that changes come over, everything is forgotten. What was known before answers only where
-//!   the store cannot be asked at all, and only for the time of grace that was set; by default there is none.
-//! - A store that never tells (an old Redis) is asked each time, and each second for sessions that are held.
-//! - Unknown names are remembered for a short time, and only so many. All who ask for one name at once wait for one answer.
+//! - While the store reports changes, a known session costs no request; a reported change removes
+//!   it at once. If something is held open for it (an event stream), the store is asked again,
+//!   because the session may only have been prolonged; if it was revoked, the holder is told.
+//! - When the connection that reports changes drops, everything is forgotten. Earlier knowledge is
+//!   used only if the store cannot be asked at all, and only for the configured grace, by default
+//!   none.
+//! - A store that never reports changes (an old Redis) is asked each time, and each second for
+//!   sessions that are held.
+//! - Unknown names are remembered for a short time and in limited number. Concurrent requests for
+//!   one name share one answer.
 //!
-//! Nothing here is shared between threads, and each has its own connection: an invalidation then needs no lock, no copy to
-//! other threads, and no thread that would have to be awake first.
+//! Nothing here is shared between threads, and each has its own connection: an invalidation needs
+//! no lock, no copy to other threads, and no other thread to wake up first.
 
 mod cache;
 mod counts;
@@ -35,21 +38,21 @@ use flight::{Flight, Outcome};
 pub use kept::Kept;
 pub use revoked::Revoked;
 
-/// Answers that a change overtakes are asked for anew, so often.
+/// How often an answer is asked for again because a change overtook it.
 const ATTEMPTS: usize = 4;
-/// Doubtful sessions that are asked for at once.
+/// The number of doubtful sessions that are asked for at once.
 const ASKED_AT_ONCE: usize = 256;
-/// How often a store that does not tell is asked for sessions that something is held open for.
+/// How often a store that reports no changes is asked about sessions that are held.
 const POLL: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NearSettings {
-    /// Sessions that are remembered.
+    /// The largest number of sessions that are remembered.
     pub sessions: usize,
-    /// Names without a session that are remembered.
+    /// The largest number of unknown names that are remembered.
     pub absent: usize,
     pub absent_time: Duration,
-    /// How long known sessions go on while the store is down.
+    /// How long known sessions continue while the store is down.
     pub grace: Duration,
 }
 
@@ -64,7 +67,7 @@ impl Default for NearSettings {
     }
 }
 
-/// A session, and how we know.
+/// A session, and how it was found.
 #[derive(Clone)]
 pub struct Found {
     pub record: Rc<Record>,
@@ -88,7 +91,7 @@ pub struct Near<S = AnyStore> {
     cache: RefCell<Cache>,
     doubts: RefCell<Doubts>,
     flights: RefCell<HashMap<Rc<str>, Rc<Flight>>>,
-    /// Someone is to be asked for again.
+    /// Signals that a session must be asked for again.
     recheck: Notify,
     counts: Cell<Counts>,
 }
@@ -114,7 +117,7 @@ impl<S: Source> Near<S> {
         self.counts.get()
     }
 
-    /// Sessions that are remembered now.
+    /// The number of sessions that are remembered now.
     pub fn len(&self) -> usize {
         self.cache.borrow().len()
     }
@@ -123,7 +126,8 @@ impl<S: Source> Near<S> {
         self.len() == 0
     }
 
-    /// The session of this name. No session: `None`. Store down and session unknown: an error that is an outage.
+    /// The session with this name, or `None` if there is none. If the store is down and the session
+    /// unknown, the error is an outage.
     pub async fn get(&self, sid: &str) -> Result<Option<Found>, StoreError> {
         if !is_sid(sid) {
             return Ok(None);
@@ -145,8 +149,8 @@ impl<S: Source> Near<S> {
         self.ask(sid).await
     }
 
-    /// What is known of it without asking anybody: while the store tells what changes, or by grace where it was asked in
-    /// vain. `None` says that it has to be asked for, and not that there is no such session.
+    /// What is known without asking: while the store reports changes, or by grace after it could
+    /// not be asked. `None` means that the store must be asked, not that there is no such session.
     pub fn peek(&self, sid: &str) -> Option<Found> {
         self.settle();
         if self.store.is_watching() {
@@ -161,8 +165,8 @@ impl<S: Source> Near<S> {
         Some(found(entry, CacheStatus::Stale))
     }
 
-    /// Would [`Self::peek`] find the very same again? It costs a few loads as long as it would; when its time is over is
-    /// not looked at: that is in its record.
+    /// Whether [`Self::peek`] would find the very same again. If so, this costs only a few loads.
+    /// Expiry is not checked; the record has it.
     pub fn holds(&self, sid: &str, kept: &Kept) -> bool {
         self.settle();
         if self.store.is_watching() {
@@ -179,7 +183,8 @@ impl<S: Source> Near<S> {
         holds
     }
 
-    /// For whoever keeps something open for what was found: when it has to end. `None` if it is not known any more.
+    /// For callers that keep something open for what was found: a handle that fires when they must
+    /// close it. `None` if the session is no longer known.
     pub fn hold(&self, sid: &str, kept: &Kept) -> Option<Revoked> {
         self.settle();
         let same = |entry: &&Entry| entry.kept.is(kept);
@@ -196,7 +201,7 @@ impl<S: Source> Near<S> {
         outcome
     }
 
-    /// Whoever holds something open for it is told at once, whatever the store says.
+    /// Revokes a session. Its holders are told at once, whatever the store answers.
     pub async fn revoke(&self, sid: &str) -> Result<bool, StoreError> {
         let outcome = self.store.revoke(sid).await;
         self.touched(sid);
@@ -210,14 +215,14 @@ impl<S: Source> Near<S> {
         self.store.list(after, limit).await
     }
 
-    /// Hears changes without being asked, and keeps the store's connection: to be run beside the requests, for as long as
-    /// the thread serves, on a `LocalSet`.
+    /// Receives changes and maintains the store's connection. Runs beside the requests for as long
+    /// as the thread serves, on a `LocalSet`.
     pub async fn run(self: Rc<Self>)
     where
         S: 'static,
     {
         let mut asking = JoinSet::new();
-        // Lives on while other things happen: it may be amid a connect.
+        // Not dropped between iterations, because it may be in the middle of connecting.
         let changed = self.store.changed();
         tokio::pin!(changed);
         loop {
@@ -244,13 +249,13 @@ impl<S: Source> Near<S> {
             };
             let this = self.clone();
             asking.spawn_local(async move {
-                // Its answer, or that there is none, reaches whoever holds it.
+                // The answer, or its absence, reaches the holders.
                 let _ = this.ask(&sid).await;
             });
         }
     }
 
-    /// Takes what the store has said.
+    /// Processes the changes that the store has reported.
     fn settle(&self) {
         while let Some(change) = self.store.next_change() {
             match change {
@@ -350,13 +355,13 @@ impl<S: Source> Near<S> {
             self.count(|c| c.asked += 1);
             let answer = self.store.get(sid).await;
             self.settle();
-            // An error is no answer that something could have overtaken.
+            // A change cannot overtake an error.
             if answer.is_ok() && flight.take_overtaken() {
                 continue;
             }
             return self.learn(sid, answer);
         }
-        // It changes all the time: let it pass this once, and hold nothing open for it.
+        // It changes all the time: accept the answer this once, without keeping it.
         let answer = self.store.get(sid).await?;
         Ok(answer.map(|record| {
             let entry = self.entry(record);
@@ -396,7 +401,8 @@ impl<S: Source> Near<S> {
         }
     }
 
-    /// The store did not say: what was known may go on for a while, unless a change of it was heard.
+    /// The store did not answer: known sessions may continue for a while, unless a change of them
+    /// was reported.
     fn do_without(
         &self,
         sid: &Rc<str>,
@@ -421,7 +427,8 @@ impl<S: Source> Near<S> {
         Ok(Some(found(entry, CacheStatus::Stale)))
     }
 
-    /// The same session goes on under its handle; one with other credentials is another.
+    /// A session with the same credentials keeps its handle; with other credentials it counts as
+    /// another.
     fn revive(&self, before: Entry, record: Record) -> Entry {
         if before.revoked.is_fired() || before.record.credentials != record.credentials {
             self.fire(&before);
@@ -445,7 +452,7 @@ impl<S: Source> Near<S> {
         }
     }
 
-    /// Known to be over: nothing is to be asked.
+    /// Removes a session that is known to have ended, without asking.
     fn end(&self, sid: &str) {
         if let Some(doubt) = self.doubts.borrow_mut().take(sid) {
             self.fire(&doubt.entry);
@@ -466,7 +473,7 @@ impl<S: Source> Near<S> {
     }
 }
 
-/// However asking ends, the next one asks anew.
+/// However a request ends, even when cancelled, the next one asks again.
 struct Landing<'a> {
     flights: &'a RefCell<HashMap<Rc<str>, Rc<Flight>>>,
     sid: &'a Rc<str>,

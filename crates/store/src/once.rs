@@ -1,5 +1,5 @@
-//! What may be taken once and never again, by whomever of all that share the store: TLS sessions that early data may come
-//! with (RFC 8446 §8.1). What is in them is for the listener to know, which seals them.
+//! Values that can be taken only once among all that share the store: TLS sessions for early data
+//! (RFC 8446 §8.1). The listener seals them and knows their content.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,19 +14,19 @@ use crate::file::millis;
 use crate::redis::{expect_ok, refused};
 use crate::{AnyStore, Memory, Redb, Redis, StoreError};
 
-/// Outside of any prefix of sessions: what happens here is nobody's news.
+/// Outside the prefix of sessions, so that nobody is notified of changes.
 const PREFIX: &[u8] = b"roundtrip-ticket:";
-/// Of this many, the one that ends first makes room.
+/// The largest number of values; beyond it, the one that expires first is removed.
 const MOST: usize = 64 * 1024;
-/// Expired ones that one write clears away.
+/// How many expired values one write removes.
 const SWEPT: usize = 64;
 
-/// Name → end in milliseconds since 1970, value.
+/// Name → expiry in milliseconds since 1970, value.
 const ENTRIES: TableDefinition<&[u8], (u64, &[u8])> = TableDefinition::new("once");
-/// Which end first.
+/// Values in the order of their expiry.
 const ENDS: TableDefinition<(u64, &[u8]), ()> = TableDefinition::new("once_ends");
 
-/// Something to be taken once, by its name.
+/// A value that can be taken once, with its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Once {
     pub name: Vec<u8>,
@@ -35,10 +35,10 @@ pub struct Once {
 
 #[allow(async_fn_in_trait)] // a thread's own: no future of it goes to another
 pub trait TakesOnce {
-    /// For `life`, or until each is taken.
+    /// Stores the values for `life`, or until each is taken.
     async fn keep(&self, entries: Vec<Once>, life: Duration) -> Result<(), StoreError>;
 
-    /// Of all who ask for a name, one gets the value.
+    /// Takes a value. Of all that ask for a name, only one gets the value.
     async fn take(&self, name: &[u8]) -> Result<Option<Vec<u8>>, StoreError>;
 }
 
@@ -65,7 +65,7 @@ impl TakesOnce for AnyStore {
 pub(crate) struct Shelf(Mutex<Entries>);
 
 impl Shelf {
-    /// Nothing is left half done under the lock.
+    /// Nothing is left half done if a thread panics, so a poisoned lock can be used.
     fn lock(&self) -> MutexGuard<'_, Entries> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -119,7 +119,8 @@ impl TakesOnce for Memory {
     }
 }
 
-/// Writes that have begun, and those that are done: a client may be back sooner than a disk.
+/// The numbers of writes begun and completed: a client may come back sooner than the disk has
+/// written.
 #[derive(Debug, Default)]
 pub(crate) struct Keeping {
     begun: AtomicU64,
@@ -132,15 +133,15 @@ impl Keeping {
         Kept(self)
     }
 
-    /// Ends when as many are done as have begun by now.
+    /// Waits until all writes that have begun by now are completed.
     async fn settled(&self) {
         let begun = self.begun.load(Ordering::Relaxed);
-        // It is ours, and stays.
+        // The sender is a field of this struct, so the channel stays open.
         let _ = self.done.subscribe().wait_for(|done| *done >= begun).await;
     }
 }
 
-/// One of them, until it is dropped.
+/// One write in progress, until it is dropped.
 struct Kept<'a>(&'a Keeping);
 
 impl Drop for Kept<'_> {
@@ -173,7 +174,7 @@ impl TakesOnce for Redb {
 
     async fn take(&self, name: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         self.shared.keeping.settled().await;
-        // Whoever makes names up makes us read, and not write.
+        // Invented names cause only a read, not a write.
         let known = self.read(|transaction| {
             let values = transaction.open_table(ENTRIES)?;
             Ok(values.get(name)?.is_some())
@@ -199,7 +200,7 @@ impl TakesOnce for Redb {
     }
 }
 
-/// Also makes the tables.
+/// Also creates the tables.
 pub(crate) fn sweep(transaction: &WriteTransaction, now: u64) -> Result<(), redb::Error> {
     let mut values = transaction.open_table(ENTRIES)?;
     let mut ends = transaction.open_table(ENDS)?;
@@ -217,7 +218,7 @@ pub(crate) fn sweep(transaction: &WriteTransaction, now: u64) -> Result<(), redb
     Ok(())
 }
 
-/// `GETDEL`, which servers have since version 6.2, is one step for all who ask.
+/// `GETDEL`, which servers have since version 6.2, is atomic.
 impl TakesOnce for Redis {
     async fn keep(&self, entries: Vec<Once>, life: Duration) -> Result<(), StoreError> {
         let link = self.link().await?;
@@ -254,7 +255,7 @@ impl TakesOnce for Redis {
     }
 }
 
-/// In digits, for those who look at the server's keys.
+/// In digits, for people who look at the server's keys.
 fn key(name: &[u8]) -> Vec<u8> {
     let digits = name.iter().map(|byte| format!("{byte:02x}"));
     [PREFIX, digits.collect::<String>().as_bytes()].concat()

@@ -1,4 +1,4 @@
-//! Which store the configuration chose: opened once, then a handle for each thread.
+//! The configured store: opened once, with a handle for each thread.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -9,10 +9,10 @@ use tokio::sync::watch;
 
 use crate::{Change, Memory, Page, Record, Redb, Redis, RedisSettings, Source, Store, StoreError};
 
-/// Other processes change the file unseen: their journal is looked at this often.
+/// How often to read the file's journal: other processes change the file without notice.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// May be handed to any thread.
+/// Can be sent to any thread.
 #[derive(Clone)]
 pub enum Place {
     Memory(Memory),
@@ -21,7 +21,8 @@ pub enum Place {
 }
 
 impl Place {
-    /// A handle for this thread. Redis is not asked before the first session is.
+    /// Makes a handle for this thread. Redis is not contacted before the first session is asked
+    /// for.
     pub fn on_this_thread(&self) -> AnyStore {
         match self {
             Self::Memory(memory) => {
@@ -34,14 +35,14 @@ impl Place {
     }
 }
 
-/// A store as one thread has it.
+/// A thread's handle to a store.
 pub enum AnyStore {
     Memory(Memory, Reader),
     Redb(Redb, Reader),
     Redis(Redis),
 }
 
-/// How far this thread has read in a journal.
+/// How far this thread has read the journal.
 pub struct Reader {
     latest: RefCell<watch::Receiver<u64>>,
     seen: Cell<u64>,

@@ -1,5 +1,5 @@
-//! One session: its credentials as the store holds them, and when it ends. The form is that of the gate's ancestor: a
-//! JSON object whose `credentials` is base64 of `user:pass`; ours may be sealed there instead.
+//! One session: its credentials as stored, and its expiry. The format is hyper-auth-proxy's: a JSON
+//! object whose `credentials` is base64 of `user:pass`; here it may also be sealed.
 
 use std::fmt;
 use std::time::SystemTime;
@@ -12,7 +12,7 @@ use zeroize::{Zeroize, Zeroizing};
 
 use crate::StoreError;
 
-/// With padding or without, as they come.
+/// Accepts base64 with or without padding.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
@@ -23,7 +23,7 @@ pub struct Record {
     /// As stored: base64 of `user:pass`, or sealed.
     pub credentials: Vec<u8>,
     pub expires: Option<SystemTime>,
-    /// What others keep beside the credentials; given back as it was.
+    /// Other members of the object; written back unchanged.
     pub others: Map<String, Value>,
 }
 
@@ -36,7 +36,7 @@ impl Record {
         }
     }
 
-    /// Reads what a store holds. A line's end behind the credentials is not of them.
+    /// Parses a stored record. A line break after the credentials is removed.
     pub fn from_json(bytes: &[u8], expires: Option<SystemTime>) -> Result<Self, StoreError> {
         let not = StoreError::NotUnderstood;
         let Ok(Value::Object(mut others)) = serde_json::from_slice(bytes) else {
@@ -56,7 +56,7 @@ impl Record {
         })
     }
 
-    /// What a store is to hold. The credentials come first.
+    /// The record in the form to store. The credentials come first.
     pub fn to_json(&self) -> Result<Zeroizing<Vec<u8>>, StoreError> {
         let text = str::from_utf8(&self.credentials)
             .map_err(|_| StoreError::NotUnderstood("its credentials are not text"))?;
@@ -68,7 +68,8 @@ impl Record {
         Ok(Zeroizing::new(bytes))
     }
 
-    /// `user:pass` of credentials that are not sealed. One line's end is taken off, as the ancestor does.
+    /// `user:pass` from credentials that are not sealed. One line break at the end is removed, as
+    /// in hyper-auth-proxy.
     pub fn plain(&self) -> Result<Zeroizing<Vec<u8>>, StoreError> {
         let not = StoreError::NotUnderstood;
         let decoded = BASE64.decode(&self.credentials);
@@ -87,7 +88,7 @@ impl Record {
     }
 }
 
-/// The credentials are shown to nobody.
+/// Never shows the credentials.
 impl fmt::Debug for Record {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Record")

@@ -1,11 +1,14 @@
-//! Sessions in Redis, over one connection for each thread: questions are pipelined, and over the same connection the
-//! server tells what changes (RESP3, `CLIENT TRACKING ON BCAST`).
+//! Sessions in Redis, over one connection for each thread: requests are pipelined, and the server
+//! reports changes over the same connection (RESP3, `CLIENT TRACKING ON BCAST`).
 //!
-//! One connection and not two: what is told then stands in order with the answers, so that an answer from before a
-//! revocation cannot be taken for one from after it; and whatever cuts one cuts the other.
+//! There is one connection and not two, so that reports are in order with answers: an answer from
+//! before a revocation cannot be mistaken for a later one, and whatever interrupts one interrupts
+//! the other.
 //!
-//! The server needs of its user: `hello`, `select`, `client|tracking`, `ping`, `get`, `pttl`, and to manage sessions `set`,
-//! `del`, `scan`; for TLS sessions of early data `set` and `getdel` on `roundtrip-ticket:*`. Where it has no RESP3 or refuses tracking, sessions are asked for each time.
+//! The user on the server needs the commands `hello`, `select`, `client|tracking`, `ping`, `get`,
+//! `pttl`; to manage sessions `set`, `del`, `scan`; for TLS sessions of early data `set` and
+//! `getdel` on `roundtrip-ticket:*`. If the server lacks RESP3 or refuses tracking, sessions are
+//! asked for each time.
 
 mod link;
 mod news;
@@ -26,14 +29,14 @@ use link::Link;
 use news::News;
 pub use settings::{Address, RedisSettings};
 
-/// Of a page that `SCAN` makes.
+/// The largest `COUNT` for a page of `SCAN`.
 const MOST_SCANNED: usize = 10_000;
 
-/// One thread's connection, which comes up when it is first needed.
+/// One thread's connection, opened when it is first needed.
 pub struct Redis {
     settings: Arc<RedisSettings>,
     link: RefCell<Option<Rc<Link>>>,
-    /// One brings it up, the others wait.
+    /// One task connects, the others wait.
     connecting: Mutex<()>,
     failed: RefCell<Option<Failed>>,
     news: Rc<News>,
@@ -61,7 +64,7 @@ impl Redis {
         }
     }
 
-    /// Is the server there, and does it take us? Says whether it tells what changes.
+    /// Connects and authenticates. Returns whether the server reports changes.
     pub async fn check(&self) -> Result<bool, StoreError> {
         Ok(self.link().await?.pushes.get())
     }
@@ -77,7 +80,7 @@ impl Redis {
         }
         let _turn = match self.connecting.try_lock() {
             Ok(turn) => turn,
-            // It failed before, and somebody tries again: nobody else waits for that.
+            // The last attempt failed and another is under way: do not wait for it.
             Err(_) if self.failed.borrow().is_some() => return Err(self.last_error()),
             Err(_) => self.connecting.lock().await,
         };
@@ -124,7 +127,7 @@ impl Redis {
 
     async fn connect(&self) -> Result<Link, StoreError> {
         let stream = socket::open(&self.settings).await?;
-        // Its changes count once it is ours: a failure before that loses nothing.
+        // Changes count from now on: a failure before this loses nothing.
         let link = Link::new(stream, self.settings.answer, self.news.clone());
         let modern = self.greet(&link).await?;
         if self.settings.database > 0 {
@@ -146,7 +149,8 @@ impl Redis {
         Ok(link)
     }
 
-    /// HELLO 3 with the password; where the server is too old for it, AUTH. True for RESP3.
+    /// Sends HELLO 3 with the password, or AUTH if the server is too old for it. Returns whether it
+    /// speaks RESP3.
     async fn greet(&self, link: &Link) -> Result<bool, StoreError> {
         let user = self.settings.user.as_deref();
         let password = self.settings.password.as_ref().map(|p| p.line());
@@ -180,7 +184,7 @@ impl Store for Redis {
             return Ok(None);
         }
         let (link, key) = (self.link().await?, self.key(sid));
-        // What is left is counted from before it was asked: never too late.
+        // The remaining lifetime is counted from before the request, so it is never too long.
         let now = self.now();
         let (value, left) = link.ask_two(&[b"GET", &key], &[b"PTTL", &key]).await?;
         let (value, left) = (refused("GET", value)?, refused("PTTL", left)?);
@@ -191,7 +195,7 @@ impl Store for Redis {
         let bytes = bytes.ok_or(StoreError::NotUnderstood("it is not a string"))?;
         let expires = match left {
             Value::Integer(-1) => None,
-            // It went between the two.
+            // The key expired between the two commands.
             Value::Integer(-2) => return Ok(None),
             Value::Integer(left) => {
                 let left = Duration::from_millis(u64::try_from(left).unwrap_or(0));
@@ -247,7 +251,7 @@ impl Store for Redis {
         }
     }
 
-    /// Keys of another type that lie under the prefix are listed as well: only `get` tells.
+    /// Keys of another type below the prefix are listed as well; only `get` can tell.
     async fn list(&self, after: Option<&str>, limit: usize) -> Result<Page, StoreError> {
         let link = self.link().await?;
         let pattern = pattern(&self.settings.prefix);
@@ -284,7 +288,8 @@ impl Source for Redis {
         self.news.next()
     }
 
-    /// Meanwhile the connection is kept: brought up again when it is gone, and asked whether it lives when it is silent.
+    /// Meanwhile maintains the connection: reconnects if it is gone, and sends a ping if it is
+    /// silent.
     async fn changed(&self) {
         while self.news.is_empty() {
             match self.link().await {
@@ -311,7 +316,7 @@ impl Source for Redis {
         self.live().is_some_and(|link| link.pushes.get())
     }
 
-    /// It could not be connected to, or did not answer on a connection that seemed to be there.
+    /// Whether connecting failed, or the server did not answer on an open connection.
     fn is_down(&self) -> bool {
         let link = self.link.borrow();
         match link.as_ref().map(|link| link.broken()) {
@@ -335,7 +340,7 @@ impl Source for Redis {
     }
 }
 
-/// What it says when it refuses, by its first word.
+/// Classifies a refusal by its first word.
 pub(crate) fn refused(command: &str, value: Value) -> Result<Value, StoreError> {
     let Value::Error(text) = value else {
         return Ok(value);
@@ -348,7 +353,7 @@ pub(crate) fn refused(command: &str, value: Value) -> Result<Value, StoreError> 
         .collect();
     match why.split(' ').next().unwrap_or_default() {
         "WRONGTYPE" => Err(StoreError::WrongType),
-        // It will answer later, or another one will.
+        // It, or another server, will answer later.
         "LOADING" | "MASTERDOWN" | "CLUSTERDOWN" | "TRYAGAIN" | "BUSY" | "READONLY" => {
             Err(StoreError::down(why))
         }
@@ -366,12 +371,12 @@ pub(crate) fn expect_ok(command: &str, value: Value) -> Result<(), StoreError> {
     }
 }
 
-/// Servers before version 6 know neither `HELLO` nor its protocol.
+/// Whether the server is older than version 6, and so lacks `HELLO`.
 fn is_too_old(why: &str) -> bool {
     why.starts_with("NOPROTO") || why.to_ascii_lowercase().starts_with("err unknown command")
 }
 
-/// What `MATCH` finds all keys of the prefix by.
+/// The pattern by which `MATCH` finds all keys with the prefix.
 fn pattern(prefix: &str) -> Vec<u8> {
     let mut pattern = Vec::new();
     for byte in prefix.bytes() {

@@ -1,15 +1,15 @@
-//! The `Alt-Svc` field: where else, and with which protocol, an origin may be reached. RFC 7838 §3.
+//! The `Alt-Svc` field: other hosts, ports and protocols that serve an origin. RFC 7838 §3.
 
 use crate::field::Scanner;
 
-/// Longer lists are cut: no honest server sends them.
+/// Longer lists are cut: honest servers do not send them.
 const MOST_ALTERNATIVES: usize = 64;
-/// A day. RFC 7838 §3.1.
+/// In seconds: one day. RFC 7838 §3.1.
 const DEFAULT_MAX_AGE: u64 = 24 * 60 * 60;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AltSvc {
-    /// Forget what was said before.
+    /// Forget the earlier alternatives.
     Clear,
     /// In the server's order of preference.
     Alternatives(Vec<Alternative>),
@@ -17,18 +17,18 @@ pub enum AltSvc {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Alternative {
-    /// The ALPN identifier, as in `h3`.
+    /// The ALPN identifier, for example `h3`.
     pub protocol: String,
-    /// Empty stands for the origin's own host; IPv6 addresses have brackets.
+    /// Empty for the origin's own host; IPv6 addresses have brackets.
     pub host: String,
     pub port: u16,
-    /// Seconds.
+    /// In seconds.
     pub max_age: u64,
-    /// Outlives a change of network.
+    /// The alternative stays valid after a change of network.
     pub persist: bool,
 }
 
-/// Reads one field value. Alternatives that cannot be read are passed over.
+/// Parses one field value. Malformed alternatives are skipped.
 pub fn parse(value: &[u8]) -> AltSvc {
     // Case-sensitive. RFC 7838 §3.
     if value.trim_ascii() == b"clear" {
@@ -69,7 +69,7 @@ fn read_alternative(scanner: &mut Scanner<'_>) -> Option<Alternative> {
             if key.eq_ignore_ascii_case("ma") {
                 alternative.max_age = value.parse().unwrap_or(DEFAULT_MAX_AGE);
             } else if key.eq_ignore_ascii_case("persist") {
-                // RFC 7838 §3.1: other values mean nothing.
+                // RFC 7838 §3.1: other values have no meaning.
                 alternative.persist = value == "1";
             }
         }
@@ -78,7 +78,7 @@ fn read_alternative(scanner: &mut Scanner<'_>) -> Option<Alternative> {
     Some(alternative)
 }
 
-/// RFC 7838 §3: octets that a token cannot hold are percent-encoded.
+/// RFC 7838 §3: octets that are not allowed in a token are percent-encoded.
 fn percent_decoded(token: &str) -> Option<String> {
     let mut bytes = token.bytes();
     let mut decoded = Vec::new();

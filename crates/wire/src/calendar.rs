@@ -1,7 +1,9 @@
-//! The Gregorian calendar: dates as days since 1970-01-01 and back, and moments as RFC 3339 writes them.
+//! The Gregorian calendar: dates as days since 1970-01-01 and back, and times in the format of RFC
+//! 3339.
 //!
-//! The two conversions are `days_from_civil` and `civil_from_days` of Howard Hinnant's «chrono-compatible low-level date
-//! algorithms». Years begin in March, so that the leap day ends them, and four centuries always have 146 097 days.
+//! The two conversions are `days_from_civil` and `civil_from_days` of Howard Hinnant's
+//! "chrono-compatible low-level date algorithms". Years begin in March, so that the leap day is
+//! their last day, and four centuries always have 146,097 days.
 
 pub const SECONDS_PER_DAY: i64 = 86_400;
 
@@ -15,14 +17,14 @@ const DAYS_PER_ERA: i64 = 146_097;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CivilDate {
     pub year: i64,
-    /// From 1.
+    /// Counted from 1.
     pub month: i64,
-    /// From 1.
+    /// Counted from 1.
     pub day: i64,
 }
 
 impl CivilDate {
-    /// The date that is `days` days after 1970-01-01, or before it where `days` is negative.
+    /// The date that is `days` days after 1970-01-01, or before it if `days` is negative.
     pub fn from_days(days: i64) -> Self {
         let days = days.saturating_add(DAYS_BEFORE_1970);
         let (era, day_of_era) = (days.div_euclid(DAYS_PER_ERA), days.rem_euclid(DAYS_PER_ERA));
@@ -48,7 +50,7 @@ impl CivilDate {
         era * DAYS_PER_ERA + day_of_era - DAYS_BEFORE_1970
     }
 
-    /// Whether the calendar has this month and this day of it.
+    /// Whether the calendar has this month and this day.
     pub fn exists(self) -> bool {
         (1..=12).contains(&self.month) && (1..=self.days_in_month()).contains(&self.day)
     }
@@ -72,7 +74,7 @@ pub fn split(seconds: i64) -> (CivilDate, [i64; 3]) {
     )
 }
 
-/// `1994-11-06T08:49:37.000Z`, from milliseconds since 1970: for logs. RFC 3339 §5.6.
+/// `1994-11-06T08:49:37.000Z`, from milliseconds since 1970; used in logs. RFC 3339 §5.6.
 pub fn rfc3339(milliseconds: u64) -> String {
     let (date, [hour, minute, second]) = split(within_four_digits(milliseconds / 1000));
     let CivilDate { year, month, day } = date;
@@ -80,7 +82,7 @@ pub fn rfc3339(milliseconds: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{fraction:03}Z")
 }
 
-/// Seconds since 1970, at most the last whose year has four digits.
+/// Seconds since 1970, cut to the last second whose year has four digits.
 pub(crate) fn within_four_digits(seconds: u64) -> i64 {
     i64::try_from(seconds).map_or(LAST_SECOND, |seconds| seconds.min(LAST_SECOND))
 }

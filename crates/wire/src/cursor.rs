@@ -1,8 +1,8 @@
-//! Reading bytes from front to back with every bound checked; all binary parsers stand on this.
+//! Reads bytes from front to back with every bound checked; all binary parsers use it.
 
 use crate::{Error, Result};
 
-/// A place in a message. Sub-cursors know their absolute position, for DNS pointers.
+/// A position in a message. Sub-cursors know their absolute position, which DNS pointers need.
 #[derive(Debug, Clone)]
 pub(crate) struct Cursor<'a> {
     what: &'static str,
@@ -11,7 +11,7 @@ pub(crate) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// `what` names the thing being read, for error messages.
+    /// `what` names the thing being parsed, for error messages.
     pub(crate) fn new(what: &'static str, bytes: &'a [u8]) -> Self {
         Self {
             what,
@@ -20,7 +20,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The same, but starting at `position` of `bytes`.
+    /// Like [`Self::new`], but starts at `position` in `bytes`.
     pub(crate) fn starting_at(
         what: &'static str,
         bytes: &'a [u8],
@@ -81,7 +81,7 @@ impl<'a> Cursor<'a> {
         Ok(u32::from_be_bytes(self.array()?))
     }
 
-    /// QUIC's variable-length integer. RFC 9000 §16.
+    /// A QUIC variable-length integer. RFC 9000 §16.
     pub(crate) fn varint(&mut self) -> Result<u64> {
         let first = self.u8()?;
         let more = (1_usize << (first >> 6)) - 1;
@@ -92,13 +92,13 @@ impl<'a> Cursor<'a> {
             .fold(high, |value, byte| value << 8 | u64::from(*byte)))
     }
 
-    /// As many bytes as a variable-length integer says.
+    /// The bytes after a variable-length integer that gives their number.
     pub(crate) fn take_varint(&mut self) -> Result<&'a [u8]> {
         let count = self.varint()?;
         self.take(usize::try_from(count).unwrap_or(usize::MAX))
     }
 
-    /// The next `count` bytes, to be read on their own.
+    /// A cursor over the next `count` bytes.
     pub(crate) fn within(&mut self, count: usize) -> Result<Self> {
         let position = self.position;
         Ok(Self {
@@ -108,7 +108,7 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// A vector with a length of one byte before it, as TLS writes them. RFC 8446 §3.4.
+    /// A TLS vector: one byte of length, then the content. RFC 8446 §3.4.
     pub(crate) fn vector8(&mut self) -> Result<Self> {
         let count = usize::from(self.u8()?);
         self.within(count)
@@ -127,7 +127,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Reads items until nothing is left.
+    /// Parses items until nothing is left.
     pub(crate) fn collect<T>(
         mut self,
         mut item: impl FnMut(&mut Self) -> Result<T>,

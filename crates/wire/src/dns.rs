@@ -1,4 +1,4 @@
-//! DNS messages, both ways. Sockets, retries and deadlines belong to whoever resolves.
+//! DNS messages, parsed and written. Sockets, retries and deadlines are left to the resolver.
 
 mod encode;
 mod message;

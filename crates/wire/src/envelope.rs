@@ -1,7 +1,9 @@
-//! Sealed credentials as text: `v1.<kid>.<nonce>.<ciphertext>`. What seals and opens them is for who has the keys.
+//! Sealed credentials as text: `v1.<kid>.<nonce>.<ciphertext>`. Sealing and opening are left to
+//! those who have the keys.
 //!
-//! The nonce (12 bytes) and the ciphertext with its tag (16 bytes at its end) are base64url without padding, so that one
-//! value has one spelling. `kid` names the key: 1 to 64 of `A`–`Z`, `a`–`z`, `0`–`9`, `-`, `_`.
+//! The nonce (12 bytes) and the ciphertext with its tag (the last 16 bytes) are base64url without
+//! padding, so that each value has one spelling. `kid` names the key: 1 to 64 of `A`–`Z`, `a`–`z`,
+//! `0`–`9`, `-`, `_`.
 
 use std::fmt;
 
@@ -10,7 +12,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use crate::{Error, Result};
 
-/// Credentials are a few dozen bytes.
+/// In bytes; credentials have a few dozen.
 pub const LARGEST: usize = 16 * 1024;
 pub const NONCE: usize = 12;
 const TAG: usize = 16;
@@ -21,12 +23,12 @@ const PREFIX: &[u8] = b"v1.";
 pub struct Envelope {
     pub key_id: String,
     pub nonce: [u8; NONCE],
-    /// The tag stands at its end.
+    /// Includes the tag at its end.
     pub ciphertext: Vec<u8>,
 }
 
 impl Envelope {
-    /// Does it claim to be sealed? Standard base64 never does: it has no dot.
+    /// Whether the text looks sealed. Standard base64 never does, because it has no dot.
     pub fn is_meant(bytes: &[u8]) -> bool {
         bytes.starts_with(PREFIX)
     }
@@ -71,13 +73,13 @@ impl Envelope {
     }
 }
 
-/// May a key be called so?
+/// Whether a key may have this name.
 pub fn is_key_id(name: &str) -> bool {
     let allowed = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
     (1..=LONGEST_KEY_ID).contains(&name.len()) && name.bytes().all(allowed)
 }
 
-/// The key's name, and nothing of what is inside.
+/// Shows the name of the key, and nothing of the content.
 impl fmt::Debug for Envelope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Envelope")

@@ -1,4 +1,4 @@
-//! What can be wrong with bytes. Which peer sent them, and what to do about it, is for the caller to say.
+//! What can be wrong with bytes. The caller adds which peer sent them and what to do about it.
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -21,7 +21,7 @@ pub enum Error {
     AliasLoop { name: String, limit: usize },
     #[error("QUIC version {0:#010x} is not one whose Initial packets can be read")]
     QuicVersion(u32),
-    /// The keys are derived from a connection id, so a wrong id shows here.
+    /// The keys are derived from a connection id, so a wrong id is noticed here.
     #[error("the QUIC packet does not open with the keys of this connection id")]
     Protected,
 }

@@ -17,7 +17,7 @@ impl<'a> Scanner<'a> {
         self.rest.is_empty()
     }
 
-    /// Steps over `byte` and the white space around it, if it comes next.
+    /// Skips `byte` and the white space around it, if it comes next.
     pub(crate) fn eat(&mut self, byte: u8) -> bool {
         let trimmed = self.rest.trim_ascii_start();
         match trimmed.split_first() {
@@ -33,7 +33,7 @@ impl<'a> Scanner<'a> {
         self.rest = self.rest.trim_ascii_start();
     }
 
-    /// A token, or none. RFC 9110 §5.6.2.
+    /// Reads a token, or nothing. RFC 9110 §5.6.2.
     pub(crate) fn token(&mut self) -> Option<&'a str> {
         let length = self.rest.iter().take_while(|byte| is_token(**byte)).count();
         let (token, rest) = self.rest.split_at_checked(length)?;
@@ -42,7 +42,8 @@ impl<'a> Scanner<'a> {
         std::str::from_utf8(token).ok().filter(|t| !t.is_empty())
     }
 
-    /// A quoted string without its quotes and escapes; one that never ends is none. RFC 9110 §5.6.4.
+    /// Reads a quoted string and removes its quotes and escapes; `None` if it does not end. RFC
+    /// 9110 §5.6.4.
     pub(crate) fn quoted(&mut self) -> Option<String> {
         let mut bytes = self.rest.strip_prefix(b"\"")?.iter();
         let mut text = Vec::new();
@@ -64,13 +65,14 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Goes on to the next of `stops` outside a quoted string, or to the end.
+    /// Skips to the next of `stops` outside a quoted string, or to the end.
     pub(crate) fn skip_to(&mut self, stops: &[u8]) {
         while let Some((first, rest)) = self.rest.split_first() {
             if stops.contains(first) {
                 return;
             }
-            // A quoted string that never ends takes everything: so each byte is read at most twice.
+            // A quoted string that does not end takes all the rest, so each byte is read at most
+            // twice.
             if *first != b'"' {
                 self.rest = rest;
             } else if self.quoted().is_none() {

@@ -1,16 +1,16 @@
-//! The text of /etc/hosts: addresses by name. Reading the file is the caller's. hosts(5).
+//! Parses the text of /etc/hosts: addresses by name (hosts(5)). The caller reads the file.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-/// Names without regard to case, each with its addresses in the order of the file.
+/// Names, compared without case, each with its addresses in the order of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Hosts {
     addresses: HashMap<String, Vec<IpAddr>>,
 }
 
 impl Hosts {
-    /// Lines that cannot be read are passed over, as the C library does.
+    /// Malformed lines are skipped, as in the C library.
     pub fn parse(text: &str) -> Self {
         let mut hosts = Self::default();
         for line in text.lines() {
@@ -29,13 +29,14 @@ impl Hosts {
         hosts
     }
 
-    /// The addresses of a name, with or without its final dot; none where the file is silent.
+    /// The addresses of a name, with or without its final dot; empty if the file does not have the
+    /// name.
     pub fn lookup(&self, name: &str) -> &[IpAddr] {
         self.addresses.get(&key(name)).map_or(&[], Vec::as_slice)
     }
 }
 
-/// The zone of a link-local address (`fe80::1%eth0`) is left out.
+/// Parses an address and drops the zone of a link-local one (`fe80::1%eth0`).
 fn read_address(word: &str) -> Option<IpAddr> {
     let (address, _zone) = word.split_once('%').unwrap_or((word, ""));
     address.parse().ok()

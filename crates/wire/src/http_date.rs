@@ -1,7 +1,7 @@
-//! HTTP-date: the moments that `Date`, `Expires`, `Last-Modified` and `Retry-After` name. RFC 9110 §5.6.7.
+//! HTTP-date: the times in `Date`, `Expires`, `Last-Modified` and `Retry-After`. RFC 9110 §5.6.7.
 //!
-//! Seconds since 1970; a date before that is told as 0. Reading is strict: the three grammars, letter by letter, dates
-//! of the calendar, and the weekday that belongs to them.
+//! Times are seconds since 1970; an earlier date becomes 0. Parsing is strict: only the three
+//! grammars, letter by letter, only dates that exist, and only with the right weekday.
 
 use crate::calendar::{self, CivilDate, SECONDS_PER_DAY};
 
@@ -18,7 +18,7 @@ const MONTHS: [&str; 12] = [
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
 ];
 
-/// Reads a date; `now`, in seconds since 1970, decides the century of a year of two digits.
+/// Parses a date. `now`, in seconds since 1970, determines the century of a year of two digits.
 pub fn parse(value: &[u8], now: u64) -> Option<u64> {
     let mut scan = Scan(value.trim_ascii());
     let letters = scan.0.iter().take_while(|b| b.is_ascii_alphabetic());
@@ -51,7 +51,7 @@ pub fn format(second: u64) -> String {
 
 struct Read {
     date: CivilDate,
-    /// Of the day.
+    /// Seconds since midnight.
     second: i64,
 }
 
@@ -81,7 +81,8 @@ fn rfc850(scan: &mut Scan<'_>, now: u64) -> Option<Read> {
     let second = scan.time()?;
     scan.literal(b" GMT")?;
     let (CivilDate { year, .. }, _) = calendar::split(calendar::within_four_digits(now));
-    // More than 50 years ahead means the past: of all years with these digits, the last that is not. RFC 9110 §5.6.7.
+    // More than 50 years ahead means the past: the latest year with these digits that is not
+    // further ahead. RFC 9110 §5.6.7.
     let latest = year + 50;
     let year = latest - (latest + 100 - short) % 100;
     let date = CivilDate { year, month, day };
@@ -133,7 +134,7 @@ impl<'a> Scan<'a> {
         named.next().map(|(_, number)| number)
     }
 
-    /// `08:49:37`; a leap second is the 60th.
+    /// `08:49:37`; a leap second has the number 60.
     fn time(&mut self) -> Option<i64> {
         let hour = self.number(2).filter(|hour| *hour < 24)?;
         self.literal(b":")?;
@@ -183,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_year_of_two_digits_is_at_most_fifty_years_ahead() {
-        // 2076 is fifty years from 2026, 2077 would be more: so 1977.
+        // 2076 is fifty years after 2026; 2077 would be more, so it is 1977.
         let ahead = parse(b"Thursday, 31-Dec-76 00:00:00 GMT", NOW).unwrap();
         assert_eq!(format(ahead), "Thu, 31 Dec 2076 00:00:00 GMT");
         let past = parse(b"Friday, 31-Dec-77 00:00:00 GMT", NOW);
@@ -238,9 +239,9 @@ mod tests {
         fn a_letter_changed_never_moves_the_weekday(second in 0_u64..253_402_300_800, at in 0_usize..29, byte: u8) {
             let mut text = format(second).into_bytes();
             text[at] = byte;
-            // A date before 1970 is read as 1970.
+            // A date before 1970 becomes 1970.
             if let Some(read) = parse(&text, NOW).filter(|read| *read > 0) {
-                // What is still a date has the weekday it names.
+                // A mutated text that is still a date names the right weekday.
                 let shown = format(read);
                 prop_assert!(text.starts_with(&shown.as_bytes()[..3]) || text.ends_with(b":60 GMT"));
             }

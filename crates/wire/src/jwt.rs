@@ -1,7 +1,9 @@
-//! Tokens: a JWS in compact form (RFC 7515) whose payload is a set of claims (RFC 7519), and the dress that a cookie puts
-//! around it. Signatures and times are for who has keys and a clock: a [`Jws`] that was parsed is not yet believed.
+//! Tokens: a JWS in compact form (RFC 7515) whose payload is a set of claims (RFC 7519), and the
+//! encoding that a cookie adds. Signatures and times are checked by those who have keys and a
+//! clock: a parsed [`Jws`] is not yet trusted.
 //!
-//! What two readers could understand differently is refused: names that occur twice, padding, bits after the end.
+//! Anything that two parsers could understand differently is refused: repeated names, padding, and
+//! bits after the end.
 
 mod algorithm;
 mod claims;
@@ -18,16 +20,16 @@ pub use dress::undress;
 use crate::{Error, Result};
 use object::Object;
 
-/// A token, without its dress.
+/// The largest token in bytes, without a cookie's encoding.
 pub const LARGEST: usize = 8 * 1024;
 const LONGEST_KEY_ID: usize = 256;
 
-/// A token in its parts. It has no `Debug`: who has a token is its user.
+/// The parts of a token. There is no `Debug`, because anyone who has a token can use it.
 pub struct Jws<'a> {
     pub algorithm: Algorithm,
-    /// Which key is meant to have signed. RFC 7515 §4.1.4. Anybody can write anything here.
+    /// The key that is said to have signed it. RFC 7515 §4.1.4. Anyone can write anything here.
     pub key_id: Option<String>,
-    /// What the signature is over. RFC 7515 §5.2.
+    /// The bytes that the signature covers. RFC 7515 §5.2.
     pub signed: &'a [u8],
     pub signature: Vec<u8>,
     payload: Vec<u8>,
@@ -41,7 +43,7 @@ impl<'a> Jws<'a> {
                 limit: LARGEST,
             });
         }
-        // base64url has no dot: a fourth part would not decode.
+        // base64url has no dot, so a fourth part would not decode.
         let last = memchr::memrchr(b'.', token).ok_or(bad("it has not three parts"))?;
         let (signed, signature) = (
             token.get(..last).unwrap_or_default(),
@@ -62,7 +64,7 @@ impl<'a> Jws<'a> {
         })
     }
 
-    /// What the token says. To be asked once the signature was found good.
+    /// The claims. Call this only after the signature has been verified.
     pub fn claims(&self) -> Result<Claims> {
         Claims::parse(&self.payload)
     }
@@ -70,13 +72,13 @@ impl<'a> Jws<'a> {
 
 fn read_header(json: &[u8]) -> Result<(Algorithm, Option<String>)> {
     let header = Object::parse(json)?;
-    // Nothing that could be critical is understood here. RFC 7515 §4.1.11.
+    // No critical header parameter is understood. RFC 7515 §4.1.11.
     if header.has("crit") {
         return Err(bad("it needs what is not understood (crit)"));
     }
     let named = header.text("alg")?.ok_or(bad("it names no algorithm"))?;
     let algorithm = Algorithm::named(named).ok_or(bad("its algorithm is none that is allowed"))?;
-    // Tokens of other kinds, though signed by the same issuer, were not made for this. RFC 8725 §3.11.
+    // Tokens of other kinds from the same issuer are not meant for this use. RFC 8725 §3.11.
     if let Some(kind) = header.text("typ")? {
         let kind = kind.to_ascii_lowercase();
         let kind = kind.strip_prefix("application/").unwrap_or(&kind);

@@ -1,8 +1,8 @@
-//! Bytes to meaning and back: DNS, TLS hellos, QUIC, certificates, IP packets, captures, HTTP/1 and its fields, resolver files,
-//! netlink, what Redis is asked and answers.
+//! Bytes to meaning and back: DNS, TLS hellos, QUIC, certificates, IP packets, captures, HTTP/1 and
+//! header fields, resolver files, netlink, and the Redis protocol.
 //!
 //! Sans-I/O: bytes come in as slices and go out as vectors; sockets, files and clocks belong to the
-//! layers above. Every parser is total: whatever the bytes, it returns a value or an [`Error`], never
+//! layers above. Every parser is total: for any bytes it returns a value or an [`Error`] and never
 //! panics, and its work and memory are bounded by the length of its input.
 
 pub mod alt_svc;

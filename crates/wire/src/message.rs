@@ -1,7 +1,7 @@
-//! The rules that the field sections of a request keep in HTTP/3, and in HTTP/2 alike: a request that breaks one is malformed.
-//! RFC 9114 §4.2 and §4.3, RFC 9113 §8.2 and §8.3.
+//! Rules for the field sections of a request in HTTP/3 and HTTP/2: a request that violates one is
+//! malformed. RFC 9114 §4.2 and §4.3, RFC 9113 §8.2 and §8.3.
 
-/// Fields of one connection, which has no such fields here. RFC 9114 §4.2, RFC 9110 §7.6.1.
+/// Connection-specific fields, which these versions forbid. RFC 9114 §4.2, RFC 9110 §7.6.1.
 const OF_A_CONNECTION: [&[u8]; 5] = [
     b"connection",
     b"keep-alive",
@@ -39,11 +39,11 @@ pub enum MalformedError {
     Authority,
 }
 
-/// A line's name and its value.
+/// The name and the value of a field line.
 pub type Pair<'a> = (&'a [u8], &'a [u8]);
 
-/// Judges the section that a request begins with. CONNECT is judged as RFC 9114 §4.4 has it; extended CONNECT (RFC 9220) is for
-/// those who have offered it.
+/// Checks the header section of a request. CONNECT is checked according to RFC 9114 §4.4; extended
+/// CONNECT (RFC 9220) is refused, because it was not offered.
 pub fn check_request<'a>(lines: impl IntoIterator<Item = Pair<'a>>) -> Result<(), MalformedError> {
     let mut pseudo = Pseudo::default();
     let (mut regular, mut host) = (false, None);
@@ -65,7 +65,7 @@ pub fn check_request<'a>(lines: impl IntoIterator<Item = Pair<'a>>) -> Result<()
     pseudo.check(host)
 }
 
-/// Judges the section that a request ends with.
+/// Checks the trailer section of a request.
 pub fn check_trailers<'a>(lines: impl IntoIterator<Item = Pair<'a>>) -> Result<(), MalformedError> {
     for (name, value) in lines {
         if name.starts_with(b":") {
@@ -117,7 +117,7 @@ impl<'a> Pseudo<'a> {
         }
     }
 
-    /// Said once or said alike.
+    /// The authority must be given by `:authority` or `host`; if both are there, they must agree.
     fn check_authority(&self, host: Option<&[u8]>, connects: bool) -> Result<(), MalformedError> {
         let named = match (self.authority, host) {
             (Some(authority), Some(host)) if !authority.eq_ignore_ascii_case(host) => None,
@@ -150,7 +150,7 @@ fn check_regular(name: &[u8], value: &[u8]) -> Result<(), MalformedError> {
     Ok(())
 }
 
-/// RFC 9110 §5.5: neither blanks around it, nor control characters in it.
+/// RFC 9110 §5.5: no white space around the value, and no control characters in it.
 fn check_value(value: &[u8]) -> Result<(), MalformedError> {
     let is_blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
     let may_be = |byte: &u8| matches!(byte, b'\t' | b' '..=b'~' | 0x80..);

@@ -1,7 +1,8 @@
 //! Netlink messages and their attributes, in host byte order: netlink(7), rtnetlink(7), RFC 3549.
 //!
-//! [`Request`] writes one message to the kernel, [`messages`] and [`attributes`] read what it answers. Sockets, and what
-//! is done with an answer, are left to the callers. Lengths are checked although only the kernel should have written them.
+//! [`Request`] writes one message to the kernel; [`messages`] and [`attributes`] parse the answer.
+//! Callers own the sockets and interpret the answers. Lengths are checked, although only the kernel
+//! should have written them.
 
 mod request;
 #[cfg(test)]
@@ -11,9 +12,9 @@ use std::io;
 
 pub use request::Request;
 
-/// The length of `nlmsghdr`: length u32, type u16, flags u16, sequence u32, port u32.
+/// The length of `nlmsghdr` in bytes: length u32, type u16, flags u16, sequence u32, port u32.
 const HEADER: usize = 16;
-/// Each socket asks one thing at a time: all requests have the same number.
+/// Each socket has one request at a time, so all requests have the same number.
 const SEQUENCE: u32 = 1;
 
 const NLMSG_ERROR: u16 = 2;
@@ -34,7 +35,8 @@ impl Message<'_> {
         self.kind == NLMSG_DONE
     }
 
-    /// The outcome of the request, if this is an `NLMSG_ERROR`: a negated errno, or zero for an acknowledgement.
+    /// The outcome of the request, if this is an `NLMSG_ERROR`: a negated errno, or zero for an
+    /// acknowledgement.
     pub fn outcome(&self) -> Option<io::Result<()>> {
         (self.kind == NLMSG_ERROR).then(|| match u32_at(self.payload, 0).map(u32::cast_signed) {
             Some(0) => Ok(()),
@@ -43,14 +45,14 @@ impl Message<'_> {
         })
     }
 
-    /// Whether this is a route into the stack itself.
+    /// Whether this is a route to the machine itself.
     pub fn is_local_route(&self) -> bool {
         // The type follows seven other bytes of `rtmsg`.
         self.kind == RTM_NEWROUTE && self.payload.get(7) == Some(&RTN_LOCAL)
     }
 }
 
-/// Reads an acknowledgement: an error where the kernel refused, or answered something else.
+/// Reads an acknowledgement; an error if the kernel refused or answered something else.
 pub fn acknowledged(answer: &[u8]) -> io::Result<()> {
     let outcome = messages(answer)
         .next()
@@ -58,8 +60,8 @@ pub fn acknowledged(answer: &[u8]) -> io::Result<()> {
     outcome.unwrap_or_else(|| Err(io::ErrorKind::InvalidData.into()))
 }
 
-/// The answers to a [`Request`] in one datagram. Messages to others are passed over; the first that makes no sense ends
-/// the walk.
+/// The messages of one datagram that answer a [`Request`]. Messages to others are skipped; a
+/// malformed one ends the iteration.
 pub fn messages(mut bytes: &[u8]) -> impl Iterator<Item = Message<'_>> {
     std::iter::from_fn(move || {
         loop {
@@ -75,7 +77,8 @@ pub fn messages(mut bytes: &[u8]) -> impl Iterator<Item = Message<'_>> {
     })
 }
 
-/// The attributes in `bytes`: type without flag bits, and value. The first that makes no sense ends the walk.
+/// The attributes in `bytes`: type without flag bits, and value. A malformed one ends the
+/// iteration.
 pub fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     const TYPE_MASK: u16 = 0x3fff;
     std::iter::from_fn(move || {

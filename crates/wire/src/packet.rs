@@ -1,7 +1,9 @@
-//! IP packets with TCP, UDP or ICMP inside: read, rewritten with right checksums, answered, cut into fragments.
+//! IP packets with TCP, UDP or ICMP inside: parsed, rewritten with correct checksums, answered, and
+//! fragmented.
 //!
-//! A view is parsed once, borrows the packet and never allocates: this is what every packet of an emulated
-//! path goes through. Which packets to change and why belongs to middleboxes; connections are not kept here.
+//! A view is parsed once, borrows the packet and never allocates: every packet of an emulated path
+//! goes through it. Middleboxes decide which packets to change and why; connections are not tracked
+//! here.
 
 mod answer;
 mod checksum;
@@ -28,13 +30,13 @@ pub use tcp::Tcp;
 pub use udp::Udp;
 pub use view::{Ecn, Packet};
 
-/// Protocol numbers, as IANA assigns them.
+/// Protocol numbers, as assigned by IANA.
 pub const ICMP: u8 = 1;
 pub const TCP: u8 = 6;
 pub const UDP: u8 = 17;
 pub const ICMPV6: u8 = 58;
 
-/// A field whose place the layout has checked; zeros beyond the end, which it has ruled out.
+/// A field whose position the layout has checked, so it is never beyond the end; zeros if it were.
 fn field<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     bytes
         .get(at..)

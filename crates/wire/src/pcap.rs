@@ -1,6 +1,7 @@
-//! Packet captures of the older kind, read: microseconds or nanoseconds, either byte order. draft-ietf-opsawg-pcap.
+//! Reads packet captures in the older format: microseconds or nanoseconds, either byte order.
+//! draft-ietf-opsawg-pcap.
 //!
-//! What they lack (comments, directions, several interfaces) is for [`crate::pcapng`].
+//! For comments, directions and several interfaces, see [`crate::pcapng`].
 
 use std::borrow::Cow;
 
@@ -12,15 +13,15 @@ const WHAT: &str = "the pcap capture";
 const MICROSECONDS: u32 = 0xa1b2_c3d4;
 const NANOSECONDS: u32 = 0xa1b2_3c4d;
 
-/// The packets in their order; an error is the last item.
+/// The packets in order; an error is the last item.
 #[derive(Debug, Clone)]
 pub struct Reader<'a> {
     rest: Cursor<'a>,
     order: Order,
-    /// Of a fraction's unit.
+    /// The length of the unit of fractions, in nanoseconds.
     nanoseconds: u64,
     pub link: LinkType,
-    /// The most that was kept of a packet.
+    /// The largest number of bytes that were kept of a packet.
     pub snap_length: u32,
 }
 
@@ -31,10 +32,10 @@ impl<'a> Reader<'a> {
             .ok_or_else(|| rest.malformed("it does not begin as such captures do"))?;
         let version = order.u16(rest.array()?);
         let _minor = rest.take(2)?;
-        // Once the time zone and accuracy; zero today.
+        // Formerly the time zone and accuracy; zero today.
         let _reserved = rest.take(8)?;
         let snap_length = order.u32(rest.array()?);
-        // Above the link type: whether frames have a check sequence.
+        // The bits above the link type say whether frames have a check sequence.
         let link = LinkType(order.u32(rest.array()?) as u16);
         if version != 2 {
             return Err(rest.malformed("its major version is not 2"));
@@ -48,7 +49,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Whether bytes begin as such a capture does.
+    /// Whether the bytes begin like a capture in this format.
     pub fn recognises(bytes: &[u8]) -> bool {
         bytes
             .first_chunk()
@@ -64,7 +65,7 @@ impl<'a> Reader<'a> {
         Ok(Captured {
             interface: 0,
             link: self.link,
-            // Below 2^63.
+            // Stays below 2^63.
             time: Some(seconds * 1_000_000_000 + fraction * self.nanoseconds),
             original_length,
             data: Cow::Borrowed(self.rest.take(length)?),

@@ -1,6 +1,6 @@
-//! Packet captures with comments: pcapng, written and read. draft-ietf-opsawg-pcapng.
+//! Packet captures with comments: pcapng, written and parsed. draft-ietf-opsawg-pcapng.
 //!
-//! Bytes only: files belong to the caller, and so does what the captured bytes mean.
+//! Only bytes are handled here: the caller owns the files and interprets the captured packets.
 
 mod block;
 mod option;

@@ -1,6 +1,8 @@
-//! Whom a proxy before us speaks for: the header of the PROXY protocol, versions 1 and 2, at the front of a connection.
+//! The header of the PROXY protocol, versions 1 and 2, at the start of a connection: it names the
+//! client for which a proxy connects.
 //!
-//! <https://www.haproxy.org/download/2.9/doc/proxy-protocol.txt>; sections are cited by its numbers.
+//! <https://www.haproxy.org/download/2.9/doc/proxy-protocol.txt>;
+//! sections are cited by its numbers.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -8,20 +10,22 @@ use crate::cursor::Cursor;
 use crate::{Error, Result};
 
 const WHAT: &str = "the PROXY header";
-/// §2.1: with its CRLF.
+/// In bytes, with its CRLF. §2.1.
 const LONGEST_LINE: usize = 107;
 /// §2.2.
 const SIGNATURE: &[u8; 12] = b"\r\n\r\n\0\r\nQUIT\n";
-/// §2.2: behind them come the addresses.
+/// In bytes; the addresses follow. §2.2.
 const FIXED: usize = 16;
-/// §2.2: a receiver need not take more than 536 bytes in all; addresses take 36 of them, or 216 where they are paths.
+/// In bytes. §2.2: a receiver need not accept more than 536 in all; addresses take 36 of them, or
+/// 216 if they are paths.
 pub const LONGEST: usize = 536;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProxyHeader {
-    /// The proxy speaks for itself, as to see whether we live, or does not know: the connection's own addresses hold.
+    /// The proxy connects for itself, for example for a health check, or does not know the client:
+    /// the addresses of the connection count.
     Own,
-    /// Of the client, and where it meant to go.
+    /// The address of the client, and the address to which it connected.
     For {
         source: SocketAddr,
         destination: SocketAddr,
@@ -29,8 +33,8 @@ pub enum ProxyHeader {
 }
 
 impl ProxyHeader {
-    /// Reads the header at the front of `bytes`, and says how long it is. None: it is not all there yet, and all of
-    /// `bytes` belongs to it.
+    /// Parses the header at the start of `bytes`. Returns it with its length, or `None` if it is
+    /// incomplete so far; all of `bytes` then belongs to it.
     pub fn parse(bytes: &[u8]) -> Result<Option<(Self, usize)>> {
         if bytes.starts_with(b"PROXY ") {
             return line(bytes);
@@ -68,7 +72,7 @@ fn line(bytes: &[u8]) -> Result<Option<(ProxyHeader, usize)>> {
     let text = text.ok_or(malformed("its line is not text"))?;
     let mut parts = text.split(' ').skip(1);
     let family = parts.next().unwrap_or_default();
-    // Whatever follows it is to be ignored.
+    // The rest of the line is to be ignored.
     if family == "UNKNOWN" {
         return Ok(Some((ProxyHeader::Own, end + 2)));
     }
@@ -92,7 +96,7 @@ fn address(family: &str, text: &str) -> Result<IpAddr> {
     address.ok_or(malformed("an address in it is none of its protocol"))
 }
 
-/// In its one spelling: neither sign nor leading zero.
+/// A port in its only spelling, without a sign or leading zeros.
 fn port(text: &str) -> Result<u16> {
     let number: Option<u16> = text.parse().ok();
     number
@@ -100,7 +104,7 @@ fn port(text: &str) -> Result<u16> {
         .ok_or(malformed("a port in it is no number from 0 to 65535"))
 }
 
-/// §2.2: the fixed part, addresses, and then extensions (TLVs), which nobody here asks for.
+/// §2.2: the fixed part, the addresses, and then extensions (TLVs), which are ignored.
 fn binary(bytes: &[u8]) -> Result<Option<(ProxyHeader, usize)>> {
     let Some(fixed) = bytes.get(SIGNATURE.len()..FIXED) else {
         return Ok(None);

@@ -1,4 +1,5 @@
-//! Field sections of HTTP/3, without a dynamic table: whoever reads here has told the peer that it has none. RFC 9204.
+//! Field sections of HTTP/3 without a dynamic table: the reader must have told its peer that it has
+//! none. RFC 9204.
 
 mod huffman;
 mod table;
@@ -9,25 +10,25 @@ use crate::Error;
 use crate::cursor::Cursor;
 
 const WHAT: &str = "a field section";
-/// What a line counts for beside its name and its value. RFC 9114 §4.2.2.
+/// In bytes: what a line counts in addition to its name and value. RFC 9114 §4.2.2.
 const LINE_OVERHEAD: usize = 32;
 
-/// What a section may take.
+/// The limits of a section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SectionBounds {
     pub lines: usize,
-    /// As RFC 9114 §4.2.2 counts it: 32 for each line, beside what it says.
+    /// In bytes, as RFC 9114 §4.2.2 counts it: 32 for each line, in addition to its name and value.
     pub size: usize,
 }
 
-/// A name and a value, as they were sent: neither has been judged.
+/// A name and a value as they were sent, without any checks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldLine<'a> {
     name: Cow<'a, [u8]>,
     value: Cow<'a, [u8]>,
 }
 
-/// Why a section was not read.
+/// Why a section could not be decoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SectionError {
     /// QPACK_DECOMPRESSION_FAILED. RFC 9204 §6.
@@ -53,7 +54,7 @@ impl FieldLine<'_> {
     }
 }
 
-/// All lines of a section, in their order. What refers to a dynamic table is an error.
+/// All lines of a section, in order. A reference to a dynamic table is an error.
 pub fn read_section(
     bytes: &[u8],
     bounds: SectionBounds,
@@ -74,15 +75,15 @@ pub fn read_section(
     Ok(lines)
 }
 
-/// The section of a response that has a status and no other field. A status has three digits.
+/// The section of a response that has a status of three digits and no other field.
 pub fn status_section(status: u16) -> Vec<u8> {
-    // Of the static table's names, `:status`: RFC 9204 §4.5.4.
+    // The name `:status` of the static table: RFC 9204 §4.5.4.
     let mut section = vec![0, 0, 0x5f, 9, 3];
     section.extend_from_slice(format!("{:03}", status % 1000).as_bytes());
     section
 }
 
-/// Required Insert Count, and Base. RFC 9204 §4.5.1.
+/// Required Insert Count and Base. RFC 9204 §4.5.1.
 fn prefix(cursor: &mut Cursor<'_>) -> crate::Result<()> {
     let first = cursor.u8()?;
     if integer(cursor, first, 8)? != 0 {
@@ -119,7 +120,7 @@ fn line<'a>(cursor: &mut Cursor<'a>) -> crate::Result<FieldLine<'a>> {
     }
 }
 
-/// Of the static table.
+/// A line of the static table.
 fn entry(
     cursor: &mut Cursor<'_>,
     first: u8,
@@ -136,7 +137,8 @@ fn text<'a>(cursor: &mut Cursor<'a>) -> crate::Result<Cow<'a, [u8]>> {
     text_of(cursor, first, 7)
 }
 
-/// A string whose length has so many bits in its first byte; the bit before them says whether it is coded. RFC 9204 §4.1.2.
+/// A string whose length begins with the low `bits` of its first byte; the bit above them says
+/// whether it is Huffman-coded. RFC 9204 §4.1.2.
 fn text_of<'a>(cursor: &mut Cursor<'a>, first: u8, bits: u32) -> crate::Result<Cow<'a, [u8]>> {
     let length = integer(cursor, first, bits)?;
     let bytes = cursor.take(length)?;
@@ -155,7 +157,7 @@ fn integer(cursor: &mut Cursor<'_>, first: u8, bits: u32) -> crate::Result<usize
     if first & most != most {
         return Ok(value);
     }
-    // Four bytes are enough for lengths of 256 MiB.
+    // Four more bytes are enough for lengths of 256 MiB.
     for shift in [0, 7, 14, 21] {
         let byte = cursor.u8()?;
         value += usize::from(byte & 0x7f) << shift;

@@ -1,7 +1,9 @@
-//! QUIC's bytes: headers, coalesced packets, frames and transport parameters, read and written; Initial packets opened.
+//! The bytes of QUIC: headers, coalesced packets, frames and transport parameters, parsed and
+//! written; Initial packets are opened.
 //!
-//! Initial keys derive from a connection id that travels in clear, so whoever sees the client's first
-//! datagram can read both hellos. All other protection, and connections, are the business of `quic`.
+//! Initial keys derive from a connection id that travels in clear text, so anyone who sees the
+//! client's first datagram can read both hellos. Other keys, and connections, belong to crate
+//! `quic`.
 
 mod crypto_stream;
 mod frame;

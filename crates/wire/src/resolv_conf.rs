@@ -1,4 +1,4 @@
-//! The text of /etc/resolv.conf, understood as glibc does. Reading the file is the caller's. resolv.conf(5).
+//! Parses the text of /etc/resolv.conf as glibc does (resolv.conf(5)). The caller reads the file.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
@@ -8,35 +8,35 @@ const MOST_SERVERS: usize = 3;
 const MOST_DOTS: usize = 15;
 const LONGEST_TIMEOUT: u64 = 30;
 const MOST_ATTEMPTS: u32 = 5;
-/// glibc has had no limit since 2.26; ours only keeps a lookup finite.
+/// glibc has had no limit since 2.26; this one only keeps a lookup finite.
 const MOST_DOMAINS: usize = 32;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResolvConf {
-    /// Never empty: without any in the file, the one on this machine.
+    /// Never empty: if the file names none, this machine is asked.
     pub name_servers: Vec<NameServer>,
     pub search: Vec<String>,
-    /// A name with at least so many dots is tried as it is first.
+    /// A name with at least this many dots is first tried as it is.
     pub ndots: usize,
     /// How long to wait for one server, once.
     pub timeout: Duration,
-    /// How often to go through all servers.
+    /// How often to try all servers.
     pub attempts: u32,
     pub rotate: bool,
     /// Ask for A and AAAA one after the other.
     pub single_request: bool,
-    /// The same, over a new socket for each.
+    /// Like `single_request`, with a new socket for each.
     pub single_request_reopen: bool,
     /// Use TCP from the start.
     pub use_vc: bool,
-    /// Never try a name without dots as it is after the search list.
+    /// After the search list, do not try a name without dots as it is.
     pub no_tld_query: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NameServer {
     pub address: IpAddr,
-    /// The zone of a link-local address: an interface's name or number.
+    /// The zone of a link-local address: the name or number of an interface.
     pub zone: Option<String>,
 }
 
@@ -61,7 +61,7 @@ impl Default for ResolvConf {
 }
 
 impl ResolvConf {
-    /// Lines that cannot be read are passed over, as the C library does.
+    /// Malformed lines are skipped, as in the C library.
     pub fn parse(text: &str) -> Self {
         let mut conf = Self::default();
         let mut servers = Vec::new();
@@ -88,10 +88,10 @@ impl ResolvConf {
         conf
     }
 
-    /// Applies one option, as in `ndots:2`: also for those of the variable `RES_OPTIONS`.
+    /// Applies one option such as `ndots:2`; also used for the variable `RES_OPTIONS`.
     pub fn apply_option(&mut self, option: &str) {
         let (key, value) = option.split_once(':').unwrap_or((option, ""));
-        // A number beyond the limit is cut to it; what is no number changes nothing.
+        // A number beyond the limit is cut to it; anything that is not a number is ignored.
         let number = value.parse::<u64>().ok();
         match (key, number) {
             ("ndots", Some(n)) => {
@@ -143,7 +143,7 @@ impl ResolvConf {
 }
 
 fn read_server(word: &str) -> Option<NameServer> {
-    // glibc ends the address at a comment sign too.
+    // In glibc, a comment sign ends the address too.
     let word = word.split([';', '#']).next()?;
     let (address, zone) = match word.split_once('%') {
         Some((address, zone)) => (address, Some(zone.to_owned())),

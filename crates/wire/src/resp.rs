@@ -1,7 +1,8 @@
-//! The protocol of Redis, versions 2 and 3: commands out, values in, as they arrive and within bounds.
+//! The Redis protocol (RESP), versions 2 and 3: writes commands, and parses values as they arrive
+//! and within bounds.
 //!
-//! What a command means and which connection it goes over is for the store to know. Streamed values (of a length not
-//! known in advance) no server sends; they are refused.
+//! The store knows what a command means and which connection carries it. Streamed values (whose
+//! length is not known in advance) are refused, because no server sends them.
 
 mod decode;
 mod encode;
@@ -16,23 +17,23 @@ pub enum Value {
     Boolean(bool),
     Integer(i64),
     Double(f64),
-    /// Digits, with a sign or without.
+    /// Digits, with or without a sign.
     BigNumber(String),
     Simple(Vec<u8>),
     Bulk(Vec<u8>),
     Verbatim {
-        /// What the text is: `txt`, `mkd`.
+        /// The format of the text: `txt` or `mkd`.
         form: [u8; 3],
         text: Vec<u8>,
     },
-    /// What the server refuses: a word in capitals, then a sentence.
+    /// The server's refusal: a word in capitals, then a sentence.
     Error(Vec<u8>),
     Array(Vec<Value>),
     Set(Vec<Value>),
     Map(Vec<(Value, Value)>),
-    /// Not the answer to any command.
+    /// A message that does not answer a command.
     Push(Vec<Value>),
-    /// A value that the server says something more about.
+    /// A value with attributes from the server.
     Attributed {
         attributes: Vec<(Value, Value)>,
         value: Box<Value>,
@@ -51,7 +52,7 @@ impl Value {
         }
     }
 
-    /// The value itself, whatever was said about it.
+    /// The value without its attributes.
     #[must_use]
     pub fn bare(self) -> Self {
         match self {

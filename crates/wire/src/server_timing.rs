@@ -1,18 +1,18 @@
-//! The `Server-Timing` field: what the server says it spent. W3C Server Timing.
+//! The `Server-Timing` field: how long the server says that it took. W3C Server Timing.
 
 use std::time::Duration;
 
 use crate::field::Scanner;
 
-/// Longer lists are cut: no honest server sends them.
+/// Longer lists are cut: honest servers do not send them.
 const MOST_METRICS: usize = 256;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Metric {
     pub name: String,
-    /// Milliseconds; absent where it is absent, negative or no number.
+    /// In milliseconds; `None` if it is missing, negative or not a number.
     pub milliseconds: Option<f64>,
-    /// Empty where absent.
+    /// Empty if it is missing.
     pub description: String,
 }
 
@@ -22,7 +22,7 @@ impl Metric {
     }
 }
 
-/// Reads one field value. As the specification asks, what cannot be read is passed over.
+/// Parses one field value. As the specification requires, malformed parts are skipped.
 pub fn parse(value: &[u8]) -> Vec<Metric> {
     let mut scanner = Scanner::new(value);
     let mut metrics = Vec::new();
@@ -51,7 +51,7 @@ fn read_parameters(name: String, scanner: &mut Scanner<'_>) -> Metric {
         } else {
             String::new()
         };
-        // The first of each name counts.
+        // The first parameter of each name counts.
         if key.eq_ignore_ascii_case("dur") {
             duration.get_or_insert_with(|| milliseconds(&value));
         } else if key.eq_ignore_ascii_case("desc") {

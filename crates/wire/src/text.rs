@@ -1,6 +1,6 @@
-//! Text from peers, made fit to be shown: valid UTF-8 without control characters.
+//! Makes text from peers fit to be shown: valid UTF-8 without control characters.
 
-/// Replaces what is no UTF-8, and every control character, by U+FFFD.
+/// Replaces invalid UTF-8, and every control character, by U+FFFD.
 pub(crate) fn printable(bytes: &[u8]) -> String {
     cleaned(String::from_utf8_lossy(bytes).chars())
 }

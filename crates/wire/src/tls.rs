@@ -1,4 +1,5 @@
-//! What TLS says in clear: records, hellos, alerts. Nothing is decrypted, no state is kept.
+//! The part of TLS that is sent in clear text: records, hellos, alerts. Nothing is decrypted, and
+//! no state is kept.
 
 mod alert;
 mod cipher;

@@ -1,4 +1,4 @@
-//! What a certificate says, for people to read. Whether it is to be trusted is the TLS library's to judge.
+//! The content of a certificate, for people to read. The TLS library decides whether to trust it.
 
 mod certificate;
 mod der;

@@ -1,4 +1,4 @@
-//! The settings of servers that say what they are, and a sentence for all others.
+//! The settings of servers that identify themselves, and a sentence for all others.
 
 use crate::way::Remedy;
 
@@ -12,7 +12,7 @@ pub(super) enum Make {
 }
 
 impl Make {
-    /// By the Server header. HAProxy sends none of its own, but may have been told to.
+    /// By the Server header. HAProxy does not send one by default, but can be configured to.
     pub(super) fn of(name: &str) -> Self {
         let name = name.to_ascii_lowercase();
         let makes = [

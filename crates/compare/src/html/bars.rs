@@ -1,4 +1,5 @@
-//! All ways on one scale: a bar to the run nearest to the median, each run as a dot, the prediction as a diamond.
+//! All ways on one scale: a bar for the run nearest to the median, a dot for each run, and a
+//! diamond for the prediction.
 
 use maud::{Markup, html};
 use roundtrip_report::html::{bar, percent, swatch};
@@ -9,9 +10,9 @@ use crate::text::round_trips;
 
 const ROW: usize = 50;
 const BAR: usize = 14;
-/// Below the row's text.
+/// Below the text of the row.
 const BAR_TOP: usize = 20;
-/// Round trips closer than this part of the scale are no marks but a hatching.
+/// Round trips closer than this share of the scale are drawn as hatching, not as marks.
 const CLOSEST: f64 = 1.0 / 40.0;
 
 pub(super) fn figure(c: &Comparison) -> Markup {

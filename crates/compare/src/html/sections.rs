@@ -1,4 +1,5 @@
-//! What would save time and who must change what, what only looks so, and what is not there.
+//! What would save time and who must change what, what only seems to work, and what is not
+//! supported.
 
 use maud::{Markup, html};
 use roundtrip_report::{clean, ms};
@@ -7,7 +8,7 @@ use crate::advice::Advice;
 use crate::outcome::{Comparison, Kind, Line};
 use crate::text::{change, failed, interval, predicted, round_trips};
 
-/// What is to blame for today's time.
+/// The causes of today's time.
 pub(super) fn findings(c: &Comparison) -> Markup {
     html! {
         @for f in &c.findings {

@@ -1,4 +1,5 @@
-//! Comparisons made by hand: what each kind of line is, what disagrees and why, and that reports stay text.
+//! Hand-made comparisons: the kind of each line, the reasons for disagreements, and that reports
+//! stay plain text.
 
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use super::*;
 use crate::way::Remedy;
 use crate::{disagreement, html, json, text};
 
-/// No line is broken.
+/// Wide enough that no line is wrapped.
 fn wide() -> Style {
     Style {
         width: 200,
@@ -20,7 +21,8 @@ fn wide() -> Style {
 
 const HOSTILE: &str = "<script>alert(1)</script>\u{1b}[31m\u{202e}";
 
-/// A line whose samples wait a round trip of 100 ms as often as `trips` says, and `rest` for the server.
+/// A line whose samples wait `trips` times for a round trip of 100 ms, and `rest` ms for the
+/// server.
 fn line(word: &str, trips: f64, rest: f64, last: &Exchange) -> Line {
     let strategy = word.parse().unwrap();
     let way = Way::new(Remedy::Asked, strategy, Family::Any);
@@ -125,7 +127,7 @@ fn the_largest_saving_comes_first_and_each_line_is_of_one_kind() {
     );
 }
 
-/// The same with so many blocks of each way.
+/// The same with only `blocks` blocks of each way.
 fn shortened(blocks: usize) -> Comparison {
     let mut c = sample();
     for line in [&mut c.baseline, &mut c.control]
@@ -153,7 +155,7 @@ fn of_few_pairs_nothing_is_said_but_that_they_are_few() {
             assert!(!report.contains(denied), "{denied}: {report}");
         }
         let told = "too few to tell (5 pairs; at least 6 are needed)";
-        // The whole, the control and the two ways.
+        // The summary, the control and the two ways.
         assert_eq!(report.matches(told).count(), 4, "{report}");
     }
     let document = json::document(&c);

@@ -1,4 +1,4 @@
-//! What either side has to change, and what is not there yet.
+//! What each side has to change, and what is not supported yet.
 
 use roundtrip_report::{clean, ms};
 

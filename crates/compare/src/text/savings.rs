@@ -1,4 +1,5 @@
-//! The ways that were measured: what saves, what saves nothing, what costs.
+//! The ways that were measured: those that save time, those that save nothing, and those that cost
+//! time.
 
 use roundtrip_model::Saving;
 use roundtrip_report::{clean, count, ms};
@@ -56,7 +57,7 @@ fn headline(line: &Line, c: &Comparison) -> String {
     )
 }
 
-/// A saving as what becomes of the time: `−180.2`.
+/// A saving as the change of the time: `−180.2`.
 pub(crate) fn change(saving: f64) -> String {
     let number = ms(saving.abs());
     if saving.abs() < 0.0005 {
@@ -117,7 +118,7 @@ pub(crate) fn predicted(line: &Line) -> String {
     format!("{text}; measured {percent:.1} % {than}")
 }
 
-/// What the same, measured twice, seems to save.
+/// What the baseline, measured a second time, seems to save.
 pub(crate) fn control(line: &Line) -> String {
     let Some(saving) = line.saving else {
         return format!("the same once more: {}", line.too_few());

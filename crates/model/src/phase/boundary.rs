@@ -1,4 +1,5 @@
-//! Where each phase ends. Phases follow one another without a gap; a phase that did not happen is not there.
+//! Where each phase ends. Phases follow one another without gaps; a phase that did not happen is
+//! absent.
 
 use crate::{Event, Exchange, Moment, PhaseName};
 
@@ -62,7 +63,7 @@ pub(super) fn cut(exchange: &Exchange) -> Vec<(PhaseName, Moment, Moment)> {
             _ => None,
         };
         if let Some((ended, begun)) = next {
-            // What was handed over while the SYN-ACK was waited for has yet to begin on the path.
+            // What was sent while the SYN-ACK was awaited has not entered the path yet.
             if !(syn_pending && (ended == PhaseName::Request || ended == handshake(exchange))) {
                 cutter.close(ended, *at);
             }
@@ -74,7 +75,7 @@ pub(super) fn cut(exchange: &Exchange) -> Vec<(PhaseName, Moment, Moment)> {
 }
 
 impl PhaseName {
-    /// After a late SYN-ACK the handshake or the wait goes on, if one had begun already.
+    /// After a late SYN-ACK, the handshake or the wait continues if it had already begun.
     fn max_with_request(self) -> Self {
         if self == Self::Tcp {
             Self::Request
@@ -91,7 +92,8 @@ struct Cutter {
 }
 
 impl Cutter {
-    /// Ends the phase at `at`. A phase that ends again (a second attempt, a second hand-over) is prolonged.
+    /// Ends the phase at `at`. A phase that ends again (a second attempt, a second write) is
+    /// extended.
     fn close(&mut self, name: PhaseName, at: Moment) {
         let at = at.clamp(self.cursor, self.end);
         match self.phases.last_mut() {
@@ -119,7 +121,7 @@ enum EarlyData {
 }
 
 impl EarlyData {
-    /// Early data was in play when the request began before the handshake was over.
+    /// Early data was used if the request began before the handshake was complete.
     fn of(exchange: &Exchange) -> Self {
         let timeline = &exchange.timeline;
         if timeline.first(|e| *e == Event::EarlyDataRefused).is_some() {
@@ -135,7 +137,8 @@ impl EarlyData {
     }
 }
 
-/// Fast open was tried and the SYN-ACK left data unacknowledged: the connect was waited for after all.
+/// Fast open was tried and the SYN-ACK left data unacknowledged, so the connect cost a round trip
+/// after all.
 fn unsaved_syn_ack(exchange: &Exchange) -> bool {
     exchange.timeline.iter().any(
         |(_, e)| matches!(e, Event::SynAcked { data_sent, data_acked } if data_acked < data_sent),

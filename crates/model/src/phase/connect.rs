@@ -1,11 +1,12 @@
-//! The TCP phase: attempts that were given up, then the one that won and its round trip.
+//! The TCP phase: the attempts that were given up, then the successful one with its round trip.
 
 use std::net::SocketAddr;
 
 use super::{ms, rtt_ms};
 use crate::{AttemptOutcome, Event, Exchange, Moment, Waited};
 
-/// A SYN is repeated after one second (RFC 6298 §2.1); what exceeds this share of it was a loss.
+/// A SYN is repeated after one second (RFC 6298 §2.1); a wait of more than this many milliseconds
+/// was a loss.
 const SYN_TIMEOUT: f64 = 900.0;
 
 pub(super) fn attribute(exchange: &Exchange, start: Moment, end: Moment) -> (u32, Waited) {
@@ -20,7 +21,7 @@ pub(super) fn attribute(exchange: &Exchange, start: Moment, end: Moment) -> (u32
             },
         );
     };
-    // Other attempts, QUIC's among them, that had to be given up first.
+    // Other attempts that had to be given up first, including QUIC.
     let others = exchange
         .attempts
         .iter()
@@ -55,7 +56,7 @@ fn winner(exchange: &Exchange) -> Option<SocketAddr> {
     })
 }
 
-/// When the winner's SYN left; without a winner, the first.
+/// When the successful attempt sent its SYN; if there was none, the first attempt.
 fn departure(
     exchange: &Exchange,
     winner: Option<SocketAddr>,
@@ -72,7 +73,8 @@ fn departure(
     })
 }
 
-/// Fast open waits for the SYN-ACK only when it did not acknowledge everything: then this phase ends with it.
+/// With fast open, the SYN-ACK is waited for only if it did not acknowledge everything; this phase
+/// then ends with it.
 fn syn_ack_was_awaited(exchange: &Exchange, end: Moment) -> bool {
     let mut events = exchange.timeline.iter();
     let deferred = events.any(|(_, e)| matches!(e, Event::Connected { deferred: true, .. }));
@@ -94,7 +96,7 @@ fn connected(exchange: &Exchange, wait: f64, waited: Waited) -> Waited {
     }
 }
 
-/// A refusal is an answer, and took the path's time; silence is a loss.
+/// A refusal is an answer and took the path's time; silence is a loss.
 fn unconnected(exchange: &Exchange, wait: f64, waited: Waited) -> Waited {
     let answered = exchange
         .attempts

@@ -1,47 +1,50 @@
-//! What the kernel and TLS said about one wait: how much of it was a loss, and why a flight had ended.
+//! What the kernel and TLS tell about one wait: how much of it was a loss, and why a flight ended.
 
 use super::ms;
 use crate::{Event, Exchange, Moment};
 
-/// The kernel counts unacknowledged time in ticks, and its timers end on them.
+/// In milliseconds: the kernel measures unacknowledged time in ticks, and its timers end on them.
 const TICKS: f64 = 12.0;
-/// A sender whose last segments were lost hears of nothing, and waits for two round trips at least (RFC 8985 §7.2) when
-/// the acknowledgement of what came before them is there. Shorter silences are a slow line's.
+/// In round trips: a sender that lost its last segments gets no acknowledgement, and waits for at
+/// least two round trips (RFC 8985 §7.2) after the acknowledgement of the segments before. Shorter
+/// silences come from a slow line.
 const TAIL_TRIPS: f64 = 2.5;
 const SHORTEST_TAIL: f64 = 100.0;
-/// Nine tenths of the initial window of RFC 6928, in segments: a sender that stops there stopped for the window.
+/// In segments: nine tenths of the initial window of RFC 6928. A sender that stops there was
+/// stopped by the window.
 const FULL_FIRST_WINDOW: u64 = 9;
 const INITIAL_WINDOW: u64 = 10;
-/// It has grown a little by the handshake.
+/// In segments: the window has grown a little during the handshake.
 const LARGEST_FIRST_WINDOW: u64 = 16;
-/// Of what full segments hold, where each holds a record that fits it.
+/// The share of full segments that data fills if each holds one record that fits it.
 const DENSE: f64 = 0.97;
 
-/// A flight that keeps a pace lasts this share of a round trip, and of what came too early only the last is known.
+/// A paced flight lasts this share of a round trip; of segments that arrived too early, only the
+/// last is known.
 const SPREAD: f64 = 0.4;
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Evidence {
-    /// What was sent had to be sent again: for how long it was not acknowledged.
+    /// Something had to be retransmitted: how long it was unacknowledged, in milliseconds.
     unacked: Option<f64>,
-    /// Something came before what it follows, and by how much.
+    /// Something arrived before data that precedes it, and how long before, in milliseconds.
     overtaken: Option<f64>,
     /// Segments and bytes of the flight before the wait.
     flight: Option<(u64, u64)>,
-    /// It ended in the middle of a record.
+    /// The flight ended in the middle of a record.
     cut: bool,
 }
 
-/// Why nothing more came for a while.
+/// Why nothing more arrived for a while.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stop {
     /// The sender's window was full.
     Window,
-    /// What came next had been lost, and a time-out sent it again.
+    /// The next segments were lost, and a time-out retransmitted them.
     Timeout,
-    /// The sender had more, and the line brought it late.
+    /// The sender had sent more, and the line delivered it late.
     Line,
-    /// The sender had no more.
+    /// The sender had nothing more to send.
     Sender,
 }
 
@@ -56,7 +59,7 @@ impl Evidence {
         }
     }
 
-    /// All that was said between two moments, as if it were of one wait.
+    /// Everything between two moments, as if it belonged to one wait.
     pub(super) fn between(exchange: &Exchange, start: Moment, end: Moment) -> Self {
         let mut evidence = Self::default();
         for (at, event) in exchange.timeline.iter() {
@@ -67,9 +70,9 @@ impl Evidence {
         evidence
     }
 
-    /// How much of `rest`, by which a wait was longer than it had to be, was a loss's.
+    /// The part of `rest`, the excess length of a wait, that was due to a loss.
     pub(super) fn loss(&self, rest: f64, rtt: f64) -> f64 {
-        // A difference may be less than nothing by its rounding.
+        // Rounding can make a difference negative.
         let rest = rest.max(0.0);
         let theirs = self.overtaken.map_or(0.0, |late| {
             let whole = rest - late <= SPREAD * rtt;
@@ -83,7 +86,7 @@ impl Evidence {
         theirs + ours
     }
 
-    /// Why the flight had ended before a silence of `gap`, whose last flight had `before` segments.
+    /// Why the flight ended before a silence of `gap`; the flight before it had `before` segments.
     pub(super) fn stop(
         &self,
         exchange: &Exchange,
@@ -109,7 +112,7 @@ impl Evidence {
         };
         let like_a_window = broken
             || (secured && grown && bytes as f64 >= DENSE * full as f64)
-            // The answer's head may have left by itself.
+            // The head of the answer may have been sent separately.
             || (!secured && before.is_none() && segments == INITIAL_WINDOW);
         if segments >= FULL_FIRST_WINDOW && like_a_window && gap <= 2.5 * rtt {
             Stop::Window

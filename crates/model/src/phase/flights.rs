@@ -1,13 +1,14 @@
-//! Flights of a body: the one that had begun before it, and those of a sender that keeps a pace, which have no gaps
-//! between them and show by their size.
+//! The flights of a body: the one that had begun before it, and those of a paced sender, which have
+//! no gaps between them and are recognised by their size.
 
 use super::ms;
 use crate::{Event, Moment, Timeline};
 
-/// A flight may begin a little less than a round trip after the one before.
+/// As a share: a flight may begin a little less than a round trip after the previous one.
 const EARLY: f64 = 0.1;
 
-/// When the flight began that is under way at `start`, and how many bytes of it had come by then.
+/// When the flight began that is in progress at `start`, and how many bytes of it had arrived by
+/// then.
 pub(super) fn begun(timeline: &Timeline, start: Moment, rtt: f64) -> (Moment, u64) {
     let mut since = start;
     let mut sum = 0;
@@ -26,8 +27,8 @@ pub(super) fn begun(timeline: &Timeline, start: Moment, rtt: f64) -> (Moment, u6
     (since, sum)
 }
 
-/// How many round trips a body needed beyond its first flight, as long as each brought a quarter more than the one
-/// before. Whatever comes at a steady rate does not grow, and is not counted.
+/// The number of round trips that a body needed beyond its first flight, as long as each brought a
+/// quarter more than the one before. Data at a steady rate does not grow, and is not counted.
 pub(super) fn of_a_growing_window(
     timeline: &Timeline,
     start: Moment,
@@ -53,7 +54,7 @@ pub(super) fn of_a_growing_window(
         let [(number, before), (next, bytes)] = pair else {
             break;
         };
-        // The last one brings what is left.
+        // The last one brings the rest.
         let last = n + 2 == flights.len();
         if *next != number + 1 || (!last && 4 * bytes < 5 * before) {
             break;
@@ -67,7 +68,7 @@ pub(super) fn of_a_growing_window(
 mod tests {
     use super::*;
 
-    /// So many bytes in each hundredth of a second, on a path of twice that.
+    /// `bytes` arrive in each hundredth of a second; a round trip takes two of these.
     fn counted(bytes: &[u64]) -> u32 {
         let mut timeline = Timeline::default();
         for (n, bytes) in bytes.iter().enumerate().filter(|(_, bytes)| **bytes > 0) {

@@ -1,4 +1,4 @@
-//! Phases of hand-made timelines: they tile the whole, and each wait goes to whoever caused it.
+//! Phases of hand-made timelines: they cover everything, and each wait is attributed to its cause.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -125,7 +125,7 @@ fn a_flight_over_the_initial_window_costs_one_more() {
         (151.0, Event::Finished),
     ]);
     assert_eq!(names(&exchange(&events))[3], ("tls", 2));
-    // The same pause after a small flight is the server's.
+    // The same pause after a small flight is attributed to the server.
     events[6].1 = received(2_000);
     let e = exchange(&events);
     assert_eq!(names(&e)[3], ("tls", 1));
@@ -323,7 +323,7 @@ fn a_first_flight_that_is_read_in_two_pieces_is_one_round_trip() {
         (0.0, Event::HandshakeStarted),
         (0.5, sent(2_400)),
         (50.7, received(6_600)),
-        // All but the end of what the server may send has come, and its end is under way.
+        // All but the end of what the server may send has arrived, and its end is on the way.
         (51.0, sent(60)),
         (54.0, received(600)),
         (54.2, sent(60)),
@@ -360,7 +360,7 @@ fn acknowledgements_on_loopback_are_no_round_trips() {
     assert_eq!(names(&e).last(), Some(&("quic", 1)));
 }
 
-/// A request of `bytes` whose answer comes `wait` ms after it was handed over.
+/// A request of `bytes` whose answer arrives `wait` ms after it was sent.
 fn uploaded(bytes: u64, wait: f64) -> Exchange {
     let mut events = connect(50.3);
     events.extend([
@@ -466,7 +466,8 @@ fn any_event() -> impl Strategy<Value = Event> {
 }
 
 proptest! {
-    /// Whatever an observer writes down, and in whatever order: phases tile the whole and waits tile each phase.
+    /// Whatever an observer records, and in whatever order: phases cover the timeline and waits
+    /// cover each phase.
     #[test]
     fn phases_tile_the_whole(events in prop::collection::vec((0.0f64..2000.0, any_event()), 0..40), rtt in prop::option::of(0u64..200_000), over_quic: bool, failed: bool) {
         let mut e = exchange(&events);

@@ -1,7 +1,9 @@
-//! What a slow line makes of the bytes that go out: time that no answer can be there sooner, and that is not the server's.
+//! The effect of a slow line on the bytes that are sent: the time before which no answer can
+//! arrive, and which is not the server's.
 //!
-//! The kernel measures how fast the peer takes what is sent. Where that is no more than a window a round trip, or what
-//! there was to send, it says nothing of the line, and nothing is booked.
+//! The kernel measures the rate at which the peer receives data. If that is no more than a window
+//! in each round trip, or all there was to send, it says nothing about the line, and nothing is
+//! attributed to it.
 
 use super::{Phase, PhaseName, ms, rtt_ms};
 use crate::{Event, Exchange, Moment, TcpFacts};
@@ -9,17 +11,19 @@ use crate::{Event, Exchange, Moment, TcpFacts};
 /// Below this, in milliseconds and as a share of the round trip, a line is not slow.
 const LEAST_MS: f64 = 1.0;
 const LEAST_SHARE: f64 = 0.02;
-/// Who fills a line makes a queue before it, and its round trips longer than the shortest by this: otherwise it was the
-/// window that held him back.
+/// Data that fills a line queues in front of it and makes round trips longer than the shortest by
+/// this factor; otherwise the window limited the sender.
 const QUEUED: f64 = 1.25;
-/// Receivers acknowledge at least every second segment at once (RFC 5681 §4.2); a single one may be kept waiting.
+/// Receivers acknowledge at least every second segment at once (RFC 5681 §4.2); the acknowledgement
+/// of a single one may be delayed.
 const LEAST_SEGMENTS: u64 = 2;
-/// Writes that are closer leave as one, in milliseconds.
+/// In milliseconds: writes that are closer together count as one.
 const TOGETHER: f64 = 0.5;
-/// RFC 6928 §2.
+/// In segments. RFC 6928 §2.
 const INITIAL_WINDOW: u64 = 10;
 
-/// Takes from the server, and from losses, what the line needed for what was sent.
+/// Moves the time that the line needed for what was sent from the server and from losses to the
+/// network.
 pub(super) fn book(exchange: &Exchange, phases: &mut [Phase]) {
     let Some(line) = bytes_per_ms(exchange) else {
         return;
@@ -44,7 +48,7 @@ pub(super) fn book(exchange: &Exchange, phases: &mut [Phase]) {
     }
 }
 
-/// The wait for an answer to bytes that needed so long.
+/// Adjusts a wait for an answer to bytes that took `needed` milliseconds to send.
 fn carry(phase: &mut Phase, needed: f64) {
     let waited = &mut phase.waited;
     let server = needed.clamp(0.0, waited.server.max(0.0));
@@ -55,7 +59,8 @@ fn carry(phase: &mut Phase, needed: f64) {
     phase.carried = server + lost;
 }
 
-/// Pauses while the request was handed over: the line's, as long as it needed, and then whole round trips.
+/// Attributes pauses while the request was sent: first to the line, as long as it needed, and then
+/// to whole round trips.
 fn leave(exchange: &Exchange, phase: &mut Phase, needed: f64) -> f64 {
     let r = rtt_ms(exchange);
     let allowed = exchange.http.as_ref().and_then(|h| h.continue_wait);
@@ -66,7 +71,8 @@ fn leave(exchange: &Exchange, phase: &mut Phase, needed: f64) -> f64 {
     phase.carried
 }
 
-/// A window that the line cannot empty within a round trip holds nobody back: what was counted as one is the line's.
+/// A window that the line cannot drain within a round trip delays nothing: round trips counted for
+/// such windows are the line's time.
 fn fewer_trips(exchange: &Exchange, phase: &mut Phase, line: f64) {
     let r = rtt_ms(exchange);
     let mss = exchange.tcp.as_ref().map_or(1200, |tcp| tcp.mss).max(500);
@@ -80,7 +86,7 @@ fn fewer_trips(exchange: &Exchange, phase: &mut Phase, line: f64) {
     phase.waited.server += back;
 }
 
-/// What the line takes, where the kernel's figure says so.
+/// The rate of the line in bytes per millisecond, if the kernel's figure shows it.
 fn bytes_per_ms(exchange: &Exchange) -> Option<f64> {
     let tcp = exchange.tcp.as_ref().filter(|t| t.delivery_rate > 0)?;
     let r = rtt_ms(exchange);
@@ -91,14 +97,16 @@ fn bytes_per_ms(exchange: &Exchange) -> Option<f64> {
     if !tcp.delivery_app_limited {
         return (ms(tcp.rtt?) >= QUEUED * r).then_some(rate);
     }
-    // The fastest flight of those that were all there was to send: what it took beyond a round trip.
+    // The fastest flight among those limited by the data to send: the time it took beyond a round
+    // trip.
     let bytes = largest_flight(exchange, tcp)?;
     let mss = u64::from(tcp.mss).max(500);
     let took = (bytes.div_ceil(mss) * mss) as f64 / rate - r;
     (took >= LEAST_MS.max(LEAST_SHARE * r)).then(|| bytes as f64 / took)
 }
 
-/// `None` where none was large enough to be acknowledged at once, or where it is not known when it really left.
+/// `None` if no flight was large enough to be acknowledged at once, or if its departure time is
+/// unknown.
 fn largest_flight(exchange: &Exchange, tcp: &TcpFacts) -> Option<u64> {
     let untold = exchange.reused || tcp.retransmits > 0 || tcp.fast_open.data_sent > 0;
     let bytes = bursts(exchange).into_iter().max()?;
@@ -107,7 +115,7 @@ fn largest_flight(exchange: &Exchange, tcp: &TcpFacts) -> Option<u64> {
     told.then_some(bytes)
 }
 
-/// What left in one go: a pause between two writes would look like a slow line.
+/// The bytes sent at once: a pause between two writes would look like a slow line.
 fn bursts(exchange: &Exchange) -> Vec<u64> {
     let mut bursts: Vec<u64> = Vec::new();
     let mut last = None;
@@ -128,7 +136,7 @@ fn bursts(exchange: &Exchange) -> Vec<u64> {
     bursts
 }
 
-/// What left before each answer.
+/// The bytes sent before each answer.
 fn flights(exchange: &Exchange, is_within: impl Fn(Moment) -> bool) -> Vec<u64> {
     let (mut flights, mut under_way) = (Vec::new(), 0);
     for (_, event) in exchange.timeline.iter().filter(|(at, _)| is_within(*at)) {
@@ -157,7 +165,8 @@ mod tests {
     const R: f64 = 20.0;
     const MSS: u64 = 1428;
 
-    /// A hello of 1700 bytes, and a request of so many that is answered after so long.
+    /// A hello of `hello` milliseconds and 1,700 bytes, and a request of `request` bytes that is
+    /// answered after `wait` milliseconds.
     fn exchange(hello: f64, request: u64, wait: f64, tcp: TcpFacts) -> Exchange {
         let mut e = Exchange {
             rtt: Some(Duration::from_secs_f64(R / 1e3)),
@@ -189,7 +198,7 @@ mod tests {
         e
     }
 
-    /// Network, server and the line's part of both waits, rounded.
+    /// The network, the server and the line's part of both waits, rounded.
     fn waits(e: &Exchange) -> [(i32, i32, i32, u32); 2] {
         [PhaseName::Tls, PhaseName::FirstByte].map(|name| {
             let phases = e.phases();
@@ -202,7 +211,7 @@ mod tests {
         })
     }
 
-    /// As the kernel has it: whole segments, from the first that left to the last that was acknowledged.
+    /// As the kernel measures it: whole segments, from the first sent to the last acknowledged.
     fn limited_by_what_there_was(took: f64) -> TcpFacts {
         TcpFacts {
             delivery_rate: (2.0 * MSS as f64 / took * 1e3) as u64,
@@ -215,7 +224,7 @@ mod tests {
     fn a_hello_of_two_segments_on_a_slow_line() {
         let slow = limited_by_what_there_was(R + 14.0);
         let e = exchange(R + 20.0, 100, R + 5.0, slow);
-        // 14 ms for 1700 bytes are 0.8 for 100.
+        // If 1,700 bytes take 14 ms, 100 take 0.8.
         assert_eq!(waits(&e), [(34, 6, 14, 1), (21, 4, 1, 1)]);
         let quick = limited_by_what_there_was(R + 0.5);
         let e = exchange(R + 20.0, 100, R + 5.0, quick);
@@ -247,10 +256,12 @@ mod tests {
             retransmits,
             ..TcpFacts::default()
         };
-        // 833 ms for 100 kB, and no window that is empty within a round trip; the server thinks for 30.
+        // 833 ms for 100 kB, and no window that drains within a round trip; the server thinks for
+        // 30 ms.
         let e = exchange(R + 20.0, 100_000, R + 863.0, line(400.0, 0));
         assert_eq!(waits(&e)[1], (853, 30, 833, 1));
-        // A rate without a queue is the window's: as many bytes as it allows in each round trip.
+        // A rate without a queue is that of the window: the bytes that it allows in each round
+        // trip.
         let e = exchange(R, 20_000, R + 30.0, line(R, 0));
         assert_eq!(waits(&e)[1].2, 0);
     }

@@ -1,5 +1,5 @@
-//! Whom a phase waited for, and how many round trips it took. `walk` follows the bytes where there are many; here stand
-//! the phases that have one wait.
+//! Whom a phase waited for, and how many round trips it took. `walk` follows the bytes of phases
+//! with many; the phases with a single wait are handled here.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use super::walk::Walk;
 use super::{connect, ms, rtt_ms};
 use crate::{Answer, Event, Exchange, Moment, PhaseName, Waited};
 
-/// Below this, gaps on a host's own loopback cannot be told from scheduling.
+/// On shorter paths, such as a host's loopback, gaps cannot be told from scheduling.
 pub(super) const SHORTEST_TELLING_RTT: Duration = Duration::from_micros(200);
 const INITIAL_WINDOW: u64 = 10;
 
-/// Round trips and waits of one phase.
+/// The round trips and waits of one phase.
 pub(super) fn attribute(
     exchange: &Exchange,
     name: PhaseName,
@@ -52,7 +52,8 @@ fn lookup(exchange: &Exchange, whole: f64) -> Waited {
     }
 }
 
-/// Handing over the request: the client's work, but for the pauses of an upload that fills the window.
+/// Sending the request: the client's work, except for the pauses of an upload that fills the
+/// window.
 fn request(exchange: &Exchange, start: Moment, end: Moment) -> (u32, Waited) {
     let sent: Vec<Moment> = exchange
         .timeline
@@ -68,7 +69,7 @@ fn request(exchange: &Exchange, start: Moment, end: Moment) -> (u32, Waited) {
     let server = silence_before_body(exchange).min(paused);
     let network = paused - server;
     let trips = match exchange.rtt {
-        // A pause of one round trip may be measured a little shorter.
+        // A pause of one round trip may be measured as slightly less.
         Some(r) if r >= SHORTEST_TELLING_RTT => (network / ms(r) + 0.1) as u32,
         _ => 0,
     };
@@ -83,7 +84,8 @@ fn request(exchange: &Exchange, start: Moment, end: Moment) -> (u32, Waited) {
     )
 }
 
-/// Whether the path can have held the request up: what fits the first window leaves as fast as we can write it.
+/// Whether the path can have delayed the request: what fits the first window leaves as fast as it
+/// is written.
 fn may_wait(exchange: &Exchange) -> bool {
     exchange.http.as_ref().is_none_or(|http| {
         let mss = exchange.tcp.as_ref().map_or(1200, |tcp| tcp.mss);
@@ -92,7 +94,8 @@ fn may_wait(exchange: &Exchange) -> bool {
     })
 }
 
-/// What the body waited for `100 Continue` beyond a round trip; all of it, where that never came.
+/// How long the body waited for `100 Continue` beyond a round trip; the whole wait if it never
+/// came.
 fn silence_before_body(exchange: &Exchange) -> f64 {
     let http = exchange.http.as_ref();
     let Some((http, wait)) = http.and_then(|h| Some((h, ms(h.continue_wait?)))) else {
@@ -105,7 +108,8 @@ fn silence_before_body(exchange: &Exchange) -> f64 {
     }
 }
 
-/// From the request's last byte to the response's first: one round trip, and the server's time to think.
+/// From the last byte of the request to the first of the response: one round trip, and the server's
+/// time to think.
 fn first_byte(exchange: &Exchange, start: Moment, end: Moment) -> (u32, Waited) {
     let whole = ms(end.since(start));
     let answered = exchange
@@ -118,7 +122,7 @@ fn first_byte(exchange: &Exchange, start: Moment, end: Moment) -> (u32, Waited) 
         return (0, waited);
     }
     split(exchange, whole, &mut waited);
-    // Of a large request, the answer's wait begins while most of it is still in the kernel.
+    // The wait for the answer to a large request begins while most of it is still in the kernel.
     let more = flights_left(exchange, waited.server);
     let carried = f64::from(more) * rtt_ms(exchange).min(whole);
     if more > 0 {
@@ -129,8 +133,9 @@ fn first_byte(exchange: &Exchange, start: Moment, end: Moment) -> (u32, Waited) 
     (1 + more, waited)
 }
 
-/// Of the silence before the first byte, what was a loss's. It may have begun with bytes that were not the answer, or
-/// with a part of it that could not be read yet.
+/// Attributes the part of the silence before the first byte that was due to a loss. The silence may
+/// have begun with bytes that were not the answer, or with a part of it that could not be decoded
+/// yet.
 fn lose(exchange: &Exchange, start: Moment, end: Moment, waited: &mut Waited) {
     let rtt = rtt_ms(exchange);
     let evidence = Evidence::between(exchange, start, end);
@@ -156,8 +161,8 @@ fn lose(exchange: &Exchange, start: Moment, end: Moment, waited: &mut Waited) {
     waited.server -= lost;
 }
 
-/// How many round trips of this silence were a new connection's window growing under the request: at most as many as
-/// doubling needs, and whole ones only. RFC 5681 §3.1.
+/// The number of round trips in this silence in which a new connection's window grew under the
+/// request: whole ones only, and at most as many as doubling needs. RFC 5681 §3.1.
 fn flights_left(exchange: &Exchange, silence: f64) -> u32 {
     let r = rtt_ms(exchange);
     let (Some(http), Some(tcp)) = (&exchange.http, &exchange.tcp) else {
@@ -179,11 +184,11 @@ pub(super) fn split(exchange: &Exchange, gap: f64, waited: &mut Waited) {
     waited.server += gap - network;
 }
 
-/// An answer that never came: a loss, where the kernel sent something again and again.
+/// Attributes the wait for an answer that never came: to a loss, if the kernel kept retransmitting.
 pub(super) fn starve(exchange: &Exchange, gap: f64, waited: &mut Waited) {
     split(exchange, gap, waited);
     let resent = exchange.tcp.as_ref().is_some_and(|t| {
-        // What a SYN carried in vain is sent again without having been lost.
+        // Data that a SYN carried in vain is retransmitted without having been lost.
         let in_vain = t.fast_open.data_sent > 0 && t.fast_open.data_acked == 0;
         t.retransmits > t.syn_retransmits + u32::from(in_vain)
     });

@@ -1,9 +1,9 @@
-//! The bytes of one phase, followed from one to the next: who was waited for in each gap.
+//! Follows the bytes of one phase from one to the next: who was waited for in each gap.
 //!
-//! A wait runs from the last bytes sent to the first that arrive in answer: one round trip of it is the network's,
-//! the rest the server's, but for what the kernel knows to have been lost. Silence between two arrivals is the server's
-//! too, unless the server had to stop because its window was full: then it is one more round trip. What is left is the
-//! client's.
+//! A wait runs from the last bytes sent to the first that arrive in answer: one round trip of it
+//! belongs to the network and the rest to the server, except for what the kernel knows to have been
+//! lost. Silence between two arrivals also belongs to the server, unless the server had to stop
+//! because its window was full: then it is one more round trip. What is left belongs to the client.
 
 use std::time::Duration;
 
@@ -12,35 +12,36 @@ use super::waiting::{SHORTEST_TELLING_RTT, split, starve};
 use super::{flights, ms, rtt_ms};
 use crate::{Event, Exchange, Moment, PhaseName, Waited};
 
-/// The same for QUIC, whose datagrams are stamped when the client wakes up.
+/// The same for QUIC, whose datagrams get their time when the client wakes up.
 const SHORTEST_TELLING_QUIC_RTT: Duration = Duration::from_millis(2);
-/// Nine tenths of the initial window of RFC 6928, in segments: a sender that stops there stopped for the window.
+/// In segments: nine tenths of the initial window of RFC 6928. A sender that stops there was
+/// stopped by the window.
 const FULL_FIRST_WINDOW: u64 = 9;
-/// Linux' shortest retransmission time-out, less a tenth, in milliseconds.
+/// In milliseconds: the shortest retransmission time-out of Linux, less a tenth.
 const SHORTEST_TIMEOUT: f64 = 180.0;
-/// RFC 9000 §14.1.
+/// In bytes. RFC 9000 §14.1.
 const SMALLEST_INITIAL: u64 = 1200;
 
 /// Follows the bytes of one phase in the order of their times.
 pub(super) struct Walk<'a> {
     exchange: &'a Exchange,
     name: PhaseName,
-    /// A body: bytes come because they were asked for before.
+    /// The phase is a body: its bytes were requested before.
     one_way: bool,
     rtt: f64,
-    /// Bytes since the sender last had to stop.
+    /// The number of bytes since the sender last had to stop.
     burst: u64,
-    /// Bytes of this phase in either direction.
+    /// The number of bytes of this phase, in each direction.
     sent: u64,
     received: u64,
-    /// What had been sent when the peer first said something.
+    /// The number of bytes sent before the peer first sent anything.
     first_flight: u64,
-    /// Bytes that came last at once, and the most that did.
+    /// The number of bytes that last arrived at once, and the largest such number.
     last: u64,
     largest: u64,
-    /// The peer could not go on before it heard what the client said last.
+    /// The peer could not continue before it received the client's last flight.
     stopped: bool,
-    /// What is known of the wait that goes on, and how large the flight was before the last stop.
+    /// The evidence about the current wait, and the size of the flight before the last stop.
     heard: Evidence,
     flight: Option<u64>,
     round_trips: u32,
@@ -91,7 +92,7 @@ impl<'a> Walk<'a> {
                 }
                 _ => continue,
             };
-            // In a body nobody answers anybody: what leaves meanwhile only acknowledges.
+            // In a body nothing is an answer: what the client sends meanwhile only acknowledges.
             let aside = self.one_way && direction == Direction::Out;
             if *at < start || *at > end || aside {
                 continue;
@@ -101,7 +102,7 @@ impl<'a> Walk<'a> {
             last = (*at, Some(direction));
         }
         self.trailing(last.1, ms(end.since(last.0)), end);
-        // A sender that makes pauses of its own fills no windows.
+        // A sender that pauses by itself does not fill windows.
         let pauses = self.waited.server >= 0.5 * self.rtt;
         if self.one_way && self.round_trips > 0 && self.is_telling() && !pauses {
             let grew = flights::of_a_growing_window(&self.exchange.timeline, began, end, self.rtt);
@@ -118,8 +119,8 @@ impl<'a> Walk<'a> {
         (self.round_trips, self.waited)
     }
 
-    /// Addresses that were given up before the one whose QUIC handshake this is: their time is lost, and what they said
-    /// is not counted. Where the rest begins.
+    /// Handles addresses that were given up before the one of this QUIC handshake: their time is a
+    /// loss, and their bytes are not counted. Returns where the rest begins.
     fn given_up(&mut self, start: Moment, end: Moment) -> Moment {
         let attempts = self.exchange.attempts.iter().filter(|a| a.over_quic);
         let began = |at: Option<Moment>| at.map(|at| at.clamp(start, end));
@@ -161,8 +162,8 @@ impl<'a> Walk<'a> {
         self.rtt.is_finite() && self.rtt >= shortest
     }
 
-    /// A packet of the QUIC handshake was lost, and the peer has only acknowledged: a datagram with more of an Initial
-    /// is never smaller. RFC 9000 §14.1.
+    /// Whether a packet of the QUIC handshake was lost and the peer has only acknowledged: a
+    /// datagram that continues an Initial is never smaller. RFC 9000 §14.1.
     fn is_incomplete(&self) -> bool {
         let quic = self.exchange.quic.as_ref();
         let detour = quic.is_some_and(|q| q.retry || q.version_negotiation);
@@ -170,7 +171,8 @@ impl<'a> Walk<'a> {
         lost && !detour && (1..SMALLEST_INITIAL).contains(&self.received)
     }
 
-    /// The peer has sent all that it may before the client's address is proven. RFC 9000 §8.1.
+    /// Whether the peer has sent all that it may before the client's address is validated. RFC 9000
+    /// §8.1.
     fn is_at_limit(&self) -> bool {
         self.is_at_limit_of(self.sent)
     }
@@ -181,7 +183,7 @@ impl<'a> Walk<'a> {
         !retried && (limit.saturating_sub(SMALLEST_INITIAL) + 1..=limit).contains(&self.received)
     }
 
-    /// What the client was doing when the phase began: still waiting for an answer, or about to speak?
+    /// What the client was doing when the phase began: waiting for an answer, or about to send.
     fn before(&self, start: Moment) -> Option<Direction> {
         if self.name == PhaseName::Body {
             return Some(Direction::In);
@@ -208,8 +210,8 @@ impl<'a> Walk<'a> {
         let quic = self.name == PhaseName::Quic;
         let telling = self.is_telling();
         let long = telling && gap >= 0.5 * self.rtt;
-        // An acknowledgement may cross a flight that still arrives; QUIC sends many.
-        // Less than half a round trip after it, nothing can answer it.
+        // An acknowledgement may cross a flight that still arrives; QUIC sends many. Less than half
+        // a round trip after it, nothing can answer it.
         let stopped = quic && std::mem::take(&mut self.stopped);
         let crossing = if telling {
             !long && (!quic || self.round_trips > 0)
@@ -221,7 +223,7 @@ impl<'a> Walk<'a> {
             (Some(Out), In) => self.answer(gap, &heard),
             (Some(In), In) => self.silence(gap, &heard),
             (Some(Out), Out) if quic && gap >= SHORTEST_TIMEOUT => self.waited.loss += gap,
-            // The client's timer says which packet was lost. RFC 9002 §6.1.2.
+            // The client's timer tells which packet was lost. RFC 9002 §6.1.2.
             (Some(In), Out) if quic && self.is_incomplete() => self.waited.loss += gap,
             (_, Out) | (None, In) => self.waited.client += gap,
         }
@@ -237,7 +239,7 @@ impl<'a> Walk<'a> {
         self.waited.server += gap - network - lost;
     }
 
-    /// Nothing came for a while, though nobody waited for us.
+    /// Nothing arrived for a while, although the peer was not waiting for the client.
     fn silence(&mut self, gap: f64, heard: &Evidence) {
         let lost = heard.loss(gap, self.rtt);
         self.waited.loss += lost;
@@ -246,7 +248,7 @@ impl<'a> Walk<'a> {
             Stop::Line
         } else {
             match self.stop(gap, heard) {
-                // So short a pause says nothing of anybody.
+                // Such a short pause is attributed to nobody.
                 Stop::Sender if gap < 1.0 => Stop::Line,
                 stop => stop,
             }
@@ -264,16 +266,17 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Where segments were not counted, a flight is judged by its bytes.
+    /// If segments were not counted, a flight is judged by its bytes.
     fn stop(&self, gap: f64, heard: &Evidence) -> Stop {
         let mss = self
             .exchange
             .tcp
             .as_ref()
             .map_or(1200, |t| u64::from(t.mss).max(500));
-        // Whoever has no more ends with a datagram that is not full. Those that try the path's MTU are larger.
+        // A sender without more data ends with a datagram that is not full. Probes of the path's
+        // MTU are larger.
         let full = self.exchange.quic.is_none() || 5 * self.last >= 4 * self.largest;
-        // The client's acknowledgement may be on its way already while the first flight still comes.
+        // The client's acknowledgement may be on its way while the first flight still arrives.
         let stalled = self.name == PhaseName::Quic
             && self.is_telling()
             && self.is_at_limit_of(self.first_flight);
@@ -294,7 +297,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// From the last byte seen to the phase's end: the client's, unless the exchange failed while it waited.
+    /// From the last byte to the phase's end: the client's time, unless the exchange failed while
+    /// it waited.
     fn trailing(&mut self, from: Option<Direction>, gap: f64, end: Moment) {
         let starved = self.exchange.failure.is_some() && end == self.exchange.timeline.end();
         match from {

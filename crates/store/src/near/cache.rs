@@ -1,6 +1,7 @@
-//! What a thread has learnt: sessions, and names that are none; both bounded.
+//! What a thread has learnt: sessions, and names without a session; both bounded.
 //!
-//! The oldest go first, unless they were used since they were last looked at, or somebody holds something open for them.
+//! The oldest are evicted first, except for those that were used since the last check and those
+//! that are held.
 
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
@@ -12,7 +13,7 @@ use super::kept::{Keeping, Kept};
 use super::revoked::Revoked;
 use crate::Record;
 
-/// Entries that are looked at for one to evict.
+/// How many entries are examined to find one to evict.
 const LOOKED_AT: usize = 16;
 
 #[derive(Clone)]
@@ -25,7 +26,7 @@ pub(super) struct Entry {
 struct Slot {
     entry: Entry,
     _keeping: Keeping,
-    /// Which of the queue's mentions of it counts.
+    /// Identifies the entry's current position in the queue; earlier ones are ignored.
     number: u64,
 }
 
@@ -37,7 +38,7 @@ pub(super) struct Cache {
     absent: Absent,
 }
 
-/// Names that the store did not have.
+/// Names that the store does not have.
 struct Absent {
     most: usize,
     time: Duration,
@@ -83,7 +84,7 @@ impl Cache {
         self.slots.get(sid).map(|slot| &slot.entry)
     }
 
-    /// How many had to go for it.
+    /// Returns how many entries were evicted for it.
     pub(super) fn insert(&mut self, sid: &Rc<str>, entry: Entry) -> usize {
         if self.most == 0 {
             return 0;
@@ -113,7 +114,7 @@ impl Cache {
         self.slots.remove(sid).map(|slot| slot.entry)
     }
 
-    /// Forgets all, and gives the sessions.
+    /// Removes everything, and returns the sessions.
     pub(super) fn drain(&mut self) -> Vec<(Rc<str>, Entry)> {
         self.queue.clear();
         self.absent.queue.clear();
@@ -122,8 +123,8 @@ impl Cache {
         slots.map(|(sid, slot)| (sid, slot.entry)).collect()
     }
 
-    /// One that was not used; else the oldest that nobody holds. Where all that were looked at are held, none: there are
-    /// no more of these than connections.
+    /// Evicts an entry that was not used, otherwise the oldest that is not held. Evicts none if all
+    /// that were examined are held: there are no more of these than connections.
     fn evict(&mut self) -> bool {
         let mut oldest_free = None;
         let mut looked_at = 0;
@@ -148,7 +149,7 @@ impl Cache {
         oldest_free.is_some_and(|sid| self.slots.remove(&sid).is_some())
     }
 
-    /// Mentions of what is gone do not pile up.
+    /// Removes outdated positions, so that they do not pile up.
     fn tidy(&mut self) {
         if self.queue.len() > 2 * self.slots.len() + LOOKED_AT {
             let slots = &self.slots;
@@ -215,7 +216,7 @@ mod tests {
         let kept = |n: usize| entries[n].kept.is_there();
         let put = |cache: &mut Cache, sid: &str, n: usize| {
             let Entry { record, kept, .. } = entries[n].clone();
-            // Nobody else holds it.
+            // Nothing holds it.
             let revoked = Revoked::new(None);
             cache.insert(
                 &sid.into(),
@@ -232,7 +233,7 @@ mod tests {
         put(&mut cache, "a", 1);
         assert_eq!((kept(0), kept(1)), (false, true));
         put(&mut cache, "b", 2);
-        // Used by whoever only asks whether it is there, it stays.
+        // A check whether it is still there counts as use, so it stays.
         entries[1].kept.use_it();
         assert_eq!(put(&mut cache, "c", 3), 1);
         assert_eq!((kept(1), kept(2), kept(3)), (true, false, true));

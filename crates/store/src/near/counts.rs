@@ -1,18 +1,18 @@
-//! What a near cache counts.
+//! The counters of a near cache.
 
 /// How often something happened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Known, and known not to exist.
+    /// Answers from the cache: sessions, and names known not to exist.
     pub hits: u64,
     pub absent_hits: u64,
-    /// Questions to the store, and those who waited for the answer to another's.
+    /// Requests to the store, and callers that waited for another's request.
     pub asked: u64,
     pub joined: u64,
-    /// Let in by grace; turned away because the store is down.
+    /// Callers admitted by grace, and callers refused because the store is down.
     pub graced: u64,
     pub outages: u64,
-    /// Sessions that a change took away, and times that all went.
+    /// Sessions removed by a change, and times when all were removed.
     pub invalidated: u64,
     pub flushes: u64,
     pub evicted: u64,

@@ -1,5 +1,5 @@
-//! Sessions that were known once and may have changed since: asked for again where somebody holds something open for them,
-//! good for a time of grace where nobody can be asked.
+//! Sessions that were known and may have changed: asked for again if they are held, and usable for
+//! the time of grace if the store cannot be asked.
 
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
@@ -13,18 +13,18 @@ pub(super) struct Doubts {
     grace: Duration,
     sessions: HashMap<Rc<str>, Doubt>,
     to_ask: VecDeque<Rc<str>>,
-    /// No doubt ends before this.
+    /// No grace ends before this.
     first_end: Option<Instant>,
-    /// So many before those that nobody needs are looked for.
+    /// Beyond this number, sessions that are not held are removed.
     most: usize,
     bound: usize,
 }
 
 pub(super) struct Doubt {
     pub(super) entry: Entry,
-    /// When it was last sure.
+    /// When it was last known to be valid.
     since: Instant,
-    /// A change of this very session was heard: grace is not for it.
+    /// A change of this very session was reported, so grace does not apply.
     touched: bool,
 }
 
@@ -40,7 +40,8 @@ impl Doubts {
         }
     }
 
-    /// Sure until now, when the store stopped telling. Who holds it wants to know how it goes on.
+    /// Adds a session that was valid until now, when the store stopped reporting. If it is held, it
+    /// is asked for.
     pub(super) fn add(&mut self, sid: Rc<str>, entry: Entry) {
         let held = entry.revoked.is_held();
         if held {
@@ -51,7 +52,7 @@ impl Doubts {
         }
     }
 
-    /// Sure now, from a store that does not tell.
+    /// Adds a session that is valid now, from a store that reports no changes.
     pub(super) fn add_known(&mut self, sid: Rc<str>, entry: Entry) {
         let doubt = Doubt {
             entry,
@@ -81,7 +82,7 @@ impl Doubts {
         self.sessions.insert(sid, doubt);
     }
 
-    /// A change of one that was doubtful already.
+    /// Marks a session that was doubtful already as changed.
     pub(super) fn touched(&mut self, sid: &str) {
         if let Some((sid, doubt)) = self.sessions.get_key_value(sid)
             && doubt.entry.revoked.is_held()
@@ -93,7 +94,7 @@ impl Doubts {
         }
     }
 
-    /// The store tells that any may have changed.
+    /// Marks all sessions as changed.
     pub(super) fn touch_all(&mut self) {
         for doubt in self.sessions.values_mut() {
             doubt.touched = true;
@@ -101,7 +102,7 @@ impl Doubts {
         self.ask_all();
     }
 
-    /// Those that are held.
+    /// Asks for those that are held.
     pub(super) fn ask_all(&mut self) {
         let held = self
             .sessions
@@ -131,7 +132,7 @@ impl Doubts {
         self.sessions.get(sid).map(|doubt| &doubt.entry)
     }
 
-    /// One that may go on for now.
+    /// A session that may continue for now.
     pub(super) fn graced(&self, sid: &str) -> Option<&Entry> {
         let doubt = self.sessions.get(sid)?;
         (self.is_graced(doubt) && !doubt.entry.revoked.is_fired()).then_some(&doubt.entry)
@@ -141,12 +142,13 @@ impl Doubts {
         !doubt.touched && self.end(doubt).is_some_and(|end| end > Instant::now())
     }
 
-    /// When the first may end; earlier is possible.
+    /// When the first grace may end; it may also be earlier.
     pub(super) fn first_end(&self) -> Option<Instant> {
         self.first_end
     }
 
-    /// Those whose time of grace is over. Without such a time those that are held are asked for at once, and that decides.
+    /// Takes the sessions whose grace is over. Without grace, those that are held are asked for at
+    /// once, and the answer decides.
     pub(super) fn take_ended(&mut self) -> Vec<Entry> {
         let now = Instant::now();
         if self.first_end.is_none_or(|first| first > now) {
@@ -161,7 +163,8 @@ impl Doubts {
         ended
     }
 
-    /// Those that nobody holds go, and with them their grace. There are no more of the others than connections.
+    /// Removes those that are not held, and with them their grace. There are no more of the others
+    /// than connections.
     fn tidy(&mut self) {
         self.sessions
             .retain(|_, doubt| doubt.entry.revoked.is_held());

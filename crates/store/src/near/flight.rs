@@ -1,4 +1,4 @@
-//! One question to the store, and all who wait for its answer.
+//! One request to the store, and all tasks that wait for its answer.
 
 use std::cell::{Cell, RefCell};
 
@@ -13,7 +13,8 @@ pub(super) type Outcome = Result<Option<Found>, StoreError>;
 pub(super) struct Flight {
     state: RefCell<State>,
     landed: Notify,
-    /// Something changed since the question was asked: the answer may be from before it.
+    /// Something has changed since the request was sent, so the answer may be older than the
+    /// change.
     overtaken: Cell<bool>,
 }
 
@@ -22,12 +23,12 @@ enum State {
     #[default]
     Asking,
     Landed(Outcome),
-    /// Whoever asked has left without an answer.
+    /// The task that asked was cancelled without an answer.
     Abandoned,
 }
 
 impl Flight {
-    /// `None` where somebody else must ask.
+    /// `None` if another task must ask.
     pub(super) async fn outcome(&self) -> Option<Outcome> {
         loop {
             match &*self.state.borrow() {
@@ -56,7 +57,7 @@ impl Flight {
         self.overtaken.set(true);
     }
 
-    /// Whether it was, until now.
+    /// Returns whether it was overtaken, and resets that.
     pub(super) fn take_overtaken(&self) -> bool {
         self.overtaken.replace(false)
     }

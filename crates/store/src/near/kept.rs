@@ -1,16 +1,18 @@
-//! Whether what was once found is still what the near cache has: a look at memory, without looking its name up.
+//! Whether the near cache still has what was found earlier: a look at memory, without looking up
+//! the name.
 
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// Goes with what was found. It keeps nothing open: who waits for the end of a session [holds](super::Near::hold) it.
+/// Belongs to what was found. It keeps nothing open: to learn of the end of a session,
+/// [hold](super::Near::hold) it.
 #[derive(Clone)]
 pub struct Kept(Rc<State>);
 
 #[derive(Default)]
 struct State {
     there: Cell<bool>,
-    /// Since the cache looked for something to evict.
+    /// Whether it was used since the cache last looked for something to evict.
     used: Cell<bool>,
 }
 
@@ -19,7 +21,7 @@ impl Kept {
         Self(Rc::default())
     }
 
-    /// Of the very same finding?
+    /// Whether both belong to the same finding.
     pub fn is(&self, other: &Self) -> bool {
         Rc::ptr_eq(&self.0, &other.0)
     }
@@ -37,7 +39,7 @@ impl Kept {
     }
 }
 
-/// For as long as the cache has it.
+/// Valid for as long as the cache has it.
 pub(super) struct Keeping(Kept);
 
 impl Keeping {
@@ -47,7 +49,7 @@ impl Keeping {
     }
 }
 
-/// However it leaves the cache, it is not there any more.
+/// However an entry leaves the cache, it is marked as gone.
 impl Drop for Keeping {
     fn drop(&mut self) {
         self.0.0.there.set(false);

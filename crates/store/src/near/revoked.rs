@@ -1,4 +1,4 @@
-//! The end of a session, as those see it who hold something open for it.
+//! The end of a session, for those who hold something open for it.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -7,8 +7,8 @@ use std::time::SystemTime;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-/// Fires once: when the session is revoked, when its credentials change, when it expires, or when nobody could say for
-/// too long whether it still exists.
+/// Fires once: when the session is revoked, when its credentials change, when it expires, or when
+/// it has been unknown for too long whether it still exists.
 #[derive(Clone)]
 pub struct Revoked(Rc<State>);
 
@@ -32,7 +32,7 @@ impl Revoked {
         self.0.fired.get() || self.0.expires.get().is_some_and(ended)
     }
 
-    /// Ends when it fires.
+    /// Waits until it fires.
     pub async fn fired(&self) {
         while !self.is_fired() {
             let news = self.0.news.notified();
@@ -51,19 +51,19 @@ impl Revoked {
         self.0.news.notify_waiters();
     }
 
-    /// The session was prolonged, or cut short.
+    /// The session's lifetime has changed.
     pub(super) fn expire_at(&self, expires: Option<Instant>) {
         self.0.expires.set(expires);
         self.0.news.notify_waiters();
     }
 
-    /// Does anybody besides the cache hold it?
+    /// Whether anything besides the cache holds it.
     pub(super) fn is_held(&self) -> bool {
         Rc::strong_count(&self.0) > 1
     }
 }
 
-/// When that is by the clock of timers. A time too far away to be told never comes.
+/// The expiry on the clock of timers. A time too far in the future never comes.
 pub(super) fn instant(expires: Option<SystemTime>, now: SystemTime) -> Option<Instant> {
     let left = expires?.duration_since(now).unwrap_or_default();
     Instant::now().checked_add(left)

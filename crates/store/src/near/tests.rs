@@ -1,4 +1,4 @@
-//! Tests of the near cache before a store that does as it is told, by the clock of timers.
+//! Tests of the near cache with a scripted store, on the clock of timers.
 
 mod script;
 
@@ -59,7 +59,7 @@ fn local(test: impl Future<Output = ()>) {
         .start_paused(true)
         .build()
         .unwrap();
-    // Of time that does not pass: whoever waits in vain is found out at once.
+    // In virtual time, so waiting in vain is detected at once.
     let bounded = async { tokio::time::timeout(Duration::from_hours(1), test).await };
     let outcome = LocalSet::new().block_on(&runtime, bounded);
     outcome.expect("what is waited for happens");
@@ -76,7 +76,7 @@ fn what_is_known_is_not_asked_again_until_it_changes() {
         assert_eq!(scene.script.gets.get(), 1);
         scene.script.sessions.borrow_mut().clear();
         scene.script.touch("a");
-        // Heard before the answer, whether anybody listens beside or not.
+        // The change is received before the answer, whether or not `run` listens.
         assert_eq!(scene.status("a").await, None);
         assert_eq!(scene.script.gets.get(), 2);
         assert_eq!(scene.status("a").await, None);
@@ -273,7 +273,7 @@ fn an_answer_that_a_revocation_overtakes_is_not_believed() {
         let near = scene.near.clone();
         let asking = tokio::task::spawn_local(async move { near.get("a").await });
         settle().await;
-        // The answer is made; before it arrives, the session is revoked.
+        // The answer is ready; before it arrives, the session is revoked.
         scene.script.sessions.borrow_mut().clear();
         scene.script.touch("a");
         scene.script.held_back.set(false);
@@ -292,7 +292,7 @@ fn a_store_that_does_not_tell_is_asked_each_time() {
         assert_eq!(scene.status("a").await, Some(CacheStatus::Miss));
         assert_eq!(scene.script.gets.get(), 2);
         scene.script.sessions.borrow_mut().clear();
-        // Nobody asks for it, and still whoever holds it learns of it.
+        // No request asks for it, and its holder still learns of the revocation.
         handle.fired().await;
     });
 }
@@ -340,7 +340,7 @@ fn peek_knows_what_get_would_say_without_asking() {
         assert_eq!(peek("a"), Some(CacheStatus::Hit));
         assert!(same() && holds());
         assert_eq!(scene.script.gets.get(), 1);
-        // Down, by grace, and not for longer.
+        // Down: admitted by grace, and not for longer.
         scene.script.go_down();
         assert_eq!(peek("a"), Some(CacheStatus::Stale));
         assert!(same() && holds());
@@ -378,7 +378,7 @@ fn nothing_holds_when_the_store_neither_tells_nor_is_down() {
         let found = scene.near.get("a").await.unwrap().unwrap();
         assert!(scene.near.peek("a").is_none());
         assert!(!scene.near.holds("a", &found.kept));
-        // Held all the same, and asked for each second.
+        // Held, and therefore asked for each second.
         scene.run();
         let held = scene.near.hold("a", &found.kept).unwrap();
         drop(found);

@@ -1,5 +1,5 @@
-//! One connection: commands go out together, answers come back in their order, and what the server says of its own accord
-//! goes to the changes. A connection that breaks the protocol or misses a deadline is given up whole.
+//! One connection: commands are pipelined, answers come back in order, and the server's pushes go
+//! to the changes. A connection that violates the protocol or misses a deadline is closed.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -17,14 +17,14 @@ use super::socket::Bytes;
 use crate::StoreError;
 
 const PIECE: usize = 16 * 1024;
-/// Answers that may be outstanding.
+/// The largest number of outstanding answers.
 const MOST_WAITING: usize = 16 * 1024;
 
-/// Whoever drops it closes the connection.
+/// Dropping it closes the connection.
 pub(crate) struct Link {
     wire: Rc<Wire>,
     answer: Duration,
-    /// Does the server tell what changes?
+    /// Whether the server reports changes.
     pub(super) pushes: Cell<bool>,
     task: JoinHandle<()>,
 }
@@ -32,7 +32,7 @@ pub(crate) struct Link {
 struct Wire {
     out: RefCell<Vec<u8>>,
     waiting: RefCell<VecDeque<oneshot::Sender<Value>>>,
-    /// There is something to write, or the connection is given up.
+    /// Signals that there is something to write, or that the connection is closed.
     wake: Notify,
     broken: RefCell<Option<StoreError>>,
     news: Rc<News>,
@@ -70,7 +70,7 @@ impl Link {
         self.wait(waiter).await
     }
 
-    /// Both leave in one write.
+    /// Sends both in one write.
     pub(crate) async fn ask_two(
         &self,
         first: &[&[u8]],
@@ -118,7 +118,7 @@ impl Drop for Link {
 }
 
 impl Wire {
-    /// Why it ended.
+    /// Returns why it ended.
     async fn carry(
         &self,
         mut reading: ReadHalf<Box<dyn Bytes>>,
@@ -167,13 +167,14 @@ impl Wire {
             let Some(waiter) = self.waiting.borrow_mut().pop_front() else {
                 return Err(StoreError::down("it answered what nobody asked"));
             };
-            // Whoever asked may have left.
+            // The caller may be gone.
             let _ = waiter.send(value);
         }
         Ok(())
     }
 
-    /// Once: all who wait learn of it, and nothing that was said over it is sure any more.
+    /// Called once: all waiting callers get the error, and nothing learnt over the connection is
+    /// certain any more.
     fn give_up(&self, error: StoreError) {
         let mut broken = self.broken.borrow_mut();
         if broken.is_some() {

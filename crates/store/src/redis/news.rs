@@ -1,4 +1,5 @@
-//! What the server said of its own accord and nobody has taken yet: names that were touched, everything, the connection.
+//! Reports of the server that have not been taken yet: changed names, everything, the state of the
+//! connection.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -8,7 +9,7 @@ use tokio::sync::Notify;
 
 use crate::Change;
 
-/// Who is so far behind forgets all instead.
+/// Beyond this number, everything is reported as changed instead.
 const LONGEST: usize = 8192;
 
 pub(super) struct News {
@@ -38,7 +39,8 @@ impl News {
         self.came.notified().await;
     }
 
-    /// `invalidate`, and names; or null, when all keys were removed at once. Other pushes are not for us.
+    /// Parses `invalidate` with names, or with null when all keys were removed at once. Other
+    /// pushes are ignored.
     pub(super) fn pushed(&self, items: Vec<Value>) {
         let mut items = items.into_iter();
         if items.next().as_ref().and_then(Value::bytes) != Some(b"invalidate") {
@@ -52,7 +54,7 @@ impl News {
 
     fn touched(&self, key: &Value) {
         let key = key.bytes().and_then(|k| str::from_utf8(k).ok());
-        // A key that is not text, or not under the prefix, is not one of ours.
+        // Keys that are not text, or not under the prefix, are not sessions.
         if let Some(sid) = key.and_then(|k| k.strip_prefix(self.prefix.as_str())) {
             self.add(Change::Touched(sid.to_owned()));
         }
@@ -70,7 +72,8 @@ impl News {
     fn add(&self, change: Change) {
         let mut changes = self.changes.borrow_mut();
         if changes.len() >= LONGEST {
-            // A loss among them is covered: whoever forgets all has nothing left that the loss made doubtful.
+            // This also covers a lost connection among them: when everything is forgotten, nothing
+            // is left in doubt.
             changes.clear();
             changes.push_back(Change::Everything);
         }

@@ -1,4 +1,4 @@
-//! Which Redis, and how it is spoken to. What is printed of it holds no secret.
+//! The Redis server, and how to connect to it. `Debug` shows no secret.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -26,16 +26,18 @@ pub struct RedisSettings {
     pub user: Option<String>,
     pub password: Option<Arc<Secret>>,
     pub database: u32,
-    /// Before each name; also the bound of what the server tells us of.
+    /// The prefix of every name; also limits which changes the server reports.
     pub prefix: String,
     /// From the first packet to the end of the handshakes.
     pub connect: Duration,
-    /// For each answer. A connection that misses one is given up, with what was learnt over it.
+    /// For each answer. A connection that misses it is closed, and what was learnt over it is
+    /// forgotten.
     pub answer: Duration,
-    /// How long nothing may come before the server is asked whether it is there. With `answer`, the longest time that a
-    /// silently cut connection goes unnoticed.
+    /// How long the connection may be silent before a ping is sent. With `answer`, this bounds how
+    /// long a silently cut connection goes unnoticed.
     pub heartbeat: Duration,
-    /// The first pause after a failed connect; each further one is twice as long, up to `longest_pause`.
+    /// The pause after the first failed connect; each further one is twice as long, up to
+    /// `longest_pause`.
     pub pause: Duration,
     pub longest_pause: Duration,
     pub clock: Arc<dyn WallClock + Send + Sync>,
@@ -43,7 +45,8 @@ pub struct RedisSettings {
 }
 
 impl RedisSettings {
-    /// `redis://[user@]host[:port][/database]`, `rediss://…` (TLS), `unix:/path[?db=n]`. A password has no place in it.
+    /// Parses `redis://[user@]host[:port][/database]`, `rediss://…` (TLS), or `unix:/path[?db=n]`.
+    /// A password is not allowed in it.
     pub fn from_url(text: &str) -> Result<Self, StoreError> {
         let wrong = |why| StoreError::Address {
             address: without_userinfo(text),
@@ -98,7 +101,7 @@ impl RedisSettings {
         }
     }
 
-    /// Whom a `rediss:` server must be certified by. The system's certificates, where this is not said.
+    /// Sets who must certify a `rediss:` server; by default, the system's certificates apply.
     pub fn trust(&mut self, roots: Roots) -> Result<(), StoreError> {
         let client = Client::new(roots, None).map_err(|e| StoreError::Tls(Arc::new(e)))?;
         self.tls = Some(Arc::new(client));
@@ -149,7 +152,7 @@ fn database_in_query(url: &Url) -> String {
     found.map_or_else(String::new, |(_, value)| value.into_owned())
 }
 
-/// For messages: somebody may have typed a password there.
+/// For messages: the user may have typed a password there.
 fn without_userinfo(text: &str) -> String {
     let (scheme, rest) = text.split_once("//").unwrap_or(("", text));
     let rest = rest.rsplit_once('@').map_or(rest, |(_, host)| host);

@@ -14,7 +14,7 @@ use crate::StoreError;
 pub(super) trait Bytes: AsyncRead + AsyncWrite + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Unpin> Bytes for T {}
 
-/// The caller has a deadline.
+/// The caller applies the deadline.
 pub(super) async fn open(settings: &RedisSettings) -> Result<Box<dyn Bytes>, StoreError> {
     let failed = |error| StoreError::io(settings.address.to_string(), error);
     match &settings.address {
@@ -27,7 +27,7 @@ pub(super) async fn open(settings: &RedisSettings) -> Result<Box<dyn Bytes>, Sto
             let client = settings.tls()?;
             let stream = tcp(host, *port).await.map_err(failed)?;
             let wrong = |error| StoreError::Tls(Arc::new(error));
-            // Nobody reads what it notes: not more than the last of it is kept.
+            // The events are not read, so only the last ones are kept.
             let recorder = Recorder::new(Arc::new(SystemClock::start()));
             recorder.keep_last(16);
             let mut stream = client
@@ -45,7 +45,7 @@ async fn tcp(host: &str, port: u16) -> std::io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Redis' connections last: nothing is gained by resuming.
+/// Connections to Redis last long, so resumption would gain nothing.
 fn offer() -> Offer {
     Offer {
         tls12: true,

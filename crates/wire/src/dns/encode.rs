@@ -1,4 +1,4 @@
-//! DNS messages written as bytes, with name compression: queries, and the answers of a small name server.
+//! Writes DNS messages, with name compression: queries, and the answers of a small name server.
 
 use std::collections::HashMap;
 
@@ -49,7 +49,8 @@ impl Message {
         Ok(writer.into_bytes())
     }
 
-    /// As a server sends it in a datagram: what does not fit is left out and flagged. RFC 2181 §9.
+    /// The message as a server sends it in a datagram: records that do not fit are left out, and
+    /// the message is marked as truncated. RFC 2181 §9.
     pub fn encode_within(&self, limit: usize) -> Result<Vec<u8>> {
         match self.encode() {
             Ok(bytes) if bytes.len() <= limit => Ok(bytes),
@@ -78,7 +79,8 @@ impl Message {
         .fold(self.rcode.0 & RCODE, |flags, (_, bit)| flags | bit)
     }
 
-    /// RFC 6891 §6.1.2: the class is the datagram size, the TTL's first byte the upper response code.
+    /// RFC 6891 §6.1.2: the class holds the datagram size, the first byte of the TTL the upper bits
+    /// of the response code.
     fn write_opt(&self, writer: &mut Writer) -> Result<()> {
         let upper = self.rcode.0 >> 4;
         let Some(size) = self.udp_size else {
@@ -105,7 +107,7 @@ impl Message {
     }
 }
 
-/// A message under construction, with the places of the names already in it.
+/// A message under construction, with the positions of the names in it.
 #[derive(Debug, Default)]
 pub(super) struct Writer {
     bytes: Vec<u8>,
@@ -150,7 +152,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes a name, with a pointer for the longest suffix that is already there.
+    /// Writes a name, with a pointer to the longest suffix that has been written already.
     fn name(&mut self, name: &Name) {
         for (label, suffix) in name.suffixes() {
             if let Some(place) = self.names.get(suffix) {
@@ -172,7 +174,7 @@ impl Writer {
         self.bytes.push(0);
     }
 
-    /// A label's length was checked when its name was made.
+    /// The length of a label was checked when its name was made.
     fn label(&mut self, label: &[u8]) {
         self.bytes.push(label.len() as u8);
         self.bytes.extend(label);

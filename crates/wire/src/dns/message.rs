@@ -1,4 +1,4 @@
-//! A whole DNS message, read from bytes. RFC 1035 §4, RFC 6891. Writing is in `encode`.
+//! Parses a whole DNS message. RFC 1035 §4, RFC 6891. `encode` writes one.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use crate::cursor::Cursor;
 
 pub(super) const CLASS_IN: u16 = 1;
 
-/// Bits of the second 16 of the header. RFC 1035 §4.1.1.
+/// Bits of the second 16-bit word of the header. RFC 1035 §4.1.1.
 pub(super) const RESPONSE: u16 = 0x8000;
 pub(super) const OPCODE: u16 = 0x7800;
 pub(super) const AUTHORITATIVE: u16 = 0x0400;
@@ -50,13 +50,14 @@ pub struct Question {
     pub kind: Kind,
 }
 
-/// Questions and records of class IN; the OPT pseudo-record shows as `udp_size` and in `rcode`.
+/// Questions and records of class IN. The OPT pseudo-record is represented by `udp_size` and in
+/// `rcode`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
     pub id: u16,
     pub response: bool,
     pub authoritative: bool,
-    /// The answer did not fit: ask again over TCP. RFC 7766 §5.
+    /// The answer did not fit into the datagram; ask again over TCP. RFC 7766 §5.
     pub truncated: bool,
     pub recursion_desired: bool,
     pub recursion_available: bool,
@@ -65,7 +66,7 @@ pub struct Message {
     pub answers: Vec<Record>,
     pub authorities: Vec<Record>,
     pub additionals: Vec<Record>,
-    /// The largest datagram the sender accepts, where it speaks EDNS.
+    /// The largest datagram in bytes that the sender accepts, if it uses EDNS.
     pub udp_size: Option<u16>,
 }
 
@@ -79,7 +80,7 @@ impl Message {
         }
         let counts = [cursor.u16()?, cursor.u16()?, cursor.u16()?, cursor.u16()?];
         let mut message = Self::bare(id, flags);
-        // What a truncated message still holds is whatever could be read of it.
+        // A truncated message holds everything that could be parsed.
         match message.read_sections(&mut cursor, bytes, counts) {
             Err(error) if !message.truncated => Err(error),
             _ => Ok(message),
@@ -104,7 +105,7 @@ impl Message {
         }
     }
 
-    /// The answer to this question, ready to be filled: what a name server starts from.
+    /// An empty answer to this question, for a name server to fill.
     #[must_use]
     pub fn reply(&self, rcode: Rcode) -> Self {
         Self {
@@ -118,11 +119,11 @@ impl Message {
         }
     }
 
-    /// Does this answer that query, or is it a stray or forged datagram? RFC 5452 §9.1.
+    /// Whether this answers that query and is not a stray or forged datagram. RFC 5452 §9.1.
     pub fn answers_query(&self, query: &Query) -> bool {
         let same = match self.questions.as_slice() {
             [question] => question.name == query.name && question.kind == query.kind,
-            // A server that could not read the question cannot repeat it.
+            // A server that could not parse the question cannot repeat it.
             [] => !matches!(self.rcode, Rcode::NO_ERROR | Rcode::NO_SUCH_NAME),
             _ => false,
         };
@@ -158,7 +159,7 @@ impl Message {
         Ok(())
     }
 
-    /// Reads one record; none where it is the OPT pseudo-record or of another class.
+    /// Parses one record; `None` if it is the OPT pseudo-record or of another class.
     fn read_record<'a>(
         &mut self,
         cursor: &mut Cursor<'a>,
@@ -183,7 +184,7 @@ impl Message {
         }
         Ok(Some(Record {
             name,
-            // RFC 2181 §8: a time with the top bit set counts as zero.
+            // RFC 2181 §8: a TTL with the top bit set counts as zero.
             ttl: if ttl >> 31 == 0 { ttl } else { 0 },
             data: Data::read(kind, data, bytes)?,
         }))

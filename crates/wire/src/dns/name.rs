@@ -1,4 +1,4 @@
-//! A domain name: labels of bytes, compared without regard to case.
+//! A domain name: labels of bytes, compared without case.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,16 +7,16 @@ use crate::cursor::Cursor;
 use crate::text::printable;
 use crate::{Error, Result};
 
-/// RFC 1035 §2.3.4; the terminating zero counts.
+/// In bytes. RFC 1035 §2.3.4; the terminating zero counts.
 const LONGEST_NAME: usize = 255;
 const LONGEST_LABEL: usize = 63;
-/// No name has more labels, and a writer jumps at most once after each.
+/// A name has at most this many labels, and a writer uses at most one pointer after each.
 const MOST_JUMPS: usize = 127;
 
-/// Lower-case throughout, so that equality is what RFC 4343 §3 asks for.
+/// Stored in lower case, so that `==` compares as RFC 4343 §3 requires.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Name {
-    /// Each label behind its length, without the zero of the root.
+    /// Each label after its length, without the zero byte of the root.
     wire: Vec<u8>,
 }
 
@@ -33,7 +33,7 @@ impl Name {
         self.suffixes().map(|(label, _)| label)
     }
 
-    /// Each label with the wire form of the name that starts at it.
+    /// Each label, with the wire form of the name that starts at it.
     pub(super) fn suffixes(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         let mut rest = self.wire.as_slice();
         std::iter::from_fn(move || {
@@ -60,10 +60,10 @@ impl Name {
         Ok(())
     }
 
-    /// Reads a name from a message, following compression pointers. RFC 1035 §4.1.4.
+    /// Parses a name in a message, following compression pointers. RFC 1035 §4.1.4.
     pub(super) fn read<'a>(cursor: &mut Cursor<'a>, message: &'a [u8]) -> Result<Self> {
         let mut name = Self::root();
-        // A pointer must lead before the labels it continues: so the walk ends.
+        // A pointer must lead to before the labels that it continues, so the loop ends.
         let mut floor = cursor.position();
         let mut jumped: Option<Cursor<'a>> = None;
         let mut jumps = 0;
@@ -94,7 +94,7 @@ impl Name {
 impl FromStr for Name {
     type Err = Error;
 
-    /// Reads presentation form, with or without the final dot. RFC 1035 §5.1.
+    /// Parses the presentation format, with or without the final dot. RFC 1035 §5.1.
     fn from_str(text: &str) -> Result<Self> {
         let refuse = |why| Error::Name {
             name: printable(text.as_bytes()).chars().take(80).collect(),
@@ -124,7 +124,7 @@ impl FromStr for Name {
     }
 }
 
-/// What follows a backslash: three decimal digits, or the character itself.
+/// The character after a backslash: given by three decimal digits, or itself.
 fn unescape(bytes: &mut std::str::Bytes<'_>) -> Option<u8> {
     let first = bytes.next()?;
     if !first.is_ascii_digit() {

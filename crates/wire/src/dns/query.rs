@@ -1,9 +1,11 @@
-//! One question to a name server. The caller supplies the id: randomness is not ours.
+//! One question to a name server. The caller supplies the id, because this crate draws no random
+//! numbers.
 
 use super::{Kind, Message, Name, Question, Rcode};
 use crate::Result;
 
-/// What fits one unfragmented datagram on nearly every path. DNS flag day 2020, RFC 9715 §3.
+/// In bytes: fits into one unfragmented datagram on nearly every path. DNS flag day 2020, RFC 9715
+/// §3.
 pub const UDP_SIZE: u16 = 1232;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,7 +14,7 @@ pub struct Query {
     pub name: Name,
     pub kind: Kind,
     pub recursion_desired: bool,
-    /// The size announced with EDNS(0); none for servers that choke on it.
+    /// The size announced with EDNS(0), in bytes; `None` for servers that do not understand EDNS.
     pub udp_size: Option<u16>,
 }
 

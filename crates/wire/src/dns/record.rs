@@ -1,4 +1,4 @@
-//! Resource records: the types that matter to a client that connects. Others keep their bytes.
+//! Resource records: the types that matter to a client that connects. Other types keep their bytes.
 
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -7,7 +7,7 @@ use super::{Name, Service};
 use crate::Result;
 use crate::cursor::Cursor;
 
-/// A record type, as IANA numbers them.
+/// A record type, with the numbers assigned by IANA.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Kind(pub u16);
 
@@ -41,7 +41,7 @@ impl fmt::Display for Kind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
     pub name: Name,
-    /// Seconds.
+    /// In seconds.
     pub ttl: u32,
     pub data: Data,
 }
@@ -54,7 +54,7 @@ pub enum Data {
     Soa(Soa),
     Svcb(Service),
     Https(Service),
-    /// As on the wire: compressed names inside it cannot be read without the message.
+    /// The bytes on the wire. Compressed names in them cannot be read without the message.
     Other {
         kind: Kind,
         bytes: Vec<u8>,
@@ -70,7 +70,7 @@ pub struct Soa {
     pub refresh: u32,
     pub retry: u32,
     pub expire: u32,
-    /// How long the absence of a name may be remembered. RFC 2308 §4.
+    /// How long the absence of a name may be cached, in seconds. RFC 2308 §4.
     pub minimum: u32,
 }
 
@@ -89,7 +89,7 @@ impl Record {
 }
 
 impl Data {
-    /// Reads the data of one record; `cursor` holds exactly that.
+    /// Parses the data of one record; `cursor` holds exactly that data.
     pub(super) fn read<'a>(kind: Kind, mut cursor: Cursor<'a>, message: &'a [u8]) -> Result<Self> {
         let data = match kind {
             Kind::A => Self::A(Ipv4Addr::from(cursor.array::<4>()?)),

@@ -1,19 +1,20 @@
-//! What a message says about one name: aliases followed, addresses, services, and for how long.
+//! What a message says about one name: aliases, addresses and services, and how long they are
+//! valid.
 
 use std::net::IpAddr;
 
 use super::{Data, Message, Name, Service};
 use crate::{Error, Result};
 
-/// As many aliases in a row as resolvers commonly follow.
+/// The number of consecutive aliases that resolvers commonly follow.
 const MOST_ALIASES: usize = 16;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Resolved {
     pub addresses: Vec<IpAddr>,
-    /// The names the alias chain leads through, in order; the last owns the addresses.
+    /// The names in the alias chain, in order; the last one owns the addresses.
     pub aliases: Vec<Name>,
-    /// The shortest time to live of all records used, in seconds.
+    /// The shortest TTL of all records used, in seconds.
     pub ttl: Option<u32>,
 }
 
@@ -36,9 +37,10 @@ impl Message {
         Ok(resolved)
     }
 
-    /// The HTTPS records of `name`, at the end of its aliases, the preferred first. RFC 9460 §2.4.1.
+    /// The HTTPS records of `name`, at the end of its aliases, the preferred one first. RFC 9460
+    /// §2.4.1.
     ///
-    /// A first one that [`Service::is_alias`] overrides the others: its target is to be asked for.
+    /// If [`Service::is_alias`] holds for the first, it overrides the others: ask for its target.
     pub fn https_for(&self, name: &Name) -> Result<Vec<&Service>> {
         let resolved = self.follow(name)?;
         let owner = resolved.aliases.last().unwrap_or(name);
@@ -55,7 +57,7 @@ impl Message {
         Ok(services)
     }
 
-    /// How long the absence of an answer may be remembered. RFC 2308 §5.
+    /// How long the absence of an answer may be cached, in seconds. RFC 2308 §5.
     pub fn negative_ttl(&self) -> Option<u32> {
         self.authorities
             .iter()

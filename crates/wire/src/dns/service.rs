@@ -1,4 +1,4 @@
-//! SVCB and HTTPS record data: where a service lives and which protocols it speaks. RFC 9460.
+//! SVCB and HTTPS record data: where a service is and which protocols it speaks. RFC 9460.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -21,9 +21,9 @@ const IPV6_HINT: u16 = 6;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Service {
-    /// 0 is alias mode: the target stands in for the owner. Otherwise the lowest is tried first.
+    /// 0 means alias mode: the target replaces the owner. Otherwise the lowest is tried first.
     pub priority: u16,
-    /// The root stands for the owner of the record. RFC 9460 §2.5.
+    /// The root means the owner of the record. RFC 9460 §2.5.
     pub target: Name,
     /// Keys that a client must understand to use the record.
     pub mandatory: Vec<u16>,
@@ -32,9 +32,9 @@ pub struct Service {
     pub port: Option<u16>,
     pub ipv4_hints: Vec<Ipv4Addr>,
     pub ipv6_hints: Vec<Ipv6Addr>,
-    /// The `ECHConfigList` for an encrypted `ClientHello`, unread.
+    /// The `ECHConfigList` for an encrypted `ClientHello`, not parsed.
     pub ech: Option<Vec<u8>>,
-    /// Parameters that are not known here, by key.
+    /// Other parameters, by key.
     pub others: Vec<(u16, Vec<u8>)>,
 }
 
@@ -60,7 +60,8 @@ impl Service {
         self.priority == 0
     }
 
-    /// A record with a mandatory key that is not understood must be ignored. RFC 9460 §8.
+    /// Whether all mandatory keys are understood; otherwise the record must be ignored. RFC 9460
+    /// §8.
     pub fn is_usable(&self) -> bool {
         self.mandatory.iter().all(|key| *key <= IPV6_HINT)
     }
@@ -79,7 +80,7 @@ impl Service {
         let mut keys = Vec::new();
         while !cursor.is_empty() {
             let key = cursor.u16()?;
-            // RFC 9460 §2.2: strictly increasing, so none twice.
+            // RFC 9460 §2.2: keys are strictly increasing, so none is repeated.
             if keys.last().is_some_and(|last| *last >= key) {
                 return Err(cursor.malformed("service parameters are out of order"));
             }
@@ -130,7 +131,7 @@ impl Service {
         Ok(())
     }
 
-    /// Writes parameters in the order of their keys; names are not compressed. RFC 9460 §2.2.
+    /// Writes the parameters in the order of their keys, without compressing names. RFC 9460 §2.2.
     pub(super) fn write(&self, writer: &mut Writer) -> Result<()> {
         writer.u16(self.priority);
         writer.name_in_full(&self.target);

@@ -1,4 +1,4 @@
-//! What a token says of a session. RFC 7519 §4.1. Other claims may stand beside these and are not looked at.
+//! A token's claims about a session. RFC 7519 §4.1. Other claims are ignored.
 
 use std::fmt;
 
@@ -7,20 +7,20 @@ use super::object::Object;
 use crate::Result;
 
 const LONGEST_SUBJECT: usize = 1024;
-/// As long as the stores' names may be.
+/// In bytes: the longest name that stores accept.
 const LONGEST_SESSION: usize = 512;
 
 /// Times are whole seconds since 1970.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Claims {
     pub subject: String,
-    /// `sid`: which session is meant. It is what the store is asked for.
+    /// `sid`: the name of the session in the store.
     pub session: String,
     pub issued: i64,
     pub expires: i64,
     pub not_before: Option<i64>,
     pub issuer: Option<String>,
-    /// Whom it is for: nobody in particular, where it is empty.
+    /// The audiences; empty if the token names none.
     pub audience: Vec<String>,
 }
 
@@ -54,7 +54,7 @@ impl Claims {
     }
 }
 
-/// Nothing of whose it is: who knows a sid knows half of what a session is reached by.
+/// Hides everything that identifies the session: the sid is half of what is needed to reach it.
 impl fmt::Debug for Claims {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Claims")

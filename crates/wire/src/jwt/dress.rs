@@ -1,5 +1,5 @@
-//! How a cookie carries a token in hyper-auth-proxy's format: in standard base64, padded or not, with double quotes around
-//! the base64, around the token within, or around neither.
+//! How a cookie carries a token in hyper-auth-proxy's format: in standard base64, padded or not,
+//! with double quotes around the base64, around the token inside it, or none.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_PAD_INDIFFERENT;
@@ -7,10 +7,10 @@ use base64::engine::general_purpose::STANDARD_PAD_INDIFFERENT;
 use super::{LARGEST, bad};
 use crate::{Error, Result};
 
-/// Base64 of the largest token and two quotes, with two more around it.
+/// In bytes: base64 of the largest token and two quotes, and two more quotes around it.
 const LARGEST_DRESSED: usize = (LARGEST + 2).div_ceil(3) * 4 + 2;
 
-/// The token that a cookie's value stands for. A token that is not in base64 is refused: it has dots.
+/// The token in a cookie's value. A token that is not in base64 is refused; it would have dots.
 pub fn undress(value: &[u8]) -> Result<Vec<u8>> {
     if value.len() > LARGEST_DRESSED {
         return Err(Error::TooLarge {
@@ -29,7 +29,7 @@ pub fn undress(value: &[u8]) -> Result<Vec<u8>> {
     Ok(token)
 }
 
-/// One pair, if it is one.
+/// Removes one pair of quotes, if there is one.
 fn without_quotes(value: &[u8]) -> &[u8] {
     match value {
         [b'"', inner @ .., b'"'] => inner,

@@ -1,5 +1,5 @@
-//! A JSON object with few members, each named once (RFC 7515 §4, RFC 7519 §4), of which only texts,
-//! lists of texts and whole numbers are kept.
+//! A JSON object with few members, each named once (RFC 7515 §4, RFC 7519 §4). Only texts, lists of
+//! texts and whole numbers are kept.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -38,7 +38,7 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// One, or a list of them. RFC 7519 §4.1.3.
+    /// One text, or a list of them. RFC 7519 §4.1.3.
     pub(super) fn texts(&self, name: &str) -> Result<Vec<&str>> {
         match self.member(name) {
             None => Ok(Vec::new()),
@@ -48,7 +48,7 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// `1.0` and `1e3` are not written as whole numbers and do not count as such.
+    /// `1.0` and `1e3` are not written as whole numbers and are refused.
     pub(super) fn whole(&self, name: &str) -> Result<Option<i64>> {
         match self.member(name) {
             None => Ok(None),

@@ -1,4 +1,4 @@
-//! Tokens that are read, and those that are refused.
+//! Tokens that are accepted, and those that are refused.
 
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 use proptest::prelude::*;

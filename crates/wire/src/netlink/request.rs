@@ -1,4 +1,4 @@
-//! One request to the kernel, as it is written.
+//! Writes one request to the kernel.
 
 use super::{HEADER, SEQUENCE};
 
@@ -19,7 +19,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// A request to make something that does not exist yet.
+    /// A request to create something that does not exist yet.
     pub fn create(kind: u16) -> Self {
         Self::new(kind, NLM_F_CREATE | NLM_F_EXCL | NLM_F_ACK)
     }
@@ -29,19 +29,19 @@ impl Request {
         Self::new(kind, NLM_F_ACK)
     }
 
-    /// A question, answered by what was asked for instead of an acknowledgement.
+    /// A request that is answered with an object instead of an acknowledgement.
     pub fn query(kind: u16) -> Self {
         Self::new(kind, 0)
     }
 
-    /// A question for a whole table.
+    /// A request for a whole table.
     pub fn dump(kind: u16) -> Self {
         Self::new(kind, NLM_F_DUMP)
     }
 
     fn new(kind: u16, flags: u16) -> Self {
         let flags = flags | NLM_F_REQUEST;
-        // The length is known in the end.
+        // The length is filled in at the end.
         let mut bytes = vec![0; 4];
         bytes.extend(kind.to_ne_bytes());
         bytes.extend(flags.to_ne_bytes());
@@ -54,7 +54,7 @@ impl Request {
         self.flags & NLM_F_DUMP == NLM_F_DUMP
     }
 
-    /// The header of a family that has no method here.
+    /// Appends the header of a family that has no method here.
     #[must_use]
     pub fn with(mut self, header: &[u8]) -> Self {
         self.bytes.extend(header);
@@ -83,13 +83,14 @@ impl Request {
         self.bytes.extend([0, 0]);
     }
 
-    /// `rtmsg`: family, lengths of destination and source, service, table, protocol, scope, type, flags (4).
+    /// `rtmsg`: family, lengths of destination and source, service, table, protocol, scope, type,
+    /// flags (4).
     pub fn route(&mut self, family: u8, prefix: u8) {
         self.bytes.extend([family, prefix, 0, 0, 0, 0, 0, 0]);
         self.bytes.extend([0; 4]);
     }
 
-    /// The same for a route to be added: a static one in the main table.
+    /// Like [`Self::route`], for a static route to be added to the main table.
     pub fn unicast_route(&mut self, family: u8, prefix: u8) {
         self.bytes.extend([family, prefix, 0, 0]);
         self.bytes

@@ -1,4 +1,4 @@
-//! Requests are read back as they were written, and no answer leads a reader astray.
+//! Requests can be parsed as they were written, and no answer misleads a parser.
 
 use proptest::prelude::*;
 

@@ -1,23 +1,26 @@
-//! What a host or router says about a packet that it does not take: a reset, or that the packet is too big.
+//! How a host or router answers a packet that it does not accept: with a reset, or by saying that
+//! the packet is too big.
 
 use std::net::IpAddr;
 
 use super::icmp::{FRAGMENTATION_NEEDED, PACKET_TOO_BIG, UNREACHABLE};
 use super::{Envelope, Flags, ICMP, ICMPV6, Packet, TCP, compose};
 
-/// Errors say as much of the packet as fits in this. RFC 1812 §4.3.2.3, RFC 4443 §2.4 (c).
+/// In bytes: an error quotes as much of the packet as fits into this. RFC 1812 §4.3.2.3, RFC 4443
+/// §2.4 (c).
 const LARGEST_ERROR_V4: usize = 576;
 const LARGEST_ERROR_V6: usize = 1280;
 /// Internetwork control. RFC 1812 §4.3.2.5.
 const ERROR_CLASS: u8 = 0xc0;
 
-/// The reset with which a host answers a segment to a closed port, as RFC 9293 §3.10.7.1 says. Nothing answers what
-/// is no TCP segment, a reset, or a segment from or to a group.
+/// The reset with which a host answers a segment to a closed port, as specified in RFC 9293
+/// §3.10.7.1. Returns `None` for packets without a TCP segment, for resets, and for segments from
+/// or to a multicast or broadcast address.
 pub fn reset(packet: &Packet<'_>) -> Option<Vec<u8>> {
     let segment = packet.tcp()?;
     let flags = segment.flags();
     let (us, them) = (packet.destination(), packet.source());
-    // RFC 9293 §3.9.2.3: a segment from or to a group is dropped.
+    // RFC 9293 §3.9.2.3: segments from or to such an address are dropped.
     if flags.contains(Flags::RST) || !is_one_host(us) || !is_one_host(them) {
         return None;
     }
@@ -37,9 +40,9 @@ pub fn reset(packet: &Packet<'_>) -> Option<Vec<u8>> {
     compose(&Envelope::new(us, them, TCP), &answer).ok()
 }
 
-/// What a router says of a packet over the next link's `mtu`: «fragmentation needed» (RFC 1191 §4) or «packet too
-/// big» (RFC 4443 §3.2). Nothing where a router must keep silent (RFC 1812 §4.3.2.7, RFC 4443 §2.4 (e)), and where
-/// its address is of another version than the packet.
+/// A router's answer to a packet over the next link's `mtu`: "fragmentation needed" (RFC 1191 §4)
+/// or "packet too big" (RFC 4443 §3.2). Returns `None` if a router must not answer (RFC 1812
+/// §4.3.2.7, RFC 4443 §2.4 (e)), or if its address is of another version than the packet.
 pub fn too_big(packet: &Packet<'_>, router: IpAddr, mtu: u32) -> Option<Vec<u8>> {
     let (source, destination) = (packet.source(), packet.destination());
     let about_error = packet.icmp().is_some_and(|message| message.is_error());
@@ -54,7 +57,7 @@ pub fn too_big(packet: &Packet<'_>, router: IpAddr, mtu: u32) -> Option<Vec<u8>>
             message.extend(mtu.to_be_bytes());
             (ICMP, message, 20, LARGEST_ERROR_V4)
         }
-        // To a group, too: that is how a sender learns the path's MTU. RFC 4443 §2.4 (e.3).
+        // Also for multicast: that is how a sender learns the path's MTU. RFC 4443 §2.4 (e.3).
         IpAddr::V6(_) => {
             let mut message = vec![PACKET_TOO_BIG, 0, 0, 0];
             message.extend(mtu.to_be_bytes());

@@ -1,8 +1,9 @@
-//! The Internet checksum: whole (RFC 1071) and by the difference that a change makes (RFC 1624).
+//! The Internet checksum: computed from all bytes (RFC 1071), or updated after a change (RFC 1624).
 
-/// The ones' complement sum of 16-bit words, an odd last byte padded with zero. RFC 1071 §1.
+/// The ones' complement sum of 16-bit words; an odd last byte is padded with zero. RFC 1071 §1.
 pub(super) fn sum(bytes: &[u8]) -> u16 {
-    // 2^16 is 1 here, so that words of 32 bits may be added and folded at the end. RFC 1071 §2.
+    // In this arithmetic 2^16 equals 1, so words of 32 bits can be added and folded at the end. RFC
+    // 1071 §2.
     let (words, rest) = bytes.as_chunks::<4>();
     let mut total: u64 = words
         .iter()
@@ -23,17 +24,19 @@ pub(super) fn fold(mut sum: u64) -> u16 {
     sum as u16
 }
 
-/// What bytes that were overwritten mean for a sum over them.
+/// How overwritten bytes change a sum that covers them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Change {
-    /// ~m and m' of RFC 1624, added up over all changed words.
+    /// The sum of ~m and m' of RFC 1624 over all changed words.
     added: u64,
 }
 
 impl Change {
-    /// From `old` to `new` bytes, of equal length, which begin at an odd offset or not.
+    /// The change from `old` to `new` bytes of equal length; `at_odd_offset` says whether they
+    /// begin at an odd offset.
     pub(super) fn between(old: &[u8], new: &[u8], at_odd_offset: bool) -> Self {
-        // Byte order does not matter to the sum: what begins within a word is the same sum, swapped. RFC 1071 §2.
+        // The sum does not depend on byte order: bytes that begin inside a word give the same sum,
+        // swapped. RFC 1071 §2.
         let sum_there = |bytes| {
             if at_odd_offset {
                 sum(bytes).swap_bytes()

@@ -1,4 +1,4 @@
-//! A packet put together from a transport message: header in front, checksums filled in.
+//! Builds a packet around a transport message: adds the IP header and fills in checksums.
 
 use std::net::IpAddr;
 
@@ -7,7 +7,7 @@ use crate::{Error, Result};
 
 const LONGEST: usize = 65_535;
 
-/// What goes into the IP header.
+/// The contents of the IP header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Envelope {
     pub source: IpAddr,
@@ -16,13 +16,13 @@ pub struct Envelope {
     pub hop_limit: u8,
     /// Differentiated services and ECN.
     pub traffic_class: u8,
-    /// IPv4 only: a packet that may be cut, and the number that its fragments share. RFC 6864 §4: those that may
-    /// not be cut need none.
+    /// IPv4 only: the packet may be fragmented, and its fragments share this number. RFC 6864 §4:
+    /// packets that may not be fragmented need none.
     pub fragments_as: Option<u16>,
 }
 
 impl Envelope {
-    /// 64 hops, no class, not to be cut.
+    /// 64 hops, traffic class 0, not to be fragmented.
     pub fn new(source: IpAddr, destination: IpAddr, protocol: u8) -> Self {
         Self {
             source,
@@ -35,8 +35,8 @@ impl Envelope {
     }
 }
 
-/// A packet around a TCP segment, UDP datagram, ICMP message or anything else, whose checksum need not be right yet;
-/// a UDP checksum of zero over IPv4 stays.
+/// Builds a packet around a TCP segment, UDP datagram, ICMP message or anything else. Its checksum
+/// is filled in, but a UDP checksum of zero over IPv4 stays.
 pub fn compose(envelope: &Envelope, transport: &[u8]) -> Result<Vec<u8>> {
     let mut packet = match (envelope.source, envelope.destination) {
         (IpAddr::V4(source), IpAddr::V4(destination)) => {
@@ -72,7 +72,7 @@ pub fn compose(envelope: &Envelope, transport: &[u8]) -> Result<Vec<u8>> {
         }
     };
     packet.extend(transport);
-    // Not so where the transport has no checksum that we know.
+    // `false` means that the transport has no checksum known here, so nothing is missing.
     let _ = PacketMut::parse(&mut packet)?.recompute_checksums();
     Ok(packet)
 }

@@ -1,4 +1,4 @@
-//! The control bits of a TCP header, accurate ECN's among them. RFC 9293 §3.1, RFC 9768 §3.1.
+//! The control bits of a TCP header, including those of accurate ECN. RFC 9293 §3.1, RFC 9768 §3.1.
 
 use std::fmt;
 use std::ops::BitOr;
@@ -16,7 +16,7 @@ impl Flags {
     pub const URG: Self = Self(0x020);
     pub const ECE: Self = Self(0x040);
     pub const CWR: Self = Self(0x080);
-    /// Once the nonce sum (RFC 3540), now accurate ECN's (RFC 9768).
+    /// Formerly the nonce sum (RFC 3540), now accurate ECN (RFC 9768).
     pub const AE: Self = Self(0x100);
 
     const NAMES: [(Self, &'static str); 9] = [
@@ -32,12 +32,13 @@ impl Flags {
     ];
     const ALL: u16 = 0x1ff;
 
-    /// From the thirteenth and fourteenth byte of the header; the data offset in front of them is left out.
+    /// The flags in the thirteenth and fourteenth byte of the header; the data offset in front of
+    /// them is ignored.
     pub(super) const fn of(bytes: [u8; 2]) -> Self {
         Self(u16::from_be_bytes(bytes) & Self::ALL)
     }
 
-    /// Those two bytes with these flags in them.
+    /// Those two bytes with these flags.
     pub(super) const fn put_into(self, bytes: [u8; 2]) -> [u8; 2] {
         (u16::from_be_bytes(bytes) & !Self::ALL | self.0).to_be_bytes()
     }

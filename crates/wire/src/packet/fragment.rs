@@ -1,19 +1,19 @@
-//! IPv4 packets cut to fit a link. RFC 791 §3.2.
+//! Fragments IPv4 packets to fit a link. RFC 791 §3.2.
 
 use super::{Packet, PacketMut, Version};
 use crate::{Error, Result};
 
 const FIXED_HEADER: usize = 20;
-/// Offsets have 13 bits and count eight bytes each.
+/// In bytes: offsets have 13 bits and count units of eight bytes.
 const FURTHEST_END: usize = 0xffff;
 const MORE_FRAGMENTS: u16 = 0x2000;
-/// RFC 791 §3.1: options of this bit are in every fragment, others in the first alone.
+/// RFC 791 §3.1: options with this bit are copied into every fragment, others only into the first.
 const COPIED: u8 = 0x80;
 const END_OF_OPTIONS: u8 = 0;
 const NO_OPERATION: u8 = 1;
 
-/// Cuts a packet into ones of at most `mtu` bytes; one that fits comes out as it is. In IPv6 only a packet's source
-/// may do that.
+/// Cuts a packet into fragments of at most `mtu` bytes; one that fits is returned unchanged. In
+/// IPv6 only the source of a packet may fragment it.
 pub fn fragments<'a>(packet: &Packet<'a>, mtu: usize) -> Result<Fragments<'a>> {
     let why_not = if packet.version() == Version::V6 {
         Some("only its source may cut an IPv6 packet")
@@ -36,12 +36,12 @@ pub fn fragments<'a>(packet: &Packet<'a>, mtu: usize) -> Result<Fragments<'a>> {
     }
 }
 
-/// The fragments in their order.
+/// The fragments, in order.
 #[derive(Debug, Clone)]
 pub struct Fragments<'a> {
     packet: Packet<'a>,
     mtu: usize,
-    /// What of the payload is gone.
+    /// The number of bytes of the payload that are done.
     done: usize,
     ended: bool,
 }
@@ -121,7 +121,7 @@ impl Iterator for Fragments<'_> {
     }
 }
 
-/// Those for later fragments, padded to whole words.
+/// The options for later fragments, padded to whole words.
 fn copied_options(mut options: &[u8]) -> Vec<u8> {
     let mut copied = Vec::new();
     while let Some(&kind) = options.first() {

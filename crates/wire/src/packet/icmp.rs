@@ -1,4 +1,4 @@
-//! An ICMP message of either version, read. RFC 792, RFC 4443.
+//! Parses an ICMP message of either version. RFC 792, RFC 4443.
 
 use super::Version;
 use super::layout::ICMP_HEADER;
@@ -8,13 +8,14 @@ pub(super) const UNREACHABLE: u8 = 3;
 pub(super) const FRAGMENTATION_NEEDED: u8 = 4;
 /// RFC 4443 §3.2.
 pub(super) const PACKET_TOO_BIG: u8 = 2;
-/// RFC 792: source quench, redirect, time exceeded, parameter problem; RFC 4861 §4.5 has the redirect of IPv6.
+/// RFC 792: source quench, redirect, time exceeded, parameter problem; RFC 4861 §4.5 has the
+/// redirect of IPv6.
 const SOURCE_QUENCH: u8 = 4;
 const REDIRECT: u8 = 5;
 const TIME_EXCEEDED: u8 = 11;
 const PARAMETER_PROBLEM: u8 = 12;
 const REDIRECT_V6: u8 = 137;
-/// RFC 4443 §2.1: errors have the high bit clear.
+/// RFC 4443 §2.1: the types of errors have a clear high bit.
 const FIRST_INFORMATIONAL_V6: u8 = 128;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,12 +44,13 @@ impl<'a> Icmp<'a> {
         self.header[1]
     }
 
-    /// Behind the first eight bytes: in an error the beginning of the packet it is about.
+    /// The bytes after the first eight: in an error, the beginning of the packet that caused it.
     pub fn body(&self) -> &'a [u8] {
         self.body
     }
 
-    /// An error, or a redirect: what must not be answered with an error. RFC 1812 §4.3.2.7, RFC 4443 §2.4 (e).
+    /// Whether this is an error or a redirect, which must not be answered with an error. RFC 1812
+    /// §4.3.2.7, RFC 4443 §2.4 (e).
     pub fn is_error(&self) -> bool {
         match self.version {
             Version::V4 => matches!(
@@ -59,8 +61,8 @@ impl<'a> Icmp<'a> {
         }
     }
 
-    /// The largest packet that the next link takes, from «fragmentation needed» or «packet too big»; zero where
-    /// an old router does not tell it (RFC 1191 §4).
+    /// The largest packet in bytes that the next link takes, from "fragmentation needed" or "packet
+    /// too big"; 0 if an old router does not give it (RFC 1191 §4).
     pub fn next_hop_mtu(&self) -> Option<u32> {
         let [kind, code, _, _, a, b, c, d] = *self.header;
         match self.version {

@@ -1,4 +1,5 @@
-//! Where everything lies in an IP packet, found once: header, extension headers, transport. RFC 791, RFC 8200.
+//! Finds the positions of everything in an IP packet, once: header, extension headers, transport.
+//! RFC 791, RFC 8200.
 
 use super::{ICMP, ICMPV6, TCP, UDP, field};
 use crate::{Error, Result};
@@ -9,13 +10,14 @@ pub(super) const TCP_HEADER: usize = 20;
 pub(super) const UDP_HEADER: usize = 8;
 pub(super) const ICMP_HEADER: usize = 8;
 
-/// Extension headers, as IANA numbers them. What else may follow IPv6 is left closed.
+/// Extension headers, with the numbers assigned by IANA. Headers that are not listed are not
+/// parsed.
 const HOP_BY_HOP: u8 = 0;
 const ROUTING: u8 = 43;
 const FRAGMENT: u8 = 44;
 const NO_NEXT_HEADER: u8 = 59;
 const DESTINATION_OPTIONS: u8 = 60;
-/// A packet has a handful at most; RFC 8200 §4.1 lists five, one of them twice.
+/// Packets have a handful at most; RFC 8200 §4.1 lists five, one of them twice.
 const MOST_EXTENSIONS: usize = 8;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -24,7 +26,7 @@ pub enum Version {
     V6,
 }
 
-/// A packet's place in the datagram that it was cut from.
+/// The position of a fragment in its datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Fragment {
     /// In bytes.
@@ -34,7 +36,7 @@ pub struct Fragment {
 }
 
 impl Fragment {
-    /// A whole datagram has a place too: all of it.
+    /// Whether this is a whole datagram, not a fragment.
     pub fn is_whole(self) -> bool {
         self.offset == 0 && !self.more
     }
@@ -47,7 +49,7 @@ pub(super) enum Transport {
     },
     Udp,
     Icmp,
-    /// A later fragment, a header cut short or against its rules, another protocol.
+    /// A later fragment, a truncated or invalid header, or another protocol.
     Opaque,
 }
 
@@ -55,23 +57,25 @@ pub(super) enum Transport {
 pub(super) struct Layout {
     pub(super) version: Version,
     pub(super) protocol: u8,
-    /// Behind the IP header, its options and extension headers.
+    /// After the IP header, its options and extension headers.
     pub(super) transport_at: usize,
-    /// Where the transport ends by its own account, maybe beyond the bytes at hand.
+    /// Where the transport ends according to its header; may be beyond the available bytes.
     pub(super) transport_end: usize,
-    /// The length that the header tells.
+    /// The length that the header declares.
     pub(super) declared: usize,
     pub(super) fragment: Fragment,
     pub(super) dont_fragment: bool,
-    /// A routing header has addresses left: the destination is not the final one, which checksums cover.
+    /// A routing header has addresses left, so the destination address is not the final one, which
+    /// checksums cover.
     pub(super) routed: bool,
     pub(super) transport: Transport,
-    /// The transport's checksum, where it is one of ours and this packet has it.
+    /// The position of the checksum, if the transport is TCP, UDP or ICMP and this packet contains
+    /// it.
     pub(super) checksum_at: Option<usize>,
 }
 
 impl Layout {
-    /// Bytes behind the packet, as Ethernet pads short frames, are not part of it.
+    /// Bytes after the packet, such as Ethernet's padding of short frames, are not part of it.
     pub(super) fn of(bytes: &[u8]) -> Result<Self> {
         let mut layout = match bytes.first().map(|first| first >> 4) {
             Some(4) => ipv4(bytes)?,
@@ -93,7 +97,7 @@ impl Layout {
             (TCP, _) => (16, tcp(bytes, at)),
             (UDP, _) => {
                 let length = usize::from(u16::from_be_bytes(field(bytes, at + 4)));
-                // Zero is a length that does not fit. RFC 2675 §4.
+                // A length of zero is allowed: it is that of a jumbogram. RFC 2675 §4.
                 let is_right = length == 0 || length >= UDP_HEADER;
                 if length >= UDP_HEADER && at + length <= self.declared {
                     self.transport_end = at + length;
@@ -110,7 +114,8 @@ impl Layout {
         self.checksum_at = (left >= checksum + 2).then_some(at + checksum);
     }
 
-    /// Whether addresses count in a checksum, in this packet or in another fragment of the datagram.
+    /// Whether the checksum covers the addresses, in this packet or in another fragment of its
+    /// datagram.
     pub(super) fn has_pseudo_header(&self) -> bool {
         match self.version {
             Version::V4 => matches!(self.protocol, TCP | UDP),
@@ -134,7 +139,7 @@ fn ipv4(bytes: &[u8]) -> Result<Layout> {
         .first_chunk::<IPV4_HEADER>()
         .ok_or_else(|| cut_short(IPV4_HEADER, bytes.len()))?;
     let length = usize::from(header[0] & 0x0f) * 4;
-    // Segments over 64 KiB that never leave their machine tell no length.
+    // Segments over 64 KiB that never leave their machine declare no length.
     let declared = match usize::from(u16::from_be_bytes([header[2], header[3]])) {
         0 => bytes.len(),
         total => total,
@@ -183,7 +188,7 @@ fn ipv6(bytes: &[u8]) -> Result<Layout> {
         transport_end: declared,
         declared,
         fragment: Fragment::default(),
-        // RFC 8200 §5: only sources cut packets.
+        // RFC 8200 §5: only sources fragment packets.
         dont_fragment: true,
         routed: false,
         transport: Transport::Opaque,
@@ -201,7 +206,7 @@ fn ipv6(bytes: &[u8]) -> Result<Layout> {
     })
 }
 
-/// Whether there was one.
+/// Skips one extension header. Returns whether there was one.
 fn step_over_extension(bytes: &[u8], layout: &mut Layout) -> Result<bool> {
     let kind = layout.protocol;
     if !matches!(kind, HOP_BY_HOP | ROUTING | FRAGMENT | DESTINATION_OPTIONS)

@@ -1,8 +1,8 @@
-//! The options of a TCP header. RFC 9293 §3.2 and what IANA lists beside.
+//! The options of a TCP header. RFC 9293 §3.2, and those listed by IANA.
 
 use super::field;
 
-/// As IANA numbers them.
+/// Numbers assigned by IANA.
 const END: u8 = 0;
 pub(super) const NO_OPERATION: u8 = 1;
 const MAXIMUM_SEGMENT_SIZE: u8 = 2;
@@ -12,16 +12,16 @@ const SACK: u8 = 5;
 const TIMESTAMPS: u8 = 8;
 const MPTCP: u8 = 30;
 const FAST_OPEN: u8 = 34;
-/// Experiments share two kinds and tell themselves apart by what follows. RFC 6994.
+/// Experiments share two kinds and are told apart by the next two bytes. RFC 6994.
 const EXPERIMENT: u8 = 254;
 /// RFC 7413 §4.1.1.
 const FAST_OPEN_EXPERIMENT: [u8; 2] = [0xf9, 0x89];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TcpOption<'a> {
-    /// Where it begins, counted from the end of the fixed header.
+    /// The position in bytes, counted from the end of the fixed header.
     pub at: usize,
-    /// All of it, kind and length in front.
+    /// The whole option, including kind and length.
     pub bytes: &'a [u8],
     pub value: OptionValue<'a>,
 }
@@ -29,24 +29,24 @@ pub struct TcpOption<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OptionValue<'a> {
     MaximumSegmentSize(u16),
-    /// RFC 7323 §2: a shift count.
+    /// A shift count. RFC 7323 §2.
     WindowScale(u8),
     SackPermitted,
-    /// RFC 2018 §3: the left and right edges, in pairs; [`TcpOption::sack_blocks`] reads them.
+    /// The left and right edges, in pairs; [`TcpOption::sack_blocks`] parses them. RFC 2018 §3.
     Sack(&'a [u8]),
     /// RFC 7323 §3.
     Timestamps {
         value: u32,
         echo: u32,
     },
-    /// RFC 7413 §4.1.1; without a cookie it asks for one.
+    /// RFC 7413 §4.1.1; an empty cookie requests one.
     FastOpen {
         cookie: &'a [u8],
         experimental: bool,
     },
-    /// RFC 8684 §3: subtype and data.
+    /// The subtype and its data. RFC 8684 §3.
     Mptcp(&'a [u8]),
-    /// Another kind, or one of the above at a length that it does not have.
+    /// Another kind, or one of the above with an invalid length.
     Unknown {
         kind: u8,
         data: &'a [u8],
@@ -54,7 +54,8 @@ pub enum OptionValue<'a> {
 }
 
 impl<'a> TcpOption<'a> {
-    /// What the peer has beyond the acknowledgment: from and up to, not including.
+    /// The ranges that the peer has received beyond the acknowledgment; the second number is
+    /// exclusive.
     pub fn sack_blocks(&self) -> impl Iterator<Item = (u32, u32)> + use<'a> {
         let blocks = match self.value {
             OptionValue::Sack(blocks) => blocks,
@@ -68,7 +69,7 @@ impl<'a> TcpOption<'a> {
     }
 }
 
-/// The options in their order, padding left out. They end where one is against the rules.
+/// The options in order, without padding. A malformed option ends the iteration.
 #[derive(Debug, Clone)]
 pub struct Options<'a> {
     rest: &'a [u8],
@@ -98,7 +99,7 @@ impl<'a> Iterator for Options<'a> {
         let &[kind, length, ..] = self.rest else {
             return None;
         };
-        // Shorter than its own head: where the next one begins cannot be told.
+        // The option is shorter than its own header, so the position of the next one is unknown.
         if kind == END || length < 2 {
             return None;
         }
@@ -210,7 +211,7 @@ mod tests {
         assert_eq!(values(&[2, 1, 3, 3, 7]), []);
         assert_eq!(values(&[4, 2, 3, 60, 7]), [OptionValue::SackPermitted]);
         assert_eq!(values(&[1, 1, 2]), []);
-        // A length that the kind does not have.
+        // An invalid length for this kind.
         let mss = OptionValue::Unknown {
             kind: 2,
             data: &[5],

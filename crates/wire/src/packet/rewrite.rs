@@ -1,5 +1,5 @@
-//! An IP packet, changed in place, its checksums kept right by the difference (RFC 1624): one that was wrong
-//! stays wrong, so that a box does not hide what others have spoilt.
+//! Changes an IP packet in place and updates its checksums incrementally (RFC 1624): a wrong
+//! checksum stays wrong, so that a middlebox does not hide damage done by others.
 
 use std::net::IpAddr;
 
@@ -10,10 +10,10 @@ use super::{Ecn, Flags, OptionValue, Options, Packet, TCP, TcpOption, UDP, Versi
 use crate::Result;
 
 const IPV4_CHECKSUM: usize = 10;
-/// Four bits of data offset leave room for 60 bytes of header. RFC 9293 §3.1.
+/// The data offset has four bits, which leaves room for 60 bytes of header. RFC 9293 §3.1.
 const MOST_OPTION_BYTES: usize = 40;
 
-/// A packet to change. What is said to be done is done entirely; otherwise the packet is as it was.
+/// A packet to change. A change is made completely, or the packet stays as it was.
 #[derive(Debug, PartialEq, Eq)]
 pub struct PacketMut<'a> {
     bytes: &'a mut [u8],
@@ -21,7 +21,7 @@ pub struct PacketMut<'a> {
 }
 
 impl<'a> PacketMut<'a> {
-    /// As [`Packet::parse`].
+    /// Like [`Packet::parse`].
     pub fn parse(bytes: &'a mut [u8]) -> Result<Self> {
         let layout = Layout::of(bytes)?;
         Ok(Self { bytes, layout })
@@ -31,8 +31,8 @@ impl<'a> PacketMut<'a> {
         Packet::new(self.bytes, self.layout)
     }
 
-    /// Whether it was done: the address must be of the packet's version, and a fragment must not be one that
-    /// tears a checksum in two.
+    /// Returns whether it was done: the address must be of the packet's IP version, and the packet
+    /// must not be a fragment that splits the checksum.
     #[must_use]
     pub fn set_source(&mut self, address: IpAddr) -> bool {
         match address {
@@ -41,7 +41,8 @@ impl<'a> PacketMut<'a> {
         }
     }
 
-    /// As [`Self::set_source`]. A destination that is a stop on a list of routers is not changed.
+    /// Like [`Self::set_source`]. A destination that is an intermediate stop of a routing header is
+    /// not changed.
     #[must_use]
     pub fn set_destination(&mut self, address: IpAddr) -> bool {
         !self.layout.routed
@@ -51,13 +52,13 @@ impl<'a> PacketMut<'a> {
             }
     }
 
-    /// Whether it was done: only the first fragment of a TCP or UDP datagram has ports.
+    /// Returns whether it was done: only the first fragment of a TCP or UDP datagram has ports.
     #[must_use]
     pub fn set_source_port(&mut self, port: u16) -> bool {
         self.set_port(0, port)
     }
 
-    /// As [`Self::set_source_port`].
+    /// Like [`Self::set_source_port`].
     #[must_use]
     pub fn set_destination_port(&mut self, port: u16) -> bool {
         self.set_port(2, port)
@@ -65,7 +66,8 @@ impl<'a> PacketMut<'a> {
 
     pub fn set_ecn(&mut self, ecn: Ecn) {
         let [first, second] = field(self.bytes, 0);
-        // The traffic class of IPv6 straddles two bytes: ECN is in the second, four bits up. RFC 8200 §3.
+        // The traffic class of IPv6 is spread over two bytes: ECN is in the second, four bits up.
+        // RFC 8200 §3.
         let second = match self.layout.version {
             Version::V4 => second & 0xfc | ecn as u8,
             Version::V6 => second & 0xcf | (ecn as u8) << 4,
@@ -73,7 +75,7 @@ impl<'a> PacketMut<'a> {
         self.overwrite_in_ip(0, &[first, second]);
     }
 
-    /// Time to live, or hop limit.
+    /// Sets the time to live, or hop limit.
     pub fn set_hop_limit(&mut self, hops: u8) {
         let at = match self.layout.version {
             Version::V4 => 8,
@@ -82,7 +84,7 @@ impl<'a> PacketMut<'a> {
         self.overwrite_in_ip(at, &[hops]);
     }
 
-    /// Whether it was done: only in a TCP segment.
+    /// Returns whether it was done: the packet must have a TCP segment.
     #[must_use]
     pub fn set_tcp_flags(&mut self, flags: Flags) -> bool {
         let is_tcp = self.is_tcp();
@@ -94,7 +96,8 @@ impl<'a> PacketMut<'a> {
         is_tcp
     }
 
-    /// Puts another size into the option that a SYN has for it. Whether it has one.
+    /// Changes the maximum segment size in the option of a SYN. Returns whether the packet has that
+    /// option.
     #[must_use]
     pub fn set_maximum_segment_size(&mut self, size: u16) -> bool {
         let Some((options_at, options)) = self.options() else {
@@ -109,7 +112,7 @@ impl<'a> PacketMut<'a> {
         true
     }
 
-    /// Overwrites the TCP options that are `unwanted` with padding; how many there were.
+    /// Overwrites the TCP options that are `unwanted` with padding. Returns their number.
     pub fn blank_options(&mut self, mut unwanted: impl FnMut(&TcpOption<'_>) -> bool) -> usize {
         let Some((options_at, options)) = self.options() else {
             return 0;
@@ -124,8 +127,9 @@ impl<'a> PacketMut<'a> {
         count
     }
 
-    /// Writes all checksums anew, whatever was there: after bytes were changed by other means, or where the sender
-    /// left them to its interface. Whether the transport's is right now, or absent by choice (UDP over IPv4).
+    /// Computes all checksums from scratch: for packets whose bytes were changed by other means, or
+    /// whose sender left the checksums to its network interface. Returns whether the transport's
+    /// checksum is now right, or absent by choice (UDP over IPv4).
     #[must_use]
     pub fn recompute_checksums(&mut self) -> bool {
         self.recompute_header_checksum();
@@ -146,7 +150,7 @@ impl<'a> PacketMut<'a> {
         true
     }
 
-    /// Of IPv4; IPv6 has none.
+    /// Recomputes the header checksum of IPv4; IPv6 has none.
     pub(super) fn recompute_header_checksum(&mut self) {
         if self.layout.version == Version::V4 {
             let [first] = field(self.bytes, 0);
@@ -169,7 +173,8 @@ impl<'a> PacketMut<'a> {
         true
     }
 
-    /// A fragment that ends before the checksum, or begins before its end, as only attacks have them (RFC 1858 §3).
+    /// Whether a fragment ends before the checksum or begins inside it, as happens only in attacks
+    /// (RFC 1858 §3).
     fn tears_checksum(&self) -> bool {
         let end_of_checksum = match self.layout.protocol {
             TCP => 18,
@@ -194,7 +199,8 @@ impl<'a> PacketMut<'a> {
         matches!(self.layout.transport, Transport::Tcp { .. })
     }
 
-    /// A copy, so that the packet can change while they are read, and where they begin.
+    /// A copy of the options, so that the packet can be changed while they are read, and their
+    /// position.
     fn options(&self) -> Option<(usize, OptionBytes)> {
         let Transport::Tcp { payload_at } = self.layout.transport else {
             return None;
@@ -230,7 +236,7 @@ impl<'a> PacketMut<'a> {
             return;
         };
         let checksum = u16::from_be_bytes(field(self.bytes, at));
-        // A datagram without a checksum stays so. RFC 768.
+        // A datagram without a checksum stays without one. RFC 768.
         if checksum != 0 || self.layout.protocol != UDP {
             self.write_transport_checksum(at, change.apply(checksum));
         }
@@ -238,7 +244,7 @@ impl<'a> PacketMut<'a> {
 
     fn write_transport_checksum(&mut self, at: usize, checksum: u16) {
         let checksum = match checksum {
-            // Zero would mean that there is none; all ones is as right. RFC 768.
+            // Zero would mean that there is no checksum; all ones has the same value. RFC 768.
             0 if self.layout.protocol == UDP => 0xffff,
             checksum => checksum,
         };

@@ -1,4 +1,4 @@
-//! A TCP segment, read. RFC 9293 §3.1.
+//! Parses a TCP segment. RFC 9293 §3.1.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ pub struct Tcp<'a> {
 }
 
 impl<'a> Tcp<'a> {
-    /// The segment at `at` of `packet`, which by its own account ends at `declared`.
+    /// The segment at `at` in `packet`, which ends at `declared` according to the IP header.
     pub(super) fn new(
         packet: &'a [u8],
         at: usize,
@@ -55,7 +55,7 @@ impl<'a> Tcp<'a> {
         Flags::of([self.header[12], self.header[13]])
     }
 
-    /// As it stands in the header, not scaled.
+    /// The window in the header, not scaled.
     pub fn window(&self) -> u16 {
         u16::from_be_bytes([self.header[14], self.header[15]])
     }
@@ -64,7 +64,7 @@ impl<'a> Tcp<'a> {
         u16::from_be_bytes([self.header[16], self.header[17]])
     }
 
-    /// Options included.
+    /// In bytes, including options.
     pub fn header_length(&self) -> usize {
         TCP_HEADER + self.options.len()
     }
@@ -77,17 +77,18 @@ impl<'a> Tcp<'a> {
         self.payload
     }
 
-    /// Where the payload lies in the packet.
+    /// The position of the payload in the packet.
     pub fn payload_range(&self) -> Range<usize> {
         self.payload_at..self.payload_at + self.payload.len()
     }
 
-    /// As the sender counts it, also where a capture has cut the packet.
+    /// The length in bytes that the sender sent, even if a capture has cut the packet.
     pub fn payload_length(&self) -> usize {
         self.declared_payload
     }
 
-    /// SEG.LEN: what it takes of the sequence space, a SYN and a FIN each one. RFC 9293 §3.3.1.
+    /// SEG.LEN: the number of sequence numbers that it takes, including one each for SYN and FIN.
+    /// RFC 9293 §3.3.1.
     pub fn segment_length(&self) -> u32 {
         let flags = self.flags();
         self.declared_payload as u32

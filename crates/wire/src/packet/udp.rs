@@ -1,4 +1,4 @@
-//! A UDP datagram, read. RFC 768.
+//! Parses a UDP datagram. RFC 768.
 
 use std::ops::Range;
 
@@ -30,12 +30,12 @@ impl<'a> Udp<'a> {
         u16::from_be_bytes([self.header[2], self.header[3]])
     }
 
-    /// As the header tells it, header included.
+    /// The length in the header, which includes the header.
     pub fn length(&self) -> u16 {
         u16::from_be_bytes([self.header[4], self.header[5]])
     }
 
-    /// Zero: there is none.
+    /// Zero means that there is no checksum.
     pub fn checksum(&self) -> u16 {
         u16::from_be_bytes([self.header[6], self.header[7]])
     }
@@ -44,7 +44,7 @@ impl<'a> Udp<'a> {
         self.payload
     }
 
-    /// Where the payload lies in the packet.
+    /// The position of the payload in the packet.
     pub fn payload_range(&self) -> Range<usize> {
         self.payload_at..self.payload_at + self.payload.len()
     }

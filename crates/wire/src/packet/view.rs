@@ -1,4 +1,4 @@
-//! An IP packet, read: who sends what to whom, and whether its checksums are right.
+//! Parses an IP packet: who sends what to whom, and whether its checksums are right.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
@@ -12,7 +12,7 @@ use crate::Result;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Ecn {
     NotCapable = 0,
-    /// Also the mark of low latency, low loss, scalable throughput (RFC 9331).
+    /// Also marks low latency, low loss, scalable throughput (RFC 9331).
     Capable1 = 1,
     Capable0 = 2,
     CongestionExperienced = 3,
@@ -37,8 +37,8 @@ pub struct Packet<'a> {
 }
 
 impl<'a> Packet<'a> {
-    /// From the IP header on. A transport that cannot be read is no error, its view is missing then; nor is a
-    /// packet cut short behind its headers, as captures cut them.
+    /// Parses from the IP header on. A malformed transport header is not an error: its view is
+    /// missing. Nor is a packet that was cut after its headers, as in captures.
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
         Layout::of(bytes).map(|layout| Self::new(bytes, layout))
     }
@@ -50,7 +50,7 @@ impl<'a> Packet<'a> {
         }
     }
 
-    /// The packet without what may follow it in a frame.
+    /// The packet, without bytes that follow it in a frame.
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
@@ -73,22 +73,22 @@ impl<'a> Packet<'a> {
         }
     }
 
-    /// What follows the last extension header that was understood.
+    /// The protocol after the last extension header that was understood.
     pub fn protocol(&self) -> u8 {
         self.layout.protocol
     }
 
-    /// Of the IP header with its options or extension headers.
+    /// The length in bytes of the IP header, with its options or extension headers.
     pub fn header_length(&self) -> usize {
         self.layout.transport_at
     }
 
-    /// The length of the whole packet as its header tells it.
+    /// The length in bytes of the whole packet, according to its header.
     pub fn declared_length(&self) -> usize {
         self.layout.declared
     }
 
-    /// Whether all bytes of the packet are here.
+    /// Whether all bytes of the packet are available.
     pub fn is_complete(&self) -> bool {
         self.bytes.len() == self.layout.declared
     }
@@ -97,12 +97,12 @@ impl<'a> Packet<'a> {
         self.layout.fragment
     }
 
-    /// Always so in IPv6, where only a packet's source may cut it (RFC 8200 §5).
+    /// Always true in IPv6, where only a packet's source may fragment it (RFC 8200 §5).
     pub fn dont_fragment(&self) -> bool {
         self.layout.dont_fragment
     }
 
-    /// Time to live, or hop limit.
+    /// The time to live, or hop limit.
     pub fn hop_limit(&self) -> u8 {
         let [hops] = match self.layout.version {
             Version::V4 => field(self.bytes, 8),
@@ -124,7 +124,7 @@ impl<'a> Packet<'a> {
         Ecn::of(self.traffic_class())
     }
 
-    /// Where the bytes behind the IP header lie.
+    /// The position of the bytes after the IP header.
     pub fn payload_range(&self) -> Range<usize> {
         self.layout.transport_at..self.bytes.len()
     }
@@ -158,7 +158,8 @@ impl<'a> Packet<'a> {
             .flatten()
     }
 
-    /// Source and destination port of TCP or UDP, also where only the first bytes of the header are quoted.
+    /// The source and destination port of TCP or UDP, even if only the first bytes of the header
+    /// are available.
     pub fn ports(&self) -> Option<(u16, u16)> {
         let has_ports =
             matches!(self.layout.protocol, TCP | UDP) && self.layout.fragment.offset == 0;
@@ -166,7 +167,7 @@ impl<'a> Packet<'a> {
         Some((u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])))
     }
 
-    /// Of the IP header, which in IPv6 has none to be wrong.
+    /// Whether the checksum of the IP header is right; always true in IPv6, which has none.
     pub fn header_checksum_is_right(&self) -> bool {
         let [first] = field(self.bytes, 0);
         let length = usize::from(first & 0x0f) * 4;
@@ -177,19 +178,20 @@ impl<'a> Packet<'a> {
                 .is_some_and(|header| sum(header) == 0xffff)
     }
 
-    /// Of TCP, UDP or ICMP. Nothing where it cannot be told: a fragment, a packet that is not complete or still
-    /// on the way through a list of routers, another protocol, and UDP over IPv4 that has none (RFC 768).
+    /// Whether the checksum of TCP, UDP or ICMP is right. `None` if that is unknown: for a
+    /// fragment, an incomplete packet, a packet with stops left in its routing header, another
+    /// protocol, and UDP over IPv4 without a checksum (RFC 768).
     pub fn checksum_is_right(&self) -> Option<bool> {
         let at = self.layout.checksum_at?;
         let none_sent = self.layout.protocol == UDP && field(self.bytes, at) == [0, 0];
         if none_sent {
-            // RFC 8200 §8.1: to be discarded in IPv6.
+            // RFC 8200 §8.1: such a packet is to be discarded in IPv6.
             return (self.layout.version == Version::V6).then_some(false);
         }
         self.transport_sum().map(|sum| sum == 0xffff)
     }
 
-    /// Over pseudo header and transport, the checksum included.
+    /// The sum over pseudo-header and transport, including the checksum.
     pub(super) fn transport_sum(&self) -> Option<u16> {
         let layout = &self.layout;
         let can_be_told = layout.fragment.is_whole() && !layout.routed && self.is_complete();

@@ -1,22 +1,22 @@
-//! What a capture consists of, as it is written and as it is read. draft-ietf-opsawg-pcapng §4.
+//! The blocks of a capture, for writing and reading. draft-ietf-opsawg-pcapng §4.
 
 use std::borrow::Cow;
 
 /// Block types.
 pub(super) const SECTION: u32 = 0x0a0d_0d0a;
 pub(super) const INTERFACE: u32 = 1;
-/// Obsolete, from before the enhanced one.
+/// Obsolete; replaced by the enhanced packet block.
 pub(super) const PACKET: u32 = 2;
 pub(super) const SIMPLE_PACKET: u32 = 3;
 pub(super) const STATISTICS: u32 = 5;
 pub(super) const ENHANCED_PACKET: u32 = 6;
 
-/// Tells a section's byte order.
+/// Identifies the byte order of a section.
 pub(super) const MAGIC: u32 = 0x1a2b_3c4d;
-/// Type, length and length again.
+/// In bytes: type, length, and length again.
 pub(super) const FRAME: usize = 12;
 
-/// Byte order; writers choose their machine's.
+/// Byte order; writers use that of their machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Order {
     #[default]
@@ -24,7 +24,7 @@ pub enum Order {
     Big,
 }
 
-/// What packets begin with, as tcpdump.org lists it.
+/// The link-layer header of packets, with the numbers of tcpdump.org.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct LinkType(pub u16);
 
@@ -32,14 +32,14 @@ impl LinkType {
     pub const ETHERNET: Self = Self(1);
     /// An IP header of either version.
     pub const RAW: Self = Self(101);
-    /// Linux's «any» interface, of two generations.
+    /// Linux's "any" interface, in two versions.
     pub const LINUX_SLL: Self = Self(113);
     pub const LINUX_SLL2: Self = Self(276);
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Block<'a> {
-    /// Interfaces are counted anew from here.
+    /// The numbering of interfaces restarts here.
     Section(Section<'a>),
     Interface(Interface<'a>),
     Packet(Captured<'a>),
@@ -51,7 +51,7 @@ pub enum Block<'a> {
     },
 }
 
-/// The head of a section: who captured.
+/// The header of a section: who captured it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Section<'a> {
     pub hardware: Option<Cow<'a, str>>,
@@ -63,22 +63,22 @@ pub struct Section<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interface<'a> {
     pub link: LinkType,
-    /// The most that was kept of a packet; 0 for all of it.
+    /// The largest number of bytes kept of a packet; 0 means all.
     pub snap_length: u32,
     pub name: Option<Cow<'a, str>>,
     pub description: Option<Cow<'a, str>>,
     pub comments: Vec<Cow<'a, str>>,
 }
 
-/// A packet as seen on an interface.
+/// A packet seen on an interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Captured<'a> {
-    /// Counted from 0 in the order of their blocks in the section.
+    /// The number of the interface, from 0, in the order of the interface blocks in the section.
     pub interface: u32,
     pub link: LinkType,
-    /// Nanoseconds since 1970; none in a simple packet block, or where 64 bits do not hold it.
+    /// Nanoseconds since 1970; `None` in a simple packet block, or if it does not fit into 64 bits.
     pub time: Option<u64>,
-    /// On the wire; `data` may be less.
+    /// The length on the wire in bytes; `data` may be shorter.
     pub original_length: u32,
     pub data: Cow<'a, [u8]>,
     pub direction: Option<Direction>,
@@ -109,14 +109,14 @@ impl Direction {
     }
 }
 
-/// What an interface counted.
+/// Counters of an interface.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Statistics<'a> {
     pub interface: u32,
-    /// Nanoseconds since 1970; none where 64 bits do not hold it.
+    /// Nanoseconds since 1970; `None` if it does not fit into 64 bits.
     pub time: Option<u64>,
     pub received: Option<u64>,
-    /// By the interface, for want of room.
+    /// Packets dropped by the interface for lack of room.
     pub dropped: Option<u64>,
     pub comments: Vec<Cow<'a, str>>,
 }

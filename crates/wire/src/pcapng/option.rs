@@ -1,4 +1,5 @@
-//! The options at the end of a block: code, length, value, padded to four bytes. draft-ietf-opsawg-pcapng §3.5.
+//! The options at the end of a block: code, length, value, padded to four bytes.
+//! draft-ietf-opsawg-pcapng §3.5.
 
 use std::borrow::Cow;
 
@@ -8,18 +9,18 @@ use crate::{Error, Result};
 
 const END: u16 = 0;
 pub(super) const COMMENT: u16 = 1;
-/// Of sections.
+/// Options of sections.
 pub(super) const HARDWARE: u16 = 2;
 pub(super) const SYSTEM: u16 = 3;
 pub(super) const APPLICATION: u16 = 4;
-/// Of interfaces.
+/// Options of interfaces.
 pub(super) const NAME: u16 = 2;
 pub(super) const DESCRIPTION: u16 = 3;
 pub(super) const TIME_RESOLUTION: u16 = 9;
 pub(super) const TIME_OFFSET: u16 = 14;
-/// Of packets.
+/// Options of packets.
 pub(super) const FLAGS: u16 = 2;
-/// Of statistics.
+/// Options of statistics.
 pub(super) const RECEIVED: u16 = 4;
 pub(super) const DROPPED: u16 = 5;
 
@@ -68,7 +69,7 @@ impl Order {
     }
 }
 
-/// Hands each option to `read`.
+/// Passes each option to `read`.
 pub(super) fn read_options<'a>(
     mut rest: Cursor<'a>,
     order: Order,
@@ -86,13 +87,13 @@ pub(super) fn read_options<'a>(
     Ok(())
 }
 
-/// Text is UTF-8; what is not shows so.
+/// Text is UTF-8; invalid bytes are replaced.
 pub(super) fn text(value: &[u8]) -> Cow<'_, str> {
-    // Some writers count a zero at the end in.
+    // Some writers include a terminating zero.
     String::from_utf8_lossy(value.strip_suffix(&[0]).unwrap_or(value))
 }
 
-/// Options on their way into a block.
+/// Options that are collected for a block.
 #[derive(Debug)]
 pub(super) struct OptionWriter {
     order: Order,
@@ -130,7 +131,7 @@ impl OptionWriter {
             .try_for_each(|comment| self.put(COMMENT, comment.as_bytes()))
     }
 
-    /// With their end; nothing if there are none.
+    /// The options with their end marker; empty if there are none.
     pub(super) fn finish(mut self) -> Vec<u8> {
         if !self.bytes.is_empty() {
             self.bytes.extend([0; 4]);

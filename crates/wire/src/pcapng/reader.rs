@@ -1,4 +1,4 @@
-//! Reads a capture, block by block, in either byte order and any resolution of time.
+//! Reads a capture block by block, in either byte order and with any time resolution.
 
 use std::borrow::Cow;
 
@@ -17,16 +17,16 @@ use crate::{Error, Result};
 
 const WHAT: &str = "the pcapng capture";
 
-/// The blocks in their order; an error is the last item.
+/// The blocks in order; an error is the last item.
 #[derive(Debug, Clone)]
 pub struct Reader<'a> {
     rest: &'a [u8],
-    /// None before the first section.
+    /// `None` before the first section.
     order: Option<Order>,
     interfaces: Vec<Known>,
 }
 
-/// What packets need of their interface.
+/// The properties of an interface that its packets need.
 #[derive(Debug, Clone, Copy)]
 struct Known {
     link: LinkType,
@@ -43,7 +43,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Whether bytes begin as such a capture does.
+    /// Whether the bytes begin like a capture in this format.
     pub fn recognises(bytes: &[u8]) -> bool {
         bytes.starts_with(&SECTION.to_be_bytes())
     }
@@ -52,7 +52,7 @@ impl<'a> Reader<'a> {
         let mut cursor = Cursor::new(WHAT, self.rest);
         let kind: [u8; 4] = cursor.array()?;
         let length: [u8; 4] = cursor.array()?;
-        // The same in either order.
+        // The same value in either byte order.
         if kind == SECTION.to_be_bytes() {
             self.order = Some(order_of(cursor.clone().array()?)?);
             self.interfaces.clear();
@@ -154,7 +154,7 @@ impl<'a> Reader<'a> {
         Ok(packet)
     }
 
-    /// Of the section's first interface, and without a time. draft-ietf-opsawg-pcapng §4.4.
+    /// A packet of the section's first interface, without a time. draft-ietf-opsawg-pcapng §4.4.
     fn read_simple_packet(&self, mut fields: Fields<'a>) -> Result<Captured<'a>> {
         let interface = self.known(0)?;
         let original_length = fields.u32()?;
@@ -232,7 +232,7 @@ fn read_section(mut fields: Fields<'_>) -> Result<Section<'_>> {
     let _magic = fields.u32()?;
     let version = fields.u16()?;
     let _minor = fields.u16()?;
-    // Of the section, maybe unknown; not needed to go from block to block.
+    // The section's length, which may be unknown, is not needed to go from block to block.
     let _length = fields.body.take(8)?;
     if version != 1 {
         return Err(Error::malformed(WHAT, "its major version is not 1"));
@@ -263,7 +263,7 @@ impl<'a> Fields<'a> {
         Ok(self.order.u32(self.body.array()?))
     }
 
-    /// The upper half first, in either byte order.
+    /// The upper half comes first, in either byte order.
     fn time(&mut self) -> Result<u64> {
         let high = u64::from(self.u32()?);
         Ok(high << 32 | u64::from(self.u32()?))

@@ -1,12 +1,13 @@
-//! Timestamps: ticks of an interface's own length, counted from its own beginning. draft-ietf-opsawg-pcapng §4.2.
+//! Timestamps: ticks whose length and origin each interface defines. draft-ietf-opsawg-pcapng §4.2.
 
 const PER_SECOND: u128 = 1_000_000_000;
 const NANOSECONDS: u8 = 9;
 
-/// How an interface tells time.
+/// How an interface counts time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Ticks {
-    /// The high bit tells powers of two from powers of ten; the rest is the negative exponent.
+    /// The high bit distinguishes powers of two from powers of ten; the rest is the negative
+    /// exponent.
     pub(super) resolution: u8,
     /// Seconds to add.
     pub(super) offset: i64,
@@ -33,12 +34,13 @@ impl Ticks {
         let ticks = u128::from(ticks);
         let exponent = self.resolution & 0x7f;
         let since_offset = if self.resolution & 0x80 != 0 {
-            // At most 2^64 · 10^9, below 2^94.
+            // At most 2^64 · 10^9, which is below 2^94.
             (ticks * PER_SECOND) >> exponent
         } else if exponent <= NANOSECONDS {
             ticks * 10_u128.pow(u32::from(NANOSECONDS - exponent))
         } else {
-            // A tick so short that no power of ten in 128 bits tells it is none in 64 bits of ticks.
+            // If the power of ten does not fit into 128 bits, any 64-bit number of ticks is less
+            // than a nanosecond.
             10_u128
                 .checked_pow(u32::from(exponent - NANOSECONDS))
                 .map_or(0, |divisor| ticks / divisor)

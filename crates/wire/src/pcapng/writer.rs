@@ -11,14 +11,14 @@ use super::time::Ticks;
 use super::{Captured, Interface, Order, Section, Statistics};
 use crate::{Error, Result};
 
-/// The most that Wireshark reads of one packet and of one block.
+/// In bytes: the largest packet and block that Wireshark reads.
 const LARGEST_PACKET: usize = 262_144;
 const LARGEST_BLOCK: usize = 16 << 20;
-/// A section's length that is not told.
+/// Means that the length of a section is not given.
 const UNKNOWN_LENGTH: u64 = u64::MAX;
 
-/// One section, its times in nanoseconds. What was written is taken out with [`Writer::take`], as often as is
-/// convenient.
+/// One section, with times in nanoseconds. [`Writer::take`] takes out what has been written, as
+/// often as is convenient.
 #[derive(Debug)]
 pub struct Writer {
     order: Order,
@@ -52,7 +52,7 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Its number, for packets.
+    /// Returns its number, for packets.
     pub fn interface(&mut self, interface: &Interface<'_>) -> Result<u32> {
         let mut body = self.order.put_u16(interface.link.0).to_vec();
         body.extend([0; 2]);
@@ -69,7 +69,7 @@ impl Writer {
         Ok(number)
     }
 
-    /// As an enhanced packet block, which has a time; `link` is the interface's.
+    /// Writes an enhanced packet block, which has a time; `link` is the interface's.
     pub fn packet(&mut self, packet: &Captured<'_>) -> Result<()> {
         if packet.data.len() > LARGEST_PACKET {
             return Err(Error::TooLarge {
@@ -107,12 +107,12 @@ impl Writer {
         self.block(STATISTICS_BLOCK, &body)
     }
 
-    /// What was written since the last time.
+    /// The bytes written since the last call.
     pub fn take(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.bytes)
     }
 
-    /// Interface and time, as packets and statistics begin.
+    /// The interface and time with which packets and statistics begin.
     fn head(&self, interface: u32, time: Option<u64>) -> Result<Vec<u8>> {
         let malformed = |why| Error::malformed("a block to write", why);
         if interface >= self.interfaces {
@@ -120,7 +120,7 @@ impl Writer {
         }
         let time = time.ok_or_else(|| malformed("it has no time"))?;
         let mut body = self.order.put_u32(interface).to_vec();
-        // The upper half first, in either byte order. draft-ietf-opsawg-pcapng §4.3.
+        // The upper half comes first, in either byte order. draft-ietf-opsawg-pcapng §4.3.
         body.extend(self.order.put_u32((time >> 32) as u32));
         body.extend(self.order.put_u32(time as u32));
         Ok(body)

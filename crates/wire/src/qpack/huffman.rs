@@ -1,9 +1,10 @@
-//! Huffman's code of HPACK and QPACK. RFC 7541, appendix B.
+//! The Huffman code of HPACK and QPACK. RFC 7541, appendix B.
 //!
-//! The code is canonical: codes of one length follow each other, in the order of their symbols, and those of the next length
-//! begin where these end. So it is enough to know how many there are of each length.
+//! The code is canonical: codes of one length follow each other in the order of their symbols, and
+//! those of the next length begin where these end. So it suffices to know the number of codes of
+//! each length.
 
-/// The lengths that occur, and how many symbols have a code of that length.
+/// The lengths that occur, and the number of codes of each length.
 const LENGTHS: [(u32, u64); 21] = [
     (5, 10),
     (6, 26),
@@ -28,7 +29,7 @@ const LENGTHS: [(u32, u64); 21] = [
     (30, 4),
 ];
 
-/// In the order of their codes. The last code stands for the end, and is never used.
+/// In the order of their codes. The last code marks the end, and is never used.
 const SYMBOLS: [u8; 256] = [
     48, 49, 50, 97, 99, 101, 105, 111, 115, 116, 32, 37, 45, 46, 47, 51, 52, 53, 54, 55, 56, 57,
     61, 65, 95, 98, 100, 102, 103, 104, 108, 109, 110, 112, 114, 117, 58, 66, 67, 68, 69, 70, 71,
@@ -45,14 +46,14 @@ const SYMBOLS: [u8; 256] = [
     29, 30, 31, 127, 220, 249, 10, 13, 22,
 ];
 
-/// The codes of one length, in the upper bits of a window.
+/// The codes of one length, aligned to the upper bits of a 32-bit window.
 #[derive(Clone, Copy)]
 struct Rung {
     length: u32,
     first: u32,
-    /// With ones behind it.
+    /// The last code, followed by ones.
     last: u32,
-    /// The place of its first symbol.
+    /// The index of its first symbol.
     from: u64,
 }
 
@@ -66,7 +67,8 @@ const fn rungs() -> [Rung; LENGTHS.len()] {
         from: 0,
     };
     let mut rungs = [none; LENGTHS.len()];
-    // Of the next length, as a window has it: one more than 32 bits, since the last is followed by none.
+    // The first code of the next length. It has 64 bits because it overflows 32 bits after the last
+    // length.
     let (mut first, mut from, mut at) = (0_u64, 0, 0);
     while at < LENGTHS.len() {
         let (length, count) = LENGTHS[at];
@@ -85,7 +87,8 @@ const fn rungs() -> [Rung; LENGTHS.len()] {
     rungs
 }
 
-/// None where it is not a code, holds the end, or has more behind it than the ones that fill its last byte.
+/// Returns `None` if a code is invalid or marks the end, or if more follows the last symbol than
+/// the ones that fill its byte.
 pub(super) fn decode(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut decoded = Vec::with_capacity(bytes.len() + bytes.len() / 2);
     let mut rest = bytes.iter();
@@ -113,7 +116,7 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
-    /// A symbol's code and its length.
+    /// A symbol's code, and its length in bits.
     fn code(symbol: u8) -> (u32, u32) {
         let place = SYMBOLS.iter().position(|s| *s == symbol).unwrap() as u64;
         let rung = RUNGS.iter().rfind(|r| r.from <= place).unwrap();
@@ -200,7 +203,7 @@ mod tests {
             &[0b0001_1000],
             &[0b0001_1111, 0xff],
             &[0xff],
-            // The end, said in full.
+            // The end marker, in full.
             &[0xff, 0xff, 0xff, 0xff],
             &[0xff, 0xff, 0xff, 0xfc],
         ] {

@@ -1,6 +1,6 @@
 //! The static table of QPACK. RFC 9204, appendix A.
 
-/// Names and values, by their index.
+/// Names and values, by index.
 pub(super) const ENTRIES: [(&str, &str); 99] = [
     (":authority", ""),
     (":path", "/"),

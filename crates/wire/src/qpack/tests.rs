@@ -1,4 +1,4 @@
-//! What the RFC and other encoders write is read; what nobody may write is not.
+//! Sections of the RFC and of other encoders are decoded; invalid ones are refused.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -41,7 +41,7 @@ fn the_example_of_the_rfc_is_read() {
     assert_eq!(written(&section), owned(&[(":path", "/index.html")]));
 }
 
-/// ls-qpack's, which aioquic and others use.
+/// ls-qpack's output; aioquic and others use it.
 #[test]
 fn sections_of_another_encoder_are_read() {
     let section = hex(
@@ -107,22 +107,22 @@ fn errors_are_told_from_limits() {
     for bad in [
         "",
         "00",
-        // A dynamic table is needed; its base is negative.
+        // A dynamic table is required; the base is negative.
         "0100",
         "0080",
-        // Lines of a dynamic table, in four ways; an index too large.
+        // Lines of a dynamic table, in four ways; an index that is too large.
         "000080",
         "00004000",
         "000010",
         "00000000",
         "0000ff24",
         "00005f54",
-        // Cut off.
+        // Truncated.
         "000051",
         "00005105",
         "000027",
         "0000ff",
-        // Not Huffman's code; integers that are too large.
+        // Not a Huffman code; integers that are too large.
         "00005181fe",
         "0000ffffffffff7f",
         "000051ffffffffffff",
@@ -140,7 +140,7 @@ fn errors_are_told_from_limits() {
     assert_eq!(read(3, size - 1), SectionError::TooLarge);
 }
 
-/// A string as a literal, of a prefix of so many bits.
+/// A literal string whose length has a prefix of `bits` bits.
 fn literal(into: &mut Vec<u8>, flags: u8, bits: u32, text: &[u8]) {
     let most = (1 << bits) - 1;
     if text.len() < most {

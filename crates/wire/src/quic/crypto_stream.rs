@@ -1,15 +1,16 @@
-//! CRYPTO frames put together by offset, as far as they come without a hole. RFC 9000 §19.6.
+//! Assembles CRYPTO frames by offset, up to the first gap. RFC 9000 §19.6.
 
 use super::{Frame, Frames};
 use crate::{Error, Result};
 
-/// Both hellos with the largest post-quantum shares fit many times over; RFC 9000 §7.5 asks for 4 096.
+/// In bytes: many times the size of both hellos with the largest post-quantum shares; RFC 9000 §7.5
+/// asks for 4,096.
 const LARGEST_STREAM: usize = 64 * 1024;
 
 /// The handshake bytes of one side at one encryption level.
 #[derive(Debug, Clone, Default)]
 pub struct CryptoStream {
-    /// What has come, by offset; frames arrive in any order and more than once.
+    /// What has arrived, by offset; frames arrive in any order and more than once.
     slots: Vec<Option<u8>>,
     contiguous: Vec<u8>,
 }
@@ -43,7 +44,7 @@ impl CryptoStream {
         Ok(())
     }
 
-    /// Takes the CRYPTO frames out of an opened payload.
+    /// Takes the CRYPTO frames from a decrypted payload.
     pub fn push_payload(&mut self, payload: &[u8]) -> Result<()> {
         for frame in Frames::new(payload) {
             if let Frame::Crypto { offset, data } = frame? {
@@ -53,7 +54,7 @@ impl CryptoStream {
         Ok(())
     }
 
-    /// Everything before the first hole; [`crate::tls::Handshakes`] reads it.
+    /// Everything before the first gap; [`crate::tls::Handshakes`] parses it.
     pub fn contiguous(&self) -> &[u8] {
         &self.contiguous
     }

@@ -1,4 +1,4 @@
-//! Frames: what packets carry. RFC 9000 §19, RFC 9221, draft-ietf-quic-ack-frequency.
+//! Frames: the content of packets. RFC 9000 §19, RFC 9221, draft-ietf-quic-ack-frequency.
 
 mod ack;
 mod read;
@@ -12,7 +12,7 @@ use super::ConnectionId;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame<'a> {
-    /// As many bytes of it as stand in a row.
+    /// A run of padding of this many bytes.
     Padding(usize),
     Ping,
     Ack(Ack<'a>),
@@ -66,7 +66,7 @@ pub enum Frame<'a> {
     Close {
         /// 0x0100 and above carry a TLS alert in the low byte. RFC 9001 §4.8.
         code: u64,
-        /// The type of the frame at fault; none where the application closed.
+        /// The type of the frame that caused the error; `None` if the application closed.
         frame: Option<u64>,
         reason: &'a [u8],
     },
@@ -81,7 +81,7 @@ pub enum Frame<'a> {
     Datagram(&'a [u8]),
 }
 
-/// What a packet is, as far as it decides what it may carry.
+/// The kinds of packets that differ in the frames they may carry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PacketKind {
     Initial,
@@ -101,7 +101,7 @@ impl Frame<'_> {
             Self::StopSending { .. } => 0x05,
             Self::Crypto { .. } => 0x06,
             Self::NewToken(_) => 0x07,
-            // As it is written here: with a length, and with an offset where that is not 0.
+            // As it would be written: with a length, and with an offset unless that is 0.
             Self::Stream { offset, fin, .. } => {
                 0x0a | u64::from(*offset != 0) << 2 | u64::from(*fin)
             }
@@ -123,13 +123,14 @@ impl Frame<'_> {
         }
     }
 
-    /// RFC 9002 §2.
+    /// Whether the frame is ack-eliciting. RFC 9002 §2.
     #[inline]
     pub fn is_ack_eliciting(&self) -> bool {
         !matches!(self, Self::Padding(_) | Self::Ack(_) | Self::Close { .. })
     }
 
-    /// A packet of nothing else does not move the connection to another path. RFC 9000 §9.1.
+    /// Whether this is a probing frame: a packet with only such frames does not migrate the
+    /// connection. RFC 9000 §9.1.
     #[inline]
     pub fn is_probing(&self) -> bool {
         matches!(
@@ -141,7 +142,7 @@ impl Frame<'_> {
         )
     }
 
-    /// May a packet of that kind carry it? RFC 9000 §12.4 and §12.5.
+    /// Whether a packet of that kind may carry the frame. RFC 9000 §12.4 and §12.5.
     #[inline]
     pub fn is_allowed(&self, kind: PacketKind) -> bool {
         match kind {

@@ -1,4 +1,4 @@
-//! Headers written, and packet numbers shortened and restored. RFC 9000 §17 and §A.2 f.
+//! Writes headers; truncates and restores packet numbers. RFC 9000 §17, §A.2 and §A.3.
 
 use super::initial::retry_tag;
 use super::pen::Pen;
@@ -11,17 +11,17 @@ const SPIN: u8 = 0x20;
 const KEY_PHASE: u8 = 0x04;
 /// The largest packet number. RFC 9000 §12.3.
 const LAST_NUMBER: u64 = (1 << 62) - 1;
-/// What a length field of two bytes can say.
+/// In bytes: the largest value of a two-byte length field.
 const LONGEST_PACKET: usize = (1 << 14) - 1;
 
-/// Where the fields lie that are filled later, counted from where the pen began.
+/// The positions of fields that are filled in later, counted from where the pen began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LongHeader {
     pub length_at: usize,
     pub number_at: usize,
 }
 
-/// How few bytes say a packet number so that the peer restores it. RFC 9000 §A.2.
+/// The smallest number of bytes from which the peer can restore a packet number. RFC 9000 §A.2.
 #[inline]
 pub fn number_length(number: u64, largest_acked: Option<u64>) -> usize {
     let unacked = match largest_acked {
@@ -36,7 +36,8 @@ pub fn number_length(number: u64, largest_acked: Option<u64>) -> usize {
     }
 }
 
-/// The number that ends in the `length` bytes of `truncated` and is closest to the `expected` one. RFC 9000 §A.3.
+/// The number that ends in the `length` bytes of `truncated` and is closest to `expected`. RFC 9000
+/// §A.3.
 #[inline]
 pub fn expand_number(truncated: u64, length: usize, expected: u64) -> u64 {
     let expected = expected.min(LAST_NUMBER);
@@ -51,7 +52,8 @@ pub fn expand_number(truncated: u64, length: usize, expected: u64) -> u64 {
     }
 }
 
-/// A 1-RTT header up to the end of its number; says where the number begins. RFC 9000 §17.3.1.
+/// Writes a 1-RTT header including its packet number; returns the position of the number. RFC 9000
+/// §17.3.1.
 #[inline]
 pub fn write_short(
     pen: &mut Pen<'_>,
@@ -72,8 +74,8 @@ pub fn write_short(
     write_number(pen, number, number_length).then_some(number_at)
 }
 
-/// A long header up to the end of its number; [`set_length`] fills its length. The token is for Initials only.
-/// RFC 9000 §17.2.
+/// Writes a long header including its packet number; [`set_length`] fills in its length. Only
+/// Initial packets have a token. RFC 9000 §17.2.
 #[allow(clippy::too_many_arguments)] // each is a field of the header
 pub fn write_long(
     pen: &mut Pen<'_>,
@@ -109,7 +111,8 @@ pub fn write_long(
     })
 }
 
-/// `length` counts the number, the payload and the tag. `false` where two bytes cannot say it.
+/// `length` covers the packet number, the payload and the tag. Returns `false` if it does not fit
+/// into two bytes.
 pub fn set_length(packet: &mut [u8], length_at: usize, length: usize) -> bool {
     let field = packet
         .get_mut(length_at..)
@@ -121,8 +124,8 @@ pub fn set_length(packet: &mut [u8], length_at: usize, length: usize) -> bool {
     true
 }
 
-/// `dst` and `src` are the source and the destination of the packet it answers, each of at most 255 bytes.
-/// RFC 9000 §17.2.1, RFC 8999 §6.
+/// `dst` and `src` are the destination and the source of the packet to write, each of at most 255
+/// bytes. RFC 9000 §17.2.1, RFC 8999 §6.
 pub fn write_version_negotiation(
     dst: &[u8],
     src: &[u8],
@@ -140,7 +143,8 @@ pub fn write_version_negotiation(
     packet
 }
 
-/// With its integrity tag; `original_dst` is the destination of the Initial it answers. RFC 9000 §17.2.5.
+/// Writes a Retry with its integrity tag; `original_dst` is the destination of the Initial that it
+/// answers. RFC 9000 §17.2.5.
 pub fn write_retry(
     version: Version,
     dst: &ConnectionId,
@@ -204,7 +208,8 @@ mod tests {
                     continue;
                 };
                 let length = number_length(number, Some(acked));
-                // The peer has at least what it acknowledged, and at most all before this one.
+                // The peer has received at least the number it acknowledged, and at most all before
+                // this one.
                 for expected in [acked + 1, number] {
                     let truncated = number & ((1 << (8 * length)) - 1);
                     assert_eq!(expand_number(truncated, length, expected), number);

@@ -1,15 +1,15 @@
-//! Connection ids: what tells whose packet it is. RFC 9000 §5.1.
+//! Connection ids, which say to which connection a packet belongs. RFC 9000 §5.1.
 
 use std::fmt;
 
-/// RFC 9000 §17.2. Versions yet unknown may have ids of up to 255 bytes (RFC 8999 §5.1).
+/// In bytes. RFC 9000 §17.2. Unknown versions may have ids of up to 255 bytes (RFC 8999 §5.1).
 const LONGEST: usize = 20;
 
-/// At most 20 bytes, held in place.
+/// At most 20 bytes, stored in place.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct ConnectionId {
     length: u8,
-    /// Zeros behind `length`, so that equal ids are equal in all bytes.
+    /// Zeros follow the first `length` bytes, so that equal ids have equal arrays.
     bytes: [u8; LONGEST],
 }
 
@@ -20,7 +20,7 @@ impl ConnectionId {
     };
     pub const LONGEST: usize = LONGEST;
 
-    /// None of more than 20 bytes.
+    /// Returns `None` for more than 20 bytes.
     #[inline]
     pub fn new(id: &[u8]) -> Option<Self> {
         let mut bytes = [0; LONGEST];
@@ -68,7 +68,7 @@ mod tests {
             assert_eq!(id.is_empty(), length == 0);
         }
         assert_eq!(ConnectionId::new(&[0; LONGEST + 1]), None);
-        // Zeros at the end count.
+        // Zeros at the end are significant.
         assert_ne!(ConnectionId::new(&[1]), ConnectionId::new(&[1, 0]));
         assert_eq!(ConnectionId::new(&[]), Some(ConnectionId::EMPTY));
     }

@@ -1,4 +1,4 @@
-//! The protection of Initial packets removed, and Retry tags verified. RFC 9001 §5, RFC 9369 §3.3.
+//! Removes the protection of Initial packets, and verifies Retry tags. RFC 9001 §5, RFC 9369 §3.3.
 
 use aws_lc_rs::aead::quic::{AES_128, HeaderProtectionKey};
 use aws_lc_rs::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
@@ -8,7 +8,7 @@ use super::header::expand_number;
 use super::{ConnectionId, LongKind, LongPacket, Retry, Version};
 use crate::{Error, Result};
 
-/// How far behind the start of the packet number the sample lies. RFC 9001 §5.4.2.
+/// The distance in bytes from the start of the packet number to the sample. RFC 9001 §5.4.2.
 const SAMPLE_OFFSET: usize = 4;
 const SAMPLE: usize = 16;
 
@@ -18,22 +18,22 @@ pub enum Side {
     Server,
 }
 
-/// The keys of both sides for the Initial packets of one connection.
+/// The keys of both sides for Initial packets of one connection.
 pub struct InitialKeys {
     version: Version,
     client: Keys,
     server: Keys,
 }
 
-/// An Initial packet without its protection.
+/// A decrypted Initial packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opened {
     pub number: u64,
-    /// Frames: see [`super::Frames`].
+    /// The frames: see [`super::Frames`].
     pub payload: Vec<u8>,
 }
 
-/// What differs between the versions.
+/// The parameters that differ between QUIC versions.
 struct Parameters {
     salt: [u8; 20],
     key_label: &'static str,
@@ -90,7 +90,8 @@ impl Parameters {
 }
 
 impl InitialKeys {
-    /// `destination` is that of the client's first Initial, or of its first after a Retry. RFC 9001 §5.2.
+    /// `destination` is that of the client's first Initial packet, or of its first after a Retry.
+    /// RFC 9001 §5.2.
     pub fn derive(version: Version, destination: &ConnectionId) -> Result<Self> {
         let parameters = Parameters::of(version)?;
         let initial = Salt::new(HKDF_SHA256, &parameters.salt).extract(destination.as_slice());
@@ -102,8 +103,8 @@ impl InitialKeys {
         })
     }
 
-    /// Opens an Initial packet that `sender` sent. `largest` is the highest packet number seen from
-    /// that side, which the truncated number is completed with. RFC 9000 §A.3.
+    /// Decrypts an Initial packet sent by `sender`. `largest` is the highest packet number seen
+    /// from that side, from which the truncated number is restored. RFC 9000 §A.3.
     pub fn open(
         &self,
         sender: Side,
@@ -198,16 +199,17 @@ impl Keys {
     }
 }
 
-/// Did the server that saw the client's first Initial, sent to `original`, make this Retry? RFC 9001 §5.8.
+/// Whether this Retry comes from the server that received the client's first Initial packet, sent
+/// to `original`. RFC 9001 §5.8.
 pub fn retry_is_authentic(retry: &Retry<'_>, original: &ConnectionId) -> Result<bool> {
     let Some((body, tag)) = retry.bytes.split_last_chunk::<16>() else {
         return Ok(false);
     };
-    // Who can make a tag needs no secret: nothing is learnt from the time this takes.
+    // The keys of the tag are public, so the time of the comparison reveals nothing.
     Ok(retry_tag(retry.version, original, body)? == *tag)
 }
 
-/// The tag that ends the Retry which begins with `body`. RFC 9001 §5.8.
+/// The tag at the end of the Retry that begins with `body`. RFC 9001 §5.8.
 pub(super) fn retry_tag(
     version: Version,
     original: &ConnectionId,
@@ -218,7 +220,7 @@ pub(super) fn retry_tag(
     let pseudo = [&[length], original.as_slice(), body].concat();
     let key = packet_key(&parameters.retry_key)?;
     let nonce = Nonce::assume_unique_for_key(parameters.retry_nonce);
-    // Nothing is encrypted: the tag is the whole ciphertext.
+    // Nothing is encrypted, so the ciphertext consists of the tag only.
     let tag = key
         .seal_in_place_separate_tag(nonce, Aad::from(pseudo), &mut [])
         .map_err(|_| Error::Protected)?;

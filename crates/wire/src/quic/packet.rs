@@ -1,4 +1,4 @@
-//! Datagrams cut into packets. RFC 9000 §12.2 and §17, RFC 8999.
+//! Splits datagrams into packets. RFC 9000 §12.2 and §17, RFC 8999.
 
 use super::{ConnectionId, Version};
 use crate::Result;
@@ -7,7 +7,7 @@ use crate::cursor::Cursor;
 const FORM_LONG: u8 = 0x80;
 const FIXED: u8 = 0x40;
 const SPIN: u8 = 0x20;
-/// The authentication tag of a Retry. RFC 9001 §5.8.
+/// In bytes: the integrity tag of a Retry. RFC 9001 §5.8.
 const TAG: usize = 16;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -27,13 +27,13 @@ pub enum Packet<'a> {
     },
     Retry(Retry<'a>),
     Long(LongPacket<'a>),
-    /// 1-RTT: it takes the rest of the datagram.
+    /// 1-RTT; extends to the end of the datagram.
     Short {
         spin: bool,
-        /// Header and protected payload; the connection id is in front, behind the first byte.
+        /// Header and protected payload; the connection id begins at the second byte.
         bytes: &'a [u8],
     },
-    /// A long header of a version that is not known here: it takes the rest of the datagram.
+    /// A long header of an unknown version; extends to the end of the datagram.
     Unknown {
         version: Version,
         destination: &'a [u8],
@@ -46,10 +46,10 @@ pub enum Packet<'a> {
 pub struct Retry<'a> {
     pub version: Version,
     pub destination: ConnectionId,
-    /// What the client must use next, and what the next Initial keys derive from.
+    /// The client's next destination id, from which the next Initial keys are derived.
     pub source: ConnectionId,
     pub token: &'a [u8],
-    /// The whole packet, its integrity tag at the end.
+    /// The whole packet, including its integrity tag.
     pub bytes: &'a [u8],
 }
 
@@ -60,11 +60,11 @@ pub struct LongPacket<'a> {
     pub version: Version,
     pub destination: ConnectionId,
     pub source: ConnectionId,
-    /// Initial packets only: from a Retry or an earlier connection.
+    /// Only in Initial packets: from a Retry or an earlier connection.
     pub token: &'a [u8],
     /// The whole packet.
     pub bytes: &'a [u8],
-    /// Where the protected packet number begins in `bytes`.
+    /// The position of the protected packet number in `bytes`.
     pub number_at: usize,
 }
 
@@ -84,7 +84,7 @@ impl<'a> Iterator for Packets<'a> {
     type Item = Result<Packet<'a>>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        // Some senders fill datagrams with zeros behind the last packet.
+        // Some senders fill datagrams with zeros after the last packet.
         if self.rest.iter().all(|byte| *byte == 0) {
             return None;
         }
@@ -94,12 +94,12 @@ impl<'a> Iterator for Packets<'a> {
     }
 }
 
-/// Reads one packet and says what follows it.
+/// Parses one packet and returns the rest.
 fn read_packet(bytes: &[u8]) -> Result<(Packet<'_>, &[u8])> {
     let mut cursor = Cursor::new("QUIC packet", bytes);
     let first = cursor.u8()?;
     if first & FORM_LONG == 0 {
-        // Peers may clear the fixed bit only after negotiating that. RFC 9287.
+        // Peers may clear the fixed bit only after it was negotiated. RFC 9287.
         if first & FIXED == 0 {
             return Err(cursor.malformed("it has neither a long header nor the fixed bit"));
         }
@@ -136,7 +136,7 @@ fn read_packet(bytes: &[u8]) -> Result<(Packet<'_>, &[u8])> {
         LongKind::Initial => cursor.take_varint()?,
         _ => &[],
     };
-    // Everything from the packet number on. RFC 9000 §17.2.
+    // The length covers everything from the packet number on. RFC 9000 §17.2.
     let length = cursor.varint()?;
     let number_at = cursor.position();
     cursor.take(usize::try_from(length).unwrap_or(usize::MAX))?;

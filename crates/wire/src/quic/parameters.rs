@@ -1,16 +1,16 @@
-//! Transport parameters: what each side tells the other within the handshake. RFC 9000 §18.
+//! Transport parameters, which each side sends in the handshake. RFC 9000 §18.
 
 mod read;
 mod write;
 
 use super::ConnectionId;
 
-/// As one side declared them; what it left out has the value that the RFC gives it. RFC 9000 §18.2.
+/// The parameters of one side; those that it left out have the defaults of the RFC. RFC 9000 §18.2.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parameters {
-    /// Server only, as all ids but `initial_source_connection_id`.
+    /// Server only, like all ids except `initial_source_connection_id`.
     pub original_destination_connection_id: Option<ConnectionId>,
-    /// In milliseconds; 0: never.
+    /// In milliseconds; 0 means never.
     pub max_idle_timeout: u64,
     /// Server only.
     pub stateless_reset_token: Option<[u8; 16]>,
@@ -25,12 +25,12 @@ pub struct Parameters {
     /// In milliseconds.
     pub max_ack_delay: u64,
     pub disable_active_migration: bool,
-    /// Server only: seen to be well formed, and not read any further.
+    /// Server only: checked to be well formed, but not parsed further.
     pub preferred_address: Option<Vec<u8>>,
     pub active_connection_id_limit: u64,
     pub initial_source_connection_id: Option<ConnectionId>,
     pub retry_source_connection_id: Option<ConnectionId>,
-    /// RFC 9221 §3.
+    /// In bytes. RFC 9221 §3.
     pub max_datagram_frame_size: u64,
     /// RFC 9287 §3.
     pub grease_quic_bit: bool,
@@ -65,7 +65,7 @@ impl Default for Parameters {
     }
 }
 
-/// RFC 9000 §18.2 and the documents beside the fields.
+/// The numbers of the parameters. RFC 9000 §18.2 and the documents named at the fields.
 mod number {
     pub(super) const ORIGINAL_DESTINATION_CONNECTION_ID: u64 = 0x00;
     pub(super) const MAX_IDLE_TIMEOUT: u64 = 0x01;

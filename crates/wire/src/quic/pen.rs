@@ -1,9 +1,9 @@
-//! Writing into a buffer from front to back: each thing is written whole, or not at all.
+//! Writes into a buffer from front to back: each item is written completely, or not at all.
 
 /// The largest variable-length integer. RFC 9000 §16.
 pub const LARGEST_VARINT: u64 = (1 << 62) - 1;
 
-/// How many bytes a variable-length integer takes; one too large for any counts as 8.
+/// The number of bytes of a variable-length integer; 8 for a value that is too large to encode.
 #[inline]
 pub const fn varint_size(value: u64) -> usize {
     if value < 1 << 6 {
@@ -17,7 +17,7 @@ pub const fn varint_size(value: u64) -> usize {
     }
 }
 
-/// A place in a buffer that is being filled. What returns `false` has written nothing.
+/// A position in a buffer that is being filled. A method that returns `false` has written nothing.
 #[derive(Debug)]
 pub struct Pen<'a> {
     buffer: &'a mut [u8],
@@ -30,25 +30,26 @@ impl<'a> Pen<'a> {
         Self { buffer, at: 0 }
     }
 
-    /// How much may still be written.
+    /// The number of bytes that can still be written.
     #[inline]
     pub fn room(&self) -> usize {
         self.buffer.len() - self.at
     }
 
-    /// How much was written.
+    /// The number of bytes written.
     #[inline]
     pub fn position(&self) -> usize {
         self.at
     }
 
-    /// What was written.
+    /// The bytes written.
     #[inline]
     pub fn written(&self) -> &[u8] {
         self.buffer.get(..self.at).unwrap_or_default()
     }
 
-    /// What may be filled by other hands; [`Pen::advance`] then says how much was.
+    /// The free part of the buffer, for others to fill; [`Pen::advance`] then says how much they
+    /// wrote.
     #[inline]
     pub fn rest(&mut self) -> &mut [u8] {
         self.buffer.get_mut(self.at..).unwrap_or_default()
@@ -96,7 +97,7 @@ impl<'a> Pen<'a> {
         self.bytes(&value.to_be_bytes())
     }
 
-    /// RFC 9000 §16; nothing where the value is too large for it.
+    /// Writes a variable-length integer (RFC 9000 §16), or nothing if the value is too large.
     #[inline]
     pub fn varint(&mut self, value: u64) -> bool {
         if value < 1 << 6 {
@@ -112,14 +113,14 @@ impl<'a> Pen<'a> {
         }
     }
 
-    /// Changes a byte that was written.
+    /// Changes a byte that has been written.
     pub(super) fn set(&mut self, at: usize, value: u8) {
         if let Some(byte) = self.buffer.get_mut(at) {
             *byte = value;
         }
     }
 
-    /// The next `count` bytes, now counted as written.
+    /// The next `count` bytes, which then count as written.
     #[inline]
     fn place(&mut self, count: usize) -> Option<&mut [u8]> {
         let place = self.buffer.get_mut(self.at..)?.get_mut(..count)?;

@@ -1,4 +1,5 @@
-//! Reading frames from front to back with every bound checked, without an error's weight on the way.
+//! Reads frames from front to back with every bound checked; failures are `None`, because building
+//! errors would cost time.
 
 #[derive(Debug, Clone)]
 pub(super) struct Reader<'a> {
@@ -60,7 +61,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// As many bytes as a variable-length integer says.
+    /// The bytes after a variable-length integer that gives their number.
     #[inline]
     pub(super) fn take_varint(&mut self) -> Option<&'a [u8]> {
         let count = self.varint()?;

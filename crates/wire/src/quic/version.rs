@@ -1,4 +1,4 @@
-//! QUIC versions: what differs between 1 and 2. RFC 9000 §15, RFC 9369 §3.
+//! QUIC versions: the differences between 1 and 2. RFC 9000 §15, RFC 9369 §3.
 
 use std::fmt;
 
@@ -11,17 +11,17 @@ impl Version {
     pub const V1: Self = Self(0x0000_0001);
     pub const V2: Self = Self(0x6b33_43cf);
 
-    /// Sent only to provoke version negotiation. RFC 9000 §15.
+    /// Whether the version is sent only to provoke version negotiation. RFC 9000 §15.
     pub fn is_grease(self) -> bool {
         self.0 & 0x0f0f_0f0f == 0x0a0a_0a0a
     }
 
-    /// One whose packets can be read and written here.
+    /// Whether packets of this version can be parsed and written.
     pub fn is_known(self) -> bool {
         matches!(self, Self::V1 | Self::V2)
     }
 
-    /// The kind of a long header by its two type bits. RFC 9000 §17.2, RFC 9369 §3.2.
+    /// The kind of a long header, from its two type bits. RFC 9000 §17.2, RFC 9369 §3.2.
     pub(super) fn long_kind(self, bits: u8) -> Option<LongKind> {
         let numbered = if self == Self::V2 {
             bits.wrapping_sub(1) & 0b11
@@ -32,12 +32,12 @@ impl Version {
             0 => Some(LongKind::Initial),
             1 => Some(LongKind::ZeroRtt),
             2 => Some(LongKind::Handshake),
-            // A Retry, which is no protected packet.
+            // A Retry, which is not a protected packet.
             _ => None,
         }
     }
 
-    /// The two type bits of a long header; of a Retry where there is no kind.
+    /// The two type bits of a long header; those of a Retry if `kind` is `None`.
     pub(super) fn long_bits(self, kind: Option<LongKind>) -> u8 {
         let numbered = match kind {
             Some(LongKind::Initial) => 0,

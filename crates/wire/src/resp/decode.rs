@@ -1,22 +1,22 @@
-//! Values out of bytes that come in pieces. No byte is looked at more than a bounded number of times.
+//! Parses values from bytes that arrive in pieces. Each byte is examined a bounded number of times.
 
 use super::Value;
 use crate::{Error, Result};
 
 const WHAT: &str = "an answer of the store";
-/// A line with its end.
+/// In bytes, including the line break.
 pub(super) const LONGEST_LINE: usize = 4096;
-/// Places that are made before anything has come to fill them.
+/// The largest capacity that is reserved before any elements have arrived.
 const FORESIGHT: usize = 16;
 
-/// What a server may make us keep. Each is checked before the memory is taken.
+/// Limits to what a server can make the client store. Each is checked before memory is allocated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Values within values.
+    /// The depth of nested values.
     pub depth: usize,
-    /// One string.
+    /// The size of one string in bytes.
     pub string: usize,
-    /// One value with all that is in it, as it comes over the wire.
+    /// The size of one value with everything in it, in bytes on the wire.
     pub total: usize,
 }
 
@@ -30,27 +30,27 @@ impl Default for Limits {
     }
 }
 
-/// Takes bytes as they come and gives values. After an error nothing more can be read: where the next value would begin
-/// is not known.
+/// Takes bytes as they arrive and returns values. After an error nothing more can be parsed,
+/// because the start of the next value is unknown.
 #[derive(Debug, Default)]
 pub struct Decoder {
     limits: Limits,
     buffer: Vec<u8>,
-    /// How much of the buffer is used up.
+    /// The number of bytes of the buffer that have been used.
     used: usize,
-    /// Bytes of the value that is being read.
+    /// The size in bytes of the current value so far.
     size: usize,
-    /// A string whose length is known and whose bytes have not all come.
+    /// A string whose length is known, but whose bytes have not all arrived.
     string: Option<(Kind, usize)>,
     open: Vec<Frame>,
     broken: Option<Error>,
 }
 
-/// A value that is not yet whole.
+/// An incomplete value.
 #[derive(Debug)]
 struct Frame {
     kind: Whole,
-    /// Values that are still to come.
+    /// The number of values that are still missing.
     left: usize,
     items: Vec<Value>,
 }
@@ -62,7 +62,7 @@ enum Whole {
     Push,
     Map,
     Attributes,
-    /// The value that attributes were about.
+    /// Followed by the value that the attributes describe.
     Attributed(Vec<(Value, Value)>),
 }
 
@@ -73,7 +73,7 @@ enum Kind {
     Verbatim,
 }
 
-/// What a line began.
+/// What a line has begun.
 enum Begun {
     Value(Value),
     String(Kind, usize),
@@ -88,7 +88,7 @@ impl Decoder {
         }
     }
 
-    /// Takes what has come.
+    /// Takes bytes that have arrived.
     pub fn feed(&mut self, bytes: &[u8]) {
         if self.used == self.buffer.len() {
             self.buffer.clear();
@@ -100,7 +100,7 @@ impl Decoder {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// The next value, once all of it has come.
+    /// The next value, once it is complete.
     pub fn next_value(&mut self) -> Result<Option<Value>> {
         if let Some(error) = &self.broken {
             return Err(error.clone());
@@ -115,7 +115,7 @@ impl Decoder {
         outcome
     }
 
-    /// Is a value begun and not ended, or is anything unread?
+    /// Whether a value is incomplete or bytes are unused.
     pub fn is_amid(&self) -> bool {
         self.used < self.buffer.len() || !self.open.is_empty() || self.string.is_some()
     }
@@ -155,7 +155,7 @@ impl Decoder {
         }
     }
 
-    /// A line without its end.
+    /// A line without its line break.
     fn read_line(&mut self) -> Result<Option<Vec<u8>>> {
         let rest = self.buffer.get(self.used..).unwrap_or_default();
         let window = rest.get(..LONGEST_LINE).unwrap_or(rest);
@@ -204,12 +204,12 @@ impl Decoder {
         Ok(())
     }
 
-    /// True where the frame is whole already, for nothing is in it.
+    /// Returns `true` if the frame is already complete because it is empty.
     fn begin_frame(&mut self, kind: Whole, left: usize) -> Result<bool> {
         if self.open.len() >= self.limits.depth {
             return Err(too_large("the depth of an answer", self.limits.depth));
         }
-        // Pushes stand alone: within another value there is nothing that could receive them.
+        // Pushes are top-level values only.
         if matches!(kind, Whole::Push) && !self.open.is_empty() {
             return Err(malformed("a push within another value"));
         }
@@ -218,7 +218,7 @@ impl Decoder {
         Ok(left == 0)
     }
 
-    /// Puts a value where it belongs, and gives the outermost one once that is whole.
+    /// Adds a value to the innermost frame; returns the outermost value once it is complete.
     fn place(&mut self, value: Value) -> Result<Option<Value>> {
         let Some(frame) = self.open.last_mut() else {
             self.size = 0;
@@ -232,7 +232,7 @@ impl Decoder {
         self.close_frames()
     }
 
-    /// Closes the innermost frame and those that it completes.
+    /// Closes the innermost frame, and those that it completes.
     fn close_frames(&mut self) -> Result<Option<Value>> {
         while let Some(frame) = self.open.pop() {
             let value = match frame.kind {
@@ -269,7 +269,7 @@ fn begin(line: &[u8], limits: &Limits) -> Result<Begun> {
     };
     let frame = |whole, each: usize| match length(rest)? {
         None => Ok(Begun::Value(Value::Null)),
-        // Each value takes three bytes at least, so this many would not fit.
+        // Each value takes at least three bytes, so this many would exceed the limit.
         Some(n) if n.saturating_mul(each) > limits.total / 3 => Err(too_large(
             "the number of values in an answer",
             limits.total / 3,
@@ -300,7 +300,7 @@ fn begin(line: &[u8], limits: &Limits) -> Result<Begun> {
     }
 }
 
-/// `None` is the null of version 2. A question mark announces a streamed value.
+/// Parses a length. `None` is the null of version 2. A question mark announces a streamed value.
 fn length(text: &[u8]) -> Result<Option<usize>> {
     match text {
         b"-1" => Ok(None),

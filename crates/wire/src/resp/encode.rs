@@ -1,9 +1,10 @@
-//! Commands as servers read them, and values as servers write them (for servers of tests, and to read back what was read).
+//! Writes commands for servers, and values as servers write them (for test servers and for
+//! round-trip tests).
 
 use super::Value;
 use super::decode::LONGEST_LINE;
 
-/// A command and its arguments: an array of bulk strings.
+/// Writes a command and its arguments: an array of bulk strings.
 pub fn command(parts: &[&[u8]], out: &mut Vec<u8>) {
     header(b'*', parts.len(), out);
     for part in parts {

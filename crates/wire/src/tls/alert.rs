@@ -1,17 +1,17 @@
-//! Alerts sent in clear. RFC 8446 §6.
+//! Alerts sent in clear text. RFC 8446 §6.
 
 use crate::Result;
 use crate::cursor::Cursor;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Alert {
-    /// In TLS 1.3 implied by the description; in TLS 1.2 warnings leave the connection open.
+    /// In TLS 1.3 the description implies it; in TLS 1.2 warnings leave the connection open.
     pub fatal: bool,
     pub description: u8,
 }
 
 impl Alert {
-    /// Reads the body of a clear alert record. An encrypted one is longer and refused.
+    /// Parses the body of an unencrypted alert record. An encrypted one is longer and is refused.
     pub fn parse(body: &[u8]) -> Result<Self> {
         let mut cursor = Cursor::new("TLS alert", body);
         let level = cursor.u8()?;

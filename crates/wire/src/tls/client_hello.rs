@@ -1,4 +1,4 @@
-//! What a client offers. RFC 8446 §4.1.2; each extension cites its own place.
+//! A client's offers. RFC 8446 §4.1.2; each extension cites its section.
 
 use std::fmt;
 
@@ -8,10 +8,10 @@ use crate::Result;
 use crate::cursor::Cursor;
 use crate::text::printable;
 
-/// Offers in the client's order; GREASE values are left out everywhere.
+/// The offers, in the client's order; GREASE values are always left out.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ClientHello {
-    /// Of the whole message, with its type and length.
+    /// The length in bytes of the whole message, with its type and length.
     pub length: usize,
     pub versions: Vec<Version>,
     pub session_id: Vec<u8>,
@@ -20,27 +20,28 @@ pub struct ClientHello {
     pub key_shares: Vec<KeyShare>,
     pub alpn: Vec<String>,
     pub server_name: Option<String>,
-    /// Sessions offered for resumption with TLS 1.3.
+    /// The number of sessions offered for resumption with TLS 1.3.
     pub psk_identities: usize,
-    /// The first of them, by which a server finds the session. Early data belongs to this one. RFC 8446 §4.2.10.
+    /// The first identity, by which a server finds the session. Early data belongs to this one. RFC
+    /// 8446 §4.2.10.
     pub first_identity: Option<Vec<u8>>,
     pub early_data: bool,
-    /// The size of the TLS 1.2 ticket sent; 0 asks for a first one. RFC 5077 §3.1.
+    /// The size in bytes of the TLS 1.2 ticket; 0 asks for a first one. RFC 5077 §3.1.
     pub session_ticket: Option<usize>,
     pub certificate_compression: Vec<CertificateCompression>,
     /// Asks for a stapled OCSP response. RFC 6066 §8.
     pub status_request: bool,
-    /// A cookie returned, after a `HelloRetryRequest`. RFC 8446 §4.2.2.
+    /// A cookie from a `HelloRetryRequest` is returned. RFC 8446 §4.2.2.
     pub cookie: bool,
     pub encrypted_client_hello: bool,
-    /// Only a client of QUIC sends these. RFC 9001 §8.2.
+    /// Only QUIC clients send these. RFC 9001 §8.2.
     pub quic_parameters: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeyShare {
     pub group: Group,
-    /// Of the share itself, without group and length.
+    /// The length of the key share itself, without group and length.
     pub bytes: usize,
 }
 
@@ -69,7 +70,7 @@ impl fmt::Display for CertificateCompression {
 }
 
 impl ClientHello {
-    /// Reads the body of a handshake message of type `CLIENT_HELLO`.
+    /// Parses the body of a handshake message of type `CLIENT_HELLO`.
     pub fn parse(body: &[u8]) -> Result<Self> {
         let mut cursor = Cursor::new("ClientHello", body);
         let legacy_version = Version(cursor.u16()?);
@@ -160,7 +161,7 @@ fn is_grease_protocol(name: &[u8]) -> bool {
     <[u8; 2]>::try_from(name).is_ok_and(|bytes| is_grease(u16::from_be_bytes(bytes)))
 }
 
-/// RFC 6066 §3: a list, of which only host names (type 0) are defined.
+/// RFC 6066 §3: a list in which only host names (type 0) are defined.
 fn read_server_name(mut value: Cursor<'_>) -> Result<Option<String>> {
     let mut list = value.vector16()?;
     value.finish()?;
@@ -187,7 +188,7 @@ fn read_key_shares(mut value: Cursor<'_>) -> Result<Vec<KeyShare>> {
     Ok(shares.into_iter().filter(honest).collect())
 }
 
-/// RFC 8446 §4.2.11: identities, each with its obfuscated age, then as many binders.
+/// RFC 8446 §4.2.11: identities, each with its obfuscated age, then the same number of binders.
 fn read_identities(mut value: Cursor<'_>) -> Result<Vec<&[u8]>> {
     let identities = value.vector16()?.collect(|item| {
         let identity = item.vector16()?;

@@ -1,11 +1,11 @@
-//! The extension block of both hellos. RFC 8446 §4.2.
+//! The extensions of both hellos. RFC 8446 §4.2.
 
 use std::collections::BTreeSet;
 
 use crate::Result;
 use crate::cursor::Cursor;
 
-/// Extension numbers, as IANA assigns them.
+/// Extension numbers, as assigned by IANA.
 pub(super) const SERVER_NAME: u16 = 0;
 pub(super) const STATUS_REQUEST: u16 = 5;
 pub(super) const SUPPORTED_GROUPS: u16 = 10;
@@ -21,12 +21,12 @@ pub(super) const KEY_SHARE: u16 = 51;
 pub(super) const QUIC_TRANSPORT_PARAMETERS: u16 = 57;
 pub(super) const ENCRYPTED_CLIENT_HELLO: u16 = 0xfe0d;
 
-/// Reads the block at the end of a hello and hands each extension to `read`.
+/// Parses the extensions at the end of a hello and passes each to `read`.
 pub(super) fn read_extensions<'a>(
     mut hello: Cursor<'a>,
     mut read: impl FnMut(u16, Cursor<'a>) -> Result<()>,
 ) -> Result<()> {
-    // A hello without extensions may end before their length. RFC 5246 §7.4.1.2.
+    // A hello without extensions may omit even their length. RFC 5246 §7.4.1.2.
     if hello.is_empty() {
         return Ok(());
     }

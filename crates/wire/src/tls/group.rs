@@ -1,4 +1,4 @@
-//! Key-exchange groups in use today, by their numbers. IANA "TLS Supported Groups".
+//! The key-exchange groups in use today, by number. IANA "TLS Supported Groups".
 
 use std::fmt;
 
@@ -43,7 +43,7 @@ impl Group {
         })
     }
 
-    /// Safe against a quantum computer, at the price of a share of over a kilobyte.
+    /// Whether it is safe against quantum computers; such a key share has over a kilobyte.
     pub fn is_post_quantum(self) -> bool {
         matches!(
             self.0,

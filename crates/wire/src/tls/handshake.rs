@@ -1,4 +1,4 @@
-//! Handshake messages, put together from records or from QUIC's CRYPTO stream. RFC 8446 §4.
+//! Handshake messages, assembled from records or from QUIC's CRYPTO stream. RFC 8446 §4.
 
 use std::fmt;
 
@@ -6,7 +6,8 @@ use super::{ContentKind, Records};
 use crate::cursor::Cursor;
 use crate::{Error, Result};
 
-/// The clear part of a handshake: generous for hellos, and for the chain that TLS 1.2 sends in clear.
+/// In bytes, for the unencrypted part of a handshake: generous for hellos, and for the certificate
+/// chain that TLS 1.2 sends unencrypted.
 const LARGEST_HANDSHAKE: usize = 256 * 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -47,14 +48,14 @@ impl fmt::Display for HandshakeKind {
     }
 }
 
-/// One message; `body` begins after its four bytes of type and length.
+/// One message; `body` begins after the four bytes of type and length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Handshake<'a> {
     pub kind: HandshakeKind,
     pub body: &'a [u8],
 }
 
-/// The whole messages at the front of a handshake stream.
+/// The complete messages at the start of a handshake stream.
 #[derive(Debug, Clone)]
 pub struct Handshakes<'a> {
     rest: &'a [u8],
@@ -65,7 +66,7 @@ impl<'a> Handshakes<'a> {
         Self { rest: stream }
     }
 
-    /// What is not read yet: in the end, the message that was cut short.
+    /// The unread rest: at the end, an incomplete message.
     pub fn rest(&self) -> &'a [u8] {
         self.rest
     }
@@ -84,10 +85,11 @@ impl<'a> Iterator for Handshakes<'a> {
     }
 }
 
-/// The handshake bytes that one side of a TLS stream sent in clear.
+/// The handshake bytes that one side of a TLS stream sent unencrypted.
 ///
-/// After `ChangeCipherSpec` TLS 1.2 encrypts. In TLS 1.3 that record means nothing, and a hello may
-/// still follow it (RFC 8446 §D.4): the `ServerHello` after a `HelloRetryRequest`, or its `ClientHello`.
+/// After `ChangeCipherSpec`, TLS 1.2 encrypts. In TLS 1.3 that record means nothing, and a hello
+/// may still follow it (RFC 8446 §D.4): the `ServerHello` after a `HelloRetryRequest`, or its
+/// `ClientHello`.
 pub fn clear_handshake(stream: &[u8]) -> Result<Vec<u8>> {
     let mut handshake = Vec::new();
     let mut changed = false;
@@ -110,7 +112,7 @@ pub fn clear_handshake(stream: &[u8]) -> Result<Vec<u8>> {
     Ok(handshake)
 }
 
-/// An encrypted message looks so by chance only once in 2³¹.
+/// An encrypted message looks like a hello by chance with a probability of 2⁻³¹.
 fn is_one_hello(body: &[u8]) -> bool {
     let mut messages = Handshakes::new(body);
     let hello = messages.next().is_some_and(|message| {

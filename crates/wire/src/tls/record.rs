@@ -1,10 +1,11 @@
-//! The record layer: a byte stream cut into records. RFC 8446 §5.1, RFC 5246 §6.2.
+//! The record layer: splits a byte stream into records. RFC 8446 §5.1, RFC 5246 §6.2.
 
 use super::Version;
 use crate::cursor::Cursor;
 use crate::{Error, Result};
 
-/// TLS 1.2 allows ciphertext 2 048 bytes over the plaintext's 16 384; TLS 1.3 only 256.
+/// In bytes. TLS 1.2 allows ciphertext 2,048 bytes more than the plaintext's 16,384; TLS 1.3 only
+/// 256.
 const LARGEST_RECORD: usize = (1 << 14) + 2048;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -12,7 +13,7 @@ pub enum ContentKind {
     ChangeCipherSpec,
     Alert,
     Handshake,
-    /// In TLS 1.3 everything encrypted comes under this name.
+    /// In TLS 1.3 all encrypted records have this type.
     ApplicationData,
     Heartbeat,
 }
@@ -20,12 +21,12 @@ pub enum ContentKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record<'a> {
     pub kind: ContentKind,
-    /// Frozen at 1.2, or 1.0 in a first `ClientHello`: it says little.
+    /// Always 1.2, or 1.0 in a first `ClientHello`: it says little.
     pub version: Version,
     pub body: &'a [u8],
 }
 
-/// The whole records at the front of a stream; ends at the first that is not all there.
+/// The complete records at the start of a stream; ends at the first incomplete one.
 #[derive(Debug, Clone)]
 pub struct Records<'a> {
     rest: &'a [u8],
@@ -49,15 +50,16 @@ impl<'a> Records<'a> {
         Self { rest: stream }
     }
 
-    /// What is not read yet: in the end, the record that was cut short.
+    /// The unread rest: at the end, an incomplete record.
     pub fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// Reads one record and says where the next begins; none when more bytes are needed.
+    /// Parses one record and returns the rest; `None` if more bytes are needed.
     fn split(stream: &'a [u8]) -> Result<Option<(Record<'a>, &'a [u8])>> {
         let mut cursor = Cursor::new("TLS record", stream);
-        // Judge each byte as soon as it is there: the stream of another protocol never looks cut short.
+        // Each byte is checked as soon as it is there, so that a stream of another protocol never
+        // looks like a truncated one.
         let Ok(kind) = cursor.u8() else {
             return Ok(None);
         };
@@ -94,7 +96,7 @@ impl<'a> Records<'a> {
 impl<'a> Iterator for Records<'a> {
     type Item = Result<Record<'a>>;
 
-    /// An error is the last item: where the next record begins is then unknown.
+    /// An error is the last item, because the start of the next record is then unknown.
     fn next(&mut self) -> Option<Self::Item> {
         match Self::split(self.rest) {
             Ok(None) => None,

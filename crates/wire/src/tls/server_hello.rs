@@ -1,4 +1,4 @@
-//! What a server chose. RFC 8446 §4.1.3; for TLS 1.2 RFC 5246 §7.4.1.3.
+//! A server's choices. RFC 8446 §4.1.3; for TLS 1.2 RFC 5246 §7.4.1.3.
 
 use super::extension::{self, read_extensions};
 use super::{CipherSuite, ClientHello, Group, Version};
@@ -6,18 +6,19 @@ use crate::Result;
 use crate::cursor::Cursor;
 use crate::text::printable;
 
-/// The random that makes a `ServerHello` a `HelloRetryRequest`: SHA-256 of that word. RFC 8446 §4.1.3.
+/// The random that makes a `ServerHello` a `HelloRetryRequest`: the SHA-256 of that name. RFC 8446
+/// §4.1.3.
 const RETRY_RANDOM: [u8; 32] = [
     0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91,
     0xc2, 0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c,
 ];
 
-/// A curve chosen by name. RFC 8422 §5.4.
+/// A named curve. RFC 8422 §5.4.
 const NAMED_CURVE: u8 = 3;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerHello {
-    /// Of the whole message, with its type and length.
+    /// The length in bytes of the whole message, with its type and length.
     pub length: usize,
     pub version: Version,
     pub cipher_suite: CipherSuite,
@@ -25,20 +26,20 @@ pub struct ServerHello {
     /// later: see [`server_key_exchange_group`].
     pub group: Option<Group>,
     pub is_retry: bool,
-    /// Which of the client's identities resumes.
+    /// The index of the client's identity that is resumed.
     pub psk: Option<u16>,
     pub session_id: Vec<u8>,
-    /// TLS 1.2 only; TLS 1.3 encrypts it.
+    /// Only in TLS 1.2; TLS 1.3 encrypts it.
     pub alpn: Option<String>,
     /// TLS 1.2: a ticket will follow. RFC 5077 §3.2.
     pub session_ticket: bool,
     pub extended_master_secret: bool,
-    /// A `HelloRetryRequest` wants this returned. RFC 8446 §4.2.2.
+    /// A cookie in a `HelloRetryRequest`, which the client must return. RFC 8446 §4.2.2.
     pub cookie: bool,
 }
 
 impl ServerHello {
-    /// Reads the body of a handshake message of type `SERVER_HELLO`.
+    /// Parses the body of a handshake message of type `SERVER_HELLO`.
     pub fn parse(body: &[u8]) -> Result<Self> {
         let mut cursor = Cursor::new("ServerHello", body);
         let version = Version(cursor.u16()?);
@@ -65,7 +66,7 @@ impl ServerHello {
         Ok(hello)
     }
 
-    /// In TLS 1.2 an echo means resumption; in TLS 1.3 it is mere courtesy. RFC 5246 §7.4.1.3.
+    /// In TLS 1.2 an echo means resumption; in TLS 1.3 it has no meaning. RFC 5246 §7.4.1.3.
     pub fn echoes_session_id(&self, client: &ClientHello) -> bool {
         !self.session_id.is_empty() && self.session_id == client.session_id
     }
@@ -97,13 +98,13 @@ impl ServerHello {
     }
 }
 
-/// The group of a TLS 1.2 `ServerKeyExchange`, where it is one of a named curve. RFC 8422 §5.4.
+/// The group of a TLS 1.2 `ServerKeyExchange`, if it is a named curve. RFC 8422 §5.4.
 pub fn server_key_exchange_group(body: &[u8]) -> Option<Group> {
     let mut cursor = Cursor::new("ServerKeyExchange", body);
     if cursor.u8().ok()? != NAMED_CURVE {
         return None;
     }
-    // Finite-field Diffie-Hellman has no type byte: its prime's length stands there, and what follows
-    // names no group.
+    // With finite-field Diffie-Hellman there is no type byte: the length of the prime is in its
+    // place, and what follows is not the number of a group.
     Some(Group(cursor.u16().ok()?)).filter(|group| group.name().is_some())
 }

@@ -8,7 +8,7 @@ use crate::Result;
 use crate::text::{hex, printable};
 
 const SUBJECT_ALTERNATIVE_NAME: &[u8] = b"\x55\x1d\x11";
-/// The choices of a `GeneralName` that matter here. RFC 5280 §4.2.1.6.
+/// The kinds of `GeneralName` that are used here. RFC 5280 §4.2.1.6.
 const DNS_NAME: u8 = 0x82;
 const IP_ADDRESS: u8 = 0x87;
 
@@ -16,14 +16,14 @@ const IP_ADDRESS: u8 = 0x87;
 pub struct Certificate {
     pub subject: DistinguishedName,
     pub issuer: DistinguishedName,
-    /// Host names and addresses it is valid for.
+    /// The host names and addresses for which it is valid.
     pub names: Vec<String>,
     /// Seconds since 1970.
     pub not_before: i64,
     pub not_after: i64,
-    /// As in "ECDSA P-256".
+    /// For example "ECDSA P-256".
     pub key: String,
-    /// As in "ecdsa-with-SHA256".
+    /// For example "ecdsa-with-SHA256".
     pub signature: String,
     /// Lower-case hexadecimal digits.
     pub serial: String,
@@ -57,17 +57,18 @@ impl Certificate {
         })
     }
 
-    /// A chain need not carry a certificate that vouches for itself: it only costs bytes.
+    /// Whether subject and issuer are the same. A chain need not contain such a certificate: it
+    /// only costs bytes.
     pub fn is_self_issued(&self) -> bool {
         self.subject == self.issuer
     }
 }
 
-/// The alternative names among the extensions; `rest` is what follows the key.
+/// The alternative names in the extensions; `rest` is what follows the key.
 fn read_names(mut rest: Der<'_>) -> Result<Vec<String>> {
     while !rest.is_empty() {
         let (tag, content) = rest.any()?;
-        // Unique identifiers may stand before the extensions.
+        // Unique identifiers may precede the extensions.
         if tag != context(3) {
             continue;
         }
@@ -103,7 +104,7 @@ fn general_names(mut list: Der<'_>) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// DER puts a zero before an integer whose top bit is set. ITU-T X.690 §8.3.
+/// Removes the zero that DER puts before an integer whose top bit is set. ITU-T X.690 §8.3.
 fn without_sign_byte(integer: &[u8]) -> &[u8] {
     match integer {
         [0, rest @ ..] if !rest.is_empty() => rest,

@@ -1,6 +1,6 @@
 //! Distinguished Encoding Rules, as far as certificates need them. ITU-T X.690 §8 and §10.
 //!
-//! Values are opened one level at a time by their readers, so nothing here recurses.
+//! Callers open values one level at a time, so nothing here recurses.
 
 use crate::cursor::Cursor;
 use crate::{Error, Result};
@@ -18,7 +18,7 @@ pub(super) const fn context(number: u8) -> u8 {
     0xa0 | number
 }
 
-/// A series of values.
+/// A sequence of values.
 #[derive(Debug, Clone)]
 pub(super) struct Der<'a> {
     cursor: Cursor<'a>,
@@ -39,7 +39,7 @@ impl<'a> Der<'a> {
         self.cursor.malformed(why)
     }
 
-    /// The next value, whatever it is: its tag and its content.
+    /// The next value of any type: its tag and its content.
     pub(super) fn any(&mut self) -> Result<(u8, &'a [u8])> {
         let tag = self.cursor.u8()?;
         if tag & 0x1f == 0x1f {

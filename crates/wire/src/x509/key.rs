@@ -1,4 +1,4 @@
-//! Public keys, described as people speak of them: "ECDSA P-256", "RSA 2048".
+//! Public keys, with the names that people use: "ECDSA P-256", "RSA 2048".
 
 use super::der::{BIT_STRING, Der, INTEGER, OBJECT_ID, SEQUENCE};
 use super::oid;
@@ -8,7 +8,7 @@ const RSA: &[u8] = b"\x2a\x86\x48\x86\xf7\x0d\x01\x01\x01";
 const RSA_PSS: &[u8] = b"\x2a\x86\x48\x86\xf7\x0d\x01\x01\x0a";
 const ELLIPTIC: &[u8] = b"\x2a\x86\x48\xce\x3d\x02\x01";
 
-/// Reads a `SubjectPublicKeyInfo`. RFC 5280 §4.1.2.7.
+/// Parses a `SubjectPublicKeyInfo`. RFC 5280 §4.1.2.7.
 pub(super) fn describe(mut info: Der<'_>) -> Result<String> {
     let mut algorithm = info.open(SEQUENCE)?;
     let id = algorithm.expect(OBJECT_ID)?;
@@ -27,7 +27,8 @@ pub(super) fn describe(mut info: Der<'_>) -> Result<String> {
     })
 }
 
-/// RFC 8017 §A.1.1, behind the bit string's count of unused bits.
+/// The length of the modulus in bits. RFC 8017 §A.1.1; it follows the bit string's count of unused
+/// bits.
 fn modulus_bits(bits: &[u8]) -> Result<usize> {
     let (_unused, key) = bits.split_first().unwrap_or((&0, &[]));
     let modulus = Der::new(key).open(SEQUENCE)?.expect(INTEGER)?;

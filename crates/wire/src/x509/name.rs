@@ -11,21 +11,21 @@ const T61_STRING: u8 = 0x14;
 const UNIVERSAL_STRING: u8 = 0x1c;
 const BMP_STRING: u8 = 0x1e;
 
-/// Attributes in the order of the certificate, such as `("CN", "example.com")`.
+/// Attributes in the order of the certificate, for example `("CN", "example.com")`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DistinguishedName {
     pub attributes: Vec<(String, String)>,
 }
 
 impl DistinguishedName {
-    /// The first attribute of that short name.
+    /// The first attribute with that short name.
     pub fn find(&self, attribute: &str) -> Option<&str> {
         let mut all = self.attributes.iter();
         all.find(|(name, _)| name == attribute)
             .map(|(_, value)| value.as_str())
     }
 
-    /// Every attribute, as in `C=US, O=Example, CN=Example CA`.
+    /// Every attribute, for example `C=US, O=Example, CN=Example CA`.
     pub fn full(&self) -> String {
         let parts: Vec<String> = self
             .attributes
@@ -52,7 +52,7 @@ impl DistinguishedName {
 }
 
 impl fmt::Display for DistinguishedName {
-    /// The common name; without one the organization; without either everything there is.
+    /// The common name; without one, the organization; without either, everything.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.find("CN").or_else(|| self.find("O")) {
             Some(name) => f.write_str(name),
@@ -61,7 +61,8 @@ impl fmt::Display for DistinguishedName {
     }
 }
 
-/// The string types of a `DirectoryString`; those that are not listed are, or contain, ASCII.
+/// Decodes the string types of a `DirectoryString`; types that are not listed are, or contain,
+/// ASCII.
 fn text(tag: u8, value: &[u8]) -> String {
     match tag {
         T61_STRING => cleaned(value.iter().copied().map(char::from)),

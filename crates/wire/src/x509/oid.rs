@@ -1,11 +1,11 @@
-//! Object identifiers, by their encoded bytes, and the names people know them by.
+//! Object identifiers, by their encoded bytes, with the names that people use.
 
-/// The dotted form of an identifier that has no name here. ITU-T X.690 §8.19.
+/// The dotted form of an identifier without a name here. ITU-T X.690 §8.19.
 pub(super) fn dotted(encoded: &[u8]) -> String {
     let mut parts: Vec<u64> = Vec::new();
     let mut part = 0_u64;
     for byte in encoded {
-        // Absurdly large parts lose their upper bits: this is only shown.
+        // Absurdly large parts lose their upper bits; the result is only shown.
         part = part << 7 | u64::from(byte & 0x7f);
         if byte & 0x80 == 0 {
             if parts.is_empty() {
@@ -54,7 +54,7 @@ pub(super) fn signature(encoded: &[u8]) -> Option<&'static str> {
     })
 }
 
-/// Algorithms whose one identifier names key and signature alike.
+/// Algorithms for which one identifier names both the key and the signature.
 pub(super) fn same_for_key_and_signature(encoded: &[u8]) -> Option<&'static str> {
     Some(match encoded {
         b"\x2b\x65\x70" => "Ed25519",

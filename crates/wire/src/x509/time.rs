@@ -17,7 +17,7 @@ pub(super) fn read(der: &mut Der<'_>) -> Result<i64> {
     seconds.ok_or_else(|| der.malformed("a time cannot be read"))
 }
 
-/// `YYMMDDHHMMSSZ`; years from 50 on are of the last century.
+/// `YYMMDDHHMMSSZ`; years from 50 on belong to the last century.
 fn utc_time(text: &[u8]) -> Option<i64> {
     let (year, rest) = text.split_at_checked(2)?;
     let year = number(year)?;

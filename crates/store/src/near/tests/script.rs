@@ -1,4 +1,4 @@
-//! A store that does as it is told.
+//! A scripted store.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
@@ -15,7 +15,7 @@ pub(super) struct Script {
     pub(super) down: Cell<bool>,
     pub(super) silent: Cell<bool>,
     pub(super) gets: Cell<usize>,
-    /// Answers wait for this, where it is set.
+    /// If set, answers wait.
     pub(super) held_back: Cell<bool>,
     pub(super) go: Notify,
     pub(super) changes: RefCell<VecDeque<Change>>,

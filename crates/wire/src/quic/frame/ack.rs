@@ -1,4 +1,4 @@
-//! ACK frames: the packets that have come, as ranges from the highest number down. RFC 9000 §19.3.
+//! ACK frames: the received packets, as ranges from the highest number down. RFC 9000 §19.3.
 
 use std::ops::RangeInclusive;
 
@@ -7,23 +7,23 @@ use super::super::reader::Reader;
 use super::{Frame, Frames};
 use crate::{Error, Result};
 
-/// Its ranges were seen to be valid when it was read; they stay where they lie.
+/// The ranges were checked during parsing; they stay in encoded form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ack<'a> {
     pub largest: u64,
     /// In the sender's units: see its `ack_delay_exponent`.
     pub delay: u64,
-    /// How many packets came marked ECT(0), ECT(1) and CE. RFC 9000 §19.3.2.
+    /// The number of packets that arrived with ECT(0), ECT(1) and CE. RFC 9000 §19.3.2.
     pub ecn: Option<[u64; 3]>,
-    /// How many numbers below `largest` the first range has.
+    /// The number of packets below `largest` in the first range.
     first: u64,
-    /// How many pairs of a gap and a length `rest` holds.
+    /// The number of pairs of a gap and a length in `rest`.
     count: u64,
     rest: &'a [u8],
 }
 
 impl<'a> Ack<'a> {
-    /// Reads one that stands alone, its type in front.
+    /// Parses an ACK frame that stands alone, including its type.
     pub fn parse(frame: &'a [u8]) -> Result<Self> {
         let mut frames = Frames::new(frame);
         match (frames.next(), frames.next()) {
@@ -33,7 +33,7 @@ impl<'a> Ack<'a> {
         }
     }
 
-    /// The numbers it acknowledges, from the highest down.
+    /// The ranges of acknowledged packet numbers, from the highest down.
     #[inline]
     pub fn ranges(&self) -> Ranges<'a> {
         Ranges {
@@ -48,7 +48,7 @@ impl<'a> Ack<'a> {
         self.largest.saturating_sub(self.first)
     }
 
-    /// What follows the type. `Err` says what is wrong.
+    /// Parses what follows the type. `Err` says what is wrong.
     pub(super) fn read(
         reader: &mut Reader<'a>,
         with_ecn: bool,
@@ -132,11 +132,12 @@ impl Iterator for Ranges<'_> {
     }
 }
 
-/// The count of ranges has one byte, so that many fit behind the first.
+/// The count of ranges takes one byte, so at most this many can follow the first.
 const MOST_MORE_RANGES: u8 = 63;
 
-/// Writes an ACK frame of the `ranges`, which come from the highest down and do not touch: as many of them as fit.
-/// `false`, and nothing written, where not even the first does or there is none.
+/// Writes an ACK frame of as many of the `ranges` as fit; they come from the highest down and do
+/// not touch. Returns `false`, and writes nothing, if there is no range or even the first does not
+/// fit.
 pub fn write_ack(
     pen: &mut Pen<'_>,
     delay: u64,
@@ -160,7 +161,7 @@ pub fn write_ack(
     pen.u8(0x02 + u8::from(ecn.is_some()));
     pen.varint(largest);
     pen.varint(delay);
-    // Its place; how many there are shows below.
+    // The position of the count, which is filled in below.
     let count_at = pen.position();
     pen.u8(0);
     pen.varint(length);

@@ -1,4 +1,4 @@
-//! Frames read from an opened payload. RFC 9000 §12.4 and §19.
+//! Parses frames from a decrypted payload. RFC 9000 §12.4 and §19.
 
 use super::super::ConnectionId;
 use super::super::pen::LARGEST_VARINT;
@@ -7,12 +7,13 @@ use super::{Ack, Frame};
 use crate::{Error, Result};
 
 const SHORT: &str = "it is cut short";
-/// So many streams of one kind exist at all. RFC 9000 §4.6.
+/// The largest possible number of streams of one kind. RFC 9000 §4.6.
 const MOST_STREAMS: u64 = 1 << 60;
 
 type Read<T> = std::result::Result<T, &'static str>;
 
-/// The frames of an opened payload; an error is the last item. What a packet may carry, [`Frame::is_allowed`] says.
+/// The frames of a decrypted payload; an error is the last item. [`Frame::is_allowed`] says what a
+/// packet may carry.
 #[derive(Debug, Clone)]
 pub struct Frames<'a> {
     reader: Reader<'a>,
@@ -26,7 +27,7 @@ impl<'a> Frames<'a> {
         }
     }
 
-    /// Behind its type.
+    /// Parses what follows the type.
     #[inline]
     fn read(&mut self) -> Read<Frame<'a>> {
         let kind = self.reader.u8().ok_or(SHORT)?;
@@ -109,7 +110,7 @@ fn read_other<'a>(reader: &mut Reader<'a>, kind: u8) -> Read<Frame<'a>> {
         // RFC 9221 §4.
         0x30 => reader.take(reader.rest().len()).map(Frame::Datagram),
         0x31 => reader.take_varint().map(Frame::Datagram),
-        // 0xaf, in its shortest form. RFC 9000 §12.4.
+        // 0xaf, in its shortest encoding. RFC 9000 §12.4.
         0x40 if reader.u8() == Some(0xaf) => read_ack_frequency(reader),
         _ => return Err("its type is not known"),
     };
@@ -265,12 +266,12 @@ mod tests {
             &[&[0x06][..], &top, &[1, 1]].concat(),
             // More streams than there can be.
             &[0x12, 0xd0, 0, 0, 0, 0, 0, 0, 1],
-            // An empty token; ids of no bytes and of 21; one that retires itself.
+            // An empty token; ids of no bytes and of 21; an id that retires itself.
             &[0x07, 0],
             &[&[0x18, 1, 0, 0][..], &[7; 16]].concat(),
             &[&[0x18, 1, 0, 21][..], &[7; 21 + 16]].concat(),
             &[&[0x18, 1, 2, 4][..], &[7; 4 + 16]].concat(),
-            // Types that nobody knows, and one in a longer form than it needs.
+            // Unknown types, and one that is not in its shortest encoding.
             &[0x20],
             &[0x40, 0x30],
             &[0x40, 0x01],

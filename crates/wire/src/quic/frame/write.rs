@@ -1,16 +1,17 @@
-//! Frames written. RFC 9000 §19.
+//! Writes frames. RFC 9000 §19.
 
 use super::super::pen::{LARGEST_VARINT, Pen, varint_size};
 use super::Frame;
 
-/// What [`write_stream_header`] takes.
+/// The number of bytes that [`write_stream_header`] writes.
 #[inline]
 pub fn stream_header_size(id: u64, offset: u64, length: Option<u16>) -> usize {
     let offset_size = if offset == 0 { 0 } else { varint_size(offset) };
     1 + varint_size(id) + offset_size + length.map_or(0, |n| varint_size(u64::from(n)))
 }
 
-/// The front of a STREAM frame; the data follows it. Without a length it takes the rest of the packet. RFC 9000 §19.8.
+/// Writes the header of a STREAM frame; the data follows it. Without a length, the frame extends to
+/// the end of the packet. RFC 9000 §19.8.
 #[inline]
 pub fn write_stream_header(
     pen: &mut Pen<'_>,
@@ -30,7 +31,7 @@ pub fn write_stream_header(
         && length.is_none_or(|n| pen.varint(u64::from(n)))
 }
 
-/// The integers behind the type, and the bytes behind those; a length stands before these where the frame has one.
+/// The integers after the type, and the bytes after those, with their length if the frame has one.
 struct Fields<'a> {
     numbers: [Option<u64>; 4],
     length: Option<u64>,
@@ -60,7 +61,7 @@ impl<'a> Fields<'a> {
 }
 
 impl Frame<'_> {
-    /// How many bytes [`Frame::write`] writes.
+    /// The number of bytes that [`Frame::write`] writes.
     pub fn size(&self) -> usize {
         match self {
             Self::Padding(count) => *count,
@@ -80,7 +81,7 @@ impl Frame<'_> {
         }
     }
 
-    /// `false`, and nothing written, where there is no room or a number is too large to be written.
+    /// Returns `false`, and writes nothing, if there is no room or a number is too large to encode.
     pub fn write(&self, pen: &mut Pen<'_>) -> bool {
         match self {
             Self::Padding(count) => pen.zeros(*count),
@@ -147,7 +148,7 @@ impl Frame<'_> {
                 bytes,
                 ..Fields::numbers([])
             },
-            // What has no fields, and what is written elsewhere.
+            // Frames without fields, and frames that are written elsewhere.
             Self::Ping
             | Self::HandshakeDone
             | Self::ImmediateAck

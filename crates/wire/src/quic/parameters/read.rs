@@ -1,4 +1,4 @@
-//! Transport parameters read and judged. RFC 9000 §7.4 and §18.
+//! Parses and validates transport parameters. RFC 9000 §7.4 and §18.
 
 use super::{Parameters, number};
 use crate::cursor::Cursor;
@@ -7,17 +7,18 @@ use crate::{Error, Result};
 
 /// RFC 9000 §4.6.
 const MOST_STREAMS: u64 = 1 << 60;
-/// RFC 9000 §14: QUIC needs a path that carries these.
+/// In bytes. RFC 9000 §14: the path must carry datagrams of this size.
 const SMALLEST_DATAGRAM: u64 = 1200;
 const MOST_ACK_DELAY_EXPONENT: u64 = 20;
-/// In milliseconds, not reached.
+/// In milliseconds; exclusive.
 const ACK_DELAY_END: u64 = 1 << 14;
 const FEWEST_IDS: u64 = 2;
-/// Two addresses with ports, the length of an id and a reset token. RFC 9000 §18.2.
+/// In bytes: two addresses with ports, the length of an id, and a reset token. RFC 9000 §18.2.
 const PREFERRED_ADDRESS: usize = 4 + 2 + 16 + 2 + 1 + 16;
 
 impl Parameters {
-    /// What is twice there, out of its range, or not `from`'s to say, is an error; what is not known is skipped.
+    /// A parameter that is repeated, out of its range, or not allowed for side `from` is an error;
+    /// unknown ones are skipped.
     pub fn read(bytes: &[u8], from: Side) -> Result<Self> {
         let mut cursor = Cursor::new(WHAT, bytes);
         let mut parameters = Self::default();

@@ -1,10 +1,10 @@
-//! Transport parameters written. RFC 9000 §18.
+//! Writes transport parameters. RFC 9000 §18.
 
 use super::{Parameters, number};
 use crate::quic::pen::{LARGEST_VARINT, Pen, varint_size};
 
 impl Parameters {
-    /// What has the value that the RFC gives it is left out.
+    /// Leaves out parameters that have their defaults.
     pub fn write(&self, out: &mut Vec<u8>) {
         self.write_integers(out);
         let ids = [
@@ -46,7 +46,8 @@ impl Parameters {
         }
     }
 
-    /// One that says nothing, so that peers keep skipping what they do not know. RFC 9000 §18.1.
+    /// Writes a parameter without a meaning, so that peers keep skipping unknown ones. RFC 9000
+    /// §18.1.
     pub fn write_grease(out: &mut Vec<u8>, random: u64, value: &[u8]) {
         write_one(out, 31 * (random % (1 << 24)) + 27, value);
     }

@@ -1,4 +1,4 @@
-//! Tests of the decoder: each type, each bound, and that pieces make no difference.
+//! Tests of the decoder: each type, each limit, and splitting into pieces.
 
 use proptest::prelude::*;
 
@@ -129,7 +129,7 @@ fn each_bound_holds_before_the_bytes_have_come() {
     assert!(refused("%11\r\n"));
     let many = format!("*10\r\n{}", "$5\r\nabcde\r\n".repeat(10));
     assert!(refused(&many));
-    // The total is that of one value.
+    // The limit applies to each value separately.
     let two = "$10\r\n0123456789\r\n".repeat(4);
     let mut decoder = Decoder::new(limits);
     decoder.feed(two.as_bytes());
@@ -212,7 +212,8 @@ proptest! {
         }
     }
 
-    /// Bytes that look like the protocol get further than random ones; in any pieces they read the same.
+    /// Bytes that resemble the protocol get further than random ones; however they are split, the
+    /// result is the same.
     #[test]
     fn likely_bytes_read_the_same_in_any_pieces(
         text in "([-+:$*_#,(!=%~>|?.;]-?[0-9tf]{0,3}(\r\n|\r\n|\r|\n|[a-z:]{0,4})){0,40}",
