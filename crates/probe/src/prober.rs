@@ -22,6 +22,21 @@ use crate::{Options, ProbeError, hops, priming};
 ///    without it leaves that to the kernel.
 ///
 /// No call fails: what went wrong is a [`Failure`](roundtrip_model::Failure) in its exchange.
+///
+/// ```no_run
+/// # async fn example() -> Result<(), roundtrip_model::TargetError> {
+/// use roundtrip_model::Target;
+/// use roundtrip_probe::{Options, Prober};
+///
+/// let target = Target::parse("https://example.com/")?;
+/// let mut prober = Prober::new(Options::default());
+/// for hop in prober.run(&target, 0, &mut std::io::sink()).await {
+///     println!("{}: {} round trips", hop.url, hop.round_trips());
+/// }
+/// prober.retire().await;
+/// # Ok(())
+/// # }
+/// ```
 pub struct Prober {
     exchanger: Exchanger,
 }
