@@ -188,7 +188,7 @@ impl Socket {
 
     /// When the wait ended; records what the kernel knows about it. Uses the clock's own time,
     /// because the connection may be older than the exchange, at whose start the timeline begins.
-    fn judge_wait(&mut self, reading: &ClockReading, info: &TcpInfo, stamps: Stamps) -> Moment {
+    fn judge_wait(&mut self, reading: &Reading, info: &TcpInfo, stamps: Stamps) -> Moment {
         let moment = |stamp: Option<Duration>| stamp.map(|stamp| reading.moment_of(stamp));
         let arrival = AwaitedArrival {
             now: reading.after,

@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use roundtrip_wire::http1::{self, HeadError, Strictness};
 
 use crate::config::Limits;
-use crate::judge::request::{Field, Refusal, Request, Version};
+use crate::judge::request::{BadRequestError, Field, Request, Version};
 
 /// There is room for no more fields, whatever the limit is.
 pub(crate) const MOST_FIELDS: usize = 100;
@@ -18,26 +18,26 @@ pub(crate) fn request<T>(
     bytes: &[u8],
     limits: &Limits,
     take: impl FnOnce(&Request<'_>) -> T,
-) -> Result<Option<(T, usize)>, Refusal> {
+) -> Result<Option<(T, usize)>, BadRequestError> {
     let mut room = [const { MaybeUninit::uninit() }; MOST_FIELDS];
     let room = room.get_mut(..limits.fields).unwrap_or(&mut []);
     let largest = usize::try_from(limits.head.0).unwrap_or(usize::MAX);
     let head = match http1::request(bytes, room, Strictness::Strict) {
         Ok(Some(head)) if head.length <= largest => head,
-        Ok(Some(_)) => return Err(Refusal::HeadTooLarge),
-        Ok(None) if bytes.len() > largest => return Err(Refusal::HeadTooLarge),
+        Ok(Some(_)) => return Err(BadRequestError::HeadTooLarge),
+        Ok(None) if bytes.len() > largest => return Err(BadRequestError::HeadTooLarge),
         Ok(None) => return Ok(None),
-        Err(HeadError::TooManyFields) => return Err(Refusal::TooManyFields),
-        Err(HeadError::Version) => return Err(Refusal::NotHttp),
+        Err(HeadError::TooManyFields) => return Err(BadRequestError::TooManyFields),
+        Err(HeadError::Version) => return Err(BadRequestError::NotHttp),
         Err(HeadError::BareLineFeed) => {
             let is_too_large = http1::end_of_head(bytes, 0) > Some(largest);
             return Err(if is_too_large {
-                Refusal::HeadTooLarge
+                BadRequestError::HeadTooLarge
             } else {
-                Refusal::BareLineFeed
+                BadRequestError::BareLineFeed
             });
         }
-        Err(HeadError::Status | HeadError::Malformed) => return Err(Refusal::Malformed),
+        Err(HeadError::Status | HeadError::Malformed) => return Err(BadRequestError::Malformed),
     };
     let request = Request {
         method: head.method,
@@ -220,7 +220,7 @@ fn number(value: &[u8]) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<Option<usize>, Refusal> {
+    fn read(text: &str) -> Result<Option<usize>, BadRequestError> {
         request(text.as_bytes(), &Limits::default(), |_| ())
             .map(|read| read.map(|((), length)| length))
     }
@@ -237,18 +237,33 @@ mod tests {
     #[test]
     fn what_could_be_read_in_two_ways_is_refused() {
         for (text, refusal) in [
-            ("GET / HTTP/1.1\nHost: a\n\n", Refusal::BareLineFeed),
-            ("GET / HTTP/1.1\r\nHost: a\n\r\n", Refusal::BareLineFeed),
-            ("GET / HTTP/1.1\r\nHost : a\r\n\r\n", Refusal::Malformed),
+            ("GET / HTTP/1.1\nHost: a\n\n", BadRequestError::BareLineFeed),
+            (
+                "GET / HTTP/1.1\r\nHost: a\n\r\n",
+                BadRequestError::BareLineFeed,
+            ),
+            (
+                "GET / HTTP/1.1\r\nHost : a\r\n\r\n",
+                BadRequestError::Malformed,
+            ),
             (
                 "GET / HTTP/1.1\r\nHost: a\r\n b\r\n\r\n",
-                Refusal::Malformed,
+                BadRequestError::Malformed,
             ),
-            ("GET / HTTP/1.1\r\n Host: a\r\n\r\n", Refusal::Malformed),
-            ("GET / HTTP/1.1\r\nA: b\0c\r\n\r\n", Refusal::Malformed),
-            ("GET / HTTP/1.1\r\nA: b\rc\r\n\r\n", Refusal::Malformed),
-            ("GET / HTTP/2.0\r\n\r\n", Refusal::NotHttp),
-            ("GET  / HTTP/1.1\r\n\r\n", Refusal::Malformed),
+            (
+                "GET / HTTP/1.1\r\n Host: a\r\n\r\n",
+                BadRequestError::Malformed,
+            ),
+            (
+                "GET / HTTP/1.1\r\nA: b\0c\r\n\r\n",
+                BadRequestError::Malformed,
+            ),
+            (
+                "GET / HTTP/1.1\r\nA: b\rc\r\n\r\n",
+                BadRequestError::Malformed,
+            ),
+            ("GET / HTTP/2.0\r\n\r\n", BadRequestError::NotHttp),
+            ("GET  / HTTP/1.1\r\n\r\n", BadRequestError::Malformed),
         ] {
             assert_eq!(read(text), Err(refusal), "{text:?}");
         }
@@ -256,9 +271,9 @@ mod tests {
             "GET / HTTP/1.1\r\n{}\r\n",
             "a: b\r\n".repeat(MOST_FIELDS + 1)
         );
-        assert_eq!(read(&many), Err(Refusal::TooManyFields));
+        assert_eq!(read(&many), Err(BadRequestError::TooManyFields));
         let large = format!("GET / HTTP/1.1\r\na: {}", "b".repeat(64 * 1024));
-        assert_eq!(read(&large), Err(Refusal::HeadTooLarge));
+        assert_eq!(read(&large), Err(BadRequestError::HeadTooLarge));
     }
 
     fn ends(text: &str, of_head: bool) -> Result<ResponseBody, BadResponse> {

@@ -11,7 +11,7 @@ use super::invalid;
 use crate::forward::h1::Chunked;
 
 /// A client's fields, and those that are added for it.
-const MOST_FIELDS: usize = 128;
+const MAX_FIELDS: usize = 128;
 
 /// How the request's body is written.
 pub(super) enum Framing {
@@ -25,7 +25,7 @@ pub(super) fn request(
     bytes: &[u8],
     secure: bool,
 ) -> io::Result<Option<(Request<()>, Framing, usize)>> {
-    let mut room = [const { MaybeUninit::uninit() }; MOST_FIELDS];
+    let mut room = [const { MaybeUninit::uninit() }; MAX_FIELDS];
     let read = http1::request(bytes, &mut room, Strictness::Tolerant);
     let Some(head) = read.map_err(|_| invalid("this is no head"))? else {
         return Ok(None);
