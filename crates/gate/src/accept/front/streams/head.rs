@@ -41,7 +41,7 @@ impl Head {
         limits: &Limits,
         take: impl FnOnce(&Request<'_>) -> T,
     ) -> Result<T, BadRequestError> {
-        let mut room = [roundtrip_wire::http1::EMPTY_FIELD; MAX_FIELDS];
+        let mut room = [roundtrip_wire::http1::EMPTY_FIELD; MOST_FIELDS];
         let most = limits.fields.min(MOST_FIELDS);
         let mut count = 0;
         for field in self.fields() {
