@@ -1,6 +1,6 @@
 //! Name servers that make a lookup long, each in its own way.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -23,9 +23,14 @@ fn name_server(at: &Namespace, answer: Arc<Answer>) -> SocketAddr {
     let address = at.address_v4();
     let (udp, tcp) = at
         .run(move || {
-            let udp = UdpSocket::bind((address, 0)).unwrap();
-            let tcp = TcpListener::bind(udp.local_addr().unwrap()).unwrap();
-            (udp, tcp)
+            // Another listener may have the port over TCP: then the next free one is tried.
+            loop {
+                let udp = UdpSocket::bind((address, 0)).unwrap();
+                match TcpListener::bind(udp.local_addr().unwrap()) {
+                    Ok(tcp) => break (udp, tcp),
+                    Err(error) => assert_eq!(error.kind(), ErrorKind::AddrInUse),
+                }
+            }
         })
         .unwrap();
     let place = udp.local_addr().unwrap();
