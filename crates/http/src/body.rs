@@ -1,4 +1,5 @@
-//! Where a body goes: counted, decoded when the client asked for an encoding, and handed on.
+//! Counts the body of a response, decodes it where the client asked for an encoding, and passes it
+//! on.
 
 use std::io::{self, Write};
 
@@ -16,7 +17,7 @@ impl<T: Write + Send> Sink for T {}
 /// Counts what comes from the wire and what remains after decoding.
 pub(crate) struct Body<'a> {
     decoder: Decoder<'a>,
-    /// What was counted stays here, even when somebody stops waiting for the rest.
+    /// The counts are kept here, even if the rest of the body is not waited for.
     pub(crate) facts: &'a mut HttpFacts,
 }
 

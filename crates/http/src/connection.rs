@@ -34,8 +34,8 @@ impl Connection {
         outcome
     }
 
-    /// Carries several: all requests leave at once where the protocol has streams, and one fails
-    /// without the others. HTTP/1.1 answers one after another.
+    /// Carries several requests. Where the protocol has streams, all leave at once, and one fails
+    /// without the others. Over HTTP/1.1 they go one after another.
     pub async fn exchange_all(&mut self, turns: Vec<Turn<'_>>, ended: &mut Ended<'_>) {
         match self {
             Self::H1(stream) => {
@@ -70,8 +70,8 @@ impl Connection {
         }
     }
 
-    /// Is nothing to be read on an idle HTTP/1.1 connection, neither its end nor what nobody asked
-    /// for? Tickets that have come are taken.
+    /// Is there nothing to read on an idle HTTP/1.1 connection, neither its end nor unrequested
+    /// bytes? Looking also takes in session tickets.
     pub fn is_quiet(&mut self) -> bool {
         let Self::H1(stream) = self else {
             return self.is_open();
@@ -83,7 +83,7 @@ impl Connection {
             .is_pending()
     }
 
-    /// Says goodbye, so that the peer is not left with a half-open connection.
+    /// Closes the connection, so that the peer is not left with a half-open one.
     pub async fn close(self) {
         match self {
             Self::H1(mut stream) => {

@@ -23,7 +23,8 @@ use headers::{HeadersObserver, ObservedStream};
 /// Large windows, so that a body is limited by the path and not by us (curl takes as much).
 const STREAM_WINDOW: u32 = 10 * 1024 * 1024;
 const CONNECTION_WINDOW: u32 = 32 * 1024 * 1024;
-/// Above our own limit, so that it is us who refuse a head that is too large, and can say why.
+/// Above our own limit, so that a head that is too large is refused by us, with an error that says
+/// so.
 const MAX_HEADER_LIST_SIZE: u32 = 1024 * 1024;
 
 pub struct Session {
@@ -52,7 +53,7 @@ impl Session {
             .enable_push(false)
             .handshake::<_, Bytes>(ObservedStream::new(stream, headers.clone()))
             .await?;
-        // The connection's own error reaches the request; the driver has nobody to tell.
+        // The error of the connection reaches the request; the driver need not report it.
         let start = move || tokio::spawn(async move { drop(connection.await) });
         Ok(Self {
             send,
@@ -76,7 +77,7 @@ impl Session {
         self.headers.settings_received()
     }
 
-    /// How many streams the server allows, once it has said so.
+    /// The number of streams that the server allows, once it has said so.
     pub(crate) fn allowed(&self) -> Option<usize> {
         let received = *self.headers.settings_received().borrow();
         received.then(|| self.send.current_max_send_streams())
@@ -91,7 +92,7 @@ impl Session {
         self.driver().start();
     }
 
-    /// One request among others that come and go.
+    /// Carries one request, beside others that begin and end at any time.
     pub(crate) async fn exchange(&self, mut turn: Turn<'_>) -> Result<(), HttpError> {
         let asked = self.ask(&mut turn);
         self.start();
@@ -215,7 +216,8 @@ async fn upload(
     request: &Request,
     facts: &mut HttpFacts,
 ) -> Result<(), HttpError> {
-    // The driver writes when it is polled: let it, so that the request has left when we say so.
+    // The driver writes when it is polled. It is given the turn, so that the request has left when
+    // that is recorded.
     tokio::task::yield_now().await;
     let mut rest = request.body.clone();
     while !rest.is_empty() {

@@ -52,8 +52,8 @@ pub struct QuicGauge {
 }
 
 impl Quic {
-    /// Begins to open a connection. An address token is shown only where a ticket may be: both tell
-    /// the server who comes back.
+    /// Begins to open a connection. An address token is shown only where a ticket may be: both let
+    /// the server recognise the client.
     pub fn begin(
         peer: SocketAddr,
         socket: UdpSocket,
@@ -67,8 +67,8 @@ impl Quic {
         recorder.record(Event::HandshakeStarted);
         let mut config = recorder.timed(Task::Configure, || client_config(client, offer))?;
         config.token = offer.resume.then(|| tokens.take_newest(host)).flatten();
-        // Then it is known from which address datagrams leave, and at once if there is no way to
-        // the peer.
+        // A connected socket knows the address that datagrams leave from, and fails at once where
+        // there is no route.
         socket.connect(peer).map_err(HttpError::Io)?;
         let datagrams = DatagramRecorder::new(recorder.clone());
         let random = config.tls.crypto_provider().secure_random;
@@ -115,9 +115,9 @@ impl Quic {
         all(turns.into_iter().map(|turn| self.exchange(turn)), ended).await;
     }
 
-    /// One request among others that come and go. What left as early data and was refused leaves
-    /// again as it was, once: the server has seen nothing of it, and nothing of it depended on what
-    /// the server had said before. RFC 9001 §4.6.2.
+    /// Carries one request, beside others that begin and end at any time. A request that left as
+    /// early data and was refused is sent again unchanged, once: the server has seen nothing of it,
+    /// and it depended on nothing that the server had said. RFC 9001 §4.6.2.
     pub(crate) async fn exchange(&self, mut turn: Turn<'_>) -> Result<(), HttpError> {
         let sender = self.client.sender();
         let (connection, datagrams) = (&self.gauge.connection, &self.gauge.datagrams);

@@ -50,12 +50,12 @@ pub struct Opened {
     pub early_data: bool,
 }
 
-/// What is learnt on the way, kept even when the way ends badly.
+/// What is learnt while a connection is opened, also where that fails.
 #[derive(Default)]
 pub struct Trail {
     pub attempts: Vec<Attempt>,
     pub over_quic: bool,
-    /// Of the last attempt by QUIC.
+    /// The gauge of the last attempt over QUIC.
     pub quic: Option<Arc<QuicGauge>>,
     pub gauge: Option<Gauge>,
     pub tls: Option<Arc<OnceLock<TlsFacts>>>,
@@ -110,8 +110,8 @@ impl Opening<'_> {
             tls.handshake().await?;
         }
         let alpn = match (early_data, tls.connection().alpn_protocol()) {
-            // Early data speaks the protocol of the ticket's connection; with one offered there is
-            // no doubt.
+            // Early data uses the protocol of the ticket's connection, which is the only one
+            // offered.
             (true, _) => offer.alpn.first().copied().unwrap_or("http/1.1").to_owned(),
             (false, got) => got.map_or_else(
                 || "http/1.1".into(),

@@ -13,8 +13,8 @@ use slots::Slots;
 const FIRST_SLOTS: usize = 100;
 /// The most slots, however many a peer allows: each stream costs both sides memory.
 const MAX_SLOTS: usize = 1000;
-/// QUIC counts streams itself, and wakes all who wait when one comes free. These many may wait
-/// there.
+/// The number of requests that may wait for a stream in QUIC, which counts streams itself and wakes
+/// all waiters when one comes free.
 const QUIC_SLOTS: usize = 256;
 
 /// A handle on a connection that many tasks use.
@@ -72,7 +72,7 @@ impl SharedConnection {
     pub fn is_open(&self) -> bool {
         match &self.0.carrier {
             Carrier::H2(session) => session.is_open() && !session.is_going_away(),
-            // That an HTTP/3 server is leaving is told to whoever asks next.
+            // That an HTTP/3 server is going away is reported to the next request.
             Carrier::H3(quic) => quic.is_open(),
         }
     }

@@ -10,32 +10,33 @@ use crate::{HttpError, Request, Sink};
 
 pub struct Turn<'a> {
     pub request: &'a Request,
-    /// A compressed body is taken apart.
+    /// Decompress the body.
     pub decode: bool,
     pub pen: Pen,
     pub sink: &'a mut dyn Sink,
-    /// Filled as far as things go.
+    /// Filled as far as the exchange gets.
     pub facts: &'a mut HttpFacts,
 }
 
-/// Writes a request's boundaries beside the bytes that carried them. Where several requests share a
-/// connection, each has a sheet of its own, and the bytes stand on the connection's.
+/// Records the boundaries of a request beside the bytes that carried them. Where several requests
+/// share a connection, each has its own recorder, and the bytes are on the connection's.
 #[derive(Clone)]
 pub struct Pen {
     bytes: Recorder,
     own: Recorder,
 }
 
-/// Hears how each of several turns ended, as it ends.
+/// Is told how each of several turns ended, by its index, as it ends.
 pub type Ended<'a> = dyn FnMut(usize, Result<(), HttpError>) + Send + 'a;
 
 impl Pen {
-    /// For a request that has the connection to itself.
+    /// Makes a pen for a request that has the connection to itself.
     pub fn alone(recorder: &Recorder) -> Self {
         Self::beside(recorder, recorder)
     }
 
-    /// For one of several: its boundaries go to `own`, with the times of the bytes on `connection`.
+    /// Makes a pen for one of several requests: its boundaries go to `own`, with the times of the
+    /// bytes on `connection`.
     pub fn beside(connection: &Recorder, own: &Recorder) -> Self {
         let (bytes, own) = (connection.clone(), own.clone());
         Self { bytes, own }
@@ -49,14 +50,14 @@ impl Pen {
         self.own.record(Event::RequestStarted);
     }
 
-    /// The request's end left with the bytes that left last.
+    /// Records that the end of the request left with the bytes that left last.
     pub(crate) fn departed(&self) {
         self.write(self.bytes.last(is_sent), Event::RequestSent);
     }
 
-    /// The same of a request that was queued then. One without a body left with the first bytes
-    /// since: later ones may be acknowledgements only, and the answer may be here before this is
-    /// said.
+    /// As `departed`, for a request that was queued at that time. One without a body left with the
+    /// first bytes since: later ones may be acknowledgements only, and the answer may be here
+    /// before this is called.
     pub(crate) fn departed_since(&self, queued: Moment, request: &Request) {
         if !request.body.is_empty() {
             return self.departed();
@@ -65,12 +66,12 @@ impl Pen {
         self.write(left, Event::RequestSent);
     }
 
-    /// The response began with the bytes that came last.
+    /// Records that the response began with the bytes that came last.
     pub(crate) fn arrived(&self) {
         self.write(self.bytes.last(is_received), Event::FirstByte);
     }
 
-    /// The same, where bytes that came before the request had left cannot have been its answer.
+    /// As `arrived`, where bytes that came before the request left cannot have been its answer.
     pub(crate) fn arrived_since_departure(&self) {
         let left = self.own.last(|e| *e == Event::RequestSent);
         let at = self.bytes.last(is_received);
@@ -91,7 +92,7 @@ fn is_received(event: &Event) -> bool {
     matches!(event, Event::Received { .. })
 }
 
-/// Runs all at once, in this task; `ended` hears of each with its place.
+/// Runs all futures at once, in this task. `ended` is called for each, with its index.
 pub(crate) async fn all<T>(
     futures: impl IntoIterator<Item = impl Future<Output = T>>,
     mut ended: impl FnMut(usize, T),

@@ -21,8 +21,8 @@ pub(crate) struct Zlib;
 
 thread_local! {
     /// The last chain decompressed on this thread: algorithm and compressed length. Rustls
-    /// decompresses and verifies within one call, so whoever verifies next on this thread sees its
-    /// own chain.
+    /// decompresses and verifies within one call, so the next verification on this thread is of
+    /// that chain.
     static LAST: Cell<Option<(&'static str, u64)>> = const { Cell::new(None) };
 }
 

@@ -47,7 +47,7 @@ fn version_name(version: ProtocolVersion) -> String {
     }
 }
 
-/// IANA's name: rustls tells the suites of TLS 1.3 apart by a prefix of its own.
+/// IANA's name: rustls marks the suites of TLS 1.3 by another prefix.
 fn cipher_name(suite: CipherSuite) -> String {
     format!("{suite:?}").replacen("TLS13_", "TLS_", 1)
 }

@@ -52,7 +52,7 @@ impl ResolvesClientCert for Resolver {
         _root_hint_subjects: &[&[u8]],
         _schemes: &[SignatureScheme],
     ) -> Option<Arc<CertifiedKey>> {
-        // A CertificateRequest has come (RFC 8446 §4.3.2): nothing else leads here.
+        // Nothing else than a CertificateRequest leads here. RFC 8446 §4.3.2.
         self.asked.store(true, Ordering::Relaxed);
         self.key.clone()
     }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use zeroize::{Zeroize, Zeroizing};
 
-/// Keys and sets of keys are smaller.
+/// The largest file that is read. Keys and sets of keys are smaller.
 const MAX_SECRET_SIZE: usize = 64 * 1024;
 
 /// Neither `Debug` nor `Display`: to look inside is to say so.
@@ -51,7 +51,7 @@ impl<T: Zeroize + Deref> Secret<T> {
 }
 
 impl Secret {
-    /// All of a file that nobody but its owner may read.
+    /// Reads a file that only its owner may read.
     pub fn from_file(path: &Path) -> Result<Self, SecretError> {
         let path_of = || path.to_path_buf();
         let (secret, exposed) = Self::read(path)?;
@@ -77,7 +77,8 @@ impl Secret {
         Ok(secret)
     }
 
-    /// May a group read it, and nobody beside, and not because a service manager handed it over so?
+    /// May a group read the file, and no one else? False for what a service manager handed over
+    /// like that.
     pub fn is_shared(path: &Path) -> bool {
         let read = mode(path).is_some_and(|mode| mode & 0o067 == 0o040);
         read && !is_handed_over(path, std::env::var_os("CREDENTIALS_DIRECTORY"))
@@ -89,7 +90,8 @@ impl Secret {
         Ok(Self::new(value.into_vec()))
     }
 
-    /// What is in a file, and whether others may read it: for what is a secret only if it says so.
+    /// Reads a file, and tells whether others may read it. For files that do not always hold a
+    /// secret.
     pub fn read(path: &Path) -> Result<(Self, bool), SecretError> {
         let (secret, mode) = Self::read_with_mode(path)?;
         Ok((secret, mode & 0o077 != 0))
@@ -101,7 +103,7 @@ impl Secret {
             source,
         };
         let no_file = || SecretError::NoFile { path: path.into() };
-        // Before it is opened: who opens a pipe waits for whoever fills it.
+        // Before it is opened: opening a pipe waits for its writer.
         if !fs::metadata(path).map_err(unreadable)?.is_file() {
             return Err(no_file());
         }
@@ -122,7 +124,7 @@ impl Secret {
         Ok((Self(bytes), facts.permissions().mode()))
     }
 
-    /// Without the newline that editors and `echo` leave at the end; one, not more.
+    /// The content without the one newline that editors and `echo` leave at the end.
     pub fn line(&self) -> &[u8] {
         let bytes = self.expose();
         let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);

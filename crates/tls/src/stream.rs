@@ -69,7 +69,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
         Self::new(io, tls.into(), early, Some(observer))
     }
 
-    /// A client's side that writes nothing down and sends no early data.
+    /// A client's side that records nothing and sends no early data.
     pub(crate) fn unobserved(io: IO, tls: ClientConnection) -> Self {
         Self::new(io, tls.into(), Early::Off, None)
     }
@@ -111,7 +111,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
             .map_err(TlsError::from)
     }
 
-    /// A server's handshake, to where the client may be heard: to its end, or, where early data was
+    /// Runs a server's handshake until something can be read: to its end, or, where early data was
     /// accepted, to our answer.
     pub async fn accept(&mut self) -> Result<(), TlsError> {
         poll_fn(|cx| self.poll_accept(cx))
@@ -156,8 +156,8 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
             .unwrap_or_default()
     }
 
-    /// Did the stream end without the peer's word that this is its end? Then whatever has no other
-    /// end is not whole. RFC 8446 §6.1, RFC 9112 §9.8.
+    /// Did the stream end without close_notify? Then a message whose end is not marked otherwise is
+    /// not whole. RFC 8446 §6.1, RFC 9112 §9.8.
     pub fn is_cut(&mut self) -> bool {
         let end = self.tls.reader().fill_buf().map(<[u8]>::len);
         self.closed && matches!(end, Err(e) if e.kind() == io::ErrorKind::UnexpectedEof)
@@ -204,7 +204,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
         Poll::Ready(Ok(()))
     }
 
-    /// A server's: has it accepted that early data comes?
+    /// Has this server accepted early data?
     pub fn took_early_data(&mut self) -> bool {
         match &mut self.tls {
             Connection::Server(tls) => tls.early_data().is_some(),
@@ -294,7 +294,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
         Poll::Ready(Ok(n))
     }
 
-    /// The alert that says why we leave; if the socket will not take it now, nobody waits.
+    /// Sends the alert that says why the connection ends, if the socket takes it now.
     fn send_alert(&mut self, cx: &mut Context<'_>) {
         if self.gather().is_ok() {
             let _ = Pin::new(&mut self.io).poll_write(cx, self.outgoing.bytes());
@@ -403,8 +403,8 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
 }
 
 impl<IO> Stream<IO> {
-    /// The facts of a finished handshake. They come after the flight that ends it, which would wait
-    /// for them, and before the first answer is given out.
+    /// Writes the facts of a finished handshake: after the flight that ends it, which would wait
+    /// for them, and before the first answer is returned.
     fn settle_facts(&self) {
         if self.established {
             self.write_facts();

@@ -41,7 +41,7 @@ impl Tickets {
         })
     }
 
-    /// Was one handed out to be shown to a server since the last call?
+    /// Was a ticket shown to a server since the last call?
     pub fn take_shown(&self) -> bool {
         self.shown.swap(false, Ordering::Relaxed)
     }

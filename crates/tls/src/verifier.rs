@@ -108,8 +108,8 @@ impl ServerCertVerifier for RecordingVerifier {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        // It was verified when the session was received, under the same trust. The seal tells who
-        // shows it.
+        // It was verified when the session was received, under the same trust. The seal proves that
+        // it is shown by our own server.
         if seal::is_shown(end_entity) {
             return Ok(ServerCertVerified::assertion());
         }
@@ -189,7 +189,7 @@ impl Observation {
     /// good one.
     pub(crate) fn verify_result(&self) -> u32 {
         match &self.verdict {
-            // OpenSSL tells a leaf that vouches for itself from one that nobody here knows.
+            // OpenSSL tells a self-signed leaf from one of an unknown issuer.
             Some(CertificateError::UnknownIssuer) if self.is_self_signed() => 18,
             verdict => verdict.as_ref().map_or(0, openssl_code),
         }

@@ -14,8 +14,8 @@ use crate::{HttpError, Turn};
 /// What may be read of a stream at once: more than the largest head takes, however it is encoded.
 const READ_ALLOWANCE: u64 = 2 * MAX_HEAD_SIZE as u64;
 
-/// Queues the request before it lets anybody else run, unless the peer allows no further stream
-/// yet; then carries it to the response's end.
+/// Queues the request before any other task runs, unless the peer allows no further stream yet;
+/// then carries it to the end of the response.
 pub(super) async fn carry(
     mut sender: Sender,
     turn: &mut Turn<'_>,
@@ -40,7 +40,7 @@ pub(super) async fn carry(
         turn.facts.uploaded = request.body.len() as u64;
     }
     stream.finish().await.map_err(failed)?;
-    // The driver writes: let it, so that the request has left when we say so.
+    // The driver writes. It is given the turn, so that the request has left when that is recorded.
     tokio::task::yield_now().await;
     tokio::task::yield_now().await;
     turn.pen.departed_since(queued, request);
@@ -125,7 +125,7 @@ fn failed(error: StreamError) -> HttpError {
                 ..
             }
     );
-    // Neither was acted upon. RFC 9114 §4.1.1, §5.2.
+    // The server acted on neither. RFC 9114 §4.1.1, §5.2.
     if rejected {
         HttpError::H3Rejected(error.to_string())
     } else {

@@ -20,7 +20,7 @@ pub struct Tokens(Arc<Mutex<VecDeque<Server>>>);
 #[derive(Debug)]
 struct Server {
     name: String,
-    /// Never none; the newest last.
+    /// At least one, the newest last.
     tokens: VecDeque<Bytes>,
 }
 
@@ -75,7 +75,7 @@ fn remove(servers: &mut VecDeque<Server>, host: &str) -> Option<Server> {
     servers.remove(place)
 }
 
-/// As the name is when the connection is opened.
+/// The name as it is when the connection is opened.
 fn bare(host: &str) -> &str {
     host.strip_suffix('.').unwrap_or(host)
 }

@@ -1,4 +1,4 @@
-//! The transport's gauges, which outlive its burial under HTTP.
+//! The gauges of a transport, which can be read while HTTP owns the transport.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -25,7 +25,7 @@ impl Transport {
         }
     }
 
-    /// What it has carried before, as far as the kernel tells.
+    /// What the transport has carried before, as far as the kernel tells.
     pub fn past(&self) -> Option<KeptFacts> {
         match self {
             Self::Tcp { gauge, .. } => gauge.past(),

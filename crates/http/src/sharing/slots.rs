@@ -51,8 +51,7 @@ impl Slots {
             tokio::select! {
                 biased;
                 slot = &mut slot => return slot,
-                // The `h2` crate reads what its stream has just shown before it lets anybody else
-                // run.
+                // The `h2` crate reads the SETTINGS that were just seen before any other task runs.
                 _ = received.changed() => self.refresh(session),
             }
         }
@@ -65,7 +64,7 @@ impl Slots {
     }
 
     pub(super) async fn take(&self) -> Slot<'_> {
-        // Nobody closes the semaphore.
+        // The semaphore is never closed.
         let permit = self.free.acquire().await.ok();
         Slot {
             slots: self,

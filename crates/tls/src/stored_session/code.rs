@@ -1,7 +1,7 @@
 //! A stored session as bytes. All numbers are big-endian, all lengths stand before what they
 //! measure, and a checksum at the end tells what was damaged from what was written: a wrong secret
-//! would end the next handshake (RFC 8446 §4.2.11), not just make it a full one. It does not tell
-//! forgers: who can write the file is trusted with it.
+//! would end the next handshake (RFC 8446 §4.2.11), not just make it a full one. It does not
+//! protect against forgery: a user who can write the file is trusted with it.
 
 use std::sync::Arc;
 

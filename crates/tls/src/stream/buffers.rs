@@ -1,5 +1,6 @@
-//! Room for the bytes of TLS on their way. A stream holds some only while there is something in it;
-//! else it is in the thread's stock, so that thousands of idle connections need none of it.
+//! Buffers for TLS bytes in transit. A stream holds a buffer only while there is something in it;
+//! otherwise the buffer is in a stock of the thread, so that thousands of idle connections need
+//! none.
 
 use std::cell::RefCell;
 use std::io::{self, Read};
@@ -10,9 +11,9 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 const READ_SIZE: usize = 32 * 1024;
-/// What has grown beyond this is let go.
-const LARGEST_KEPT: usize = 128 * 1024;
-const MOST_KEPT: usize = 16;
+/// A buffer that has grown beyond this is freed.
+const MAX_KEPT_SIZE: usize = 128 * 1024;
+const MAX_KEPT: usize = 16;
 
 thread_local! {
     /// Each of `READ_SIZE` bytes.
@@ -21,7 +22,7 @@ thread_local! {
     static TO_WRITE: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Bytes from the socket that nobody has taken yet.
+/// Bytes from the socket that TLS has not taken yet.
 #[derive(Default)]
 pub(super) struct Incoming {
     room: Vec<u8>,
@@ -128,7 +129,7 @@ impl Outgoing {
     /// Whatever is in it is dropped.
     pub(super) fn give_back(&mut self) {
         let mut room = std::mem::take(&mut self.0);
-        if (1..=LARGEST_KEPT).contains(&room.capacity()) {
+        if (1..=MAX_KEPT_SIZE).contains(&room.capacity()) {
             room.clear();
             keep(&TO_WRITE, room);
         }
@@ -136,10 +137,10 @@ impl Outgoing {
 }
 
 fn keep(stock: &'static std::thread::LocalKey<RefCell<Vec<Vec<u8>>>>, room: Vec<u8>) {
-    // At the end of its thread there is no stock any more.
+    // At the end of the thread the stock is gone.
     let _ = stock.try_with(|stock| {
         let mut stock = stock.borrow_mut();
-        if stock.len() < MOST_KEPT {
+        if stock.len() < MAX_KEPT {
             stock.push(room);
         }
     });
