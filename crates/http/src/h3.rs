@@ -135,7 +135,7 @@ fn client_config(client: &Client, offer: &Offer) -> Result<ClientConfig, HttpErr
         ..Transport::default()
     };
     let mut config = ClientConfig::new(Arc::new(tls), Arc::new(transport));
-    config.ear = Some(Attentive::ear);
+    config.observer = Some(Attentive::ear);
     Ok(config)
 }
 

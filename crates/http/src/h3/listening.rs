@@ -1,6 +1,6 @@
-//! An ear for session tickets, which come in QUIC's handshake bytes: `roundtrip_tls` keeps them for later processes.
+//! Reads session tickets, which come in QUIC's handshake bytes: `roundtrip_tls` keeps them for later processes.
 
-use roundtrip_quic::{Ear, Reading};
+use roundtrip_quic::{HandshakeBytes, HandshakeObserver};
 use roundtrip_tls::{Listening, TicketReader};
 
 /// One connection's.
@@ -8,13 +8,13 @@ use roundtrip_tls::{Listening, TicketReader};
 pub(super) struct Attentive(TicketReader);
 
 impl Attentive {
-    pub(super) fn ear() -> Box<dyn Ear> {
+    pub(super) fn ear() -> Box<dyn HandshakeObserver> {
         Box::new(Self::default())
     }
 }
 
-impl Ear for Attentive {
-    fn hear(&mut self, reading: &mut Reading<'_>) {
+impl HandshakeObserver for Attentive {
+    fn on_handshake_bytes(&mut self, reading: &mut HandshakeBytes<'_>) {
         let listening = Listening::begin();
         self.0.hear(reading.bytes());
         reading.read();
