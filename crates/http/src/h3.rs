@@ -141,7 +141,7 @@ fn client_config(client: &Client, offer: &Offer) -> Result<ClientConfig, HttpErr
         ..Transport::default()
     };
     let mut config = ClientConfig::new(Arc::new(tls), Arc::new(transport));
-    config.ear = Some(TicketObserver::boxed);
+    config.observer = Some(TicketObserver::boxed);
     Ok(config)
 }
 

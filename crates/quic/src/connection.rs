@@ -47,7 +47,7 @@ use crate::sent::Item;
 use crate::space::Space;
 use crate::stats::Stats;
 use crate::streams::Streams;
-use crate::{Ear, Time, Transport};
+use crate::{HandshakeObserver, Time, Transport};
 use ack_frequency::AckFrequency;
 use closing::Closing;
 use control::Control;
@@ -195,8 +195,8 @@ impl Connection {
     }
 
     /// Sets what observes the handshake, before anything has come.
-    pub(crate) fn set_ear(&mut self, ear: Box<dyn Ear>) {
-        self.crypto.set_ear(ear);
+    pub(crate) fn set_observer(&mut self, observer: Box<dyn HandshakeObserver>) {
+        self.crypto.set_observer(observer);
     }
 }
 

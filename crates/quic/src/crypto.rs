@@ -22,8 +22,8 @@ use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{CipherSuite, ClientConfig, HandshakeKind, NamedGroup, ServerConfig};
 
 use crate::Time;
-use crate::ear::Ear;
 use crate::error::{Code, TransportError};
+use crate::observer::HandshakeObserver;
 use levels::{Levels, Pair};
 use session::Session;
 
@@ -110,8 +110,8 @@ impl Crypto {
     }
 
     /// Sets what observes the handshake, before the first byte.
-    pub(crate) fn set_ear(&mut self, ear: Box<dyn Ear>) {
-        self.session.set_ear(ear);
+    pub(crate) fn set_observer(&mut self, observer: Box<dyn HandshakeObserver>) {
+        self.session.set_observer(observer);
     }
 
     /// After a Retry: new Initial keys, and all Initial handshake bytes are to be sent again.

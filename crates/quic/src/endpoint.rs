@@ -138,8 +138,8 @@ impl Endpoint {
         let first = self.random.id();
         let (tls, token) = (config.tls.clone(), config.token.clone());
         let mut connection = Connection::client(now, opening, tls, server, token, first)?;
-        if let Some(ear) = config.ear {
-            connection.set_ear(ear());
+        if let Some(observer) = config.observer {
+            connection.set_observer(observer());
         }
         self.table.fill(handle, connection, None);
         self.dialled.entry(remote).or_default().push(handle);

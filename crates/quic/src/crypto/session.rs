@@ -17,8 +17,8 @@ use super::outbound::Outbound;
 use super::phases::Phases;
 use super::protection::{Opener, Sealer};
 use super::{Level, violation};
-use crate::ear::{Ear, Reading};
 use crate::error::{Code, TransportError};
+use crate::observer::{HandshakeBytes, HandshakeObserver};
 
 pub(super) struct Session {
     tls: Connection,
@@ -37,7 +37,7 @@ pub(super) struct Session {
     /// Keys for early data were made.
     had_early_keys: bool,
     failure: Option<Error>,
-    ear: Option<Box<dyn Ear>>,
+    observer: Option<Box<dyn HandshakeObserver>>,
 }
 
 impl Session {
@@ -80,7 +80,7 @@ impl Session {
             is_held: false,
             had_early_keys: false,
             failure: None,
-            ear: None,
+            observer: None,
         }
     }
 
@@ -207,15 +207,15 @@ impl Session {
     }
 
     fn read(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        let mut reading = Reading::new(&mut self.tls, bytes);
-        if let Some(ear) = &mut self.ear {
-            ear.hear(&mut reading);
+        let mut reading = HandshakeBytes::new(&mut self.tls, bytes);
+        if let Some(observer) = &mut self.observer {
+            observer.on_handshake_bytes(&mut reading);
         }
         reading.end()
     }
 
-    pub(super) fn set_ear(&mut self, ear: Box<dyn Ear>) {
-        self.ear = Some(ear);
+    pub(super) fn set_observer(&mut self, observer: Box<dyn HandshakeObserver>) {
+        self.observer = Some(observer);
     }
 
     /// The level at which the peer's next handshake bytes come. A server has keys for 1-RTT before

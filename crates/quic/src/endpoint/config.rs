@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use roundtrip_wire::quic::Version;
 
-use crate::{Ear, Transport};
+use crate::{HandshakeObserver, Transport};
 
 /// The configuration of one or several connections of a client.
 #[derive(Debug, Clone)]
@@ -17,7 +17,7 @@ pub struct ClientConfig {
     pub token: Option<Bytes>,
     pub version: Version,
     /// Makes the observer of each connection's handshake.
-    pub ear: Option<fn() -> Box<dyn Ear>>,
+    pub observer: Option<fn() -> Box<dyn HandshakeObserver>>,
 }
 
 impl ClientConfig {
@@ -27,7 +27,7 @@ impl ClientConfig {
             transport,
             token: None,
             version: Version::V1,
-            ear: None,
+            observer: None,
         }
     }
 }

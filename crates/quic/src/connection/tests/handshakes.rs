@@ -6,7 +6,7 @@ use std::time::Duration;
 use rustls::RootCertStore;
 
 use super::pair::{End, Pair, make_tls, tls};
-use crate::{CloseReason, Code, Ear, Event, Reading, Transport};
+use crate::{CloseReason, Code, Event, HandshakeBytes, HandshakeObserver, Transport};
 
 #[test]
 fn a_handshake_takes_one_round_trip_and_is_confirmed_after_two() {
@@ -88,11 +88,11 @@ fn damaged_datagrams_are_as_good_as_lost() {
 #[derive(Debug, Default, Clone)]
 struct Overheard(Arc<Mutex<(Vec<u8>, usize)>>);
 
-impl Ear for Overheard {
-    fn hear(&mut self, reading: &mut Reading<'_>) {
+impl HandshakeObserver for Overheard {
+    fn on_handshake_bytes(&mut self, reading: &mut HandshakeBytes<'_>) {
         let mut heard = self.0.lock().unwrap();
         heard.0.extend_from_slice(reading.bytes());
-        // TLS reads what the ear does not let it read, too.
+        // TLS reads what the observer does not let it read, too.
         if reading.bytes().first() != Some(&4) {
             reading.read();
             reading.read();
@@ -107,7 +107,7 @@ fn who_listens_hears_each_byte_that_tls_reads_once() {
     let transport = Transport::default();
     let mut pair = Pair::with(&transport, &transport, client, server);
     let heard = Overheard::default();
-    pair.client.set_ear(Box::new(heard.clone()));
+    pair.client.set_observer(Box::new(heard.clone()));
     pair.connect();
     pair.run_for(Duration::from_secs(1));
     let heard = heard.0.lock().unwrap();

@@ -7,21 +7,21 @@ use rustls::pki_types::CertificateDer;
 use rustls::quic::Connection;
 
 /// Observes the handshake of one connection.
-pub trait Ear: fmt::Debug + Send {
-    /// Is called for each reading. TLS reads the bytes when it calls [`Reading::read`], or else
-    /// when it returns.
-    fn hear(&mut self, reading: &mut Reading<'_>);
+pub trait HandshakeObserver: fmt::Debug + Send {
+    /// Is called for each reading. TLS reads the bytes when this calls [`HandshakeBytes::read`], or
+    /// else when it returns.
+    fn on_handshake_bytes(&mut self, reading: &mut HandshakeBytes<'_>);
 }
 
 /// Handshake bytes that TLS is about to read. They follow those of the reading before: one level
 /// after the other, each in order and without gaps. RFC 9001 §4.1.3.
-pub struct Reading<'a> {
+pub struct HandshakeBytes<'a> {
     tls: &'a mut Connection,
     bytes: &'a [u8],
     outcome: Option<Result<(), Error>>,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> HandshakeBytes<'a> {
     pub(crate) fn new(tls: &'a mut Connection, bytes: &'a [u8]) -> Self {
         Self {
             tls,
@@ -53,9 +53,9 @@ impl<'a> Reading<'a> {
     }
 }
 
-impl fmt::Debug for Reading<'_> {
+impl fmt::Debug for HandshakeBytes<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Reading")
+        f.debug_struct("HandshakeBytes")
             .field("bytes", &self.bytes.len())
             .finish_non_exhaustive()
     }
