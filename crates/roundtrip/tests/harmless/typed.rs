@@ -7,7 +7,8 @@ fn wrong_usage_is_cited_without_harm() {
     let user = User::new();
     let word = typed();
     let word = word.as_str();
-    let (nowhere, url) = (format!("/nowhere/{word}"), format!("http://{word}/"));
+    // Below what is no directory nobody can make anything.
+    let (nowhere, url) = (format!("/dev/null/{word}"), format!("http://{word}/"));
     let (nowhere, url) = (nowhere.as_str(), url.as_str());
     let unclosed = format!("%{{{word}");
     let unknown = format!("%{{{word}}}");
