@@ -1,1 +1,1 @@
-"""What the benchmarks share: tools, an origin to ask, samples, and the ledger that becomes RESULTS.md."""
+"""What the benchmarks share: tools, an origin, samples, and the ledger that becomes RESULTS.md."""

@@ -1,8 +1,9 @@
-"""Packets as tshark reads them, cut into connections whose boundaries can be laid beside a client's own phases.
+"""Packets as tshark decodes them, split into connections whose boundaries can be compared with a client's own
+phases.
 
-Which packet is which is told by tshark, which decrypts with the key log that both clients write (`SSLKEYLOGFILE`).
-Only where a response begins is told by the clock: the server thinks for a known time first, so that what came before
-(tickets, SETTINGS) cannot be taken for it.
+tshark identifies the packets, and decrypts them with the key log that both clients write (`SSLKEYLOGFILE`).
+Only the beginning of a response is identified by its time: the server first thinks for a known time, so that
+earlier packets (tickets, SETTINGS) cannot be mistaken for it.
 """
 
 import dataclasses
@@ -34,7 +35,7 @@ class Packet:
 
 
 class Capture:
-    """dumpcap on one interface, from when it listens until the end of the `with`."""
+    """Runs dumpcap on one interface, from the moment when it listens until the end of the `with`."""
 
     def __init__(self, interface, path):
         self.path = str(path)
@@ -50,7 +51,7 @@ class Capture:
         tools.fail("dumpcap does not capture: " + "".join(seen).strip())
 
     def __exit__(self, *_):
-        time.sleep(0.3)  # what is still under way, and what the kernel still holds
+        time.sleep(0.3)  # what is still in flight, and what the kernel still holds
         self.process.send_signal(signal.SIGINT)
         told = self.process.communicate(timeout=20)[1]
         dropped = [line for line in told.splitlines() if "dropped" in line and " 0 packets dropped" not in line and "/0 (" not in line]
@@ -59,7 +60,7 @@ class Capture:
 
 
 def read(path, keys, ports):
-    """The packets of a file by the client's port, in order; `ports` are the server's."""
+    """The packets of a file, in order, by the client's port; `ports` are the server's."""
     command = ["tshark", "-n", "-r", str(path), "-o", f"tls.keylog_file:{keys}", "-T", "fields"]
     for port in ports:
         command += ["-d", f"tcp.port=={port},{'http' if port == ports[0] else 'tls'}"]
@@ -89,7 +90,7 @@ def parse(fields, ports):
 
 
 def phases(packets, think):
-    """The phases of one connection in ms, from packet to packet; None for what was not found."""
+    """The phases of one connection in ms, from packet to packet; None for those that were not found."""
     ours = [p for p in packets if p.from_client]
     theirs = [p for p in packets if not p.from_client]
     tcp = packets[0].over_tcp
@@ -116,7 +117,7 @@ def phases(packets, think):
 
 
 def waits(packets):
-    """What lies before each packet of the server: neither our computing nor the time before our first packet."""
+    """The time before each packet of the server, without our computing and the time before our first packet."""
     pairs = zip(packets, packets[1:])
     return sum(span(before, packet) for before, packet in pairs if not packet.from_client)
 

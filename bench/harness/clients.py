@@ -1,7 +1,8 @@
-"""Clients that ask once for each connection: `python3 clients.py ROLE PORT COUNT KIND`, each an end for `secure.py`.
+"""Clients that make one request for each connection: `python3 clients.py ROLE PORT COUNT KIND`, each one end
+for `secure.py`.
 
     handshakes PORT COUNT full|resumed    one connection after the other, each with a handshake and a request
-    rest PORT COUNT h1|h1+tls|h2+tls      all at once; each asks once and stays until standard input ends
+    rest PORT COUNT h1|h1+tls|h2+tls      all at once; each makes a request and stays until standard input ends
 """
 
 import socket
@@ -27,14 +28,14 @@ def main():
 
 
 def handshakes(port, count, resumed):
-    """Exits with 1 unless each was as it was to be."""
+    """Exits with 1 unless each handshake was of the requested kind."""
     context, session = context_of("h1+tls"), None
     for number in range(count + 1):
         with context.wrap_socket(connected(port), server_hostname="localhost", session=session if resumed else None) as stream:
             if stream.session_reused != (resumed and number > 0):
                 sys.exit(f"connection {number}: resumed is {stream.session_reused}")
             ask(stream, b"close")
-            # The ticket has come with the answer.
+            # The ticket has arrived with the answer.
             session = stream.session
 
 
@@ -56,7 +57,7 @@ def context_of(kind, made={}):
     if kind not in made:
         context = made[kind] = ssl.create_default_context()
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        # The same work for everybody, whatever else they would prefer.
+        # The same work for all servers, whatever else they would prefer.
         context.set_ecdh_curve("X25519")
         context.set_alpn_protocols(["h2" if kind == "h2+tls" else "http/1.1"])
     return made[kind]

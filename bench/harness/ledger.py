@@ -1,4 +1,4 @@
-"""RESULTS.md: one section for each benchmark, written by the benchmark itself and by nobody else."""
+"""RESULTS.md: one section for each benchmark, written by the benchmark itself."""
 
 import datetime
 import os
@@ -18,7 +18,7 @@ Ratios come from interleaved runs of the same invocation; nothing here was copie
 
 
 def machine():
-    """What it ran on, in one line."""
+    """Describes the machine in one line."""
     model, memory = "unknown processor", "?"
     for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("model name"):
@@ -54,7 +54,7 @@ def section(name, title, versions, body):
 
 
 def publish(name, title, versions, body, record):
-    """Prints a section, and puts it in its place in RESULTS.md when `record` says so."""
+    """Prints a section, and writes it to its place in RESULTS.md if `record` is set."""
     text = section(name, title, versions, body)
     print(text)
     if not record:

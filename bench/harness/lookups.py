@@ -1,8 +1,10 @@
-"""Runs RDAP clients at the near end of a path, in turn, and counts what each costs: `python3 lookups.py PLAN RESULTS`.
+"""Runs RDAP clients at the near end of a path, one after another, and counts what each costs: `python3
+lookups.py PLAN RESULTS`.
 
-The plan is JSON, written by bench/rdap: groups of arms that share a memory, and how many lookups each is to do. A line
-of JSON for each run goes to RESULTS. Time, processor and peak memory are the kernel's accounts of the process (wait4);
-bytes are those of the near end's interface, link headers included; connections and answers are what the server saw.
+The plan is JSON, written by bench/rdap: groups of arms that share a memory, and the number of lookups for
+each. RESULTS gets a line of JSON for each run. Time, processor time and peak memory are the kernel's accounts
+of the process (wait4); bytes are those of the near end's interface, including link headers; connections and
+answers are what the server saw.
 """
 
 import collections
@@ -21,8 +23,8 @@ import sys
 import time
 
 PR_SET_CHILD_SUBREAPER = 36
-# A shell with a small memory of its own forks the client and leaves, so that the client's peak is not its launcher's:
-# the client, an orphan then, is ours to wait for.
+# A shell with little memory forks the client and exits, so that the client's peak is not its launcher's:
+# the orphaned client is then waited for here.
 LAUNCH = 'ulimit -n 20000 2>/dev/null; read go; out=$1 err=$2; shift 2; "$@" >"$out" 2>"$err" &'
 
 
@@ -41,7 +43,7 @@ def main():
 
 
 class Near:
-    """One near end, its clients and the server's account of them."""
+    """One near end, its clients, and the server's account of them."""
 
     doing = "nothing"
 
@@ -53,7 +55,7 @@ class Near:
         self.own, self.told = None, False
 
     def serve(self):
-        """The server at this end, where a plan says so: what it can do without a path."""
+        """Starts the server at this end, if the plan says so: it shows what is possible without a path."""
         if not self.plan["serve"]:
             return
         self.own = subprocess.Popen(["/bin/sh", "-c", self.plan["serve"]], start_new_session=True)
@@ -79,7 +81,7 @@ class Near:
                     self.group(group, count, number)
 
     def check(self, group, arm):
-        """A lookup, not counted: a client that fails would be cheap. It fills the page cache, too."""
+        """Makes a lookup that is not counted: a client that fails would seem cheap. It also fills the page cache."""
         if arm is group[0]:
             self.forget()
         try:
@@ -107,7 +109,7 @@ class Near:
                       file=sys.stderr, flush=True)
 
     def forget(self):
-        """No memory of ours, and none of the kernel's, which has fast open's cookies; that takes root outside, too."""
+        """Removes our memory, and the kernel's, which has fast open's cookies; that also needs root outside."""
         shutil.rmtree(self.scratch / "memory", ignore_errors=True)
         if self.plan["forget"] and subprocess.run(self.plan["forget"], capture_output=True).returncode:
             self.plan["forget"] = None
@@ -131,7 +133,7 @@ class Near:
             spent, used, most = self.run(arm, words | {"@NAME@": name})
             self.prove(arm, name, count)
             wall, cpu, peak = wall + spent, cpu + used, max(peak, most)
-        time.sleep(self.plan["settle"])  # what is still under way
+        time.sleep(self.plan["settle"])  # what is still in flight
         up, down = (now - then for now, then in zip(interfaces(), bytes_before))
         seen = self.server.since(before)
         if seen["answers"] < count:
@@ -149,7 +151,7 @@ class Near:
         environment |= {name: str(self.scratch / "home") for name in ["HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"]}
         shell = subprocess.Popen(["/bin/sh", "-c", LAUNCH, "sh", str(self.scratch / "out"), str(self.scratch / "err"), *command],
                                  stdin=subprocess.PIPE, env=environment)
-        time.sleep(0.005)  # the shell stands ready before the clock starts
+        time.sleep(0.005)  # the shell is ready before the clock starts
         signal.alarm(self.plan["limit"])
         began = time.perf_counter()
         shell.stdin.write(b"\n")
@@ -170,7 +172,7 @@ class Near:
         return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
     def prove(self, arm, name, count):
-        """That the client has its answers, by what it wrote."""
+        """Checks by its output that the client got its answers."""
         out = (self.scratch / "out").read_text(errors="replace")
         proof = arm["proof"]
         if proof == "name":
@@ -195,7 +197,9 @@ class Failed(Exception):
 
 
 class Nginx:
-    """Its access log, a line for each answer; and the near end's own count of connections opened, used or not."""
+    """Counts by the access log, which has a line for each answer, and by the near end's count of opened
+    connections, used or not.
+    """
 
     def __init__(self, log, beside):
         self.log, self.beside = pathlib.Path(log), beside
@@ -217,7 +221,9 @@ class Nginx:
 
 
 class Origin:
-    """The counters of `roundtrip origin`, asked over the path between two runs, and without that question itself."""
+    """Counts by the counters of `roundtrip origin`, read over the path between two runs, without that request
+    itself.
+    """
 
     def __init__(self, name, ca):
         self.name, self.trust = name, ssl.create_default_context(cafile=ca)
@@ -233,7 +239,7 @@ class Origin:
     def since(self, before):
         now = self.account()
         grown = {name: now[name] - before[name] for name in now}
-        over = {"h1_requests": 1}  # this question
+        over = {"h1_requests": 1}  # this request
         kinds = [word for word, name in [("HTTP/1.1", "h1_requests"), ("HTTP/2.0", "h2_requests"), ("HTTP/3.0", "h3_requests")]
                  if grown[name] - over.get(name, 0) > 0]
         return {"answers": grown["requests"] - 1, "connections": grown["tcp_connections"] - 1 + grown["quic_connections"],
@@ -241,7 +247,7 @@ class Origin:
 
 
 def active_opens():
-    """TCP connections begun in this network namespace so far."""
+    """The number of TCP connections opened in this network namespace so far."""
     head, values = [line.split() for line in pathlib.Path("/proc/self/net/snmp").read_text().splitlines() if line.startswith("Tcp:")]
     return int(values[head.index("ActiveOpens")])
 

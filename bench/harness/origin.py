@@ -1,4 +1,4 @@
-"""`roundtrip origin` as a child process: started, asked where it listens, ended."""
+"""`roundtrip origin` as a child process: starts it, learns where it listens, and ends it."""
 
 import json
 import subprocess
@@ -7,7 +7,7 @@ from harness import tools
 
 
 class Origin:
-    """A test server on free ports of the loopback, with its authority's certificate in `ca`."""
+    """A test server on free loopback ports, with the certificate of its authority in `ca`."""
 
     def __init__(self, roundtrip, ca, *knobs):
         self.ca = str(ca)

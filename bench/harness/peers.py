@@ -1,4 +1,4 @@
-"""RDAP clients and a server of others: found where the user has them, else built once into a cache of our own."""
+"""RDAP clients and a server of other projects: found on the machine, or built once into a cache."""
 
 import os
 import pathlib
@@ -8,18 +8,18 @@ import sys
 
 from harness import tools
 
-SERVER, CLIENT = "icann-rdap-srv@0.0.30", "icann-rdap-cli@0.0.30"  # later ones need a newer compiler
+SERVER, CLIENT = "icann-rdap-srv@0.0.30", "icann-rdap-cli@0.0.30"  # later versions need a newer compiler
 OPENRDAP = "github.com/openrdap/rdap/cmd/rdap@latest"
 QUARTER_HOUR = 900
 
 
 class Peers:
-    """Each is a path, or None where it cannot be had; then somebody has been told."""
+    """Each is a path, or None if it is not available; then a message says so."""
 
     def __init__(self, places):
         self.places = [*map(pathlib.Path, places), cache()]
         self.data = self.get("rdap-srv-test-data", "icann-rdap-srv ", cargo(SERVER))
-        # The server takes no words, so that its version is that of the program that comes with it.
+        # The server has no flags, so its version is that of the program that comes with it.
         self.server = self.data and str(pathlib.Path(self.data).with_name("rdap-srv"))
         if not self.server or not pathlib.Path(self.server).is_file():
             tools.fail(f"there is nobody to ask: cargo install {SERVER} --locked")
@@ -28,7 +28,7 @@ class Peers:
         self.python = python(cache())
 
     def get(self, program, says, install, known_as=None):
-        """Two clients are called `rdap`: what a program says of its version decides."""
+        """Two clients are called `rdap`: the output of `--version` tells which one this is."""
         found = self.look(program, says)
         if found or install is None:
             return found
@@ -76,7 +76,7 @@ def go():
 
 
 def python(place):
-    """A Python that knows `requests`: ours, or one in an environment of its own."""
+    """A Python that has `requests`: the current one, or one in a separate environment."""
     venv = place / "python" / "bin" / "python3"
     for candidate in [sys.executable, venv, "/usr/bin/python3"]:
         if knows(candidate):
@@ -96,7 +96,7 @@ def knows(candidate):
 
 
 def attempt(command, environment, takes):
-    """Installs, or says why not; what it lacks is found by looking for the program."""
+    """Installs a program, or says why not; afterwards the program is looked for."""
     tools.say(f"once, into {cache()}, {takes}: {' '.join(command)}")
     cache().mkdir(parents=True, exist_ok=True)
     try:

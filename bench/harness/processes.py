@@ -1,4 +1,4 @@
-"""Processes that are measured: on which processor they run, what they use with all their threads and children."""
+"""Measured processes: the processor on which they run, and what they use with all their threads and children."""
 
 import os
 import pathlib
@@ -10,7 +10,7 @@ TICK = os.sysconf("SC_CLK_TCK")
 
 
 def start(command, cpu, log, environment=None):
-    """On one processor alone, in a group of its own, its words going into a file."""
+    """Starts a process on a single processor, in a new process group, with its output going into a file."""
     words = list(map(str, command))
     with open(log, "ab") as file:
         return subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=file, stderr=file, start_new_session=True,
@@ -18,7 +18,7 @@ def start(command, cpu, log, environment=None):
 
 
 def end(process):
-    """Asks, waits, insists; whoever it started goes with it."""
+    """Asks the process to end, waits, then kills it together with its children."""
     for sign, patience in [(signal.SIGTERM, 3), (signal.SIGKILL, 3)]:
         try:
             os.killpg(process.pid, sign)
@@ -29,7 +29,7 @@ def end(process):
 
 
 def family(pid):
-    """It and all that came from it."""
+    """The process and all its descendants."""
     found = [pid]
     for each in found:
         for task in pathlib.Path(f"/proc/{each}/task").glob("*"):
@@ -41,7 +41,7 @@ def family(pid):
 
 
 def cpu_seconds(pid):
-    """Of all threads of the family: to the nanosecond where the scheduler tells, else in ticks."""
+    """The processor time of all threads of the family: to the nanosecond if the scheduler tells, otherwise in ticks."""
     total = 0.0
     for each in family(pid):
         for task in pathlib.Path(f"/proc/{each}/task").glob("*"):
@@ -53,7 +53,9 @@ def cpu_seconds(pid):
 
 
 def kernel_share(pid, before=(0, 0)):
-    """Which part of its time the kernel had; by ticks, so of longer times only. Returns (share or None, ticks)."""
+    """The share of the time that was spent in the kernel, counted in ticks, so only for longer times. Returns
+    (share or None, ticks).
+    """
     user, system = map(sum, zip(*(ticks(pathlib.Path(f"/proc/{each}")) for each in family(pid))))
     spent = user - before[0] + system - before[1]
     return ((system - before[1]) / spent if spent >= 20 else None), (user, system)
@@ -78,7 +80,7 @@ def resident_mib(pid):
 
 
 def await_port(port, process, seconds=20):
-    """True once somebody listens there; False when the process ended or took too long."""
+    """Returns True once the port is open; False if the process ended or took too long."""
     wanted = f"{port:04X}"
     until = time.monotonic() + seconds
     while time.monotonic() < until and process.poll() is None:

@@ -1,6 +1,8 @@
-"""Proxies before one backend, each as simple as it may be: one thread, kept connections to the backend, no log.
+"""Proxies in front of one backend, each as simple as possible: one thread, kept connections to the backend,
+no log.
 
-A proxy is a name, whether it asks for a session, and a command that listens; what cannot be had is told and left out.
+A proxy is a name, whether it checks a session, and a command that listens; one that is not available is
+reported and left out.
 """
 
 import dataclasses
@@ -33,7 +35,7 @@ path = "main.rs"
 [workspace]
 """
 NEEDED = "import aiohttp, redis.asyncio, cryptography"
-MEMORY = 4096  # tokens that gate remembers, where it may
+MEMORY = 4096  # the number of tokens that gate may remember
 
 
 @dataclasses.dataclass
@@ -53,7 +55,7 @@ class Proxy:
 
 
 class Stage:
-    """Backend and Redis on one processor; what proxies need to know of them."""
+    """A backend and Redis on one processor, and what proxies need to know about them."""
 
     def __init__(self, place, far_cpu):
         self.place, self.cpu = place, far_cpu
@@ -98,7 +100,7 @@ def start(proxy, cpu, stage):
 
 
 def all_of(stage, roundtrip, python):
-    """Every arm there may be; `command` is None where it cannot be had."""
+    """Every possible arm; `command` is None if it is not available."""
     found = [Proxy("direct", False, None, stage.backend)]
     found.append(listening(stage, "floor", False, floor))
     found.append(listening(stage, "nginx", False, nginx))
@@ -226,7 +228,7 @@ auth = {str(auth).lower()}
 
 
 def ancestor(stage, port):
-    """Built from its published package, and its README's program around it; its source is not looked at."""
+    """Built from its published package and the program in its README; its source is not read."""
     made = peers.cache() / "bin" / "hyper-auth-proxy"
     if not made.is_file():
         place = peers.cache() / "hyper-auth-proxy"
@@ -244,7 +246,9 @@ def ancestor(stage, port):
 
 
 def python():
-    """A Python with aiohttp, redis and cryptography: ours, the system's, or one in an environment of its own."""
+    """A Python with aiohttp, redis and cryptography: the current one, the system's, or one in a separate
+    environment.
+    """
     venv = peers.cache() / "proxies" / "bin" / "python3"
     for candidate in [venv, sys.executable, "/usr/bin/python3"]:
         if knows(candidate):
@@ -278,7 +282,7 @@ def resp(port, *words):
 
 
 def free_port(given=set()):
-    """Of nobody, and not given before."""
+    """A port that is free, and has not been returned before."""
     while True:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))

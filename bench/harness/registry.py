@@ -1,19 +1,19 @@
-"""A real RDAP server as a registry would run it: icann-rdap-srv, in memory, behind nginx with all that it can do."""
+"""A real RDAP server as a registry would run it: icann-rdap-srv, in memory, behind nginx with all its features."""
 
 import shlex
 import subprocess
 
 from harness import servers, tools
 
-# Where rdap-srv listens, on the loopback of the namespace in which nginx runs.
+# The port of rdap-srv on the loopback of the namespace in which nginx runs.
 INNER = "127.0.0.1:3000"
 ACCEPT = "application/rdap+json"
-STREAMS = 128  # nginx's own default, said so that it is known
+STREAMS = 128  # nginx's default, set explicitly so that it is known
 DOMAIN = "test-domain-{}.example"
 
 
 class Registry(servers.Server):
-    """`place` gets the data, too. nginx logs a line for each answer: connection, status, protocol, resumed, early."""
+    """`place` also gets the data. nginx logs a line for each answer: connection, status, protocol, resumed, early."""
 
     name = "nginx"
     needs = [*servers.Server.needs, "nginx", "curl"]
@@ -24,7 +24,7 @@ class Registry(servers.Server):
         self.peers, self.log, self.data = peers, place / "access.log", place / "data"
         self.data.mkdir()
         others = [f"--{kind}={max(1, domains // 10)}" for kind in ["nameservers", "entities", "autnums", "v4s", "v6s"]]
-        # It puts `https://` before what it is told.
+        # It puts `https://` in front of this value.
         done = subprocess.run([peers.data, "--data-dir", self.data, "-B", f"{servers.NAME}/rdap", f"--domains={domains}", *others],
                               capture_output=True, text=True)
         if done.returncode:
@@ -33,7 +33,7 @@ class Registry(servers.Server):
     def start(self):
         at = self.place
         temporary = "".join(f"{kind}_temp_path {at}/{kind};\n" for kind in ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"])
-        # One process without a master: `root` is the one user that the namespaces of a path know.
+        # One process without a master: `root` is the only user known in the namespaces of a path.
         config = self.write("nginx.conf", f"""
 user root; daemon off; master_process off; pid {at}/pid; error_log {at}/error.log;
 worker_rlimit_nofile 20000;

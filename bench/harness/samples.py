@@ -1,4 +1,4 @@
-"""Medians, percentiles and paired comparisons of what was measured."""
+"""Medians, percentiles and paired comparisons of measurements."""
 
 import random
 import statistics

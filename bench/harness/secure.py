@@ -1,5 +1,6 @@
-"""What `bench/gate` asks of proxies beside requests on kept connections in clear: handshakes, kept connections over TLS,
-downloads, and memory at rest. Each proxy listens in clear and over TLS; certificates are ECDSA P-256, keys are agreed on by X25519.
+"""What `bench/gate` measures of proxies besides requests on kept connections without TLS: handshakes, kept
+connections over TLS, downloads, and memory at rest. Each proxy listens with and without TLS; certificates
+are ECDSA P-256, and the key exchange is X25519.
 """
 
 import pathlib
@@ -19,10 +20,11 @@ KEPT = {"kept, h1 + TLS": ["--h1", "-c8", "-m1"], "kept, h2 + TLS": ["-c8", "-m8
 DOWNLOADS = {"download, h1": (False, "--http1.1"), "download, h1 + TLS": (True, "--http1.1"), "download, h2 + TLS": (True, "--http2")}
 RESTING = {"at rest, h1": "h1", "at rest, h1 + TLS": "h1+tls", "at rest, h2 + TLS": "h2+tls"}
 REQUESTS, LARGE, MIB = 4000, 64, 1 << 20
-# Before these were counted, what is there once for all is there; after REST nothing is kept that need not be.
+# One-time allocations have been made before these are counted; after REST, nothing unnecessary is
+# kept.
 FIRST, CROWD, REST = 100, 1000, 3.5
 RESTS = 3  # rounds of it: it varies little, and takes long
-# The goals: of nginx's, and KB each.
+# The goals: shares of nginx's values, and KB for each connection.
 MOST = {"full handshake": 0.65, "resumed handshake": 0.65, "kept, h1 + TLS": 1.1, "kept, h2 + TLS": 1.05,
         "download, h1": 0.7, "download, h1 + TLS": 0.7, "download, h2 + TLS": 0.65}
 MOST_AT_REST = {"at rest, h2 + TLS": 8}
@@ -30,7 +32,7 @@ UNITS = {"handshake": "µs", "kept": "µs", "download": "s/GB", "at rest": "KB"}
 
 
 class Pair:
-    """One proxy, at a port in clear and at one over TLS."""
+    """One proxy, on one port without TLS and one with TLS."""
 
     def __init__(self, stage, name, made):
         self.stage, self.name, self.made = stage, name, made
@@ -55,7 +57,7 @@ class Pair:
 
 
 def measure(stage, builds, near, far, arguments):
-    """`builds`: {name: file} of the gateways. A section of Markdown."""
+    """Returns a section of Markdown; `builds` is {name: file} of the gateways."""
     certify(stage)
     (stage.place / "www" / "large").write_bytes(random.Random(1).randbytes(LARGE * MIB))
     pairs = [Pair(stage, NGINX, nginx)] + ([Pair(stage, HAPROXY, haproxy)] if shutil.which("haproxy") else [])
@@ -64,7 +66,7 @@ def measure(stage, builds, near, far, arguments):
     try:
         for pair in pairs:
             pair.start(near)
-            for work in works(pair, far).values():  # pools fill, memory comes
+            for work in works(pair, far).values():  # pools fill, memory is allocated
                 work()
         for number in range(arguments.rounds):
             tools.say(f"TLS and downloads, round {number + 1} of {arguments.rounds}: {len(pairs)} arms")
@@ -85,7 +87,7 @@ def measure(stage, builds, near, far, arguments):
 
 
 def works(pair, far):
-    """{what: how it is measured}."""
+    """Returns {what: how it is measured}."""
     found = {what: lambda kind=kind: handshakes(pair, kind, far) for what, kind in HANDSHAKES.items()}
     if shutil.which("h2load"):
         found |= {what: lambda words=words: kept(pair, words, far) for what, words in KEPT.items()}
@@ -93,12 +95,12 @@ def works(pair, far):
 
 
 def handshakes(pair, kind, far):
-    """One more is there for the ticket."""
+    """One more connection provides the ticket."""
     return pair.cpu(lambda: run(far, sys.executable, CLIENTS, "handshakes", pair.tls, SHAKEN, kind)) * 1e6 / (SHAKEN + 1)
 
 
 def kept(pair, words, far):
-    """Its handshakes count, too: eight of them."""
+    """The handshakes count too; there are eight."""
     def ask():
         said = run(far, "h2load", "-n", REQUESTS, *words, f"https://127.0.0.1:{pair.tls}{proxies.OPEN}")
         if f"{REQUESTS} succeeded" not in said:
@@ -114,7 +116,7 @@ def download(pair, how, far):
 
 
 def at_rest(pair, kind, near, far):
-    """KB each, in a process in which nothing else has ever happened."""
+    """The KB for each connection, in a process that has done nothing else."""
     pair.start(near)
     port = pair.clear if kind == "h1" else pair.tls
     crowds = []
@@ -179,7 +181,7 @@ def verdicts(runs):
 
 
 def certify(stage):
-    """One for nginx and HAProxy; the gateway makes one like it."""
+    """A certificate for nginx and HAProxy; the gateway makes a similar one."""
     key, certificate = stage.place / "tls.key", stage.place / "tls.pem"
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "30", "-subj",
                     "/CN=localhost", "-keyout", key, "-out", certificate], check=True, capture_output=True)

@@ -1,8 +1,8 @@
-"""Web servers as Debian packs them, each in a directory of its own, with everything turned on that it can do."""
+"""Web servers as packaged by Debian, each in a separate directory, with all suitable features turned on."""
 
 import subprocess
 
-# The far end of a path.
+# The address of the far end of a path.
 HOST, NAME = "198.18.0.2", "server"
 MODULES = "/usr/lib/apache2/modules"
 
@@ -36,7 +36,7 @@ class Nginx(Server):
     def start(self):
         at = self.place
         temporary = "".join(f"{kind}_temp_path {at}/{kind};\n" for kind in ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"])
-        # One process without a master: `root` is the one user that the namespaces of a path know.
+        # One process without a master: `root` is the only user known in the namespaces of a path.
         config = self.write("nginx.conf", f"""
 user root; daemon off; master_process off; pid {at}/pid; error_log {at}/error.log;
 events {{ worker_connections 128; }}
@@ -81,7 +81,8 @@ SSLCertificateFile {at}/chain.pem
 SSLCertificateKeyFile {at}/key.pem
 </VirtualHost>
 """)
-        # It serves nobody as root, and has nobody else to become where only root is: it is given another user.
+        # It refuses to serve as root, and there is no other user in the namespace, so it is given
+        # one.
         return f"exec unshare --user --map-user=33 --map-group=33 apache2 -X -d {at} -f {config}"
 
 
@@ -135,7 +136,7 @@ ALL = {server.name: server for server in [Nginx, Apache, HaProxy, Caddy]}
 
 
 def certify(place):
-    """ca.pem; and chain.pem with key.pem, which it signed for the far end's address."""
+    """Makes ca.pem, and chain.pem with key.pem, signed by it for the address of the far end."""
     curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "30"]
     openssl("req", "-x509", *curve, "-keyout", place / "ca.key", "-out", place / "ca.pem", "-subj", "/CN=authority")
     openssl("req", "-x509", *curve, "-keyout", place / "key.pem", "-out", place / "chain.pem", "-subj", "/CN=server",

@@ -1,4 +1,4 @@
-"""A loop over one `requests.Session`, as Python's users write it: `python3 session.py FILE`, a URL in each line."""
+"""A loop over one `requests.Session`, as Python users write it: `python3 session.py FILE`, one URL per line."""
 
 import sys
 

@@ -1,10 +1,12 @@
-"""A backend that says in every answer for which request it is, and writes down what it saw: `python3 soak_backend.py NAME PORT JOURNAL`.
+"""A backend whose every answer names its request, and which records what it saw: `python3 soak_backend.py
+NAME PORT JOURNAL`.
 
-Each request has an id (`x-soak-id`). The answer names the id and the user that gate gave, in its head and in its body. The
-journal has a line when a head is there (`H id`), and one when its body is, too (`D id`), written before anything is answered.
-    /echo             what came: how many bytes, and their digest
+Each request has an id (`x-soak-id`). The answer gives the id and the user set by gate, in its head and in its
+body. The journal gets a line when a head has arrived (`H id`), and one when its body has too (`D id`), both
+before the answer.
+    /echo             what arrived: the number of bytes, and their digest
     /think?ms=N       the same, N ms later
-    /large?bytes=N    so many bytes of a pattern that the id makes
+    /large?bytes=N    N bytes of a pattern that depends on the id
     /events           an event stream that does not end
     /socket           a WebSocket that echoes
 """
@@ -50,7 +52,7 @@ class Backend:
             writer.close()
 
     async def exchange(self, reader, writer):
-        """One request; True when another may follow."""
+        """Handles one request; returns True if another may follow."""
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
         method, target, _ = head[0].split(" ")
         headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:] if line)}
@@ -135,7 +137,7 @@ async def body(reader, headers):
 async def large(writer, fields, identity, length):
     writer.write(answer("200 OK", fields | {"content-length": str(length)}))
     for at in range(0, length, TURN):
-        # The pattern repeats within a turn, so each turn begins like the first.
+        # The pattern repeats within each chunk, so every chunk begins like the first.
         writer.write(pattern(identity, min(TURN, length - at)))
         await writer.drain()
     return True

@@ -1,4 +1,4 @@
-"""Clients of a soak that take their time: uploads, downloads, event streams and WebSockets."""
+"""Clients of a soak with long exchanges: uploads, downloads, event streams and WebSockets."""
 
 import time
 
@@ -69,7 +69,7 @@ class Download(Client):
             self.drop()
 
     def read(self, answer, identity, enough=None):
-        """How many bytes there were; None when we had enough before the end."""
+        """Returns the number of bytes; None if the client stopped before the end."""
         expected, at = pattern(identity, 1 << 17), 0
         for piece in self.wire.body(answer):
             begin = at % 64
@@ -128,7 +128,7 @@ class Events(Client):
 
 
 class RevokedEvents(Events):
-    """One that is open until its session is revoked."""
+    """An event stream that stays open until its session is revoked."""
 
     def turn(self):
         self.follow(self.scene.passing, time.monotonic() + 600)
@@ -147,7 +147,7 @@ class RevokedEvents(Events):
 
 
 class Socket(Client):
-    """A WebSocket: some words, each said again, and a close."""
+    """A WebSocket: some words, each echoed, and a close."""
 
     def turn(self):
         identity, session, sent = self.book.identity(self.kind), self.someone(), time.monotonic()

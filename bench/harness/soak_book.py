@@ -1,4 +1,4 @@
-"""What the clients of a soak saw, and how often something happened that must not: counts of all threads together."""
+"""What the clients of a soak saw, and how often something forbidden happened: the counts of all threads together."""
 
 import collections
 import itertools
@@ -6,25 +6,29 @@ import threading
 import time
 
 REVOKED_WITHIN = 0.1  # what gate promises, in seconds
-MARGIN = 0.3  # on top of it: for a machine that has other work, too
-UNKNOWN = ["bad token", "revoked", "revoked events"]  # clients of which the store has to be asked
-KEPT = 5  # examples of each wrong
+MARGIN = 0.3  # in addition, for a machine that is busy with other work
+UNKNOWN = ["bad token", "revoked", "revoked events"]  # the kinds of clients for which the store has to be asked
+KEPT = 5  # examples kept of each kind of error
 
 
 class Session:
-    """A token in a field, the session that it names ("" where gate must refuse it), and when its revocation was confirmed."""
+    """A token in a field, the session that it names ("" if gate must refuse it), and when its revocation was
+    confirmed.
+    """
 
     def __init__(self, sid, field, token):
         self.sid, self.field, self.token = sid, field, token
         self.leaving, self.revoked, self.within = False, None, REVOKED_WITHIN + MARGIN
-        self.user, self.former, self.changed = sid, None, None  # whose credentials it has, had, and since when
+        self.user, self.former, self.changed = sid, None, None  # the users whose credentials it has had, and since when
 
     def is_of(self, user, sent):
-        """May what was sent then have gone on with this user's credentials?"""
+        """Whether a request sent at that time may have been forwarded with this user's credentials."""
         return user == self.user or user == self.former and self.ends(sent)
 
     def ends(self, sent):
-        """May gate end what was sent then? What is under way ends when a session is revoked or gets other credentials."""
+        """Whether gate may end a request sent at that time: requests in flight end when a session is revoked
+        or its credentials change.
+        """
         return self.leaving or (self.former is not None and (self.changed is None or sent <= self.changed + self.within))
 
 
@@ -32,14 +36,14 @@ class Book:
     def __init__(self, seed):
         self.lock, self.numbers, self.seed = threading.Lock(), itertools.count(1), seed
         self.asked = collections.Counter()  # kind
-        self.answered = collections.defaultdict(collections.Counter)  # kind: {status or what befell it}
-        self.wrong = collections.Counter()  # what must not happen
+        self.answered = collections.defaultdict(collections.Counter)  # kind: {status or what happened}
+        self.wrong = collections.Counter()  # forbidden events
         self.examples = []
-        self.posts = {}  # id: what its client got
-        self.troubles = []  # (from, to, what): times at which failures have a reason
+        self.posts = {}  # id: the result for its client
+        self.troubles = []  # (from, to, what): times in which failures are expected
         self.failures = []  # (time, kind, what)
-        self.late = collections.defaultdict(list)  # what a session may take: seconds after its revocation at which it was served
-        self.ended_after = collections.defaultdict(list)  # the same: seconds after its revocation until an open stream ended
+        self.late = collections.defaultdict(list)  # kind: seconds after a revocation at which it was still served
+        self.ended_after = collections.defaultdict(list)  # kind: seconds from a revocation to the end of an open stream
         self.facts = collections.Counter()
 
     def identity(self, kind):
@@ -48,7 +52,7 @@ class Book:
             return f"{kind.replace(' ', '-')}-{self.seed}-{next(self.numbers)}"
 
     def saw(self, kind, what, left=False):
-        """An answer's status, or what befell a request; `left`: the client itself went away."""
+        """Records an answer's status, or what happened to a request; `left`: the client itself went away."""
         with self.lock:
             self.answered[kind][what] += 1
             failed = not left and (isinstance(what, str) or what >= 500)
@@ -74,18 +78,20 @@ class Book:
             self.troubles.append((begin, end, what))
 
     def over(self, begin, end):
-        """The trouble that began then is over, and may be felt until `end`."""
+        """The trouble that began at that time is over, and its effects may last until `end`."""
         with self.lock:
             self.troubles = [(first, end if first == begin else last, what) for first, last, what in self.troubles]
 
     def unexplained(self):
-        """Failures for which nothing had been taken away. Who asks for known sessions may not feel that the store is."""
+        """Failures without trouble that explains them. Requests with known sessions may not fail while only
+        the store is down.
+        """
         def explained(at, kind, what):
             return any(begin <= at <= end and (missing == "backend" or (what == 503 and kind in UNKNOWN)) for begin, end, missing in self.troubles)
         return [failure for failure in self.failures if not explained(*failure)]
 
     def served(self, session, sent, heard):
-        """A 2xx of a session that may have been revoked."""
+        """Records a 2xx for a session that may have been revoked."""
         if session.revoked is None or sent <= session.revoked:
             return
         with self.lock:
@@ -98,7 +104,7 @@ class Book:
             self.ended_after[session.within].append(after)
 
     def compare(self, journal):
-        """What backends saw beside what clients were told: lost and doubled."""
+        """Compares what backends saw with what clients were told: lost and repeated requests."""
         heads, whole = collections.Counter(), collections.Counter()
         for line in journal.read_text().splitlines():
             word, identity, _ = line.split(" ")

@@ -1,4 +1,6 @@
-"""What all clients of a soak have in common: each is a thread that asks, checks the answer, counts it and sleeps."""
+"""The common part of all clients of a soak: each is a thread that makes a request, checks the answer, counts
+it, and sleeps.
+"""
 
 import dataclasses
 import hashlib
@@ -21,15 +23,15 @@ class Scene:
     place: pathlib.Path
     roundtrip: str
     sessions: list = dataclasses.field(default_factory=list)
-    bad: dict = dataclasses.field(default_factory=dict)  # what is wrong with it: a field
-    passing: Session | None = None  # the session that is revoked next
+    bad: dict = dataclasses.field(default_factory=dict)  # kind of invalid token: a field
+    passing: Session | None = None  # the session that is to be revoked next
     gone: list = dataclasses.field(default_factory=list)
     certificate: tuple = (0, 0.0)  # its serial number, and since when
     over: threading.Event = dataclasses.field(default_factory=threading.Event)
 
 
 class Client:
-    """One of some kind, with random numbers and connections of its own."""
+    """A client of some kind, with separate random numbers and connections."""
 
     def __init__(self, scene, kind, pause, seed):
         self.scene, self.book, self.kind, self.pause = scene, scene.book, kind, pause
@@ -41,7 +43,7 @@ class Client:
                 self.turn()
             except Broken:
                 self.drop()
-            except Exception as error:  # a client of ours that ends early would be a soak without it
+            except Exception as error:  # if one of our clients ended early, the soak would continue without it
                 self.book.is_wrong("a client of the soak failed", f"{self.kind}: {error!r}")
                 self.drop()
         self.drop()
@@ -58,7 +60,9 @@ class Client:
         self.wire = None
 
     def exchange(self, session, method="GET", path="/echo", body=b"", raw=None):
-        """Asks over what is open, or opens it; `raw` sends the body by itself. The answer was looked at."""
+        """Makes a request over the open connection, or opens one; `raw` sends the body itself. Also checks
+        the answer.
+        """
         identity = self.book.identity(self.kind)
         sent = time.monotonic()
         try:
@@ -102,7 +106,7 @@ class Client:
                 self.book.is_wrong("mixed-up answer", f"{identity} of {session.sid}, {method} with {len(body)} bytes: {found}")
 
     def whose(self, identity, session, answer, sent):
-        """The user by whose credentials it was got, where those may be used for it."""
+        """The user with whose credentials the answer was obtained, if these were allowed for it."""
         user = answer.headers.get("x-soak-user")
         if answer.headers.get("x-soak-id") != identity or user not in (session.user, session.former):
             return self.book.is_wrong("mixed-up answer", f"{identity} of {session.user}: {answer.headers}")

@@ -1,4 +1,4 @@
-"""Every kind of client of a soak, how many there are and how often they ask."""
+"""All kinds of clients of a soak, their number, and how often they make requests."""
 
 import threading
 
@@ -17,7 +17,7 @@ KINDS = {
 
 
 def start(scene, seed):
-    """All of them, each in a thread; they end when `scene.over` is set."""
+    """Starts all of them, each in a thread; they end when `scene.over` is set."""
     threads = []
     for kind, (client, count, pause) in KINDS.items():
         for number in range(count):

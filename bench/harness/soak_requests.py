@@ -1,4 +1,4 @@
-"""Clients of a soak that differ in how they connect and in what they show: versions of HTTP, TLS, tokens."""
+"""Clients of a soak that differ in how they connect and what they present: versions of HTTP, TLS, tokens."""
 
 import json
 import ssl
@@ -10,7 +10,7 @@ from harness.soak_backend import pattern
 from harness.soak_client import Client, fields
 from harness.soak_wire import Answer, Broken, Wire, request
 
-OLD_CERTIFICATE = 10  # seconds for which a replaced certificate may still be shown
+OLD_CERTIFICATE = 10  # seconds for which a replaced certificate may still be used
 
 
 class Kept(Client):
@@ -30,7 +30,7 @@ class Posts(Client):
 
 
 class Pipelined(Client):
-    """Four requests in one piece, of which two are POSTs of different sessions."""
+    """Four requests in one write; two of them are POSTs with different sessions."""
 
     def turn(self):
         self.wire = self.wire or self.open()
@@ -55,7 +55,7 @@ class Pipelined(Client):
 
 
 class Tls(Client):
-    """A connection each; every other client of this kind resumes what it had before."""
+    """One connection for each request; every other client of this kind resumes its earlier session."""
 
     resumes = False
 
@@ -86,7 +86,7 @@ class Resumed(Tls):
 
 
 class H2(Client):
-    """Some streams at once, over a connection that is kept for some rounds; one of them may be given up."""
+    """Some streams at once, over a connection that is kept for some rounds; one of them may be cancelled."""
 
     def __init__(self, *words):
         super().__init__(*words)
@@ -175,7 +175,7 @@ class H2(Client):
 
 
 class H3(Client):
-    """`roundtrip probe`, a process and a connection each."""
+    """`roundtrip probe`: a process and a connection for each request."""
 
     def turn(self):
         session, identity = self.someone(), self.book.identity(self.kind)
@@ -193,7 +193,7 @@ class H3(Client):
             self.befell(identity, method, "broken", session.ends(sent))
             return self.book.fact(f"h3: {done.stderr.strip()[-120:]}")
         said = body.read_bytes()
-        told = json.loads(said) if status == 200 else {}  # the same is in its head, which is not shown
+        told = json.loads(said) if status == 200 else {}  # the head, which is not shown, has the same content
         headers = {"x-soak-id": told.get("id"), "x-soak-user": told.get("user"), "content-type": "application/json"}
         self.look(identity, session, method, data, Answer(status, headers, said), sent)
 
@@ -208,7 +208,7 @@ class Bad(Client):
 
 
 class Revoked(Client):
-    """Asks for the session that is revoked next, and for those that were."""
+    """Makes requests with the session that is revoked next, and with revoked ones."""
 
     def turn(self):
         gone = self.scene.gone
@@ -217,7 +217,7 @@ class Revoked(Client):
 
 
 class Leaves(Client):
-    """Goes away while the backend thinks."""
+    """Disconnects while the backend thinks."""
 
     def turn(self):
         self.wire, identity, session = self.open(), self.book.identity(self.kind), self.someone()

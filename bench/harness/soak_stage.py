@@ -1,4 +1,6 @@
-"""What a soak runs: gate, two backends, Redis on a Unix socket; and what is done to them while clients ask."""
+"""The processes of a soak: gate, two backends, Redis on a Unix socket; and what is done to them while clients
+make requests.
+"""
 
 import base64
 import hashlib
@@ -19,8 +21,8 @@ from harness.soak_book import Session
 from harness.soak_wire import Broken, Wire
 
 IDLE = 5  # seconds that gate keeps an unused connection to a backend
-SETTLED = 5  # seconds after which what was taken away and given back may not be felt any more
-STORE_KNOWN = 5  # seconds after the store's return within which its connections are there again
+SETTLED = 5  # seconds after which an outage may no longer have any effect
+STORE_KNOWN = 5  # seconds after the store's return within which gate has reconnected
 TAKEN = 10  # seconds that a reload may take
 
 
@@ -61,7 +63,7 @@ class Stage:
                 process.send_signal(signal.SIGCONT)
                 processes.end(process)
 
-    # What gate is told.
+    # Gate's configuration.
 
     def config(self):
         return self.place / "gate.toml"
@@ -105,7 +107,7 @@ listen = "127.0.0.1:{self.admin}"
                         "-keyout", self.place / "ca.key", "-out", self.place / "ca.pem", "-subj", "/CN=authority")
 
     def replace_certificate(self):
-        """Key and chain are each replaced in one step, one after the other: for a moment they do not fit."""
+        """Replaces key and chain, each in one step, one after the other: for a moment they do not match."""
         new, serial = {name: self.place / f"new-{name}.pem" for name in ["chain", "key"]}, int.from_bytes(os.urandom(8), "big") >> 1
         servers.openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "30", "-keyout", new["key"],
                         "-out", new["chain"], "-subj", "/CN=localhost", "-set_serial", serial, "-CA", self.place / "ca.pem", "-CAkey", self.place / "ca.key",
@@ -124,7 +126,7 @@ listen = "127.0.0.1:{self.admin}"
         return done.stdout.strip()
 
     def session(self, name):
-        """A new one: odd ones are shown as Bearer, even ones in the cookie."""
+        """Makes a new session: odd ones are sent as Bearer, even ones in the cookie."""
         self.numbers += 1
         sid = f"{name}-{self.numbers}"
         self.command("session", "put", sid, given=f"{sid}:secret")
@@ -140,7 +142,7 @@ listen = "127.0.0.1:{self.admin}"
         return f"{signed}.{base64.urlsafe_b64encode(proof).decode().rstrip('=')}"
 
     def bad(self, good):
-        """What is wrong with a token, and the token."""
+        """The name of a defect of a token, and such a token."""
         wrong = {"another's signature": self.token(good.sid, 7200, "0" * 64), "expired": self.token(good.sid, -3600), "garbage": "a.b.c",
                  "an unknown session": self.token("nobody", 7200)}
         found = {name: Session("", "Authorization", f"Bearer {token}") for name, token in wrong.items()}
@@ -153,7 +155,7 @@ listen = "127.0.0.1:{self.admin}"
         session.revoked = time.monotonic()
 
     def change(self, session):
-        """Other credentials for it."""
+        """Gives the session other credentials."""
         self.numbers += 1
         user = f"{session.sid}-as-{self.numbers}"
         session.former, session.changed = session.user, None
@@ -161,7 +163,7 @@ listen = "127.0.0.1:{self.admin}"
         self.command("session", "put", session.sid, given=f"{user}:secret")
         session.changed = time.monotonic()
 
-    # What is taken away and given back.
+    # Outages.
 
     def start_backend(self, name):
         process = self.run(name, [sys.executable, pathlib.Path(__file__).parent / "soak_backend.py", name, self.ports[name], self.journal], self.place / f"{name}.log")
@@ -197,7 +199,7 @@ listen = "127.0.0.1:{self.admin}"
         self.gate.send_signal(signal.SIGHUP)
 
     def settings_in_force(self, session):
-        """What gate says to backends over a new connection; None where there is no such answer."""
+        """What gate sends to backends over a new connection; None if there is no such answer."""
         try:
             wire = Wire.open(self.http)
             wire.ask("GET", "/echo", {"X-Soak-Id": "settings", session.field: session.token})
@@ -207,7 +209,7 @@ listen = "127.0.0.1:{self.admin}"
         except Broken:
             return None
 
-    # What gate says of itself, and the kernel of gate.
+    # What gate reports about itself, and the kernel about gate.
 
     def figure(self, name):
         try:

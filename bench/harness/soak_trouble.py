@@ -1,4 +1,4 @@
-"""Trouble while clients ask: an order of events that a seed makes, each with what has to be so after it."""
+"""Trouble while clients make requests: a seeded sequence of events, each with what must hold after it."""
 
 import random
 import signal
@@ -8,7 +8,7 @@ import time
 from harness import tools
 from harness.soak_stage import SETTLED, STORE_KNOWN, TAKEN
 
-BEFORE = 0.5  # what was under way when it began may fail as well
+BEFORE = 0.5  # requests in flight when it began may fail as well
 BROKEN = "[listen]\nhttp = \"nowhere\"\n[route\n"
 
 
@@ -41,10 +41,10 @@ class Trouble:
         self.done[what] = self.done.get(what, 0) + 1
 
     def revoke(self, within=None):
-        """Revokes the session that clients ask for at this time; its successor is there before."""
+        """Revokes the session that clients use now; its successor exists before that."""
         self.count("session revoked")
         session, self.scene.passing = self.scene.passing, self.stage.session("passing")
-        # Clients go on asking for sessions that were revoked.
+        # Clients continue to use revoked sessions.
         self.scene.gone.append(session)
         self.wait(0.1, 0.5)
         self.stage.revoke(session, within)
@@ -114,11 +114,11 @@ class Trouble:
         self.scene.over.wait(STORE_KNOWN)
 
     def without_store(self):
-        """For some seconds, of which some see a reload."""
+        """Stops the store for some seconds, in some of which the configuration is reloaded."""
         self.wait(1, 4)
         if self.random.random() < 0.5:
             self.reload()
 
     def revoke_at_once(self):
-        """As soon as the store is back: gate has to have heard of it when its connections are there again."""
+        """Revokes a session as soon as the store is back: gate must have learnt of it when its connections are back."""
         self.random.choice([self.kill_store, self.stop_store])(lambda: self.revoke(STORE_KNOWN))

@@ -1,4 +1,4 @@
-"""HTTP/1.1 for the clients of a soak, without a library: a library might send a request again by itself."""
+"""HTTP/1.1 for the clients of a soak, without a library, which might repeat a request by itself."""
 
 import dataclasses
 import socket
@@ -10,7 +10,7 @@ TURN = 1 << 16
 
 
 class Broken(Exception):
-    """No whole answer; its text says what befell it in a word or two."""
+    """The answer is incomplete; the text says in a word or two what happened."""
 
 
 @dataclasses.dataclass
@@ -25,7 +25,7 @@ class Answer:
 
 
 class Wire:
-    """One connection, and what came over it and was not read yet."""
+    """One connection, and the bytes that it has received but not used."""
 
     def __init__(self, sock):
         self.socket, self.kept = sock, b""
@@ -49,7 +49,7 @@ class Wire:
         except TimeoutError as error:
             raise Broken("timed out") from error
         except OSError:
-            pass  # an answer may be there all the same; where it is not, reading says so
+            pass  # there may be an answer all the same; if not, reading reports it
 
     def ask(self, method, path, fields, body=b""):
         self.send(request(method, path, fields, body))

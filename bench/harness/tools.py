@@ -1,4 +1,4 @@
-"""Finds what a benchmark runs, and says how to get what is missing. Leaves running it to the benchmark."""
+"""Finds the programs for a benchmark, and says how to get missing ones. Running them is left to the benchmark."""
 
 import os
 import pathlib
@@ -26,12 +26,12 @@ def need(*names):
 
 
 def target():
-    """Where cargo puts what it builds."""
+    """The directory of cargo's output."""
     return pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 
 
 def build(*arguments):
-    """Builds in release mode and says what came of it only when it fails."""
+    """Builds in release mode, and shows the output only if that fails."""
     need("cargo")
     say(f"building: cargo build --release {' '.join(arguments)}")
     done = subprocess.run(["cargo", "build", "--release", "--quiet", *arguments], cwd=ROOT)
@@ -45,7 +45,7 @@ def roundtrip():
 
 
 def version(*command):
-    """The first line of what a tool says about itself that has a digit in it."""
+    """The first line with a digit in a tool's description of itself."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=20)
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -1,10 +1,12 @@
-"""Traffic to measure a path with: `python3 traffic.py ROLE ADDRESS …`, one role at each end. Prints one line of JSON.
+"""Traffic for measuring a path: `python3 traffic.py ROLE ADDRESS …`, one role at each end. Prints one line of
+JSON.
 
-The far end is `serve`; it does what the near end asks for over a control connection, and tells what it saw.
+The far end runs `serve`; it does what the near end requests over a control connection, and reports what it
+saw.
     serve ADDRESS                 until a near end has been served
-    ping ADDRESS COUNT            one small datagram after the other, apart: how long each took, one way
-    stream ADDRESS MEGABYTES      one TCP connection up
-    blast ADDRESS SECONDS         small datagrams as fast as they go
+    ping ADDRESS COUNT            small datagrams one after the other, with pauses: one-way time of each
+    stream ADDRESS MEGABYTES      one TCP connection upwards
+    blast ADDRESS SECONDS         small datagrams as fast as possible
 """
 
 import json
@@ -42,9 +44,10 @@ def serve(address):
 
 
 def ask(address, **request):
-    """A control connection with the far end ready, and a function that waits for what it saw."""
+    """Opens a control connection with the far end ready; also returns a function that waits for its report."""
     control = socket.create_connection((address, PORT))
-    # The one that everybody may choose: with pacing, as some hosts have it, bulk would measure a timer.
+    # The one that all users may choose: with pacing, which some hosts use by default, bulk traffic
+    # would measure a timer.
     control.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, RENO)
     control.sendall(json.dumps(request).encode() + b"\n")
     lines = control.makefile()
@@ -62,7 +65,7 @@ def ping(address, count):
 
 
 def see_pings(_control, datagrams, request):
-    """The kernel's stamp of each arrival, less what the sender's clock showed."""
+    """The kernel's time of each arrival, minus the time by the sender's clock."""
     datagrams.settimeout(20)
     took = []
     for _ in range(request["count"]):
@@ -107,7 +110,7 @@ def blast(address, seconds):
 
 
 def see_blast(control, datagrams, _request):
-    """Counts until the sender has ended and nothing has come for a while."""
+    """Counts until the sender has ended and nothing has arrived for a while."""
     received, buffer = 0, bytearray(64)
     control.setblocking(False)
     datagrams.settimeout(0.3)
@@ -128,7 +131,7 @@ def has_ended(control):
 
 
 def relay_cpu():
-    """Seconds of processor time that the relay's thread of the program above us has used; 0 where there is none."""
+    """The processor time in seconds of the relay's thread of the parent program; 0 if there is none."""
     process = os.getppid()
     for _ in range(4):
         for task in pathlib.Path(f"/proc/{process}/task").glob("*"):

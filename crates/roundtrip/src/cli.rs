@@ -1,4 +1,5 @@
-//! The command line as typed. The contract: names and flags stay; man page and completions are made from this.
+//! The command line as typed. Names and flags are a contract; man pages and completions are
+//! generated from it.
 
 mod compare;
 mod demo;
@@ -82,7 +83,7 @@ pub(crate) struct DoctorArgs {
     /// One JSON document
     #[arg(long)]
     pub json: bool,
-    /// Only what is a problem or worth a notice
+    /// Only problems and notices
     #[arg(short, long)]
     pub quiet: bool,
     /// Colour
@@ -92,7 +93,7 @@ pub(crate) struct DoctorArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CausesArgs {
-    /// Explain this one; without it, all are listed
+    /// The cause to explain; without it, all are listed
     #[arg(value_name = "ID")]
     pub id: Option<String>,
     /// One JSON document

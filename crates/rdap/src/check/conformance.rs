@@ -6,8 +6,8 @@ use crate::answer::Class;
 
 rules! { All;
     MISSING = "conformance-missing", Error, "RFC 9083, section 4.1": "the topmost object has rdapConformance";
-    LEVEL = "conformance-level", Error, "RFC 9083, section 4.1": "rdapConformance holds rdap_level_0";
-    PLACE = "conformance-place", Error, "RFC 9083, section 4.1": "rdapConformance is in the topmost object alone";
+    LEVEL = "conformance-level", Error, "RFC 9083, section 4.1": "rdapConformance contains rdap_level_0";
+    PLACE = "conformance-place", Error, "RFC 9083, section 4.1": "rdapConformance is only in the topmost object";
     UNKNOWN = "conformance-unregistered", Warning, "RFC 9083, section 4.1": "an extension is registered with IANA";
     REPEATED = "conformance-repeated", Warning, "RFC 9083, section 4.1": "an extension is named once";
     UNCLAIMED = "conformance-unclaimed", Error, "RFC 9083, section 4.1": "an extension that is used is named in rdapConformance";

@@ -7,8 +7,8 @@ rules! { All;
     TYPE_MISSING = "delivery-type-missing", Error, "RFC 7480, section 4.2": "an answer says its media type";
     TYPE = "delivery-type", Error, "RFC 7480, section 4.2": "the media type is application/rdap+json";
     CORS = "delivery-cors", Warning, "RFC 7480, section 5.6": "Access-Control-Allow-Origin lets web pages read the answer";
-    POSITIVE = "delivery-status-positive", Error, "RFC 7480, section 5.1": "what was found comes with a status below 400";
-    NEGATIVE = "delivery-status-negative", Error, "RFC 7480, section 5.3": "an error comes with a status of 400 or above";
+    POSITIVE = "delivery-status-positive", Error, "RFC 7480, section 5.1": "an answer with a result has a status below 400";
+    NEGATIVE = "delivery-status-negative", Error, "RFC 7480, section 5.3": "an error response has a status of 400 or above";
     CODE = "delivery-status-code", Error, "RFC 9083, section 6": "errorCode is the HTTP status";
 }
 

@@ -9,7 +9,7 @@ rules! { All;
     RANGE = "dnssec-range", Error, "RFC 4034, sections 2.1 and 5.1": "key tags and flags fit in 16 bits, the other numbers in 8";
     PROTOCOL = "key-protocol", Error, "RFC 4034, section 2.1.2": "the protocol of a key is 3";
     HEX = "ds-digest-hex", Error, "RFC 4034, section 5.3": "a digest is written in hexadecimal digits";
-    LENGTH = "ds-digest-length", Error, "RFC 4034, section 5.1.4": "a digest is as long as its type makes it";
+    LENGTH = "ds-digest-length", Error, "RFC 4034, section 5.1.4": "a digest has the length of its type";
     BASE64 = "key-base64", Error, "RFC 4034, section 2.2": "a public key is written in Base64";
     UNSIGNED = "dnssec-unsigned", Warning, "RFC 9083, section 5.3": "a delegation with DS records is signed";
     WITHOUT = "dnssec-without-data", Warning, "RFC 9083, section 5.3": "a signed delegation has dsData or keyData";

@@ -9,7 +9,7 @@ rules! { All;
     REPEATED = "role-repeated", Warning, "RFC 9083, section 5.1": "a role is named once";
     KIND = "public-id-type", Error, "RFC 9083, section 4.8": "a public identifier has a type";
     IDENTIFIER = "public-id-identifier", Error, "RFC 9083, section 4.8": "a public identifier has an identifier";
-    ALONE = "entity-empty", Info, "RFC 9083, section 5.1": "an entity says who it is by a handle or a card";
+    ALONE = "entity-empty", Info, "RFC 9083, section 5.1": "an entity is identified by a handle or a card";
 }
 
 pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {

@@ -15,7 +15,7 @@ rules! { All;
     MEDIA = "link-type-syntax", Error, "RFC 8288, section 3.4.1": "type is a media type";
     SAME = "link-related-self", Error, "RFC 9083, section 4.2": "a related link leads elsewhere than the self link";
     SELF = "link-self", Info, "RFC 9083, section 5": "an object has a link to itself";
-    SELF_TYPE = "link-self-type", Info, "RFC 9083, section 4.2": "a self link says that RDAP is behind it";
+    SELF_TYPE = "link-self-type", Info, "RFC 9083, section 4.2": "a self link has the media type of RDAP";
     LANG = "link-hreflang", Error, "RFC 9083, section 4.2": "hreflang holds language tags (RFC 5646)";
 }
 

@@ -5,14 +5,14 @@ use super::{Report, Scene, rules};
 use crate::answer::{Class, Node, Place};
 
 rules! { All;
-    TYPE = "member-type", Error, "RFC 9083, sections 4 and 5": "a member is of the type that its definition gives it";
+    TYPE = "member-type", Error, "RFC 9083, sections 4 and 5": "a member has the type given in its definition";
     REPEATED = "member-repeated", Warning, "RFC 8259, section 4": "the names in an object differ";
     CLASS = "class-missing", Error, "RFC 9083, section 4.9": "an object has its objectClassName";
-    CLASS_VALUE = "class-value", Error, "RFC 9083, section 5": "objectClassName is that of the place it stands in";
+    CLASS_VALUE = "class-value", Error, "RFC 9083, section 5": "objectClassName fits the place of the object";
     LANG = "lang-syntax", Error, "RFC 9083, section 4.4": "lang is a language tag (RFC 5646)";
-    HANDLE = "handle-empty", Warning, "RFC 9083, section 5": "a handle identifies, so it is not empty";
+    HANDLE = "handle-empty", Warning, "RFC 9083, section 5": "a handle is not empty";
     PORT43 = "port43-syntax", Error, "RFC 9083, section 4.7": "port43 is the name or address of a WHOIS server";
-    NULL = "member-null", Warning, "RFC 9083, sections 4 and 5": "what is not there is left out, not null";
+    NULL = "member-null", Warning, "RFC 9083, sections 4 and 5": "a missing value is left out, not null";
 }
 
 pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {

@@ -8,14 +8,14 @@ use crate::answer::{Class, Item, Place};
 
 rules! { All;
     MISSING = "name-missing", Warning, "RFC 9083, sections 5.2 and 5.3": "a domain or name server has a name";
-    LDH = "name-ldh", Error, "RFC 9083, section 3": "the labels of ldhName are of letters, digits and hyphens";
+    LDH = "name-ldh", Error, "RFC 9083, section 3": "the labels of ldhName consist of letters, digits and hyphens";
     A_LABEL = "name-a-label", Error, "RFC 9083, section 3": "a label that begins with xn-- is an A-label (RFC 5890)";
     UNICODE = "name-unicode", Error, "RFC 9083, section 3": "unicodeName is a name that IDNA allows";
-    PLAIN = "name-unicode-plain", Info, "RFC 9083, section 3": "unicodeName is there for names with U-labels";
+    PLAIN = "name-unicode-plain", Info, "RFC 9083, section 3": "unicodeName is only given for names with U-labels";
     AGREE = "name-agree", Error, "RFC 9083, section 3": "ldhName and unicodeName are the same name";
     RELATION = "variant-relation", Error, "RFC 9083, section 10.2.5": "the relation of a variant is registered";
-    V4 = "address-v4", Error, "RFC 9083, section 5.2": "v4 holds addresses of version 4";
-    V6 = "address-v6", Error, "RFC 9083, section 5.2": "v6 holds addresses of version 6";
+    V4 = "address-v4", Error, "RFC 9083, section 5.2": "v4 contains IPv4 addresses";
+    V6 = "address-v6", Error, "RFC 9083, section 5.2": "v6 contains IPv6 addresses";
 }
 
 pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {

@@ -8,13 +8,13 @@ use crate::answer::{Class, Item, Network};
 rules! { All;
     MISSING = "ip-range", Warning, "RFC 9083, section 5.4": "a network has startAddress and endAddress";
     ADDRESS = "ip-address", Error, "RFC 9083, section 5.4": "startAddress and endAddress are addresses";
-    ORDER = "ip-order", Error, "RFC 9083, section 5.4": "a network ends behind its start";
+    ORDER = "ip-order", Error, "RFC 9083, section 5.4": "a network does not end before its start";
     VERSION = "ip-version", Error, "RFC 9083, section 5.4": "ipVersion is v4 or v6";
-    FITS = "ip-version-fits", Error, "RFC 9083, section 5.4": "ipVersion is that of the addresses";
+    FITS = "ip-version-fits", Error, "RFC 9083, section 5.4": "ipVersion is the version of the addresses";
     COUNTRY = "ip-country", Error, "RFC 9083, section 5.4": "country is a code of two letters";
-    PREFIX = "cidr-prefix", Error, "IANA RDAP Extensions, cidr0": "a block has v4prefix or v6prefix, one of them";
+    PREFIX = "cidr-prefix", Error, "IANA RDAP Extensions, cidr0": "a block has either v4prefix or v6prefix";
     LENGTH = "cidr-length", Error, "IANA RDAP Extensions, cidr0": "a block has a length that its version allows";
-    HOST = "cidr-host-bits", Error, "RFC 4632, section 3.1": "no bit of a block is set behind its length";
+    HOST = "cidr-host-bits", Error, "RFC 4632, section 3.1": "no bit of a block is set after its length";
 }
 
 pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {

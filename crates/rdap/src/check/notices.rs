@@ -5,9 +5,9 @@ use super::{Report, Scene, rules};
 use crate::answer::{Class, Node};
 
 rules! { All;
-    PLACE = "notices-place", Error, "RFC 9083, section 4.3": "notices are in the topmost object alone";
+    PLACE = "notices-place", Error, "RFC 9083, section 4.3": "notices are only in the topmost object";
     DESCRIPTION = "notice-description", Error, "RFC 9083, section 4.3": "a notice or remark has a description";
-    EMPTY = "notice-description-empty", Warning, "RFC 9083, section 4.3": "a description says something";
+    EMPTY = "notice-description-empty", Warning, "RFC 9083, section 4.3": "a description is not empty";
     KIND = "notice-type-registered", Error, "RFC 9083, section 10.2.1": "the type of a notice or remark is registered";
     FIT = "notice-type-fits", Warning, "RFC 9083, section 9": "a notice is about the result set, a remark about its object";
 }

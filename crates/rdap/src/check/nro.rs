@@ -9,9 +9,9 @@ rules! { Nro;
     CLAIM = "nro-conformance", Error, "IANA RDAP Extensions, nro_rdap_profile_0": "the answer names nro_rdap_profile_0";
     MODEL = "nro-asn-model", Warning, "IANA RDAP Extensions, nro_rdap_profile_asn_flat_0 and _hierarchical_0": "an answer about AS numbers names the model that its registry follows";
     MODELS = "nro-asn-models", Error, "IANA RDAP Extensions, nro_rdap_profile_asn_flat_0 and _hierarchical_0": "a registry follows one model of AS numbers";
-    CIDR = "nro-cidr", Warning, "IANA RDAP Extensions, cidr0": "a network tells its blocks";
+    CIDR = "nro-cidr", Warning, "IANA RDAP Extensions, cidr0": "a network lists its blocks";
     COVERS = "nro-cidr-covers", Error, "IANA RDAP Extensions, cidr0": "the blocks of a network are its range";
-    HANDLE = "nro-handle", Warning, "RFC 9083, sections 5.4 and 5.5": "a network or autonomous system has the handle its registry knows it by";
+    HANDLE = "nro-handle", Warning, "RFC 9083, sections 5.4 and 5.5": "a network or autonomous system has the handle of its registry";
 }
 
 pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {

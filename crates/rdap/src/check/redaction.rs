@@ -6,12 +6,12 @@ use crate::answer::{Class, Item, Method};
 rules! { All;
     NAME = "redaction-name", Error, "RFC 9537, section 4.2": "a redaction has a name, by type or by description";
     METHOD = "redaction-method", Error, "RFC 9537, section 4.2": "the method is removal, emptyValue, partialValue or replacementValue";
-    POST = "redaction-post-path", Error, "RFC 9537, section 4.2": "a field that is still there has its postPath";
+    POST = "redaction-post-path", Error, "RFC 9537, section 4.2": "a field that remains has its postPath";
     GONE = "redaction-gone", Warning, "RFC 9537, section 4.2": "a field that was removed has no postPath";
     REPLACEMENT = "redaction-replacement", Error, "RFC 9537, section 4.2": "only a replaced field has a replacementPath";
     LANGUAGE = "redaction-language", Error, "RFC 9537, section 4.2": "pathLang is registered: jsonpath";
     PATH = "redaction-path", Error, "RFC 9535, section 2.2": "a JSONPath begins with $";
-    REASON = "redaction-reason", Info, "RFC 9537, section 4.2": "a reason has words";
+    REASON = "redaction-reason", Info, "RFC 9537, section 4.2": "a reason is not empty";
 }
 
 pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {

@@ -5,12 +5,12 @@ use crate::answer::{Class, SearchKind};
 
 rules! { All;
     ONE = "search-one", Error, "RFC 9083, section 8": "results of one kind of object are in the array of its name";
-    TOTAL = "paging-total", Error, "RFC 8977, section 2.1": "totalCount is no less than the results that are here";
-    SIZE = "paging-size", Warning, "RFC 8977, section 2.1": "pageSize is the number of results that are here";
-    CURSOR = "paging-next", Warning, "RFC 8977, section 2.4.1": "a page that is not all has a link to the next or says which it is";
-    SORT = "sort-property", Error, "RFC 8977, section 2.1": "a sort that is offered has property and default";
-    CURRENT = "subset-current", Error, "RFC 8982, section 2.1": "subsetting_metadata says the current field set";
-    SUBSET = "subset-name", Error, "RFC 8982, section 2.1": "a field set that is offered has name and default";
+    TOTAL = "paging-total", Error, "RFC 8977, section 2.1": "totalCount is at least the number of results on this page";
+    SIZE = "paging-size", Warning, "RFC 8977, section 2.1": "pageSize is the number of results on this page";
+    CURSOR = "paging-next", Warning, "RFC 8977, section 2.4.1": "a page with part of the results has a link to the next page or gives its own number";
+    SORT = "sort-property", Error, "RFC 8977, section 2.1": "an offered sort order has property and default";
+    CURRENT = "subset-current", Error, "RFC 8982, section 2.1": "subsetting_metadata names the current field set";
+    SUBSET = "subset-name", Error, "RFC 8982, section 2.1": "an offered field set has name and default";
 }
 
 pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {

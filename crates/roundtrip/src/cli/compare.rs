@@ -1,4 +1,4 @@
-//! The flags of `compare`; how to ask is said as with `probe`.
+//! The flags of `compare`; those for making requests are `probe`'s.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -40,19 +40,20 @@ pub(crate) struct CompareArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "What to compare")]
 pub(crate) struct WaysArgs {
-    /// These instead of all that make sense, as in h2+tls1.3+reuse,h3+0rtt
+    /// Compare only these, for example h2+tls1.3+reuse,h3+0rtt
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub strategies: Vec<Strategy>,
-    /// Measure a sequence of so many requests as one thing
+    /// Measure sequences of this many requests as a whole
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub requests: u32,
-    /// Also measure this client's whole life, by sh; the word URL stands for the URL (once for each request)
+    /// Also measure this client from start to end, by sh; the word URL stands for the URL (once per
+    /// request)
     #[arg(long, value_name = "COMMAND")]
     pub against: Vec<String>,
-    /// Repeat a method that may do something each time, as POST
+    /// Repeat a method that may have effects, such as POST
     #[arg(long)]
     pub force: bool,
-    /// What the order of measurements is drawn from
+    /// The seed of the order of measurements
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub seed: u64,
     /// IPv4 only
@@ -66,13 +67,13 @@ pub(crate) struct WaysArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "How much may be asked")]
 pub(crate) struct LimitArgs {
-    /// Requests in all, those included that nobody measures
+    /// Requests in all, including unmeasured ones
     #[arg(short = 'n', long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u32).range(2..=100_000))]
     pub most: u32,
-    /// Requests a second, on average
+    /// Requests per second, on average
     #[arg(long, value_name = "M", default_value = "10", value_parser = rate)]
     pub rate: f64,
-    /// Begin no measurement after so many seconds
+    /// Begin no measurement after this many seconds
     #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = seconds)]
     pub time: Duration,
 }

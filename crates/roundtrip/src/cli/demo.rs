@@ -1,4 +1,4 @@
-//! The flags of `demo`: few, for it must work without any.
+//! The flags of `demo`: few, because it must work without any.
 
 use std::time::Duration;
 
@@ -23,10 +23,10 @@ pub(crate) struct DemoArgs {
     /// The path's round-trip time, from 1ms to 5s
     #[arg(long, value_name = "TIME", value_parser = span, default_value = "90ms")]
     pub rtt: Duration,
-    /// How often each way is asked; the table shows medians
+    /// Requests for each way; the table shows medians
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100), allow_negative_numbers = true)]
     pub runs: u32,
-    /// Of the order in which the ways take turns
+    /// The seed of the order of the ways
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
     /// One JSON document; on a terminal the table is drawn on standard error meanwhile
@@ -40,7 +40,7 @@ pub(crate) struct DemoArgs {
     pub color: Color,
 }
 
-/// A time with its unit.
+/// Parses a time with its unit.
 fn span(text: &str) -> Result<Duration, String> {
     let span = parse_duration(text)?;
     if !(SHORTEST..=LONGEST).contains(&span) {

@@ -20,13 +20,13 @@ Examples:
   roundtrip diff before.json after.json                also two of `roundtrip doctor --json`"
 )]
 pub(crate) struct DiffArgs {
-    /// What it is held against: JSON or NDJSON of probe, or JSON of doctor; - is standard input
+    /// The baseline: JSON or NDJSON of probe, or JSON of doctor; - is standard input
     #[arg(value_name = "A.json")]
     pub a: PathBuf,
-    /// What is looked at, a report of the same kind; - is standard input
+    /// The report to compare, of the same kind; - is standard input
     #[arg(value_name = "B.json")]
     pub b: PathBuf,
-    /// Of reports with several URLs, compare this one
+    /// In reports with several URLs, compare this one
     #[arg(long, value_name = "URL")]
     pub url: Option<String>,
     /// Exit with 3 when this holds, as in 'worse > 10%', 'client > 5ms', 'round_trips > 0'
@@ -38,7 +38,7 @@ pub(crate) struct DiffArgs {
     /// Also write one self-contained page
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Only the paragraph that says what it comes to
+    /// Only the paragraph with the conclusion
     #[arg(short, long, conflicts_with = "verbose")]
     pub quiet: bool,
     /// Every fact that differs, and every part

@@ -1,4 +1,5 @@
-//! The flags of `gate`. No secret is one of them: every user of the machine sees what was typed.
+//! The flags of `gate`. None of them takes a secret: every user of the machine can see command
+//! lines.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -31,17 +32,17 @@ pub(crate) struct GateArgs {
 pub(crate) enum GateCommand {
     /// Serve, until SIGTERM or Ctrl-C
     Run(GateRunArgs),
-    /// All that is wrong with a configuration, without starting anything
+    /// Report every error in a configuration, without starting anything
     Check(GateCheckArgs),
     /// Write a configuration with every setting at its default, explained
     Init {
-        /// Into this file, which must not be there yet; else to standard output
+        /// Write to this file, which must not exist yet, instead of standard output
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
     /// Sessions: what a token stands for at the backend
     Session(GateSessionArgs),
-    /// Make a token for trying, signed with a secret of the configuration
+    /// Make a test token, signed with a secret of the configuration
     Token(GateTokenArgs),
 }
 
@@ -64,19 +65,19 @@ Exit codes: 0 ended as asked, 1 it could not start or serve, 2 wrong usage.")]
 pub(crate) struct GateRunArgs {
     #[command(flatten)]
     pub from: GateConfigArgs,
-    /// Clear text comes in here, or `none` [default: 127.0.0.1:8080]
+    /// Where to listen for clear text, or `none` [default: 127.0.0.1:8080]
     #[arg(long, value_name = "ADDRESS", conflicts_with = "config")]
     pub http: Option<Place>,
-    /// TLS and QUIC come in here, or `none` [default: 127.0.0.1:8443]
+    /// Where to listen for TLS and QUIC, or `none` [default: 127.0.0.1:8443]
     #[arg(long, value_name = "ADDRESS", conflicts_with = "config")]
     pub https: Option<Place>,
-    /// Metrics and the dashboard are here, or `none` [default: 127.0.0.1:9180]
+    /// Where to serve metrics and dashboard, or `none` [default: 127.0.0.1:9180]
     #[arg(long, value_name = "ADDRESS", conflicts_with = "config")]
     pub admin: Option<Place>,
-    /// Who answers [default: http://127.0.0.1:8000]
+    /// The backend [default: http://127.0.0.1:8000]
     #[arg(long, value_name = "URL", conflicts_with = "config")]
     pub backend: Option<String>,
-    /// Do not say what it does
+    /// Do not report what it does
     #[arg(short, long)]
     pub quiet: bool,
 }
@@ -109,13 +110,13 @@ Exit codes: 0 a start would succeed (there may be warnings), 1 it would not, 2 w
 pub(crate) struct GateCheckArgs {
     #[command(flatten)]
     pub from: GateConfigArgs,
-    /// Also ask the session store and each server whether they are there
+    /// Also check that the session store and each server answer
     #[arg(long)]
     pub connect: bool,
     /// One JSON document (schema roundtrip/gate-check/1)
     #[arg(long)]
     pub json: bool,
-    /// No report: the exit code says it
+    /// No report, only the exit code
     #[arg(short, long, conflicts_with = "json")]
     pub quiet: bool,
     /// Colour
@@ -140,23 +141,23 @@ pub(crate) struct GateSessionArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SessionCommand {
-    /// Put a session in, or change it; its credentials are sealed where there is a key
+    /// Add or change a session; its credentials are sealed if there is a key
     Put(SessionPutArgs),
-    /// Tell of a session, never its password
+    /// Show a session, but not its password
     Show {
         #[command(flatten)]
         from: GateConfigArgs,
-        /// Which
+        /// The session
         #[arg(value_name = "SID")]
         sid: String,
-        /// Also the user
+        /// Also show the user
         #[arg(long)]
         reveal_user: bool,
         /// One JSON document
         #[arg(long)]
         json: bool,
     },
-    /// The names of all sessions
+    /// List the names of all sessions
     List {
         #[command(flatten)]
         from: GateConfigArgs,
@@ -164,15 +165,16 @@ pub(crate) enum SessionCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Take a session away: it is refused from then on, and what it has open ends
+    /// Revoke a session: it is refused from then on, and what it has open ends
     Revoke {
         #[command(flatten)]
         from: GateConfigArgs,
-        /// Which
+        /// The session
         #[arg(value_name = "SID")]
         sid: String,
     },
-    /// Put in many: a file with one JSON object a line, {"sid": …, "credentials": BASE64, "expires": SECONDS}
+    /// Put in many: a file with one JSON object a line, {"sid": …, "credentials": BASE64,
+    /// "expires": SECONDS}
     Import {
         #[command(flatten)]
         from: GateConfigArgs,
@@ -180,7 +182,7 @@ pub(crate) enum SessionCommand {
         #[arg(value_name = "FILE")]
         file: PathBuf,
     },
-    /// Seal with the first key what is stored plain or under an older key
+    /// Seal with the first key what is plain or sealed with an older key
     Seal {
         #[command(flatten)]
         from: GateConfigArgs,
@@ -191,16 +193,17 @@ pub(crate) enum SessionCommand {
 pub(crate) struct SessionPutArgs {
     #[command(flatten)]
     pub from: GateConfigArgs,
-    /// Its name, as tokens say it (sid)
+    /// Its name in tokens (sid)
     #[arg(value_name = "SID")]
     pub sid: String,
-    /// user:password is in this file, which only its owner may read; `-`, or no flag, is standard input
+    /// Read user:password from this file, which only its owner may read; `-` or no flag: standard
+    /// input
     #[arg(long, value_name = "FILE", conflicts_with = "credentials_env")]
     pub credentials_file: Option<PathBuf>,
-    /// user:password is in this variable of the environment
+    /// Read user:password from this environment variable
     #[arg(long, value_name = "NAME")]
     pub credentials_env: Option<String>,
-    /// When it ends: in 8h or 7d, or a date as in 2030-01-31T12:00:00Z; without it, never
+    /// When it expires: in 8h or 7d, or a date such as 2030-01-31T12:00:00Z; default: never
     #[arg(long, value_name = "TIME")]
     pub expires: Option<End>,
 }
@@ -215,22 +218,22 @@ Exit codes: 0 done, 1 there is no secret to sign with, 2 wrong usage.")]
 pub(crate) struct GateTokenArgs {
     #[command(flatten)]
     pub from: GateConfigArgs,
-    /// Whom it is about
+    /// The subject
     #[arg(long, value_name = "NAME")]
     pub sub: String,
     /// The session it stands for
     #[arg(long, value_name = "SID")]
     pub sid: String,
-    /// When it ends: in 30min or 8h, or a date as in 2030-01-31T12:00:00Z
+    /// When it expires: in 30min or 8h, or a date such as 2030-01-31T12:00:00Z
     #[arg(long, value_name = "TIME", default_value = "1h")]
     pub expires: End,
-    /// The id of the key to sign with, where there are several
+    /// The id of the signing key, if there are several
     #[arg(long, value_name = "ID")]
     pub key: Option<String>,
-    /// As a whole field: Cookie
+    /// Print a complete Cookie field
     #[arg(long, conflicts_with = "bearer")]
     pub cookie: bool,
-    /// As a whole field: Authorization
+    /// Print a complete Authorization field
     #[arg(long)]
     pub bearer: bool,
 }
@@ -243,7 +246,7 @@ pub(crate) enum End {
 }
 
 impl End {
-    /// `None` where no clock reaches.
+    /// The time at which it ends; `None` if the clock cannot represent it.
     pub(crate) fn after(self, now: SystemTime) -> Option<SystemTime> {
         match self {
             Self::In(time) => now.checked_add(time),

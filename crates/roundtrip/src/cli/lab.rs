@@ -1,4 +1,4 @@
-//! `roundtrip lab`: its flags.
+//! The flags of `lab`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,31 +15,32 @@ pub(crate) struct LabArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum LabCommand {
-    /// The experiments there are
+    /// List the experiments
     List {
         /// One JSON document
         #[arg(long)]
         json: bool,
     },
-    /// Measure over an emulated path, and hold the result against what was published
+    /// Measure over an emulated path, and compare the result with what was published
     Run(LabRunArgs),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct LabRunArgs {
-    /// An experiment of `lab list`, a file that ends in .toml, all of these, or faults: the gauntlet of `explain`
+    /// An experiment of `lab list`, a file that ends in .toml, all of these, or faults: the
+    /// gauntlet of `explain`
     #[arg(value_name = "NAME|FILE|all|faults", required = true)]
     pub experiments: Vec<String>,
-    /// Of `faults`: how many are drawn
+    /// For `faults`: how many are drawn
     #[arg(long, value_name = "N", default_value_t = 120, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub count: u32,
-    /// Measure each arm so often, whatever the experiment says
+    /// Measure each arm this often, whatever the experiment says
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub runs: Option<u32>,
     /// The path's round trip, as in 20ms, for all arms that do not set their own
     #[arg(long, value_name = "SPAN", value_parser = span)]
     pub rtt: Option<Duration>,
-    /// What the order of runs and the path's chance are drawn from
+    /// The seed of the order of runs and the path's random events
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub seed: u64,
     /// One JSON document (schema roundtrip/lab/1)
@@ -48,7 +49,7 @@ pub(crate) struct LabRunArgs {
     /// Also write one self-contained page
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// The report goes to this file
+    /// Write the report to this file
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// No report and no progress: the exit code says whether all claims hold

@@ -1,5 +1,6 @@
-//! The flags of `path`. Those that describe the path are made from the crate's own words, so that a flag, an experiment
-//! file and a preset say the same; they are kept in the order in which they were typed, which a chain depends on.
+//! The flags of `path`. Those that describe the path are generated from the crate's own vocabulary,
+//! so that flags, experiment files and presets use the same words. They are kept in the order in
+//! which they were typed, which matters for a chain.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -29,7 +30,8 @@ pub(crate) struct PathArgs {
     #[command(flatten)]
     pub words: Said,
 
-    /// Let both ends leave segmentation to the interface: fewer, larger packets than a real path would see
+    /// Let both ends leave segmentation to the interface: fewer, larger packets than a real path
+    /// would see
     #[arg(long, help_heading = "Both ends")]
     pub offload: bool,
     /// Wire both ends with TAP devices instead of veth pairs; needs /dev/net/tun, and is less exact
@@ -38,10 +40,10 @@ pub(crate) struct PathArgs {
     /// Set a net.* setting on both sides; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = setting, help_heading = "Both ends")]
     pub sysctl: Vec<(String, String)>,
-    /// Names are asked of a server at the far end, so that a lookup costs a round trip, and TIME more
+    /// Resolve names with a server at the far end, so that a lookup takes a round trip, plus TIME
     #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = "0", value_parser = parse_duration, help_heading = "Both ends")]
     pub dns: Option<Duration>,
-    /// A further name of the server; may be repeated
+    /// Another name of the server; may be repeated
     #[arg(long, value_name = "NAME", help_heading = "Both ends")]
     pub name: Vec<String>,
     /// Reach the host's network from inside, through the path (root only)
@@ -51,7 +53,8 @@ pub(crate) struct PathArgs {
     /// Run this at the far end with sh -c, and wait until it listens
     #[arg(long, value_name = "COMMAND", help_heading = "The far end")]
     pub serve: Option<String>,
-    /// Run the built-in server there on ports 80 and 443, with knobs of `roundtrip origin`: 'early-data=on think=5ms'
+    /// Run the built-in server there on ports 80 and 443, with knobs of `roundtrip origin`:
+    /// 'early-data=on think=5ms'
     #[arg(long, value_name = "KNOBS", num_args = 0..=1, default_missing_value = "", conflicts_with = "serve", help_heading = "The far end")]
     pub origin: Option<String>,
     /// Wait until something listens there on this TCP port, not on any; `none` does not wait
@@ -66,7 +69,8 @@ pub(crate) struct PathArgs {
     /// Record both ends, with comments that say what the path did to each packet
     #[arg(long, value_name = "FILE", help_heading = "What comes out")]
     pub pcapng: Option<PathBuf>,
-    /// In the end one JSON document (schema roundtrip/path/1) instead of the summary; with --list the list
+    /// At the end one JSON document (schema roundtrip/path/1) instead of the summary; with --list
+    /// the list
     #[arg(long, help_heading = "What comes out")]
     pub json: bool,
     /// Where the document goes, instead of standard error
@@ -78,7 +82,7 @@ pub(crate) struct PathArgs {
         help_heading = "What comes out"
     )]
     pub output: Option<PathBuf>,
-    /// A line each second on standard error: what crosses
+    /// A line each second on standard error: the traffic
     #[arg(long, help_heading = "What comes out")]
     pub live: bool,
     /// No summary, unless times cannot be trusted
@@ -92,7 +96,7 @@ pub(crate) struct PathArgs {
     /// Also what the far end is, and how punctual the relay was
     #[arg(short, long, help_heading = "What comes out")]
     pub verbose: bool,
-    /// Name the networks and the boxes that there are
+    /// List the networks and the boxes
     #[arg(long, help_heading = "What comes out")]
     pub list: bool,
 
@@ -101,7 +105,7 @@ pub(crate) struct PathArgs {
     pub command: Vec<OsString>,
 }
 
-/// What was said of the path, word by word in the order typed.
+/// The words that describe the path, in the order in which they were typed.
 #[derive(Debug, Default)]
 pub(crate) struct Said(pub Vec<(&'static str, String)>);
 
@@ -148,7 +152,7 @@ impl FromArgMatches for Said {
     }
 }
 
-/// What has to happen at the far end before the command starts.
+/// What must happen at the far end before the command starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
     Nothing,

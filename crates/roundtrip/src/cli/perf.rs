@@ -1,4 +1,4 @@
-//! The flags of `perf`. Arms and knobs are read by the crate's own words; the path's are `path`'s.
+//! The flags of `perf`. The crate parses arms and knobs; those of the path are `path`'s.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
@@ -53,10 +53,10 @@ pub(crate) struct PerfArgs {
 pub(crate) enum PerfCommand {
     /// The server's half, for `perf client` on another machine; serves one client after the other
     Server {
-        /// Where it listens; each measurement has a further port of its own
+        /// Where it listens; each measurement listens on an additional port
         #[arg(long, value_name = "ADDRESS:PORT", default_value_t = EVERYWHERE)]
         listen: SocketAddr,
-        /// The CPU on which it stays
+        /// The CPU to which it is pinned
         #[arg(long, value_name = "N")]
         cpu: Option<usize>,
         /// Serve one client, and end
@@ -70,7 +70,7 @@ pub(crate) enum PerfCommand {
         host: String,
         #[command(flatten)]
         task: Box<TaskArgs>,
-        /// The CPU on which it stays
+        /// The CPU to which it is pinned
         #[arg(long, value_name = "N")]
         cpu: Option<usize>,
     },
@@ -81,7 +81,8 @@ const EVERYWHERE: SocketAddr = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED)
 /// What is measured, and what comes out.
 #[derive(Debug, Args)]
 pub(crate) struct TaskArgs {
-    /// Ways to carry bytes: tcp, tls or quic, with knobs of their own as in quic+gso1+ack64; otherwise tcp, tls and quic
+    /// Ways to carry bytes: tcp, tls or quic, with knobs as in quic+gso1+ack64; default: tcp, tls
+    /// and quic
     #[arg(value_name = "ARM")]
     pub arms: Vec<String>,
     #[command(flatten)]
@@ -101,10 +102,10 @@ pub(crate) struct PerfOutputArgs {
     /// Also write one self-contained page
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// The report goes to this file
+    /// Write the report to this file
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// No line on standard error while it is measured
+    /// No progress on standard error
     #[arg(short, long)]
     pub quiet: bool,
     /// Colour
@@ -119,10 +120,10 @@ pub(crate) struct WorkArgs {
     /// What the client asks for
     #[arg(long, value_enum, default_value_t, value_name = "PATTERN")]
     pub pattern: Shape,
-    /// Bytes of a request; 100 unless said
+    /// Bytes of a request; 100 by default
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub request: Option<u64>,
-    /// Bytes of an answer; 1k unless said
+    /// Bytes of an answer; 1k by default
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub response: Option<u64>,
     /// Streams in each connection; over TCP each is a connection
@@ -131,13 +132,13 @@ pub(crate) struct WorkArgs {
     /// Connections at once
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub connections: u32,
-    /// How long each measurement goes on; 3 unless said
+    /// How long each measurement lasts; 3 by default
     #[arg(long, value_name = "SECONDS", value_parser = seconds, conflicts_with = "bytes")]
     pub seconds: Option<Duration>,
     /// How much each measurement carries
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub bytes: Option<u64>,
-    /// Every arm is measured so often, in turn
+    /// How often each arm is measured, in turn
     #[arg(long, value_name = "N", default_value_t = 3)]
     pub rounds: u32,
 }
@@ -149,22 +150,22 @@ pub(crate) struct KnobArgs {
     /// Congestion control: cubic, reno or bbr
     #[arg(long, value_name = "NAME", value_parser = Congestion::from_str, default_value = "cubic")]
     pub cc: Congestion,
-    /// Of TLS and QUIC: aes128 (as it is unless said), aes256 or chacha
+    /// For TLS and QUIC: aes128 (the default), aes256 or chacha
     #[arg(long, value_name = "NAME", value_parser = Cipher::from_str)]
     pub cipher: Option<Cipher>,
-    /// What the application hands over at once; 64k unless said
+    /// What the application writes at once; 64k by default
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub write_size: Option<u64>,
-    /// Of QUIC: packets for an acknowledgement, or auto
+    /// For QUIC: packets per acknowledgement, or auto
     #[arg(long, value_name = "N|auto", value_parser = AckEvery::from_str)]
     pub ack_every: Option<AckEvery>,
-    /// Of QUIC: datagrams that one system call sends at most; 1 is no offload
+    /// For QUIC: the most datagrams in one system call; 1 is no offload
     #[arg(long, value_name = "N")]
     pub gso: Option<usize>,
-    /// Of QUIC: bytes of a datagram, mirror (as long as the client's first), or discover
+    /// For QUIC: bytes of a datagram, mirror (as long as the client's first), or discover
     #[arg(long, value_name = "N|mirror|discover", value_parser = Datagram::from_str)]
     pub datagram: Option<Datagram>,
-    /// Of QUIC: whose code: own, proto (quinn-proto by a loop of ours), quinn, or s2n where it was built in
+    /// For QUIC: the engine: own, proto (quinn-proto in our loop), quinn, or s2n if built in
     #[arg(long, value_name = "NAME", value_parser = EngineName::from_str)]
     pub engine: Option<EngineName>,
 }
@@ -174,9 +175,9 @@ pub(crate) enum Shape {
     /// The server sends without end
     #[default]
     Down,
-    /// The client does
+    /// The client sends without end
     Up,
-    /// Both do
+    /// Both send without end
     Both,
     /// One request after the other on each stream
     Requests,
@@ -228,7 +229,7 @@ impl KnobArgs {
             ack_every: self.ack_every,
             gso: self.gso,
             datagram: self.datagram,
-            // A word of single arms.
+            // Only single arms can choose this.
             packet_aead: false,
         }
     }

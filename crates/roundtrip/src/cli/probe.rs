@@ -1,4 +1,4 @@
-//! The flags of `probe`: curl's names where curl has the thing, httping's where it has, ours for the rest.
+//! The flags of `probe`: curl's names if curl has the function, else httping's, else our own.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -72,7 +72,7 @@ pub(crate) struct WayArgs {
     /// No post-quantum key share, so that the ClientHello fits one segment
     #[arg(long)]
     pub no_pq: bool,
-    /// Do not go to fetch a ticket, a cookie or a connection first: measure from cold
+    /// Do not obtain a ticket, a cookie or a connection first: measure from cold
     #[arg(long)]
     pub cold: bool,
     /// IPv4 only
@@ -89,7 +89,7 @@ pub(crate) struct RequestArgs {
     /// Method
     #[arg(short = 'X', long, value_name = "METHOD")]
     pub request: Option<String>,
-    /// 'Name: value'; 'Name:' takes one of ours away; @FILE reads several
+    /// 'Name: value'; 'Name:' removes one of ours; @FILE reads several
     #[arg(short = 'H', long, value_name = "HEADER")]
     pub header: Vec<String>,
     /// Body, or @FILE, or @- for standard input; makes it a POST
@@ -102,7 +102,7 @@ pub(crate) struct RequestArgs {
         allow_hyphen_values = true
     )]
     pub data: Vec<String>,
-    /// Body as it stands, even with a leading @
+    /// Body as it is, even with a leading @
     #[arg(long, value_name = "DATA", allow_hyphen_values = true)]
     pub data_raw: Vec<String>,
     /// HEAD: only the headers
@@ -111,19 +111,19 @@ pub(crate) struct RequestArgs {
     /// Follow redirects, each with its own waterfall
     #[arg(short = 'L', long)]
     pub location: bool,
-    /// At most so many
+    /// At most this many
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub max_redirs: u32,
     /// user:password, for Basic authentication
     #[arg(short, long, value_name = "USER:PASSWORD")]
     pub user: Option<String>,
-    /// What to call ourselves
+    /// The User-Agent
     #[arg(short = 'A', long, value_name = "NAME")]
     pub user_agent: Option<String>,
-    /// The page that we claim to come from
+    /// The Referer
     #[arg(short = 'e', long, value_name = "URL")]
     pub referer: Option<String>,
-    /// Ask for a compressed body and take it apart
+    /// Ask for a compressed body and decompress it
     #[arg(long)]
     pub compressed: bool,
 }
@@ -137,16 +137,17 @@ pub(crate) struct ConnectionArgs {
     /// Trust this file's certificates, and no others
     #[arg(long, value_name = "FILE")]
     pub cacert: Option<PathBuf>,
-    /// A certificate of ours, in PEM form
+    /// Client certificate, in PEM form
     #[arg(short = 'E', long, value_name = "FILE")]
     pub cert: Option<PathBuf>,
-    /// Its key, where that is another file
+    /// Its key, if that is another file
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub key: Option<PathBuf>,
     /// [http[s]://][user:password@]host[:port]
     #[arg(short = 'x', long, value_name = "PROXY")]
     pub proxy: Option<Proxy>,
-    /// Ask these hosts directly, whatever -x, https_proxy, http_proxy or all_proxy say: names, addresses, networks; * is all
+    /// Ask these hosts directly, whatever -x, https_proxy, http_proxy or all_proxy say: names,
+    /// addresses, networks; * is all
     #[arg(long, value_name = "LIST")]
     pub noproxy: Option<String>,
     /// HOST:PORT:ADDRESS[,ADDRESS]: these addresses, whatever name servers say
@@ -178,7 +179,7 @@ pub(crate) struct ConnectionArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Again and again, as with httping")]
 pub(crate) struct RepeatArgs {
-    /// How often
+    /// Number of requests
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000), allow_negative_numbers = true)]
     pub count: u32,
     /// Seconds from one to the next
@@ -192,7 +193,7 @@ pub(crate) struct RepeatArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "What comes out")]
 pub(crate) struct OutputArgs {
-    /// The body goes to this file; - is standard output (the report then goes to standard error)
+    /// Write the body to this file; - is standard output (the report then goes to standard error)
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<String>,
     /// curl's write-out, instead of the report; @FILE reads it from there
@@ -201,7 +202,7 @@ pub(crate) struct OutputArgs {
     /// One JSON document (schema roundtrip/probe/1)
     #[arg(long, conflicts_with = "write_out")]
     pub json: bool,
-    /// One JSON object a line, as results come
+    /// One JSON object per line, as results arrive
     #[arg(long, conflicts_with_all = ["json", "write_out"])]
     pub ndjson: bool,
     /// Also write one self-contained page
@@ -210,7 +211,7 @@ pub(crate) struct OutputArgs {
     /// Exit with 3 when this holds, as in 'ttfb > 300ms', 'round_trips > 3', 'tls < 1.3'
     #[arg(long, value_name = "LIMIT")]
     pub fail_if: Vec<Limit>,
-    /// Say nothing but errors, and what was asked for with -w, --json or -o
+    /// Print only errors, and what was asked for with -w, --json or -o
     #[arg(short, long, short_alias = 's', alias = "silent")]
     pub quiet: bool,
     /// Headers and every event
@@ -223,7 +224,7 @@ pub(crate) struct OutputArgs {
 
 const LONGEST_SECONDS: f64 = 86_400.0;
 
-/// A limit in seconds; 0 is none, as with curl, which here is a day.
+/// A limit in seconds. As with curl, 0 means none, which here is a day.
 pub(super) fn deadline(text: &str) -> Result<Duration, String> {
     seconds(text).map(|limit| match limit {
         Duration::ZERO => Duration::from_secs_f64(LONGEST_SECONDS),
@@ -231,7 +232,7 @@ pub(super) fn deadline(text: &str) -> Result<Duration, String> {
     })
 }
 
-/// Seconds, as curl and httping take them; `250ms` works too.
+/// Seconds, as in curl and httping; `250ms` works too.
 pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     let (number, scale) = match text.strip_suffix("ms") {
         Some(number) => (number, 1e-3),
@@ -248,7 +249,7 @@ pub(super) fn seconds(text: &str) -> Result<Duration, String> {
 }
 
 fn bind(text: &str) -> Result<Bind, String> {
-    // curl's prefixes say which of the two is meant.
+    // curl's prefixes tell which of the two is meant.
     if let Some(name) = text.strip_prefix("if!") {
         return Ok(Bind::Interface(name.to_owned()));
     }
@@ -262,7 +263,7 @@ fn bind(text: &str) -> Result<Bind, String> {
     }
 }
 
-/// An address alone means port 53.
+/// An address without a port means port 53.
 pub(super) fn name_server(text: &str) -> Result<SocketAddr, String> {
     let alone = text
         .parse::<IpAddr>()

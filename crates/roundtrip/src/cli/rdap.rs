@@ -27,7 +27,8 @@ Exit codes: 0 found, 4 not registered, 5 refused, 1 failed or --check found a vi
 usage. Of several queries: 1 if one failed, else 5 if one was refused, else 0."
 )]
 pub(crate) struct RdapArgs {
-    /// A name, address, network, AS number, entity's handle or URL; or KIND:WORDS, as in domains:exam*
+    /// A name, address, network, AS number, entity's handle or URL; or KIND:WORDS, as in
+    /// domains:exam*
     #[arg(value_name = "QUERY")]
     pub queries: Vec<String>,
     /// Version, and how old IANA's registries are: those built in, and newer ones in the memory
@@ -51,7 +52,7 @@ pub(crate) struct RdapArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "What is asked, and whom")]
 pub(crate) struct AskingArgs {
-    /// What the queries are, where their form does not tell: nameserver, entity, domains, …
+    /// The kind of the queries, if their form does not tell: nameserver, entity, domains, …
     #[arg(short = 't', long = "type", value_name = "KIND")]
     pub kind: Option<roundtrip_rdap::query::Kind>,
     /// Ask this server, whatever IANA's registries say
@@ -60,23 +61,25 @@ pub(crate) struct AskingArgs {
     /// Also ask servers of country codes that IANA does not list
     #[arg(long)]
     pub overlay: bool,
-    /// Where IANA's registries are renewed from, after the answer and once a day at most: the URL of a directory with
-    /// dns.json and its kin; off for never
+    /// Where IANA's registries are renewed from, after the answer and once a day at most: the URL
+    /// of a directory with dns.json and its kin; off for never
     #[arg(long, value_name = "URL", conflicts_with = "server")]
     pub bootstrap: Option<String>,
-    /// Ask a registry in clear text where its https URL fails, though never after a certificate that does not verify
+    /// Ask a registry in clear text if its https URL fails, but never after a certificate that does
+    /// not verify
     #[arg(long)]
     pub insecure_http: bool,
     /// Do not go on to the registrar that the registry names
     #[arg(long)]
     pub no_follow: bool,
-    /// At most so many pages of a search
+    /// At most this many pages of a search
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub pages: u32,
-    /// Let one answer about an address serve its whole range; networks inside that range are then not seen
+    /// Let one answer about an address serve its whole range; networks inside that range are then
+    /// not seen
     #[arg(long)]
     pub by_range: bool,
-    /// Who asks: a file with user:password, for the server that asks for it; Basic or Digest
+    /// A file with user:password, for the server that asks for it; Basic or Digest
     #[arg(long, value_name = "FILE", requires = "server")]
     pub user_file: Option<PathBuf>,
 }
@@ -87,19 +90,20 @@ pub(crate) struct BulkArgs {
     /// One query a line; - is standard input; # begins a comment
     #[arg(short, long, value_name = "FILE")]
     pub file: Vec<PathBuf>,
-    /// Tell results in the order of the queries, not as they finish
+    /// Print results in the order of the queries, not as they finish
     #[arg(long)]
     pub ordered: bool,
-    /// Go on where an interrupted run with the same list and -o FILE ended; it has left a FILE.journal
+    /// Continue where an interrupted run with the same list and -o FILE ended; it has left a
+    /// FILE.journal
     #[arg(long, requires = "output")]
     pub resume: bool,
     /// How often each server is asked: RATE or HOST=RATE, as in 5/s, 10/min, off
     #[arg(long, value_name = "[HOST=]RATE")]
     pub rate: Vec<String>,
-    /// Wait at most so long when a server asks for a pause; one that wants more is not asked
+    /// Wait at most this long when a server asks for a pause; one that wants more is not asked
     #[arg(long, value_name = "SPAN", value_parser = span, default_value = "2m")]
     pub patience: Duration,
-    /// Lookups on their way at once, to each server: 100, and as many for each connection where --rate is off
+    /// Lookups in flight to each server: 100, and as many for each connection if --rate is off
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub at_once: Option<u32>,
 }
@@ -107,7 +111,8 @@ pub(crate) struct BulkArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "How to get there")]
 pub(crate) struct RdapWayArgs {
-    /// As one word: h1+tls1.3, h2+tls1.3+tfo+0rtt-pq, h3+0rtt, …; without it, what each server is known to offer
+    /// As one word: h1+tls1.3, h2+tls1.3+tfo+0rtt-pq, h3+0rtt, …; without it, what each server is
+    /// known to offer
     #[arg(long, value_name = "WORD")]
     pub strategy: Option<Strategy>,
     /// A new connection for each lookup, and nothing resumed
@@ -119,7 +124,7 @@ pub(crate) struct RdapWayArgs {
     /// Never send a query before the handshake is over
     #[arg(long)]
     pub no_early_data: bool,
-    /// Connections to each server that speaks HTTP/1.1, and to each at all where --rate is off
+    /// Connections to each server that speaks HTTP/1.1, and to every server if --rate is off
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub connections: u32,
 }
@@ -127,13 +132,13 @@ pub(crate) struct RdapWayArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "What is remembered from run to run")]
 pub(crate) struct MemoryArgs {
-    /// Where: tickets, limits, answers and IANA's registries
+    /// The directory of tickets, limits, answers and IANA's registries
     #[arg(long, value_name = "DIR", conflicts_with = "no_memory")]
     pub memory: Option<PathBuf>,
     /// Remember nothing, and use nothing remembered
     #[arg(long)]
     pub no_memory: bool,
-    /// Answer from memory alone
+    /// Answer from memory only
     #[arg(long, conflicts_with_all = ["refresh", "no_memory"])]
     pub offline: bool,
     /// Ask again, even where the remembered answer is fresh
@@ -153,10 +158,10 @@ pub(crate) struct RdapConnectionArgs {
     /// Trust this file's certificates, and no others
     #[arg(long, value_name = "FILE")]
     pub cacert: Option<PathBuf>,
-    /// A certificate of ours, in PEM form, for the server named by --server
+    /// Client certificate, in PEM form, for the server named by --server
     #[arg(short = 'E', long, value_name = "FILE", requires = "server")]
     pub cert: Option<PathBuf>,
-    /// Its key, where that is another file
+    /// Its key, if that is another file
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub key: Option<PathBuf>,
     /// HOST:PORT:ADDRESS[,ADDRESS]: these addresses, whatever name servers say
@@ -168,7 +173,7 @@ pub(crate) struct RdapConnectionArgs {
     /// Seconds for name, connect and handshake
     #[arg(long, value_name = "SECONDS", value_parser = deadline, default_value = "15", allow_negative_numbers = true)]
     pub connect_timeout: Duration,
-    /// Seconds for each answer, waiting for its turn not counted
+    /// Seconds for each answer, not counting the wait for its turn
     #[arg(short = 'm', long, value_name = "SECONDS", value_parser = deadline, default_value = "60", allow_negative_numbers = true)]
     pub max_time: Duration,
 }
@@ -176,22 +181,22 @@ pub(crate) struct RdapConnectionArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "What comes out")]
 pub(crate) struct RdapOutputArgs {
-    /// One JSON line a query (schema roundtrip/rdap/1), with the answers as they were received
+    /// One JSON line per query (schema roundtrip/rdap/1), with the answers as they were received
     #[arg(long, group = "form")]
     pub json: bool,
     /// The server's own bytes, and nothing else
     #[arg(long, group = "form")]
     pub raw: bool,
-    /// Key: value lines, as whois has them
+    /// Key: value lines, as in WHOIS
     #[arg(long, group = "form")]
     pub whois: bool,
-    /// A table, one line a query or a search's result
+    /// A table, one line per query or search result
     #[arg(long, group = "form")]
     pub csv: bool,
     /// A table of these columns; `--columns help` names them
     #[arg(long, value_name = "LIST", value_delimiter = ',', conflicts_with_all = ["json", "raw", "whois", "field"])]
     pub columns: Vec<String>,
-    /// Only this of each answer: a column's name or a JSON pointer, as /events/0/eventDate
+    /// Only this of each answer: a column's name or a JSON pointer such as /events/0/eventDate
     #[arg(long, value_name = "NAME", group = "form")]
     pub field: Vec<String>,
     /// What in the answers violates RFC 7480, RFC 9083 and the profiles that they claim
@@ -200,7 +205,7 @@ pub(crate) struct RdapOutputArgs {
     /// What each lookup waited for, in ms and round trips, and how long all of them took
     #[arg(long)]
     pub timing: bool,
-    /// Into this file; - is standard output
+    /// Write to this file; - is standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// No progress and no notes

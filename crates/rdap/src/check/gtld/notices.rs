@@ -11,7 +11,7 @@ rules! { Gtld;
     FORM_REL = "gtld-notice-form-rel", Error, "gTLD RDAP Response Profile 2024, section 2.10": "the link of «RDDS Inaccuracy Complaint Form» has the relation help";
     FORM_VALUE = "gtld-notice-form-value", Error, "gTLD RDAP Response Profile 2024, section 2.10": "the link of «RDDS Inaccuracy Complaint Form» has the lookup's URL as its value";
     TERMS = "gtld-notice-terms", Error, "gTLD RDAP Technical Implementation Guide 2024, section 3.3": "a notice has a link terms-of-service to the terms";
-    TERMS_VALUE = "gtld-notice-terms-value", Error, "gTLD RDAP Technical Implementation Guide 2024, section 3.4": "the link to the terms has the URL asked for as its value";
+    TERMS_VALUE = "gtld-notice-terms-value", Error, "gTLD RDAP Technical Implementation Guide 2024, section 3.4": "the link to the terms has the requested URL as its value";
 }
 
 /// A required notice.

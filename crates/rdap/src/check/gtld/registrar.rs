@@ -11,7 +11,7 @@ rules! { Gtld;
     HANDLE = "gtld-registrar-handle", Error, "gTLD RDAP Response Profile 2024, section 2.4.3": "the registrar's handle is its IANA Registrar ID";
     ABUSE = "gtld-abuse", Error, "gTLD RDAP Response Profile 2024, section 2.4.5": "the registrar has an entity with the role abuse, with tel and email";
     ABOUT = "gtld-registrar-about", Error, "gTLD RDAP Response Profile 2024, section 2.4.6": "the registrar has a link about to its RDAP base URL";
-    ABOUT_HTTPS = "gtld-registrar-about-https", Error, "gTLD RDAP Response Profile 2024, section 2.4.6": "the registrar's base URL is of scheme https";
+    ABOUT_HTTPS = "gtld-registrar-about-https", Error, "gTLD RDAP Response Profile 2024, section 2.4.6": "the registrar's base URL has the scheme https";
     REGISTRANT = "gtld-registrant", Error, "gTLD RDAP Response Profile 2024, section 2.7.2": "a registrar's domain has one entity with the role registrant";
     TEL = "gtld-tel-type", Warning, "gTLD RDAP Technical Implementation Guide 2019, sections 7.1 and 7.2": "a telephone number is of type voice or fax";
 }
