@@ -19,19 +19,17 @@ use std::time::{Duration, Instant};
 use tokio::io::AsyncWrite;
 
 use crate::forward::deadlines::ExchangeDeadlines;
-use crate::forward::h1::{
-    BadResponse, Response, ResponseBody, Trailers, write_chunk, write_last_chunk,
-};
+use crate::forward::h1::{BadResponse, Response, ResponseBody, Trailers};
 use crate::forward::halves::Halves;
 use crate::forward::site::Site;
-use crate::forward::upstream::{Fate, Link, Need, UploadPlace, Upstream, UpstreamError};
+use crate::forward::upstream::{Link, UploadPlace, Upstream, UpstreamError};
 use crate::judge::Asked;
 use crate::judge::guard::Sessions;
-use crate::judge::request::{BadRequestError, Body, Field};
-use crate::record::{Early, Entry, Limit, Outcome, Reason};
+use crate::judge::request::{BadRequestError, Field};
+use crate::record::{Entry, Limit, Outcome, Reason};
 use download::{Download, Got, Interim};
 use lease::Next;
-use read_ahead::{Came, ReadAhead};
+use read_ahead::ReadAhead;
 use upload::Upload;
 
 /// Read at once from a client or a backend.

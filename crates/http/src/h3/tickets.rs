@@ -1,7 +1,7 @@
 //! Observes session tickets, which come in QUIC's handshake bytes: `roundtrip_tls` stores them for
 //! later processes.
 
-use roundtrip_quic::{HandshakeObserver, Reading};
+use roundtrip_quic::{HandshakeBytes, HandshakeObserver};
 use roundtrip_tls::{Interception, TicketReader};
 
 /// The observer of one connection.
@@ -15,7 +15,7 @@ impl TicketObserver {
 }
 
 impl HandshakeObserver for TicketObserver {
-    fn hear(&mut self, reading: &mut Reading<'_>) {
+    fn on_handshake_bytes(&mut self, reading: &mut HandshakeBytes<'_>) {
         let interception = Interception::begin();
         self.0.read(reading.bytes());
         reading.read();

@@ -139,7 +139,7 @@ impl Upstream {
         }
     }
 
-    async fn open(
+    pub(super) async fn open(
         &self,
         mut slot: Slot<Wire>,
         fast_open: bool,
@@ -172,14 +172,14 @@ impl Upstream {
         Link::new(opened.slot, opened.kept, opened.reused, &self.buffers)
     }
 
-    fn deadline(&self) -> Instant {
+    pub(super) fn deadline(&self) -> Instant {
         after(Instant::now(), self.group.config.connect.0)
     }
 }
 
-struct Opened {
-    slot: Slot<Wire>,
-    kept: PooledConnection<Wire>,
+pub(super) struct Opened {
+    pub(super) slot: Slot<Wire>,
+    pub(super) kept: PooledConnection<Wire>,
     /// Others had used its connection before.
     reused: bool,
 }
