@@ -17,7 +17,7 @@ use aws_lc_rs::hmac;
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use roundtrip_gate::credentials::Vault;
-use roundtrip_gate::guard::{Found, Guard, Keys, Rules, Sessions, ManualWatch, SessionError};
+use roundtrip_gate::guard::{Found, Guard, Keys, ManualWatch, Rules, SessionError, Sessions};
 use roundtrip_gate::{Door, Secret};
 use roundtrip_wire::jwt::Algorithm;
 

@@ -196,7 +196,8 @@ impl Running {
         let endpoint = OwnEndpoint::new(socket, engine).map_err(|e| ports::failed(knobs, e))?;
         self.counters.add_endpoint(endpoint.clone());
         self.own_endpoints.push(endpoint.clone());
-        let accepting = quic::own::accept(endpoint, HandshakeConfig::from_knobs(knobs), hall.clone());
+        let accepting =
+            quic::own::accept(endpoint, HandshakeConfig::from_knobs(knobs), hall.clone());
         self.tasks.push(tokio::spawn(accepting));
         Ok(())
     }

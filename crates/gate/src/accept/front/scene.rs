@@ -24,7 +24,7 @@ use crate::forward::exchange::ExchangeError;
 use crate::forward::site::Site;
 use crate::forward::upstream::{Group, Upstream};
 use crate::judge::credentials::Vault;
-use crate::judge::guard::{Found, Guard, Keys, Rules, Sessions, SessionError};
+use crate::judge::guard::{Found, Guard, Keys, Rules, SessionError, Sessions};
 use crate::record::{Book, Limit, Reason};
 use crate::{Door, Secret};
 pub(super) use backend::{Backend, LARGE};

@@ -6,7 +6,12 @@ use crate::accept::front::streams::ConnectionState;
 use crate::judge::request::BadRequestError;
 
 /// Counts it, and tells a client which limit it met. A malformed request the engine ends by itself. RFC 9114 §4.1.2.
-pub(super) fn refuse<S>(state: &ConnectionState<S>, link: &Connection, stream: u64, error: RequestError) {
+pub(super) fn refuse<S>(
+    state: &ConnectionState<S>,
+    link: &Connection,
+    stream: u64,
+    error: RequestError,
+) {
     let refusal = BadRequestError::from(error);
     let mut entry = state.entry();
     if error.can_be_answered() {
