@@ -129,15 +129,15 @@ impl Client {
 
     /// What this run learnt is kept for the next.
     pub fn keep(&self) {
-        self.keeping.keep(&self.pool, self.now());
+        self.keeping.keep(&self.pool, Self::now());
     }
 
     /// After [`Self::keep`], when everything was told: waits a little for what servers give at the end of a handshake.
     pub async fn settle(&self) {
-        self.keeping.settle(&self.pool, self.now()).await;
+        self.keeping.settle(&self.pool, Self::now()).await;
     }
 
-    fn now(&self) -> Stamp {
+    fn now() -> Stamp {
         Stamp::of(SystemTime::now())
     }
 
