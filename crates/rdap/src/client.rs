@@ -130,16 +130,16 @@ impl Client {
 
     /// Stores what this run has learnt for the next run.
     pub fn keep(&self) {
-        self.keeping.keep(&self.pool, self.now());
+        self.keeping.keep(&self.pool, Self::now());
     }
 
     /// Called after [`Self::keep`], when everything has been told: waits briefly for what servers
     /// send at the end of a handshake.
     pub async fn settle(&self) {
-        self.keeping.settle(&self.pool, self.now()).await;
+        self.keeping.settle(&self.pool, Self::now()).await;
     }
 
-    fn now(&self) -> Stamp {
+    fn now() -> Stamp {
         Stamp::of(SystemTime::now())
     }
 

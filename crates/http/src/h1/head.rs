@@ -33,14 +33,21 @@ pub fn response_head(bytes: &[u8]) -> Result<Option<(Head, usize)>, HttpError> {
     if !b"HTTP/".starts_with(told) {
         return Err(HttpError::NotHttp(shown(bytes)));
     }
-    let mut room = [const { MaybeUninit::uninit() }; MOST_HEADERS];
-    match http1::response(bytes, &mut room, Strictness::AsCurl) {
-        Ok(None) => Ok(None),
-        Ok(Some(head)) => Ok(Some((Head::from(&head), head.length))),
-        Err(HeadError::Version) => Err(HttpError::NotHttp(shown(bytes))),
-        Err(HeadError::TooManyFields) => Err(HttpError::Malformed("too many headers")),
-        Err(HeadError::Status) => Err(HttpError::Malformed("the status line")),
-        Err(_) => Err(HttpError::Malformed("a header line")),
+    let mut most = 64;
+    loop {
+        let mut room = vec![MaybeUninit::uninit(); most];
+        return match http1::response(bytes, &mut room, Strictness::AsCurl) {
+            Ok(None) => Ok(None),
+            Ok(Some(head)) => Ok(Some((Head::from(&head), head.length))),
+            Err(HeadError::TooManyFields) if most < MOST_HEADERS => {
+                most *= 4;
+                continue;
+            }
+            Err(HeadError::Version) => Err(HttpError::NotHttp(shown(bytes))),
+            Err(HeadError::TooManyFields) => Err(HttpError::Malformed("too many headers")),
+            Err(HeadError::Status) => Err(HttpError::Malformed("the status line")),
+            Err(_) => Err(HttpError::Malformed("a header line")),
+        };
     }
 }
 

@@ -86,7 +86,7 @@ impl Client {
         };
         match self
             .memory
-            .decide(&request, &self.wishes.policy, self.now())
+            .decide(&request, &self.wishes.policy, Self::now())
         {
             Decision::Fresh(stored) => Ok(remembered(target, stored, From::Memory)),
             Decision::NotThere(why) => Err(trouble(target, State::Failed, why.to_string())),
@@ -116,14 +116,14 @@ impl Client {
             if let Some((_, conditions)) = &copy {
                 ask.headers.extend(conditions.iter().cloned());
             }
-            let asked_at = self.now();
+            let asked_at = Self::now();
             let (reply, patience) = self.ask_politely(&ask, personal).await?;
             let received = Received {
                 status: reply.status,
                 headers: &reply.headers,
                 body: &reply.body,
                 asked_at,
-                received_at: self.now(),
+                received_at: Self::now(),
             };
             if reply.status == 304
                 && let Some((stored, _)) = copy.take()
@@ -159,7 +159,7 @@ impl Client {
             let permit = self.manners.acquire(&origin, personal).await;
             let permit = permit.map_err(|e| trouble(target, State::Refused, e.to_string()))?;
             patience += permit.waited;
-            self.keeping.prepare(target, &self.pool, self.now());
+            self.keeping.prepare(target, &self.pool, Self::now());
             let reply = self.pool.fetch(&ask).await;
             let reply = reply.map_err(|e| Trouble {
                 untrusted: e.fault().is_certificate_refusal(),

@@ -48,7 +48,7 @@ impl Client {
         for registry in used {
             let name = registry.as_str();
             let copy = self.memory.registry(name);
-            let due = |copy: &RegistryCopy| self.now().since(copy.fetched_at) >= LASTS;
+            let due = |copy: &RegistryCopy| Self::now().since(copy.fetched_at) >= LASTS;
             if !copy.as_ref().is_none_or(due) {
                 continue;
             }
@@ -57,7 +57,7 @@ impl Client {
             let refreshed = refreshed.unwrap_or_else(|_| Err("it took too long".to_owned()));
             if let Err(why) = refreshed {
                 let tried = RegistryCopy {
-                    fetched_at: self.now().minus(LASTS).plus(AGAIN_AFTER),
+                    fetched_at: Self::now().minus(LASTS).plus(AGAIN_AFTER),
                     ..copy.unwrap_or_default()
                 };
                 self.memory.keep_registry(name, &tried);
@@ -76,7 +76,7 @@ impl Client {
         registry: Registry,
         known: Option<&RegistryCopy>,
     ) -> Result<(), String> {
-        let now = self.now();
+        let now = Self::now();
         let target = base.join(&registry.file_name());
         let mut ask = Ask::new(target.map_err(|e| e.to_string())?);
         ask.limit = LARGEST;
