@@ -97,7 +97,7 @@ impl Course {
                     sent: None,
                 }),
                 CourseStep::Pass(packet, way, place) => {
-                    self.walk(packet, way, Some(place), at, out)
+                    self.walk(packet, way, Some(place), at, out);
                 }
                 CourseStep::Wake(place) => {
                     if let Some(station) = self.stations.get_mut(place) {
