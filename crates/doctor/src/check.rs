@@ -51,7 +51,7 @@ impl Area {
 /// How a finding bears on latency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Status {
+pub enum CheckStatus {
     /// As good as it gets, or nothing to gain.
     Good,
     /// Works, but time can be gained, or a limit is worth knowing.
@@ -74,7 +74,7 @@ pub struct Check {
     /// What was found.
     pub value: String,
     /// How it bears on latency.
-    pub status: Status,
+    pub status: CheckStatus,
     /// What it means for latency.
     pub meaning: String,
     /// How to change it, where that would help.
@@ -98,37 +98,37 @@ impl Check {
 
 /// What a check is about, before anything is known.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Subject {
+pub(crate) struct CheckSubject {
     pub(crate) id: &'static str,
     pub(crate) area: Area,
     pub(crate) title: &'static str,
 }
 
-impl Subject {
+impl CheckSubject {
     pub(crate) const fn new(id: &'static str, area: Area, title: &'static str) -> Self {
         Self { id, area, title }
     }
 
     pub(crate) fn good(self, value: impl AsRef<str>, meaning: impl AsRef<str>) -> Check {
-        self.found(Status::Good, value, meaning)
+        self.found(CheckStatus::Good, value, meaning)
     }
 
     pub(crate) fn notice(self, value: impl AsRef<str>, meaning: impl AsRef<str>) -> Check {
-        self.found(Status::Notice, value, meaning)
+        self.found(CheckStatus::Notice, value, meaning)
     }
 
     pub(crate) fn problem(self, value: impl AsRef<str>, meaning: impl AsRef<str>) -> Check {
-        self.found(Status::Problem, value, meaning)
+        self.found(CheckStatus::Problem, value, meaning)
     }
 
     /// Not found out: `why` takes the place of the value.
     pub(crate) fn unknown(self, why: impl std::fmt::Display, meaning: impl AsRef<str>) -> Check {
-        self.found(Status::Unknown, why.to_string(), meaning)
+        self.found(CheckStatus::Unknown, why.to_string(), meaning)
     }
 
     pub(crate) fn found(
         self,
-        status: Status,
+        status: CheckStatus,
         value: impl AsRef<str>,
         meaning: impl AsRef<str>,
     ) -> Check {
@@ -166,7 +166,7 @@ fn plain(text: &str, longest: usize) -> String {
 mod tests {
     use super::*;
 
-    const SUBJECT: Subject = Subject::new("an-id", Area::Tcp, "A title");
+    const SUBJECT: CheckSubject = CheckSubject::new("an-id", Area::Tcp, "A title");
 
     #[test]
     fn a_value_cannot_carry_terminal_escapes() {

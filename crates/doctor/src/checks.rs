@@ -26,7 +26,7 @@ mod tcp_options;
 mod udp;
 mod windows;
 
-use crate::check::{Area, Check, Subject};
+use crate::check::{Area, Check, CheckSubject};
 use crate::probes::Probes;
 use crate::scene::ExaminedSystem;
 
@@ -60,7 +60,7 @@ const OF_THE_KERNEL: [fn(&ExaminedSystem, &Probes) -> Vec<Check>; 15] = [
     namespaces::examine,
 ];
 
-const NO_KERNEL: Subject = Subject::new("kernel", Area::System, "Kernel settings");
+const NO_KERNEL: CheckSubject = CheckSubject::new("kernel", Area::System, "Kernel settings");
 
 /// Runs every check that applies, in the order of their areas.
 pub(crate) fn all(scene: &ExaminedSystem) -> Vec<Check> {
@@ -82,7 +82,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::check::Status;
+    use crate::check::CheckStatus;
     use crate::scene::fake;
 
     #[test]
@@ -94,7 +94,7 @@ mod tests {
         assert!(granted.len() > 25, "{}", granted.len());
         assert_eq!(granted.len(), refused.len());
         assert!(
-            refused.iter().all(|c| c.status != Status::Good),
+            refused.iter().all(|c| c.status != CheckStatus::Good),
             "{refused:#?}"
         );
     }
@@ -124,7 +124,7 @@ mod tests {
             let fake = fake::machine(&files);
             let unknown = all(&fake.scene)
                 .into_iter()
-                .filter(|check| check.status == Status::Unknown)
+                .filter(|check| check.status == CheckStatus::Unknown)
                 .count();
             assert!(unknown >= 7, "{content:?}: {unknown}");
         }

@@ -25,7 +25,7 @@ mod version;
 
 use std::path::Path;
 
-pub use check::{Area, Check, Status};
+pub use check::{Area, Check, CheckStatus};
 pub use error::DoctorError;
 pub use report::{DoctorReport, SCHEMA, StatusCounts};
 pub use text::render;

@@ -8,8 +8,8 @@ use crate::netlink::{links, metrics, routes};
 /// Every answer that is not in a file.
 #[derive(Debug)]
 pub(crate) struct Probes {
-    pub(crate) routes: io::Result<routes::Routes>,
-    pub(crate) links: io::Result<Vec<links::Link>>,
+    pub(crate) routes: io::Result<routes::RouteSummary>,
+    pub(crate) links: io::Result<Vec<links::NetworkInterface>>,
     pub(crate) remembered: io::Result<metrics::Remembered>,
     pub(crate) udp_segmentation: io::Result<()>,
     pub(crate) udp_coalescing: io::Result<()>,
@@ -43,7 +43,7 @@ impl Probes {
     /// A kernel that grants everything and remembers nothing.
     pub(crate) fn granting() -> Self {
         Self {
-            routes: Ok(routes::Routes::default()),
+            routes: Ok(routes::RouteSummary::default()),
             links: Ok(Vec::new()),
             remembered: Ok(metrics::Remembered::default()),
             udp_segmentation: Ok(()),

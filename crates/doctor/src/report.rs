@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::check::{Check, Status};
+use crate::check::{Check, CheckStatus};
 
 /// The schema's name and version: keys may be added, never renamed.
 pub const SCHEMA: &str = "roundtrip/doctor/1";
@@ -48,10 +48,10 @@ impl StatusCounts {
     pub fn count(checks: &[Check]) -> Self {
         let count = |status| checks.iter().filter(|c| c.status == status).count();
         Self {
-            good: count(Status::Good),
-            notice: count(Status::Notice),
-            problem: count(Status::Problem),
-            unknown: count(Status::Unknown),
+            good: count(CheckStatus::Good),
+            notice: count(CheckStatus::Notice),
+            problem: count(CheckStatus::Problem),
+            unknown: count(CheckStatus::Unknown),
         }
     }
 }

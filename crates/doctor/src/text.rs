@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use roundtrip_report::terminal::{Style, Tone, wrap};
 
-use crate::check::{Check, Status};
+use crate::check::{Check, CheckStatus};
 use crate::report::StatusCounts;
 
 /// Narrower than this nothing can be laid out; wider is hard to read.
@@ -18,7 +18,7 @@ const INDENT: usize = 10;
 /// Renders the checks for a terminal. Values keep their characters, whatever the locale: they are to be found again
 /// in files.
 pub fn render(checks: &[Check], style: Style) -> String {
-    let page = Page {
+    let page = TextPage {
         style: Style {
             unicode: true,
             width: style.width.clamp(NARROWEST, WIDEST),
@@ -55,11 +55,11 @@ fn sum(summary: StatusCounts) -> String {
 }
 
 /// How the page looks.
-struct Page {
+struct TextPage {
     style: Style,
 }
 
-impl Page {
+impl TextPage {
     fn check(&self, out: &mut String, check: &Check) {
         let (word, tone) = sign(check.status);
         let room = self.style.width - INDENT;
@@ -89,12 +89,12 @@ impl Page {
 }
 
 /// The word and the tone of a status.
-fn sign(status: Status) -> (&'static str, Tone) {
+fn sign(status: CheckStatus) -> (&'static str, Tone) {
     match status {
-        Status::Good => ("ok", Tone::Good),
-        Status::Notice => ("notice", Tone::Warn),
-        Status::Problem => ("problem", Tone::Problem),
-        Status::Unknown => ("?", Tone::Unknown),
+        CheckStatus::Good => ("ok", Tone::Good),
+        CheckStatus::Notice => ("notice", Tone::Warn),
+        CheckStatus::Problem => ("problem", Tone::Problem),
+        CheckStatus::Unknown => ("?", Tone::Unknown),
     }
 }
 
@@ -108,7 +108,7 @@ fn lines(text: &str, room: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{Area, Subject};
+    use crate::check::{Area, CheckSubject};
 
     fn style(colour: bool, width: usize) -> Style {
         Style {
@@ -119,10 +119,10 @@ mod tests {
     }
 
     fn checks() -> Vec<Check> {
-        let switch = Subject::new("tcp-fast-open", Area::FastOpen, "Fast open");
-        let pause = Subject::new("tcp-fast-open-pause", Area::FastOpen, "Pause");
-        let openssl = Subject::new("tls-openssl", Area::Tls, "OpenSSL");
-        let bundle = Subject::new("ca-bundle", Area::Tls, "Trusted certificates");
+        let switch = CheckSubject::new("tcp-fast-open", Area::FastOpen, "Fast open");
+        let pause = CheckSubject::new("tcp-fast-open-pause", Area::FastOpen, "Pause");
+        let openssl = CheckSubject::new("tls-openssl", Area::Tls, "OpenSSL");
+        let bundle = CheckSubject::new("ca-bundle", Area::Tls, "Trusted certificates");
         vec![
             switch
                 .notice(
@@ -174,7 +174,8 @@ unknown
 
     #[test]
     fn no_line_is_wider_than_asked() {
-        let long = Subject::new("a", Area::Tcp, "Long").good("x".repeat(399), "y ".repeat(200));
+        let long =
+            CheckSubject::new("a", Area::Tcp, "Long").good("x".repeat(399), "y ".repeat(200));
         for width in [0, 1, 29, 30, 31, 80, 110, 5000] {
             let text = render(std::slice::from_ref(&long), style(false, width));
             let widest = text.lines().map(|line| line.chars().count()).max().unwrap();

@@ -19,5 +19,5 @@ pub mod text;
 
 pub use error::LabError;
 pub use experiment::{Experiment, load, names};
-pub use outcome::Outcome;
-pub use run::{Progress, RunOptions, Stop, run};
+pub use outcome::LabOutcome;
+pub use run::{ExperimentProgress, RunOptions, Stop, run};

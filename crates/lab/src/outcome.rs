@@ -5,14 +5,14 @@ use roundtrip_model::{Phase, Saving, Summary, Waited};
 use serde::{Serialize, Serializer};
 
 use crate::experiment::{Measure, PathWords, Published};
-use crate::packets::Packet;
+use crate::packets::TracedPacket;
 
 pub const SCHEMA: &str = "roundtrip/lab/1";
 /// The word of `perf` for a core that others used too.
 const CROWDED: &str = "others";
 
 #[derive(Debug, Clone, Serialize)]
-pub struct Outcome {
+pub struct LabOutcome {
     pub schema: &'static str,
     pub experiment: String,
     pub question: String,
@@ -73,11 +73,11 @@ pub struct ArmOutcome {
     /// Why the arm was not run; that is not a failure.
     pub not_run: Option<String>,
     pub notes: Vec<String>,
-    pub samples: Vec<Sample>,
+    pub samples: Vec<RunSample>,
     /// The phases of the run nearest to the median.
-    pub phases: Vec<Span>,
+    pub phases: Vec<PhaseSpan>,
     /// The packets of one more run, if the file asks for them.
-    pub packets: Vec<Packet>,
+    pub packets: Vec<TracedPacket>,
 }
 
 /// A distribution in a few numbers; `None` if there are no samples.
@@ -125,7 +125,7 @@ pub struct SavingOutcome {
 }
 
 #[derive(Debug, Clone, Serialize)]
-pub struct Sample {
+pub struct RunSample {
     /// Samples of the same run are pairs.
     pub run: usize,
     #[serde(serialize_with = "rounded")]
@@ -138,7 +138,7 @@ pub struct Sample {
     /// For a transfer: what is known beside its cost.
     pub carried: Option<Carried>,
     #[serde(skip)]
-    pub phases: Vec<Span>,
+    pub phases: Vec<PhaseSpan>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -171,7 +171,7 @@ pub struct WaitedFor {
 
 /// A phase of one request of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Span {
+pub struct PhaseSpan {
     /// The index of the request, from 0.
     pub request: usize,
     pub name: &'static str,
@@ -224,7 +224,7 @@ pub struct ClaimOutcome {
     pub holds: Option<bool>,
 }
 
-impl Outcome {
+impl LabOutcome {
     /// Whether no claim is wrong, and nothing failed that could be run.
     pub fn is_good(&self) -> bool {
         let points = self
@@ -259,12 +259,12 @@ impl Outcome {
 }
 
 impl Figures {
-    pub fn from_samples(samples: &[Sample]) -> Self {
+    pub fn from_samples(samples: &[RunSample]) -> Self {
         let values: Vec<f64> = samples.iter().map(|sample| sample.value).collect();
         let Some(summary) = Summary::of(&values) else {
             return Self::default();
         };
-        let median = |figure: &dyn Fn(&Sample) -> Option<f64>| {
+        let median = |figure: &dyn Fn(&RunSample) -> Option<f64>| {
             let told: Vec<f64> = samples.iter().filter_map(figure).collect();
             Summary::of(&told).map(|summary| summary.median)
         };
@@ -312,7 +312,7 @@ impl WaitedFor {
     }
 }
 
-impl Span {
+impl PhaseSpan {
     /// A phase of a request that began `offset_ms` milliseconds after its run.
     pub fn from_phase(phase: &Phase, request: usize, offset_ms: f64) -> Self {
         Self {

@@ -12,10 +12,10 @@ pub use recording::RecordingError;
 
 /// A packet from one end to the other.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Packet {
+pub struct TracedPacket {
     /// The index of its connection, in the order of their first packets, from 0.
     pub connection: usize,
-    pub from: End,
+    pub from: PacketEnd,
     /// Milliseconds since the first packet; `None` if no end sent it, because the path made it.
     #[serde(serialize_with = "rounded_some")]
     pub sent_ms: Option<f64>,
@@ -24,7 +24,7 @@ pub struct Packet {
     pub arrived_ms: Option<f64>,
     /// `SYN+ACK`, or `UDP`
     #[serde(rename = "what", serialize_with = "name")]
-    pub kind: PacketKind,
+    pub kind: PacketProtocol,
     pub fast_open: Option<FastOpen>,
     /// Payload bytes.
     pub bytes: usize,
@@ -40,12 +40,12 @@ pub struct Packet {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum End {
+pub enum PacketEnd {
     Client,
     Server,
 }
 
-impl End {
+impl PacketEnd {
     #[must_use]
     pub fn other(self) -> Self {
         match self {
@@ -56,7 +56,7 @@ impl End {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PacketKind {
+pub enum PacketProtocol {
     Tcp(Flags),
     Udp,
 }
@@ -77,11 +77,11 @@ pub struct Repeated {
     pub arrived: u64,
 }
 
-impl Packet {
+impl TracedPacket {
     /// Whether nothing depends on it: a pure acknowledgement, or a close.
     pub fn is_idle(&self) -> bool {
         let idle = Flags::ACK | Flags::FIN;
-        matches!(self.kind, PacketKind::Tcp(flags) if flags.without(idle).is_empty())
+        matches!(self.kind, PacketProtocol::Tcp(flags) if flags.without(idle).is_empty())
             && self.bytes == 0
     }
 
@@ -92,18 +92,18 @@ impl Packet {
     /// `SYN, cookie, 87 bytes`
     pub fn describe(&self) -> String {
         let mut words = vec![match self.kind {
-            PacketKind::Tcp(flags)
+            PacketProtocol::Tcp(flags)
                 if self.bytes > 0 && !flags.intersects(Flags::SYN | Flags::FIN) =>
             {
                 "data".to_owned()
             }
-            PacketKind::Tcp(flags) => flags.without(Flags::PSH).to_string(),
-            PacketKind::Udp => "datagram".to_owned(),
+            PacketProtocol::Tcp(flags) => flags.without(Flags::PSH).to_string(),
+            PacketProtocol::Udp => "datagram".to_owned(),
         }];
         words.extend(self.fast_open.map(|option| match (option, self.from) {
             (FastOpen::Asks, _) => "asks for a cookie".to_owned(),
-            (FastOpen::Cookie, End::Client) => "shows its cookie".to_owned(),
-            (FastOpen::Cookie, End::Server) => "gives a cookie".to_owned(),
+            (FastOpen::Cookie, PacketEnd::Client) => "shows its cookie".to_owned(),
+            (FastOpen::Cookie, PacketEnd::Server) => "gives a cookie".to_owned(),
         }));
         match self.bytes {
             0 => {}
@@ -122,31 +122,33 @@ impl Packet {
 }
 
 /// Payload bytes that the client sent again.
-pub(crate) fn sent_twice(packets: &[Packet]) -> u64 {
+pub(crate) fn sent_twice(packets: &[TracedPacket]) -> u64 {
     from_client(packets)
         .map(|packet| packet.repeated.sent)
         .sum()
 }
 
 /// Payload bytes of the client that reached the server again.
-pub(crate) fn arrived_twice(packets: &[Packet]) -> u64 {
+pub(crate) fn arrived_twice(packets: &[TracedPacket]) -> u64 {
     let repeated = from_client(packets).map(|packet| packet.repeated.arrived);
     repeated.sum()
 }
 
-fn from_client(packets: &[Packet]) -> impl Iterator<Item = &Packet> {
-    packets.iter().filter(|packet| packet.from == End::Client)
+fn from_client(packets: &[TracedPacket]) -> impl Iterator<Item = &TracedPacket> {
+    packets
+        .iter()
+        .filter(|packet| packet.from == PacketEnd::Client)
 }
 
 /// Reads a recording of the path.
-pub(crate) fn read(pcapng: &[u8]) -> Result<Vec<Packet>, RecordingError> {
+pub(crate) fn read(pcapng: &[u8]) -> Result<Vec<TracedPacket>, RecordingError> {
     recording::read(pcapng)
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref)] // serde asks so
-fn name<S: Serializer>(kind: &PacketKind, serializer: S) -> Result<S::Ok, S::Error> {
+fn name<S: Serializer>(kind: &PacketProtocol, serializer: S) -> Result<S::Ok, S::Error> {
     match kind {
-        PacketKind::Tcp(flags) => serializer.collect_str(flags),
-        PacketKind::Udp => serializer.serialize_str("UDP"),
+        PacketProtocol::Tcp(flags) => serializer.collect_str(flags),
+        PacketProtocol::Udp => serializer.serialize_str("UDP"),
     }
 }

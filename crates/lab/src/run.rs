@@ -3,7 +3,7 @@
 //!
 //! `tools` finds and builds programs, `scene` is one path with one server, `hop` connects it to a
 //! server behind a further path, `usage` reads what processes use, `ours` and `program` are the
-//! clients, `transfer` carries bytes without any of these, `tally` computes an [`Outcome`] from the
+//! clients, `transfer` carries bytes without any of these, `tally` computes an [`LabOutcome`] from the
 //! samples.
 
 mod hop;
@@ -24,7 +24,7 @@ use roundtrip_model::{Random, blocks};
 use roundtrip_path::Path;
 
 use crate::experiment::{Cell, Experiment};
-use crate::{LabError, Outcome};
+use crate::{LabError, LabOutcome};
 use scene::SampleError;
 use tally::Collected;
 use tools::Tools;
@@ -55,7 +55,7 @@ impl Stop {
 
 /// How far the run is.
 #[derive(Debug, Clone, Copy)]
-pub struct Progress<'a> {
+pub struct ExperimentProgress<'a> {
     pub done: usize,
     pub of: usize,
     /// The arm that is measured next.
@@ -70,8 +70,8 @@ pub fn run(
     mut experiment: Experiment,
     wishes: &RunOptions,
     stop: &Stop,
-    progress: &mut dyn FnMut(Progress<'_>),
-) -> Result<Outcome, LabError> {
+    progress: &mut dyn FnMut(ExperimentProgress<'_>),
+) -> Result<LabOutcome, LabError> {
     let began = Instant::now();
     wish(&mut experiment, wishes)?;
     // If no path can be built, report it once, not for each arm.
@@ -142,7 +142,7 @@ struct Runner<'a> {
     experiment: &'a Experiment,
     tools: Tools,
     stop: &'a Stop,
-    progress: &'a mut dyn FnMut(Progress<'_>),
+    progress: &'a mut dyn FnMut(ExperimentProgress<'_>),
     done: usize,
     of: usize,
     seed: u64,
@@ -215,7 +215,7 @@ impl Runner<'_> {
 
     fn advance(&mut self, cell: &Cell) {
         let (done, of) = (self.done, self.of);
-        (self.progress)(Progress {
+        (self.progress)(ExperimentProgress {
             done,
             of,
             arm: &cell.name,

@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use roundtrip_report::terminal::{Cell, Style, Table, Tone, clean};
 
-use crate::Outcome;
+use crate::LabOutcome;
 use crate::experiment::Measure;
 use crate::outcome::{ArmOutcome, ClaimOutcome, Curve};
 
@@ -16,8 +16,8 @@ use crate::outcome::{ArmOutcome, ClaimOutcome, Curve};
 const INDENT: usize = 2;
 
 /// The whole report.
-pub fn render(outcome: &Outcome, style: Style) -> String {
-    let page = Page { style };
+pub fn render(outcome: &LabOutcome, style: Style) -> String {
+    let page = LabTextPage { style };
     let mut out = String::new();
     let _ = writeln!(
         out,
@@ -56,17 +56,17 @@ pub fn render(outcome: &Outcome, style: Style) -> String {
     out
 }
 
-struct Page {
+struct LabTextPage {
     style: Style,
 }
 
-impl Page {
+impl LabTextPage {
     /// Text that says by itself what a terminal without Unicode cannot show.
     fn paint(&self, tone: Tone, text: &str) -> String {
         self.style.tint(tone, &clean(text))
     }
 
-    fn conditions(&self, outcome: &Outcome) -> String {
+    fn conditions(&self, outcome: &LabOutcome) -> String {
         let dot = if self.style.unicode { "·" } else { "|" };
         let mut parts = vec![outcome.article.clone()];
         parts.extend(
@@ -85,7 +85,7 @@ impl Page {
         parts.join(&format!(" {dot} "))
     }
 
-    fn arms(&self, outcome: &Outcome) -> String {
+    fn arms(&self, outcome: &LabOutcome) -> String {
         let middle: &[&str] = match outcome.measure {
             Measure::Appconnect => &["trips", "network", "server", "client"],
             Measure::Rate => &["p90", "CPU µs"],
@@ -142,7 +142,7 @@ impl Page {
     }
 
     /// What failed or is worth knowing beside the figures.
-    fn remarks(&self, out: &mut String, outcome: &Outcome) {
+    fn remarks(&self, out: &mut String, outcome: &LabOutcome) {
         let mut lines = Vec::new();
         for arm in &outcome.arms {
             if arm.figures.median.is_some()

@@ -24,7 +24,7 @@ use control::SendControl;
 
 pub use dispatch::is_too_long;
 pub use intake::{Arrival, Intake, MAX_SLOTS};
-pub use readiness::{MAX_WATCHED, Readiness, Waker, WatchedDescriptor, wait_for_any};
+pub use readiness::{MAX_WATCHED, WaitOutcome, Waker, WatchedDescriptor, wait_for_any};
 
 /// The most datagrams in one [`Parcel`] (`UDP_MAX_SEGMENTS` of kernels before 6.9).
 pub const MAX_SEGMENTS: usize = 64;
@@ -198,7 +198,7 @@ impl Datagrams {
         room: bool,
         waker: Option<&Waker>,
         timeout: Option<Duration>,
-    ) -> io::Result<Readiness> {
+    ) -> io::Result<WaitOutcome> {
         self.count(|calls| calls.waits += 1);
         readiness::wait(self.as_fd(), room, waker, timeout)
     }

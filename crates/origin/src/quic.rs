@@ -20,7 +20,7 @@ use tokio::time::timeout;
 
 use crate::serve::carrier::QuinnCarrier;
 use crate::serve::h3;
-use crate::site::Site;
+use crate::site::OriginState;
 use crate::tcp::ListenerContext;
 use crate::{EarlyData, FaultKind, FaultPhase, Knobs};
 use incoming::take_in;
@@ -103,7 +103,7 @@ pub(crate) async fn accept(endpoint: Endpoint, manner: HandshakeConfig, hall: Li
     }
 }
 
-fn admit(incoming: Incoming, manner: HandshakeConfig, site: &Site) -> Option<Incoming> {
+fn admit(incoming: Incoming, manner: HandshakeConfig, site: &OriginState) -> Option<Incoming> {
     if manner.retry && !incoming.remote_address_validated() {
         // RFC 9000, section 8.1.2.
         if incoming.retry().is_ok() {
@@ -123,7 +123,7 @@ fn admit(incoming: Incoming, manner: HandshakeConfig, site: &Site) -> Option<Inc
     None
 }
 
-async fn serve_one(incoming: Incoming, manner: HandshakeConfig, site: &Arc<Site>) {
+async fn serve_one(incoming: Incoming, manner: HandshakeConfig, site: &Arc<OriginState>) {
     site.counters.quic_connections.increment();
     let taken = timeout(HANDSHAKE_TIMEOUT, take_in(incoming, manner.early_data)).await;
     if let Ok(Ok((connection, confirmation))) = taken {

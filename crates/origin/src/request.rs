@@ -4,7 +4,7 @@ use http::request::Parts;
 use http::{HeaderMap, Method, Uri, Version};
 
 #[derive(Debug)]
-pub(crate) struct Request {
+pub(crate) struct OriginRequest {
     pub(crate) method: Method,
     pub(crate) uri: Uri,
     pub(crate) version: Version,
@@ -15,7 +15,7 @@ pub(crate) struct Request {
     pub(crate) early: bool,
 }
 
-impl Request {
+impl OriginRequest {
     pub(crate) fn new(parts: Parts, secure: bool, early: bool) -> Self {
         Self {
             method: parts.method,
@@ -76,8 +76,8 @@ impl Request {
 mod tests {
     use super::*;
 
-    fn request(builder: http::request::Builder) -> Request {
-        Request::new(builder.body(()).unwrap().into_parts().0, false, false)
+    fn request(builder: http::request::Builder) -> OriginRequest {
+        OriginRequest::new(builder.body(()).unwrap().into_parts().0, false, false)
     }
 
     #[test]

@@ -9,17 +9,17 @@ use http::{Method, StatusCode, header};
 
 use crate::Expect;
 use crate::plan::AnswerPlan;
-use crate::request::Request;
-use crate::site::Site;
+use crate::request::OriginRequest;
+use crate::site::OriginState;
 
-pub(crate) fn plan(request: &Request, site: &Site) -> AnswerPlan {
+pub(crate) fn plan(request: &OriginRequest, site: &OriginState) -> AnswerPlan {
     let mut plan = refusal(request, site).unwrap_or_else(|| paths::plan(request, site));
     dress::dress(&mut plan, request, site);
     plan
 }
 
 /// Answers that depend neither on the path nor on the request's body.
-fn refusal(request: &Request, site: &Site) -> Option<AnswerPlan> {
+fn refusal(request: &OriginRequest, site: &OriginState) -> Option<AnswerPlan> {
     if request.early && site.too_early {
         // RFC 8470, section 5.2.
         return Some(AnswerPlan::refusal(

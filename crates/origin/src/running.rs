@@ -23,7 +23,7 @@ use self::ports::Ports;
 use self::thread::Thread;
 use crate::certificates::IssuedCertificates;
 use crate::quic::HandshakeConfig;
-use crate::site::Site;
+use crate::site::OriginState;
 use crate::tcp::{ListenerContext, ListenerRole};
 use crate::{Knobs, OriginCounters, OriginError, Quic, QuicEngine, Stats};
 use crate::{quic, tcp, tls};
@@ -42,7 +42,11 @@ impl Origin {
         write_pem(knobs.tls.ca_out.as_deref(), &certificates.ca_pem)?;
         write_pem(knobs.tls.client_out.as_deref(), &certificates.client_pem)?;
         let counters = Arc::new(OriginCounters::default());
-        let site = Arc::new(Site::new(&knobs, ports.https_port(), counters.clone()));
+        let site = Arc::new(OriginState::new(
+            &knobs,
+            ports.https_port(),
+            counters.clone(),
+        ));
         let mut running = Running {
             http: ports.http_address(),
             https: ports.https_address(),

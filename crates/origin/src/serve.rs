@@ -1,5 +1,5 @@
 //! Carries out a plan, in the same way for HTTP/1.1, HTTP/2 and HTTP/3: each implements
-//! [`Exchange`], and [`answer`] knows nothing else about it. The modules below handle what a
+//! [`HttpExchange`], and [`answer`] knows nothing else about it. The modules below handle what a
 //! connection does between requests, and how it ends.
 
 pub(crate) mod carrier;
@@ -19,19 +19,19 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 
 use crate::body::AnswerBody;
 use crate::plan::AnswerPlan;
-use crate::request::Request;
+use crate::request::OriginRequest;
 use crate::routes;
-use crate::site::Site;
+use crate::site::OriginState;
 use crate::{Expect, FaultKind, FaultPhase};
 
 /// How long to wait for a peer to send or accept a piece.
 const PIECE_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a stalled connection is kept open.
-pub(crate) const STALL: Duration = Duration::from_mins(10);
+pub(crate) const STALL_TIME: Duration = Duration::from_mins(10);
 /// How long a protocol engine may still send before its connection is closed.
-pub(crate) const LAST_WORDS: Duration = Duration::from_millis(20);
+pub(crate) const FLUSH_TIME: Duration = Duration::from_millis(20);
 /// The largest head of a request, in bytes.
-const LARGEST_HEAD: usize = 64 * 1024;
+const MAX_HEAD_BYTES: usize = 64 * 1024;
 /// What the fault `garbage` sends: neither HTTP, nor TLS, nor text.
 pub(crate) const GARBAGE: &[u8] = b"\x00\xff\x16\x80 this is nothing you know \r\n\r\n\x00";
 
@@ -39,7 +39,7 @@ const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 
 /// Why an answer was not sent completely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum AnswerError {
     /// The peer left, or violated the protocol.
     Gone,
     /// The body was truncated, as planned.
@@ -49,16 +49,16 @@ pub(crate) enum Ended {
 }
 
 /// One request and its response, over any version of HTTP.
-pub(crate) trait Exchange: Send {
+pub(crate) trait HttpExchange: Send {
     /// The next piece of the request's body; `None` at its end.
-    fn receive(&mut self) -> impl Future<Output = Result<Option<Bytes>, Ended>> + Send;
+    fn receive(&mut self) -> impl Future<Output = Result<Option<Bytes>, AnswerError>> + Send;
 
     /// Sends a 1xx at once.
     fn inform(
         &mut self,
         status: StatusCode,
         headers: HeaderMap,
-    ) -> impl Future<Output = Result<(), Ended>> + Send;
+    ) -> impl Future<Output = Result<(), AnswerError>> + Send;
 
     /// Sends the head. It may be held back until the first piece, the end, or a flush.
     fn head(
@@ -66,27 +66,30 @@ pub(crate) trait Exchange: Send {
         status: StatusCode,
         headers: HeaderMap,
         bodiless: bool,
-    ) -> impl Future<Output = Result<(), Ended>> + Send;
+    ) -> impl Future<Output = Result<(), AnswerError>> + Send;
 
     /// Sends half of the head, if the protocol allows that.
     fn half_head(
         &mut self,
         status: StatusCode,
         headers: HeaderMap,
-    ) -> impl Future<Output = Result<(), Ended>> + Send;
+    ) -> impl Future<Output = Result<(), AnswerError>> + Send;
 
-    fn piece(&mut self, bytes: Bytes, last: bool)
-    -> impl Future<Output = Result<(), Ended>> + Send;
+    fn piece(
+        &mut self,
+        bytes: Bytes,
+        last: bool,
+    ) -> impl Future<Output = Result<(), AnswerError>> + Send;
 
-    fn flush(&mut self) -> impl Future<Output = Result<(), Ended>> + Send;
+    fn flush(&mut self) -> impl Future<Output = Result<(), AnswerError>> + Send;
 }
 
 /// Reads the request's body, waits, and answers.
-pub(crate) async fn answer<E: Exchange>(
+pub(crate) async fn answer<E: HttpExchange>(
     exchange: &mut E,
-    request: &Request,
-    site: &Site,
-) -> Result<(), Ended> {
+    request: &OriginRequest,
+    site: &OriginState,
+) -> Result<(), AnswerError> {
     count(request, site);
     let mut plan = routes::plan(request, site);
     if !plan.hasty {
@@ -110,26 +113,26 @@ pub(crate) async fn answer<E: Exchange>(
     send_body(exchange, plan, site).await
 }
 
-fn count(request: &Request, site: &Site) {
+fn count(request: &OriginRequest, site: &OriginState) {
     site.counters.requests.increment();
     if request.early {
         site.counters.early_requests.increment();
     }
 }
 
-fn strike(site: &Site, phase: FaultPhase) -> Result<(), Ended> {
+fn strike(site: &OriginState, phase: FaultPhase) -> Result<(), AnswerError> {
     site.fault_at(&[phase])
-        .map_or(Ok(()), |kind| Err(Ended::Fault(kind)))
+        .map_or(Ok(()), |kind| Err(AnswerError::Fault(kind)))
 }
 
 /// Reads the request's body to its end. It is kept for an echo, up to the limit, and dropped
 /// otherwise.
-async fn read_body<E: Exchange>(
+async fn read_body<E: HttpExchange>(
     exchange: &mut E,
-    request: &Request,
-    site: &Site,
+    request: &OriginRequest,
+    site: &OriginState,
     plan: &mut AnswerPlan,
-) -> Result<(), Ended> {
+) -> Result<(), AnswerError> {
     let expected = request.headers.contains_key(header::EXPECT);
     if expected && site.http.expect == Expect::Continue {
         within(exchange.inform(StatusCode::CONTINUE, HeaderMap::new())).await?;
@@ -154,7 +157,10 @@ async fn read_body<E: Exchange>(
 }
 
 /// Waits as long as the plan says, and sends a 103 first if it says so. Returns the total time.
-async fn think<E: Exchange>(exchange: &mut E, plan: &AnswerPlan) -> Result<Duration, Ended> {
+async fn think<E: HttpExchange>(
+    exchange: &mut E,
+    plan: &AnswerPlan,
+) -> Result<Duration, AnswerError> {
     let begun = Instant::now();
     if plan.early_hints {
         let mut headers = HeaderMap::new();
@@ -168,7 +174,7 @@ async fn think<E: Exchange>(exchange: &mut E, plan: &AnswerPlan) -> Result<Durat
     Ok(begun.elapsed())
 }
 
-fn finish_headers(plan: &mut AnswerPlan, site: &Site, waited: Duration) {
+fn finish_headers(plan: &mut AnswerPlan, site: &OriginState, waited: Duration) {
     plan.headers.insert(header::DATE, site.date.now());
     if !site.http.no_server_timing {
         let took = format!("think;dur={:.3}", waited.as_secs_f64() * 1e3);
@@ -184,13 +190,13 @@ fn finish_headers(plan: &mut AnswerPlan, site: &Site, waited: Duration) {
     }
 }
 
-async fn send_body<E: Exchange>(
+async fn send_body<E: HttpExchange>(
     exchange: &mut E,
     plan: AnswerPlan,
-    site: &Site,
-) -> Result<(), Ended> {
-    let fault = site.fault_at(&[FaultPhase::Body]).map(Ended::Fault);
-    let cut = plan.cut.map(|at| (at, Ended::Cut));
+    site: &OriginState,
+) -> Result<(), AnswerError> {
+    let fault = site.fault_at(&[FaultPhase::Body]).map(AnswerError::Fault);
+    let cut = plan.cut.map(|at| (at, AnswerError::Cut));
     let whole = plan.body.len();
     let end = fault.map(|fault| (whole / 2, fault)).or(cut);
 
@@ -215,8 +221,8 @@ async fn send_body<E: Exchange>(
 
 /// Limits the time of one step, so that a peer that neither reads nor writes does not block us for
 /// ever.
-async fn within<T>(step: impl Future<Output = Result<T, Ended>>) -> Result<T, Ended> {
+async fn within<T>(step: impl Future<Output = Result<T, AnswerError>>) -> Result<T, AnswerError> {
     tokio::time::timeout(PIECE_TIMEOUT, step)
         .await
-        .unwrap_or(Err(Ended::Gone))
+        .unwrap_or(Err(AnswerError::Gone))
 }

@@ -12,7 +12,7 @@ use crate::stats::PathCounts;
 use crate::{EarlyData, Fault, FaultKind, FaultPhase, HttpKnobs, Knobs, OriginCounters, Quic};
 
 #[derive(Debug)]
-pub(crate) struct Site {
+pub(crate) struct OriginState {
     pub(crate) http: HttpKnobs,
     fault: Option<Fault>,
     /// How often the fault is still to be carried out.
@@ -29,7 +29,7 @@ pub(crate) struct Site {
     pub(crate) counters: Arc<OriginCounters>,
 }
 
-impl Site {
+impl OriginState {
     pub(crate) fn new(knobs: &Knobs, https_port: u16, counters: Arc<OriginCounters>) -> Self {
         Self {
             http: knobs.http.clone(),

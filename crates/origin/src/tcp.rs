@@ -14,8 +14,8 @@ use tokio::time::{sleep, timeout};
 
 use crate::connection::{EarlyFlag, TcpConnectionInfo};
 use crate::fuse::{Fuse, FusedStream};
-use crate::serve::{self, GARBAGE, STALL, h1, h2};
-use crate::site::Site;
+use crate::serve::{self, GARBAGE, STALL_TIME, h1, h2};
+use crate::site::OriginState;
 use crate::{FaultKind, FaultPhase, tls};
 
 /// The time limit of a whole handshake.
@@ -33,7 +33,7 @@ pub(crate) enum ListenerRole {
 
 #[derive(Clone)]
 pub(crate) struct ListenerContext {
-    pub(crate) site: Arc<Site>,
+    pub(crate) site: Arc<OriginState>,
     pub(crate) places: Arc<Semaphore>,
     /// Whether to ask the kernel about data in the SYN.
     pub(crate) fast_open: bool,
@@ -93,7 +93,7 @@ async fn serve_tls(
     mut wire: FusedStream,
     config: &Arc<ServerConfig>,
     link: TcpConnectionInfo,
-    site: &Arc<Site>,
+    site: &Arc<OriginState>,
 ) {
     if let Some(kind) = site.fault_at(&[FaultPhase::Accept]) {
         return carry_out(wire, kind, &link).await;
@@ -128,12 +128,12 @@ async fn carry_out<IO: AsyncRead + AsyncWrite + Unpin>(
     match kind {
         FaultKind::Reset => {
             // What was sent before it should have left.
-            sleep(serve::LAST_WORDS).await;
+            sleep(serve::FLUSH_TIME).await;
             link.fuse.blow();
         }
         FaultKind::Close => end(io).await,
         FaultKind::Stall => {
-            let _ = timeout(STALL, h1::drain(&mut io, usize::MAX)).await;
+            let _ = timeout(STALL_TIME, h1::drain(&mut io, usize::MAX)).await;
         }
         FaultKind::Garbage => {
             let _ = timeout(HANDSHAKE_TIMEOUT, io.write_all(GARBAGE)).await;

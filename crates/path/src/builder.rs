@@ -376,9 +376,9 @@ mod tests {
         let mut path = Path::builder();
         for (word, value, part) in [
             ("speed", "9", "what can be said of it: preset, rtt"),
-            ("loss", "200%", "loss: `200%` is no loss"),
+            ("loss", "200%", "loss: `200%` is not a loss"),
             ("then", "rate", "WORD=VALUE"),
-            ("then", "rate=fast", "then: rate: `fast` is no rate"),
+            ("then", "rate=fast", "then: rate: `fast` is not a rate"),
             ("mtu", "1279", "1280"),
             ("preset", "moon", "there is no network `moon`"),
         ] {

@@ -8,7 +8,7 @@ mod agenda;
 
 use std::time::Duration;
 
-use self::agenda::{CourseStep, Schedule};
+use self::agenda::{CourseSchedule, CourseStep};
 use crate::direction::{Direction, PerWay};
 use crate::hop::{Hop, HopOutput, LostPacket};
 use crate::packet::Packet;
@@ -44,7 +44,7 @@ pub(crate) struct Course {
     /// the path.
     first: PerWay<Option<usize>>,
     next: Vec<PerWay<Option<usize>>>,
-    agenda: Schedule,
+    agenda: CourseSchedule,
     exit: HopOutput,
 }
 
@@ -69,7 +69,7 @@ impl Course {
             },
             next: (0..end).map(after).collect(),
             stations,
-            agenda: Schedule::default(),
+            agenda: CourseSchedule::default(),
             exit: HopOutput::default(),
         }
     }

@@ -12,7 +12,7 @@ use crate::step::SetupStep;
 #[derive(Debug, thiserror::Error)]
 pub enum PathError {
     /// The system does not let this user create namespaces; the text says what to change.
-    #[error("this system refuses the emulated path its namespaces ({step}): {refusal}")]
+    #[error("this system does not allow the namespaces of the emulated path ({step}): {refusal}")]
     Refused {
         step: SetupStep,
         refusal: NamespaceRefusal,
@@ -33,7 +33,7 @@ pub enum PathError {
     #[error("{0}")]
     Middlebox(String),
     #[error(
-        "boxes and holes look into real segments, which there are none of with offload: leave out one of them"
+        "boxes and holes need real segments, which do not exist with offload: leave out one of them"
     )]
     OffloadWithBoxes,
     /// See [`Builder::bare`](crate::Builder::bare).
@@ -48,7 +48,7 @@ pub enum PathError {
         "the host's network has a route to {0} already, most likely another path's uplink; one at a time"
     )]
     UplinkTaken(&'static str),
-    #[error("`{0}` is no name for the server: letters, digits, dots and hyphens make one")]
+    #[error("`{0}` is not a name for the server: it may have letters, digits, dots and hyphens")]
     Name(String),
     #[error("`{0}` is not the name of a network setting such as net.ipv4.tcp_fastopen")]
     SettingName(String),

@@ -83,7 +83,7 @@ pub use counters::{DirectionCounters, Lateness, PathCounters};
 pub use direction::Direction;
 pub use error::PathError;
 pub use link::{
-    Discipline, Jitter, JitterShape, Link, LinkMtu, Loss, LossTarget, Outage, Queue, QueueSize,
+    Discipline, Jitter, JitterShape, Link, LinkMtu, LinkOutage, Loss, LossTarget, Queue, QueueSize,
     Rate, Reorder, Trace,
 };
 pub use middlebox::Middlebox;

@@ -16,7 +16,7 @@ use std::time::Duration;
 pub use jitter::{Jitter, JitterShape};
 pub use loss::{Loss, LossTarget};
 pub use mtu::LinkMtu;
-pub use outage::Outage;
+pub use outage::LinkOutage;
 pub use queue::{Discipline, Queue, QueueSize};
 pub use rate::Rate;
 pub use reorder::Reorder;
@@ -41,5 +41,5 @@ pub struct Link {
     pub queue: Queue,
     /// An MTU smaller than the one that the interfaces know.
     pub mtu: Option<LinkMtu>,
-    pub outages: Vec<Outage>,
+    pub outages: Vec<LinkOutage>,
 }

@@ -23,7 +23,7 @@ const IN6_ADDR_GEN_MODE_NONE: u8 = 1;
 
 /// One end of a wire.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct End<'a> {
+pub(crate) struct WireEnd<'a> {
     pub(crate) name: &'a str,
     /// Chosen by us, above those that kernels give to their own interfaces in a new namespace; 0 leaves it to the kernel.
     pub(crate) index: u32,
@@ -54,12 +54,12 @@ impl Rtnetlink {
     /// Creates a veth pair with one end here and the other in the namespace `there`.
     pub(crate) fn create_wire(
         &self,
-        here: End<'_>,
-        far: End<'_>,
+        here: WireEnd<'_>,
+        far: WireEnd<'_>,
         there: BorrowedFd<'_>,
         mtu: u16,
     ) -> io::Result<()> {
-        let describe = |request: &mut Request, end: End<'_>| {
+        let describe = |request: &mut Request, end: WireEnd<'_>| {
             request.attribute(libc::IFLA_IFNAME, &[end.name.as_bytes(), b"\0"].concat());
             request.attribute(libc::IFLA_ADDRESS, &end.mac);
             request.attribute(libc::IFLA_MTU, &u32::from(mtu).to_ne_bytes());

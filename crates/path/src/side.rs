@@ -5,7 +5,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use crate::rtnetlink::{End, Mac};
+use crate::rtnetlink::{Mac, WireEnd};
 
 const PREFIX_V4: u8 = 24;
 const PREFIX_V6: u8 = 64;
@@ -33,14 +33,14 @@ pub(crate) struct PathSide {
     pub(crate) v6: Ipv6Addr,
     pub(crate) mac: Mac,
     /// The relay's end of the wire to this side.
-    pub(crate) tap: End<'static>,
+    pub(crate) tap: WireEnd<'static>,
 }
 
 pub(crate) const CLIENT: PathSide = PathSide {
     v4: Ipv4Addr::new(198, 18, 0, 1),
     v6: Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 1),
     mac: [2, 0, 0, 0, 0, 1],
-    tap: End {
+    tap: WireEnd {
         name: "to-client",
         index: 101,
         mac: [2, 0, 0, 0, 1, 1],
@@ -51,7 +51,7 @@ pub(crate) const SERVER: PathSide = PathSide {
     v4: Ipv4Addr::new(198, 18, 0, 2),
     v6: Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 2),
     mac: [2, 0, 0, 0, 0, 2],
-    tap: End {
+    tap: WireEnd {
         name: "to-server",
         index: 102,
         mac: [2, 0, 0, 0, 1, 2],
@@ -59,8 +59,8 @@ pub(crate) const SERVER: PathSide = PathSide {
 };
 
 impl PathSide {
-    pub(crate) fn end(self) -> End<'static> {
-        End {
+    pub(crate) fn end(self) -> WireEnd<'static> {
+        WireEnd {
             name: END_NAME,
             index: END_INDEX,
             mac: self.mac,

@@ -18,7 +18,7 @@ use std::os::fd::AsFd;
 
 use crate::error::PathError;
 use crate::namespace::Namespace;
-use crate::rtnetlink::{End, Mac, Rtnetlink};
+use crate::rtnetlink::{Mac, Rtnetlink, WireEnd};
 use crate::side::SERVER;
 use crate::step::SetupStep;
 use crate::syscall::{descriptor, interface};
@@ -42,7 +42,7 @@ const EVERYTHING: [(IpAddr, u8); 2] = [
     (IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0),
 ];
 
-const THERE_END: End<'static> = End {
+const THERE_END: WireEnd<'static> = WireEnd {
     name: "uplink",
     index: 0,
     mac: [2, 0, 0, 0, 2, 2],
@@ -64,7 +64,7 @@ impl Uplink {
         let host = links()?;
         let (inside, near) = (server.run(links)??, client.run(links)??);
         let name = format!("rtpath{}", std::process::id());
-        let end = End {
+        let end = WireEnd {
             name: &name,
             index: 0,
             mac: [2, 0, 0, 0, 2, 1],

@@ -15,7 +15,7 @@ use crate::error::PathError;
 use crate::keeper::{KeeperHandover, NetworkHandles};
 use crate::middlebox::nat;
 use crate::relay::Tap;
-use crate::rtnetlink::{End, Rtnetlink};
+use crate::rtnetlink::{Rtnetlink, WireEnd};
 use crate::side::{CLIENT, END_NAME, PathSide, SERVER, WireKind};
 use crate::step::SetupStep;
 use crate::syscall::interface::{self, Offload};
@@ -120,7 +120,7 @@ fn open(room: NetworkHandles) -> (OwnedFd, Rtnetlink) {
 ///
 /// Checksums are left to the receiver on purpose: a kernel before 6.11 refuses `UDP_SEGMENT` on an
 /// interface without checksum offload. The relay completes them.
-fn raise(links: &Rtnetlink, end: End<'_>, offload: bool) -> Result<(), PathError> {
+fn raise(links: &Rtnetlink, end: WireEnd<'_>, offload: bool) -> Result<(), PathError> {
     if !offload {
         let segments = [
             Offload::TcpSegmentation,
@@ -137,7 +137,7 @@ fn raise(links: &Rtnetlink, end: End<'_>, offload: bool) -> Result<(), PathError
         .map_err(at(SetupStep::ConfigureInterface))
 }
 
-fn switch_off(links: &Rtnetlink, end: End<'_>, unwanted: &[Offload]) -> Result<(), PathError> {
+fn switch_off(links: &Rtnetlink, end: WireEnd<'_>, unwanted: &[Offload]) -> Result<(), PathError> {
     for unwanted in unwanted {
         interface::switch_off(links.as_fd(), end.name, *unwanted)
             .map_err(at(SetupStep::SwitchOffOffloads))?;
@@ -147,7 +147,7 @@ fn switch_off(links: &Rtnetlink, end: End<'_>, unwanted: &[Offload]) -> Result<(
 
 fn settle(
     links: &Rtnetlink,
-    end: End<'_>,
+    end: WireEnd<'_>,
     side: PathSide,
     peer: PathSide,
 ) -> Result<(), PathError> {

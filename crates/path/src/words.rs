@@ -158,7 +158,7 @@ pub const WORDS: &[PathWord] = &[
         apply: |path, text| {
             let seed = text
                 .parse()
-                .map_err(|_| format!("`{text}` is no whole number"))?;
+                .map_err(|_| format!("`{text}` is not a whole number"))?;
             *path = std::mem::take(path).seed(seed);
             Ok(())
         },

@@ -63,7 +63,7 @@ pub enum PerfError {
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     #[error(
-        "`{text}` is no way to carry bytes; an arm is tcp, tls or quic with knobs, as in quic+ack10+gso1"
+        "`{text}` is not a way to carry bytes; an arm is tcp, tls or quic with knobs, as in quic+ack10+gso1"
     )]
     Arm { text: String },
     #[error("`{arm}`: {knob} says nothing to {transport}; it concerns {concerns}")]

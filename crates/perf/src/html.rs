@@ -12,13 +12,13 @@ use roundtrip_report::clean;
 use roundtrip_report::html::{Head, frame};
 use roundtrip_report::terminal::Style;
 
-use crate::outcome::{ArmOutcome, Outcome};
-use crate::plan::{Pattern, Transport, Work};
+use crate::outcome::{PerfArmOutcome, PerfOutcome};
+use crate::plan::{ArmTransport, Pattern, Work};
 use crate::text;
 
 const STYLE: &str = include_str!("html/perf.css");
 
-pub fn page(outcome: &Outcome, head: &Head) -> String {
+pub fn page(outcome: &PerfOutcome, head: &Head) -> String {
     let work = &outcome.plan.work;
     let body = html! {
         article {
@@ -52,9 +52,9 @@ fn question(work: &Work) -> &'static str {
 }
 
 /// The answer in a sentence or two.
-fn answer(outcome: &Outcome) -> Vec<String> {
+fn answer(outcome: &PerfOutcome) -> Vec<String> {
     let unit = outcome.unit();
-    let cost = |arm: &ArmOutcome| Some((arm.arm.to_string(), arm.figures.sender?.median));
+    let cost = |arm: &PerfArmOutcome| Some((arm.arm.to_string(), arm.figures.sender?.median));
     let all = outcome.arms.iter().filter_map(cost);
     let Some((name, least)) = all.min_by(|one, other| one.1.total_cmp(&other.1)) else {
         return vec!["Nothing was measured.".into()];
@@ -62,7 +62,7 @@ fn answer(outcome: &Outcome) -> Vec<String> {
     let tls = outcome
         .arms
         .iter()
-        .find(|arm| arm.arm.transport == Transport::Tls);
+        .find(|arm| arm.arm.transport == ArmTransport::Tls);
     let tls = tls
         .and_then(cost)
         .filter(|(other, _)| *other != name)
@@ -81,7 +81,7 @@ fn answer(outcome: &Outcome) -> Vec<String> {
     let quic = outcome
         .arms
         .iter()
-        .filter(|arm| arm.arm.transport == Transport::Quic);
+        .filter(|arm| arm.arm.transport == ArmTransport::Quic);
     let best = quic
         .filter_map(|arm| Some((arm.arm.to_string(), arm.figures.ratio_to_tls?)))
         .max_by(|one, other| one.1.total_cmp(&other.1));
@@ -98,7 +98,7 @@ fn answer(outcome: &Outcome) -> Vec<String> {
     told
 }
 
-fn conditions(outcome: &Outcome, head: &Head) -> Markup {
+fn conditions(outcome: &PerfOutcome, head: &Head) -> Markup {
     let style = Style {
         unicode: true,
         ..Style::default()

@@ -6,12 +6,14 @@ use serde_json::{Value, json};
 
 use crate::account::Usage;
 use crate::engine::{SideReport, WireCounters};
-use crate::outcome::{ArmOutcome, Figures, Outcome, Visit};
-use crate::plan::{Amount, Arm, Datagram, Pattern, PerfPlan, Role, Terrain, Transport, Work};
+use crate::outcome::{PerfArmOutcome, PerfFigures, PerfOutcome, Visit};
+use crate::plan::{
+    Amount, Arm, ArmTransport, DatagramLength, Pattern, PerfPlan, SideRole, Terrain, Work,
+};
 
 pub const SCHEMA: &str = "roundtrip/perf/1";
 
-pub fn document(outcome: &Outcome) -> Value {
+pub fn document(outcome: &PerfOutcome) -> Value {
     let plan = &outcome.plan;
     let arms: Vec<Value> = outcome
         .arms
@@ -50,7 +52,7 @@ fn work(work: &Work) -> Value {
         "connections": work.connections,
         "seconds": seconds,
         "bytes": bytes,
-        "sender": match work.sender() { Role::Server => "server", Role::Client => "client" },
+        "sender": match work.sender() { SideRole::Server => "server", SideRole::Client => "client" },
     })
 }
 
@@ -84,8 +86,8 @@ fn interrupts(plan: &PerfPlan) -> Value {
     }
 }
 
-fn arm_of(outcome: &ArmOutcome, whole: &Outcome) -> Value {
-    let Figures {
+fn arm_of(outcome: &PerfArmOutcome, whole: &PerfOutcome) -> Value {
+    let PerfFigures {
         gigabits,
         sender,
         receiver,
@@ -121,19 +123,19 @@ fn arm_of(outcome: &ArmOutcome, whole: &Outcome) -> Value {
 
 fn knobs(arm: &Arm) -> Value {
     let knobs = &arm.knobs;
-    let is_quic = arm.transport == Transport::Quic;
+    let is_quic = arm.transport == ArmTransport::Quic;
     json!({
         "cc": knobs.congestion.word(),
-        "cipher": (arm.transport != Transport::Tcp).then(|| knobs.cipher.word()),
+        "cipher": (arm.transport != ArmTransport::Tcp).then(|| knobs.cipher.word()),
         "write_size": knobs.write_size,
         "ack_every": knobs.ack_every.map(|packets| packets.to_string()),
         "gso": knobs.gso,
         "packet_aead": is_quic.then_some(knobs.packet_aead),
         "datagram": is_quic.then(|| match knobs.datagram {
-            Datagram::Engine => "engine".to_owned(),
-            Datagram::Of(bytes) => bytes.to_string(),
-            Datagram::Mirror(bytes) => format!("mirror{bytes}"),
-            Datagram::Discover => "discover".to_owned(),
+            DatagramLength::Engine => "engine".to_owned(),
+            DatagramLength::Of(bytes) => bytes.to_string(),
+            DatagramLength::Mirror(bytes) => format!("mirror{bytes}"),
+            DatagramLength::Discover => "discover".to_owned(),
         }),
     })
 }

@@ -6,25 +6,25 @@ use roundtrip_model::{Histogram, Summary};
 
 use crate::account::Usage;
 use crate::engine::SideReport;
-use crate::plan::{Arm, Pattern, PerfPlan, Role, Transport, Work};
+use crate::plan::{Arm, ArmTransport, Pattern, PerfPlan, SideRole, Work};
 use crate::verdict::{Bottleneck, judge};
 
 /// 1e9 bytes, as with link rates.
 const GIGABYTE: f64 = 1e9;
 
 #[derive(Debug)]
-pub struct Outcome {
+pub struct PerfOutcome {
     pub plan: PerfPlan,
-    pub arms: Vec<ArmOutcome>,
+    pub arms: Vec<PerfArmOutcome>,
     /// Whether the user stopped before everything was measured.
     pub interrupted: bool,
 }
 
 #[derive(Debug)]
-pub struct ArmOutcome {
+pub struct PerfArmOutcome {
     pub arm: Arm,
     pub visits: Vec<Visit>,
-    pub figures: Figures,
+    pub figures: PerfFigures,
 }
 
 /// One measurement, from both sides.
@@ -38,10 +38,10 @@ pub struct Visit {
 
 /// The figures of an arm over all rounds; a single number is a median.
 #[derive(Clone, Debug)]
-pub struct Figures {
+pub struct PerfFigures {
     /// Throughput of payload in Gbit/s.
     pub gigabits: Option<Summary>,
-    /// CPU time of either side, in [`Outcome::unit`].
+    /// CPU time of either side, in [`PerfOutcome::unit`].
     pub sender: Option<Summary>,
     pub receiver: Option<Summary>,
     /// The sender's cost of TLS over TCP in the same run, divided by this arm's: the throughput
@@ -54,18 +54,20 @@ pub struct Figures {
     pub bottleneck: Bottleneck,
 }
 
-impl Outcome {
+impl PerfOutcome {
     pub fn new(plan: PerfPlan, visits: Vec<Vec<Visit>>) -> Self {
         let arms = plan.arms.iter().cloned().zip(visits);
-        let mut arms: Vec<ArmOutcome> = arms
-            .map(|(arm, visits)| ArmOutcome {
-                figures: Figures::from_visits(&visits, &plan.work),
+        let mut arms: Vec<PerfArmOutcome> = arms
+            .map(|(arm, visits)| PerfArmOutcome {
+                figures: PerfFigures::from_visits(&visits, &plan.work),
                 arm,
                 visits,
             })
             .collect();
         // The first TLS arm: an arm without knobs precedes its variants in the user's order.
-        let tls = arms.iter().find(|arm| arm.arm.transport == Transport::Tls);
+        let tls = arms
+            .iter()
+            .find(|arm| arm.arm.transport == ArmTransport::Tls);
         let tls = tls.and_then(|arm| arm.figures.sender).map(|s| s.median);
         for arm in &mut arms {
             let own = arm.figures.sender.map(|sender| sender.median);
@@ -90,15 +92,15 @@ impl Outcome {
 impl Visit {
     pub fn sender(&self, work: &Work) -> &SideReport {
         match work.sender() {
-            Role::Server => &self.server,
-            Role::Client => &self.client,
+            SideRole::Server => &self.server,
+            SideRole::Client => &self.client,
         }
     }
 
     pub fn receiver(&self, work: &Work) -> &SideReport {
         match work.sender() {
-            Role::Server => &self.client,
-            Role::Client => &self.server,
+            SideRole::Server => &self.client,
+            SideRole::Client => &self.server,
         }
     }
 
@@ -136,7 +138,7 @@ impl Visit {
     }
 }
 
-impl Figures {
+impl PerfFigures {
     fn from_visits(visits: &[Visit], work: &Work) -> Self {
         let over = |figure: &dyn Fn(&Visit) -> Option<f64>| {
             let all: Vec<f64> = visits.iter().filter_map(figure).collect();
@@ -222,7 +224,7 @@ pub(crate) mod tests {
     #[test]
     fn the_ratio_is_the_quotient_of_medians() {
         let visits = |costs: [u64; 3]| costs.map(visit).to_vec();
-        let outcome = Outcome::new(
+        let outcome = PerfOutcome::new(
             plan(&["tls", "quic"]),
             vec![visits([200, 900, 210]), visits([400, 420, 10])],
         );
@@ -237,7 +239,7 @@ pub(crate) mod tests {
 
     #[test]
     fn without_tls_there_is_no_ratio() {
-        let outcome = Outcome::new(plan(&["tcp"]), vec![vec![visit(200)]]);
+        let outcome = PerfOutcome::new(plan(&["tcp"]), vec![vec![visit(200)]]);
         assert_eq!(outcome.arms[0].figures.ratio_to_tls, None);
     }
 
@@ -252,7 +254,7 @@ pub(crate) mod tests {
         for _ in 0..1000 {
             seen.client.latencies.record(Duration::from_micros(30));
         }
-        let outcome = Outcome::new(plan, vec![vec![seen]]);
+        let outcome = PerfOutcome::new(plan, vec![vec![seen]]);
         let figures = &outcome.arms[0].figures;
         assert_eq!(outcome.unit(), "µs/request");
         assert!((figures.sender.unwrap().median - 50.0).abs() < 1e-9);

@@ -4,9 +4,9 @@ mod arm;
 mod knobs;
 mod work;
 
-pub use arm::{Arm, EngineName, Transport};
-pub use knobs::{AckEvery, ArmKnobs, Cipher, Congestion, Datagram, Tuning, size};
-pub use work::{Amount, Pattern, Role, Work, WorkLane};
+pub use arm::{Arm, ArmTransport, EngineName};
+pub use knobs::{AckEvery, ArmKnobs, Cipher, Congestion, DatagramLength, Tuning, size};
+pub use work::{Amount, Pattern, SideRole, Work, WorkLane};
 
 use crate::engine::{Job, Pulse};
 use crate::error::PlanError;
@@ -86,7 +86,7 @@ impl PerfPlan {
     }
 
     /// What one side of an arm has to know.
-    pub fn job(&self, arm: &Arm, role: Role, pulse: &Pulse) -> Job {
+    pub fn job(&self, arm: &Arm, role: SideRole, pulse: &Pulse) -> Job {
         let is_sender = role == self.work.sender();
         Job {
             work: self.work,
@@ -102,7 +102,7 @@ impl PerfPlan {
 
     /// Rejects datagrams that are too long for the path: they would never arrive.
     fn fits(&self, arm: &Arm) -> Result<(), PlanError> {
-        let (Datagram::Of(size) | Datagram::Mirror(size)) = arm.knobs.datagram else {
+        let (DatagramLength::Of(size) | DatagramLength::Mirror(size)) = arm.knobs.datagram else {
             return Ok(());
         };
         let mtu = self.terrain.ends().map_or(u16::MAX, |ends| ends.mtu);

@@ -20,10 +20,10 @@ use crate::account::readings;
 use crate::engine::{self, Job, PEER_TIMEOUT, Pulse, SideReport};
 use crate::error::PerfError;
 use crate::identity::{ServerIdentity, Trust};
-use crate::outcome::{Outcome, Visit};
+use crate::outcome::{PerfOutcome, Visit};
 use crate::pauses::Pauses;
-use crate::plan::{Arm, PerfPlan, Role, Work};
-use crate::run::{Progress, Stop, in_turn};
+use crate::plan::{Arm, PerfPlan, SideRole, Work};
+use crate::run::{PerfProgress, Stop, in_turn};
 use crate::scene::keep_on;
 
 /// The default port of a server.
@@ -115,8 +115,8 @@ impl PerfServer {
 pub fn visit(
     plan: PerfPlan,
     host: &str,
-    watch: &mut dyn FnMut(Progress<'_>),
-) -> Result<Outcome, PerfError> {
+    watch: &mut dyn FnMut(PerfProgress<'_>),
+) -> Result<PerfOutcome, PerfError> {
     visit_until(plan, host, &Stop::default(), watch)
 }
 
@@ -125,8 +125,8 @@ pub fn visit_until(
     plan: PerfPlan,
     host: &str,
     stop: &Stop,
-    watch: &mut dyn FnMut(Progress<'_>),
-) -> Result<Outcome, PerfError> {
+    watch: &mut dyn FnMut(PerfProgress<'_>),
+) -> Result<PerfOutcome, PerfError> {
     plan.check()?;
     readings::counts_apart();
     let at = resolve(host)?;
@@ -135,12 +135,12 @@ pub fn visit_until(
     let mut talk = Talk::over(stream)?;
     in_turn(plan, |plan, arm, round| {
         let pulse = Pulse::default();
-        let job = plan.job(arm, Role::Client, &pulse);
+        let job = plan.job(arm, SideRole::Client, &pulse);
         let rounds = plan.rounds;
         let began = Instant::now();
         let mut tell = |pauses: &mut Pauses| {
             pauses.see(pulse.total(), began.elapsed());
-            watch(Progress {
+            watch(PerfProgress {
                 arm,
                 round,
                 rounds,

@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::error::PerfError;
-use crate::outcome::{Outcome, Visit};
+use crate::outcome::{PerfOutcome, Visit};
 use crate::plan::{Arm, PerfPlan};
 use crate::scene::PerfScene;
 
 /// What is under way.
 #[derive(Clone, Copy, Debug)]
-pub struct Progress<'a> {
+pub struct PerfProgress<'a> {
     pub arm: &'a Arm,
     /// Counted from 1.
     pub round: u32,
@@ -36,7 +36,10 @@ impl Stop {
 }
 
 /// Measures in two namespaces of this process.
-pub fn run(plan: PerfPlan, watch: &mut dyn FnMut(Progress<'_>)) -> Result<Outcome, PerfError> {
+pub fn run(
+    plan: PerfPlan,
+    watch: &mut dyn FnMut(PerfProgress<'_>),
+) -> Result<PerfOutcome, PerfError> {
     run_until(plan, &Stop::default(), watch)
 }
 
@@ -44,13 +47,13 @@ pub fn run(plan: PerfPlan, watch: &mut dyn FnMut(Progress<'_>)) -> Result<Outcom
 pub fn run_until(
     plan: PerfPlan,
     stop: &Stop,
-    watch: &mut dyn FnMut(Progress<'_>),
-) -> Result<Outcome, PerfError> {
+    watch: &mut dyn FnMut(PerfProgress<'_>),
+) -> Result<PerfOutcome, PerfError> {
     plan.check()?;
     let scene = PerfScene::build(&plan.terrain)?;
     in_turn(plan, |plan, arm, round| {
         scene.visit(plan, arm, stop, &mut |bytes, elapsed| {
-            watch(Progress {
+            watch(PerfProgress {
                 arm,
                 round,
                 rounds: plan.rounds,
@@ -65,7 +68,7 @@ pub fn run_until(
 pub(crate) fn in_turn(
     plan: PerfPlan,
     mut visit: impl FnMut(&PerfPlan, &Arm, u32) -> Result<Visit, PerfError>,
-) -> Result<Outcome, PerfError> {
+) -> Result<PerfOutcome, PerfError> {
     let count = plan.arms.len();
     let mut visits = vec![Vec::new(); count];
     let mut interrupted = false;
@@ -88,9 +91,9 @@ pub(crate) fn in_turn(
     if interrupted && visits.iter().all(Vec::is_empty) {
         return Err(PerfError::Interrupted);
     }
-    Ok(Outcome {
+    Ok(PerfOutcome {
         interrupted,
-        ..Outcome::new(plan, visits)
+        ..PerfOutcome::new(plan, visits)
     })
 }
 

@@ -16,7 +16,7 @@ use crate::error::{PerfError, PlanError};
 use crate::identity::ServerIdentity;
 use crate::outcome::Visit;
 use crate::pauses::Pauses;
-use crate::plan::{Arm, PerfPlan, Role, Terrain};
+use crate::plan::{Arm, PerfPlan, SideRole, Terrain};
 use crate::run::Stop;
 
 /// How often progress is reported.
@@ -53,9 +53,9 @@ impl PerfScene {
         let pulse = Pulse::default();
         let (tell, hear) = mpsc::channel();
         let on_stage = |role| (self.0.clone(), arm.clone(), plan.job(arm, role, &pulse));
-        let (stage, of, job) = on_stage(Role::Server);
+        let (stage, of, job) = on_stage(SideRole::Server);
         let serving = thread::spawn(move || stage.serve(&of, &job, &tell));
-        let (stage, of, job) = on_stage(Role::Client);
+        let (stage, of, job) = on_stage(SideRole::Client);
         let driving = thread::spawn(move || stage.drive(&of, &job, hear));
         let began = Instant::now();
         let mut pauses = Pauses::default();

@@ -5,13 +5,13 @@ use std::fmt::Write;
 use roundtrip_model::Summary;
 use roundtrip_report::terminal::{Cell, Style, Table, Tone};
 
-use crate::outcome::{ArmOutcome, Outcome};
+use crate::outcome::{PerfArmOutcome, PerfOutcome};
 use crate::plan::{Amount, Pattern, PerfPlan, Terrain};
 use crate::verdict::Bottleneck;
 
 pub(crate) const INTERRUPTED: &str = "Interrupted before all was measured: this is what there was.";
 
-pub fn render(outcome: &Outcome, style: Style) -> String {
+pub fn render(outcome: &PerfOutcome, style: Style) -> String {
     let mut out = String::new();
     let [first, second] = conditions(&outcome.plan, style);
     let _ = writeln!(out, "{}", style.paint(Tone::Strong, &first));
@@ -84,7 +84,7 @@ fn cores(plan: &PerfPlan) -> String {
     }
 }
 
-fn table(outcome: &Outcome, style: Style) -> String {
+fn table(outcome: &PerfOutcome, style: Style) -> String {
     let asks = matches!(
         outcome.plan.work.pattern,
         Pattern::Requests { .. } | Pattern::Mixed { .. }
@@ -114,7 +114,7 @@ fn table(outcome: &Outcome, style: Style) -> String {
     table.whole(&style)
 }
 
-fn row(arm: &ArmOutcome, outcome: &Outcome, asks: bool) -> Vec<String> {
+fn row(arm: &PerfArmOutcome, outcome: &PerfOutcome, asks: bool) -> Vec<String> {
     let figures = &arm.figures;
     let work = &outcome.plan.work;
     let digits = if outcome.unit() == "s/GB" { 3 } else { 1 };
@@ -159,7 +159,7 @@ fn row(arm: &ArmOutcome, outcome: &Outcome, asks: bool) -> Vec<String> {
 }
 
 /// What a reader would otherwise take for granted.
-pub(crate) fn notes(outcome: &Outcome) -> Vec<String> {
+pub(crate) fn notes(outcome: &PerfOutcome) -> Vec<String> {
     let mut notes = Vec::new();
     if outcome.interrupted {
         notes.push(INTERRUPTED.into());

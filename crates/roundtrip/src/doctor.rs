@@ -1,6 +1,6 @@
 //! `roundtrip doctor`.
 
-use roundtrip_doctor::{DoctorReport, Status, examine, render};
+use roundtrip_doctor::{CheckStatus, DoctorReport, examine, render};
 
 use crate::cli::DoctorArgs;
 use crate::output::{Outcome, Stream};
@@ -22,7 +22,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Outcome {
     }
     let shown: Vec<_> = checks
         .into_iter()
-        .filter(|c| !args.quiet || matches!(c.status, Status::Notice | Status::Problem))
+        .filter(|c| !args.quiet || matches!(c.status, CheckStatus::Notice | CheckStatus::Problem))
         .collect();
     Stream::Out.print(render(&shown, Stream::Out.style(args.color)));
     Outcome::Done

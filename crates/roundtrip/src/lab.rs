@@ -141,7 +141,7 @@ fn settings(args: &LabRunArgs) -> String {
 
 fn write_page(
     args: &LabRunArgs,
-    outcomes: &[roundtrip_lab::Outcome],
+    outcomes: &[roundtrip_lab::LabOutcome],
     began: SystemTime,
 ) -> Result<(), Outcome> {
     let Some(file) = &args.html else {
@@ -152,7 +152,7 @@ fn write_page(
     page::deliver(file, &page, args.quiet)
 }
 
-fn show(args: &LabRunArgs, outcomes: &[roundtrip_lab::Outcome]) -> Outcome {
+fn show(args: &LabRunArgs, outcomes: &[roundtrip_lab::LabOutcome]) -> Outcome {
     let text = if args.json {
         match document(outcomes) {
             Ok(document) => format!("{document:#}\n"),
@@ -177,7 +177,7 @@ fn show(args: &LabRunArgs, outcomes: &[roundtrip_lab::Outcome]) -> Outcome {
 }
 
 /// One experiment is the document; several are in it.
-fn document(outcomes: &[roundtrip_lab::Outcome]) -> Result<Value, serde_json::Error> {
+fn document(outcomes: &[roundtrip_lab::LabOutcome]) -> Result<Value, serde_json::Error> {
     match outcomes {
         [one] => serde_json::to_value(one),
         several => {

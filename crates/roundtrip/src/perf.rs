@@ -67,11 +67,11 @@ fn plan(task: &TaskArgs, pin: Pin, terrain: Terrain) -> Result<PerfPlan, PlanErr
     Ok(plan)
 }
 
-type Watch<'a> = dyn FnMut(roundtrip_perf::Progress<'_>) + 'a;
+type Watch<'a> = dyn FnMut(roundtrip_perf::PerfProgress<'_>) + 'a;
 
 fn measure(
     task: &TaskArgs,
-    run: impl FnOnce(&Stop, &mut Watch<'_>) -> Result<roundtrip_perf::Outcome, PerfError>,
+    run: impl FnOnce(&Stop, &mut Watch<'_>) -> Result<roundtrip_perf::PerfOutcome, PerfError>,
 ) -> Outcome {
     let file = task.output.html.as_deref();
     if let Some(Err(why)) = file.map(page::can_be_written) {
@@ -96,13 +96,13 @@ fn measure(
     }
 }
 
-fn how_fast(now: &roundtrip_perf::Progress<'_>) -> String {
+fn how_fast(now: &roundtrip_perf::PerfProgress<'_>) -> String {
     let gigabits = now.bytes as f64 * 8e-9 / now.elapsed.as_secs_f64();
     let (round, rounds, arm) = (now.round, now.rounds, now.arm);
     format!("perf: round {round} of {rounds}: {arm}, {gigabits:.2} Gbit/s")
 }
 
-fn show(task: &TaskArgs, outcome: &roundtrip_perf::Outcome, began: SystemTime) -> Outcome {
+fn show(task: &TaskArgs, outcome: &roundtrip_perf::PerfOutcome, began: SystemTime) -> Outcome {
     let wishes = &task.output;
     let text = if wishes.json {
         format!("{:#}\n", roundtrip_perf::json::document(outcome))

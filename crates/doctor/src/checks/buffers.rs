@@ -1,12 +1,12 @@
 //! Socket buffers: how much can be in flight, and hence how fast a long path can be.
 
-use crate::check::{Area, Check, Status, Subject};
+use crate::check::{Area, Check, CheckStatus, CheckSubject};
 use crate::probes::Probes;
 use crate::scene::ExaminedSystem;
 
-const RECEIVE: Subject = Subject::new("tcp-receive-buffer", Area::Tcp, "Receive buffer");
-const SEND: Subject = Subject::new("tcp-send-buffer", Area::Tcp, "Send buffer");
-const UNSENT: Subject = Subject::new("tcp-notsent-lowat", Area::Tcp, "Unsent data");
+const RECEIVE: CheckSubject = CheckSubject::new("tcp-receive-buffer", Area::Tcp, "Receive buffer");
+const SEND: CheckSubject = CheckSubject::new("tcp-send-buffer", Area::Tcp, "Send buffer");
+const UNSENT: CheckSubject = CheckSubject::new("tcp-notsent-lowat", Area::Tcp, "Unsent data");
 
 /// The round trip that limits are computed for: Europe to the eastern United States.
 const ROUND_TRIP_MS: u64 = 90;
@@ -55,7 +55,7 @@ fn receive(scene: &ExaminedSystem) -> Check {
             ),
         )
         .change_if(
-            judge(window) != Status::Good,
+            judge(window) != CheckStatus::Good,
             raise("tcp_rmem", least, first),
         )
 }
@@ -81,7 +81,7 @@ fn send(scene: &ExaminedSystem) -> Check {
         ),
     )
     .change_if(
-        judge(window) != Status::Good,
+        judge(window) != CheckStatus::Good,
         raise("tcp_wmem", least, first),
     )
 }
@@ -113,11 +113,11 @@ fn ceiling(scene: &ExaminedSystem, name: &str) -> String {
     }
 }
 
-fn judge(window: u64) -> Status {
+fn judge(window: u64) -> CheckStatus {
     match megabits(window) {
-        0..MEAGRE_MBIT => Status::Problem,
-        MEAGRE_MBIT..COMFORTABLE_MBIT => Status::Notice,
-        _ => Status::Good,
+        0..MEAGRE_MBIT => CheckStatus::Problem,
+        MEAGRE_MBIT..COMFORTABLE_MBIT => CheckStatus::Notice,
+        _ => CheckStatus::Good,
     }
 }
 
@@ -158,7 +158,7 @@ mod tests {
         let check = fake.check(receive);
         assert!(check.meaning.contains("279 Mbit/s"), "{}", check.meaning);
         assert_eq!(check.value, "tcp_rmem 4096 131072 6291456");
-        assert_eq!(check.status, Status::Good);
+        assert_eq!(check.status, CheckStatus::Good);
     }
 
     #[test]
@@ -170,7 +170,7 @@ mod tests {
         ];
         let fake = fake::machine(&files);
         let check = fake.check(receive);
-        assert_eq!(check.status, Status::Problem);
+        assert_eq!(check.status, CheckStatus::Problem);
         assert!(check.value.ends_with("rmem_max 212992"));
         assert!(
             check
@@ -178,7 +178,7 @@ mod tests {
                 .unwrap()
                 .contains("tcp_rmem='4096 87380 16777216'")
         );
-        assert_eq!(fake.check(send).status, Status::Notice);
+        assert_eq!(fake.check(send).status, CheckStatus::Notice);
     }
 
     #[test]
@@ -187,13 +187,19 @@ mod tests {
             ("net.ipv4.tcp_rmem", "4096 131072 33554432"),
             ("net.ipv4.tcp_moderate_rcvbuf", "0"),
         ];
-        assert_eq!(fake::machine(&files).check(receive).status, Status::Problem);
+        assert_eq!(
+            fake::machine(&files).check(receive).status,
+            CheckStatus::Problem
+        );
     }
 
     #[test]
     fn absurd_sizes_do_not_overflow() {
         let files = [("net.ipv4.tcp_rmem", "0 0 18446744073709551615")];
-        assert_eq!(fake::machine(&files).check(receive).status, Status::Good);
+        assert_eq!(
+            fake::machine(&files).check(receive).status,
+            CheckStatus::Good
+        );
     }
 
     #[test]
@@ -202,12 +208,12 @@ mod tests {
         let check = fake::machine(&[(name, "4294967295")]).check(unsent);
         assert_eq!(
             (check.status, check.value.as_str()),
-            (Status::Notice, "unlimited")
+            (CheckStatus::Notice, "unlimited")
         );
         let check = fake::machine(&[(name, "131072")]).check(unsent);
         assert_eq!(
             (check.status, check.value.as_str()),
-            (Status::Good, "128 KiB")
+            (CheckStatus::Good, "128 KiB")
         );
     }
 }

@@ -2,12 +2,12 @@
 
 use std::io;
 
-use crate::check::{Area, Check, Subject};
+use crate::check::{Area, Check, CheckSubject};
 use crate::probes::Probes;
 use crate::scene::ExaminedSystem;
 
-const PACKETS: Subject = Subject::new("packet-capture", Area::Capture, "Packet capture");
-const STAMPS: Subject = Subject::new("timestamping", Area::Capture, "Packet timestamps");
+const PACKETS: CheckSubject = CheckSubject::new("packet-capture", Area::Capture, "Packet capture");
+const STAMPS: CheckSubject = CheckSubject::new("timestamping", Area::Capture, "Packet timestamps");
 
 pub(super) fn examine(_scene: &ExaminedSystem, probes: &Probes) -> Vec<Check> {
     vec![packets(&probes.packet_socket), stamps(&probes.timestamping)]
@@ -45,14 +45,14 @@ fn stamps(probe: &io::Result<()>) -> Check {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::Status;
+    use crate::check::CheckStatus;
 
     #[test]
     fn a_refusal_says_how_to_get_the_right() {
         let check = packets(&Err(io::Error::from_raw_os_error(libc::EPERM)));
-        assert_eq!(check.status, Status::Notice);
+        assert_eq!(check.status, CheckStatus::Notice);
         assert!(check.change.unwrap().contains("cap_net_raw"));
-        assert_eq!(packets(&Ok(())).status, Status::Good);
-        assert_eq!(stamps(&Ok(())).status, Status::Good);
+        assert_eq!(packets(&Ok(())).status, CheckStatus::Good);
+        assert_eq!(stamps(&Ok(())).status, CheckStatus::Good);
     }
 }

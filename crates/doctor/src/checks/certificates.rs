@@ -1,10 +1,10 @@
 //! The trusted certificates: where they are, and how many.
 
-use crate::check::{Area, Check, Subject};
+use crate::check::{Area, Check, CheckSubject};
 use crate::root::FileIdentity;
 use crate::scene::ExaminedSystem;
 
-const BUNDLE: Subject = Subject::new("ca-bundle", Area::Tls, "Trusted certificates");
+const BUNDLE: CheckSubject = CheckSubject::new("ca-bundle", Area::Tls, "Trusted certificates");
 
 /// Where distributions keep the bundle, most common first.
 const PLACES: [&str; 7] = [
@@ -65,7 +65,7 @@ fn bundle(scene: &ExaminedSystem) -> Check {
     BUNDLE
         .problem(
             "none found",
-            "No server can be verified, unless a program brings certificates of its own.",
+            "No server can be verified, unless a program brings its own certificates.",
         )
         .change("install ca-certificates")
 }
@@ -73,7 +73,7 @@ fn bundle(scene: &ExaminedSystem) -> Check {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::Status;
+    use crate::check::CheckStatus;
     use crate::scene::fake;
 
     fn pem(count: usize) -> String {
@@ -88,7 +88,7 @@ mod tests {
         ]);
         let check = fake.check(bundle);
         assert_eq!(check.value, "140 in /etc/pki/tls/certs/ca-bundle.crt");
-        assert_eq!(check.status, Status::Good);
+        assert_eq!(check.status, CheckStatus::Good);
     }
 
     #[test]
@@ -97,8 +97,8 @@ mod tests {
             let fake = fake::image(&[("/etc/ssl/cert.pem", text)]);
             fake.check(bundle).status
         };
-        assert_eq!(status(&pem(3)), Status::Notice);
-        assert_eq!(status("not PEM\n"), Status::Problem);
+        assert_eq!(status(&pem(3)), CheckStatus::Notice);
+        assert_eq!(status("not PEM\n"), CheckStatus::Problem);
         assert_eq!(fake::image(&[]).check(bundle).value, "none found");
     }
 }

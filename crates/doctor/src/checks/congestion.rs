@@ -1,11 +1,12 @@
 //! The congestion control of new connections, and the available alternatives.
 
-use crate::check::{Area, Check, Subject};
+use crate::check::{Area, Check, CheckSubject};
 use crate::probes::Probes;
 use crate::root::RootReadError;
 use crate::scene::ExaminedSystem;
 
-const CONTROL: Subject = Subject::new("tcp-congestion-control", Area::Tcp, "Congestion control");
+const CONTROL: CheckSubject =
+    CheckSubject::new("tcp-congestion-control", Area::Tcp, "Congestion control");
 
 pub(super) fn examine(scene: &ExaminedSystem, _probes: &Probes) -> Vec<Check> {
     vec![control(scene)]
@@ -64,7 +65,7 @@ fn control(scene: &ExaminedSystem) -> Check {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::Status;
+    use crate::check::CheckStatus;
     use crate::scene::fake;
 
     fn with(current: &str, available: &str) -> Check {
@@ -79,7 +80,7 @@ mod tests {
     fn names_the_current_and_the_available() {
         let check = with("cubic\n", "reno cubic\n");
         assert_eq!(check.value, "cubic (available: reno cubic)");
-        assert_eq!((check.status, check.change), (Status::Good, None));
+        assert_eq!((check.status, check.change), (CheckStatus::Good, None));
         assert!(
             with("cubic", "reno cubic bbr")
                 .change
@@ -90,7 +91,7 @@ mod tests {
 
     #[test]
     fn reno_is_worth_a_notice_and_nothing_is_unknown() {
-        assert_eq!(with("reno", "reno cubic").status, Status::Notice);
-        assert_eq!(with("", "reno").status, Status::Unknown);
+        assert_eq!(with("reno", "reno cubic").status, CheckStatus::Notice);
+        assert_eq!(with("", "reno").status, CheckStatus::Unknown);
     }
 }

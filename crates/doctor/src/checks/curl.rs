@@ -1,15 +1,15 @@
 //! curl and its library: version, TLS backend, HTTP versions. They are read from the files without
 //! running them, so that images can be examined too.
 
-use crate::check::{Area, Check, Subject};
+use crate::check::{Area, Check, CheckSubject};
 use crate::checks::libraries::shared_objects;
 use crate::root::FileIdentity;
 use crate::scan::{self, Captures};
 use crate::scene::ExaminedSystem;
 use crate::version::SoftwareVersion;
 
-const TOOL: Subject = Subject::new("curl", Area::Tls, "curl");
-const LIBRARY: Subject = Subject::new("libcurl", Area::Tls, "libcurl");
+const TOOL: CheckSubject = CheckSubject::new("curl", Area::Tls, "curl");
+const LIBRARY: CheckSubject = CheckSubject::new("libcurl", Area::Tls, "libcurl");
 
 const PROGRAMS: [&str; 4] = [
     "/usr/bin/curl",
@@ -56,7 +56,7 @@ pub(super) fn examine(scene: &ExaminedSystem) -> Vec<Check> {
     checks
 }
 
-fn file(scene: &ExaminedSystem, subject: Subject, path: &str) -> Option<Check> {
+fn file(scene: &ExaminedSystem, subject: CheckSubject, path: &str) -> Option<Check> {
     let mut markers = vec![VERSION_OF_TOOL, VERSION_OF_LIBRARY, LINKED, HTTP_2];
     markers.extend(HTTP_3);
     markers.extend(BACKENDS.iter().map(|(marker, _)| *marker));
@@ -72,7 +72,7 @@ fn file(scene: &ExaminedSystem, subject: Subject, path: &str) -> Option<Check> {
     }
 }
 
-fn judge(subject: Subject, path: &str, found: &FoundMarkers) -> Option<Check> {
+fn judge(subject: CheckSubject, path: &str, found: &FoundMarkers) -> Option<Check> {
     let version = [VERSION_OF_LIBRARY, VERSION_OF_TOOL]
         .iter()
         .find_map(|marker| found.version(marker))?;
@@ -139,7 +139,7 @@ impl FoundMarkers<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::Status;
+    use crate::check::CheckStatus;
     use crate::scene::fake;
 
     fn with(files: &[(&str, &str)]) -> Vec<Check> {
@@ -164,7 +164,7 @@ mod tests {
                 .value
                 .starts_with("7.88.1: OpenSSL; HTTP/1.1 and 2, no HTTP/3")
         );
-        assert_eq!(checks[1].status, Status::Notice);
+        assert_eq!(checks[1].status, CheckStatus::Notice);
     }
 
     #[test]
@@ -176,7 +176,7 @@ mod tests {
                 .value
                 .starts_with("8.15.0: OpenSSL 3.x built in; HTTP/1.1, 2 and 3")
         );
-        assert_eq!(checks[0].status, Status::Good);
+        assert_eq!(checks[0].status, CheckStatus::Good);
     }
 
     #[test]

@@ -3,15 +3,18 @@
 
 use std::collections::BTreeMap;
 
-use crate::check::{Area, Check, Subject};
+use crate::check::{Area, Check, CheckSubject};
 use crate::probes::Probes;
 use crate::root::RootReadError;
 use crate::scene::ExaminedSystem;
 
-const SWITCH: Subject = Subject::new("tcp-fast-open", Area::FastOpen, "Fast open");
-const PAUSE: Subject = Subject::new("tcp-fast-open-pause", Area::FastOpen, "Black-hole pause");
-const COUNTERS: Subject = Subject::new("tcp-fast-open-counters", Area::FastOpen, "Counters");
-const COOKIES: Subject = Subject::new("tcp-fast-open-cookies", Area::FastOpen, "Cookie cache");
+const SWITCH: CheckSubject = CheckSubject::new("tcp-fast-open", Area::FastOpen, "Fast open");
+const PAUSE: CheckSubject =
+    CheckSubject::new("tcp-fast-open-pause", Area::FastOpen, "Black-hole pause");
+const COUNTERS: CheckSubject =
+    CheckSubject::new("tcp-fast-open-counters", Area::FastOpen, "Counters");
+const COOKIES: CheckSubject =
+    CheckSubject::new("tcp-fast-open-cookies", Area::FastOpen, "Cookie cache");
 
 /// The bits of `tcp_fastopen` (Documentation/networking/ip-sysctl.rst in Linux).
 const CLIENT: u32 = 0x1;
@@ -181,7 +184,7 @@ fn tcp_counters(text: &str) -> Result<BTreeMap<&str, u64>, RootReadError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::Status;
+    use crate::check::CheckStatus;
     use crate::netlink::metrics::Remembered;
     use crate::scene::fake;
 
@@ -196,8 +199,11 @@ mod tests {
         let apache = switched("1027").value; // 0x403
         assert_eq!(apache, "0x403: client, server, every listener, unasked");
         let status = ["0", "1", "2", "3"].map(|bits| switched(bits).status);
-        let notice = Status::Notice;
-        assert_eq!(status, [Status::Problem, notice, notice, Status::Good]);
+        let notice = CheckStatus::Notice;
+        assert_eq!(
+            status,
+            [CheckStatus::Problem, notice, notice, CheckStatus::Good]
+        );
         assert!(switched("1").change.unwrap().contains("tcp_fastopen=3"));
     }
 
@@ -206,10 +212,10 @@ mod tests {
         let name = "net.ipv4.tcp_fastopen_blackhole_timeout_sec";
         assert_eq!(
             fake::machine(&[(name, "0")]).check(pause).status,
-            Status::Good
+            CheckStatus::Good
         );
         let check = fake::machine(&[(name, "3600")]).check(pause);
-        assert_eq!(check.status, Status::Notice);
+        assert_eq!(check.status, CheckStatus::Notice);
         assert!(check.value.contains("3600 s"));
     }
 
@@ -228,9 +234,9 @@ mod tests {
                 .value
                 .starts_with("client 5 worked, 2 failed; server 7 worked")
         );
-        assert_eq!(check.status, Status::Good);
+        assert_eq!(check.status, CheckStatus::Good);
         let check = counted("TcpExt: TCPFastOpenBlackhole\nTcpExt: 1\n");
-        assert_eq!(check.status, Status::Notice);
+        assert_eq!(check.status, CheckStatus::Notice);
     }
 
     #[test]
@@ -241,7 +247,7 @@ mod tests {
             "TcpExt: A\nTcpExt: many\n",
             "TcpExt: A\nTcpExt: -1\n",
         ] {
-            assert_eq!(counted(text).status, Status::Unknown, "{text:?}");
+            assert_eq!(counted(text).status, CheckStatus::Unknown, "{text:?}");
         }
     }
 
@@ -257,6 +263,6 @@ mod tests {
             cookies(&probes).value,
             "cookies for 4 of 9 remembered destinations"
         );
-        assert_eq!(cookies(&Probes::refusing()).status, Status::Unknown);
+        assert_eq!(cookies(&Probes::refusing()).status, CheckStatus::Unknown);
     }
 }

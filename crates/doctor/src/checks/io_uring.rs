@@ -1,10 +1,10 @@
 //! Whether `io_uring` may be used.
 
-use crate::check::{Area, Check, Subject};
+use crate::check::{Area, Check, CheckSubject};
 use crate::probes::Probes;
 use crate::scene::ExaminedSystem;
 
-const RING: Subject = Subject::new("io-uring", Area::System, "io_uring");
+const RING: CheckSubject = CheckSubject::new("io-uring", Area::System, "io_uring");
 
 pub(super) fn examine(scene: &ExaminedSystem, probes: &Probes) -> Vec<Check> {
     vec![ring(scene, probes)]
@@ -36,13 +36,16 @@ fn ring(scene: &ExaminedSystem, probes: &Probes) -> Check {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::Status;
+    use crate::check::CheckStatus;
     use crate::scene::fake;
 
     #[test]
     fn names_who_refused() {
         let fake = fake::machine(&[("kernel.io_uring_disabled", "2\n")]);
-        assert_eq!(ring(&fake.scene, &Probes::granting()).status, Status::Good);
+        assert_eq!(
+            ring(&fake.scene, &Probes::granting()).status,
+            CheckStatus::Good
+        );
         let check = ring(&fake.scene, &Probes::refusing());
         assert!(
             check.value.starts_with("off for everybody"),

@@ -5,14 +5,14 @@
 
 mod makes;
 
-use crate::check::{Area, Check, Status, Subject};
+use crate::check::{Area, Check, CheckStatus, CheckSubject};
 use crate::packages::Packages;
 use crate::root::FileIdentity;
 use crate::scan;
 use crate::scene::ExaminedSystem;
 use makes::{Library, LibraryKind, MAKES, PostQuantum, TlsSupport};
 
-const NONE: Subject = Subject::new("tls-libraries", Area::Tls, "TLS libraries");
+const NONE: CheckSubject = CheckSubject::new("tls-libraries", Area::Tls, "TLS libraries");
 
 /// Directories of shared libraries: relative to `/`, `*` within one component.
 pub(super) const DIRECTORIES: [&str; 17] = [
@@ -124,27 +124,27 @@ fn judge(make: &LibraryKind, path: &str, library: &Library, packages: &Packages)
     };
     let (status, meaning) = match library.tls {
         TlsSupport::V1_3 => (
-            Status::Good,
+            CheckStatus::Good,
             format!("A fresh handshake costs one round trip, with early data, none.{share}"),
         ),
         TlsSupport::V1_2 => (
-            Status::Problem,
+            CheckStatus::Problem,
             "A fresh handshake costs two round trips instead of one, on every new connection; no \
              early data."
                 .to_owned(),
         ),
         TlsSupport::V1_0 => (
-            Status::Problem,
+            CheckStatus::Problem,
             "Two round trips a handshake, and most servers refuse to speak it at all.".to_owned(),
         ),
         TlsSupport::Unknown => (
-            Status::Unknown,
+            CheckStatus::Unknown,
             "How many round trips a handshake costs is open.".to_owned(),
         ),
     };
     subject
         .found(status, value, meaning)
-        .change_if(status == Status::Problem, make.remedy)
+        .change_if(status == CheckStatus::Problem, make.remedy)
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! How many connections may wait to be accepted before SYNs are dropped.
 
-use crate::check::{Area, Check, Subject};
+use crate::check::{Area, Check, CheckSubject};
 use crate::probes::Probes;
 use crate::scene::ExaminedSystem;
 
-const BACKLOG: Subject = Subject::new("listen-backlog", Area::Tcp, "Listen queue");
+const BACKLOG: CheckSubject = CheckSubject::new("listen-backlog", Area::Tcp, "Listen queue");
 
 /// The default before Linux 5.4, too short for a burst.
 const SHORT_BACKLOG: u32 = 128;
@@ -33,7 +33,7 @@ fn backlog(scene: &ExaminedSystem) -> Check {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::Status;
+    use crate::check::CheckStatus;
     use crate::scene::fake;
 
     #[test]
@@ -43,6 +43,9 @@ mod tests {
                 .check(backlog)
                 .status
         };
-        assert_eq!(["128", "4096"].map(at), [Status::Notice, Status::Good]);
+        assert_eq!(
+            ["128", "4096"].map(at),
+            [CheckStatus::Notice, CheckStatus::Good]
+        );
     }
 }

@@ -2,13 +2,14 @@
 
 use std::io;
 
-use crate::check::{Area, Check, Subject};
+use crate::check::{Area, Check, CheckSubject};
 use crate::kernel::Unshared;
 use crate::probes::Probes;
 use crate::scene::ExaminedSystem;
 
-const NAMESPACES: Subject = Subject::new("user-namespaces", Area::Namespaces, "User namespaces");
-const TUNNEL: Subject = Subject::new("tun-device", Area::Namespaces, "/dev/net/tun");
+const NAMESPACES: CheckSubject =
+    CheckSubject::new("user-namespaces", Area::Namespaces, "User namespaces");
+const TUNNEL: CheckSubject = CheckSubject::new("tun-device", Area::Namespaces, "/dev/net/tun");
 
 /// Settings that can forbid user namespaces: the value that does, and the remedy.
 const SWITCHES: [(&str, &str, &str); 3] = [
@@ -69,7 +70,7 @@ fn tunnel(probe: &io::Result<()>) -> Check {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::Status;
+    use crate::check::CheckStatus;
     use crate::scene::fake;
 
     fn refused() -> io::Error {
@@ -81,7 +82,7 @@ mod tests {
         let name = "kernel.apparmor_restrict_unprivileged_userns";
         let fake = fake::machine(&[(name, "1\n")]);
         let check = namespaces(&fake.scene, &Unshared::UserOnly(refused()));
-        assert_eq!(check.status, Status::Problem);
+        assert_eq!(check.status, CheckStatus::Problem);
         assert!(check.change.unwrap().contains("AppArmor"));
         fake.write(name, b"0\n");
         fake.write("user.max_user_namespaces", b"0\n");
@@ -97,13 +98,13 @@ mod tests {
         let fake = fake::machine(&[("user.max_user_namespaces", "0")]);
         assert_eq!(
             namespaces(&fake.scene, &Unshared::Both).status,
-            Status::Good
+            CheckStatus::Good
         );
     }
 
     #[test]
     fn the_tunnel_device_is_optional() {
-        assert_eq!(tunnel(&Ok(())).status, Status::Good);
-        assert_eq!(tunnel(&Err(refused())).status, Status::Notice);
+        assert_eq!(tunnel(&Ok(())).status, CheckStatus::Good);
+        assert_eq!(tunnel(&Err(refused())).status, CheckStatus::Notice);
     }
 }

@@ -1,10 +1,11 @@
 //! OpenSSL's configuration file, in which a distribution or an administrator may have disabled what
 //! the library supports.
 
-use crate::check::{Area, Check, Subject};
+use crate::check::{Area, Check, CheckSubject};
 use crate::scene::ExaminedSystem;
 
-const CONFIG: Subject = Subject::new("openssl-config", Area::Tls, "OpenSSL's configuration");
+const CONFIG: CheckSubject =
+    CheckSubject::new("openssl-config", Area::Tls, "OpenSSL's configuration");
 
 const PLACES: [&str; 4] = [
     "/etc/ssl/openssl.cnf",
@@ -90,7 +91,7 @@ fn setting(line: &str) -> Option<(&'static str, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::Status;
+    use crate::check::CheckStatus;
     use crate::scene::fake;
 
     fn with(text: &str) -> Check {
@@ -102,15 +103,21 @@ mod tests {
     fn a_maximum_below_tls_1_3_is_a_problem() {
         assert_eq!(
             with("[x]\nMaxProtocol = TLSv1.2 # why\n").status,
-            Status::Problem
+            CheckStatus::Problem
         );
-        assert_eq!(with("system.maxprotocol=TLSv1.2\n").status, Status::Problem);
-        assert_eq!(with("Protocol = ALL,-TLSv1.3\n").status, Status::Problem);
+        assert_eq!(
+            with("system.maxprotocol=TLSv1.2\n").status,
+            CheckStatus::Problem
+        );
+        assert_eq!(
+            with("Protocol = ALL,-TLSv1.3\n").status,
+            CheckStatus::Problem
+        );
         let only = |list: &str| with(&format!("Protocol = {list}\n")).status;
-        assert_eq!(only("-ALL,TLSv1.2"), Status::Problem);
-        assert_eq!(only("-ALL, TLSv1.3"), Status::Good);
-        assert_eq!(with("# MaxProtocol = TLSv1.2\n").status, Status::Good);
-        assert_eq!(with("MaxProtocol = TLSv1.3\n").status, Status::Good);
+        assert_eq!(only("-ALL,TLSv1.2"), CheckStatus::Problem);
+        assert_eq!(only("-ALL, TLSv1.3"), CheckStatus::Good);
+        assert_eq!(with("# MaxProtocol = TLSv1.2\n").status, CheckStatus::Good);
+        assert_eq!(with("MaxProtocol = TLSv1.3\n").status, CheckStatus::Good);
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! Whether lost large packets are noticed (black holes), and how large packets may be.
 
-use crate::check::{Area, Check, Subject};
+use crate::check::{Area, Check, CheckSubject};
 use crate::probes::Probes;
 use crate::scene::ExaminedSystem;
 
-const PROBING: Subject = Subject::new("tcp-mtu-probing", Area::Tcp, "MTU probing");
-const LINKS: Subject = Subject::new("link-mtu", Area::Tcp, "Link MTU");
+const PROBING: CheckSubject = CheckSubject::new("tcp-mtu-probing", Area::Tcp, "MTU probing");
+const LINKS: CheckSubject = CheckSubject::new("link-mtu", Area::Tcp, "Link MTU");
 
 /// Ethernet's MTU in bytes: with a smaller one, most servers send packets that do not fit this
 /// link.
@@ -70,8 +70,8 @@ fn links(probes: &Probes) -> Check {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::Status;
-    use crate::netlink::links::Link;
+    use crate::check::CheckStatus;
+    use crate::netlink::links::NetworkInterface;
     use crate::scene::fake;
 
     #[test]
@@ -82,13 +82,13 @@ mod tests {
         };
         assert_eq!(
             ["0", "1", "2"].map(at),
-            [Status::Notice, Status::Good, Status::Good]
+            [CheckStatus::Notice, CheckStatus::Good, CheckStatus::Good]
         );
     }
 
     #[test]
     fn a_tunnel_is_noticed() {
-        let link = |mtu| Link {
+        let link = |mtu| NetworkInterface {
             name: "wg0".into(),
             mtu,
             queue: "noqueue".into(),
@@ -96,8 +96,8 @@ mod tests {
         let mut probes = Probes::granting();
         assert_eq!(links(&probes).value, "no link is up");
         probes.links = Ok(vec![link(1500), link(1420)]);
-        assert_eq!(links(&probes).status, Status::Notice);
+        assert_eq!(links(&probes).status, CheckStatus::Notice);
         probes.links = Ok(vec![link(1500), link(9000)]);
-        assert_eq!(links(&probes).status, Status::Good);
+        assert_eq!(links(&probes).status, CheckStatus::Good);
     }
 }

@@ -1,11 +1,11 @@
 //! How many connections to one server a client can open: local ports and their reuse.
 
-use crate::check::{Area, Check, Subject};
+use crate::check::{Area, Check, CheckSubject};
 use crate::probes::Probes;
 use crate::root::RootReadError;
 use crate::scene::ExaminedSystem;
 
-const PORTS: Subject = Subject::new("local-ports", Area::Tcp, "Local ports");
+const PORTS: CheckSubject = CheckSubject::new("local-ports", Area::Tcp, "Local ports");
 
 /// The duration of TIME-WAIT in Linux, regardless of settings.
 const TIME_WAIT_S: u64 = 60;
@@ -55,7 +55,7 @@ fn ports(scene: &ExaminedSystem) -> Check {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::Status;
+    use crate::check::CheckStatus;
     use crate::scene::fake;
 
     fn with(range: &str, reuse: &str) -> Check {
@@ -78,19 +78,19 @@ mod tests {
             "{}",
             check.meaning
         );
-        assert_eq!(check.status, Status::Good);
+        assert_eq!(check.status, CheckStatus::Good);
     }
 
     #[test]
     fn few_ports_matter_unless_they_are_reused() {
-        assert_eq!(with("50000 51000", "0").status, Status::Notice);
-        assert_eq!(with("50000 51000", "1").status, Status::Good);
+        assert_eq!(with("50000 51000", "0").status, CheckStatus::Notice);
+        assert_eq!(with("50000 51000", "1").status, CheckStatus::Good);
     }
 
     #[test]
     fn a_range_that_makes_no_sense_is_unknown() {
         for range in ["5 4", "1 70000", "1", "", "0 18446744073709551615"] {
-            assert_eq!(with(range, "1").status, Status::Unknown, "{range}");
+            assert_eq!(with(range, "1").status, CheckStatus::Unknown, "{range}");
         }
     }
 }

@@ -1,10 +1,11 @@
 //! Where packets wait before they leave: queueing disciplines.
 
-use crate::check::{Area, Check, Subject};
+use crate::check::{Area, Check, CheckSubject};
 use crate::probes::Probes;
 use crate::scene::ExaminedSystem;
 
-const QUEUE: Subject = Subject::new("queueing-discipline", Area::Tcp, "Queueing discipline");
+const QUEUE: CheckSubject =
+    CheckSubject::new("queueing-discipline", Area::Tcp, "Queueing discipline");
 
 /// Disciplines in which one flow's burst does not delay other flows. `noqueue` has no queue at all,
 /// and `mq` distributes packets to children with the default discipline.
@@ -62,14 +63,14 @@ fn queue(scene: &ExaminedSystem, probes: &Probes) -> Check {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::Status;
-    use crate::netlink::links::Link;
+    use crate::check::CheckStatus;
+    use crate::netlink::links::NetworkInterface;
     use crate::scene::fake;
 
     fn with(default: &str, queues: &[&str]) -> Check {
         let fake = fake::machine(&[("net.core.default_qdisc", default)]);
         let mut probes = Probes::granting();
-        let link = |queue: &&str| Link {
+        let link = |queue: &&str| NetworkInterface {
             name: "eth0".into(),
             mtu: 1500,
             queue: (*queue).into(),
@@ -82,11 +83,11 @@ mod tests {
     fn the_link_counts_not_the_default() {
         let check = with("fq_codel", &["pfifo_fast"]);
         assert_eq!(check.value, "default fq_codel, eth0 pfifo_fast");
-        assert_eq!(check.status, Status::Notice);
-        assert_eq!(with("pfifo_fast", &["fq"]).status, Status::Good);
-        assert_eq!(with("pfifo_fast", &["mq"]).status, Status::Notice);
-        assert_eq!(with("fq", &["mq", "noqueue"]).status, Status::Good);
-        assert_eq!(with("pfifo_fast", &[]).status, Status::Notice);
+        assert_eq!(check.status, CheckStatus::Notice);
+        assert_eq!(with("pfifo_fast", &["fq"]).status, CheckStatus::Good);
+        assert_eq!(with("pfifo_fast", &["mq"]).status, CheckStatus::Notice);
+        assert_eq!(with("fq", &["mq", "noqueue"]).status, CheckStatus::Good);
+        assert_eq!(with("pfifo_fast", &[]).status, CheckStatus::Notice);
     }
 
     #[test]
@@ -94,7 +95,7 @@ mod tests {
         let fake = fake::machine(&[]);
         assert_eq!(
             queue(&fake.scene, &Probes::refusing()).status,
-            Status::Unknown
+            CheckStatus::Unknown
         );
     }
 }

@@ -1,12 +1,12 @@
 //! How names are looked up: resolv.conf(5), and the order of sources in nsswitch.conf(5).
 
-use crate::check::{Area, Check, Status, Subject};
+use crate::check::{Area, Check, CheckStatus, CheckSubject};
 use crate::root::RootReadError;
 use crate::scene::ExaminedSystem;
 
-const SERVERS: Subject = Subject::new("resolver", Area::Names, "Name servers");
-const SEARCH: Subject = Subject::new("resolver-search", Area::Names, "Search list");
-const ORDER: Subject = Subject::new("name-order", Area::Names, "Order of sources");
+const SERVERS: CheckSubject = CheckSubject::new("resolver", Area::Names, "Name servers");
+const SEARCH: CheckSubject = CheckSubject::new("resolver-search", Area::Names, "Search list");
+const ORDER: CheckSubject = CheckSubject::new("name-order", Area::Names, "Order of sources");
 
 /// The most servers that glibc uses (MAXNS).
 const MAX_SERVERS: usize = 3;
@@ -16,7 +16,7 @@ const BOUNDS: (u64, u64) = (30, 5);
 
 /// The settings in resolv.conf.
 #[derive(Debug, PartialEq, Eq)]
-struct ResolvConf<'a> {
+struct ResolverSettings<'a> {
     servers: Vec<&'a str>,
     search: Vec<&'a str>,
     timeout_s: u64,
@@ -28,13 +28,13 @@ struct ResolvConf<'a> {
 pub(super) fn examine(scene: &ExaminedSystem) -> Vec<Check> {
     let text = scene.root.read_text("/etc/resolv.conf");
     let settings = match &text {
-        Ok(text) => Ok(ResolvConf::parse(text)),
+        Ok(text) => Ok(ResolverSettings::parse(text)),
         Err(lack) => Err(*lack),
     };
     vec![servers(&settings), search(&settings), order(scene)]
 }
 
-fn servers(settings: &Result<ResolvConf, RootReadError>) -> Check {
+fn servers(settings: &Result<ResolverSettings, RootReadError>) -> Check {
     let settings = match settings {
         Ok(settings) => settings,
         Err(lack) => {
@@ -82,9 +82,9 @@ fn servers(settings: &Result<ResolvConf, RootReadError>) -> Check {
     );
     let patient = settings.timeout_s > 2;
     let status = if patient {
-        Status::Notice
+        CheckStatus::Notice
     } else {
-        Status::Good
+        CheckStatus::Good
     };
     let change = if settings.servers.len() == 1 {
         "options timeout:1 attempts:3 in /etc/resolv.conf, and a second nameserver"
@@ -96,7 +96,7 @@ fn servers(settings: &Result<ResolvConf, RootReadError>) -> Check {
         .change_if(patient, change)
 }
 
-fn search(settings: &Result<ResolvConf, RootReadError>) -> Check {
+fn search(settings: &Result<ResolverSettings, RootReadError>) -> Check {
     let settings = match settings {
         Ok(settings) => settings,
         Err(lack) => return SEARCH.unknown(lack, "Whether names are tried with suffixes is open."),
@@ -160,7 +160,7 @@ fn order(scene: &ExaminedSystem) -> Check {
         .change("hosts: files dns in /etc/nsswitch.conf")
 }
 
-impl<'a> ResolvConf<'a> {
+impl<'a> ResolverSettings<'a> {
     fn parse(text: &'a str) -> Self {
         let mut settings = Self {
             servers: Vec::new(),
@@ -219,7 +219,7 @@ mod tests {
             "{}",
             checks[0].meaning
         );
-        assert_eq!(checks[0].status, Status::Notice);
+        assert_eq!(checks[0].status, CheckStatus::Notice);
         assert_eq!(checks[1].value, "none");
     }
 
@@ -230,8 +230,8 @@ mod tests {
              nameserver 10.96.0.10\noptions ndots:5 timeout:1 edns0\n",
         );
         assert!(checks[0].value.ends_with("timeout 1 s, 2 attempts, edns0"));
-        assert_eq!(checks[0].status, Status::Good);
-        assert_eq!(checks[1].status, Status::Notice);
+        assert_eq!(checks[0].status, CheckStatus::Good);
+        assert_eq!(checks[1].status, CheckStatus::Notice);
         assert!(checks[1].meaning.contains("up to 3 failing lookups"));
     }
 
@@ -250,8 +250,14 @@ mod tests {
 
     #[test]
     fn no_file_is_unknown_and_no_server_a_problem() {
-        assert_eq!(examine(&fake::image(&[]).scene)[0].status, Status::Unknown);
-        assert_eq!(found("search example.com\n")[0].status, Status::Problem);
+        assert_eq!(
+            examine(&fake::image(&[]).scene)[0].status,
+            CheckStatus::Unknown
+        );
+        assert_eq!(
+            found("search example.com\n")[0].status,
+            CheckStatus::Problem
+        );
     }
 
     #[test]
@@ -262,10 +268,10 @@ mod tests {
         };
         assert_eq!(
             status("passwd: files\nhosts:  files dns # usual\n"),
-            Status::Good
+            CheckStatus::Good
         );
-        assert_eq!(status("hosts: dns files\n"), Status::Notice);
-        assert_eq!(status("hosts: dns\n"), Status::Notice);
-        assert_eq!(status("passwd: files\n"), Status::Unknown);
+        assert_eq!(status("hosts: dns files\n"), CheckStatus::Notice);
+        assert_eq!(status("hosts: dns\n"), CheckStatus::Notice);
+        assert_eq!(status("passwd: files\n"), CheckStatus::Unknown);
     }
 }

@@ -2,7 +2,7 @@
 
 mod files;
 
-use crate::check::{Area, Check, Status, Subject};
+use crate::check::{Area, Check, CheckStatus, CheckSubject};
 use crate::root::FileIdentity;
 use crate::scene::ExaminedSystem;
 use files::{RUNTIMES, Runtime};
@@ -28,9 +28,9 @@ pub(super) fn examine(scene: &ExaminedSystem) -> Vec<Check> {
 fn judge(scene: &ExaminedSystem, runtime: &Runtime, path: &str) -> Option<Check> {
     let found = (runtime.read)(scene, path)?;
     let status = if found.tls_1_3 {
-        Status::Good
+        CheckStatus::Good
     } else {
-        Status::Problem
+        CheckStatus::Problem
     };
     let meaning = if found.tls_1_3 {
         format!("A fresh handshake costs one round trip. {}", found.remark)
@@ -46,8 +46,8 @@ fn judge(scene: &ExaminedSystem, runtime: &Runtime, path: &str) -> Option<Check>
 }
 
 impl Runtime {
-    fn subject(&self) -> Subject {
-        Subject::new(self.id, Area::Tls, self.title)
+    fn subject(&self) -> CheckSubject {
+        CheckSubject::new(self.id, Area::Tls, self.title)
     }
 }
 
@@ -75,7 +75,7 @@ mod tests {
                 .value
                 .starts_with("Go 1.22, TLS 1.3, no post-quantum")
         );
-        assert_eq!(go("go1.11.13").status, Status::Problem);
+        assert_eq!(go("go1.11.13").status, CheckStatus::Problem);
     }
 
     #[test]
@@ -86,11 +86,11 @@ mod tests {
         };
         assert_eq!(
             ["17.0.15", "11.0.2", "1.8.0_345"].map(java),
-            [Status::Good; 3]
+            [CheckStatus::Good; 3]
         );
         assert_eq!(
             ["1.8.0_211", "1.7.0_80", "9.0.4"].map(java),
-            [Status::Problem; 3]
+            [CheckStatus::Problem; 3]
         );
     }
 
@@ -117,7 +117,7 @@ mod tests {
             "/usr/bin/node",
             "node-v10.24.1\0OpenSSL 1.1.1k  25 Mar 2021\0",
         );
-        assert_eq!(old.status, Status::Problem, "{old:#?}");
+        assert_eq!(old.status, CheckStatus::Problem, "{old:#?}");
     }
 
     #[test]
@@ -133,7 +133,7 @@ mod tests {
             "/usr/lib/python2.7/lib-dynload/_ssl.so",
             "libssl.so.1.0.0\0",
         );
-        assert_eq!(old.status, Status::Problem);
+        assert_eq!(old.status, CheckStatus::Problem);
     }
 
     #[test]

@@ -1,15 +1,15 @@
 //! Whether an idle connection forgets the speed of its path, and whether new ones know it.
 
-use crate::check::{Area, Check, Subject};
+use crate::check::{Area, Check, CheckSubject};
 use crate::probes::Probes;
 use crate::scene::ExaminedSystem;
 
-const AFTER_IDLE: Subject = Subject::new(
+const AFTER_IDLE: CheckSubject = CheckSubject::new(
     "tcp-slow-start-after-idle",
     Area::Tcp,
     "Slow start after idle",
 );
-const METRICS: Subject = Subject::new("tcp-metrics-save", Area::Tcp, "Memory of paths");
+const METRICS: CheckSubject = CheckSubject::new("tcp-metrics-save", Area::Tcp, "Memory of paths");
 
 pub(super) fn examine(scene: &ExaminedSystem, _probes: &Probes) -> Vec<Check> {
     vec![after_idle(scene), metrics(scene)]
@@ -51,17 +51,17 @@ fn metrics(scene: &ExaminedSystem) -> Check {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::Status;
+    use crate::check::CheckStatus;
     use crate::scene::fake;
 
     #[test]
     fn slow_start_after_idle_is_worth_a_notice() {
         let name = "net.ipv4.tcp_slow_start_after_idle";
         let check = fake::machine(&[(name, "1\n")]).check(after_idle);
-        assert_eq!(check.status, Status::Notice);
+        assert_eq!(check.status, CheckStatus::Notice);
         assert!(check.change.unwrap().ends_with("after_idle=0"));
         let check = fake::machine(&[(name, "0\n")]).check(after_idle);
-        assert_eq!((check.status, check.change), (Status::Good, None));
+        assert_eq!((check.status, check.change), (CheckStatus::Good, None));
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! What a lost SYN costs, and how long to wait for a silent server.
 
-use crate::check::{Area, Check, Subject};
+use crate::check::{Area, Check, CheckSubject};
 use crate::probes::Probes;
 use crate::scene::ExaminedSystem;
 
-const RETRIES: Subject = Subject::new("tcp-syn-retries", Area::Tcp, "Lost SYN");
+const RETRIES: CheckSubject = CheckSubject::new("tcp-syn-retries", Area::Tcp, "Lost SYN");
 
 /// The longest interval of the retransmission timer, in seconds (`TCP_RTO_MAX`).
 const MAX_WAIT_S: u64 = 120;
@@ -58,7 +58,7 @@ fn seconds_to_give_up(retries: u64, linear: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::Status;
+    use crate::check::CheckStatus;
     use crate::scene::fake;
 
     #[test]
@@ -72,10 +72,10 @@ mod tests {
     #[test]
     fn a_kernel_that_doubles_from_the_start_is_noticed() {
         let retries_only = fake::machine(&[("net.ipv4.tcp_syn_retries", "6")]);
-        assert_eq!(retries_only.check(retries).status, Status::Notice);
+        assert_eq!(retries_only.check(retries).status, CheckStatus::Notice);
         retries_only.write("net.ipv4.tcp_syn_linear_timeouts", b"4\n");
         let check = retries_only.check(retries);
-        assert_eq!(check.status, Status::Good);
+        assert_eq!(check.status, CheckStatus::Good);
         assert_eq!(check.value, "sent again 10 times, 4 of them after 1 s each");
     }
 }

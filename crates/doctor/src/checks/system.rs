@@ -1,14 +1,14 @@
 //! The examined system: distribution, kernel, C library.
 
-use crate::check::{Area, Check, Subject};
+use crate::check::{Area, Check, CheckSubject};
 use crate::root::RootReadError;
 use crate::scan;
 use crate::scene::ExaminedSystem;
 use crate::version::SoftwareVersion;
 
-const DISTRIBUTION: Subject = Subject::new("distribution", Area::System, "Distribution");
-const KERNEL: Subject = Subject::new("kernel-version", Area::System, "Kernel");
-const C_LIBRARY: Subject = Subject::new("c-library", Area::System, "C library");
+const DISTRIBUTION: CheckSubject = CheckSubject::new("distribution", Area::System, "Distribution");
+const KERNEL: CheckSubject = CheckSubject::new("kernel-version", Area::System, "Kernel");
+const C_LIBRARY: CheckSubject = CheckSubject::new("c-library", Area::System, "C library");
 
 const OS_RELEASE: [&str; 2] = ["/etc/os-release", "/usr/lib/os-release"];
 const GLIBC: [&str; 5] = [
@@ -69,7 +69,7 @@ fn c_library(scene: &ExaminedSystem) -> Check {
     if let Some(path) = scene.root.glob(MUSL).first() {
         return C_LIBRARY.good(
             format!("musl ({path})"),
-            "Asks all name servers at once and takes the first answer; has no cache of its own.",
+            "Asks all name servers at once and takes the first answer; has no cache.",
         );
     }
     let paths = GLIBC.iter().flat_map(|pattern| scene.root.glob(pattern));
@@ -108,7 +108,7 @@ fn quoted(text: &str, key: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::Status;
+    use crate::check::CheckStatus;
     use crate::scene::fake;
 
     #[test]
@@ -117,7 +117,7 @@ mod tests {
         let fake = fake::image(&[("/usr/lib/os-release", release)]);
         assert_eq!(fake.check(distribution).value, "CentOS Linux 7 (Core)");
         let fake = fake::image(&[("/etc/os-release", "PRETTY_NAME=\n")]);
-        assert_eq!(fake.check(distribution).status, Status::Unknown);
+        assert_eq!(fake.check(distribution).status, CheckStatus::Unknown);
     }
 
     #[test]
@@ -126,9 +126,9 @@ mod tests {
             let fake = fake::machine(&[("kernel.osrelease", release)]);
             fake.check(kernel).status
         };
-        assert_eq!(status("6.18.44-custom\n"), Status::Good);
-        assert_eq!(status("3.10.0-1160.el7.x86_64\n"), Status::Notice);
-        assert_eq!(status("new\n"), Status::Unknown);
+        assert_eq!(status("6.18.44-custom\n"), CheckStatus::Good);
+        assert_eq!(status("3.10.0-1160.el7.x86_64\n"), CheckStatus::Notice);
+        assert_eq!(status("new\n"), CheckStatus::Unknown);
     }
 
     #[test]
@@ -139,6 +139,9 @@ mod tests {
         assert_eq!(check.value, "glibc 2.36 (/lib/x86_64-linux-gnu/libc.so.6)");
         let fake = fake::image(&[("/lib/ld-musl-x86_64.so.1", "")]);
         assert!(fake.check(c_library).value.starts_with("musl"));
-        assert_eq!(fake::image(&[]).check(c_library).status, Status::Unknown);
+        assert_eq!(
+            fake::image(&[]).check(c_library).status,
+            CheckStatus::Unknown
+        );
     }
 }

@@ -1,11 +1,11 @@
 //! TCP options that every modern connection needs, and explicit congestion notification.
 
-use crate::check::{Area, Check, Subject};
+use crate::check::{Area, Check, CheckSubject};
 use crate::probes::Probes;
 use crate::scene::ExaminedSystem;
 
-const OPTIONS: Subject = Subject::new("tcp-options", Area::Tcp, "Options");
-const ECN: Subject = Subject::new("tcp-ecn", Area::Tcp, "ECN");
+const OPTIONS: CheckSubject = CheckSubject::new("tcp-options", Area::Tcp, "Options");
+const ECN: CheckSubject = CheckSubject::new("tcp-ecn", Area::Tcp, "ECN");
 
 /// Setting, name for people, and the cost of its absence.
 const NEEDED: [(&str, &str, &str); 3] = [
@@ -80,14 +80,14 @@ fn ecn(scene: &ExaminedSystem) -> Check {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::Status;
+    use crate::check::CheckStatus;
     use crate::scene::fake;
 
     #[test]
     fn an_option_that_is_off_is_a_problem_with_its_price() {
         let on = NEEDED.map(|(setting, _, _)| (setting, "1"));
         let fake = fake::machine(&on);
-        assert_eq!(fake.check(options).status, Status::Good);
+        assert_eq!(fake.check(options).status, CheckStatus::Good);
         fake.write("net.ipv4.tcp_window_scaling", b"0\n");
         let check = fake.check(options);
         assert_eq!(check.value, "off: window scaling");
@@ -104,7 +104,7 @@ mod tests {
                 .check(ecn)
                 .status
         };
-        assert_eq!(at("0"), Status::Notice);
-        assert_eq!(["1", "2", "3"].map(at), [Status::Good; 3]);
+        assert_eq!(at("0"), CheckStatus::Notice);
+        assert_eq!(["1", "2", "3"].map(at), [CheckStatus::Good; 3]);
     }
 }

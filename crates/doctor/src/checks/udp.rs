@@ -2,13 +2,13 @@
 
 use std::io;
 
-use crate::check::{Area, Check, Subject};
+use crate::check::{Area, Check, CheckSubject};
 use crate::probes::Probes;
 use crate::scene::ExaminedSystem;
 
-const SEGMENTATION: Subject = Subject::new("udp-gso", Area::Udp, "Segmentation (GSO)");
-const COALESCING: Subject = Subject::new("udp-gro", Area::Udp, "Coalescing (GRO)");
-const BUFFERS: Subject = Subject::new("udp-buffers", Area::Udp, "Buffers");
+const SEGMENTATION: CheckSubject = CheckSubject::new("udp-gso", Area::Udp, "Segmentation (GSO)");
+const COALESCING: CheckSubject = CheckSubject::new("udp-gro", Area::Udp, "Coalescing (GRO)");
+const BUFFERS: CheckSubject = CheckSubject::new("udp-buffers", Area::Udp, "Buffers");
 
 /// The buffer size that QUIC implementations usually ask for, in bytes.
 const WANTED_BUFFER: u64 = 2 << 20;
@@ -43,7 +43,7 @@ fn coalescing(probe: &io::Result<()>) -> Check {
         Err(error) => COALESCING
             .notice(
                 format!("refused: {error}"),
-                "Each QUIC packet is received by a system call of its own.",
+                "Each QUIC packet is received by a separate system call.",
             )
             .change("Linux 5.0 or later"),
     }
@@ -83,16 +83,16 @@ fn buffers(scene: &ExaminedSystem) -> Check {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::Status;
+    use crate::check::CheckStatus;
     use crate::scene::fake;
 
     #[test]
     fn says_what_the_kernel_said() {
         let refused = || Err(io::Error::from_raw_os_error(libc::ENOPROTOOPT));
-        assert_eq!(segmentation(&Ok(())).status, Status::Good);
-        assert_eq!(segmentation(&refused()).status, Status::Notice);
-        assert_eq!(coalescing(&Ok(())).status, Status::Good);
-        assert_eq!(coalescing(&refused()).status, Status::Notice);
+        assert_eq!(segmentation(&Ok(())).status, CheckStatus::Good);
+        assert_eq!(segmentation(&refused()).status, CheckStatus::Notice);
+        assert_eq!(coalescing(&Ok(())).status, CheckStatus::Good);
+        assert_eq!(coalescing(&refused()).status, CheckStatus::Notice);
     }
 
     #[test]
@@ -101,8 +101,8 @@ mod tests {
             let files = [("net.core.rmem_max", receive), ("net.core.wmem_max", send)];
             fake::machine(&files).check(buffers).status
         };
-        assert_eq!(with("4194304", "4194304"), Status::Good);
-        assert_eq!(with("4194304", "212992"), Status::Notice);
-        assert_eq!(with("4194304", ""), Status::Unknown);
+        assert_eq!(with("4194304", "4194304"), CheckStatus::Good);
+        assert_eq!(with("4194304", "212992"), CheckStatus::Notice);
+        assert_eq!(with("4194304", ""), CheckStatus::Unknown);
     }
 }

@@ -1,11 +1,12 @@
 //! How much the first round trip carries: initial windows, which routes can change.
 
-use crate::check::{Area, Check, Subject};
-use crate::netlink::routes::Route;
+use crate::check::{Area, Check, CheckSubject};
+use crate::netlink::routes::SpecialRoute;
 use crate::probes::Probes;
 use crate::scene::ExaminedSystem;
 
-const WINDOWS: Subject = Subject::new("tcp-initial-windows", Area::Tcp, "Initial windows");
+const WINDOWS: CheckSubject =
+    CheckSubject::new("tcp-initial-windows", Area::Tcp, "Initial windows");
 
 /// The initial window in segments (RFC 6928) unless a route says otherwise.
 const DEFAULT_WINDOW: u32 = 10;
@@ -62,7 +63,7 @@ fn windows(probes: &Probes) -> Check {
         .change_if(routes.special.is_empty(), advice)
 }
 
-fn describe(route: &Route) -> String {
+fn describe(route: &SpecialRoute) -> String {
     let mut facts = Vec::new();
     if route.initial_congestion_window != 0 {
         facts.push(format!("initcwnd {}", route.initial_congestion_window));
@@ -79,21 +80,21 @@ fn describe(route: &Route) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::Status;
-    use crate::netlink::routes::Routes;
+    use crate::check::CheckStatus;
+    use crate::netlink::routes::RouteSummary;
 
-    fn with(special: Vec<Route>) -> Check {
+    fn with(special: Vec<SpecialRoute>) -> Check {
         let mut probes = Probes::granting();
-        probes.routes = Ok(Routes { count: 3, special });
+        probes.routes = Ok(RouteSummary { count: 3, special });
         windows(&probes)
     }
 
-    fn route(congestion: u32, receive: u32) -> Route {
-        Route {
+    fn route(congestion: u32, receive: u32) -> SpecialRoute {
+        SpecialRoute {
             to: "default".into(),
             initial_congestion_window: congestion,
             initial_receive_window: receive,
-            ..Route::default()
+            ..SpecialRoute::default()
         }
     }
 
@@ -105,16 +106,16 @@ mod tests {
             check.value,
             "10 segments, but default initcwnd 32 initrwnd 64"
         );
-        assert_eq!(check.status, Status::Good);
+        assert_eq!(check.status, CheckStatus::Good);
     }
 
     #[test]
     fn a_narrow_route_is_a_problem() {
-        assert_eq!(with(vec![route(2, 0)]).status, Status::Problem);
+        assert_eq!(with(vec![route(2, 0)]).status, CheckStatus::Problem);
         assert_eq!(
             with(vec![route(32, 0), route(0, 4)]).status,
-            Status::Problem
+            CheckStatus::Problem
         );
-        assert_eq!(with(vec![route(0, 64)]).status, Status::Good);
+        assert_eq!(with(vec![route(0, 64)]).status, CheckStatus::Good);
     }
 }

@@ -17,14 +17,14 @@ const MOST_LINKS: usize = 64;
 
 /// An interface that is up and no loopback.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Link {
+pub(crate) struct NetworkInterface {
     pub(crate) name: String,
     pub(crate) mtu: u32,
     pub(crate) queue: String,
 }
 
 /// Reads the interfaces that are up, without the loopback.
-pub(crate) fn read() -> io::Result<Vec<Link>> {
+pub(crate) fn read() -> io::Result<Vec<NetworkInterface>> {
     let mut links = Vec::new();
     let request = Request::dump(libc::RTM_GETLINK).with(&[0; HEADER]);
     exchange(libc::NETLINK_ROUTE, request, |message| {
@@ -36,12 +36,12 @@ pub(crate) fn read() -> io::Result<Vec<Link>> {
 }
 
 /// Reads one `RTM_NEWLINK`.
-fn link(message: &[u8]) -> Option<Link> {
+fn link(message: &[u8]) -> Option<NetworkInterface> {
     let flags = u32_at(message, FLAGS)?.cast_signed();
     if flags & libc::IFF_UP == 0 || flags & libc::IFF_LOOPBACK != 0 {
         return None;
     }
-    let mut link = Link::default();
+    let mut link = NetworkInterface::default();
     for (kind, value) in attributes(message.get(HEADER..)?) {
         match kind {
             IFLA_IFNAME => link.name = text(value),
@@ -70,7 +70,7 @@ mod tests {
     #[test]
     fn reads_a_link_that_is_up() {
         let found = link(&message(libc::IFF_UP)).unwrap();
-        let expected = Link {
+        let expected = NetworkInterface {
             name: "eth0".into(),
             mtu: 1400,
             queue: "fq".into(),

@@ -20,16 +20,16 @@ const MOST_SPECIAL: usize = 64;
 
 /// What the routing tables say about initial windows and fast open.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Routes {
+pub(crate) struct RouteSummary {
     /// How many unicast routes there are.
     pub(crate) count: usize,
     /// Those that set one of the metrics asked for.
-    pub(crate) special: Vec<Route>,
+    pub(crate) special: Vec<SpecialRoute>,
 }
 
 /// A route with a metric of its own; zero or false is the system's default.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Route {
+pub(crate) struct SpecialRoute {
     /// `default` or a prefix.
     pub(crate) to: String,
     pub(crate) initial_congestion_window: u32,
@@ -38,8 +38,8 @@ pub(crate) struct Route {
 }
 
 /// Reads the routes of both families, all tables.
-pub(crate) fn read() -> io::Result<Routes> {
-    let mut routes = Routes::default();
+pub(crate) fn read() -> io::Result<RouteSummary> {
+    let mut routes = RouteSummary::default();
     for family in [libc::AF_INET, libc::AF_INET6] {
         let mut request = Request::dump(libc::RTM_GETROUTE);
         request.route(family as u8, 0);
@@ -48,7 +48,7 @@ pub(crate) fn read() -> io::Result<Routes> {
     Ok(routes)
 }
 
-impl Routes {
+impl RouteSummary {
     /// Takes in one `RTM_NEWROUTE`.
     fn add(&mut self, message: &[u8]) {
         let Some((header, rest)) = message.split_first_chunk::<HEADER>() else {
@@ -59,9 +59,9 @@ impl Routes {
             return;
         }
         self.count += 1;
-        let mut route = Route {
+        let mut route = SpecialRoute {
             to: "default".into(),
-            ..Route::default()
+            ..SpecialRoute::default()
         };
         for (kind, value) in attributes(rest) {
             match kind {
@@ -76,7 +76,7 @@ impl Routes {
     }
 }
 
-impl Route {
+impl SpecialRoute {
     fn take(&mut self, metrics: &[u8]) {
         for (kind, value) in attributes(metrics) {
             let number = u32_at(value, 0).unwrap_or(0);
@@ -125,7 +125,7 @@ mod tests {
             attribute(RTAX_INITRWND, &64_u32.to_ne_bytes()),
         ];
         let nested = attribute(RTA_METRICS | 0x8000, &metrics.concat());
-        let mut routes = Routes::default();
+        let mut routes = RouteSummary::default();
         routes.add(&route(1, 0, std::slice::from_ref(&nested)));
         routes.add(&route(1, 8, &[attribute(RTA_DST, &[10, 0, 0, 0]), nested]));
         routes.add(&route(1, 24, &[attribute(RTA_DST, &[192, 0, 2, 0])]));
@@ -142,7 +142,7 @@ mod tests {
         let metrics = attribute(RTAX_INITCWND, &32_u32.to_ne_bytes());
         let whole = route(1, 0, &[attribute(RTA_METRICS, &metrics)]);
         for length in 0..whole.len() {
-            let mut routes = Routes::default();
+            let mut routes = RouteSummary::default();
             routes.add(&whole[..length]);
             assert!(routes.special.is_empty(), "{length}");
         }

@@ -1,7 +1,7 @@
 //! The examination of whatever machine runs the tests, through the public face: it answers,
 //! whatever it is allowed to see.
 
-use roundtrip_doctor::{Area, DoctorReport, SCHEMA, Status, examine, render};
+use roundtrip_doctor::{Area, CheckStatus, DoctorReport, SCHEMA, examine, render};
 use roundtrip_report::terminal::Style;
 
 #[test]
@@ -28,13 +28,16 @@ fn what_is_read_is_what_the_kernel_says() {
     let check = value("tcp-congestion-control");
     match control {
         Ok(control) => assert!(check.value.starts_with(control.trim()), "{}", check.value),
-        Err(_) => assert_eq!(check.status, Status::Unknown),
+        Err(_) => assert_eq!(check.status, CheckStatus::Unknown),
     }
     let tunnel = std::fs::OpenOptions::new()
         .read(true)
         .write(true)
         .open("/dev/net/tun");
-    assert_eq!(tunnel.is_ok(), value("tun-device").status == Status::Good);
+    assert_eq!(
+        tunnel.is_ok(),
+        value("tun-device").status == CheckStatus::Good
+    );
 }
 
 #[test]
@@ -70,7 +73,7 @@ fn text_and_json_agree_on_an_image() {
         .iter()
         .find(|check| check.id == "tls-openssl")
         .unwrap();
-    assert_eq!(openssl.status, Status::Problem);
+    assert_eq!(openssl.status, CheckStatus::Problem);
     let text = render(
         &report.checks,
         Style {

@@ -41,7 +41,7 @@ pub enum ExperimentErrorKind {
     Knob(String),
     #[error("there is no {0} '{1}'; there are {2}")]
     Unknown(&'static str, String, String),
-    #[error("the {0} '{1}' is there twice; give each a name of its own")]
+    #[error("the {0} '{1}' exists twice; give each a unique name")]
     Twice(&'static str, String),
     #[error("'{0}' cannot be a name: names are letters, digits and - + . @ _")]
     Name(String),
@@ -61,11 +61,11 @@ pub enum ExperimentErrorKind {
     Misplaced(&'static str, &'static str),
     #[error("the server '{0}' needs either knobs (of the origin) or a command")]
     Server(String),
-    #[error("{0} is no value here; write a string, a number, or a list of them")]
+    #[error("{0} is not a value here; write a string, a number, or a list of them")]
     Value(String),
     #[error("{0} must be between {1} and {2}")]
     Range(&'static str, u32, u32),
-    #[error("'{0}' is no span of time; write, for example, 120ms")]
+    #[error("'{0}' is not a time span; write, for example, 120ms")]
     Span(String),
     #[error("the experiment has no {0}; add a [[{0}]]")]
     Nothing(&'static str),

@@ -18,7 +18,7 @@ impl ExpectedCost {
                     .ok()
                     .filter(|number| (0.0..=1e6).contains(number))
                     .ok_or_else(|| {
-                        format!("'{text}' is no cost; write it like 1000 + 2 R, or amount")
+                        format!("'{text}' is not a cost; write it like 1000 + 2 R, or amount")
                     })
             };
             match words[..] {
@@ -28,7 +28,7 @@ impl ExpectedCost {
                 [ms] => cost.ms += number(ms)?,
                 _ => {
                     return Err(format!(
-                        "'{text}' is no cost; write it like 1000 + 2 R, or amount"
+                        "'{text}' is not a cost; write it like 1000 + 2 R, or amount"
                     ));
                 }
             }

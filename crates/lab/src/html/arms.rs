@@ -7,7 +7,7 @@ use roundtrip_report::html::{bar, percent, swatch};
 use roundtrip_report::{Party, clean, ms};
 
 use super::scale::{common_rtt, measure, median_run, reach, rtt, trips, waited, with_unit};
-use crate::Outcome;
+use crate::LabOutcome;
 use crate::outcome::ArmOutcome;
 
 const ROW: usize = 50;
@@ -17,7 +17,7 @@ const BAR_TOP: usize = 20;
 /// Round trips closer than this part of the scale are no marks but a hatching.
 const CLOSEST: f64 = 1.0 / 40.0;
 
-pub(super) fn section(outcome: &Outcome, key: usize) -> Markup {
+pub(super) fn section(outcome: &LabOutcome, key: usize) -> Markup {
     let arms: Vec<&ArmOutcome> = outcome.arms.iter().filter(|arm| is_measured(arm)).collect();
     if arms.is_empty() {
         return html! {};

@@ -4,10 +4,10 @@ use maud::{Markup, html};
 use roundtrip_report::clean;
 
 use super::scale::with_unit;
-use crate::Outcome;
+use crate::LabOutcome;
 use crate::outcome::ClaimOutcome;
 
-pub(super) fn section(outcome: &Outcome) -> Markup {
+pub(super) fn section(outcome: &LabOutcome) -> Markup {
     if outcome.claims.is_empty() {
         return html! {};
     }
@@ -46,7 +46,7 @@ fn row(claim: &ClaimOutcome) -> Markup {
 }
 
 /// `12 of 13 hold`.
-pub(super) fn tally(outcome: &Outcome) -> Markup {
+pub(super) fn tally(outcome: &LabOutcome) -> Markup {
     let all = outcome.claims.len();
     let holding = outcome.claims.iter().filter(|c| c.holds == Some(true));
     let holding = holding.count();

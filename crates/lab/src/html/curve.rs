@@ -5,7 +5,7 @@ use roundtrip_report::html::{Grid, percent};
 use roundtrip_report::{clean, ms};
 
 use super::scale::with_unit;
-use crate::Outcome;
+use crate::LabOutcome;
 use crate::experiment::span;
 use crate::outcome::{Curve, CurveLine};
 
@@ -17,7 +17,7 @@ const LABEL: f64 = 32.0;
 /// As many as the style sheet has colours for.
 const COLOURS: usize = 6;
 
-pub(super) fn section(curve: &Curve, outcome: &Outcome, key: &str) -> Markup {
+pub(super) fn section(curve: &Curve, outcome: &LabOutcome, key: &str) -> Markup {
     let Some(plot) = Plot::of(curve) else {
         return html! {};
     };
@@ -173,7 +173,7 @@ fn places(values: Vec<String>) -> Vec<(String, f64)> {
     values.into_iter().zip(at.collect::<Vec<f64>>()).collect()
 }
 
-fn table(curve: &Curve, outcome: &Outcome) -> Markup {
+fn table(curve: &Curve, outcome: &LabOutcome) -> Markup {
     let longest = curve.lines.iter().max_by_key(|line| line.points.len());
     let values: Vec<&str> = longest.map_or(Vec::new(), |line| {
         line.points.iter().map(|p| p.value.as_str()).collect()

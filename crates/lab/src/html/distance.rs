@@ -6,12 +6,12 @@ use roundtrip_report::{clean, ms};
 
 use super::arms::band;
 use super::scale::with_unit;
-use crate::Outcome;
+use crate::LabOutcome;
 use crate::outcome::ArmOutcome;
 
 const ROW: usize = 36;
 
-pub(super) fn section(outcome: &Outcome, key: usize) -> Markup {
+pub(super) fn section(outcome: &LabOutcome, key: usize) -> Markup {
     let arms = outcome.arms.iter().filter(|arm| arm.samples.len() > 2);
     let arms: Vec<&ArmOutcome> = arms.collect();
     let most = arms.iter().map(|arm| farthest(arm)).fold(0.0, f64::max);

@@ -5,10 +5,10 @@ use roundtrip_report::{clean, ms};
 
 use super::scale::{percents, trips, with_unit};
 use super::verdict::interval;
-use crate::Outcome;
+use crate::LabOutcome;
 use crate::outcome::ArmOutcome;
 
-pub(super) fn section(outcome: &Outcome) -> Markup {
+pub(super) fn section(outcome: &LabOutcome) -> Markup {
     let told = outcome.arms.iter().any(|a| a.figures.network_ms.is_some());
     let lost = outcome.arms.iter().any(|a| a.figures.loss_ms > Some(0.0));
     let cpu = outcome.arms.iter().any(|a| a.figures.cpu_us.is_some());
@@ -84,7 +84,7 @@ fn saving(arm: &ArmOutcome) -> Markup {
 }
 
 /// What was published of something that is no arm.
-fn elsewhere(outcome: &Outcome) -> Markup {
+fn elsewhere(outcome: &LabOutcome) -> Markup {
     let others = outcome.published.iter();
     let others = others.filter(|p| outcome.arm(&p.name).is_none() || p.unit != outcome.unit);
     let others: Vec<String> = others
@@ -94,7 +94,7 @@ fn elsewhere(outcome: &Outcome) -> Markup {
 }
 
 /// Who each arm is.
-fn clients(outcome: &Outcome) -> Markup {
+fn clients(outcome: &LabOutcome) -> Markup {
     html! {
         details {
             summary { "Who the arms are" }

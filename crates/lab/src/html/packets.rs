@@ -4,9 +4,9 @@
 use maud::{Markup, html};
 use roundtrip_report::{clean, count, ms};
 
-use crate::Outcome;
+use crate::LabOutcome;
 use crate::outcome::ArmOutcome;
-use crate::packets::{End, Packet};
+use crate::packets::{PacketEnd, TracedPacket};
 
 /// Where the two ends stand, in percent.
 const CLIENT: &str = "11%";
@@ -21,7 +21,7 @@ const HEAD: f64 = 40.0;
 /// So many ladders are there at once; the others unfold.
 const OPEN: usize = 2;
 
-pub(super) fn section(outcome: &Outcome, key: usize) -> Markup {
+pub(super) fn section(outcome: &LabOutcome, key: usize) -> Markup {
     let told = outcome.arms.iter().filter(|arm| !arm.packets.is_empty());
     let told: Vec<&ArmOutcome> = told.collect();
     html! {
@@ -53,8 +53,8 @@ fn remarks(arm: &ArmOutcome) -> Vec<String> {
 }
 
 fn ladder(arm: &ArmOutcome, key: &str) -> Markup {
-    let shown: Vec<&Packet> = arm.packets.iter().filter(|p| !p.is_idle()).collect();
-    let clock = Clock::of(&shown);
+    let shown: Vec<&TracedPacket> = arm.packets.iter().filter(|p| !p.is_idle()).collect();
+    let clock = LadderClock::of(&shown);
     let height = clock.last() + 16.0;
     let (title, words) = (format!("packets-{key}-t"), format!("packets-{key}-d"));
     html! {
@@ -70,10 +70,10 @@ fn ladder(arm: &ArmOutcome, key: &str) -> Markup {
     }
 }
 
-fn drawn(packet: &Packet, clock: &Clock) -> Markup {
+fn drawn(packet: &TracedPacket, clock: &LadderClock) -> Markup {
     let (from, to, dx, class) = match packet.from {
-        End::Client => (CLIENT, SERVER, 8, "right"),
-        End::Server => (SERVER, CLIENT, -8, "left"),
+        PacketEnd::Client => (CLIENT, SERVER, 8, "right"),
+        PacketEnd::Server => (SERVER, CLIENT, -8, "left"),
     };
     let sent = packet.sent_ms.map(|at| clock.at(at));
     let arrived = packet.arrived_ms.map(|at| clock.at(at));
@@ -101,19 +101,19 @@ fn drawn(packet: &Packet, clock: &Clock) -> Markup {
 }
 
 /// Outside of the two lives.
-fn time(at: f64, end: End, y: f64) -> Markup {
+fn time(at: f64, end: PacketEnd, y: f64) -> Markup {
     let (x, dx, class) = match end {
-        End::Client => (CLIENT, -8, "time left"),
-        End::Server => (SERVER, 8, "time right"),
+        PacketEnd::Client => (CLIENT, -8, "time left"),
+        PacketEnd::Server => (SERVER, 8, "time right"),
     };
     html! { text class=(class) x=(x) dx=(dx) y=(y + 4.0) { (format!("{at:.1}")) } }
 }
 
 /// Which time lies how deep.
-struct Clock(Vec<(f64, f64)>);
+struct LadderClock(Vec<(f64, f64)>);
 
-impl Clock {
-    fn of(packets: &[&Packet]) -> Self {
+impl LadderClock {
+    fn of(packets: &[&TracedPacket]) -> Self {
         let departures = packets.iter().filter_map(|p| p.sent_ms.or(p.arrived_ms));
         let arrivals = packets.iter().filter_map(|p| p.arrived_ms);
         let mut times: Vec<(f64, bool)> = departures
@@ -149,7 +149,7 @@ impl Clock {
 }
 
 /// A packet in words, with all that the path did to it.
-fn told(packet: &Packet) -> String {
+fn told(packet: &TracedPacket) -> String {
     let mut words = vec![packet.describe()];
     words.extend(packet.sent_ms.map(|at| format!("sent at {}", ms(at))));
     words.extend(packet.arrived_ms.map(|at| format!("arrived at {}", ms(at))));
@@ -157,11 +157,11 @@ fn told(packet: &Packet) -> String {
     words.join("; ")
 }
 
-fn description(packets: &[&Packet]) -> String {
+fn description(packets: &[&TracedPacket]) -> String {
     let each = packets.iter().map(|packet| {
         let whose = match packet.from {
-            End::Client => "client",
-            End::Server => "server",
+            PacketEnd::Client => "client",
+            PacketEnd::Server => "server",
         };
         format!("{whose}: {}", clean(&told(packet)))
     });
@@ -178,8 +178,8 @@ mod tests {
     #[test]
     fn later_is_deeper_and_each_departure_has_its_row() {
         let packets = sample();
-        let shown: Vec<&Packet> = packets.iter().collect();
-        let clock = Clock::of(&shown);
+        let shown: Vec<&TracedPacket> = packets.iter().collect();
+        let clock = LadderClock::of(&shown);
         let mut departures: Vec<f64> = packets.iter().filter_map(|p| p.sent_ms).collect();
         departures.sort_by(f64::total_cmp);
         for pair in departures.windows(2) {

@@ -5,13 +5,13 @@ use roundtrip_report::html::{Head, frame};
 use roundtrip_report::{clean, count};
 
 use super::{arms, claims, curve, distance, figures, packets, remarks, runs, stairs, verdict};
-use crate::Outcome;
+use crate::LabOutcome;
 use crate::experiment::Measure;
 
 const STYLE: &str = include_str!("lab.css");
 
 /// All outcomes on one page.
-pub fn page(outcomes: &[Outcome], head: &Head) -> String {
+pub fn page(outcomes: &[LabOutcome], head: &Head) -> String {
     let title = match outcomes {
         [one] => one.experiment.clone(),
         several => count(several.len() as u64, "experiment", "experiments"),
@@ -23,7 +23,7 @@ pub fn page(outcomes: &[Outcome], head: &Head) -> String {
     frame(&format!("lab · {title}"), STYLE, &body, &head.made_by)
 }
 
-fn opening(outcomes: &[Outcome], head: &Head) -> Markup {
+fn opening(outcomes: &[LabOutcome], head: &Head) -> Markup {
     let took: f64 = outcomes.iter().map(|outcome| outcome.took_s).sum();
     html! {
         header.opening {
@@ -44,7 +44,7 @@ fn opening(outcomes: &[Outcome], head: &Head) -> Markup {
     }
 }
 
-fn contents(outcomes: &[Outcome]) -> Markup {
+fn contents(outcomes: &[LabOutcome]) -> Markup {
     html! {
         nav aria-label="Experiments" {
             ol.contents {
@@ -66,7 +66,7 @@ fn anchor(key: usize) -> String {
 }
 
 /// `key` tells this experiment's pictures from those of the others on the page.
-fn experiment(outcome: &Outcome, key: usize) -> Markup {
+fn experiment(outcome: &LabOutcome, key: usize) -> Markup {
     html! {
         article id=(anchor(key)) {
             header {
@@ -95,7 +95,7 @@ fn experiment(outcome: &Outcome, key: usize) -> Markup {
     }
 }
 
-fn conditions(outcome: &Outcome) -> Markup {
+fn conditions(outcome: &LabOutcome) -> Markup {
     let path = outcome.path.iter();
     let path: Vec<String> = path
         .map(|(word, values)| format!("{word} {}", values.join(", ")))
@@ -114,7 +114,7 @@ fn conditions(outcome: &Outcome) -> Markup {
 }
 
 /// Transfers of which no path is said.
-fn is_bare(outcome: &Outcome) -> bool {
+fn is_bare(outcome: &LabOutcome) -> bool {
     let mut arms = outcome.arms.iter();
     outcome.measure == Measure::Cost && arms.all(|arm| arm.path.iter().next().is_none())
 }

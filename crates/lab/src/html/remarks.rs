@@ -4,9 +4,9 @@ use maud::{Markup, html};
 use roundtrip_report::clean;
 
 use super::verdict::control;
-use crate::Outcome;
+use crate::LabOutcome;
 
-pub(super) fn section(outcome: &Outcome) -> Markup {
+pub(super) fn section(outcome: &LabOutcome) -> Markup {
     let controls: Vec<String> = outcome.arms.iter().filter_map(control).collect();
     let notes = outcome.arms.iter();
     let notes: Vec<(&str, &str)> = notes
@@ -32,7 +32,7 @@ pub(super) fn section(outcome: &Outcome) -> Markup {
 }
 
 /// Each reason once, with how often it was met.
-fn failures(outcome: &Outcome) -> Markup {
+fn failures(outcome: &LabOutcome) -> Markup {
     let mut met: Vec<(&str, &str, usize)> = Vec::new();
     let arms = outcome.arms.iter().map(|a| (a.name.as_str(), &a.failures));
     let points = outcome.curves.iter().flat_map(|curve| &curve.lines);
@@ -58,7 +58,7 @@ fn failures(outcome: &Outcome) -> Markup {
 }
 
 /// Of arms that cannot succeed.
-fn expected(outcome: &Outcome) -> Markup {
+fn expected(outcome: &LabOutcome) -> Markup {
     let arms = outcome.arms.iter();
     let told: Vec<(&str, &str)> = arms
         .filter_map(|arm| Some((arm.name.as_str(), arm.expected_failures.first()?.as_str())))
@@ -71,7 +71,7 @@ fn expected(outcome: &Outcome) -> Markup {
     }
 }
 
-fn not_run(outcome: &Outcome) -> Markup {
+fn not_run(outcome: &LabOutcome) -> Markup {
     let arms = outcome.arms.iter();
     let missing: Vec<(&str, &str)> = arms
         .filter_map(|arm| Some((arm.name.as_str(), arm.not_run.as_deref()?)))

@@ -7,8 +7,8 @@ use roundtrip_report::{clean, count, ms};
 
 use super::arms::value;
 use super::scale::{median_run, waited};
-use crate::Outcome;
-use crate::outcome::{ArmOutcome, Span};
+use crate::LabOutcome;
+use crate::outcome::{ArmOutcome, PhaseSpan};
 
 /// Lanes beyond these say what those before them said.
 const MOST_LANES: usize = 3;
@@ -18,7 +18,7 @@ const HEAD: usize = 22;
 /// A wait of less than this share of the scale has no room for its phase's name.
 const LEAST_NAMED: f64 = 0.075;
 
-pub(super) fn section(outcome: &Outcome, key: usize) -> Markup {
+pub(super) fn section(outcome: &LabOutcome, key: usize) -> Markup {
     let told: Vec<&ArmOutcome> = outcome.arms.iter().filter(|a| is_shown(a)).collect();
     if told.is_empty() {
         return html! {};
@@ -124,7 +124,7 @@ fn turns(arm: &ArmOutcome) -> Option<f64> {
     run.round_trips.filter(|_| all)
 }
 
-fn phase(span: &Span, top: usize, scale: f64) -> Markup {
+fn phase(span: &PhaseSpan, top: usize, scale: f64) -> Markup {
     let waits = waited(span.waited);
     // Of a wait, the network's part comes first but for what was lost or resolved.
     let from = span.start_ms + waits.loss + waits.resolver;

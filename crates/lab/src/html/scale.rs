@@ -3,12 +3,12 @@
 use roundtrip_model::Waited;
 use roundtrip_report::ms;
 
-use crate::Outcome;
+use crate::LabOutcome;
 use crate::experiment::Measure;
-use crate::outcome::{ArmOutcome, Sample, WaitedFor};
+use crate::outcome::{ArmOutcome, RunSample, WaitedFor};
 
 /// From zero to a little beyond the largest, in the experiment's unit.
-pub(super) fn reach(outcome: &Outcome) -> f64 {
+pub(super) fn reach(outcome: &LabOutcome) -> f64 {
     let arms = outcome.arms.iter();
     let all = arms.flat_map(|arm| {
         let samples = arm.samples.iter().map(|sample| sample.value);
@@ -32,9 +32,9 @@ pub(super) fn common_rtt(arms: &[&ArmOutcome]) -> Option<f64> {
 }
 
 /// The run that stands for the arm: the nearest to its median.
-pub(super) fn median_run(arm: &ArmOutcome) -> Option<&Sample> {
+pub(super) fn median_run(arm: &ArmOutcome) -> Option<&RunSample> {
     let median = arm.figures.median?;
-    let distance = |sample: &&Sample| (sample.value - median).abs();
+    let distance = |sample: &&RunSample| (sample.value - median).abs();
     arm.samples
         .iter()
         .min_by(|a, b| distance(a).total_cmp(&distance(b)))
@@ -83,7 +83,7 @@ pub(super) fn trips(value: f64) -> String {
 }
 
 /// What the figures of the arms are of.
-pub(super) fn measure(outcome: &Outcome) -> &'static str {
+pub(super) fn measure(outcome: &LabOutcome) -> &'static str {
     match outcome.measure {
         Measure::Total => "all requests of a run, from the first's beginning to the last's end",
         Measure::Mean => "a request, on average over those of a run",

@@ -6,8 +6,8 @@ use roundtrip_report::clean;
 use roundtrip_report::html::percent;
 
 use super::scale::is_own_quic;
-use crate::Outcome;
-use crate::outcome::{ArmOutcome, Sample};
+use crate::LabOutcome;
+use crate::outcome::{ArmOutcome, RunSample};
 
 const ROW: usize = 58;
 /// Below the row's text.
@@ -16,7 +16,7 @@ const BAR: usize = 14;
 const PUBLISHED: usize = 5;
 const DOTS: usize = BAR_TOP + BAR + PUBLISHED + 6;
 
-pub(super) fn section(outcome: &Outcome, key: usize) -> Markup {
+pub(super) fn section(outcome: &LabOutcome, key: usize) -> Markup {
     let stairs = by_conditions(outcome);
     html! {
         @if !stairs.is_empty() { h2 { "What one core carries, as a ratio to TLS over TCP" } }
@@ -25,7 +25,7 @@ pub(super) fn section(outcome: &Outcome, key: usize) -> Markup {
 }
 
 /// Repetitions say nothing of their own here: the control is told below.
-fn by_conditions(outcome: &Outcome) -> Vec<Vec<&ArmOutcome>> {
+fn by_conditions(outcome: &LabOutcome) -> Vec<Vec<&ArmOutcome>> {
     let mut groups: Vec<Vec<&ArmOutcome>> = Vec::new();
     let shown = |arm: &&ArmOutcome| arm.ratio_to_tls.is_some() && !arm.control;
     for arm in outcome.arms.iter().filter(shown) {
@@ -41,7 +41,7 @@ fn by_conditions(outcome: &Outcome) -> Vec<Vec<&ArmOutcome>> {
     groups
 }
 
-fn figure(arms: &[&ArmOutcome], outcome: &Outcome, key: &str) -> Markup {
+fn figure(arms: &[&ArmOutcome], outcome: &LabOutcome, key: &str) -> Markup {
     let scale = reach(arms);
     let height = arms.len() * ROW + 18;
     let (title, words) = (format!("stairs-{key}-t"), format!("stairs-{key}-d"));
@@ -91,7 +91,7 @@ fn ratio(arm: &ArmOutcome) -> f64 {
 }
 
 /// What the run would have made of the arm.
-fn of_run(arm: &ArmOutcome, sample: &Sample) -> Option<f64> {
+fn of_run(arm: &ArmOutcome, sample: &RunSample) -> Option<f64> {
     let of_median = arm.figures.median? / sample.value;
     Some(ratio(arm) * of_median).filter(|ratio| ratio.is_finite())
 }

@@ -3,20 +3,20 @@
 use roundtrip_report::{clean, ms};
 
 use super::scale::{is_own_quic, percents, trips, with_minus, with_unit};
-use crate::Outcome;
+use crate::LabOutcome;
 use crate::outcome::{ArmOutcome, SavingOutcome};
 
 /// A part of the whole that is worth a sentence.
 const LARGE_SHARE: f64 = 1.0 / 3.0;
 
 /// All there is to say, the most important first.
-pub(super) fn sentences(outcome: &Outcome) -> Vec<String> {
+pub(super) fn sentences(outcome: &LabOutcome) -> Vec<String> {
     let second = whose_time(outcome).or_else(|| carried(outcome, true));
     [first(outcome)].into_iter().chain(second).collect()
 }
 
 /// What saved most against what.
-pub(super) fn first(outcome: &Outcome) -> String {
+pub(super) fn first(outcome: &LabOutcome) -> String {
     if let Some(words) = carried(outcome, false) {
         return words;
     }
@@ -37,7 +37,7 @@ pub(super) fn first(outcome: &Outcome) -> String {
 }
 
 /// Of transfers: which of our ways came nearest to TLS, or beyond it, and which stayed farthest behind.
-fn carried(outcome: &Outcome, offload: bool) -> Option<String> {
+fn carried(outcome: &LabOutcome, offload: bool) -> Option<String> {
     let ratio = |arm: &&ArmOutcome| arm.ratio_to_tls.unwrap_or_default();
     let is_meant = |arm: &&ArmOutcome| {
         is_own_quic(arm) && arm.ratio_to_tls.is_some() && arm.offload == Some(offload)
@@ -66,7 +66,7 @@ fn carried(outcome: &Outcome, offload: bool) -> Option<String> {
     ))
 }
 
-fn compared(outcome: &Outcome) -> impl Iterator<Item = (&ArmOutcome, &SavingOutcome)> {
+fn compared(outcome: &LabOutcome) -> impl Iterator<Item = (&ArmOutcome, &SavingOutcome)> {
     let arms = outcome.arms.iter().filter(|arm| !arm.control);
     arms.filter_map(|arm| Some((arm, arm.saving.as_ref()?)))
 }
@@ -75,7 +75,7 @@ fn share(saving: &SavingOutcome) -> f64 {
     saving.saving.share.unwrap_or(0.0)
 }
 
-fn saved(outcome: &Outcome, arm: &ArmOutcome, saving: &SavingOutcome) -> String {
+fn saved(outcome: &LabOutcome, arm: &ArmOutcome, saving: &SavingOutcome) -> String {
     let name = clean(&arm.name);
     let against = clean(&saving.against);
     let base = outcome.arm(&saving.against);
@@ -121,7 +121,7 @@ pub(super) fn interval(saving: &SavingOutcome, unit: &str) -> String {
 }
 
 /// The arm of whose time the most was not the network's, where that is much.
-fn whose_time(outcome: &Outcome) -> Option<String> {
+fn whose_time(outcome: &LabOutcome) -> Option<String> {
     let parts = |arm: &ArmOutcome| {
         let f = &arm.figures;
         let (server, client) = (f.server_ms?, f.client_ms?);

@@ -7,10 +7,10 @@ use std::net::IpAddr;
 use roundtrip_wire::packet::{Flags, OptionValue, Packet as Read, Tcp};
 use roundtrip_wire::pcapng::{Block, Captured, Direction, Reader};
 
-use super::{End, FastOpen, Packet, PacketKind, Repeated};
+use super::{FastOpen, PacketEnd, PacketProtocol, Repeated, TracedPacket};
 
 /// The interfaces of the recording, in order.
-const ENDS: [End; 2] = [End::Client, End::Server];
+const ENDS: [PacketEnd; 2] = [PacketEnd::Client, PacketEnd::Server];
 /// How the path's comments say what happened to a packet.
 const LOST: &str = "lost: ";
 const DELIVERED: &str = "delivered after ";
@@ -19,7 +19,7 @@ const DELIVERED: &str = "delivered after ";
 #[error("the recording cannot be read: {0}")]
 pub struct RecordingError(#[from] roundtrip_wire::Error);
 
-pub(super) fn read(pcapng: &[u8]) -> Result<Vec<Packet>, RecordingError> {
+pub(super) fn read(pcapng: &[u8]) -> Result<Vec<TracedPacket>, RecordingError> {
     let mut sights = Vec::new();
     for block in Reader::new(pcapng) {
         if let Block::Packet(captured) = block? {
@@ -35,12 +35,12 @@ pub(super) fn read(pcapng: &[u8]) -> Result<Vec<Packet>, RecordingError> {
 #[derive(Debug, Clone)]
 struct RecordedPacket {
     at: u64,
-    end: End,
+    end: PacketEnd,
     /// Whether it arrived here, or was sent here.
     arrives: bool,
     ports: (u16, u16),
     addresses: (IpAddr, IpAddr),
-    kind: PacketKind,
+    kind: PacketProtocol,
     sequence: u32,
     acknowledgment: u32,
     bytes: usize,
@@ -54,8 +54,11 @@ impl RecordedPacket {
         let packet = Read::parse(&captured.data).ok()?;
         let segment = packet.tcp();
         let (kind, bytes) = match (&segment, packet.udp()) {
-            (Some(segment), _) => (PacketKind::Tcp(segment.flags()), segment.payload_length()),
-            (None, Some(datagram)) => (PacketKind::Udp, datagram.payload().len()),
+            (Some(segment), _) => (
+                PacketProtocol::Tcp(segment.flags()),
+                segment.payload_length(),
+            ),
+            (None, Some(datagram)) => (PacketProtocol::Udp, datagram.payload().len()),
             (None, None) => return None,
         };
         Some(Self {
@@ -73,10 +76,10 @@ impl RecordedPacket {
         })
     }
 
-    fn sender(&self) -> End {
+    fn sender(&self) -> PacketEnd {
         match (self.end, self.arrives) {
-            (End::Client, false) | (End::Server, true) => End::Client,
-            _ => End::Server,
+            (PacketEnd::Client, false) | (PacketEnd::Server, true) => PacketEnd::Client,
+            _ => PacketEnd::Server,
         }
     }
 
@@ -120,13 +123,13 @@ impl Crossing {
 
     /// Its connection as the client knows it: a box may translate address and port.
     fn key(&self) -> Option<(IpAddr, u16, u16)> {
-        let at_client = |sight: &&RecordedPacket| sight.end == End::Client;
+        let at_client = |sight: &&RecordedPacket| sight.end == PacketEnd::Client;
         let both = [self.entry.as_ref(), self.exit.as_ref()];
         let known = both.into_iter().flatten().find(at_client);
         let sight = known.or(self.sight())?;
         Some(match sight.sender() {
-            End::Client => (sight.addresses.0, sight.ports.0, sight.ports.1),
-            End::Server => (sight.addresses.1, sight.ports.1, sight.ports.0),
+            PacketEnd::Client => (sight.addresses.0, sight.ports.0, sight.ports.1),
+            PacketEnd::Server => (sight.addresses.1, sight.ports.1, sight.ports.0),
         })
     }
 }
@@ -160,7 +163,7 @@ fn paired(sights: Vec<RecordedPacket>) -> Vec<Crossing> {
     crossings
 }
 
-fn told(crossings: &[Crossing]) -> Vec<Packet> {
+fn told(crossings: &[Crossing]) -> Vec<TracedPacket> {
     let zero = crossings.first().map_or(0, Crossing::first);
     let ms = |sight: &RecordedPacket| sight.at.saturating_sub(zero) as f64 / 1e6;
     let mut flows: BTreeMap<_, ConnectionState> = BTreeMap::new();
@@ -176,7 +179,7 @@ fn told(crossings: &[Crossing]) -> Vec<Packet> {
         let sent = crossing.entry.as_ref();
         let repeated = flow.count(sight, sent.is_some(), crossing.exit.is_some());
         let again = sent.is_some() && flow.sends_again(sight, repeated);
-        packets.push(Packet {
+        packets.push(TracedPacket {
             connection: flow.number,
             from: sight.sender(),
             sent_ms: sent.map(ms),
@@ -228,16 +231,16 @@ impl ConnectionState {
         }
     }
 
-    fn reach(&mut self, end: End) -> &mut Reach {
+    fn reach(&mut self, end: PacketEnd) -> &mut Reach {
         match end {
-            End::Client => &mut self.client,
-            End::Server => &mut self.server,
+            PacketEnd::Client => &mut self.client,
+            PacketEnd::Server => &mut self.server,
         }
     }
 
     /// Counts the packet, and returns how many of its bytes had been sent, and received, before.
     fn count(&mut self, sight: &RecordedPacket, is_sent: bool, arrives: bool) -> Repeated {
-        let PacketKind::Tcp(flags) = sight.kind else {
+        let PacketProtocol::Tcp(flags) = sight.kind else {
             return Repeated::default();
         };
         let is_syn = flags.contains(Flags::SYN);
@@ -265,15 +268,16 @@ impl ConnectionState {
     }
 
     fn sends_again(&mut self, sight: &RecordedPacket, repeated: Repeated) -> bool {
-        let is_syn = matches!(sight.kind, PacketKind::Tcp(flags) if flags.contains(Flags::SYN));
+        let is_syn = matches!(sight.kind, PacketProtocol::Tcp(flags) if flags.contains(Flags::SYN));
         repeated.sent > 0 || (is_syn && self.reach(sight.sender()).syns > 1)
     }
 
     fn acknowledged(&self, sight: &RecordedPacket) -> Option<u32> {
-        let PacketKind::Tcp(flags) = sight.kind else {
+        let PacketProtocol::Tcp(flags) = sight.kind else {
             return None;
         };
-        let answers = flags.contains(Flags::SYN | Flags::ACK) && sight.sender() == End::Server;
+        let answers =
+            flags.contains(Flags::SYN | Flags::ACK) && sight.sender() == PacketEnd::Server;
         let beyond = sight.acknowledgment.wrapping_sub(self.client.syn?);
         answers.then(|| beyond.saturating_sub(1))
     }

@@ -10,7 +10,7 @@ use roundtrip_tls::Roots;
 use super::Stop;
 use super::scene::{SampleError, SampleScene, TakenSample};
 use crate::experiment::{Measure, Sequencing, UrlScheme};
-use crate::outcome::{Sample, Span, WaitedFor};
+use crate::outcome::{PhaseSpan, RunSample, WaitedFor};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
@@ -88,7 +88,7 @@ async fn stopped(stop: &Stop) {
     }
 }
 
-fn measured(sequence: &Sequence, measure: Measure) -> Sample {
+fn measured(sequence: &Sequence, measure: Measure) -> RunSample {
     let all: Vec<&Exchange> = sequence.hops.iter().flatten().collect();
     let n = all.len().max(1) as f64;
     let took = sequence.took.as_secs_f64() * 1e3;
@@ -98,7 +98,7 @@ fn measured(sequence: &Sequence, measure: Measure) -> Sample {
         Measure::Mean => (took / n, trips / n, waits(sequence, &all).each(n)),
         Measure::Appconnect => connecting(&all),
     };
-    Sample {
+    RunSample {
         run: 0,
         value,
         round_trips: Some(trips),
@@ -138,7 +138,7 @@ fn connecting(all: &[&Exchange]) -> (f64, f64, WaitedFor) {
     (ms / n, f64::from(trips) / n, waited.each(n))
 }
 
-fn spans(sequence: &Sequence) -> Vec<Span> {
+fn spans(sequence: &Sequence) -> Vec<PhaseSpan> {
     let mut offset = 0.0;
     let mut spans = Vec::new();
     for (request, hops) in sequence.hops.iter().enumerate() {
@@ -150,7 +150,7 @@ fn spans(sequence: &Sequence) -> Vec<Span> {
             spans.extend(
                 phases
                     .iter()
-                    .map(|phase| Span::from_phase(phase, request, offset)),
+                    .map(|phase| PhaseSpan::from_phase(phase, request, offset)),
             );
             offset += exchange.total().as_secs_f64() * 1e3;
         }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::scene::{SampleError, SampleScene, TakenSample, fill, last_words};
 use super::tools::Tools;
 use crate::experiment::{Measure, OutputUnit, Program};
-use crate::outcome::Sample;
+use crate::outcome::RunSample;
 
 const MAX_RUN_TIME: Duration = Duration::from_mins(2);
 /// An argument with this text is repeated for each request, with its number.
@@ -29,7 +29,7 @@ pub(super) fn sample(
         Measure::Total | Measure::Rate | Measure::Cost => ms,
         Measure::Mean | Measure::Appconnect => ms / requests,
     };
-    let sample = Sample {
+    let sample = RunSample {
         run: 0,
         value,
         round_trips: None,

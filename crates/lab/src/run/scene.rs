@@ -10,8 +10,8 @@ use super::server::RunningServer;
 use super::tools::{MissingToolError, Tools};
 use super::{Stop, ours, program, transfer};
 use crate::experiment::{ArmClient, Cell, Experiment, UrlScheme};
-use crate::outcome::Sample;
-use crate::packets::{self, Packet, RecordingError};
+use crate::outcome::RunSample;
+use crate::packets::{self, RecordingError, TracedPacket};
 
 const RECORDING: &str = "path.pcapng";
 /// The time that both ends may need to close their connections, beside the path's delay.
@@ -53,14 +53,14 @@ pub(super) enum SampleError {
     #[error("{0} printed «{1} {2}», which has to be 0")]
     NotZero(String, String, f64),
     #[error(
-        "'{0}' is no placeholder; there are @url@, @urls@, @each@, @ca@, @requests@, @concurrency@, @address@, @directory@, @roundtrip@"
+        "'{0}' is not a placeholder; there are @url@, @urls@, @each@, @ca@, @requests@, @concurrency@, @address@, @directory@, @roundtrip@"
     )]
     Placeholder(String),
 }
 
 /// A sample, and what belongs to it.
 pub(super) struct TakenSample {
-    pub(super) sample: Sample,
+    pub(super) sample: RunSample,
     pub(super) notes: Vec<String>,
 }
 
@@ -108,7 +108,7 @@ pub(super) fn record(
     tools: &mut Tools,
     seed: u64,
     stop: &Stop,
-) -> Result<Vec<Packet>, SampleError> {
+) -> Result<Vec<TracedPacket>, SampleError> {
     let scene = set(experiment, cell, tools, seed, stop, true)?;
     if let Err(SampleError::Stopped) = scene.ask(tools) {
         return Err(SampleError::Stopped);
@@ -251,6 +251,9 @@ mod tests {
         assert_eq!(fill("me@home", &known).unwrap(), "me@home");
         assert_eq!(fill("a @ b @ c", &known).unwrap(), "a @ b @ c");
         let refused = fill("@uri@", &known).unwrap_err().to_string();
-        assert!(refused.contains("'@uri@' is no placeholder"), "{refused}");
+        assert!(
+            refused.contains("'@uri@' is not a placeholder"),
+            "{refused}"
+        );
     }
 }

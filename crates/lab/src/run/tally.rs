@@ -8,25 +8,25 @@ use std::collections::BTreeMap;
 use roundtrip_model::{Random, Saving, Summary};
 
 use super::scene::TakenSample;
-use crate::Outcome;
+use crate::LabOutcome;
 use crate::claim::{Function, Results};
 use crate::experiment::{ArmClient, Cell, Experiment, Sweep};
 use crate::outcome::{
-    ArmOutcome, ClaimOutcome, Curve, CurveLine, CurvePoint, Figures, SCHEMA, Sample, SavingOutcome,
-    Span,
+    ArmOutcome, ClaimOutcome, Curve, CurveLine, CurvePoint, Figures, PhaseSpan, RunSample, SCHEMA,
+    SavingOutcome,
 };
-use crate::packets::{Packet, arrived_twice, sent_twice};
+use crate::packets::{TracedPacket, arrived_twice, sent_twice};
 
 /// The samples and failures of one cell.
 #[derive(Debug, Default)]
 pub(super) struct Collected {
-    pub(super) samples: Vec<Sample>,
+    pub(super) samples: Vec<RunSample>,
     pub(super) failures: Vec<String>,
     /// The failures of an arm that is expected to fail.
     pub(super) expected: Vec<String>,
     /// The requests that the origin received in each run.
     pub(super) seen: Vec<f64>,
-    pub(super) packets: Vec<Packet>,
+    pub(super) packets: Vec<TracedPacket>,
     pub(super) not_run: Option<String>,
     pub(super) notes: Vec<String>,
 }
@@ -38,7 +38,7 @@ impl Collected {
                 self.notes.push(note);
             }
         }
-        self.samples.push(Sample {
+        self.samples.push(RunSample {
             run,
             ..taken.sample
         });
@@ -59,7 +59,7 @@ pub(super) fn outcome(
     main: &[Collected],
     swept: Vec<Vec<Collected>>,
     random: &mut Random,
-) -> Outcome {
+) -> LabOutcome {
     let mut judged = ClaimFigures {
         rtt_ms: experiment.path.rtt_ms(),
         ..ClaimFigures::default()
@@ -86,7 +86,7 @@ pub(super) fn outcome(
     for (sweep, collected) in experiment.sweeps.iter().zip(swept) {
         curves.push(curve(experiment, sweep, collected, &mut judged));
     }
-    Outcome {
+    LabOutcome {
         schema: SCHEMA,
         experiment: experiment.name.clone(),
         question: experiment.question.clone(),
@@ -143,9 +143,9 @@ fn arm(
     }
 }
 
-fn phases_of_the_median(figures: &Figures, samples: &[Sample]) -> Vec<Span> {
+fn phases_of_the_median(figures: &Figures, samples: &[RunSample]) -> Vec<PhaseSpan> {
     let median = figures.median.unwrap_or_default();
-    let distance = |sample: &&Sample| (sample.value - median).abs();
+    let distance = |sample: &&RunSample| (sample.value - median).abs();
     let nearest = samples
         .iter()
         .min_by(|a, b| distance(a).total_cmp(&distance(b)));
@@ -160,7 +160,7 @@ fn saving(
     random: &mut Random,
 ) -> Option<SavingOutcome> {
     let before: BTreeMap<usize, f64> = base.samples.iter().map(|s| (s.run, s.value)).collect();
-    let pair = |sample: &Sample| Some((*before.get(&sample.run)?, sample.value));
+    let pair = |sample: &RunSample| Some((*before.get(&sample.run)?, sample.value));
     let pairs: Vec<(f64, f64)> = arm.samples.iter().filter_map(pair).collect();
     let saving = Saving::of(&pairs, random)?;
     Some(SavingOutcome {

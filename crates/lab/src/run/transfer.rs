@@ -7,7 +7,7 @@ use roundtrip_perf::plan::Pin;
 
 use super::scene::{SampleError, TakenSample};
 use crate::experiment::{Cell, Transfer};
-use crate::outcome::{Carried, Sample};
+use crate::outcome::{Carried, RunSample};
 
 /// Each side is pinned to its own core, if there are two.
 pub(super) fn sample(
@@ -29,7 +29,7 @@ pub(super) fn sample(
         bottleneck: figures.bottleneck.word(),
         is_apart,
     };
-    let sample = Sample {
+    let sample = RunSample {
         run: 0,
         value: cost.median,
         round_trips: None,

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use roundtrip_report::terminal::{Style, Tone, clean, width as columns};
 
-use crate::packets::{End, Packet};
+use crate::packets::{PacketEnd, TracedPacket};
 
 /// Between the two columns of times.
 const NARROW: usize = 40;
@@ -13,7 +13,7 @@ const WIDE: usize = 56;
 /// What stands left and right of it.
 const MARGINS: usize = 24;
 
-pub(super) fn ladder(name: &str, packets: &[Packet], style: Style) -> String {
+pub(super) fn ladder(name: &str, packets: &[TracedPacket], style: Style) -> String {
     let width = style.width.saturating_sub(MARGINS).clamp(NARROW, WIDE);
     let mut out = String::new();
     let (from, to) = ("client", "server");
@@ -47,23 +47,23 @@ pub(super) fn ladder(name: &str, packets: &[Packet], style: Style) -> String {
     out
 }
 
-fn line(packet: &Packet, width: usize, style: Style) -> String {
+fn line(packet: &TracedPacket, width: usize, style: Style) -> String {
     let time = |ms: Option<f64>| ms.map_or(String::new(), |ms| format!("{ms:.1}"));
     let (client, server) = match packet.from {
-        End::Client => (packet.sent_ms, packet.arrived_ms),
-        End::Server => (packet.arrived_ms, packet.sent_ms),
+        PacketEnd::Client => (packet.sent_ms, packet.arrived_ms),
+        PacketEnd::Server => (packet.arrived_ms, packet.sent_ms),
     };
     let arrow = arrow(packet, width, style.unicode);
     format!("  {:>9} {arrow} {}", time(client), time(server))
 }
 
 /// Its text stands at the end that sends it. One that is lost ends half way.
-fn arrow(packet: &Packet, width: usize, unicode: bool) -> String {
+fn arrow(packet: &TracedPacket, width: usize, unicode: bool) -> String {
     let (dash, head, lost) = match (unicode, packet.from) {
-        (true, End::Client) => ("─", "▶", "✗"),
-        (true, End::Server) => ("─", "◀", "✗"),
-        (false, End::Client) => ("-", ">", "x"),
-        (false, End::Server) => ("-", "<", "x"),
+        (true, PacketEnd::Client) => ("─", "▶", "✗"),
+        (true, PacketEnd::Server) => ("─", "◀", "✗"),
+        (false, PacketEnd::Client) => ("-", ">", "x"),
+        (false, PacketEnd::Server) => ("-", "<", "x"),
     };
     let said = clean(&packet.describe());
     // One dash, a blank on either side of the text, and the head.
@@ -75,8 +75,8 @@ fn arrow(packet: &Packet, width: usize, unicode: bool) -> String {
     };
     let (shaft, blank) = (dash.repeat(shaft), " ".repeat(blank));
     match packet.from {
-        End::Client => format!("{dash} {said} {shaft}{head}{blank}"),
-        End::Server => format!("{blank}{head}{shaft} {said} {dash}"),
+        PacketEnd::Client => format!("{dash} {said} {shaft}{head}{blank}"),
+        PacketEnd::Server => format!("{blank}{head}{shaft} {said} {dash}"),
     }
 }
 

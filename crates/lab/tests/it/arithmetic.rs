@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use roundtrip_lab::experiment::ArmClient;
 use roundtrip_lab::outcome::ArmOutcome;
-use roundtrip_lab::packets::{End, Packet};
+use roundtrip_lab::packets::{PacketEnd, TracedPacket};
 
 use crate::{arm, round_trips, run, some_of};
 
@@ -101,7 +101,7 @@ fn fast_open() {
     ] {
         let packets = &arm(&outcome, name).packets;
         let told = packets.iter().rfind(|packet| {
-            packet.from == End::Client
+            packet.from == PacketEnd::Client
                 && packet.again == again
                 && packet.describe().starts_with(what)
         });
@@ -116,7 +116,7 @@ fn greetings(arm: &ArmOutcome) {
         .packets
         .iter()
         .filter(|p| p.connection == 1 && !p.is_idle());
-    let told: Vec<String> = second.map(Packet::describe).collect();
+    let told: Vec<String> = second.map(TracedPacket::describe).collect();
     let hello = "data, 6 bytes";
     assert_eq!(
         told,

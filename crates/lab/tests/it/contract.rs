@@ -107,7 +107,7 @@ fn the_keys_are_there() {
     shown(&outcome);
 }
 
-fn shown(outcome: &roundtrip_lab::Outcome) {
+fn shown(outcome: &roundtrip_lab::LabOutcome) {
     let text = text::render(outcome, Style::default());
     for part in [
         "small: Is it as written?",

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use roundtrip_lab::experiment::ArmClient;
 use roundtrip_lab::outcome::ArmOutcome;
-use roundtrip_lab::{Experiment, Outcome, RunOptions, Stop, load};
+use roundtrip_lab::{Experiment, LabOutcome, RunOptions, Stop, load};
 
 use programs::lacks;
 
@@ -32,7 +32,7 @@ fn some_of(name: &str, arms: impl Fn(&str, &ArmClient) -> bool) -> Experiment {
     experiment
 }
 
-fn run(experiment: Experiment, runs: u32, rtt: Option<Duration>) -> Outcome {
+fn run(experiment: Experiment, runs: u32, rtt: Option<Duration>) -> LabOutcome {
     let wishes = RunOptions {
         runs: Some(runs),
         rtt,
@@ -42,7 +42,7 @@ fn run(experiment: Experiment, runs: u32, rtt: Option<Duration>) -> Outcome {
     roundtrip_lab::run(experiment, &wishes, &Stop::default(), &mut |_| {}).unwrap()
 }
 
-fn arm<'a>(outcome: &'a Outcome, name: &str) -> &'a ArmOutcome {
+fn arm<'a>(outcome: &'a LabOutcome, name: &str) -> &'a ArmOutcome {
     let arm = outcome.arm(name).unwrap_or_else(|| panic!("no arm {name}"));
     assert!(arm.failures.is_empty(), "{name}: {:?}", arm.failures);
     assert_eq!(arm.not_run, None, "{name}");
@@ -50,7 +50,7 @@ fn arm<'a>(outcome: &'a Outcome, name: &str) -> &'a ArmOutcome {
 }
 
 /// Of all requests of a run, where one of `requests` took the arm's figure on average.
-fn round_trips(outcome: &Outcome, name: &str, requests: u32) -> u32 {
+fn round_trips(outcome: &LabOutcome, name: &str, requests: u32) -> u32 {
     let each = arm(outcome, name).figures.round_trips.unwrap();
     (each * f64::from(requests)).round() as u32
 }

@@ -32,7 +32,8 @@ fn order(seed: u64) -> Vec<String> {
         ..RunOptions::default()
     };
     let mut order = Vec::new();
-    let mut note = |progress: roundtrip_lab::Progress<'_>| order.push(progress.arm.to_owned());
+    let mut note =
+        |progress: roundtrip_lab::ExperimentProgress<'_>| order.push(progress.arm.to_owned());
     roundtrip_lab::run(cheap(""), &wishes, &Stop::default(), &mut note).unwrap();
     order
 }
@@ -97,7 +98,7 @@ fn one_arm_s_failure_spares_the_others() {
 fn who_has_had_enough_gets_what_there_is() {
     let stop = Stop::default();
     let mut left = 5;
-    let mut seen = |_: roundtrip_lab::Progress<'_>| {
+    let mut seen = |_: roundtrip_lab::ExperimentProgress<'_>| {
         left -= 1;
         if left == 0 {
             stop.now();

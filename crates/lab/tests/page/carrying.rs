@@ -3,13 +3,13 @@
 use proptest::prelude::*;
 use roundtrip_lab::experiment::{Measure, PathWords};
 use roundtrip_lab::html::page;
-use roundtrip_lab::outcome::{ArmOutcome, Carried, Figures, Outcome, Sample};
+use roundtrip_lab::outcome::{ArmOutcome, Carried, Figures, LabOutcome, RunSample};
 
 use crate::document::text;
 use crate::samples::{bare, head, outcome};
 
 /// Four arms without offloads, two with, and a control.
-pub(crate) fn carrying() -> Outcome {
+pub(crate) fn carrying() -> LabOutcome {
     let mut arms = vec![
         arm("tcp", "tcp", 0.2, 0.4),
         arm("tls", "tls", 0.4, 0.4),
@@ -25,7 +25,7 @@ pub(crate) fn carrying() -> Outcome {
         arm.control = arm.name.ends_with("(A/A)");
     }
     arms[2].published_ratio = Some(0.42);
-    Outcome {
+    LabOutcome {
         experiment: "quic-vs-tcp".into(),
         path: PathWords::default(),
         rtt_ms: None,
@@ -41,7 +41,7 @@ pub(crate) fn carrying() -> Outcome {
 
 /// A gigabyte costs it so many seconds, and TLS so many.
 fn arm(name: &str, client: &str, cost: f64, tls: f64) -> ArmOutcome {
-    let samples: Vec<Sample> = (0..3).map(|run| sample(run, cost, "sender")).collect();
+    let samples: Vec<RunSample> = (0..3).map(|run| sample(run, cost, "sender")).collect();
     ArmOutcome {
         client: client.into(),
         path: PathWords::default(),
@@ -53,8 +53,8 @@ fn arm(name: &str, client: &str, cost: f64, tls: f64) -> ArmOutcome {
     }
 }
 
-fn sample(run: usize, value: f64, bottleneck: &'static str) -> Sample {
-    Sample {
+fn sample(run: usize, value: f64, bottleneck: &'static str) -> RunSample {
+    RunSample {
         run,
         value,
         round_trips: None,

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use proptest::prelude::*;
-use roundtrip_lab::Outcome;
+use roundtrip_lab::LabOutcome;
 use roundtrip_lab::html::page;
 
 use crate::samples::{bare, head, outcome};
@@ -110,7 +110,7 @@ fn hostile_text_stays_text() {
     assert!(!html.contains("\" onload") && !html.contains("\"' onload"));
 }
 
-fn said_everywhere(text: &str) -> Outcome {
+fn said_everywhere(text: &str) -> LabOutcome {
     let mut o = outcome();
     for place in [
         &mut o.experiment,

@@ -2,10 +2,10 @@
 
 use roundtrip_lab::experiment::{Measure, PathWords, Published};
 use roundtrip_lab::outcome::{
-    ArmOutcome, ClaimOutcome, Curve, CurveLine, CurvePoint, Figures, Outcome, SCHEMA, Sample,
-    SavingOutcome, Span, WaitedFor,
+    ArmOutcome, ClaimOutcome, Curve, CurveLine, CurvePoint, Figures, LabOutcome, PhaseSpan,
+    RunSample, SCHEMA, SavingOutcome, WaitedFor,
 };
-use roundtrip_lab::packets::{End, FastOpen, Packet, PacketKind, Repeated};
+use roundtrip_lab::packets::{FastOpen, PacketEnd, PacketProtocol, Repeated, TracedPacket};
 use roundtrip_model::{Random, Saving};
 use roundtrip_report::html::Head;
 use roundtrip_wire::packet::Flags;
@@ -22,7 +22,7 @@ pub(crate) fn head() -> Head {
 }
 
 /// Two arms, their control, one that failed, one that was not run, one that cannot succeed, and a curve.
-pub(crate) fn outcome() -> Outcome {
+pub(crate) fn outcome() -> LabOutcome {
     let mut arms = vec![
         arm("no-reuse", 9, 830.0),
         arm("reuse", 5, 462.0),
@@ -42,7 +42,7 @@ pub(crate) fn outcome() -> Outcome {
     arms[3].failures = vec!["it fell over".into(), "it fell over".into()];
     arms[4].not_run = Some("httping is not installed".into());
     arms[5].expected_failures = vec!["request 2: no answer".into()];
-    Outcome {
+    LabOutcome {
         schema: SCHEMA,
         experiment: "persistence".into(),
         question: "What does a kept connection save?".into(),
@@ -90,7 +90,7 @@ fn claim(text: &str, holds: Option<bool>) -> ClaimOutcome {
 fn arm(name: &str, turns: u32, median: f64) -> ArmOutcome {
     let around = [-2.0, -1.5, -0.5, 0.5, 1.0, 4.0].iter().enumerate();
     let samples = around.map(|(run, away)| sample(run, turns, median + away));
-    let samples: Vec<Sample> = samples.collect();
+    let samples: Vec<RunSample> = samples.collect();
     ArmOutcome {
         figures: Figures::from_samples(&samples),
         phases: samples[1].phases.clone(),
@@ -127,13 +127,13 @@ pub(crate) fn bare(name: &str, turns: u32) -> ArmOutcome {
 }
 
 /// A SYN that is lost, and the server's first word.
-pub(crate) fn packets() -> Vec<Packet> {
-    let syn = Packet {
+pub(crate) fn packets() -> Vec<TracedPacket> {
+    let syn = TracedPacket {
         connection: 0,
-        from: End::Client,
+        from: PacketEnd::Client,
         sent_ms: Some(0.0),
         arrived_ms: None,
-        kind: PacketKind::Tcp(Flags::SYN),
+        kind: PacketProtocol::Tcp(Flags::SYN),
         fast_open: Some(FastOpen::Cookie),
         bytes: 93,
         again: false,
@@ -141,11 +141,11 @@ pub(crate) fn packets() -> Vec<Packet> {
         path: vec!["lost: drop-syn-data".into()],
         repeated: Repeated::default(),
     };
-    let answer = Packet {
-        from: End::Server,
+    let answer = TracedPacket {
+        from: PacketEnd::Server,
         sent_ms: Some(1046.0),
         arrived_ms: Some(1092.0),
-        kind: PacketKind::Tcp(Flags::SYN | Flags::ACK),
+        kind: PacketProtocol::Tcp(Flags::SYN | Flags::ACK),
         fast_open: None,
         bytes: 0,
         path: Vec::new(),
@@ -154,21 +154,21 @@ pub(crate) fn packets() -> Vec<Packet> {
     vec![syn, answer]
 }
 
-fn sample(run: usize, turns: u32, value: f64) -> Sample {
+fn sample(run: usize, turns: u32, value: f64) -> RunSample {
     let network_ms = f64::from(turns) * R;
     let waited = WaitedFor {
         network_ms,
         server_ms: value - network_ms,
         ..WaitedFor::default()
     };
-    Sample {
+    RunSample {
         run,
         value,
         round_trips: Some(turns.into()),
         waited: Some(waited),
         cpu_us: None,
         carried: None,
-        phases: vec![Span {
+        phases: vec![PhaseSpan {
             request: 0,
             name: "tcp",
             start_ms: 0.0,
@@ -179,7 +179,7 @@ fn sample(run: usize, turns: u32, value: f64) -> Sample {
     }
 }
 
-fn saving(before: &[Sample], after: &[Sample]) -> Option<SavingOutcome> {
+fn saving(before: &[RunSample], after: &[RunSample]) -> Option<SavingOutcome> {
     let pairs = before.iter().zip(after).map(|(b, a)| (b.value, a.value));
     let pairs: Vec<(f64, f64)> = pairs.collect();
     let saving = Saving::of(&pairs, &mut Random::seeded(1))?;

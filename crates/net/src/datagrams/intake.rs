@@ -12,7 +12,7 @@ use roundtrip_model::Moment;
 
 use super::control::{self, ReceivedControl};
 use crate::clock;
-use crate::sys::udp::Slots;
+use crate::sys::udp::ReceiveSlots;
 
 /// The most slots; more would not make a call cheaper.
 pub const MAX_SLOTS: usize = 64;
@@ -27,7 +27,7 @@ pub struct Intake {
     bytes: Box<[u8]>,
     /// The size of a slot, in bytes.
     size: usize,
-    slots: Slots,
+    slots: ReceiveSlots,
     /// One for each run of the last call; `None` if the content was dropped.
     headings: Vec<Option<Heading>>,
 }
@@ -76,7 +76,7 @@ impl Intake {
         Self {
             bytes: vec![0; slots * size].into(),
             size,
-            slots: Slots::new(slots),
+            slots: ReceiveSlots::new(slots),
             headings: Vec::with_capacity(slots),
         }
     }

@@ -51,7 +51,7 @@ impl AsFd for Waker {
 
 /// Why a wait ended; all `false` after the timeout or a signal.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Readiness {
+pub struct WaitOutcome {
     /// There is something to receive, or an error to be told.
     pub datagrams: bool,
     /// There is room to send.
@@ -128,7 +128,7 @@ pub(super) fn wait(
     room: bool,
     waker: Option<&Waker>,
     timeout: Option<Duration>,
-) -> io::Result<Readiness> {
+) -> io::Result<WaitOutcome> {
     let mut places = [NOBODY; 2];
     let [of_socket, of_waker] = &mut places;
     of_socket.fd = socket.as_raw_fd();
@@ -139,7 +139,7 @@ pub(super) fn wait(
     }
     sys::udp::poll(&mut places, timeout)?;
     let [of_socket, of_waker] = places;
-    Ok(Readiness {
+    Ok(WaitOutcome {
         datagrams: of_socket.revents & !libc::POLLOUT != 0,
         room: of_socket.revents & libc::POLLOUT != 0,
         woken: of_waker.revents != 0 && waker.is_some_and(Waker::hear),

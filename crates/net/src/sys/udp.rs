@@ -56,7 +56,7 @@ pub(crate) fn send(
 }
 
 /// What `recvmmsg` fills beside the bytes of each message; created once and reused.
-pub(crate) struct Slots {
+pub(crate) struct ReceiveSlots {
     headers: Box<[libc::mmsghdr]>,
     parts: Box<[libc::iovec]>,
     names: Box<[AddressBuffer]>,
@@ -65,7 +65,7 @@ pub(crate) struct Slots {
 
 // SAFETY: its pointers are written anew before each call that follows them, and nobody follows them
 // between calls.
-unsafe impl Send for Slots {}
+unsafe impl Send for ReceiveSlots {}
 
 /// What arrived in one slot, beside its bytes.
 pub(crate) struct FilledSlot<'a> {
@@ -77,7 +77,7 @@ pub(crate) struct FilledSlot<'a> {
     pub(crate) truncated: bool,
 }
 
-impl Slots {
+impl ReceiveSlots {
     pub(crate) fn new(count: usize) -> Self {
         // SAFETY: all-zero is a valid `mmsghdr` and a valid `iovec`: integers, and pointers that
         // may be null.

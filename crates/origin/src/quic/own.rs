@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use super::{BEFORE_REQUESTS, HANDSHAKE_TIMEOUT, HandshakeConfig};
 use crate::serve::carrier::OwnCarrier;
 use crate::serve::{h3, hq};
-use crate::site::Site;
+use crate::site::OriginState;
 use crate::tcp::ListenerContext;
 use crate::{FaultKind, Knobs, OriginError};
 
@@ -54,7 +54,7 @@ pub(crate) async fn accept(endpoint: Endpoint, manner: HandshakeConfig, hall: Li
     }
 }
 
-fn admit(incoming: Incoming, site: &Site) -> Option<Connection> {
+fn admit(incoming: Incoming, site: &OriginState) -> Option<Connection> {
     match site.fault_at(&BEFORE_REQUESTS) {
         None => return Some(incoming.accept()),
         Some(FaultKind::Stall) => incoming.ignore(),
@@ -63,7 +63,7 @@ fn admit(incoming: Incoming, site: &Site) -> Option<Connection> {
     None
 }
 
-async fn serve_one(link: Connection, manner: HandshakeConfig, site: &Arc<Site>) {
+async fn serve_one(link: Connection, manner: HandshakeConfig, site: &Arc<OriginState>) {
     site.counters.quic_connections.increment();
     // An answer to early data leaves as soon as the ClientHello has told the client's limits.
     let taken = async {

@@ -8,15 +8,15 @@ use http::{HeaderMap, HeaderName, HeaderValue, header};
 
 use crate::body::AnswerBody;
 use crate::plan::AnswerPlan;
-use crate::request::Request;
-use crate::site::Site;
+use crate::request::OriginRequest;
+use crate::site::OriginState;
 
 /// The largest body that is compressed, in bytes: compression happens in memory, before the first
 /// byte.
 const MAX_COMPRESSED: u64 = 1024 * 1024;
 const PADDING_LINE: usize = 4096;
 
-pub(super) fn dress(plan: &mut AnswerPlan, request: &Request, site: &Site) {
+pub(super) fn dress(plan: &mut AnswerPlan, request: &OriginRequest, site: &OriginState) {
     let knobs = &site.http;
     plan.think += knobs.think;
     plan.early_hints |= knobs.early_hints;

@@ -10,8 +10,8 @@ use super::{dress, registry};
 use crate::Stats;
 use crate::body::{AnswerBody, PATTERN_SIZE};
 use crate::plan::AnswerPlan;
-use crate::request::Request;
-use crate::site::Site;
+use crate::request::OriginRequest;
+use crate::site::OriginState;
 
 const LIST: &str = "\
 roundtrip origin: a server with every knob on the other side
@@ -38,11 +38,11 @@ roundtrip origin: a server with every knob on the other side
 ";
 
 const MAX_DELAY: u64 = 600_000;
-const LARGEST_HEAD: u64 = 1024 * 1024;
+const MAX_HEAD_BYTES: u64 = 1024 * 1024;
 /// Pieces of `/drip` unless the query says how large they are.
 const DEFAULT_DRIPS: u64 = 10;
 
-pub(super) fn plan(request: &Request, site: &Site) -> AnswerPlan {
+pub(super) fn plan(request: &OriginRequest, site: &OriginState) -> AnswerPlan {
     let path = request.path();
     let path = path.strip_prefix('/').unwrap_or(path);
     match path.split_once('/') {
@@ -53,7 +53,7 @@ pub(super) fn plan(request: &Request, site: &Site) -> AnswerPlan {
     }
 }
 
-fn plain(request: &Request, site: &Site, route: &str) -> AnswerPlan {
+fn plain(request: &OriginRequest, site: &OriginState, route: &str) -> AnswerPlan {
     match route {
         "" => index(site),
         "*" if request.method == Method::OPTIONS => {
@@ -77,7 +77,7 @@ fn plain(request: &Request, site: &Site, route: &str) -> AnswerPlan {
     }
 }
 
-fn numbered(request: &Request, route: &str, number: &str) -> AnswerPlan {
+fn numbered(request: &OriginRequest, route: &str, number: &str) -> AnswerPlan {
     let Ok(n) = number.parse::<u64>() else {
         return if is_numbered(route) {
             out_of_range()
@@ -95,7 +95,7 @@ fn numbered(request: &Request, route: &str, number: &str) -> AnswerPlan {
             cut: Some(n / 2),
             ..fill(n)
         },
-        "headers" if n <= LARGEST_HEAD => headers(n),
+        "headers" if n <= MAX_HEAD_BYTES => headers(n),
         "delay" if n <= MAX_DELAY => delay(n),
         "status" => status(n),
         "redirect" => redirect(request, n),
@@ -122,7 +122,7 @@ fn is_numbered(route: &str) -> bool {
     !route.is_empty() && LIST.lines().any(listed)
 }
 
-fn index(site: &Site) -> AnswerPlan {
+fn index(site: &OriginState) -> AnswerPlan {
     match site.http.body_bytes {
         Some(n) => fill(n),
         None => AnswerPlan::text(StatusCode::OK, LIST),
@@ -161,7 +161,7 @@ fn status(code: u64) -> AnswerPlan {
     }
 }
 
-fn redirect(request: &Request, left: u64) -> AnswerPlan {
+fn redirect(request: &OriginRequest, left: u64) -> AnswerPlan {
     let Some(next) = left.checked_sub(1) else {
         return AnswerPlan::text(StatusCode::OK, "arrived\n");
     };
@@ -175,7 +175,7 @@ fn redirect(request: &Request, left: u64) -> AnswerPlan {
     }
 }
 
-fn secure(request: &Request, site: &Site) -> AnswerPlan {
+fn secure(request: &OriginRequest, site: &OriginState) -> AnswerPlan {
     let host = request.host().unwrap_or("localhost");
     let url = format!("https://{host}:{}/", site.https_port);
     location(StatusCode::MOVED_PERMANENTLY, &url)
@@ -188,7 +188,7 @@ fn location(status: StatusCode, url: &str) -> AnswerPlan {
     }
 }
 
-fn drip(request: &Request) -> AnswerPlan {
+fn drip(request: &OriginRequest) -> AnswerPlan {
     let total = request.number("bytes").unwrap_or(1000);
     let piece = request
         .number("piece")
@@ -202,13 +202,13 @@ fn drip(request: &Request) -> AnswerPlan {
     }
 }
 
-fn gzip(request: &Request) -> AnswerPlan {
+fn gzip(request: &OriginRequest) -> AnswerPlan {
     let mut plan = fill(request.number("bytes").unwrap_or(1000));
     dress::compress(&mut plan);
     plan
 }
 
-fn cookie(request: &Request) -> AnswerPlan {
+fn cookie(request: &OriginRequest) -> AnswerPlan {
     let sent = request.headers.get_all(header::COOKIE).into_iter();
     let visits = sent
         .filter_map(|line| line.to_str().ok())
@@ -224,7 +224,7 @@ fn cookie(request: &Request) -> AnswerPlan {
 }
 
 /// Basic authentication (RFC 7617).
-fn auth(request: &Request, site: &Site) -> AnswerPlan {
+fn auth(request: &OriginRequest, site: &OriginState) -> AnswerPlan {
     let shown = request
         .header(header::AUTHORIZATION)
         .and_then(|value| value.split_once(' '));
@@ -241,7 +241,7 @@ fn auth(request: &Request, site: &Site) -> AnswerPlan {
     }
 }
 
-fn echo(request: &Request) -> AnswerPlan {
+fn echo(request: &OriginRequest) -> AnswerPlan {
     let plan = AnswerPlan::new(StatusCode::OK, AnswerBody::Echo);
     match request.headers.get(header::CONTENT_TYPE) {
         Some(value) => plan.with(header::CONTENT_TYPE, value.clone()),
@@ -249,7 +249,7 @@ fn echo(request: &Request) -> AnswerPlan {
     }
 }
 
-fn head(request: &Request) -> Bytes {
+fn head(request: &OriginRequest) -> Bytes {
     let mut text = format!("{} {} {:?}\n", request.method, request.uri, request.version);
     for (name, value) in &request.headers {
         let value = String::from_utf8_lossy(value.as_bytes());

@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::body::AnswerBody;
 use crate::date::at;
 use crate::plan::AnswerPlan;
-use crate::request::Request;
+use crate::request::OriginRequest;
 use crate::stats::PathCounts;
 
 /// First words of names, and how they are answered.
@@ -57,7 +57,7 @@ pub(super) fn asked(asked: &PathCounts) -> AnswerPlan {
 
 /// The answer to `/rdap/PATH` (the registry) or `/registrar/PATH`.
 pub(super) fn plan(
-    request: &Request,
+    request: &OriginRequest,
     path: &str,
     asked: &PathCounts,
     registrar: bool,
@@ -166,7 +166,7 @@ fn related(word: &str, name: &str, host: &str) -> Option<(String, &'static str)>
     }
 }
 
-fn registrars(word: &str, name: &str, host: &str, request: &Request) -> AnswerPlan {
+fn registrars(word: &str, name: &str, host: &str, request: &OriginRequest) -> AnswerPlan {
     let own = format!("https://{host}/registrar/domain/{name}");
     match word {
         "unknown" => error(StatusCode::NOT_FOUND, "not one of ours"),
@@ -180,7 +180,7 @@ fn registrars(word: &str, name: &str, host: &str, request: &Request) -> AnswerPl
 }
 
 /// The authority that the client requested, with its port.
-fn host(request: &Request) -> String {
+fn host(request: &OriginRequest) -> String {
     match request.uri.authority() {
         Some(authority) => authority.to_string(),
         None => request
@@ -190,7 +190,7 @@ fn host(request: &Request) -> String {
     }
 }
 
-fn answer(object: &Value, request: &Request, fresh: bool) -> AnswerPlan {
+fn answer(object: &Value, request: &OriginRequest, fresh: bool) -> AnswerPlan {
     let text = object.to_string();
     let tag = format!("\"{:016x}\"", hash(text.as_bytes()));
     let known = request.header(header::IF_NONE_MATCH).unwrap_or_default();

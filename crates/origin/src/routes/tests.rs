@@ -10,13 +10,13 @@ use super::*;
 use crate::body::AnswerBody;
 use crate::{EarlyData, Knobs, OriginCounters};
 
-fn site(knobs: &Knobs) -> Site {
-    Site::new(knobs, 4433, std::sync::Arc::new(OriginCounters::default()))
+fn site(knobs: &Knobs) -> OriginState {
+    OriginState::new(knobs, 4433, std::sync::Arc::new(OriginCounters::default()))
 }
 
 fn ask_as(knobs: &Knobs, builder: Builder, early: bool) -> AnswerPlan {
     let (parts, ()) = builder.body(()).unwrap().into_parts();
-    let request = Request::new(parts, true, early);
+    let request = OriginRequest::new(parts, true, early);
     plan(&request, &site(knobs))
 }
 
@@ -206,7 +206,7 @@ fn the_registry_relents_and_counts() {
     let asked = |path: &str, known: &str| {
         let builder = http::Request::get(path).header("if-none-match", known);
         let (parts, ()) = builder.body(()).unwrap().into_parts();
-        plan(&Request::new(parts, true, false), &site)
+        plan(&OriginRequest::new(parts, true, false), &site)
     };
     let busy = "/rdap/domain/busy.example";
     let statuses: Vec<u16> = (0..4).map(|_| asked(busy, "").status.as_u16()).collect();

@@ -9,7 +9,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
-use crate::site::Site;
+use crate::site::OriginState;
 use crate::tcp::{self, ListenerContext, ListenerRole};
 use crate::{EchoKnobs, Knobs, OriginCounters, OriginError, Stats};
 
@@ -43,7 +43,7 @@ impl Echo {
         let address = listener.local_addr().map_err(failed)?;
         let counters = Arc::new(OriginCounters::default());
         let hall = ListenerContext {
-            site: Arc::new(Site::new(&Knobs::default(), 0, counters.clone())),
+            site: Arc::new(OriginState::new(&Knobs::default(), 0, counters.clone())),
             places: Arc::new(Semaphore::new(MAX_CONNECTIONS)),
             fast_open: knobs.fast_open > 0,
         };

@@ -12,13 +12,15 @@ use http::{HeaderMap, header};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use self::head::{BadHead, Head};
-use self::turn::{Turn, Wires};
+use self::head::{BadHead, H1RequestHead};
+use self::turn::{H1Exchange, Wires};
 use super::prefixed::Prefixed;
-use super::{Ended, Exchange, GARBAGE, LAST_WORDS, PIECE_TIMEOUT, STALL, answer, h2};
+use super::{
+    AnswerError, FLUSH_TIME, GARBAGE, HttpExchange, PIECE_TIMEOUT, STALL_TIME, answer, h2,
+};
 use crate::FaultKind;
 use crate::connection::TcpConnectionInfo;
-use crate::site::Site;
+use crate::site::OriginState;
 
 /// RFC 9113, section 3.4.
 const H2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -27,8 +29,8 @@ const DRAIN: Duration = Duration::from_secs(1);
 const DRAINED: usize = 1024 * 1024;
 
 #[allow(clippy::large_enum_variant)] // moved once a request; a box would cost more
-enum Next {
-    Head(Head),
+enum NextRequest {
+    Head(H1RequestHead),
     Bad(BadHead),
     Http2,
     /// The client left, or was idle for too long.
@@ -36,33 +38,37 @@ enum Next {
 }
 
 /// Serves until the connection ends. `input` is what was read from `io` already.
-pub(crate) async fn serve<IO>(io: IO, input: BytesMut, link: TcpConnectionInfo, site: Arc<Site>)
-where
+pub(crate) async fn serve<IO>(
+    io: IO,
+    input: BytesMut,
+    link: TcpConnectionInfo,
+    site: Arc<OriginState>,
+) where
     IO: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let mut wires = Wires::new(io, input);
     let mut served = 0_u32;
     loop {
         match next(&mut wires, &site, &link, served == 0).await {
-            Next::Head(head) => {
+            NextRequest::Head(head) => {
                 served = served.saturating_add(1);
                 match respond(&mut wires, head, &site, served).await {
                     Ok(true) => {}
-                    Ok(false) | Err(Ended::Cut) => break,
-                    Err(Ended::Fault(kind)) => return carry_out(wires, kind, &link).await,
-                    Err(Ended::Gone) => return,
+                    Ok(false) | Err(AnswerError::Cut) => break,
+                    Err(AnswerError::Fault(kind)) => return carry_out(wires, kind, &link).await,
+                    Err(AnswerError::Gone) => return,
                 }
             }
-            Next::Bad(bad) => {
+            NextRequest::Bad(bad) => {
                 site.counters.bad_requests.increment();
                 let _ = timeout(PIECE_TIMEOUT, refuse(&mut wires, bad)).await;
                 break;
             }
-            Next::Http2 => {
+            NextRequest::Http2 => {
                 let whole = Prefixed::new(wires.input, wires.io);
                 return h2::serve(whole, link, site).await;
             }
-            Next::End => break,
+            NextRequest::End => break,
         }
     }
     close(wires).await;
@@ -71,26 +77,26 @@ where
 /// Waits for the next head: as long as a connection may be idle for its first byte, then as long as patience lasts.
 async fn next<IO: AsyncRead + Unpin>(
     wires: &mut Wires<IO>,
-    site: &Site,
+    site: &OriginState,
     link: &TcpConnectionInfo,
     first: bool,
-) -> Next {
+) -> NextRequest {
     let mut scanned = 0;
     let mut deadline = Instant::now() + site.http.keep_alive;
     let mut begun = false;
     loop {
         let preface = first && is_start_of_preface(&wires.input);
         if preface && wires.input.len() >= H2_PREFACE.len() {
-            return Next::Http2;
+            return NextRequest::Http2;
         }
         if !preface && !wires.input.is_empty() {
             match head::take(&mut wires.input, &mut scanned, link.secure) {
                 Ok(Some(mut head)) => {
                     head.request.early = link.early.is_now();
-                    return Next::Head(head);
+                    return NextRequest::Head(head);
                 }
                 Ok(None) => {}
-                Err(bad) => return Next::Bad(bad),
+                Err(bad) => return NextRequest::Bad(bad),
             }
         }
         if !begun && !wires.input.is_empty() {
@@ -100,7 +106,7 @@ async fn next<IO: AsyncRead + Unpin>(
         wires.input.reserve(4096);
         match timeout_at(deadline, wires.io.read_buf(&mut wires.input)).await {
             Ok(Ok(n)) if n > 0 => {}
-            _ => return Next::End,
+            _ => return NextRequest::End,
         }
     }
 }
@@ -113,14 +119,14 @@ fn is_start_of_preface(input: &[u8]) -> bool {
 /// One request and its answer. `Ok(true)` when the connection lives on.
 async fn respond<IO: AsyncRead + AsyncWrite + Unpin + Send>(
     wires: &mut Wires<IO>,
-    head: Head,
-    site: &Site,
+    head: H1RequestHead,
+    site: &OriginState,
     served: u32,
-) -> Result<bool, Ended> {
+) -> Result<bool, AnswerError> {
     site.counters.h1_requests.increment();
     let last = site.http.close_after.is_some_and(|most| served >= most);
     let announced = last && !site.http.silent_close;
-    let mut turn = Turn::new(wires, &head, head.persistent && !announced);
+    let mut turn = H1Exchange::new(wires, &head, head.persistent && !announced);
     answer(&mut turn, &head.request, site).await?;
     Ok(turn.is_persistent() && !last)
 }
@@ -128,10 +134,10 @@ async fn respond<IO: AsyncRead + AsyncWrite + Unpin + Send>(
 async fn refuse<IO: AsyncRead + AsyncWrite + Unpin + Send>(
     wires: &mut Wires<IO>,
     bad: BadHead,
-) -> Result<(), Ended> {
+) -> Result<(), AnswerError> {
     let mut headers = HeaderMap::new();
     headers.insert(header::CONTENT_LENGTH, 0.into());
-    let mut turn = Turn::unasked(wires);
+    let mut turn = H1Exchange::unasked(wires);
     turn.head(bad.0, headers, true).await?;
     turn.flush().await
 }
@@ -143,12 +149,12 @@ async fn carry_out<IO: AsyncRead + AsyncWrite + Unpin>(
 ) {
     match kind {
         FaultKind::Reset => {
-            tokio::time::sleep(LAST_WORDS).await;
+            tokio::time::sleep(FLUSH_TIME).await;
             link.fuse.blow();
         }
         FaultKind::Close => close(wires).await,
         FaultKind::Stall => {
-            let _ = timeout(STALL, drain(&mut wires.io, usize::MAX)).await;
+            let _ = timeout(STALL_TIME, drain(&mut wires.io, usize::MAX)).await;
         }
         FaultKind::Garbage => {
             let _ = timeout(PIECE_TIMEOUT, wires.io.write_all(GARBAGE)).await;

@@ -1,5 +1,5 @@
 //! An HTTP/2 connection. The `h2` crate implements the protocol; here a stream becomes an
-//! [`Exchange`], and the connection ends as knobs and faults say.
+//! [`HttpExchange`], and the connection ends as knobs and faults say.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,17 +13,19 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::{Ended, Exchange, LARGEST_HEAD, LAST_WORDS, PIECE_TIMEOUT, STALL, answer};
+use super::{
+    AnswerError, FLUSH_TIME, HttpExchange, MAX_HEAD_BYTES, PIECE_TIMEOUT, STALL_TIME, answer,
+};
 use crate::FaultKind;
 use crate::connection::TcpConnectionInfo;
-use crate::request::Request;
-use crate::site::Site;
+use crate::request::OriginRequest;
+use crate::site::OriginState;
 
 const WINDOW: u32 = 1024 * 1024;
 const SEND_BUFFER: usize = 256 * 1024;
 
 /// Serves until the connection ends.
-pub(crate) async fn serve<IO>(io: IO, link: TcpConnectionInfo, site: Arc<Site>)
+pub(crate) async fn serve<IO>(io: IO, link: TcpConnectionInfo, site: Arc<OriginState>)
 where
     IO: AsyncRead + AsyncWrite + Unpin,
 {
@@ -32,7 +34,7 @@ where
         .initial_window_size(WINDOW)
         .initial_connection_window_size(4 * WINDOW)
         .max_concurrent_streams(site.http.streams)
-        .max_header_list_size(LARGEST_HEAD as u32)
+        .max_header_list_size(MAX_HEAD_BYTES as u32)
         .max_send_buffer_size(SEND_BUFFER);
     let Ok(Ok(mut connection)) = timeout(PIECE_TIMEOUT, builder.handshake(io)).await else {
         site.counters.bad_requests.increment();
@@ -43,7 +45,7 @@ where
     };
     // Our own bytes cannot be inserted between the engine's frames: garbage ends like a close.
     let stall = struck.kind == FaultKind::Stall;
-    linger(&mut connection, if stall { STALL } else { LAST_WORDS }).await;
+    linger(&mut connection, if stall { STALL_TIME } else { FLUSH_TIME }).await;
     if struck.kind == FaultKind::Reset {
         link.fuse.blow();
     }
@@ -74,7 +76,7 @@ struct H2Fault {
 async fn streams<IO>(
     connection: &mut Connection<IO, Bytes>,
     link: &TcpConnectionInfo,
-    site: &Arc<Site>,
+    site: &Arc<OriginState>,
 ) -> Option<H2Fault>
 where
     IO: AsyncRead + AsyncWrite + Unpin,
@@ -93,7 +95,7 @@ where
                     connection.graceful_shutdown();
                 }
                 let (parts, body) = request.into_parts();
-                let request = Request::new(parts, link.secure, link.early.is_now());
+                let request = OriginRequest::new(parts, link.secure, link.early.is_now());
                 let stream = H2Exchange { body, respond, send: None };
                 running.spawn(run(stream, request, site.clone(), struck.clone()));
             }
@@ -101,7 +103,7 @@ where
             Some(kind) = faults.recv() => return Some(H2Fault { kind, _streams: running }),
             () = sleep_until(idle_since + site.http.keep_alive), if running.is_empty() => {
                 connection.graceful_shutdown();
-                linger(connection, LAST_WORDS).await;
+                linger(connection, FLUSH_TIME).await;
                 return None;
             }
         }
@@ -110,23 +112,23 @@ where
 
 async fn run(
     mut stream: H2Exchange,
-    request: Request,
-    site: Arc<Site>,
+    request: OriginRequest,
+    site: Arc<OriginState>,
     struck: mpsc::Sender<FaultKind>,
 ) {
     match answer(&mut stream, &request, &site).await {
         Ok(()) => stream.dismiss_body(),
-        Err(Ended::Fault(kind)) => {
+        Err(AnswerError::Fault(kind)) => {
             // Only the first fault counts: it ends the connection, and with it this task.
             let _ = struck.try_send(kind);
-            tokio::time::sleep(STALL).await;
+            tokio::time::sleep(STALL_TIME).await;
         }
-        Err(Ended::Cut) => {
+        Err(AnswerError::Cut) => {
             // A reset drops queued DATA.
-            tokio::time::sleep(LAST_WORDS).await;
+            tokio::time::sleep(FLUSH_TIME).await;
             stream.reset();
         }
-        Err(Ended::Gone) => stream.reset(),
+        Err(AnswerError::Gone) => stream.reset(),
     }
 }
 
@@ -153,49 +155,49 @@ impl H2Exchange {
         }
     }
 
-    async fn send(&mut self, mut bytes: Bytes, last: bool) -> Result<(), Ended> {
+    async fn send(&mut self, mut bytes: Bytes, last: bool) -> Result<(), AnswerError> {
         let Some(send) = &mut self.send else {
-            return Err(Ended::Gone);
+            return Err(AnswerError::Gone);
         };
         while !bytes.is_empty() {
             send.reserve_capacity(bytes.len());
             let room = std::future::poll_fn(|cx| send.poll_capacity(cx)).await;
-            let room = room.and_then(Result::ok).ok_or(Ended::Gone)?;
+            let room = room.and_then(Result::ok).ok_or(AnswerError::Gone)?;
             let part = bytes.split_to(room.min(bytes.len()));
             let end = last && bytes.is_empty();
-            send.send_data(part, end).map_err(|_| Ended::Gone)?;
+            send.send_data(part, end).map_err(|_| AnswerError::Gone)?;
         }
         Ok(())
     }
 }
 
-impl Exchange for H2Exchange {
-    async fn receive(&mut self) -> Result<Option<Bytes>, Ended> {
+impl HttpExchange for H2Exchange {
+    async fn receive(&mut self) -> Result<Option<Bytes>, AnswerError> {
         match self.body.data().await {
             None => {
                 // Trailers belong to the body: unread, they would look like a body that was
                 // rejected.
                 let trailers = self.body.trailers().await;
-                trailers.map(|_| None).map_err(|_| Ended::Gone)
+                trailers.map(|_| None).map_err(|_| AnswerError::Gone)
             }
-            Some(Err(_)) => Err(Ended::Gone),
+            Some(Err(_)) => Err(AnswerError::Gone),
             Some(Ok(bytes)) => {
                 let window = self.body.flow_control();
                 window
                     .release_capacity(bytes.len())
-                    .map_err(|_| Ended::Gone)?;
+                    .map_err(|_| AnswerError::Gone)?;
                 Ok(Some(bytes))
             }
         }
     }
 
-    async fn inform(&mut self, status: StatusCode, headers: HeaderMap) -> Result<(), Ended> {
+    async fn inform(&mut self, status: StatusCode, headers: HeaderMap) -> Result<(), AnswerError> {
         let mut response = Response::new(());
         *response.status_mut() = status;
         *response.headers_mut() = headers;
         self.respond
             .send_informational(response)
-            .map_err(|_| Ended::Gone)
+            .map_err(|_| AnswerError::Gone)
     }
 
     async fn head(
@@ -203,26 +205,26 @@ impl Exchange for H2Exchange {
         status: StatusCode,
         headers: HeaderMap,
         bodiless: bool,
-    ) -> Result<(), Ended> {
+    ) -> Result<(), AnswerError> {
         let mut response = Response::new(());
         *response.status_mut() = status;
         *response.headers_mut() = headers;
         let sent = self.respond.send_response(response, bodiless);
-        self.send = Some(sent.map_err(|_| Ended::Gone)?);
+        self.send = Some(sent.map_err(|_| AnswerError::Gone)?);
         Ok(())
     }
 
     /// The engine sends a head as one frame, so the fault occurs before it.
-    async fn half_head(&mut self, _: StatusCode, _: HeaderMap) -> Result<(), Ended> {
+    async fn half_head(&mut self, _: StatusCode, _: HeaderMap) -> Result<(), AnswerError> {
         Ok(())
     }
 
-    async fn piece(&mut self, bytes: Bytes, last: bool) -> Result<(), Ended> {
+    async fn piece(&mut self, bytes: Bytes, last: bool) -> Result<(), AnswerError> {
         self.send(bytes, last).await
     }
 
     /// The engine sends whenever the connection is polled.
-    async fn flush(&mut self) -> Result<(), Ended> {
+    async fn flush(&mut self) -> Result<(), AnswerError> {
         Ok(())
     }
 }

@@ -1,5 +1,5 @@
 //! An HTTP/3 connection. The `h3` crate implements the protocol over any transport; here a stream
-//! becomes an [`Exchange`], and the connection ends as knobs and faults say.
+//! becomes an [`HttpExchange`], and the connection ends as knobs and faults say.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,10 +13,12 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::carrier::{QuicCarrier, StreamControl};
-use super::{Ended, Exchange, LARGEST_HEAD, LAST_WORDS, PIECE_TIMEOUT, STALL, answer};
+use super::{
+    AnswerError, FLUSH_TIME, HttpExchange, MAX_HEAD_BYTES, PIECE_TIMEOUT, STALL_TIME, answer,
+};
 use crate::FaultKind;
-use crate::request::Request;
-use crate::site::Site;
+use crate::request::OriginRequest;
+use crate::site::OriginState;
 
 /// How long a client may take to close after GOAWAY.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -27,9 +29,9 @@ type Connection<C> = h3::server::Connection<<C as QuicCarrier>::Transport, Bytes
 type Resolver<C> = RequestResolver<<C as QuicCarrier>::Transport, Bytes>;
 
 /// Serves until the connection ends.
-pub(crate) async fn serve<C: QuicCarrier>(mut carrier: C, site: Arc<Site>) {
+pub(crate) async fn serve<C: QuicCarrier>(mut carrier: C, site: Arc<OriginState>) {
     let mut builder = h3::server::builder();
-    builder.max_field_section_size(LARGEST_HEAD as u64);
+    builder.max_field_section_size(MAX_HEAD_BYTES as u64);
     let handshake = builder.build(carrier.transport());
     let Ok(Ok(mut connection)) = timeout(PIECE_TIMEOUT, handshake).await else {
         return;
@@ -42,13 +44,13 @@ pub(crate) async fn serve<C: QuicCarrier>(mut carrier: C, site: Arc<Site>) {
     };
     let code = match struck.kind {
         FaultKind::Stall => {
-            let _ = timeout(STALL, carrier.closed()).await;
+            let _ = timeout(STALL_TIME, carrier.closed()).await;
             return;
         }
         FaultKind::Reset => Code::H3_INTERNAL_ERROR,
         FaultKind::Close | FaultKind::Garbage => Code::H3_NO_ERROR,
     };
-    tokio::time::sleep(LAST_WORDS).await;
+    tokio::time::sleep(FLUSH_TIME).await;
     carrier.close(code.value());
 }
 
@@ -63,7 +65,7 @@ struct H3Fault {
 async fn streams<C: QuicCarrier>(
     connection: &mut Connection<C>,
     carrier: &mut C,
-    site: &Arc<Site>,
+    site: &Arc<OriginState>,
 ) -> Option<H3Fault> {
     let (struck, mut faults) = mpsc::channel(1);
     let mut running = JoinSet::new();
@@ -85,7 +87,7 @@ async fn streams<C: QuicCarrier>(
             Some(_) = running.join_next() => idle_since = Instant::now(),
             Some(kind) = faults.recv() => return Some(H3Fault { kind, _streams: running }),
             () = sleep_until(idle_since + site.http.keep_alive), if running.is_empty() => {
-                let _ = timeout(LAST_WORDS, connection.shutdown(0)).await;
+                let _ = timeout(FLUSH_TIME, connection.shutdown(0)).await;
                 return None;
             }
         }
@@ -96,7 +98,7 @@ async fn run<C: QuicCarrier>(
     resolver: Resolver<C>,
     early: bool,
     reins: C::Reins,
-    site: Arc<Site>,
+    site: Arc<OriginState>,
     struck: mpsc::Sender<FaultKind>,
 ) {
     let Ok(Ok((request, stream))) = timeout(PIECE_TIMEOUT, resolver.resolve_request()).await else {
@@ -105,24 +107,24 @@ async fn run<C: QuicCarrier>(
     };
     site.counters.h3_requests.increment();
     let (parts, ()) = request.into_parts();
-    let request = Request::new(parts, true, early);
+    let request = OriginRequest::new(parts, true, early);
     let mut stream = H3Exchange::<C> { stream, reins };
     stream.allow();
     match answer(&mut stream, &request, &site).await {
         Ok(()) => {
             let _ = timeout(PIECE_TIMEOUT, stream.stream.finish()).await;
         }
-        Err(Ended::Fault(kind)) => {
+        Err(AnswerError::Fault(kind)) => {
             // Only the first fault counts: it ends the connection, and with it this task.
             let _ = struck.try_send(kind);
-            tokio::time::sleep(STALL).await;
+            tokio::time::sleep(STALL_TIME).await;
         }
-        Err(Ended::Cut) => {
+        Err(AnswerError::Cut) => {
             // A reset drops queued data.
-            tokio::time::sleep(LAST_WORDS).await;
+            tokio::time::sleep(FLUSH_TIME).await;
             stream.stream.stop_stream(Code::H3_INTERNAL_ERROR);
         }
-        Err(Ended::Gone) => stream.stream.stop_stream(Code::H3_INTERNAL_ERROR),
+        Err(AnswerError::Gone) => stream.stream.stop_stream(Code::H3_INTERNAL_ERROR),
     }
 }
 
@@ -136,26 +138,30 @@ impl<C: QuicCarrier> H3Exchange<C> {
         self.reins.entrust(|| self.stream.id(), READ_ALLOWANCE);
     }
 
-    async fn send_head(&mut self, status: StatusCode, headers: HeaderMap) -> Result<(), Ended> {
+    async fn send_head(
+        &mut self,
+        status: StatusCode,
+        headers: HeaderMap,
+    ) -> Result<(), AnswerError> {
         let mut response = Response::new(());
         *response.status_mut() = status;
         *response.headers_mut() = headers;
         let sent = self.stream.send_response(response).await;
-        sent.map_err(|_| Ended::Gone)
+        sent.map_err(|_| AnswerError::Gone)
     }
 }
 
-impl<C: QuicCarrier> Exchange for H3Exchange<C> {
-    async fn receive(&mut self) -> Result<Option<Bytes>, Ended> {
+impl<C: QuicCarrier> HttpExchange for H3Exchange<C> {
+    async fn receive(&mut self) -> Result<Option<Bytes>, AnswerError> {
         self.allow();
         match self.stream.recv_data().await {
             Ok(Some(mut data)) => Ok(Some(data.copy_to_bytes(data.remaining()))),
             Ok(None) => Ok(None),
-            Err(_) => Err(Ended::Gone),
+            Err(_) => Err(AnswerError::Gone),
         }
     }
 
-    async fn inform(&mut self, status: StatusCode, headers: HeaderMap) -> Result<(), Ended> {
+    async fn inform(&mut self, status: StatusCode, headers: HeaderMap) -> Result<(), AnswerError> {
         self.send_head(status, headers).await
     }
 
@@ -164,21 +170,24 @@ impl<C: QuicCarrier> Exchange for H3Exchange<C> {
         status: StatusCode,
         headers: HeaderMap,
         _bodiless: bool,
-    ) -> Result<(), Ended> {
+    ) -> Result<(), AnswerError> {
         self.send_head(status, headers).await
     }
 
     /// The engine sends a head as one frame, so the fault occurs before it.
-    async fn half_head(&mut self, _: StatusCode, _: HeaderMap) -> Result<(), Ended> {
+    async fn half_head(&mut self, _: StatusCode, _: HeaderMap) -> Result<(), AnswerError> {
         Ok(())
     }
 
-    async fn piece(&mut self, bytes: Bytes, _last: bool) -> Result<(), Ended> {
-        self.stream.send_data(bytes).await.map_err(|_| Ended::Gone)
+    async fn piece(&mut self, bytes: Bytes, _last: bool) -> Result<(), AnswerError> {
+        self.stream
+            .send_data(bytes)
+            .await
+            .map_err(|_| AnswerError::Gone)
     }
 
     /// The engine sends by itself.
-    async fn flush(&mut self) -> Result<(), Ended> {
+    async fn flush(&mut self) -> Result<(), AnswerError> {
         Ok(())
     }
 }

@@ -9,10 +9,10 @@ use roundtrip_quic_tokio::{Connection, RecvStream, SendStream};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::{Ended, Exchange, LAST_WORDS, PIECE_TIMEOUT, STALL, answer};
+use super::{AnswerError, FLUSH_TIME, HttpExchange, PIECE_TIMEOUT, STALL_TIME, answer};
 use crate::FaultKind;
-use crate::request::Request;
-use crate::site::Site;
+use crate::request::OriginRequest;
+use crate::site::OriginState;
 
 /// The longest request, in bytes; it is one line.
 const MAX_REQUEST_BYTES: usize = 8 * 1024;
@@ -20,7 +20,7 @@ const MAX_REQUEST_BYTES: usize = 8 * 1024;
 const FAILED: u64 = 1;
 
 /// Serves until the connection ends.
-pub(crate) async fn serve(link: Connection, site: Arc<Site>) {
+pub(crate) async fn serve(link: Connection, site: Arc<OriginState>) {
     let mut running = JoinSet::new();
     let mut idle_since = Instant::now();
     loop {
@@ -40,7 +40,12 @@ pub(crate) async fn serve(link: Connection, site: Arc<Site>) {
     }
 }
 
-async fn run(link: Connection, sending: SendStream, mut receiving: RecvStream, site: Arc<Site>) {
+async fn run(
+    link: Connection,
+    sending: SendStream,
+    mut receiving: RecvStream,
+    site: Arc<OriginState>,
+) {
     let early = !link.is_connected();
     let Ok(Some(request)) = timeout(PIECE_TIMEOUT, read(&mut receiving, early)).await else {
         site.counters.bad_requests.increment();
@@ -51,18 +56,18 @@ async fn run(link: Connection, sending: SendStream, mut receiving: RecvStream, s
     match answer(&mut stream, &request, &site).await {
         // Dropping an unfinished stream resets it.
         Ok(()) => drop(stream.0.finish()),
-        Err(Ended::Fault(FaultKind::Stall)) => tokio::time::sleep(STALL).await,
-        Err(Ended::Fault(_)) => {
-            tokio::time::sleep(LAST_WORDS).await;
+        Err(AnswerError::Fault(FaultKind::Stall)) => tokio::time::sleep(STALL_TIME).await,
+        Err(AnswerError::Fault(_)) => {
+            tokio::time::sleep(FLUSH_TIME).await;
             link.close(FAILED, b"");
         }
-        Err(Ended::Cut) => tokio::time::sleep(LAST_WORDS).await,
-        Err(Ended::Gone) => {}
+        Err(AnswerError::Cut) => tokio::time::sleep(FLUSH_TIME).await,
+        Err(AnswerError::Gone) => {}
     }
 }
 
 /// The request, if the line is valid.
-async fn read(receiving: &mut RecvStream, early: bool) -> Option<Request> {
+async fn read(receiving: &mut RecvStream, early: bool) -> Option<OriginRequest> {
     let mut line = BytesMut::new();
     while !line.contains(&b'\n') {
         let Some(bytes) = receiving.read_chunk().await.ok()? else {
@@ -76,10 +81,10 @@ async fn read(receiving: &mut RecvStream, early: bool) -> Option<Request> {
     parse(&line, early)
 }
 
-fn parse(line: &[u8], early: bool) -> Option<Request> {
+fn parse(line: &[u8], early: bool) -> Option<OriginRequest> {
     let line = line.split(|byte| *byte == b'\n').next()?;
     let path = line.trim_ascii_end().strip_prefix(b"GET ")?;
-    Some(Request {
+    Some(OriginRequest {
         method: Method::GET,
         uri: Uri::try_from(path)
             .ok()
@@ -93,28 +98,31 @@ fn parse(line: &[u8], early: bool) -> Option<Request> {
 
 struct Bare(SendStream);
 
-impl Exchange for Bare {
-    async fn receive(&mut self) -> Result<Option<Bytes>, Ended> {
+impl HttpExchange for Bare {
+    async fn receive(&mut self) -> Result<Option<Bytes>, AnswerError> {
         Ok(None)
     }
 
-    async fn inform(&mut self, _: StatusCode, _: HeaderMap) -> Result<(), Ended> {
+    async fn inform(&mut self, _: StatusCode, _: HeaderMap) -> Result<(), AnswerError> {
         Ok(())
     }
 
-    async fn head(&mut self, _: StatusCode, _: HeaderMap, _: bool) -> Result<(), Ended> {
+    async fn head(&mut self, _: StatusCode, _: HeaderMap, _: bool) -> Result<(), AnswerError> {
         Ok(())
     }
 
-    async fn half_head(&mut self, _: StatusCode, _: HeaderMap) -> Result<(), Ended> {
+    async fn half_head(&mut self, _: StatusCode, _: HeaderMap) -> Result<(), AnswerError> {
         Ok(())
     }
 
-    async fn piece(&mut self, bytes: Bytes, _last: bool) -> Result<(), Ended> {
-        self.0.write_chunk(bytes).await.map_err(|_| Ended::Gone)
+    async fn piece(&mut self, bytes: Bytes, _last: bool) -> Result<(), AnswerError> {
+        self.0
+            .write_chunk(bytes)
+            .await
+            .map_err(|_| AnswerError::Gone)
     }
 
-    async fn flush(&mut self) -> Result<(), Ended> {
+    async fn flush(&mut self) -> Result<(), AnswerError> {
         Ok(())
     }
 }

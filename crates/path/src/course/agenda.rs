@@ -18,7 +18,7 @@ pub(super) enum CourseStep {
 }
 
 #[derive(Default)]
-pub(super) struct Schedule {
+pub(super) struct CourseSchedule {
     entries: BinaryHeap<ScheduledStep>,
     added: u64,
     bytes: usize,
@@ -30,7 +30,7 @@ struct ScheduledStep {
     errand: Box<CourseStep>,
 }
 
-impl Schedule {
+impl CourseSchedule {
     pub(super) fn add(&mut self, at: Duration, errand: CourseStep) {
         self.added += 1;
         self.bytes += errand.bytes();
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn by_time_and_then_by_turn() {
-        let mut agenda = Schedule::default();
+        let mut agenda = CourseSchedule::default();
         for (place, ms) in [5, 3, 5, 1, 3].into_iter().enumerate() {
             agenda.add(Duration::from_millis(ms), CourseStep::Wake(place));
         }

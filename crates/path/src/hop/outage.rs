@@ -4,17 +4,17 @@ use std::time::Duration;
 
 use super::{Hop, HopOutput};
 use crate::direction::Direction;
-use crate::link::Outage;
+use crate::link::LinkOutage;
 use crate::packet::Packet;
 
 pub(crate) struct OutageHop {
-    outages: Vec<Outage>,
+    outages: Vec<LinkOutage>,
     /// When the path was built; outages are relative to it.
     start: Duration,
 }
 
 impl OutageHop {
-    pub(crate) fn new(outages: Vec<Outage>, start: Duration) -> Self {
+    pub(crate) fn new(outages: Vec<LinkOutage>, start: Duration) -> Self {
         Self { outages, start }
     }
 }

@@ -49,7 +49,7 @@ impl FromStr for Jitter {
             "pareto" => JitterShape::Pareto,
             other => {
                 return Err(format!(
-                    "`{other}` is no distribution; there are uniform, normal and pareto"
+                    "`{other}` is not a distribution; there are uniform, normal and pareto"
                 ));
             }
         };

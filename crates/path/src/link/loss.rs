@@ -54,12 +54,12 @@ impl FromStr for Loss {
         if let Some((_, what)) = LossTarget::ALL.into_iter().find(|(word, _)| *word == kind) {
             let times = times
                 .parse()
-                .map_err(|_| format!("`{times}` is no number of times"))?;
+                .map_err(|_| format!("`{times}` is not a number of times"))?;
             return Ok(Self::First { what, times });
         }
         super::parse_share(text).map(Self::Share).map_err(|_| {
             format!(
-                "`{text}` is no loss; write 1%, 1%x4 (in bursts of four), nth:3+7 (by number), or one of {}",
+                "`{text}` is not a loss; write 1%, 1%x4 (in bursts of four), nth:3+7 (by number), or one of {}",
                 LossTarget::ALL.map(|(word, _)| word).join(", ")
             )
         })
@@ -72,7 +72,7 @@ fn numbers_of(text: &str) -> Result<BTreeSet<u64>, String> {
             .parse::<u64>()
             .ok()
             .filter(|number| *number > 0)
-            .ok_or_else(|| format!("packets are counted from 1: `{text}` is none of them"))
+            .ok_or_else(|| format!("packets are counted from 1: `{text}` is not one of them"))
     };
     text.split('+').map(number).collect()
 }
@@ -82,7 +82,7 @@ fn bursts(share: f64, length: &str) -> Result<Loss, String> {
         .parse()
         .ok()
         .filter(|length| (1.0..=1e6).contains(length))
-        .ok_or_else(|| format!("`{length}` is no length of a burst, which is 1 or more"))?;
+        .ok_or_else(|| format!("`{length}` is not the length of a burst, which is 1 or more"))?;
     // At most, bursts of this length follow each other with one packet in between.
     if share > length / (length + 1.0) {
         return Err(format!(

@@ -33,7 +33,9 @@ impl FromStr for LinkMtu {
             .parse()
             .ok()
             .filter(|bytes| *bytes >= MIN_LINK_MTU)
-            .ok_or_else(|| format!("`{bytes}` is no MTU between {MIN_LINK_MTU} and 65535 bytes"))?;
+            .ok_or_else(|| {
+                format!("`{bytes}` is not an MTU between {MIN_LINK_MTU} and 65535 bytes")
+            })?;
         Ok(Self { bytes, says_so })
     }
 }

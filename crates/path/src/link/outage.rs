@@ -6,13 +6,13 @@ use std::time::Duration;
 /// Nothing passes from `from` to `until`, relative to the start of the path; repeated each `every`,
 /// if set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Outage {
+pub struct LinkOutage {
     pub from: Duration,
     pub until: Duration,
     pub every: Option<Duration>,
 }
 
-impl Outage {
+impl LinkOutage {
     pub(crate) fn covers(&self, since: Duration) -> bool {
         let since = match self.every {
             Some(every) => Duration::from_nanos((since.as_nanos() % every.as_nanos()) as u64),
@@ -22,7 +22,7 @@ impl Outage {
     }
 }
 
-impl FromStr for Outage {
+impl FromStr for LinkOutage {
     type Err = String;
 
     /// `2s-3s`, or `0s-100ms/15s`: a tenth of a second out of every 15.
@@ -32,7 +32,7 @@ impl FromStr for Outage {
             None => (text, None),
         };
         let (from, until) = window.split_once('-').ok_or_else(|| {
-            format!("`{text}` is no outage; write it like 2s-3s, or 0s-100ms/15s")
+            format!("`{text}` is not an outage; write it like 2s-3s, or 0s-100ms/15s")
         })?;
         let (from, until) = (
             roundtrip_model::parse_duration(from)?,
@@ -54,13 +54,13 @@ mod tests {
     #[test]
     fn once_and_again_and_again() {
         let covers = |text: &str, ms| {
-            let outage: Outage = text.parse().unwrap();
+            let outage: LinkOutage = text.parse().unwrap();
             outage.covers(Duration::from_millis(ms))
         };
         assert!(!covers("2s-3s", 1999) && covers("2s-3s", 2000) && !covers("2s-3s", 3000));
         assert!(covers("0s-100ms/15s", 15_050) && !covers("0s-100ms/15s", 15_100));
         for text in ["", "2s", "3s-2s", "2s-2s", "0s-2s/1s", "0s-0s/0s"] {
-            assert!(text.parse::<Outage>().is_err(), "{text}");
+            assert!(text.parse::<LinkOutage>().is_err(), "{text}");
         }
     }
 }

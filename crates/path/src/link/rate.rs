@@ -21,8 +21,9 @@ impl FromStr for Rate {
         if let Some(file) = text.strip_prefix("trace:") {
             return Trace::read(file.as_ref()).map(|trace| Self::Trace(Arc::new(trace)));
         }
-        let wrong =
-            || format!("`{text}` is no rate; write it like 20mbit, 500kbit, 1gbit or trace:FILE");
+        let wrong = || {
+            format!("`{text}` is not a rate; write it like 20mbit, 500kbit, 1gbit or trace:FILE")
+        };
         let units = [("gbit", 1e9), ("mbit", 1e6), ("kbit", 1e3), ("bit", 1.0)];
         let lower = text.to_ascii_lowercase();
         let lower = lower.strip_suffix("/s").unwrap_or(&lower);
@@ -32,7 +33,7 @@ impl FromStr for Rate {
             .ok_or_else(wrong)?;
         let bits = number.trim().parse::<f64>().map_err(|_| wrong())? * unit;
         if !(1.0..=1e12).contains(&bits) {
-            return Err(format!("`{text}` is no rate between 1bit and 1000gbit"));
+            return Err(format!("`{text}` is not a rate between 1bit and 1000gbit"));
         }
         Ok(Self::Constant(bits as u64))
     }

@@ -9,7 +9,7 @@ pub(crate) fn parse(text: &str) -> Result<f64, String> {
     share
         .ok()
         .filter(|share| (0.0..=1.0).contains(share))
-        .ok_or_else(|| format!("`{text}` is no share between 0% and 100%"))
+        .ok_or_else(|| format!("`{text}` is not a share between 0% and 100%"))
 }
 
 #[cfg(test)]

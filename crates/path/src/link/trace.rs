@@ -39,7 +39,7 @@ impl Trace {
             }
             let at = line
                 .parse::<u32>()
-                .map_err(|_| format!("line {number}: `{line}` is no number of milliseconds"))?;
+                .map_err(|_| format!("line {number}: `{line}` is not a number of milliseconds"))?;
             if chances.last().is_some_and(|last| *last > u64::from(at)) {
                 return Err(format!(
                     "line {number}: {at} ms is before the line above it"

@@ -29,7 +29,7 @@ fn kind(text: &str) -> Result<dns::Kind, String> {
         "aaaa" => Ok(dns::Kind::AAAA),
         "https" => Ok(dns::Kind::HTTPS),
         _ => Err(format!(
-            "`{text}` is no type of record that clients ask for; write a, aaaa or https, as in {NAME}:aaaa"
+            "`{text}` is not a record type that clients ask for; write a, aaaa or https, as in {NAME}:aaaa"
         )),
     }
 }

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::error::PathError;
 use crate::keeper::KeeperHandover;
-use crate::rtnetlink::{End, Rtnetlink};
+use crate::rtnetlink::{Rtnetlink, WireEnd};
 use crate::side::{CLIENT, END_INDEX, PathSide, SERVER};
 use crate::step::SetupStep;
 use crate::syscall::interface::{self, Offload};
@@ -30,7 +30,7 @@ pub(crate) fn wire(
     let (client, client_links) = open(client);
     let (server, server_links) = open(server);
     let near = CLIENT.end();
-    let far = End {
+    let far = WireEnd {
         index: SERVER_INDEX,
         ..SERVER.end()
     };
@@ -74,7 +74,7 @@ fn await_side(links: &Rtnetlink, side: PathSide) -> Result<(), PathError> {
 /// Disables all segmentation offloads of an interface, for TCP and UDP: the stack cuts everything
 /// longer than the MTU just above the interface, and joins nothing that arrives. Checksums are not
 /// touched: the wire cannot damage anything.
-fn cut_above(links: &Rtnetlink, end: End<'_>) -> Result<(), PathError> {
+fn cut_above(links: &Rtnetlink, end: WireEnd<'_>) -> Result<(), PathError> {
     let segments = [
         Offload::TcpSegmentation,
         Offload::Segmentation,

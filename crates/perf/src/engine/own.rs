@@ -14,7 +14,7 @@ use super::turns::{LoopServer, drive};
 use super::{Engine, Job, ListeningServer, MAX_STREAMS, PEER_TIMEOUT, SideReport};
 use crate::error::{PerfError, PlanError};
 use crate::identity::{ServerIdentity, Suite, Trust};
-use crate::plan::{AckEvery, ArmKnobs, Congestion, Datagram, Role};
+use crate::plan::{AckEvery, ArmKnobs, Congestion, DatagramLength, SideRole};
 use crate::protocol::NAME;
 use machine::OwnMachine as Machine;
 
@@ -34,14 +34,14 @@ impl Engine for OwnEngine {
         let mut tls = identity.server(Suite::from_knobs(&job.knobs))?;
         // RFC 9001 §4.6.1: early data is as much as the transport allows, or none.
         tls.max_early_data_size = 0;
-        let config = ServerConfig::new(Arc::new(tls), transport(&job.knobs, Role::Server));
+        let config = ServerConfig::new(Arc::new(tls), transport(&job.knobs, SideRole::Server));
         let machine = Machine::new(Some(config))?;
         Ok(Box::new(LoopServer::listen(at, machine, job)?))
     }
 
     fn drive(&self, to: SocketAddr, trust: &Trust, job: &Job) -> Result<SideReport, PerfError> {
         let tls = Arc::new(trust.client(Suite::from_knobs(&job.knobs))?);
-        let config = ClientConfig::new(tls, transport(&job.knobs, Role::Client));
+        let config = ClientConfig::new(tls, transport(&job.knobs, SideRole::Client));
         let mut machine = Machine::new(None)?;
         let begun = (0..job.work.connections).map(|_| machine.connect(&config, to, NAME));
         let begun = begun.collect::<Result<_, _>>()?;
@@ -49,7 +49,7 @@ impl Engine for OwnEngine {
     }
 }
 
-fn transport(knobs: &ArmKnobs, role: Role) -> Arc<Transport> {
+fn transport(knobs: &ArmKnobs, role: SideRole) -> Arc<Transport> {
     let mut transport = Transport {
         idle_timeout: PEER_TIMEOUT,
         bidi_streams: MAX_STREAMS.into(),
@@ -72,15 +72,15 @@ fn transport(knobs: &ArmKnobs, role: Role) -> Arc<Transport> {
         transport.burst = burst;
     }
     match knobs.datagram {
-        Datagram::Engine => {}
-        Datagram::Of(bytes) => transport.datagram = DatagramSize::Fixed(bytes),
-        Datagram::Mirror(bytes) => {
+        DatagramLength::Engine => {}
+        DatagramLength::Of(bytes) => transport.datagram = DatagramSize::Fixed(bytes),
+        DatagramLength::Mirror(bytes) => {
             transport.datagram = match role {
-                Role::Client => DatagramSize::Fixed(bytes),
-                Role::Server => DatagramSize::Mirror,
+                SideRole::Client => DatagramSize::Fixed(bytes),
+                SideRole::Server => DatagramSize::Mirror,
             };
         }
-        Datagram::Discover => transport.datagram = DatagramSize::Discover,
+        DatagramLength::Discover => transport.datagram = DatagramSize::Discover,
     }
     Arc::new(transport)
 }

@@ -15,7 +15,7 @@ use super::turns::{LoopServer, drive};
 use super::{Engine, Job, ListeningServer, SideReport};
 use crate::error::{PerfError, PlanError};
 use crate::identity::{ServerIdentity, Trust};
-use crate::plan::{AckEvery, ArmKnobs, Datagram, Role};
+use crate::plan::{AckEvery, ArmKnobs, DatagramLength, SideRole};
 use crate::protocol::NAME;
 use machine::{Mirror, ProtoMachine as Machine};
 
@@ -42,17 +42,17 @@ impl Engine for ProtoEngine {
         job: &Job,
     ) -> Result<Box<dyn ListeningServer>, PerfError> {
         let knobs = job.knobs;
-        let tuned = Arc::new(transport(&knobs, Role::Server));
+        let tuned = Arc::new(transport(&knobs, SideRole::Server));
         let config = server_config(identity, knobs.cipher, tuned)?;
-        let mirror = matches!(knobs.datagram, Datagram::Mirror(_)).then(|| {
+        let mirror = matches!(knobs.datagram, DatagramLength::Mirror(_)).then(|| {
             let config = config.clone();
             Box::new(move |length: u16| {
                 let mut config = config.clone();
                 let mirrored = ArmKnobs {
-                    datagram: Datagram::Of(length.max(MIN_DATAGRAM)),
+                    datagram: DatagramLength::Of(length.max(MIN_DATAGRAM)),
                     ..knobs
                 };
-                config.transport_config(Arc::new(transport(&mirrored, Role::Server)));
+                config.transport_config(Arc::new(transport(&mirrored, SideRole::Server)));
                 config
             }) as Mirror
         });
@@ -62,7 +62,7 @@ impl Engine for ProtoEngine {
 
     fn drive(&self, to: SocketAddr, trust: &Trust, job: &Job) -> Result<SideReport, PerfError> {
         let knobs = &job.knobs;
-        let tuned = Arc::new(transport(knobs, Role::Client));
+        let tuned = Arc::new(transport(knobs, SideRole::Client));
         let config = client_config(trust, knobs.cipher, tuned)?;
         let mut machine = Machine::new(None, None, burst(knobs));
         let begun = (0..job.work.connections).map(|_| machine.connect(&config, to, NAME));
@@ -75,9 +75,9 @@ fn burst(knobs: &ArmKnobs) -> usize {
     knobs.gso.unwrap_or(DEFAULT_BURST)
 }
 
-fn transport(knobs: &ArmKnobs, role: Role) -> TransportConfig {
+fn transport(knobs: &ArmKnobs, role: SideRole) -> TransportConfig {
     let mut config = tuned(knobs);
-    if let (Datagram::Mirror(bytes), Role::Client) = (knobs.datagram, role) {
+    if let (DatagramLength::Mirror(bytes), SideRole::Client) = (knobs.datagram, role) {
         // Its first datagrams are padded to the minimum MTU that it assumes.
         config
             .initial_mtu(bytes)

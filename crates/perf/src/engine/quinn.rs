@@ -18,7 +18,7 @@ use super::tasks::{ClientConnection, ReceiveHalf, SendHalf, ServerConnection, ru
 use super::{Engine, Job, ListeningServer, MAX_STREAMS, PEER_TIMEOUT, SideReport, WireCounters};
 use crate::error::{PerfError, PlanError};
 use crate::identity::{ServerIdentity, Trust};
-use crate::plan::{AckEvery, ArmKnobs, Congestion, Datagram};
+use crate::plan::{AckEvery, ArmKnobs, Congestion, DatagramLength};
 use socket::{CountingSocket, SocketCalls};
 
 pub(super) use client::config as client_config;
@@ -36,7 +36,7 @@ impl Engine for QuinnEngine {
         if knobs.ack_every == Some(AckEvery::Auto) {
             return cannot("--ack-every auto".into(), "it takes a number of packets");
         }
-        if let Datagram::Mirror(_) = knobs.datagram {
+        if let DatagramLength::Mirror(_) = knobs.datagram {
             return cannot("--datagram mirror".into(), "it takes a size, or discover");
         }
         match knobs.gso {
@@ -92,7 +92,7 @@ pub(super) fn tuned(knobs: &ArmKnobs) -> TransportConfig {
         frequency.ack_eliciting_threshold(packets.saturating_sub(1).into());
         config.ack_frequency_config(Some(frequency));
     }
-    if let Datagram::Of(bytes) = knobs.datagram {
+    if let DatagramLength::Of(bytes) = knobs.datagram {
         config.initial_mtu(bytes).mtu_discovery_config(None);
     }
     if knobs.gso == Some(1) {

@@ -18,7 +18,7 @@ use super::tasks::{ClientConnection, ReceiveHalf, SendHalf, ServerConnection, ru
 use super::{Engine, Job, ListeningServer, MAX_STREAMS, PEER_TIMEOUT, SideReport};
 use crate::error::{PerfError, PlanError};
 use crate::identity::{ServerIdentity, Trust};
-use crate::plan::{ArmKnobs, Congestion, Datagram};
+use crate::plan::{ArmKnobs, Congestion, DatagramLength};
 
 /// The length of a burst unless bursts are off (`MAX_BURST_PACKETS`); nothing in between is
 /// possible.
@@ -38,7 +38,7 @@ impl Engine for S2nEngine {
                 "it acknowledges ten packets at once, and asks its peer for nothing; leave it",
             );
         }
-        if let Datagram::Mirror(_) = knobs.datagram {
+        if let DatagramLength::Mirror(_) = knobs.datagram {
             return cannot("--datagram mirror".into(), "it takes a size, or discover");
         }
         if knobs.congestion == Congestion::Reno {
@@ -72,7 +72,7 @@ fn socket(at: SocketAddr, knobs: &ArmKnobs) -> io::Result<Io> {
     let mut io = Io::builder()
         .with_receive_address(at)?
         .with_gso(knobs.gso != Some(1))?;
-    if let Datagram::Of(bytes) = knobs.datagram {
+    if let DatagramLength::Of(bytes) = knobs.datagram {
         let below = if at.is_ipv4() { BELOW_IPV4 } else { BELOW_IPV6 };
         let mtu = bytes.saturating_add(below);
         io = io

@@ -8,7 +8,7 @@ use roundtrip_report::html::percent;
 
 use super::amount;
 use crate::account::{Usage, readings};
-use crate::outcome::{ArmOutcome, Outcome, Visit};
+use crate::outcome::{PerfArmOutcome, PerfOutcome, Visit};
 use crate::plan::Work;
 
 const ROW: usize = 66;
@@ -26,14 +26,14 @@ const PARTS: [(&str, &str); 3] = [
     ("interrupts beside the threads", "url(#loss)"),
 ];
 
-pub(super) fn section(outcome: &Outcome) -> Markup {
-    let arms: Vec<&ArmOutcome> = outcome
+pub(super) fn section(outcome: &PerfOutcome) -> Markup {
+    let arms: Vec<&PerfArmOutcome> = outcome
         .arms
         .iter()
         .filter(|arm| arm.figures.sender.is_some())
         .collect();
     let unit = outcome.unit();
-    let both = |arm: &&ArmOutcome| [arm.figures.sender, arm.figures.receiver];
+    let both = |arm: &&PerfArmOutcome| [arm.figures.sender, arm.figures.receiver];
     let spreads = arms.iter().flat_map(both).flatten();
     let scale = spreads.map(|s| s.max).fold(0.0, f64::max) * REACH;
     html! {
@@ -71,7 +71,7 @@ fn legend() -> Markup {
 }
 
 /// A note about the interrupts' part, which depends on the kernel.
-fn interrupts(outcome: &Outcome) -> &'static str {
+fn interrupts(outcome: &PerfOutcome) -> &'static str {
     let pin = outcome.plan.pin;
     match pin.sender.or(pin.receiver) {
         None => "No side was kept on a core, so interrupts beside its threads were not counted.",
@@ -86,7 +86,7 @@ fn interrupts(outcome: &Outcome) -> &'static str {
 
 #[expect(clippy::too_many_arguments, reason = "a bar is where and what")]
 fn bar(
-    arm: &ArmOutcome,
+    arm: &PerfArmOutcome,
     spread: Option<Summary>,
     usage: &dyn Fn(&Visit) -> Usage,
     work: &Work,
@@ -127,7 +127,7 @@ fn bar(
 
 /// The times of program, kernel and interrupts, in the round nearest to the median.
 fn typical(
-    arm: &ArmOutcome,
+    arm: &PerfArmOutcome,
     median: f64,
     usage: &dyn Fn(&Visit) -> Usage,
     work: &Work,
@@ -158,7 +158,7 @@ pub(super) fn parts(usage: &Usage, cost: f64) -> [f64; 3] {
     [program, thread - program, cost - thread]
 }
 
-fn description(arms: &[&ArmOutcome], unit: &str) -> String {
+fn description(arms: &[&PerfArmOutcome], unit: &str) -> String {
     let figure = |spread: Option<Summary>| {
         spread.map_or_else(|| "unknown".into(), |s| amount(s.median, unit))
     };

@@ -5,11 +5,11 @@ use roundtrip_model::Summary;
 use roundtrip_report::clean;
 
 use crate::account::Usage;
-use crate::outcome::{ArmOutcome, Outcome, Visit};
+use crate::outcome::{PerfArmOutcome, PerfOutcome, Visit};
 use crate::plan::Work;
 use crate::verdict::Bottleneck;
 
-pub(super) fn section(outcome: &Outcome) -> Markup {
+pub(super) fn section(outcome: &PerfOutcome) -> Markup {
     let work = &outcome.plan.work;
     html! {
         h2 { "Who set the pace" }
@@ -21,7 +21,7 @@ pub(super) fn section(outcome: &Outcome) -> Markup {
     }
 }
 
-fn sentence(arm: &ArmOutcome, work: &Work) -> String {
+fn sentence(arm: &PerfArmOutcome, work: &Work) -> String {
     let sender = busy(arm, &|visit| visit.sender(work).usage);
     let receiver = busy(arm, &|visit| visit.receiver(work).usage);
     let who = match arm.figures.bottleneck {
@@ -50,7 +50,7 @@ fn sentence(arm: &ArmOutcome, work: &Work) -> String {
     format!("{speed}. {who} The sender was busy {sender} of the time, the receiver {receiver}.")
 }
 
-fn busy(arm: &ArmOutcome, usage: &dyn Fn(&Visit) -> Usage) -> String {
+fn busy(arm: &PerfArmOutcome, usage: &dyn Fn(&Visit) -> Usage) -> String {
     let shares: Vec<f64> = arm
         .visits
         .iter()

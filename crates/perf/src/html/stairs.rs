@@ -5,18 +5,18 @@ use maud::{Markup, html};
 use roundtrip_report::clean;
 use roundtrip_report::html::percent;
 
-use crate::outcome::Outcome;
-use crate::plan::Transport;
+use crate::outcome::PerfOutcome;
+use crate::plan::ArmTransport;
 
 const STEP: usize = 30;
 const TOP: usize = 20;
 
-pub(super) fn section(outcome: &Outcome) -> Markup {
+pub(super) fn section(outcome: &PerfOutcome) -> Markup {
     let steps: Vec<(String, f64, bool)> = outcome
         .arms
         .iter()
         .filter_map(|arm| {
-            let is_tls = arm.arm.transport == Transport::Tls;
+            let is_tls = arm.arm.transport == ArmTransport::Tls;
             Some((arm.arm.to_string(), arm.figures.ratio_to_tls?, is_tls))
         })
         .collect();

@@ -7,14 +7,14 @@ use roundtrip_report::clean;
 
 use super::amount;
 use crate::engine::{SideReport, WireCounters};
-use crate::outcome::{ArmOutcome, Outcome, Visit};
+use crate::outcome::{PerfArmOutcome, PerfOutcome, Visit};
 
 /// A row of the table. Arms are columns, so that a page with few arms stays narrow.
 type Row = (&'static str, Figure);
-type Figure = Box<dyn Fn(&ArmOutcome) -> Option<String>>;
+type Figure = Box<dyn Fn(&PerfArmOutcome) -> Option<String>>;
 
-pub(super) fn section(outcome: &Outcome) -> Markup {
-    let arms: Vec<&ArmOutcome> = outcome.arms.iter().collect();
+pub(super) fn section(outcome: &PerfOutcome) -> Markup {
+    let arms: Vec<&PerfArmOutcome> = outcome.arms.iter().collect();
     html! {
         h2 { "All figures" }
         div.scroll { table.figures {
@@ -37,7 +37,7 @@ pub(super) fn section(outcome: &Outcome) -> Markup {
     }
 }
 
-fn rows(outcome: &Outcome) -> Vec<Row> {
+fn rows(outcome: &PerfOutcome) -> Vec<Row> {
     let mut rows = costs(outcome);
     rows.extend(requests());
     rows.extend(wires(outcome));
@@ -48,7 +48,7 @@ fn rows(outcome: &Outcome) -> Vec<Row> {
     rows
 }
 
-fn costs(outcome: &Outcome) -> Vec<Row> {
+fn costs(outcome: &PerfOutcome) -> Vec<Row> {
     let unit = outcome.unit();
     let (sender, receiver) = match unit {
         "s/GB" => ("Sender, s/GB", "Receiver, s/GB"),
@@ -102,7 +102,7 @@ fn requests() -> Vec<Row> {
     ]
 }
 
-fn wires(outcome: &Outcome) -> Vec<Row> {
+fn wires(outcome: &PerfOutcome) -> Vec<Row> {
     let work = outcome.plan.work;
     let of = |figure: fn(&WireCounters) -> Option<f64>, sends: bool, digits: usize| -> Figure {
         Box::new(move |arm| {

@@ -7,9 +7,9 @@ use super::*;
 use crate::account::{Core, Usage};
 use crate::outcome::tests::{plan, visit};
 
-fn outcome() -> Outcome {
+fn outcome() -> PerfOutcome {
     let visits = |costs: [u64; 3]| costs.map(visit).to_vec();
-    Outcome::new(
+    PerfOutcome::new(
         plan(&["tls", "quic", "quic/proto+gso44"]),
         vec![
             visits([210, 200, 900]),

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::knobs::{ArmKnobs, Cipher, DEFAULT_WRITE, Datagram, Tuning};
+use super::knobs::{ArmKnobs, Cipher, DEFAULT_WRITE, DatagramLength, Tuning};
 use super::{Congestion, range};
 use crate::engine;
 use crate::error::PlanError;
@@ -18,14 +18,14 @@ const SEALED: &str = "tls and quic";
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Arm {
-    pub transport: Transport,
+    pub transport: ArmTransport,
     pub engine: EngineName,
     pub knobs: ArmKnobs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Transport {
+pub enum ArmTransport {
     Tcp,
     Tls,
     Quic,
@@ -46,7 +46,7 @@ pub enum EngineName {
     S2n,
 }
 
-impl Transport {
+impl ArmTransport {
     pub const ALL: [Self; 3] = [Self::Tcp, Self::Tls, Self::Quic];
 
     pub fn word(self) -> &'static str {
@@ -82,7 +82,7 @@ impl EngineName {
 }
 
 impl Arm {
-    pub fn new(transport: Transport) -> Self {
+    pub fn new(transport: ArmTransport) -> Self {
         Self {
             transport,
             engine: transport.engine(),
@@ -95,13 +95,13 @@ impl Arm {
         let unknown = || PlanError::Arm { text: text.into() };
         let mut words = text.split('+');
         let mut name = words.next().unwrap_or_default().split('/');
-        let transport = Transport::ALL
+        let transport = ArmTransport::ALL
             .into_iter()
             .find(|transport| name.clone().next() == Some(transport.word()))
             .ok_or_else(unknown)?;
         let mut arm = Self::new(transport);
         name.next();
-        if let Some(engine) = engine.filter(|_| transport == Transport::Quic) {
+        if let Some(engine) = engine.filter(|_| transport == ArmTransport::Quic) {
             arm.engine = engine;
         }
         if let Some(named) = name.next() {
@@ -125,7 +125,7 @@ impl Arm {
         let read = |text| Self::read(text, general, engine);
         let arms: Vec<Self> = texts.into_iter().map(read).collect::<Result<_, _>>()?;
         general.refuse_idle(&arms)?;
-        let has_quic = arms.iter().any(|arm| arm.transport == Transport::Quic);
+        let has_quic = arms.iter().any(|arm| arm.transport == ArmTransport::Quic);
         if engine.is_some() && !has_quic {
             return Err(PlanError::Idle {
                 knob: "engine",
@@ -138,7 +138,7 @@ impl Arm {
     pub(crate) fn check(&self) -> Result<(), PlanError> {
         let write = self.knobs.write_size as u64;
         range("--write-size", write, 1, MAX_WRITE)?;
-        if (self.transport == Transport::Quic) != EngineName::OF_QUIC.contains(&self.engine) {
+        if (self.transport == ArmTransport::Quic) != EngineName::OF_QUIC.contains(&self.engine) {
             let instead = "engines are chosen for quic, among own, proto, quinn and s2n";
             let what = self.transport.word();
             return Err(PlanError::cannot(self.engine.word(), what, instead));
@@ -164,11 +164,18 @@ impl Arm {
 
 impl Tuning {
     /// Each knob that was set, and the transports that have it.
-    fn turned(&self) -> impl Iterator<Item = (&'static str, &'static str, &'static [Transport])> {
-        const QUIC_ALONE: &[Transport] = &[Transport::Quic];
+    fn turned(
+        &self,
+    ) -> impl Iterator<Item = (&'static str, &'static str, &'static [ArmTransport])> {
+        const QUIC_ALONE: &[ArmTransport] = &[ArmTransport::Quic];
         [
-            self.cipher
-                .map(|_| ("cipher", SEALED, &[Transport::Tls, Transport::Quic][..])),
+            self.cipher.map(|_| {
+                (
+                    "cipher",
+                    SEALED,
+                    &[ArmTransport::Tls, ArmTransport::Quic][..],
+                )
+            }),
             self.ack_every.map(|_| ("ack-every", QUIC, QUIC_ALONE)),
             self.gso.map(|_| ("gso", QUIC, QUIC_ALONE)),
             self.datagram.map(|_| ("datagram", QUIC, QUIC_ALONE)),
@@ -188,7 +195,7 @@ impl Tuning {
         Ok(())
     }
 
-    fn refuse_foreign(&self, arm: &str, transport: Transport) -> Result<(), PlanError> {
+    fn refuse_foreign(&self, arm: &str, transport: ArmTransport) -> Result<(), PlanError> {
         let foreign = self.turned().find(|(_, _, who)| !who.contains(&transport));
         foreign.map_or(Ok(()), |(knob, concerns, _)| {
             Err(PlanError::Foreign {
@@ -200,13 +207,13 @@ impl Tuning {
         })
     }
 
-    fn concerning(&self, transport: Transport) -> Self {
+    fn concerning(&self, transport: ArmTransport) -> Self {
         let mut tuning = *self;
-        if transport != Transport::Quic {
+        if transport != ArmTransport::Quic {
             (tuning.ack_every, tuning.gso, tuning.datagram) = (None, None, None);
             tuning.packet_aead = false;
         }
-        if transport == Transport::Tcp {
+        if transport == ArmTransport::Tcp {
             tuning.cipher = None;
         }
         tuning
@@ -296,10 +303,10 @@ impl fmt::Display for Arm {
             write!(f, "+gso{burst}")?;
         }
         match knobs.datagram {
-            Datagram::Engine => {}
-            Datagram::Of(bytes) => write!(f, "+datagram{bytes}")?,
-            Datagram::Mirror(bytes) => write!(f, "+mirror{bytes}")?,
-            Datagram::Discover => f.write_str("+discover")?,
+            DatagramLength::Engine => {}
+            DatagramLength::Of(bytes) => write!(f, "+datagram{bytes}")?,
+            DatagramLength::Mirror(bytes) => write!(f, "+mirror{bytes}")?,
+            DatagramLength::Discover => f.write_str("+discover")?,
         }
         if knobs.write_size != DEFAULT_WRITE {
             write!(f, "+write{}", knobs.write_size)?;

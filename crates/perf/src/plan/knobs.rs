@@ -23,7 +23,7 @@ pub struct ArmKnobs {
     pub ack_every: Option<AckEvery>,
     /// The most datagrams per system call; `None` is the engine's default.
     pub gso: Option<usize>,
-    pub datagram: Datagram,
+    pub datagram: DatagramLength,
     /// Whether packets are sealed by our own AES-GCM.
     #[serde(default)]
     pub packet_aead: bool,
@@ -37,7 +37,7 @@ impl Default for ArmKnobs {
             write_size: DEFAULT_WRITE,
             ack_every: None,
             gso: None,
-            datagram: Datagram::Engine,
+            datagram: DatagramLength::Engine,
             packet_aead: false,
         }
     }
@@ -59,7 +59,7 @@ pub struct Tuning {
     pub write_size: Option<usize>,
     pub ack_every: Option<AckEvery>,
     pub gso: Option<usize>,
-    pub datagram: Option<Datagram>,
+    pub datagram: Option<DatagramLength>,
     pub packet_aead: bool,
 }
 
@@ -89,7 +89,7 @@ pub enum AckEvery {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Datagram {
+pub enum DatagramLength {
     /// The engine's default.
     Engine,
     /// The UDP payload in bytes.
@@ -158,7 +158,7 @@ impl FromStr for AckEvery {
     }
 }
 
-impl FromStr for Datagram {
+impl FromStr for DatagramLength {
     type Err = PlanError;
 
     fn from_str(text: &str) -> Result<Self, PlanError> {

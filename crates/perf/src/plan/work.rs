@@ -80,10 +80,10 @@ impl Work {
     }
 
     /// Which side sends the payload.
-    pub fn sender(&self) -> Role {
+    pub fn sender(&self) -> SideRole {
         match self.pattern {
-            Pattern::Up => Role::Client,
-            _ => Role::Server,
+            Pattern::Up => SideRole::Client,
+            _ => SideRole::Server,
         }
     }
 
@@ -117,7 +117,7 @@ impl Work {
 /// One end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Role {
+pub enum SideRole {
     Server,
     Client,
 }

@@ -4,12 +4,12 @@
 use std::time::Duration;
 
 use roundtrip_perf::plan::{Amount, EndConfig, Pattern, Pin, Terrain};
-use roundtrip_perf::{Outcome, Visit, WireCounters};
+use roundtrip_perf::{PerfOutcome, Visit, WireCounters};
 
 use super::{measured, plan};
 
 /// Each arm carries so many bytes over a path that is so described.
-pub(crate) fn over(words: &[(&str, &str)], arms: &[&str], bytes: u64) -> Outcome {
+pub(crate) fn over(words: &[(&str, &str)], arms: &[&str], bytes: u64) -> PerfOutcome {
     let mut plan = plan(arms, Pattern::Down);
     plan.pin = Pin::default();
     plan.work.amount = Amount::Bytes(bytes);
@@ -28,11 +28,11 @@ pub(crate) fn over(words: &[(&str, &str)], arms: &[&str], bytes: u64) -> Outcome
     outcome
 }
 
-fn visits(outcome: &Outcome) -> impl Iterator<Item = &Visit> {
+fn visits(outcome: &PerfOutcome) -> impl Iterator<Item = &Visit> {
     outcome.arms.iter().flat_map(|arm| &arm.visits)
 }
 
-pub(crate) fn senders(outcome: &Outcome) -> impl Iterator<Item = &WireCounters> {
+pub(crate) fn senders(outcome: &PerfOutcome) -> impl Iterator<Item = &WireCounters> {
     visits(outcome).map(|visit| &visit.server.wire)
 }
 

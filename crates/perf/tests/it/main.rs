@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use roundtrip_path::sandbox_before_main;
 use roundtrip_perf::plan::{Amount, Pattern, Pin, Terrain, Work};
-use roundtrip_perf::{Outcome, PerfPlan, SideReport, json, run};
+use roundtrip_perf::{PerfOutcome, PerfPlan, SideReport, json, run};
 
 sandbox_before_main!();
 
@@ -35,7 +35,7 @@ fn plan(arms: &[&str], pattern: Pattern) -> PerfPlan {
     }
 }
 
-fn measured(plan: PerfPlan) -> Outcome {
+fn measured(plan: PerfPlan) -> PerfOutcome {
     run(plan, &mut |_| {}).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -71,7 +71,7 @@ fn each_transport_carries_all_of_it_and_both_sides_pay() {
     let [_, tls, quic, _] = &outcome.arms[..] else {
         panic!("four arms");
     };
-    let cost = |arm: &roundtrip_perf::ArmOutcome| arm.figures.sender.unwrap().median;
+    let cost = |arm: &roundtrip_perf::PerfArmOutcome| arm.figures.sender.unwrap().median;
     let ratio = quic.figures.ratio_to_tls.unwrap();
     assert!((ratio - cost(tls) / cost(quic)).abs() < 1e-9);
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use roundtrip_perf::html::page;
 use roundtrip_perf::plan::{Amount, Pattern, Pin, Terrain, Work};
-use roundtrip_perf::{Outcome, PerfPlan, SideReport, Usage, Visit};
+use roundtrip_perf::{PerfOutcome, PerfPlan, SideReport, Usage, Visit};
 use roundtrip_report::html::Head;
 
 #[path = "../../../../tests/skip.rs"]
@@ -56,7 +56,7 @@ fn visit(milliseconds: u64) -> Visit {
     }
 }
 
-fn outcome() -> Outcome {
+fn outcome() -> PerfOutcome {
     let costs = [
         ("tcp", 150),
         ("tls", 212),
@@ -76,7 +76,7 @@ fn outcome() -> Outcome {
         terrain: Terrain::default(),
     };
     let visits = costs.map(|(_, cost)| vec![visit(cost), visit(cost + 9)]);
-    Outcome::new(plan, visits.to_vec())
+    PerfOutcome::new(plan, visits.to_vec())
 }
 
 #[test]

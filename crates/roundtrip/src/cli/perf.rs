@@ -9,7 +9,8 @@ use clap::{Args, Subcommand, ValueEnum};
 use roundtrip_model::parse_duration;
 use roundtrip_perf::PlanError;
 use roundtrip_perf::plan::{
-    AckEvery, Amount, Cipher, Congestion, Datagram, EngineName, Pattern, Pin, Tuning, Work, size,
+    AckEvery, Amount, Cipher, Congestion, DatagramLength, EngineName, Pattern, Pin, Tuning, Work,
+    size,
 };
 use roundtrip_perf::remote::PORT;
 
@@ -163,8 +164,8 @@ pub(crate) struct KnobArgs {
     #[arg(long, value_name = "N")]
     pub gso: Option<usize>,
     /// For QUIC: bytes of a datagram, mirror (as long as the client's first), or discover
-    #[arg(long, value_name = "N|mirror|discover", value_parser = Datagram::from_str)]
-    pub datagram: Option<Datagram>,
+    #[arg(long, value_name = "N|mirror|discover", value_parser = DatagramLength::from_str)]
+    pub datagram: Option<DatagramLength>,
     /// For QUIC: the engine: own, proto (quinn-proto in our loop), quinn, or s2n if built in
     #[arg(long, value_name = "NAME", value_parser = EngineName::from_str)]
     pub engine: Option<EngineName>,

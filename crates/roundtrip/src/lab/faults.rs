@@ -24,7 +24,7 @@ pub(super) fn run(args: &LabRunArgs) -> Outcome {
     let mut status = Status::new(args.quiet).after(PATIENCE);
     let gauntlet = faults::run(plan, &stop, |done, arm| {
         let of = plan.count;
-        let reached = roundtrip_lab::Progress { done, of, arm };
+        let reached = roundtrip_lab::ExperimentProgress { done, of, arm };
         status.show(|took| progress::line(faults::NAME, &reached, took));
     });
     status.hide();

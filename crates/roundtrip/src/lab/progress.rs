@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use roundtrip_lab::Progress;
+use roundtrip_lab::ExperimentProgress;
 
 const BAR: usize = 24;
 
-pub(super) fn line(title: &str, progress: &Progress<'_>, took: Duration) -> String {
-    let Progress { done, of, arm } = *progress;
+pub(super) fn line(title: &str, progress: &ExperimentProgress<'_>, took: Duration) -> String {
+    let ExperimentProgress { done, of, arm } = *progress;
     let full = BAR * done / of.max(1);
     let bar = "#".repeat(full) + &".".repeat(BAR.saturating_sub(full));
     let left = match done {

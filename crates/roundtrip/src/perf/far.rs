@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use roundtrip_net::cpu::allowed_cpus;
-use roundtrip_perf::plan::{Pin, Role, Terrain};
+use roundtrip_perf::plan::{Pin, SideRole, Terrain};
 use roundtrip_perf::remote::{self, PerfServer};
 use roundtrip_perf::{PerfPlan, PlanError};
 
@@ -44,7 +44,7 @@ fn meant(host: &str, task: &TaskArgs, cpu: Option<usize>) -> Result<PerfPlan, Pl
     let pin = only_there(cpu);
     pin.check(&allowed_cpus().unwrap_or_default())?;
     let mut plan = plan(task, pin, Terrain::Remote(host.to_owned()))?;
-    if plan.work.sender() == Role::Server {
+    if plan.work.sender() == SideRole::Server {
         // The client receives.
         (plan.pin.sender, plan.pin.receiver) = (None, cpu);
     }

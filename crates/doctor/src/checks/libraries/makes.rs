@@ -5,12 +5,12 @@
 
 use std::fmt;
 
-use crate::check::{Area, Subject};
+use crate::check::{Area, CheckSubject};
 use crate::version::SoftwareVersion;
 
 /// A kind of library, identified by its file name.
 pub(super) struct LibraryKind {
-    pub(super) subject: Subject,
+    pub(super) subject: CheckSubject,
     /// The file name, with `*`.
     pub(super) file: &'static str,
     /// Texts to look for in it.
@@ -27,7 +27,7 @@ pub(super) struct LibraryKind {
 /// What a file turned out to be.
 pub(super) struct Library {
     /// Set if the file name misleads: `LibreSSL` is called libcrypto too.
-    pub(super) subject: Option<Subject>,
+    pub(super) subject: Option<CheckSubject>,
     pub(super) version: Option<SoftwareVersion>,
     pub(super) tls: TlsSupport,
     pub(super) post_quantum: PostQuantum,
@@ -66,7 +66,7 @@ pub(super) const MAKES: [LibraryKind; 5] = [
         remedy: "a base image with OpenSSL 1.1.1 or later; 3.5 is supported until 2030",
     },
     LibraryKind {
-        subject: Subject::new("tls-gnutls", Area::Tls, "GnuTLS"),
+        subject: CheckSubject::new("tls-gnutls", Area::Tls, "GnuTLS"),
         file: "libgnutls.so*",
         markers: &["GnuTLS ", HYBRID, "X25519-MLKEM768"],
         identify: gnutls,
@@ -74,7 +74,7 @@ pub(super) const MAKES: [LibraryKind; 5] = [
         remedy: "a base image with GnuTLS 3.6.5 or later",
     },
     LibraryKind {
-        subject: Subject::new("tls-nss", Area::Tls, "NSS"),
+        subject: CheckSubject::new("tls-nss", Area::Tls, "NSS"),
         file: "libnss3.so*",
         markers: &["NSS "],
         identify: nss,
@@ -82,7 +82,7 @@ pub(super) const MAKES: [LibraryKind; 5] = [
         remedy: "a base image with NSS 3.39 or later",
     },
     LibraryKind {
-        subject: Subject::new("tls-mbedtls", Area::Tls, "Mbed TLS"),
+        subject: CheckSubject::new("tls-mbedtls", Area::Tls, "Mbed TLS"),
         file: "libmbedcrypto.so*",
         markers: &["bed TLS "],
         identify: mbedtls,
@@ -90,7 +90,7 @@ pub(super) const MAKES: [LibraryKind; 5] = [
         remedy: "Mbed TLS 3.6 or later",
     },
     LibraryKind {
-        subject: Subject::new("tls-wolfssl", Area::Tls, "wolfSSL"),
+        subject: CheckSubject::new("tls-wolfssl", Area::Tls, "wolfSSL"),
         file: "libwolfssl.so*",
         markers: &["wolfSSL ", "TLSv1.3", "MLKEM768"],
         identify: wolfssl,
@@ -99,10 +99,10 @@ pub(super) const MAKES: [LibraryKind; 5] = [
     },
 ];
 
-const OPENSSL: Subject = Subject::new("tls-openssl", Area::Tls, "OpenSSL");
-const LIBRESSL: Subject = Subject::new("tls-libressl", Area::Tls, "LibreSSL");
-const BORINGSSL: Subject = Subject::new("tls-boringssl", Area::Tls, "BoringSSL");
-const AWS_LC: Subject = Subject::new("tls-aws-lc", Area::Tls, "AWS-LC");
+const OPENSSL: CheckSubject = CheckSubject::new("tls-openssl", Area::Tls, "OpenSSL");
+const LIBRESSL: CheckSubject = CheckSubject::new("tls-libressl", Area::Tls, "LibreSSL");
+const BORINGSSL: CheckSubject = CheckSubject::new("tls-boringssl", Area::Tls, "BoringSSL");
+const AWS_LC: CheckSubject = CheckSubject::new("tls-aws-lc", Area::Tls, "AWS-LC");
 
 /// `OpenSSL` and its forks, which all call the library libcrypto.
 fn crypto(captures: &[Vec<String>]) -> Option<Library> {
@@ -143,7 +143,7 @@ fn crypto(captures: &[Vec<String>]) -> Option<Library> {
 }
 
 /// Libraries without old releases: TLS 1.3, and the hybrid group if its name is in them.
-fn modern(subject: Subject, version: Option<SoftwareVersion>, hybrid: bool) -> Library {
+fn modern(subject: CheckSubject, version: Option<SoftwareVersion>, hybrid: bool) -> Library {
     Library {
         subject: Some(subject),
         version,

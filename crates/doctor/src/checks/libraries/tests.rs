@@ -20,7 +20,7 @@ fn the_old_image_speaks_tls_1_2_only() {
             .value
             .starts_with("1.0.2k-fips: TLS 1.2 at most, no post-quantum")
     );
-    assert_eq!(check.status, Status::Problem);
+    assert_eq!(check.status, CheckStatus::Problem);
     assert!(check.meaning.contains("two round trips"));
     assert!(check.change.is_some());
 }
@@ -122,7 +122,7 @@ fn two_versions_are_two_findings() {
         ("/opt/app/lib/libcrypto.so.3", "OpenSSL 3.5.1 1 Jul 2025\0"),
     ]);
     let status: Vec<_> = examine(&fake.scene).iter().map(|c| c.status).collect();
-    assert_eq!(status, [Status::Problem, Status::Good]);
+    assert_eq!(status, [CheckStatus::Problem, CheckStatus::Good]);
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn a_file_that_only_bears_the_name_is_no_library() {
         );
     }
     let fake = fake::image(&[("/lib/libcrypto.so.3/a-directory", "")]);
-    assert_eq!(examine(&fake.scene)[0].status, Status::Unknown);
+    assert_eq!(examine(&fake.scene)[0].status, CheckStatus::Unknown);
 }
 
 fn link(fake: &Fake, target: &str, path: &str) {

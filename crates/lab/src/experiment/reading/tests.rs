@@ -193,7 +193,7 @@ fn nonsense_is_refused_with_its_line() {
         (
             "strategy = 'h1'",
             "strategy = 'h1'\nhello-delay = 'long'",
-            "x.toml:11: 'long' is no span",
+            "x.toml:11: 'long' is not a time span",
         ),
         (
             "strategy = 'h1'",

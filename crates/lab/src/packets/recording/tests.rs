@@ -13,12 +13,12 @@ const COOKIE: [u8; 8] = [34, 6, 1, 2, 3, 4, 1, 1];
 /// A segment: flags, sequence number, acknowledgment, options, payload.
 struct Segment<'a>(u8, u32, u32, &'a [u8], &'a [u8]);
 
-fn segment(from: End, port: u16, of: &Segment<'_>) -> Vec<u8> {
+fn segment(from: PacketEnd, port: u16, of: &Segment<'_>) -> Vec<u8> {
     let Segment(flags, sequence, acknowledgment, options, payload) = of;
     let (client, server): (IpAddr, IpAddr) = ([198, 18, 0, 1].into(), [198, 18, 0, 2].into());
     let (source, destination, ports) = match from {
-        End::Client => (client, server, [port, 80]),
-        End::Server => (server, client, [80, port]),
+        PacketEnd::Client => (client, server, [port, 80]),
+        PacketEnd::Server => (server, client, [80, port]),
     };
     let mut bytes: Vec<u8> = ports.iter().flat_map(|port| port.to_be_bytes()).collect();
     bytes.extend(sequence.to_be_bytes());
@@ -50,9 +50,16 @@ impl Tape {
         Self(writer)
     }
 
-    fn see(&mut self, ms: u64, end: End, arrives: bool, packet: &[u8], comments: &[&'static str]) {
+    fn see(
+        &mut self,
+        ms: u64,
+        end: PacketEnd,
+        arrives: bool,
+        packet: &[u8],
+        comments: &[&'static str],
+    ) {
         let captured = Captured {
-            interface: u32::from(end == End::Server),
+            interface: u32::from(end == PacketEnd::Server),
             link: LinkType::RAW,
             time: Some(1_700_000_000_000_000_000 + ms * 1_000_000),
             original_length: packet.len() as u32,
@@ -68,24 +75,24 @@ impl Tape {
     }
 
     /// Sends a packet from one end to the other, in 10 ms.
-    fn cross(&mut self, ms: u64, from: End, port: u16, of: &Segment<'_>) {
+    fn cross(&mut self, ms: u64, from: PacketEnd, port: u16, of: &Segment<'_>) {
         let packet = segment(from, port, of);
         self.see(ms, from, false, &packet, &["delivered after 10.000 ms"]);
-        let to = if from == End::Client {
-            End::Server
+        let to = if from == PacketEnd::Client {
+            PacketEnd::Server
         } else {
-            End::Client
+            PacketEnd::Client
         };
         self.see(ms + 10, to, true, &packet, &[]);
     }
 
-    fn read(mut self) -> Vec<Packet> {
+    fn read(mut self) -> Vec<TracedPacket> {
         read(&self.0.take()).unwrap()
     }
 }
 
-fn described(packets: &[Packet]) -> Vec<(usize, Option<f64>, Option<f64>, String)> {
-    let one = |p: &Packet| (p.connection, p.sent_ms, p.arrived_ms, p.describe());
+fn described(packets: &[TracedPacket]) -> Vec<(usize, Option<f64>, Option<f64>, String)> {
+    let one = |p: &TracedPacket| (p.connection, p.sent_ms, p.arrived_ms, p.describe());
     packets.iter().map(one).collect()
 }
 
@@ -94,20 +101,25 @@ fn what_left_one_end_is_found_at_the_other() {
     let mut tape = Tape::new();
     tape.cross(
         0,
-        End::Client,
+        PacketEnd::Client,
         5000,
         &Segment(SYN, 99, 0, &COOKIE, b"hello\n"),
     );
-    tape.cross(10, End::Server, 5000, &Segment(SYN | ACK, 7, 106, &[], b""));
+    tape.cross(
+        10,
+        PacketEnd::Server,
+        5000,
+        &Segment(SYN | ACK, 7, 106, &[], b""),
+    );
     tape.cross(
         20,
-        End::Server,
+        PacketEnd::Server,
         5000,
         &Segment(ACK, 8, 106, &[], b"hello\n"),
     );
     tape.cross(
         25,
-        End::Client,
+        PacketEnd::Client,
         5001,
         &Segment(SYN, 4, 0, &[34, 2, 1, 1], b""),
     );
@@ -131,18 +143,27 @@ fn what_left_one_end_is_found_at_the_other() {
 #[test]
 fn what_is_lost_is_sent_twice_and_arrives_once() {
     let mut tape = Tape::new();
-    let syn = segment(End::Client, 5000, &Segment(SYN, 99, 0, &COOKIE, b"hello\n"));
-    tape.see(0, End::Client, false, &syn, &["lost: drop-syn-data"]);
-    tape.cross(1000, End::Client, 5000, &Segment(SYN, 99, 0, &[], b""));
+    let syn = segment(
+        PacketEnd::Client,
+        5000,
+        &Segment(SYN, 99, 0, &COOKIE, b"hello\n"),
+    );
+    tape.see(0, PacketEnd::Client, false, &syn, &["lost: drop-syn-data"]);
+    tape.cross(
+        1000,
+        PacketEnd::Client,
+        5000,
+        &Segment(SYN, 99, 0, &[], b""),
+    );
     tape.cross(
         1010,
-        End::Server,
+        PacketEnd::Server,
         5000,
         &Segment(SYN | ACK, 7, 100, &[], b""),
     );
     tape.cross(
         1020,
-        End::Client,
+        PacketEnd::Client,
         5000,
         &Segment(ACK, 100, 8, &[], b"hello\n"),
     );
@@ -159,17 +180,17 @@ fn what_is_lost_is_sent_twice_and_arrives_once() {
 fn a_copy_that_the_path_makes_is_not_the_client_s() {
     let mut tape = Tape::new();
     let of = Segment(SYN, u32::MAX, 0, &COOKIE, b"hello\n");
-    tape.cross(0, End::Client, 5000, &of);
-    let twin = segment(End::Client, 5000, &of);
+    tape.cross(0, PacketEnd::Client, 5000, &of);
+    let twin = segment(PacketEnd::Client, 5000, &of);
     tape.see(
         10,
-        End::Server,
+        PacketEnd::Server,
         true,
         &twin,
         &["the path's own copy of a SYN"],
     );
     // Sequence numbers wrap around.
-    tape.cross(30, End::Client, 5000, &Segment(ACK, 6, 8, &[], b"a"));
+    tape.cross(30, PacketEnd::Client, 5000, &Segment(ACK, 6, 8, &[], b"a"));
     let packets = tape.read();
     assert_eq!(packets.len(), 3);
     assert_eq!(
@@ -185,6 +206,6 @@ fn a_copy_that_the_path_makes_is_not_the_client_s() {
 fn garbage_is_refused_and_other_packets_are_passed_over() {
     assert!(read(b"no recording").is_err());
     let mut tape = Tape::new();
-    tape.see(0, End::Client, false, b"garbage", &[]);
+    tape.see(0, PacketEnd::Client, false, b"garbage", &[]);
     assert_eq!(tape.read(), []);
 }

@@ -1,7 +1,7 @@
 //! Compares transfers with TLS over TCP: by the cost of the sender's core, and by published
 //! figures.
 
-use roundtrip_perf::plan::Transport;
+use roundtrip_perf::plan::ArmTransport;
 
 use crate::experiment::{ArmClient, Cell, Experiment};
 use crate::outcome::ArmOutcome;
@@ -30,7 +30,7 @@ fn is_tls_of(tls: &Cell, cell: &Cell) -> bool {
     };
     let is_transfer = transport(cell).is_some();
     is_transfer
-        && transport(tls) == Some(Transport::Tls)
+        && transport(tls) == Some(ArmTransport::Tls)
         && (tls.offload, &tls.path) == (cell.offload, &cell.path)
 }
 

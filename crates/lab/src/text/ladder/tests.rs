@@ -3,15 +3,15 @@
 use roundtrip_wire::packet::Flags;
 
 use super::*;
-use crate::packets::{FastOpen, PacketKind};
+use crate::packets::{FastOpen, PacketProtocol};
 
-fn packet(connection: usize, from: End, times: (f64, f64), flags: Flags) -> Packet {
-    Packet {
+fn packet(connection: usize, from: PacketEnd, times: (f64, f64), flags: Flags) -> TracedPacket {
+    TracedPacket {
         connection,
         from,
         sent_ms: Some(times.0),
         arrived_ms: Some(times.1),
-        kind: PacketKind::Tcp(flags),
+        kind: PacketProtocol::Tcp(flags),
         fast_open: None,
         bytes: 0,
         again: false,
@@ -21,39 +21,39 @@ fn packet(connection: usize, from: End, times: (f64, f64), flags: Flags) -> Pack
     }
 }
 
-pub(crate) fn sample() -> Vec<Packet> {
-    let (client, server) = (End::Client, End::Server);
+pub(crate) fn sample() -> Vec<TracedPacket> {
+    let (client, server) = (PacketEnd::Client, PacketEnd::Server);
     let (syn, ack) = (Flags::SYN, Flags::ACK);
     let push = ack | Flags::PSH;
     vec![
-        Packet {
+        TracedPacket {
             fast_open: Some(FastOpen::Asks),
             path: vec!["source rewritten".into()],
             ..packet(0, client, (0.0, 85.0), syn)
         },
-        Packet {
+        TracedPacket {
             fast_open: Some(FastOpen::Cookie),
             ..packet(0, server, (85.1, 170.1), syn | ack)
         },
         packet(0, client, (170.2, 255.2), ack),
-        Packet {
+        TracedPacket {
             bytes: 93,
             path: vec!["source rewritten".into()],
             ..packet(0, client, (170.3, 255.3), push)
         },
         packet(0, client, (171.0, 256.0), ack | Flags::FIN),
-        Packet {
+        TracedPacket {
             fast_open: Some(FastOpen::Cookie),
             bytes: 93,
             arrived_ms: None,
             path: vec!["lost: drop-syn-data".into()],
             ..packet(1, client, (342.0, 0.0), syn)
         },
-        Packet {
+        TracedPacket {
             again: true,
             ..packet(1, client, (1351.0, 1436.0), syn)
         },
-        Packet {
+        TracedPacket {
             sent_ms: None,
             again: true,
             acknowledges: Some(93),

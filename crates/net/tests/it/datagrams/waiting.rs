@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use roundtrip_net::datagrams::{
-    Intake, MAX_WATCHED, Readiness, Waker, WatchedDescriptor, wait_for_any,
+    Intake, MAX_WATCHED, WaitOutcome, Waker, WatchedDescriptor, wait_for_any,
 };
 
 use crate::datagrams::{LOOPBACKS, bind, parcel, receive};
@@ -28,9 +28,9 @@ fn a_wait_ends_when_its_time_is_over_and_not_before() {
 fn what_is_there_ends_it_and_what_is_not_asked_for_does_not() {
     let (client, server) = (bind(LOOPBACKS[1]), bind(LOOPBACKS[1]));
     let idle = server.wait_with(true, None, None).unwrap();
-    let room = Readiness {
+    let room = WaitOutcome {
         room: true,
-        ..Readiness::default()
+        ..WaitOutcome::default()
     };
     assert_eq!(idle, room);
     client.send(&parcel(&server, 9, b"x")).unwrap();
@@ -45,9 +45,9 @@ fn a_waker_ends_the_wait_of_another_thread_once() {
     let waker = Waker::new().unwrap();
     let bell = waker.clone();
     let ringer = thread::spawn(move || (0..3).for_each(|_| bell.wake()));
-    let woken = Readiness {
+    let woken = WaitOutcome {
         woken: true,
-        ..Readiness::default()
+        ..WaitOutcome::default()
     };
     assert_eq!(socket.wait_with(false, Some(&waker), None).unwrap(), woken);
     ringer.join().unwrap();

@@ -6,22 +6,22 @@ use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, Version, header};
 use roundtrip_wire::http1::{self, Field, HeadError, Strictness};
 
-use crate::request::Request;
-use crate::serve::LARGEST_HEAD;
+use crate::request::OriginRequest;
+use crate::serve::MAX_HEAD_BYTES;
 
 const MOST_HEADERS: usize = 128;
 
 #[derive(Debug)]
-pub(super) struct Head {
-    pub(super) request: Request,
-    pub(super) framing: Framing,
+pub(super) struct H1RequestHead {
+    pub(super) request: OriginRequest,
+    pub(super) framing: BodyFraming,
     /// Whether the client lets the connection live on (RFC 9112, section 9.3).
     pub(super) persistent: bool,
 }
 
 /// How the request's body ends (RFC 9112, section 6.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Framing {
+pub(super) enum BodyFraming {
     Length(u64),
     Chunked,
 }
@@ -37,7 +37,7 @@ pub(super) fn take(
     input: &mut BytesMut,
     scanned: &mut usize,
     secure: bool,
-) -> Result<Option<Head>, BadHead> {
+) -> Result<Option<H1RequestHead>, BadHead> {
     // A client may send empty lines before a request (RFC 9112, section 2.2).
     let blank = input.iter().take_while(|b| matches!(b, b'\r' | b'\n'));
     let blank = blank.count();
@@ -45,20 +45,20 @@ pub(super) fn take(
     *scanned = scanned.saturating_sub(blank);
 
     let Some(end) = http1::end_of_head(input, *scanned) else {
-        if input.len() >= LARGEST_HEAD {
+        if input.len() >= MAX_HEAD_BYTES {
             return Err(BadHead(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE));
         }
         *scanned = input.len().saturating_sub(3);
         return Ok(None);
     };
     *scanned = 0;
-    if end > LARGEST_HEAD {
+    if end > MAX_HEAD_BYTES {
         return Err(BadHead(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE));
     }
     parse(&input.split_to(end).freeze(), secure).map(Some)
 }
 
-fn parse(bytes: &Bytes, secure: bool) -> Result<Head, BadHead> {
+fn parse(bytes: &Bytes, secure: bool) -> Result<H1RequestHead, BadHead> {
     let mut room = [const { MaybeUninit::uninit() }; MOST_HEADERS];
     let parsed = match http1::request(bytes, &mut room, Strictness::Tolerant) {
         Ok(Some(parsed)) => parsed,
@@ -82,10 +82,10 @@ fn parse(bytes: &Bytes, secure: bool) -> Result<Head, BadHead> {
         return Err(BAD);
     }
     let target = parsed.target.as_bytes();
-    Ok(Head {
+    Ok(H1RequestHead {
         framing: framing(&headers, version)?,
         persistent: persistent(&headers, version),
-        request: Request {
+        request: OriginRequest {
             method: Method::from_bytes(parsed.method.as_bytes()).map_err(|_| BAD)?,
             uri: Uri::from_maybe_shared(bytes.slice_ref(target)).map_err(|_| BAD)?,
             version,
@@ -114,7 +114,7 @@ fn headers(bytes: &Bytes, fields: &[Field<'_>]) -> Result<HeaderMap, BadHead> {
 }
 
 /// RFC 9112, section 6.3. Two ways to read one request are how requests are smuggled: both at once is an error.
-fn framing(headers: &HeaderMap, version: Version) -> Result<Framing, BadHead> {
+fn framing(headers: &HeaderMap, version: Version) -> Result<BodyFraming, BadHead> {
     let mut lengths = headers.get_all(header::CONTENT_LENGTH).iter();
     let mut codings = headers.get_all(header::TRANSFER_ENCODING).iter();
     if let Some(coding) = codings.next() {
@@ -122,13 +122,13 @@ fn framing(headers: &HeaderMap, version: Version) -> Result<Framing, BadHead> {
             return Err(BAD);
         }
         return if coding.as_bytes().eq_ignore_ascii_case(b"chunked") {
-            Ok(Framing::Chunked)
+            Ok(BodyFraming::Chunked)
         } else {
             Err(BadHead(StatusCode::NOT_IMPLEMENTED))
         };
     }
     let Some(length) = lengths.next() else {
-        return Ok(Framing::Length(0));
+        return Ok(BodyFraming::Length(0));
     };
     if lengths.any(|other| other != length) {
         return Err(BAD);
@@ -137,7 +137,7 @@ fn framing(headers: &HeaderMap, version: Version) -> Result<Framing, BadHead> {
     if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
         return Err(BAD);
     }
-    digits.parse().map(Framing::Length).map_err(|_| BAD)
+    digits.parse().map(BodyFraming::Length).map_err(|_| BAD)
 }
 
 fn persistent(headers: &HeaderMap, version: Version) -> bool {

@@ -1,12 +1,12 @@
-//! One request and response of HTTP/1.x as an [`Exchange`]: bodies framed, head and small body in one write.
+//! One request and response of HTTP/1.x as an [`HttpExchange`]: bodies framed, head and small body in one write.
 
 use bytes::{Buf, Bytes, BytesMut};
 use http::{HeaderMap, StatusCode, Version, header};
 use roundtrip_wire::http1::{Chunked, Limits, Strictness};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-use super::head::{Framing, Head};
-use crate::serve::{Ended, Exchange};
+use super::head::{BodyFraming, H1RequestHead};
+use crate::serve::{AnswerError, HttpExchange};
 
 /// Up to here, bytes are copied together to leave in one write; beyond, they are written where they lie.
 const GATHERED: usize = 8 * 1024;
@@ -38,10 +38,10 @@ impl<IO> Wires<IO> {
 }
 
 #[derive(Debug)]
-pub(super) struct Turn<'a, IO> {
+pub(super) struct H1Exchange<'a, IO> {
     wires: &'a mut Wires<IO>,
-    incoming: Incoming,
-    outgoing: Outgoing,
+    incoming: RequestBody,
+    outgoing: ResponseFraming,
     /// HTTP/1.0 knows neither chunks nor 1xx.
     old: bool,
     /// Whether the connection lives on, as far as the client and the knobs go.
@@ -50,14 +50,14 @@ pub(super) struct Turn<'a, IO> {
 
 /// What is left of the request's body.
 #[derive(Debug)]
-enum Incoming {
+enum RequestBody {
     Length(u64),
     Chunked(Chunked),
 }
 
 /// How the response's body is framed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Outgoing {
+enum ResponseFraming {
     /// By Content-Length, or there is none.
     Length,
     Chunked,
@@ -65,17 +65,17 @@ enum Outgoing {
     ToEnd,
 }
 
-impl<'a, IO> Turn<'a, IO> {
-    pub(super) fn new(wires: &'a mut Wires<IO>, head: &Head, keep: bool) -> Self {
+impl<'a, IO> H1Exchange<'a, IO> {
+    pub(super) fn new(wires: &'a mut Wires<IO>, head: &H1RequestHead, keep: bool) -> Self {
         Self {
             wires,
             incoming: match head.framing {
-                Framing::Length(n) => Incoming::Length(n),
-                Framing::Chunked => {
-                    Incoming::Chunked(Chunked::new(Strictness::Tolerant, CHUNK_LIMITS))
+                BodyFraming::Length(n) => RequestBody::Length(n),
+                BodyFraming::Chunked => {
+                    RequestBody::Chunked(Chunked::new(Strictness::Tolerant, CHUNK_LIMITS))
                 }
             },
-            outgoing: Outgoing::Length,
+            outgoing: ResponseFraming::Length,
             old: head.request.version == Version::HTTP_10,
             keep,
         }
@@ -85,8 +85,8 @@ impl<'a, IO> Turn<'a, IO> {
     pub(super) fn unasked(wires: &'a mut Wires<IO>) -> Self {
         Self {
             wires,
-            incoming: Incoming::Length(0),
-            outgoing: Outgoing::Length,
+            incoming: RequestBody::Length(0),
+            outgoing: ResponseFraming::Length,
             old: false,
             keep: false,
         }
@@ -94,13 +94,13 @@ impl<'a, IO> Turn<'a, IO> {
 
     /// After the answer: does the connection live on?
     pub(super) fn is_persistent(&self) -> bool {
-        self.keep && self.is_read() && self.outgoing != Outgoing::ToEnd
+        self.keep && self.is_read() && self.outgoing != ResponseFraming::ToEnd
     }
 
     fn is_read(&self) -> bool {
         match &self.incoming {
-            Incoming::Length(left) => *left == 0,
-            Incoming::Chunked(chunked) => chunked.is_done(),
+            RequestBody::Length(left) => *left == 0,
+            RequestBody::Chunked(chunked) => chunked.is_done(),
         }
     }
 
@@ -124,14 +124,14 @@ impl<'a, IO> Turn<'a, IO> {
     /// Framing and fate of the connection, then the end of the head.
     fn write_framing(&mut self, headers: &HeaderMap, bodiless: bool) {
         self.outgoing = match (bodiless, self.old) {
-            _ if headers.contains_key(header::CONTENT_LENGTH) => Outgoing::Length,
-            (true, _) => Outgoing::Length,
-            (false, true) => Outgoing::ToEnd,
-            (false, false) => Outgoing::Chunked,
+            _ if headers.contains_key(header::CONTENT_LENGTH) => ResponseFraming::Length,
+            (true, _) => ResponseFraming::Length,
+            (false, true) => ResponseFraming::ToEnd,
+            (false, false) => ResponseFraming::Chunked,
         };
         let keep = self.is_persistent();
         let output = &mut self.wires.output;
-        if self.outgoing == Outgoing::Chunked {
+        if self.outgoing == ResponseFraming::Chunked {
             output.extend_from_slice(b"transfer-encoding: chunked\r\n");
         }
         if !keep {
@@ -143,43 +143,43 @@ impl<'a, IO> Turn<'a, IO> {
     }
 }
 
-impl<IO: AsyncRead + AsyncWrite + Unpin + Send> Turn<'_, IO> {
+impl<IO: AsyncRead + AsyncWrite + Unpin + Send> H1Exchange<'_, IO> {
     /// Writes what was gathered and `bytes` behind it, in one vectored write where the stream can.
-    async fn write_with(&mut self, bytes: Bytes, tail: &'static [u8]) -> Result<(), Ended> {
+    async fn write_with(&mut self, bytes: Bytes, tail: &'static [u8]) -> Result<(), AnswerError> {
         let gathered = self.wires.output.split().freeze();
         let mut all = gathered.chain(bytes).chain(tail);
         self.wires
             .io
             .write_all_buf(&mut all)
             .await
-            .map_err(|_| Ended::Gone)
+            .map_err(|_| AnswerError::Gone)
     }
 
-    async fn fill(&mut self) -> Result<(), Ended> {
+    async fn fill(&mut self) -> Result<(), AnswerError> {
         let input = &mut self.wires.input;
         input.reserve(READ);
         match self.wires.io.read_buf(input).await {
             Ok(n) if n > 0 => Ok(()),
-            _ => Err(Ended::Gone),
+            _ => Err(AnswerError::Gone),
         }
     }
 }
 
-impl<IO: AsyncRead + AsyncWrite + Unpin + Send> Exchange for Turn<'_, IO> {
-    async fn receive(&mut self) -> Result<Option<Bytes>, Ended> {
+impl<IO: AsyncRead + AsyncWrite + Unpin + Send> HttpExchange for H1Exchange<'_, IO> {
+    async fn receive(&mut self) -> Result<Option<Bytes>, AnswerError> {
         loop {
             let input = &mut self.wires.input;
             match &mut self.incoming {
-                Incoming::Length(0) => return Ok(None),
-                Incoming::Length(left) if !input.is_empty() => {
+                RequestBody::Length(0) => return Ok(None),
+                RequestBody::Length(left) if !input.is_empty() => {
                     let n = usize::try_from(*left).unwrap_or(usize::MAX);
                     let n = n.min(input.len());
                     *left -= n as u64;
                     return Ok(Some(input.split_to(n).freeze()));
                 }
-                Incoming::Length(_) => {}
-                Incoming::Chunked(chunked) => {
-                    let data = chunked.next(input).map_err(|_| Ended::Gone)?;
+                RequestBody::Length(_) => {}
+                RequestBody::Chunked(chunked) => {
+                    let data = chunked.next(input).map_err(|_| AnswerError::Gone)?;
                     if !data.is_empty() {
                         input.advance(data.start);
                         return Ok(Some(input.split_to(data.len()).freeze()));
@@ -194,7 +194,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin + Send> Exchange for Turn<'_, IO> {
         }
     }
 
-    async fn inform(&mut self, status: StatusCode, headers: HeaderMap) -> Result<(), Ended> {
+    async fn inform(&mut self, status: StatusCode, headers: HeaderMap) -> Result<(), AnswerError> {
         // RFC 9110, section 15.2: none to a client of HTTP/1.0. Who has sent its body already needs no 100 either.
         let needless = status == StatusCode::CONTINUE && self.is_read();
         if self.old || needless {
@@ -210,21 +210,25 @@ impl<IO: AsyncRead + AsyncWrite + Unpin + Send> Exchange for Turn<'_, IO> {
         status: StatusCode,
         headers: HeaderMap,
         bodiless: bool,
-    ) -> Result<(), Ended> {
+    ) -> Result<(), AnswerError> {
         self.write_head(status, &headers);
         self.write_framing(&headers, bodiless);
         Ok(())
     }
 
-    async fn half_head(&mut self, status: StatusCode, headers: HeaderMap) -> Result<(), Ended> {
+    async fn half_head(
+        &mut self,
+        status: StatusCode,
+        headers: HeaderMap,
+    ) -> Result<(), AnswerError> {
         self.write_head(status, &headers);
         let half = self.wires.output.len() / 2;
         self.wires.output.truncate(half);
         self.flush().await
     }
 
-    async fn piece(&mut self, bytes: Bytes, last: bool) -> Result<(), Ended> {
-        let chunked = self.outgoing == Outgoing::Chunked;
+    async fn piece(&mut self, bytes: Bytes, last: bool) -> Result<(), AnswerError> {
+        let chunked = self.outgoing == ResponseFraming::Chunked;
         if chunked {
             let size = format!("{:x}\r\n", bytes.len());
             self.wires.output.extend_from_slice(size.as_bytes());
@@ -242,11 +246,11 @@ impl<IO: AsyncRead + AsyncWrite + Unpin + Send> Exchange for Turn<'_, IO> {
         self.write_with(bytes, tail).await
     }
 
-    async fn flush(&mut self) -> Result<(), Ended> {
+    async fn flush(&mut self) -> Result<(), AnswerError> {
         if !self.wires.output.is_empty() {
             self.write_with(Bytes::new(), b"").await?;
         }
-        self.wires.io.flush().await.map_err(|_| Ended::Gone)
+        self.wires.io.flush().await.map_err(|_| AnswerError::Gone)
     }
 }
 

@@ -136,7 +136,7 @@ async fn give<C: ClientConnection>(
     let heard = timeout(PEER_TIMEOUT, drain(&mut from, |piece| came += piece.len())).await;
     heard.map_err(|_| PerfError::Silence(PEER_TIMEOUT))??;
     if came > 0 {
-        return Err(PerfError::broken("the server sent what nobody asked for"));
+        return Err(PerfError::broken("the server sent unrequested data"));
     }
     Ok(side)
 }

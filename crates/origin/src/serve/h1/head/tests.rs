@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn read(bytes: &[u8]) -> Result<Option<Head>, BadHead> {
+fn read(bytes: &[u8]) -> Result<Option<H1RequestHead>, BadHead> {
     take(&mut BytesMut::from(bytes), &mut 0, false)
 }
 
@@ -20,7 +20,7 @@ fn a_head_is_read_and_taken_off() {
     let head = take(&mut input, &mut 0, true).unwrap().unwrap();
     assert_eq!(head.request.method, Method::POST);
     assert_eq!(head.request.uri, "/echo?a=1");
-    assert_eq!(head.framing, Framing::Length(3));
+    assert_eq!(head.framing, BodyFraming::Length(3));
     assert!(head.persistent && head.request.secure);
     assert_eq!(&input[..], b"abcGET");
 }
@@ -73,7 +73,7 @@ fn what_can_be_read_in_two_ways_is_refused() {
 #[test]
 fn heads_have_a_limit() {
     let mut long = b"GET / HTTP/1.1\r\nHost: x\r\nLong: ".to_vec();
-    long.resize(LARGEST_HEAD + 10, b'x');
+    long.resize(MAX_HEAD_BYTES + 10, b'x');
     assert_eq!(status(&long), 431);
     let mut many = "GET / HTTP/1.1\r\nHost: x\r\n".to_owned();
     many.push_str(&"a: b\r\n".repeat(MOST_HEADERS + 1));
