@@ -96,7 +96,7 @@ pub(crate) async fn ways(
         let support = if let Some(known) = needless(wishes, &way, &found) {
             known
         } else if !budget.allows(way.dearest(wishes.requests)) || !budget.has_time() {
-            Support::Unasked("not asked: the budget was at its end".into())
+            Support::Unasked("not tried: the budget was spent".into())
         } else {
             ask(wishes, &way, budget, limit).await
         };
@@ -148,7 +148,7 @@ fn needless(wishes: &Wishes, way: &Way, found: &[(Way, Support)]) -> Option<Supp
     if way.strategy.memory == Memory::EarlyData && !wishes.is_safe() {
         let method = wishes.method();
         return Some(Support::Unasked(format!(
-            "{method} does not leave as early data: an attacker may send it again (RFC 8470)"
+            "{method} is not sent as early data: an attacker could replay it (RFC 8470)"
         )));
     }
     if way.remedy == Remedy::Tls13 {

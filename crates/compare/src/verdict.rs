@@ -77,7 +77,7 @@ fn fast_open(asked: Strategy, _: &[Exchange], last: &Exchange) -> Option<Support
             "the first flight has {sent} bytes, of which the SYN had room for {taken}: the rest waited for the SYN-ACK as ever"
         )
     } else {
-        format!("there was a cookie, and none of the {sent} bytes in the SYN were taken")
+        format!("there was a cookie, but none of the {sent} bytes in the SYN were accepted")
     }))
 }
 
@@ -85,7 +85,7 @@ fn memory(asked: Strategy, hops: &[Exchange], last: &Exchange) -> Option<Support
     let tls = last.tls.as_ref().filter(|_| asked.memory != Memory::Cold)?;
     if hops.len() > 1 && asked.memory == Memory::EarlyData {
         return Some(Idle(
-            "the server answers early data with 425 Too Early, and the request goes twice".into(),
+            "the server answers early data with 425 Too Early, so the request is sent twice".into(),
         ));
     }
     if last.used.memory == asked.memory {
@@ -93,13 +93,13 @@ fn memory(asked: Strategy, hops: &[Exchange], last: &Exchange) -> Option<Support
     }
     Some(match (asked.memory, tls.early_data) {
         (Memory::EarlyData, EarlyData::Refused) => Idle(
-            "the server's tickets allow early data, and it refuses it: the request goes again after the handshake".into(),
+            "the server's tickets allow early data, but it refuses it: the request is sent again after the handshake".into(),
         ),
         (Memory::EarlyData, _) if tls.resumed => {
             Absent("the server's tickets do not allow early data".into())
         }
-        _ if tls.tickets == 0 => Absent("the server gives no tickets".into()),
-        _ => Idle("the server gives tickets and does not take them: the handshake is a full one".into()),
+        _ if tls.tickets == 0 => Absent("the server issues no tickets".into()),
+        _ => Idle("the server issues tickets but does not accept them: the handshake is a full one".into()),
     })
 }
 

@@ -233,7 +233,7 @@ impl Client {
             return Ok(vec![base.join(&path)?]);
         }
         let key = query.key().ok_or_else(|| {
-            Unasked::Serverless(format!("no registry says who answers '{query}'"))
+            Unasked::Serverless(format!("no registry names a server for '{query}'"))
         })?;
         self.recall(Registry::of(&key));
         let servers = self.bootstrap.borrow().servers(&key)?;

@@ -175,7 +175,7 @@ impl Memory {
             self.cannot_write(place, error);
         } else {
             self.note(format!(
-                "what is learnt of {origin} is not remembered, and how often it is asked is not shared ({error})"
+                "what is learnt about {origin} is not remembered, and how often it is asked is not shared ({error})"
             ));
         }
     }

@@ -201,7 +201,7 @@ impl Store for Redis {
                 let left = Duration::from_millis(u64::try_from(left).unwrap_or(0));
                 now.checked_add(left)
             }
-            _ => return Err(StoreError::NotUnderstood("its time to live is no number")),
+            _ => return Err(StoreError::NotUnderstood("its lifetime is not a number")),
         };
         Record::from_json(bytes, expires).map(Some)
     }

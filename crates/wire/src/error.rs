@@ -15,7 +15,7 @@ pub enum Error {
     },
     #[error("{what} exceeds the limit of {limit}")]
     TooLarge { what: &'static str, limit: usize },
-    #[error("'{name}' is no domain name: {why}")]
+    #[error("'{name}' is not a domain name: {why}")]
     Name { name: String, why: &'static str },
     #[error("the aliases of '{name}' lead nowhere: more than {limit} in a row")]
     AliasLoop { name: String, limit: usize },

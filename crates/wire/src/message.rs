@@ -25,7 +25,7 @@ pub enum MalformedError {
     UnknownPseudo,
     #[error("a pseudo-header field that comes twice")]
     RepeatedPseudo,
-    #[error("a pseudo-header field behind a regular one")]
+    #[error("a pseudo-header field after a regular one")]
     LatePseudo,
     #[error("a pseudo-header field in trailers")]
     PseudoInTrailers,

@@ -101,7 +101,7 @@ fn port(text: &str) -> Result<u16> {
     let number: Option<u16> = text.parse().ok();
     number
         .filter(|number| number.to_string() == text)
-        .ok_or(malformed("a port in it is no number from 0 to 65535"))
+        .ok_or(malformed("a port in it is not a number from 0 to 65535"))
 }
 
 /// §2.2: the fixed part, the addresses, and then extensions (TLVs), which are ignored.

@@ -95,7 +95,7 @@ fn caddy(remedy: Remedy) -> Option<&'static str> {
         Remedy::KeepConnection | Remedy::AtOnce => {
             "Caddy: servers { timeouts { idle … } } (5m unless set), longer than the pauses between requests"
         }
-        Remedy::Tls13 => "Caddy: tls { protocols tls1.2 tls1.3 }, as it is unless set",
+        Remedy::Tls13 => "Caddy: tls { protocols tls1.2 tls1.3 }, the default",
         Remedy::EarlyData | Remedy::FastOpenEarly => {
             "Caddy: Go's TLS serves no early data over TCP; HAProxy and nginx do"
         }
@@ -103,7 +103,7 @@ fn caddy(remedy: Remedy) -> Option<&'static str> {
             "Caddy has no setting; sysctl net.ipv4.tcp_fastopen=0x403 turns it on for every listener"
         }
         Remedy::Http2 | Remedy::Http3 => {
-            "Caddy: servers { protocols h1 h2 h3 }, as it is unless set; UDP open"
+            "Caddy: servers { protocols h1 h2 h3 }, the default; UDP open"
         }
         other => return any(other),
     })

@@ -83,7 +83,7 @@ impl Entries {
                 true
             }
         };
-        if added { Ok(()) } else { Err("is there twice") }
+        if added { Ok(()) } else { Err("is repeated") }
     }
 
     /// Sorts what lookups need in order and drops overlapping ranges; called once all entries are
@@ -142,7 +142,7 @@ fn add<K: Eq + std::hash::Hash>(map: &mut HashMap<K, u32>, key: K, service: u32)
 fn name(entry: Cow<'_, str>) -> Result<Cow<'_, str>, &'static str> {
     let fits = |b: u8| b.is_ascii_alphanumeric() || b"-._".contains(&b);
     if entry.len() > 253 || !entry.bytes().all(fits) {
-        return Err("is no name in A-labels");
+        return Err("is not a name in A-labels");
     }
     // Addresses and ranges of AS numbers are not accepted here: no top-level domain consists of
     // digits.
@@ -170,9 +170,9 @@ fn tag(entry: Cow<'_, str>) -> Result<Cow<'_, str>, &'static str> {
 }
 
 fn prefix(entry: &str, is_v6: bool) -> Result<(u8, u128), &'static str> {
-    let (address, length) = entry.split_once('/').ok_or("is no prefix")?;
-    let address: IpAddr = address.parse().map_err(|_| "is no prefix")?;
-    let length: u8 = length.parse().map_err(|_| "is no prefix")?;
+    let (address, length) = entry.split_once('/').ok_or("is not a prefix")?;
+    let address: IpAddr = address.parse().map_err(|_| "is not a prefix")?;
+    let length: u8 = length.parse().map_err(|_| "is not a prefix")?;
     if address.is_ipv6() != is_v6 {
         return Err("is of the other family");
     }
@@ -188,7 +188,7 @@ fn prefix(entry: &str, is_v6: bool) -> Result<(u8, u128), &'static str> {
 
 fn range(entry: &str) -> Result<(u32, u32), &'static str> {
     let (first, last) = entry.split_once('-').unwrap_or((entry, entry));
-    let number = |text: &str| text.parse().map_err(|_| "is no range of AS numbers");
+    let number = |text: &str| text.parse().map_err(|_| "is not a range of AS numbers");
     let (first, last): (u32, u32) = (number(first)?, number(last)?);
     if first > last {
         return Err("ends before it begins");

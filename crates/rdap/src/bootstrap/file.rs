@@ -104,7 +104,7 @@ fn part_by_part(
     let kept = services.iter().enumerate().filter_map(|(index, service)| {
         let lists = lists(service);
         if lists.is_none() {
-            faults.add(|| format!("service {index} is no list of lists of strings"));
+            faults.add(|| format!("service {index} is not a list of lists of strings"));
         }
         lists
     });

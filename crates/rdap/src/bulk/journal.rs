@@ -72,9 +72,9 @@ pub enum JournalError {
     NotAFile(PathBuf),
     #[error("{path} is the output and the journal at once\nname two files", path = .0.display())]
     OneFile(PathBuf),
-    #[error("another process is at {path}\nwait for it to end, or name another journal", path = .0.display())]
+    #[error("another process uses {path}\nwait for it to end, or name another journal", path = .0.display())]
     Busy(PathBuf),
-    #[error("{path} is no journal, and is left as it is\nname another file", path = .0.display())]
+    #[error("{path} is not a journal, and is left unchanged\nname another file", path = .0.display())]
     NotAJournal(PathBuf),
     #[error(
         "the journal {path} is damaged at record {record}, and whole records follow: which results are there is not certain\nremove it and the output to start again",
@@ -82,7 +82,7 @@ pub enum JournalError {
     )]
     Damaged { path: PathBuf, record: u64 },
     #[error(
-        "the journal {path} is about another list\ngive the list that was begun with, or name another journal and output",
+        "the journal {path} is about another list\ngive the list with which it was begun, or name another journal and output",
         path = .0.display()
     )]
     OtherList(PathBuf),
@@ -92,7 +92,7 @@ pub enum JournalError {
     )]
     OtherSettings(PathBuf),
     #[error(
-        "{path} holds {length} bytes that the journal knows nothing of, and is left as it is\nremove it, or name another output",
+        "{path} has {length} bytes that the journal does not know, and is left unchanged\nremove it, or name another output",
         path = path.display()
     )]
     OutputNotEmpty { path: PathBuf, length: u64 },

@@ -61,7 +61,7 @@ impl Client {
             "the registry publishes no https URL"
         };
         self.memory.note(format!(
-            "{base} is asked in clear text, where anybody on the path can change the answer: {why}"
+            "{base} is asked in clear text, where anyone on the path can change the answer: {why}"
         ));
     }
 }

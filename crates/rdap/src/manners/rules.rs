@@ -178,12 +178,12 @@ fn read_rate(text: &str) -> Result<Option<Limit>, &'static str> {
         "m" | "min" | "minute" => 60,
         "h" | "hour" => 60 * 60,
         "d" | "day" => 24 * 60 * 60,
-        _ => return Err("behind '/' stands s, min, h or day"),
+        _ => return Err("after '/' comes s, min, h or day"),
     };
     let is_plain = count
         .bytes()
         .all(|byte| byte.is_ascii_digit() || byte == b'.');
-    let count: f64 = count.parse().map_err(|_| "before '/' stands a number")?;
+    let count: f64 = count.parse().map_err(|_| "before '/' comes a number")?;
     if !is_plain || count <= 0.0 || count > 1e6 {
         return Err("the number lies above 0 and at most at 1000000");
     }

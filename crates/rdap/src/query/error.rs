@@ -61,7 +61,7 @@ pub enum QueryError {
     Asterisks { given: String },
     #[error("{property} has no value")]
     NoValue { property: String },
-    #[error("{given} is no value for {parameter}, which is {expected}")]
+    #[error("{given} is not a value for {parameter}, which is {expected}")]
     Parameter {
         parameter: Parameter,
         given: String,

@@ -214,7 +214,7 @@ fn network(text: &str) -> Result<Query, QueryError> {
     Ok(Query {
         asked: Asked::Network(network),
         note: given.map(|given| {
-            format!("{given} has bits below its prefix; the prefix is asked for: {network}")
+            format!("{given} has bits below its prefix; the query is for the prefix: {network}")
         }),
     })
 }

@@ -173,8 +173,8 @@ pub(crate) enum SessionCommand {
         #[arg(value_name = "SID")]
         sid: String,
     },
-    /// Put in many: a file with one JSON object a line, {"sid": …, "credentials": BASE64,
-    /// "expires": SECONDS}
+    /// Add many: a file with one JSON object per line, {"sid": …, "credentials": BASE64, "expires":
+    /// SECONDS}
     Import {
         #[command(flatten)]
         from: GateConfigArgs,

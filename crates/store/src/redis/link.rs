@@ -165,7 +165,7 @@ impl Wire {
                 continue;
             }
             let Some(waiter) = self.waiting.borrow_mut().pop_front() else {
-                return Err(StoreError::down("it answered what nobody asked"));
+                return Err(StoreError::down("it sent an answer without a request"));
             };
             // The caller may be gone.
             let _ = waiter.send(value);

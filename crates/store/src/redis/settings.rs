@@ -54,7 +54,7 @@ impl RedisSettings {
         };
         let url = Url::parse(text).map_err(|_| wrong("it is not a URL"))?;
         if url.password().is_some() {
-            return Err(wrong("a password belongs into a file or the environment"));
+            return Err(wrong("a password belongs in a file or the environment"));
         }
         let (address, database) = match url.scheme() {
             "unix" => (Address::Unix(url.path().into()), database_in_query(&url)),

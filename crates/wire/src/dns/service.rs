@@ -92,7 +92,7 @@ impl Service {
             return Err(cursor.malformed("a mandatory service parameter is absent"));
         }
         if service.no_default_alpn && service.alpn.is_empty() {
-            return Err(cursor.malformed("no-default-alpn stands without alpn"));
+            return Err(cursor.malformed("no-default-alpn occurs without alpn"));
         }
         Ok(service)
     }

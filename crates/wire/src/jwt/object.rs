@@ -23,7 +23,7 @@ enum Member<'a> {
 impl<'a> Object<'a> {
     pub(super) fn parse(json: &'a [u8]) -> Result<Self> {
         serde_json::from_slice(json)
-            .map_err(|_| bad("a part is no JSON object with each name once"))
+            .map_err(|_| bad("a part is not a JSON object with each name once"))
     }
 
     pub(super) fn has(&self, name: &str) -> bool {
@@ -84,7 +84,7 @@ impl<'de> Visitor<'de> for Members {
         let mut members: Vec<(Cow<'de, str>, Member<'de>)> = Vec::with_capacity(8);
         while let Some((name, value)) = map.next_entry::<Member<'de>, Member<'de>>()? {
             let Member::Text(name) = name else {
-                return Err(A::Error::custom("a name that is no text"));
+                return Err(A::Error::custom("a name that is not text"));
             };
             if members.len() >= MOST_MEMBERS || members.iter().any(|(n, _)| *n == name) {
                 return Err(A::Error::custom("too many members, or one twice"));

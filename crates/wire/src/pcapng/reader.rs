@@ -224,7 +224,7 @@ fn order_of(magic: [u8; 4]) -> Result<Order> {
     match magic {
         magic if magic == MAGIC.to_le_bytes() => Ok(Order::Little),
         magic if magic == MAGIC.to_be_bytes() => Ok(Order::Big),
-        _ => Err(Error::malformed(WHAT, "a section tells no byte order")),
+        _ => Err(Error::malformed(WHAT, "a section has no byte order")),
     }
 }
 

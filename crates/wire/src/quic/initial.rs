@@ -114,7 +114,7 @@ impl InitialKeys {
         if packet.kind != LongKind::Initial || packet.version != self.version {
             return Err(Error::malformed(
                 "QUIC packet",
-                "it is no Initial of the version of these keys",
+                "it is not an Initial of the version of these keys",
             ));
         }
         match sender {

@@ -34,7 +34,7 @@ impl Parameters {
             .windows(2)
             .any(|pair| matches!(pair, [a, b] if a == b))
         {
-            return Err(malformed("one is there twice"));
+            return Err(malformed("one is repeated"));
         }
         // draft-ietf-quic-ack-frequency §3.
         let ends = parameters.max_ack_delay * 1000;
@@ -148,7 +148,7 @@ fn preferred_address(value: &[u8]) -> Result<Vec<u8>> {
             Ok(value.to_vec())
         }
         _ => Err(malformed(
-            "the preferred address has not the length it says",
+            "the preferred address does not have the length it declares",
         )),
     }
 }
