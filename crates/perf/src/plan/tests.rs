@@ -39,7 +39,7 @@ fn an_arm_parses_and_prints_as_one_word() {
 #[test]
 fn what_cannot_be_is_refused_with_its_reason() {
     for (text, reason) in [
-        ("udp", "no way to carry bytes"),
+        ("udp", "not a way to carry bytes"),
         ("quic+fast", "no knob"),
         ("quic/moon", "no engine"),
         ("tls/quinn", "chosen for quic"),

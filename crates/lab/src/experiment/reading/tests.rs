@@ -249,7 +249,7 @@ fn nonsense_is_refused_with_its_line() {
         assert!(!flaw.contains('\n'), "{flaw}");
     }
     let twice = format!("{whole}[[arm]]\nname = 'a'\nstrategy = 'h2'\n");
-    assert!(flaw(&twice).starts_with("x.toml:12: the arm 'a' is there twice"));
+    assert!(flaw(&twice).starts_with("x.toml:12: the arm 'a' exists twice"));
     let claim = format!("{whole}[[claim]]\ntext = 'x'\nholds = 'median(b) > 1 ms'\n");
     assert!(flaw(&claim).starts_with("x.toml:13: the claim cannot be read: there is no arm 'b'"));
     let sweep = format!("{whole}[[sweep]]\nword = 'speed'\nvalues = [1]\narms = ['a']\n");

@@ -164,7 +164,7 @@ mod tests {
         assert_eq!(amount("bytes = '3MB'"), Amount::Bytes(3_000_000));
         for (said, words) in [
             ("time = '1s'\nbytes = '1MB'", "either time or bytes"),
-            ("time = 'soon'", "no span of time"),
+            ("time = 'soon'", "not a time span"),
             ("bytes = 'many'", "no size"),
             ("bytes = '0'", "--bytes must be from 1"),
             ("speed = 1", "unknown field"),
@@ -181,7 +181,7 @@ mod tests {
                 "transfer = 'tls+gso10'",
                 "x.toml:13: the transfer cannot be: `tls+gso10`",
             ),
-            ("transfer = 'sctp'", "no way to carry bytes"),
+            ("transfer = 'sctp'", "not a way to carry bytes"),
             (
                 "transfer = 'quic+datagram1473'",
                 "--datagram must be from 1200 to 1472",
