@@ -9,14 +9,16 @@ use aws_lc_rs::hmac;
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use roundtrip_gate::credentials::Vault;
-use roundtrip_gate::guard::{Found, Guard, Keys, Rules, Sessions, Standing, SystemWall, Trouble};
+use roundtrip_gate::guard::{
+    Found, Guard, Keys, ManualWatch, Rules, SessionError, Sessions, SystemWall,
+};
 use roundtrip_gate::{Door, Secret};
 use roundtrip_wire::jwt::Algorithm;
 
-struct Everybody(Rc<Standing>);
+struct Everybody(Rc<ManualWatch>);
 
 impl Sessions for Everybody {
-    async fn find(&self, _: &str) -> Result<Option<Found>, Trouble> {
+    async fn find(&self, _: &str) -> Result<Option<Found>, SessionError> {
         Ok(Some(Found {
             credentials: STANDARD.encode("u:p").into_bytes(),
             expires: None,

@@ -111,7 +111,7 @@ pub enum GateError {
     #[error("it has more than {0} bytes")]
     LongLine(usize),
     #[error("{0}")]
-    Unusable(#[from] Unusable),
+    CredentialsError(#[from] CredentialsError),
     #[error(
         "there is neither a key to seal with nor are plain credentials taken; give a [[session.seal]] key, or set plain = true"
     )]
@@ -130,7 +130,7 @@ pub enum GateError {
 
 /// Why stored credentials are of no use: the answer is 500.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Unusable {
+pub enum CredentialsError {
     #[error("the stored credentials are malformed")]
     Malformed,
     #[error("the stored credentials are sealed with a key that is not here")]

@@ -1,5 +1,16 @@
 //! From a head that was read to what is to be done with it, and the head that the backend is to have. The same for every
 //! protocol.
+//!
+//! A front calls [`judge`] with the [`Policy`] that is served now. It does no I/O, and goes this way:
+//!
+//! 1. `request::inspect` refuses what can be read in two ways.
+//! 2. `route` finds the route, by every reading of the path (`request::readings`).
+//! 3. What came as early data and is not plainly safe has to wait ([`Verdict::Wait`]), or its body is to be looked at
+//!    ([`Verdict::Look`], `jmap`).
+//! 4. `cors` answers or refuses what a page of another origin may not do.
+//! 5. `door` asks the `guard` for token and session. Where the store has to be asked ([`Verdict::Ask`]), the front calls
+//!    `Door::authorize` and judges the head again.
+//! 6. `request::compose` writes the head for the backend, and what must be remembered of the request is [`Asked`].
 
 pub(crate) mod configured;
 pub(crate) mod cors;
@@ -21,9 +32,10 @@ use std::net::IpAddr;
 use std::rc::Rc;
 
 use crate::judge::door::Glance;
-use crate::judge::guard::{Denial, Pass, Question, Sessions};
+use crate::judge::guard::{AuthError, Pass, Question, Sessions};
 use crate::judge::request::{
-    Body, Forwarding, Inspected, Refusal, Request, Version, compose, inspect, overrides_method,
+    BadRequestError, Body, Forwarding, Inspected, Request, Version, compose, inspect,
+    overrides_method,
 };
 use crate::judge::route::Route;
 use crate::record::Reason;
@@ -65,7 +77,7 @@ pub(crate) struct Asked {
 
 /// Whence and how a request came.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Arrival<'a> {
+pub(crate) struct RequestContext<'a> {
     pub(crate) client: IpAddr,
     /// Over TLS or QUIC.
     pub(crate) secure: bool,
@@ -78,10 +90,10 @@ pub(crate) struct Arrival<'a> {
 }
 
 /// What is over soon, or not soon at all.
-const SOON: u32 = 1;
+const RETRY_AFTER: u32 = 1;
 
 /// What the store said of a request.
-pub(crate) type Admitted = Result<Pass, Denial>;
+pub(crate) type Admitted = Result<Pass, AuthError>;
 
 /// What is to be done.
 pub(crate) enum Verdict {
@@ -90,14 +102,14 @@ pub(crate) enum Verdict {
     Ask(Question),
     /// It changes something, and may be a replay: it has to wait for the end of the handshake. RFC 8470 §3.
     Wait,
-    /// Its body, of no more than [`jmap::LARGEST`], says whether it changes something; then it is judged again.
+    /// Its body, of no more than [`jmap::MAX_BODY`], says whether it changes something; then it is judged again.
     Look,
-    Answer(Plain),
+    Answer(OwnAnswer),
 }
 
 /// An answer of our own, told in `telling`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Plain {
+pub(crate) struct OwnAnswer {
     pub(crate) status: u16,
     /// May the connection go on? Not with a body that nobody reads, where the protocol has no frames.
     pub(crate) stays: bool,
@@ -108,14 +120,14 @@ pub(crate) struct Plain {
     pub(crate) grant: Option<Rc<Grant>>,
 }
 
-impl Plain {
+impl OwnAnswer {
     /// The client, or its session, has too much under way. RFC 6585 §4.
     pub(crate) fn too_many(asked: &Asked) -> Self {
         Self {
             status: 429,
             stays: asked.keep_alive && (asked.body == Body::None || asked.version.frames()),
             reason: Reason::TooMany,
-            retry_after: SOON,
+            retry_after: RETRY_AFTER,
             grant: asked.grant.clone(),
         }
     }
@@ -125,18 +137,18 @@ impl Plain {
 pub(crate) fn judge<S: Sessions>(
     policy: &Policy<S>,
     request: &Request<'_>,
-    arrival: Arrival<'_>,
+    arrival: RequestContext<'_>,
     admitted: Option<&Admitted>,
     out: &mut Vec<u8>,
-) -> Result<Verdict, Refusal> {
+) -> Result<Verdict, BadRequestError> {
     let inspected = inspect(request, policy.limits.body.0)?;
     let answer = |status, reason, grant| {
-        Verdict::Answer(Plain {
+        Verdict::Answer(OwnAnswer {
             status,
             stays: inspected.keep_alive
                 && (inspected.body == Body::None || request.version.frames()),
             reason,
-            retry_after: SOON,
+            retry_after: RETRY_AFTER,
             grant,
         })
     };
@@ -147,7 +159,7 @@ pub(crate) fn judge<S: Sessions>(
         && inspected.body != Body::Length(body.len() as u64)
     {
         // What is too much would be taken for the next request.
-        return Err(Refusal::Length);
+        return Err(BadRequestError::Length);
     }
     if arrival.early && !is_safe(request, &inspected) {
         match arrival.body {
@@ -161,11 +173,11 @@ pub(crate) fn judge<S: Sessions>(
         .protocol
         .is_some_and(|p| p != websocket::PROTOCOL || !upgrade)
     {
-        return Err(Refusal::Protocol);
+        return Err(BadRequestError::Protocol);
     }
     let trusted = policy.trusts(arrival.client);
     let grant = route.cors.grant(request);
-    let own = Own::of(request, &inspected, arrival.secure, trusted);
+    let own = Own::new(request, &inspected, arrival.secure, trusted);
     let by_cookie = || route.auth && policy.door.goes_by_cookie(request);
     let look = route
         .cors
@@ -184,7 +196,7 @@ pub(crate) fn judge<S: Sessions>(
         },
     };
     let opening = match request.protocol {
-        Some(_) => Some(Opening::new().ok_or(Refusal::Protocol)?),
+        Some(_) => Some(Opening::new().ok_or(BadRequestError::Protocol)?),
         None => None,
     };
     let (socket, key) = opening.unzip();
@@ -272,7 +284,7 @@ fn is_to_be_looked_at(route: &Route, request: &Request<'_>, inspected: &Inspecte
         field.name.eq_ignore_ascii_case("content-type")
             && is_json(field.value.to_ascii_lowercase().as_slice())
     });
-    let is_small = matches!(inspected.body, Body::Length(length) if length <= jmap::LARGEST);
+    let is_small = matches!(inspected.body, Body::Length(length) if length <= jmap::MAX_BODY);
     route.safe_jmap
         && request.method == "POST"
         && is_json

@@ -1,5 +1,13 @@
-//! The authenticating reverse proxy: `guard` says who passes, `credentials` what a session is worth, `front` speaks with
-//! clients, `exchange` carries, `upstream` keeps the connections to those who answer.
+//! The authenticating reverse proxy. A request goes through the modules from the top down, and each imports only those that
+//! stand below it:
+//!
+//! - `run`: the life of the process, its plan, its threads. `manage` is what is done beside serving.
+//! - `admin`: metrics, dashboard and readiness, from what the threads record.
+//! - `accept`: connections and the fronts of HTTP/1.1, HTTP/2 and HTTP/3. Hands each head to `judge`, then runs `forward`.
+//! - `forward`: carries a judged request to a backend, and the answer back.
+//! - `judge`: refuses a request, answers it, or says how the backend is to have it.
+//! - `record`: what is remembered of an exchange, counted and logged: plain values.
+//! - `config`: the configuration as its file has it. `error`: why something cannot be used.
 
 mod accept;
 mod admin;

@@ -4,5 +4,5 @@ pub mod check;
 mod sessions;
 mod token;
 
-pub use sessions::{Form, Imported, Keeper, Resealed, Shown};
-pub use token::{Token, TokenOrder, Worn};
+pub use sessions::{Form, Imported, Resealed, SessionInfo, SessionManager};
+pub use token::{Token, TokenRequest, TokenTransport};

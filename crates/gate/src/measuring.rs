@@ -9,7 +9,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::accept::front;
 use crate::accept::stream::Peer;
-use crate::accept::thread::House;
+use crate::accept::thread::Thread;
 use crate::config::{self, Config, Route};
 use crate::forward::site::Site;
 use crate::forward::upstream::{Group, Upstream};
@@ -23,12 +23,12 @@ pub async fn relay(listener: TcpListener, to: SocketAddr) -> io::Result<()> {
 
 /// Relays what comes as HTTP/2, without TLS, until it is ended.
 pub async fn relay_h2(listener: TcpListener, to: SocketAddr) -> io::Result<()> {
-    let house = house(to, Door::open(), false)?;
+    let thread = thread(to, Door::open(), false)?;
     loop {
         let (stream, peer) = met(&listener).await?;
-        let house = house.clone();
+        let thread = thread.clone();
         tokio::task::spawn_local(async move {
-            let _ = front::h2::serve(stream, peer, &house).await;
+            let _ = front::h2::serve(stream, peer, &thread).await;
         });
     }
 }
@@ -48,12 +48,12 @@ async fn accept<S: Sessions + 'static>(
     door: Door<S>,
     auth: bool,
 ) -> io::Result<()> {
-    let house = house(to, door, auth)?;
+    let thread = thread(to, door, auth)?;
     loop {
         let (stream, peer) = met(&listener).await?;
-        let house = house.clone();
+        let thread = thread.clone();
         tokio::task::spawn_local(async move {
-            let _ = front::h1::serve(stream, peer, &house).await;
+            let _ = front::h1::serve(stream, peer, &thread).await;
         });
     }
 }
@@ -70,11 +70,11 @@ async fn met(listener: &TcpListener) -> io::Result<(TcpStream, Peer)> {
 }
 
 /// One route, to one backend.
-fn house<S: Sessions + 'static>(
+fn thread<S: Sessions + 'static>(
     to: SocketAddr,
     door: Door<S>,
     auth: bool,
-) -> io::Result<Rc<House<S>>> {
+) -> io::Result<Rc<Thread<S>>> {
     let config = Config {
         route: vec![Route {
             upstream: "backend".into(),
@@ -89,11 +89,11 @@ fn house<S: Sessions + 'static>(
     };
     let group = Group::new("backend", 0, &backend).map_err(io::Error::other)?;
     let backend = Upstream::new(&group);
-    tokio::task::spawn_local(backend.tend());
+    tokio::task::spawn_local(backend.maintain());
     let upstreams = [("backend".to_owned(), backend)].into();
     let site = Site::new(&config, door, &upstreams, None).map_err(io::Error::other)?;
-    let house = Rc::new(House::new(site, Arc::default(), None, Arc::default()));
-    let patrolled = house.clone();
-    tokio::task::spawn_local(async move { patrolled.patrol.run().await });
-    Ok(house)
+    let thread = Rc::new(Thread::new(site, Arc::default(), None, Arc::default()));
+    let ticking = thread.clone();
+    tokio::task::spawn_local(async move { ticking.deadlines.run().await });
+    Ok(thread)
 }

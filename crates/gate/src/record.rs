@@ -23,21 +23,21 @@ mod timer;
 mod vocabulary;
 mod word;
 
-pub(crate) use access_log::{AccessLog, Pen};
+pub(crate) use access_log::{AccessLog, LogSender};
 pub(crate) use caller::{Caller, Form};
 pub(crate) use entry::{Entry, Phase};
 pub(crate) use families::{FAMILIES, Family, Row};
 pub(crate) use ledger::{Book, Held, Ledger};
-pub(crate) use line::{Marker, Told, line};
+pub(crate) use line::{LineContext, Marker, line};
 pub(crate) use note::Note;
 pub(crate) use reason::{Limit, Reason};
 pub(crate) use request_id::RequestId;
 pub(crate) use server_timing::server_timing;
 pub(crate) use snapshot::Snapshot;
-pub(crate) use thread_log::Scribe;
+pub(crate) use thread_log::ThreadLog;
 pub(crate) use timer::{Spread, Timer};
 pub(crate) use vocabulary::{
-    Arrival, Avoided, Bytes, Carried, Early, Gauge, Known, Link, Outcome, Pool, Protocol, Remedy,
-    Security, SingleUse, StatusClass, Store, Streams, TlsHandshake,
+    Avoided, Bytes, Carried, ConnectionStart, Early, Gauge, Known, Link, Outcome, Pool, Protocol,
+    Remedy, Security, SingleUse, StatusClass, Store, Streams, TlsHandshake,
 };
 pub(crate) use word::{Counted, Word};

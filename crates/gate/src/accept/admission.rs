@@ -9,59 +9,64 @@ use tokio::sync::watch;
 use tokio::task::spawn_local;
 
 use crate::GateError;
-use crate::accept::connection_limits::Census;
+use crate::accept::connection_limits::ConnectionLimits;
 use crate::accept::front;
 use crate::accept::listener::{
-    self, Entrance, Handshake, Incoming, Manner, Met, QuicArrival, QuicEntrance, Seed, Tally, Unmet,
+    self, AcceptConfig, AcceptError, AcceptedConnection, ClientStream, HandshakeFacts,
+    IncomingQuic, Listener, QuicListener, Seed, SingleUseCounts,
 };
 use crate::accept::stream::Peer;
-use crate::accept::thread::House;
+use crate::accept::thread::Thread;
 use crate::config::Limits;
-use crate::judge::sessions::Known;
-use crate::record::{Arrival, Ledger, Limit, Protocol, Security, TlsHandshake};
+use crate::judge::sessions::NearSessions;
+use crate::record::{ConnectionStart, Ledger, Limit, Protocol, Security, TlsHandshake};
 
-type Serving = House<Known>;
+type Serving = Thread<NearSessions>;
 
 /// What every connection of the thread may need.
 pub(crate) struct Admission {
-    house: Rc<Serving>,
-    manner: RefCell<Rc<Manner>>,
-    census: Arc<Census>,
+    thread: Rc<Serving>,
+    accept_config: RefCell<Rc<AcceptConfig>>,
+    connection_limits: Arc<ConnectionLimits>,
 }
 
 impl Admission {
-    pub(crate) fn new(house: Rc<Serving>, manner: Manner, census: Arc<Census>) -> Rc<Self> {
+    pub(crate) fn new(
+        thread: Rc<Serving>,
+        accept_config: AcceptConfig,
+        connection_limits: Arc<ConnectionLimits>,
+    ) -> Rc<Self> {
         Rc::new(Self {
-            house,
-            manner: RefCell::new(Rc::new(manner)),
-            census,
+            thread,
+            accept_config: RefCell::new(Rc::new(accept_config)),
+            connection_limits,
         })
     }
 
-    pub(crate) fn house(&self) -> &Rc<Serving> {
-        &self.house
+    pub(crate) fn thread(&self) -> &Rc<Serving> {
+        &self.thread
     }
 
     /// Of TLS sessions, as they are met now.
-    pub(crate) fn single_use(&self) -> Tally {
-        self.manner.borrow().tls.tally()
+    pub(crate) fn single_use(&self) -> SingleUseCounts {
+        self.accept_config.borrow().tls.counts()
     }
 
-    /// Those who arrive from now on are met in another manner.
-    pub(crate) fn change(&self, manner: Manner) {
-        *self.manner.borrow_mut() = Rc::new(manner);
+    /// Connections that arrive from now on are accepted by this configuration.
+    pub(crate) fn change(&self, accept_config: AcceptConfig) {
+        *self.accept_config.borrow_mut() = Rc::new(accept_config);
     }
 
     pub(crate) async fn receive(
         self: Rc<Self>,
-        entrance: Entrance,
+        listener: Listener,
         closing: watch::Receiver<bool>,
     ) {
         let mut closed = pin!(until_closed(closing));
         loop {
             let arrival = tokio::select! {
                 biased;
-                arrival = entrance.next() => arrival,
+                arrival = listener.next() => arrival,
                 () = &mut closed => return,
             };
             let this = self.clone();
@@ -69,34 +74,40 @@ impl Admission {
         }
     }
 
-    async fn admit(self: Rc<Self>, arrival: listener::Arrival) {
-        let house = &self.house;
-        let site = house.site();
-        let _place = match self.census.admit(arrival.peer.ip(), &site.policy.limits) {
+    async fn admit(self: Rc<Self>, arrival: listener::AcceptedSocket) {
+        let thread = &self.thread;
+        let site = thread.site();
+        let _place = match self
+            .connection_limits
+            .admit(arrival.peer.ip(), &site.policy.limits)
+        {
             Ok(place) => place,
-            Err(limit) => return house.ledger.count(limit),
+            Err(limit) => return thread.ledger.count(limit),
         };
-        let _inside = house.enter();
-        let manner = self.manner.borrow().clone();
-        let met = match arrival.meet(&manner, site.policy.limits.head_time.0).await {
+        let _inside = thread.enter();
+        let accept_config = self.accept_config.borrow().clone();
+        let met = match arrival
+            .meet(&accept_config, site.policy.limits.head_time.0)
+            .await
+        {
             Ok(met) => met,
-            Err(unmet) => return count_unmet(&house.ledger, &unmet),
+            Err(unmet) => return count_unmet(&thread.ledger, &unmet),
         };
-        drop((site, manner));
+        drop((site, accept_config));
         let peer = Peer {
             address: met.peer.ip(),
-            secure: matches!(met.stream, Incoming::Secure(_)),
+            secure: matches!(met.stream, ClientStream::Secure(_)),
             resumed: met.facts.resumed,
         };
-        house.ledger.connection(arrival_of(&met));
+        thread.ledger.connection(arrival_of(&met));
         // Each takes as much room as its protocol wants, and not as the largest one does.
         let serving: Pin<Box<dyn Future<Output = _>>> = match met.stream {
-            Incoming::Clear(stream) => Box::pin(front::h1::serve(stream, peer, house)),
-            Incoming::Secure(stream) if stream.is_h2() => {
+            ClientStream::Clear(stream) => Box::pin(front::h1::serve(stream, peer, thread)),
+            ClientStream::Secure(stream) if stream.is_h2() => {
                 // Each step of its beginning would have a place for all of it.
-                Box::pin(front::h2::serve(stream, peer, house))
+                Box::pin(front::h2::serve(stream, peer, thread))
             }
-            Incoming::Secure(stream) => Box::pin(front::h1::serve(*stream, peer, house)),
+            ClientStream::Secure(stream) => Box::pin(front::h1::serve(*stream, peer, thread)),
         };
         // How a connection ended is in the entries of its exchanges.
         let _ = serving.await;
@@ -109,22 +120,22 @@ impl Admission {
         socket: std::net::UdpSocket,
         limits: &Limits,
         seed: &Seed,
-    ) -> Result<Rc<QuicEntrance>, GateError> {
-        let tls = self.manner.borrow().tls.clone();
-        QuicEntrance::open(socket, tls, limits, seed).map(Rc::new)
+    ) -> Result<Rc<QuicListener>, GateError> {
+        let tls = self.accept_config.borrow().tls.clone();
+        QuicListener::open(socket, tls, limits, seed).map(Rc::new)
     }
 
     pub(crate) async fn receive_quic(
         self: Rc<Self>,
-        entrance: Rc<QuicEntrance>,
+        listener: Rc<QuicListener>,
         closing: watch::Receiver<bool>,
     ) {
         let mut closed = pin!(until_closed(closing));
         loop {
             let arrival = tokio::select! {
                 biased;
-                arrival = entrance.next() => arrival,
-                () = &mut closed => return entrance.close().await,
+                arrival = listener.next() => arrival,
+                () = &mut closed => return listener.close().await,
             };
             let Some(arrival) = arrival else { return };
             let this = self.clone();
@@ -132,20 +143,23 @@ impl Admission {
         }
     }
 
-    async fn admit_quic(self: Rc<Self>, arrival: QuicArrival) {
-        let house = &self.house;
-        let site = house.site();
-        let _place = match self.census.admit(arrival.peer().ip(), &site.policy.limits) {
+    async fn admit_quic(self: Rc<Self>, arrival: IncomingQuic) {
+        let thread = &self.thread;
+        let site = thread.site();
+        let _place = match self
+            .connection_limits
+            .admit(arrival.peer().ip(), &site.policy.limits)
+        {
             Ok(place) => place,
             Err(limit) => {
                 arrival.refuse();
-                return house.ledger.count(limit);
+                return thread.ledger.count(limit);
             }
         };
-        let _inside = house.enter();
+        let _inside = thread.enter();
         let met = match arrival.meet(site.policy.limits.head_time.0).await {
             Ok(met) => met,
-            Err(unmet) => return count_unmet(&house.ledger, &unmet),
+            Err(unmet) => return count_unmet(&thread.ledger, &unmet),
         };
         drop(site);
         let peer = Peer {
@@ -153,13 +167,13 @@ impl Admission {
             secure: true,
             resumed: met.facts.resumed,
         };
-        house.ledger.connection(Arrival {
+        thread.ledger.connection(ConnectionStart {
             protocol: Protocol::H3,
             security: security_of(met.facts),
             fast_open: false,
         });
         let confirmed = met.link.confirmed();
-        let _ = front::h3::serve(met.link.clone(), confirmed, peer, house).await;
+        let _ = front::h3::serve(met.link.clone(), confirmed, peer, thread).await;
     }
 }
 
@@ -168,18 +182,18 @@ async fn until_closed(mut closing: watch::Receiver<bool>) {
     let _ = closing.wait_for(|closed| *closed).await;
 }
 
-fn count_unmet(ledger: &Ledger, unmet: &Unmet) {
+fn count_unmet(ledger: &Ledger, unmet: &AcceptError) {
     match unmet {
-        Unmet::TimedOut => ledger.count(Limit::HeadTime),
-        Unmet::Tls(_) | Unmet::Quic(_) => ledger.count(TlsHandshake::Failed),
-        Unmet::Proxy(_) | Unmet::Io(_) => {}
+        AcceptError::TimedOut => ledger.count(Limit::HeadTime),
+        AcceptError::Tls(_) | AcceptError::Quic(_) => ledger.count(TlsHandshake::Failed),
+        AcceptError::Proxy(_) | AcceptError::Io(_) => {}
     }
 }
 
-fn arrival_of(met: &Met) -> Arrival {
+fn arrival_of(met: &AcceptedConnection) -> ConnectionStart {
     let (protocol, handshake) = match &met.stream {
-        Incoming::Clear(_) => (Protocol::H1, None),
-        Incoming::Secure(stream) => {
+        ClientStream::Clear(_) => (Protocol::H1, None),
+        ClientStream::Secure(stream) => {
             let protocol = if stream.is_h2() {
                 Protocol::H2
             } else {
@@ -188,14 +202,14 @@ fn arrival_of(met: &Met) -> Arrival {
             (protocol, Some(met.facts))
         }
     };
-    Arrival {
+    ConnectionStart {
         protocol,
         security: handshake.map_or(Security::Clear, security_of),
         fast_open: met.facts.fast_open,
     }
 }
 
-fn security_of(facts: Handshake) -> Security {
+fn security_of(facts: HandshakeFacts) -> Security {
     Security::Tls {
         handshake: match (facts.early_data, facts.resumed) {
             (true, _) => TlsHandshake::Early,

@@ -9,31 +9,35 @@ use crate::config::Limits;
 use crate::record::Limit;
 
 #[derive(Debug, Default)]
-pub(crate) struct Census {
-    heads: Mutex<Heads>,
+pub(crate) struct ConnectionLimits {
+    heads: Mutex<Counts>,
     exchanges: Arc<Concurrency>,
 }
 
 #[derive(Debug, Default)]
-struct Heads {
+struct Counts {
     all: usize,
     of: HashMap<IpAddr, usize>,
 }
 
 /// One connection's place, for as long as it is held.
 #[derive(Debug)]
-pub(crate) struct Place {
-    census: Arc<Census>,
+pub(crate) struct ConnectionPermit {
+    connection_limits: Arc<ConnectionLimits>,
     client: IpAddr,
 }
 
-impl Census {
+impl ConnectionLimits {
     pub(crate) fn exchanges(&self) -> &Arc<Concurrency> {
         &self.exchanges
     }
 
     /// Or the limit that is met.
-    pub(crate) fn admit(self: &Arc<Self>, client: IpAddr, limits: &Limits) -> Result<Place, Limit> {
+    pub(crate) fn admit(
+        self: &Arc<Self>,
+        client: IpAddr,
+        limits: &Limits,
+    ) -> Result<ConnectionPermit, Limit> {
         let mut heads = self.heads.lock().unwrap_or_else(PoisonError::into_inner);
         if heads.all >= limits.connections {
             return Err(Limit::Connections);
@@ -44,8 +48,8 @@ impl Census {
         }
         *of_client += 1;
         heads.all += 1;
-        Ok(Place {
-            census: self.clone(),
+        Ok(ConnectionPermit {
+            connection_limits: self.clone(),
             client,
         })
     }
@@ -59,10 +63,10 @@ impl Census {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         let mut heads = self
-            .census
+            .connection_limits
             .heads
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
@@ -91,13 +95,13 @@ mod tests {
 
     #[test]
     fn each_client_has_its_share_and_all_together_have_theirs() {
-        let census = Arc::new(Census::default());
+        let connection_limits = Arc::new(ConnectionLimits::default());
         let limits = Limits {
             connections: 3,
             connections_per_client: 2,
             ..Limits::default()
         };
-        let admit = |client: &str| census.admit(client.parse().unwrap(), &limits);
+        let admit = |client: &str| connection_limits.admit(client.parse().unwrap(), &limits);
         let first = admit("2001:db8::1").unwrap();
         let _second = admit("2001:db8::2").unwrap();
         assert_eq!(
@@ -108,16 +112,18 @@ mod tests {
         assert_eq!(admit("192.0.2.2").unwrap_err(), Limit::Connections);
         drop(first);
         let _third = admit("2001:db8::3").unwrap();
-        assert_eq!(census.all(), 3);
+        assert_eq!(connection_limits.all(), 3);
     }
 
     #[test]
     fn who_is_gone_is_forgotten() {
-        let census = Arc::new(Census::default());
+        let connection_limits = Arc::new(ConnectionLimits::default());
         let limits = Limits::default();
-        let place = census.admit("192.0.2.1".parse().unwrap(), &limits).unwrap();
+        let place = connection_limits
+            .admit("192.0.2.1".parse().unwrap(), &limits)
+            .unwrap();
         drop(place);
-        assert!(census.heads.lock().unwrap().of.is_empty());
-        assert_eq!(census.all(), 0);
+        assert!(connection_limits.heads.lock().unwrap().of.is_empty());
+        assert_eq!(connection_limits.all(), 0);
     }
 }

@@ -5,13 +5,13 @@
 
 mod certificates;
 mod client_socket;
-mod entrance;
 mod hello;
 mod quic;
 mod secure;
 mod seed;
 mod session_prefetch;
 mod sockets;
+mod tcp;
 mod tickets;
 mod tls_side;
 
@@ -24,23 +24,23 @@ use rustls::ProtocolVersion;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 pub(crate) use client_socket::ClientSocket;
-pub(crate) use entrance::{Arrival, Entrance, Manner, Unmet, kernel_takes_syn_data};
-pub(crate) use quic::{QuicArrival, QuicEntrance};
+pub(crate) use quic::{IncomingQuic, QuicListener};
 pub(crate) use secure::Secure;
 pub(crate) use seed::Seed;
-pub(crate) use session_prefetch::Tally;
+pub(crate) use session_prefetch::SingleUseCounts;
 pub(crate) use sockets::{Sockets, ThreadSockets};
+pub(crate) use tcp::{AcceptConfig, AcceptError, AcceptedSocket, Listener, kernel_takes_syn_data};
 pub(crate) use tls_side::{ThreadTls, TlsSide};
 
 /// A client's byte stream once it may speak HTTP.
-pub(crate) enum Incoming {
+pub(crate) enum ClientStream {
     Clear(ClientSocket),
     Secure(Box<Secure>),
 }
 
 /// What is known of a connection's beginning.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Handshake {
+pub(crate) struct HandshakeFacts {
     pub(crate) resumed: bool,
     /// Was it accepted? It may have been empty.
     pub(crate) early_data: bool,
@@ -51,17 +51,17 @@ pub(crate) struct Handshake {
 }
 
 /// A client that may speak.
-pub(crate) struct Met {
-    pub(crate) stream: Incoming,
+pub(crate) struct AcceptedConnection {
+    pub(crate) stream: ClientStream,
     /// As a trusted proxy says, where one stands before us.
     pub(crate) peer: SocketAddr,
     /// Where it came in, as such a proxy says.
     #[cfg_attr(not(test), expect(dead_code, reason = "nothing goes by it yet"))]
     pub(crate) local: SocketAddr,
-    pub(crate) facts: Handshake,
+    pub(crate) facts: HandshakeFacts,
 }
 
-impl AsyncRead for Incoming {
+impl AsyncRead for ClientStream {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -74,7 +74,7 @@ impl AsyncRead for Incoming {
     }
 }
 
-impl AsyncWrite for Incoming {
+impl AsyncWrite for ClientStream {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,

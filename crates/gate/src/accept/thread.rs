@@ -8,21 +8,21 @@ use std::time::Instant;
 
 use tokio::sync::Notify;
 
-use crate::accept::buffer_pool::SpareBuffers;
+use crate::accept::buffer_pool::BufferPool;
 use crate::accept::concurrency::{Concurrency, Share};
 use crate::accept::stream::Peer;
-use crate::forward::deadlines::Patrol;
-use crate::forward::exchange::Broken;
+use crate::forward::deadlines::Deadlines;
+use crate::forward::exchange::ExchangeError;
 use crate::forward::site::Site;
 use crate::judge::Asked;
-use crate::record::{Entry, Gauge, Held, Ledger, Limit, Protocol, Scribe};
+use crate::record::{Entry, Gauge, Held, Ledger, Limit, Protocol, ThreadLog};
 
-pub(crate) struct House<S> {
+pub(crate) struct Thread<S> {
     site: RefCell<Rc<Site<S>>>,
-    pub(crate) patrol: Patrol,
-    pub(crate) spare: SpareBuffers,
+    pub(crate) deadlines: Deadlines,
+    pub(crate) spare: BufferPool,
     pub(crate) ledger: Arc<Ledger>,
-    scribe: Option<Scribe>,
+    log: Option<ThreadLog>,
     concurrency: Arc<Concurrency>,
     draining: Cell<bool>,
     /// Connections that are open, and who wants to know when there is none.
@@ -36,23 +36,23 @@ pub(crate) struct Running<'a> {
     _share: Share<'a>,
 }
 
-/// A connection's place in the house, for as long as it is held.
-pub(crate) struct Inside<'a, S>(&'a House<S>);
+/// Counts a connection of the thread, for as long as it is held.
+pub(crate) struct Inside<'a, S>(&'a Thread<S>);
 
-impl<S> House<S> {
+impl<S> Thread<S> {
     /// What all threads count together is `concurrency`.
     pub(crate) fn new(
         site: Site<S>,
         ledger: Arc<Ledger>,
-        scribe: Option<Scribe>,
+        log: Option<ThreadLog>,
         concurrency: Arc<Concurrency>,
     ) -> Self {
         Self {
             site: RefCell::new(Rc::new(site)),
-            patrol: Patrol::default(),
-            spare: SpareBuffers::default(),
+            deadlines: Deadlines::default(),
+            spare: BufferPool::default(),
             ledger,
-            scribe,
+            log,
             concurrency,
             draining: Cell::new(false),
             inside: Cell::new(0),
@@ -70,7 +70,7 @@ impl<S> House<S> {
     }
 
     /// An exchange is over, as it should be or not.
-    pub(crate) fn close(&self, entry: &mut Entry, error: Option<&Broken>, client: IpAddr) {
+    pub(crate) fn close(&self, entry: &mut Entry, error: Option<&ExchangeError>, client: IpAddr) {
         if let Some(error) = error {
             entry.outcome = error.outcome();
             entry.reason = entry.reason.or_else(|| error.reason());
@@ -80,8 +80,8 @@ impl<S> House<S> {
         }
         let ended = entry.ended.unwrap_or_else(Instant::now);
         self.ledger.record(entry, ended);
-        if let Some(scribe) = &self.scribe {
-            scribe.write(entry, ended, client);
+        if let Some(log) = &self.log {
+            log.write(entry, ended, client);
         }
     }
 
@@ -89,7 +89,7 @@ impl<S> House<S> {
     pub(crate) fn entry(&self, peer: Peer, protocol: Protocol) -> Entry {
         let mut entry = Entry::new(Instant::now(), protocol, peer.secure);
         entry.resumed = peer.resumed;
-        entry.note = self.scribe.as_ref().map(|_| Box::default());
+        entry.note = self.log.as_ref().map(|_| Box::default());
         entry
     }
 
@@ -134,17 +134,17 @@ impl<S> House<S> {
     /// Connections are to end with the exchange that they are in.
     pub(crate) fn drain(&self) {
         self.draining.set(true);
-        self.patrol.rouse();
+        self.deadlines.wake_resting();
     }
 }
 
 impl<S> Drop for Inside<'_, S> {
     fn drop(&mut self) {
-        let house = self.0;
-        house.inside.set(house.inside.get().saturating_sub(1));
-        house.ledger.lower(Gauge::Connections);
-        if house.inside.get() == 0 {
-            house.empty.notify_one();
+        let thread = self.0;
+        thread.inside.set(thread.inside.get().saturating_sub(1));
+        thread.ledger.lower(Gauge::Connections);
+        if thread.inside.get() == 0 {
+            thread.empty.notify_one();
         }
     }
 }

@@ -7,66 +7,66 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::Desk;
-use super::desk::{Reply, Topic};
+use super::AdminState;
+use super::state::{Reply, Topic};
 use crate::config::{Bytes, Limits};
 use crate::forward::h1;
-use crate::judge::request::{Body, Refusal, Request, inspect};
+use crate::judge::request::{BadRequestError, Body, Request, inspect};
 
-const LARGEST_HEAD: u64 = 8 * 1024;
+const MAX_HEAD: u64 = 8 * 1024;
 /// From a head's first byte to its last; and before the first.
-const HEAD_TIME: Duration = Duration::from_secs(5);
-const IDLE_TIME: Duration = Duration::from_secs(15);
-const WRITE_TIME: Duration = Duration::from_secs(10);
-const MOST_REQUESTS: usize = 1000;
+const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(15);
+const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
+const MAX_REQUESTS: usize = 1000;
 /// RFC 9110 §15.5.20.
 const MISDIRECTED: u16 = 421;
 
 /// What was asked, or why it is not answered.
-struct Asked {
+struct AdminRequest {
     topic: Result<Topic, u16>,
     host: String,
     is_head: bool,
     stays: bool,
 }
 
-pub(super) async fn serve(mut stream: TcpStream, desk: Arc<Desk>) {
+pub(super) async fn serve(mut stream: TcpStream, state: Arc<AdminState>) {
     let mut buffer = Vec::new();
-    for number in 1..=MOST_REQUESTS {
+    for number in 1..=MAX_REQUESTS {
         let Some(mut asked) = read(&mut stream, &mut buffer).await else {
             break;
         };
-        asked.stays &= number < MOST_REQUESTS;
-        let bytes = answer(&asked, &desk);
-        let sent = timeout(WRITE_TIME, stream.write_all(&bytes)).await;
+        asked.stays &= number < MAX_REQUESTS;
+        let bytes = answer(&asked, &state);
+        let sent = timeout(WRITE_TIMEOUT, stream.write_all(&bytes)).await;
         if !matches!(sent, Ok(Ok(()))) || !asked.stays {
             break;
         }
     }
-    let _ = timeout(WRITE_TIME, stream.shutdown()).await;
+    let _ = timeout(WRITE_TIMEOUT, stream.shutdown()).await;
 }
 
 /// `None` where nothing comes any more, or too slowly.
-async fn read(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Asked> {
+async fn read(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<AdminRequest> {
     if buffer.is_empty() {
-        let came = timeout(IDLE_TIME, stream.read_buf(buffer)).await;
+        let came = timeout(IDLE_TIMEOUT, stream.read_buf(buffer)).await;
         came.ok()?.ok().filter(|length| *length > 0)?;
     }
-    timeout(HEAD_TIME, head(stream, buffer)).await.ok()?
+    timeout(HEAD_TIMEOUT, head(stream, buffer)).await.ok()?
 }
 
-async fn head(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Asked> {
+async fn head(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<AdminRequest> {
     let limits = Limits {
-        head: Bytes(LARGEST_HEAD),
+        head: Bytes(MAX_HEAD),
         ..Limits::default()
     };
     loop {
-        match h1::request(buffer, &limits, Asked::of) {
+        match h1::request(buffer, &limits, AdminRequest::new) {
             Ok(Some((asked, length))) => {
                 buffer.drain(..length);
                 return Some(asked);
             }
-            Err(refusal) => return Some(Asked::refused(refusal.status())),
+            Err(refusal) => return Some(AdminRequest::refused(refusal.status())),
             Ok(None) => {}
         }
         let length = stream.read_buf(buffer).await.ok()?;
@@ -76,15 +76,15 @@ async fn head(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Asked> {
     }
 }
 
-impl Asked {
-    fn of(request: &Request<'_>) -> Self {
+impl AdminRequest {
+    fn new(request: &Request<'_>) -> Self {
         let inspected = match inspect(request, 0) {
             Ok(inspected) if inspected.body == Body::None => inspected,
-            Ok(_) => return Self::refused(Refusal::BodyTooLarge.status()),
+            Ok(_) => return Self::refused(BadRequestError::BodyTooLarge.status()),
             Err(refusal) => return Self::refused(refusal.status()),
         };
         let path = inspected.path.split('?').next().unwrap_or_default();
-        let topic = match (request.method, Topic::of(path)) {
+        let topic = match (request.method, Topic::from_path(path)) {
             ("GET" | "HEAD", Some(topic)) => Ok(topic),
             ("GET" | "HEAD", None) => Err(404),
             _ => Err(405),
@@ -108,10 +108,10 @@ impl Asked {
     }
 }
 
-fn answer(asked: &Asked, desk: &Desk) -> Vec<u8> {
+fn answer(asked: &AdminRequest, state: &AdminState) -> Vec<u8> {
     let reply = match asked.topic {
-        Ok(_) if !desk.answers_to(&asked.host) => Reply::error(MISDIRECTED),
-        Ok(topic) => desk.reply(topic),
+        Ok(_) if !state.answers_to(&asked.host) => Reply::error(MISDIRECTED),
+        Ok(topic) => state.reply(topic),
         Err(status) => Reply::error(status),
     };
     let reason = reason(reply.status);

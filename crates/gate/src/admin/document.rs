@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::desk::View;
 use super::history::Point;
-use crate::admin::condition::{StoreView, UpstreamView};
+use super::state::View;
+use crate::admin::dependencies::{StoreView, UpstreamView};
 use crate::forward::upstream::ServerView;
 use crate::record::{FAMILIES, Gauge, Row, Snapshot, Spread, Timer, Word};
 
@@ -27,8 +27,8 @@ pub(super) fn text(view: &View<'_>) -> String {
         "counters": counters(&view.snapshot),
         "gauges": gauges(&view.snapshot),
         "durations": durations(&view.snapshot),
-        "upstreams": view.condition.upstreams.iter().map(upstream).collect::<Vec<_>>(),
-        "store": store(view.condition.store),
+        "upstreams": view.dependencies.upstreams.iter().map(upstream).collect::<Vec<_>>(),
+        "store": store(view.dependencies.store),
         "access_log": log,
         "lately": lately(&view.history.lately()),
         "recent": view.history.points().map(lately).collect::<Vec<_>>(),

@@ -8,11 +8,11 @@ use roundtrip_model::Histogram;
 use crate::record::{Snapshot, StatusClass, Timer};
 
 /// Points of a chart.
-pub(super) const POINTS: usize = 120;
+pub(super) const MAX_POINTS: usize = 120;
 /// The «now» of figures: as many points.
-const LATELY: usize = 10;
+const RECENT_POINTS: usize = 10;
 /// Points closer to each other are not taken: rates of a moment say nothing.
-const CLOSEST: Duration = Duration::from_millis(200);
+const MIN_INTERVAL: Duration = Duration::from_millis(200);
 
 /// What happened between two looks, a second apart or so.
 #[derive(Debug, Clone, Default)]
@@ -43,13 +43,13 @@ pub(super) struct Quantiles {
 }
 
 /// What the page shows quantiles of.
-const TIMED: [Timer; 3] = [Timer::Added, Timer::Backend, Timer::Whole];
+const TIMERS: [Timer; 3] = [Timer::Added, Timer::Backend, Timer::Whole];
 
 #[derive(Debug, Default)]
 pub(super) struct History {
     points: VecDeque<Point>,
     /// The durations, as they were counted at each of the last looks.
-    timed: VecDeque<[Histogram; TIMED.len()]>,
+    timed: VecDeque<[Histogram; TIMERS.len()]>,
     before: Option<(Instant, Snapshot)>,
 }
 
@@ -57,13 +57,13 @@ impl History {
     pub(super) fn look(&mut self, now: Instant, snapshot: Snapshot) {
         if let Some((then, before)) = &self.before {
             let passed = now.saturating_duration_since(*then);
-            if passed < CLOSEST {
+            if passed < MIN_INTERVAL {
                 return;
             }
             let point = between(before, &snapshot, passed.as_secs_f64());
-            push(&mut self.points, point, POINTS);
+            push(&mut self.points, point, MAX_POINTS);
         }
-        push(&mut self.timed, timed(&snapshot), LATELY + 1);
+        push(&mut self.timed, timed(&snapshot), RECENT_POINTS + 1);
         self.before = Some((now, snapshot));
     }
 
@@ -74,7 +74,7 @@ impl History {
 
     /// All of the last minute or ten seconds together.
     pub(super) fn lately(&self) -> Point {
-        let mut sum = self.sum(LATELY);
+        let mut sum = self.sum(RECENT_POINTS);
         if let (Some(first), Some(last)) = (self.timed.front(), self.timed.back()) {
             [sum.added, sum.backend, sum.whole] = quantiles(first, last);
         }
@@ -116,7 +116,7 @@ impl Point {
 }
 
 impl Quantiles {
-    pub(super) fn of(histogram: &Histogram) -> Option<Self> {
+    pub(super) fn from_histogram(histogram: &Histogram) -> Option<Self> {
         let ms = |share| histogram.quantile(share).as_secs_f64() * 1e3;
         (histogram.total() > 0).then(|| Self {
             median: ms(0.5),
@@ -125,17 +125,17 @@ impl Quantiles {
     }
 }
 
-fn timed(snapshot: &Snapshot) -> [Histogram; TIMED.len()] {
-    TIMED.map(|timer| snapshot.timer(timer).histogram.clone())
+fn timed(snapshot: &Snapshot) -> [Histogram; TIMERS.len()] {
+    TIMERS.map(|timer| snapshot.timer(timer).histogram.clone())
 }
 
 fn quantiles(
-    before: &[Histogram; TIMED.len()],
-    now: &[Histogram; TIMED.len()],
-) -> [Option<Quantiles>; TIMED.len()] {
+    before: &[Histogram; TIMERS.len()],
+    now: &[Histogram; TIMERS.len()],
+) -> [Option<Quantiles>; TIMERS.len()] {
     let mut before = before.iter();
     now.each_ref()
-        .map(|now| Quantiles::of(&now.since(before.next()?)))
+        .map(|now| Quantiles::from_histogram(&now.since(before.next()?)))
 }
 
 fn push<T>(queue: &mut VecDeque<T>, value: T, most: usize) {
@@ -209,13 +209,13 @@ mod tests {
     #[test]
     fn what_is_kept_is_bounded() {
         let (book, mut history, began) = (Book::new(1), History::default(), Instant::now());
-        for n in 0..3 * POINTS as u64 {
+        for n in 0..3 * MAX_POINTS as u64 {
             ask(&book, n, Duration::ZERO);
             history.look(began + Duration::from_secs(n), book.snapshot());
         }
-        assert_eq!(history.points().len(), POINTS);
-        assert_eq!(history.timed.len(), LATELY + 1);
-        let last = 3 * POINTS as u64 - 1;
+        assert_eq!(history.points().len(), MAX_POINTS);
+        assert_eq!(history.timed.len(), RECENT_POINTS + 1);
+        let last = 3 * MAX_POINTS as u64 - 1;
         assert_eq!(history.points().last().unwrap().requests, last);
         assert_eq!(history.minute().requests, (last - 59..=last).sum::<u64>());
     }

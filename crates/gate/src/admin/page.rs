@@ -14,8 +14,8 @@ use base64::engine::general_purpose::STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use roundtrip_report::html::STYLE;
 
-use super::desk::View;
 use super::history::Point;
+use super::state::View;
 use crate::record::{Gauge, Remedy, Word};
 use chart::{Line, chart};
 use figures::{grouped, rate, span};

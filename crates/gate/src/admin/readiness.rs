@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::admin::condition::{StoreView, View};
+use crate::admin::dependencies::{StoreView, View};
 use crate::record::{Gauge, Snapshot};
 
 /// What decides it.
@@ -20,7 +20,7 @@ pub(crate) struct Readiness {
 
 /// Why it does not.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Unready {
+pub(crate) enum ReadinessError {
     #[error("draining")]
     Draining,
     #[error("no thread takes connections")]
@@ -32,7 +32,7 @@ pub(crate) enum Unready {
 }
 
 impl Readiness {
-    pub(crate) fn of(snapshot: &Snapshot, view: &View, draining: bool) -> Self {
+    pub(crate) fn new(snapshot: &Snapshot, view: &View, draining: bool) -> Self {
         let upstreams = view.upstreams.iter();
         let gone = upstreams.filter(|upstream| upstream.up() == 0);
         Self {
@@ -46,18 +46,18 @@ impl Readiness {
 
     /// One upstream of several that is gone is no reason: the others would be cut off with it. Neither is a store that has been
     /// down for a moment: known sessions go on.
-    pub(crate) fn verdict(&self) -> Result<(), Unready> {
+    pub(crate) fn verdict(&self) -> Result<(), ReadinessError> {
         if self.draining {
-            return Err(Unready::Draining);
+            return Err(ReadinessError::Draining);
         }
         if self.accepting == 0 {
-            return Err(Unready::NotAccepting);
+            return Err(ReadinessError::NotAccepting);
         }
         if self.upstreams > 0 && self.gone.len() == self.upstreams {
-            return Err(Unready::NoServer(self.names()));
+            return Err(ReadinessError::NoServer(self.names()));
         }
         if matches!(self.store, StoreView::Down { hopeless: true, .. }) {
-            return Err(Unready::NoStore);
+            return Err(ReadinessError::NoStore);
         }
         Ok(())
     }
@@ -113,18 +113,18 @@ mod tests {
         assert!(fine().but().is_empty());
         assert_eq!(
             with(|r| r.draining = true).verdict(),
-            Err(Unready::Draining)
+            Err(ReadinessError::Draining)
         );
         assert_eq!(
             with(|r| r.accepting = 0).verdict(),
-            Err(Unready::NotAccepting)
+            Err(ReadinessError::NotAccepting)
         );
         let mut known = fine();
         known.store = down(false);
         assert_eq!(known.verdict(), Ok(()));
         assert_eq!(known.but(), ["the session store has been down for 7 s"]);
         known.store = down(true);
-        assert_eq!(known.verdict(), Err(Unready::NoStore));
+        assert_eq!(known.verdict(), Err(ReadinessError::NoStore));
     }
 
     #[test]

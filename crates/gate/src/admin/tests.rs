@@ -15,7 +15,7 @@ struct Admin {
     address: SocketAddr,
     book: Book,
     draining: Arc<AtomicBool>,
-    desk: Arc<Desk>,
+    state: Arc<AdminState>,
     server: JoinHandle<()>,
 }
 
@@ -27,22 +27,22 @@ impl Drop for Admin {
 
 async fn admin() -> Admin {
     let (book, draining) = (Book::new(2), Arc::new(AtomicBool::new(false)));
-    let desk = Desk::new(
+    let state = AdminState::new(
         book.clone(),
         draining.clone(),
         Arc::default(),
         "roundtrip 0".into(),
     );
-    let desk = Arc::new(desk);
+    let state = Arc::new(state);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let server = tokio::spawn(serve(listener, desk.clone()));
+    let server = tokio::spawn(serve(listener, state.clone()));
     book.ledger(0).raise(Gauge::Accepting);
     Admin {
         address,
         book,
         draining,
-        desk,
+        state,
         server,
     }
 }
@@ -189,7 +189,7 @@ async fn what_is_not_for_it_is_refused() {
 #[tokio::test]
 async fn a_name_that_somebody_else_gave_it_is_not_its_own() {
     let admin = admin().await;
-    admin.desk.is_called(&["gate.internal".into()]);
+    admin.state.is_called(&["gate.internal".into()]);
     let port = admin.address.port();
     for (host, status) in [
         (admin.address.to_string(), 200),

@@ -18,10 +18,10 @@ pub(crate) fn algorithm(name: &str) -> Result<Algorithm, GateError> {
 
 /// Opens the store. Redis is not asked yet.
 pub fn place(session: &SessionStore) -> Result<Place, GateError> {
-    Ok(match Kept::of(&session.store) {
-        Kept::Memory => Place::Memory(Memory::default()),
-        Kept::File(path) => Place::Redb(Redb::open(path)?),
-        Kept::Redis => Place::Redis(Arc::new(redis(session)?)),
+    Ok(match StoreKind::parse(&session.store) {
+        StoreKind::Memory => Place::Memory(Memory::default()),
+        StoreKind::File(path) => Place::Redb(Redb::open(path)?),
+        StoreKind::Redis => Place::Redis(Arc::new(redis(session)?)),
     })
 }
 
@@ -38,15 +38,15 @@ pub(crate) fn redis(session: &SessionStore) -> Result<RedisSettings, GateError> 
 
 /// Where sessions are, by how its name begins.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Kept<'a> {
+pub(crate) enum StoreKind<'a> {
     Memory,
     File(&'a Path),
     /// Or what is none of the others.
     Redis,
 }
 
-impl<'a> Kept<'a> {
-    pub(crate) fn of(store: &'a str) -> Self {
+impl<'a> StoreKind<'a> {
+    pub(crate) fn parse(store: &'a str) -> Self {
         match store.split_once(':') {
             Some(("memory", "")) => Self::Memory,
             // `redb:///var/lib/x` is what people write, too.
@@ -88,14 +88,14 @@ mod tests {
     #[test]
     fn stores_are_told_by_how_they_begin() {
         for (store, kept) in [
-            ("memory:", Kept::Memory),
-            ("redb:/a/b", Kept::File(Path::new("/a/b"))),
-            ("redb:///a/b", Kept::File(Path::new("/a/b"))),
-            ("redis://h", Kept::Redis),
-            ("unix:/run/redis", Kept::Redis),
-            ("", Kept::Redis),
+            ("memory:", StoreKind::Memory),
+            ("redb:/a/b", StoreKind::File(Path::new("/a/b"))),
+            ("redb:///a/b", StoreKind::File(Path::new("/a/b"))),
+            ("redis://h", StoreKind::Redis),
+            ("unix:/run/redis", StoreKind::Redis),
+            ("", StoreKind::Redis),
         ] {
-            assert_eq!(Kept::of(store), kept, "{store}");
+            assert_eq!(StoreKind::parse(store), kept, "{store}");
         }
     }
 

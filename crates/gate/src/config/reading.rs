@@ -11,9 +11,9 @@ use super::nearest::nearest;
 use crate::GateError;
 
 /// Nobody writes a larger one by hand.
-const LARGEST: u64 = 1024 * 1024;
+const MAX_FILE_SIZE: u64 = 1024 * 1024;
 /// So many keys are named where none is near; of more it is said where they stand.
-const FEW: usize = 8;
+const MAX_LISTED_KEYS: usize = 8;
 
 impl Config {
     pub fn read(path: &Path) -> Result<Self, GateError> {
@@ -23,11 +23,11 @@ impl Config {
         };
         let mut bytes = Vec::new();
         let file = File::open(path).map_err(unreadable)?;
-        let read = file.take(LARGEST + 1).read_to_end(&mut bytes);
-        if read.map_err(unreadable)? as u64 > LARGEST {
+        let read = file.take(MAX_FILE_SIZE + 1).read_to_end(&mut bytes);
+        if read.map_err(unreadable)? as u64 > MAX_FILE_SIZE {
             return Err(GateError::FileTooLarge {
                 path: path.into(),
-                limit: LARGEST as usize,
+                limit: MAX_FILE_SIZE as usize,
             });
         }
         let name = path.display().to_string();
@@ -64,14 +64,14 @@ fn at(name: &str, text: &str, offset: usize, why: String) -> GateError {
 }
 
 /// What is longer may be a secret that stands in the wrong place.
-const LONGEST_KEY: usize = 32;
+const MAX_KEY_LENGTH: usize = 32;
 
 /// Serde's words in ours, with what to do.
 fn explain(message: &str, text: &str, span: &Range<usize>) -> String {
     let table = table(text, span.start);
     if let Some(rest) = message.strip_prefix("unknown field ") {
         let (key, keys) = quoted(rest);
-        if key.len() > LONGEST_KEY {
+        if key.len() > MAX_KEY_LENGTH {
             return format!("{table} has no key like that");
         }
         return unknown(&format!("{table} has no key `{key}`"), key, &keys);
@@ -101,7 +101,7 @@ fn explain(message: &str, text: &str, span: &Range<usize>) -> String {
 fn unknown(said: &str, key: &str, keys: &[&str]) -> String {
     match nearest(key, keys) {
         Some(near) => format!("{said}; did you mean `{near}`?"),
-        None if keys.len() <= FEW => format!("{said}, only {}", list(keys)),
+        None if keys.len() <= MAX_LISTED_KEYS => format!("{said}, only {}", list(keys)),
         None => format!("{said}; `roundtrip gate init` writes a file with all that there are"),
     }
 }
@@ -267,7 +267,7 @@ mod tests {
             error.contains("gate.toml:2:3: this is not UTF-8"),
             "{error}"
         );
-        let large = vec![b'#'; LARGEST as usize + 1];
+        let large = vec![b'#'; MAX_FILE_SIZE as usize + 1];
         assert!(read(&large).is_err());
         let none = Config::read(&folder.path().join("none"));
         assert!(matches!(none, Err(GateError::Unreadable { .. })));

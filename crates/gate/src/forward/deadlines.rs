@@ -14,20 +14,20 @@ use tokio::time::{MissedTickBehavior, interval};
 const TICK: Duration = Duration::from_millis(250);
 const NEVER: u64 = u64::MAX;
 /// Those of so many connections are kept for others.
-const MOST_SPARE: usize = 64;
+const MAX_SPARE: usize = 64;
 
 /// Goes round on one thread.
 #[derive(Debug, Default)]
-pub(crate) struct Patrol {
+pub(crate) struct Deadlines {
     now: Rc<Cell<u64>>,
-    posts: RefCell<Vec<Weak<Post>>>,
+    waits: RefCell<Vec<Weak<Deadline>>>,
     /// Of connections that have ended, for those that begin.
-    spare: RefCell<Vec<Posts>>,
+    spare: RefCell<Vec<ExchangeDeadlines>>,
 }
 
 /// One thing that is waited for at a time.
 #[derive(Debug)]
-pub(crate) struct Post {
+pub(crate) struct Deadline {
     now: Rc<Cell<u64>>,
     due: Cell<u64>,
     /// Ticks from the beginning of a wait to its deadline.
@@ -39,48 +39,48 @@ pub(crate) struct Post {
 
 /// Those of one exchange, whose body goes up while its answer comes down.
 #[derive(Debug)]
-pub(crate) struct Posts {
-    pub(crate) up: Rc<Post>,
-    pub(crate) down: Rc<Post>,
+pub(crate) struct ExchangeDeadlines {
+    pub(crate) up: Rc<Deadline>,
+    pub(crate) down: Rc<Deadline>,
     /// Of the whole, where it has a bound.
-    pub(crate) whole: Rc<Post>,
+    pub(crate) whole: Rc<Deadline>,
 }
 
 /// The deadline is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Late;
+pub(crate) struct Elapsed;
 
-impl Patrol {
-    pub(crate) fn post(&self) -> Rc<Post> {
-        let post = Rc::new(Post {
+impl Deadlines {
+    pub(crate) fn new_deadline(&self) -> Rc<Deadline> {
+        let deadline = Rc::new(Deadline {
             now: self.now.clone(),
             due: Cell::new(NEVER),
             ticks: Cell::new(NEVER),
             resting: Cell::new(false),
             waker: RefCell::default(),
         });
-        self.posts.borrow_mut().push(Rc::downgrade(&post));
-        post
+        self.waits.borrow_mut().push(Rc::downgrade(&deadline));
+        deadline
     }
 
-    pub(crate) fn posts(&self) -> Posts {
+    pub(crate) fn for_exchange(&self) -> ExchangeDeadlines {
         let spare = self.spare.borrow_mut().pop();
-        spare.unwrap_or_else(|| Posts {
-            up: self.post(),
-            down: self.post(),
-            whole: self.post(),
+        spare.unwrap_or_else(|| ExchangeDeadlines {
+            up: self.new_deadline(),
+            down: self.new_deadline(),
+            whole: self.new_deadline(),
         })
     }
 
     /// Nothing is waited for with these any more.
-    pub(crate) fn give_back(&self, posts: Posts) {
+    pub(crate) fn give_back(&self, deadlines: ExchangeDeadlines) {
         let mut spare = self.spare.borrow_mut();
-        let all = [&posts.up, &posts.down, &posts.whole];
-        if spare.len() < MOST_SPARE && all.iter().all(|post| Rc::strong_count(post) == 1) {
-            for post in all {
-                post.forget();
+        let all = [&deadlines.up, &deadlines.down, &deadlines.whole];
+        if spare.len() < MAX_SPARE && all.iter().all(|deadline| Rc::strong_count(deadline) == 1) {
+            for deadline in all {
+                deadline.forget();
             }
-            spare.push(posts);
+            spare.push(deadlines);
         }
     }
 
@@ -96,28 +96,28 @@ impl Patrol {
                     .try_into()
                     .unwrap_or(NEVER),
             );
-            self.go_round();
+            self.wake_due();
         }
     }
 
     /// Those who rest are late from now on.
-    pub(crate) fn rouse(&self) {
-        for post in self.posts.borrow().iter().filter_map(Weak::upgrade) {
-            if post.resting.get() {
-                post.due.set(0);
+    pub(crate) fn wake_resting(&self) {
+        for deadline in self.waits.borrow().iter().filter_map(Weak::upgrade) {
+            if deadline.resting.get() {
+                deadline.due.set(0);
             }
         }
-        self.go_round();
+        self.wake_due();
     }
 
-    fn go_round(&self) {
+    fn wake_due(&self) {
         let now = self.now.get();
-        self.posts.borrow_mut().retain(|post| {
-            let Some(post) = post.upgrade() else {
+        self.waits.borrow_mut().retain(|deadline| {
+            let Some(deadline) = deadline.upgrade() else {
                 return false;
             };
-            if post.due.get() <= now
-                && let Some(waker) = post.waker.borrow_mut().take()
+            if deadline.due.get() <= now
+                && let Some(waker) = deadline.waker.borrow_mut().take()
             {
                 waker.wake();
             }
@@ -126,7 +126,7 @@ impl Patrol {
     }
 }
 
-impl Post {
+impl Deadline {
     fn forget(&self) {
         self.due.set(NEVER);
         self.ticks.set(NEVER);
@@ -134,12 +134,12 @@ impl Post {
         *self.waker.borrow_mut() = None;
     }
 
-    /// As [`Post::within`]; and it may be ended before, by [`Patrol::rouse`].
+    /// As [`Deadline::within`]; and it may be ended before, by [`Deadlines::wake_resting`].
     pub(crate) async fn at_rest<T>(
         &self,
         span: Duration,
         work: impl Future<Output = T>,
-    ) -> Result<T, Late> {
+    ) -> Result<T, Elapsed> {
         self.resting.set(true);
         let outcome = self.within(Some(span), work).await;
         self.resting.set(false);
@@ -157,7 +157,7 @@ impl Post {
         &self,
         span: Option<Duration>,
         work: impl Future<Output = T>,
-    ) -> Result<T, Late> {
+    ) -> Result<T, Elapsed> {
         let Some(span) = span else {
             return Ok(work.await);
         };
@@ -172,7 +172,7 @@ impl Post {
                 return Poll::Ready(Ok(value));
             }
             if self.due.get() <= self.now.get() {
-                return Poll::Ready(Err(Late));
+                return Poll::Ready(Err(Elapsed));
             }
             let mut waker = self.waker.borrow_mut();
             match &mut *waker {
@@ -196,20 +196,20 @@ mod tests {
 
     use super::*;
 
-    async fn on_patrol<T>(work: impl AsyncFnOnce(&Patrol) -> T) -> T {
-        let patrol = Patrol::default();
+    async fn with_deadlines<T>(work: impl AsyncFnOnce(&Deadlines) -> T) -> T {
+        let deadlines = Deadlines::default();
         tokio::select! {
-            value = work(&patrol) => value,
-            () = patrol.run() => unreachable!("it goes round for ever"),
+            value = work(&deadlines) => value,
+            () = deadlines.run() => unreachable!("it goes round for ever"),
         }
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_comes_in_time_is_given() {
-        on_patrol(async |patrol| {
-            let post = patrol.post();
+        with_deadlines(async |deadlines| {
+            let deadline = deadlines.new_deadline();
             for span in [None, Some(Duration::from_secs(3))] {
-                let slept = post.within(span, sleep(Duration::from_secs(2))).await;
+                let slept = deadline.within(span, sleep(Duration::from_secs(2))).await;
                 assert_eq!(slept, Ok(()));
             }
         })
@@ -218,11 +218,14 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_deadline_is_kept_within_a_tick_or_two() {
-        on_patrol(async |patrol| {
-            let post = patrol.post();
+        with_deadlines(async |deadlines| {
+            let deadline = deadlines.new_deadline();
             for span in [1, 250, 700, 10_000].map(Duration::from_millis) {
                 let began = Instant::now();
-                assert_eq!(post.within(Some(span), pending::<()>()).await, Err(Late));
+                assert_eq!(
+                    deadline.within(Some(span), pending::<()>()).await,
+                    Err(Elapsed)
+                );
                 let took = began.elapsed();
                 assert!(
                     took >= span && took <= span + 2 * TICK,
@@ -235,20 +238,20 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_rests_may_be_roused() {
-        on_patrol(async |patrol| {
-            let (resting, working) = (patrol.post(), patrol.post());
+        with_deadlines(async |deadlines| {
+            let (resting, working) = (deadlines.new_deadline(), deadlines.new_deadline());
             let span = Duration::from_secs(5);
             let began = Instant::now();
             let work = working.within(Some(span), pending::<()>());
             let rest = async {
-                assert_eq!(resting.at_rest(span, pending::<()>()).await, Err(Late));
+                assert_eq!(resting.at_rest(span, pending::<()>()).await, Err(Elapsed));
                 began.elapsed()
             };
-            let rouse = async {
+            let wake_resting = async {
                 sleep(Duration::from_secs(1)).await;
-                patrol.rouse();
+                deadlines.wake_resting();
             };
-            let (_, rested, ()) = tokio::join!(work, rest, rouse);
+            let (_, rested, ()) = tokio::join!(work, rest, wake_resting);
             assert!(rested < 2 * Duration::from_secs(1), "{rested:?}");
             assert!(began.elapsed() >= span);
         })
@@ -257,40 +260,40 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn posts_that_were_given_back_wait_anew() {
-        on_patrol(async |patrol| {
+        with_deadlines(async |deadlines| {
             let span = Duration::from_secs(5);
-            let first = patrol.posts();
+            let first = deadlines.for_exchange();
             let known = Rc::as_ptr(&first.down);
             // Its wait was cut short.
             let _ = timeout(TICK, first.down.at_rest(span, pending::<()>())).await;
-            patrol.give_back(first);
-            let again = patrol.posts();
+            deadlines.give_back(first);
+            let again = deadlines.for_exchange();
             assert_eq!(Rc::as_ptr(&again.down), known);
             let began = Instant::now();
             let wait = again.down.within(Some(span), pending::<()>());
-            let rouse = async {
+            let wake_resting = async {
                 sleep(Duration::from_secs(1)).await;
-                patrol.rouse();
+                deadlines.wake_resting();
             };
-            let (late, ()) = tokio::join!(wait, rouse);
-            assert_eq!(late, Err(Late));
+            let (late, ()) = tokio::join!(wait, wake_resting);
+            assert_eq!(late, Err(Elapsed));
             assert!(began.elapsed() >= span, "it rests no more");
             // Somebody still waits with one of them.
             let held = again.whole.clone();
-            patrol.give_back(again);
-            assert!(patrol.spare.borrow().is_empty());
+            deadlines.give_back(again);
+            assert!(deadlines.spare.borrow().is_empty());
             drop(held);
         })
         .await;
     }
 
     #[tokio::test(start_paused = true)]
-    async fn posts_that_are_gone_are_forgotten() {
-        on_patrol(async |patrol| {
-            let posts: Vec<_> = (0..10).map(|_| patrol.post()).collect();
-            drop(posts);
+    async fn deadlines_that_are_gone_are_forgotten() {
+        with_deadlines(async |deadlines| {
+            let some: Vec<_> = (0..10).map(|_| deadlines.new_deadline()).collect();
+            drop(some);
             sleep(2 * TICK).await;
-            assert!(patrol.posts.borrow().is_empty());
+            assert!(deadlines.waits.borrow().is_empty());
         })
         .await;
     }

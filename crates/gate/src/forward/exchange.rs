@@ -2,6 +2,7 @@
 //! brings and takes is behind [`Source`] and [`Sink`]; reading heads and refusing to is the fronts' matter.
 
 mod download;
+mod lease;
 mod read_ahead;
 mod response_head;
 mod tunnel;
@@ -17,30 +18,29 @@ use std::time::{Duration, Instant};
 
 use tokio::io::AsyncWrite;
 
-use crate::forward::deadlines::Posts;
-use crate::forward::h1::{
-    BadResponse, Response, ResponseBody, Trailers, write_chunk, write_last_chunk,
-};
+use crate::forward::deadlines::ExchangeDeadlines;
+use crate::forward::h1::{BadResponse, Response, ResponseBody, Trailers};
 use crate::forward::halves::Halves;
 use crate::forward::site::Site;
-use crate::forward::upstream::{Fate, Link, Need, Trouble, UploadPlace, Upstream};
+use crate::forward::upstream::{Link, UploadPlace, Upstream, UpstreamError};
 use crate::judge::Asked;
 use crate::judge::guard::Sessions;
-use crate::judge::request::{Body, Field, Refusal};
-use crate::record::{Early, Entry, Limit, Outcome, Reason};
+use crate::judge::request::{BadRequestError, Field};
+use crate::record::{Entry, Limit, Outcome, Reason};
 use download::{Download, Got, Interim};
-use read_ahead::{Ahead, Came};
+use lease::Next;
+use read_ahead::ReadAhead;
 use upload::Upload;
 
 /// Read at once from a client or a backend.
 pub(crate) const PIECE: usize = 16 * 1024;
 /// For how long a session that was looked at needs no second look.
-const TRUSTED_FOR: Duration = Duration::from_millis(100);
+const TRUST_TIME: Duration = Duration::from_millis(100);
 
 /// A request's body, and what else a client may send.
 pub(crate) trait Source {
     /// Appends what comes next of the body; `false` at its end.
-    async fn next(&mut self, into: &mut Vec<u8>) -> Result<bool, Broken>;
+    async fn next(&mut self, into: &mut Vec<u8>) -> Result<bool, ExchangeError>;
 
     /// What came behind the body, once that has ended, and may go on.
     fn trailers(&mut self) -> Trailers;
@@ -52,7 +52,7 @@ pub(crate) trait Source {
     async fn gone(&mut self);
 
     /// Ends when the handshake has ended, so that what came early was no replay.
-    async fn confirmed(&mut self) -> Result<(), Broken>;
+    async fn confirmed(&mut self) -> Result<(), ExchangeError>;
 }
 
 /// Where the answer goes.
@@ -77,7 +77,7 @@ pub(crate) trait Sink {
 
 /// Why an exchange did not come to its end.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Broken {
+pub(crate) enum ExchangeError {
     #[error("the client: {0}")]
     Client(io::Error),
     #[error("the client is gone")]
@@ -85,9 +85,9 @@ pub(crate) enum Broken {
     #[error("the client is too slow")]
     Slow(Limit),
     #[error("the request has {0}")]
-    Refused(#[from] Refusal),
+    Refused(#[from] BadRequestError),
     #[error("no connection: {0}")]
-    Upstream(#[from] Trouble),
+    Upstream(#[from] UpstreamError),
     /// `sent`: something of the request may have arrived.
     #[error("the backend: {source}")]
     Backend { source: io::Error, sent: bool },
@@ -101,7 +101,7 @@ pub(crate) enum Broken {
     Over,
 }
 
-impl Broken {
+impl ExchangeError {
     /// What to answer, where nothing was yet.
     pub(crate) fn status(&self) -> Option<u16> {
         match self {
@@ -190,7 +190,7 @@ pub(crate) struct Exchange<'a, S, B, A> {
     pub(crate) head: &'a mut Vec<u8>,
     pub(crate) body: &'a mut B,
     pub(crate) answer: &'a mut A,
-    pub(crate) posts: &'a Posts,
+    pub(crate) deadlines: &'a ExchangeDeadlines,
     pub(crate) entry: &'a mut Entry,
     /// Did something of the answer go to the client? Interim answers are told apart: a final one of ours may follow them.
     pub(crate) begun: bool,
@@ -200,153 +200,30 @@ pub(crate) struct Exchange<'a, S, B, A> {
 impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
     /// Sends the request and brings the answer; once more, where a kept connection turned out to be gone, or the backend
     /// would rather have it after the handshake.
-    pub(crate) async fn forward(&mut self) -> Result<Ended, Broken> {
+    pub(crate) async fn forward(&mut self) -> Result<Ended, ExchangeError> {
         let upstream = self.site.upstream(self.asked)?;
         let Some(total) = upstream.total() else {
             return self.attempt(upstream).await;
         };
-        let whole = self.posts.whole.clone();
+        let whole = self.deadlines.whole.clone();
         // In its place before it is handed on: a future that moves within another one has two places there.
         let attempt = pin!(self.attempt(upstream));
         let outcome = whole.within(Some(total), attempt).await;
-        outcome.unwrap_or(Err(Broken::Unanswered))
+        outcome.unwrap_or(Err(ExchangeError::Unanswered))
     }
 
-    async fn attempt(&mut self, upstream: &Rc<Upstream>) -> Result<Ended, Broken> {
-        let (mut link, mut rest) = self.begin(upstream).await?;
-        let need = self.need(rest.is_some());
-        self.take_down(upstream, &link);
-        let mut again = false;
+    /// Carries the request over one link after the other, until one of them ends it.
+    async fn attempt(&mut self, upstream: &Rc<Upstream>) -> Result<Ended, ExchangeError> {
+        let (mut link, mut rest) = self.first_link(upstream).await?;
         loop {
-            match self.carry(upstream, &mut link, rest.as_mut()).await {
-                Ok(Got::Whole { link_stays, ended }) => {
-                    link.finish(if link_stays { Fate::Kept } else { Fate::Spent });
-                    return Ok(ended);
-                }
-                Ok(Got::TooEarly { link_stays }) => {
-                    link.finish(if link_stays { Fate::Kept } else { Fate::Spent });
-                    self.body.confirmed().await?;
-                    self.forget_early();
-                    link = self.unless_gone(upstream.lease(need)).await?;
-                    self.take_down(upstream, &link);
-                    self.entry.early = Some(Early::Again);
-                }
-                Err(Broken::Backend { sent, .. })
-                    if !again
-                        && self.may_be_sent_again(&link, sent, rest.is_none())
-                        && upstream.may_retry() =>
-                {
-                    again = true;
-                    let lost = link.server();
-                    link.finish(Fate::Stale);
-                    link = self.unless_gone(upstream.fresh(Some(lost), need)).await?;
-                    self.take_down(upstream, &link);
-                    self.entry.retried = true;
-                }
-                Err(error) => {
-                    let blame = error.is_the_backends();
-                    link.finish(if blame { Fate::Failed } else { Fate::Spent });
-                    return Err(error);
-                }
+            let outcome = self.carry(upstream, &mut link, rest.as_mut()).await;
+            match self
+                .next_link(upstream, link, outcome, rest.is_some())
+                .await?
+            {
+                Next::Ended(ended) => return Ok(ended),
+                Next::Link(next) => link = next,
             }
-        }
-    }
-
-    /// A connection; and the body's beginning, unless all of it is there and stands behind the head. Whose body is slow gets
-    /// a connection only where one is free for such, and is read on until then.
-    async fn begin(&mut self, upstream: &Rc<Upstream>) -> Result<(Link, Option<Ahead>), Broken> {
-        if self.asked.body == Body::None {
-            let need = self.need(false);
-            return Ok((self.unless_gone(upstream.lease(need)).await?, None));
-        }
-        let mut ahead = Ahead::new(upstream);
-        let limits = &self.site.policy.limits;
-        let need = self.need(true);
-        if self.asked.eager || limits.body_ahead_time.0.is_zero() {
-            let link = self.unless_gone(upstream.lease(need)).await?;
-            return Ok((link, Some(ahead)));
-        }
-        loop {
-            let came = tokio::select! {
-                biased;
-                came = ahead.read(self.body, limits, &self.posts.up) => came?,
-                () = over(self.site, self.asked) => return Err(Broken::Over),
-            };
-            let link = match came {
-                Came::Whole => {
-                    self.put_behind(&ahead.bytes);
-                    let need = self.need(false);
-                    return Ok((self.unless_gone(upstream.lease(need)).await?, None));
-                }
-                Came::Enough => self.unless_gone(upstream.lease(need)).await?,
-                Came::Some => match upstream.lease_if_free(need).await? {
-                    Some(link) => link,
-                    None => continue,
-                },
-            };
-            self.entry.bytes_up += ahead.bytes.len() as u64;
-            return Ok((link, Some(ahead)));
-        }
-    }
-
-    fn need(&self, upload: bool) -> Need {
-        Need {
-            repeatable: self.asked.idempotent,
-            upload,
-        }
-    }
-
-    /// The whole body, behind the head.
-    fn put_behind(&mut self, body: &[u8]) {
-        self.entry.bytes_up += body.len() as u64;
-        if self.asked.body.is_chunked() {
-            write_chunk(self.head, body);
-            write_last_chunk(self.head, &self.asked.trailers(self.body));
-        } else {
-            self.head.extend_from_slice(body);
-        }
-    }
-
-    /// A connection, unless whoever it is for has left meanwhile, or may not have it any more.
-    async fn unless_gone(
-        &mut self,
-        leased: impl Future<Output = Result<Link, Trouble>>,
-    ) -> Result<Link, Broken> {
-        let link = tokio::select! {
-            biased;
-            leased = leased => leased?,
-            () = self.body.gone(), if !self.asked.route.half_close => return Err(Broken::Gone),
-            () = over(self.site, self.asked) => return Err(Broken::Over),
-        };
-        if self.entry.began.elapsed() >= TRUSTED_FOR {
-            admitted(self.site, self.asked).await?;
-        }
-        Ok(link)
-    }
-
-    fn take_down(&mut self, upstream: &Upstream, link: &Link) {
-        self.entry.upstream = upstream.index();
-        self.entry.reused = link.is_reused();
-        self.entry.upstream_secure = link.is_secure();
-        if !link.is_reused() {
-            self.entry.leased = Some(Instant::now());
-        }
-    }
-
-    /// RFC 9110 §9.2.2, RFC 9112 §9.3.1: a kept connection may have been closed while the request was on its way. A body
-    /// that is not `whole` is not kept, and so is sent once.
-    fn may_be_sent_again(&self, link: &Link, sent: bool, whole: bool) -> bool {
-        let untouched = whole || !sent;
-        let silent = !self.begun && !self.interim;
-        link.is_reused() && silent && untouched && (self.asked.idempotent || !sent)
-    }
-
-    /// RFC 8470 §5.2.
-    fn forget_early(&mut self) {
-        if let Some(range) = self.asked.early.clone()
-            && range.end <= self.head.len()
-        {
-            self.head.drain(range);
         }
     }
 
@@ -355,10 +232,10 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
         &mut self,
         upstream: &Upstream,
         link: &mut Link,
-        rest: Option<&mut Ahead>,
-    ) -> Result<Got, Broken> {
+        rest: Option<&mut ReadAhead>,
+    ) -> Result<Got, ExchangeError> {
         let (stream, buffer, place) = link.parts();
-        let halves = Halves::of(stream);
+        let halves = Halves::new(stream);
         let (mut from, mut to) = (halves.reading(), halves.writing());
         upload::head(self.head, &mut to).await?;
         self.entry.sent = Some(Instant::now());
@@ -368,7 +245,7 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
             asked: self.asked,
             site: self.site,
             upstream,
-            posts: self.posts,
+            deadlines: self.deadlines,
             uploading: &uploading,
             from: &mut from,
             buffer,
@@ -385,7 +262,7 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
             self.site,
             upstream,
             self.asked,
-            self.posts,
+            self.deadlines,
             &mut *self.body,
             &mut to,
             &bytes_up,
@@ -401,19 +278,19 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
 
 /// The body goes up while the answer may already come down.
 async fn both<S, B: Source, W: AsyncWrite + Unpin>(
-    mut download: Pin<&mut impl Future<Output = Result<Got, Broken>>>,
+    mut download: Pin<&mut impl Future<Output = Result<Got, ExchangeError>>>,
     upload: &mut Upload<'_, S, B, W>,
-    rest: &mut Ahead,
+    rest: &mut ReadAhead,
     uploading: &Cell<bool>,
     place: UploadPlace<'_>,
-) -> Result<Got, Broken> {
+) -> Result<Got, ExchangeError> {
     let sent = tokio::select! {
         biased;
         got = &mut download => return got.map(|got| got.after_upload(false)),
         sent = upload.run(rest) => sent,
     };
     let lost = match sent {
-        Err(lost @ Broken::Backend { .. }) => Some(lost),
+        Err(lost @ ExchangeError::Backend { .. }) => Some(lost),
         sent => {
             sent?;
             None
@@ -422,7 +299,7 @@ async fn both<S, B: Source, W: AsyncWrite + Unpin>(
     uploading.set(false);
     place.leave();
     // From now on it is the backend that is waited for.
-    upload.posts.down.restart();
+    upload.deadlines.down.restart();
     if let Some(lost) = lost {
         // It takes no more, and may have said why. RFC 9112 §9.5.
         let got = download.await.map_err(|_| lost);
@@ -431,14 +308,14 @@ async fn both<S, B: Source, W: AsyncWrite + Unpin>(
     tokio::select! {
         biased;
         got = download => got,
-        () = upload.body.gone(), if !upload.asked.route.half_close => Err(Broken::Gone),
+        () = upload.body.gone(), if !upload.asked.route.half_close => Err(ExchangeError::Gone),
     }
 }
 
 /// Would the session that let the request in let it in now?
-async fn admitted<S: Sessions>(site: &Site<S>, asked: &Asked) -> Result<(), Broken> {
+async fn admitted<S: Sessions>(site: &Site<S>, asked: &Asked) -> Result<(), ExchangeError> {
     match &asked.session {
-        Some(session) if !site.policy.door.admits(session).await => Err(Broken::Over),
+        Some(session) if !site.policy.door.admits(session).await => Err(ExchangeError::Over),
         _ => Ok(()),
     }
 }
@@ -448,14 +325,5 @@ async fn over<S: Sessions>(site: &Site<S>, asked: &Asked) {
     match &asked.session {
         Some(session) => site.policy.door.over(session).await,
         None => pending().await,
-    }
-}
-
-impl Broken {
-    fn is_the_backends(&self) -> bool {
-        matches!(
-            self,
-            Self::Backend { .. } | Self::Answer(_) | Self::Unanswered | Self::Silent
-        )
     }
 }

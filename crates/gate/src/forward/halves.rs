@@ -14,7 +14,7 @@ pub(crate) struct Reading<'h, 'a, S>(&'h Halves<'a, S>);
 pub(crate) struct Writing<'h, 'a, S>(&'h Halves<'a, S>);
 
 impl<'a, S> Halves<'a, S> {
-    pub(crate) fn of(stream: &'a mut S) -> Self {
+    pub(crate) fn new(stream: &'a mut S) -> Self {
         Self(RefCell::new(stream))
     }
 

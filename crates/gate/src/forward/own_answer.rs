@@ -3,7 +3,7 @@
 
 use super::exchange::Sink;
 use crate::forward::h1::{Response, ResponseBody};
-use crate::judge::Plain;
+use crate::judge::OwnAnswer;
 use crate::judge::request::{self, Field};
 use crate::record::{Caller, Form};
 use crate::record::{Reason, Word};
@@ -11,7 +11,7 @@ use crate::record::{Reason, Word};
 /// RFC 6750 §3.1: a code only where there was a token.
 const NO_TOKEN: &str = "Bearer realm=\"gate\"";
 
-impl Plain {
+impl OwnAnswer {
     pub(crate) fn tell(self, caller: &Caller, to: &mut impl Sink) {
         let body = self.body(caller);
         let length = body.len().to_string();
@@ -171,8 +171,8 @@ mod tests {
     use super::*;
     use crate::record::RequestId;
 
-    fn plain(reason: Reason) -> Plain {
-        Plain {
+    fn own_answer(reason: Reason) -> OwnAnswer {
+        OwnAnswer {
             status: 401,
             stays: true,
             reason,
@@ -191,9 +191,12 @@ mod tests {
 
     #[test]
     fn a_token_that_is_not_there_has_no_error_and_a_bad_one_has() {
-        assert_eq!(plain(Reason::NoToken).challenge(), "Bearer realm=\"gate\"");
+        assert_eq!(
+            own_answer(Reason::NoToken).challenge(),
+            "Bearer realm=\"gate\""
+        );
         for reason in [Reason::BadToken, Reason::Expired, Reason::UnknownSession] {
-            let challenge = plain(reason).challenge();
+            let challenge = own_answer(reason).challenge();
             let (_, error) = challenge.split_once(", ").unwrap();
             assert!(error.starts_with("error=\"invalid_token\", error_description=\""));
         }
@@ -206,7 +209,7 @@ mod tests {
             let sane = |b: u8| (b' '..=b'~').contains(&b) && !b"\"\\<>&".contains(&b);
             assert!(sentence.bytes().all(sane), "{sentence}");
             let caller = caller(Form::Problem);
-            let body = plain(*reason).body(&caller);
+            let body = own_answer(*reason).body(&caller);
             let read: serde_json::Value = serde_json::from_str(&body).unwrap();
             assert_eq!(read["reason"], reason.as_str());
             assert_eq!(read["status"], 401);
@@ -221,6 +224,6 @@ mod tests {
             "401 Unauthorized: The token has expired.\nReason: expired\nRequest: {}\n",
             caller.id.as_str()
         );
-        assert_eq!(plain(Reason::Expired).body(&caller), expected);
+        assert_eq!(own_answer(Reason::Expired).body(&caller), expected);
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use super::upstream::{Trouble, Upstream};
+use super::upstream::{Upstream, UpstreamError};
 use crate::GateError;
 use crate::config::Config;
 use crate::judge::Asked;
@@ -34,9 +34,9 @@ impl<S> Site<S> {
     }
 
     /// Where a request goes that was judged by this site's policy.
-    pub(crate) fn upstream(&self, asked: &Asked) -> Result<&Rc<Upstream>, Trouble> {
+    pub(crate) fn upstream(&self, asked: &Asked) -> Result<&Rc<Upstream>, UpstreamError> {
         let upstream = self.upstreams.get(asked.route.upstream);
-        upstream.ok_or_else(|| Trouble::NoneWell {
+        upstream.ok_or_else(|| UpstreamError::NoneWell {
             upstream: (*asked.route.upstream_name).into(),
         })
     }

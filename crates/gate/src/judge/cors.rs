@@ -10,7 +10,7 @@ use crate::judge::request::{
 };
 
 /// Longer wishes are nobody's.
-const LONGEST_WISH: usize = 1024;
+const MAX_REQUEST_HEADERS: usize = 1024;
 const ANY: &str = "*";
 
 #[derive(Debug, Default)]
@@ -214,7 +214,7 @@ pub(crate) struct Own<'a> {
 
 impl<'a> Own<'a> {
     /// `trusted`: a proxy before gate is believed in what it says of the client's own words.
-    pub(crate) fn of(
+    pub(crate) fn new(
         request: &Request<'a>,
         inspected: &Inspected<'a>,
         secure: bool,
@@ -294,7 +294,7 @@ impl Names {
     fn told(&self, wished: &[u8]) -> Option<String> {
         let listed = if self.any {
             let mut names = wished.split(|b| *b == b',').map(<[u8]>::trim_ascii);
-            let sound = wished.len() <= LONGEST_WISH && names.all(is_token);
+            let sound = wished.len() <= MAX_REQUEST_HEADERS && names.all(is_token);
             let text = std::str::from_utf8(wished).ok().filter(|_| sound);
             text.unwrap_or_default().to_owned()
         } else {

@@ -17,18 +17,18 @@ use base64::engine::general_purpose::{STANDARD, STANDARD_PAD_INDIFFERENT, URL_SA
 use roundtrip_wire::envelope::{self, Envelope};
 use zeroize::Zeroizing;
 
-pub use crate::error::Unusable;
+pub use crate::error::CredentialsError;
 use crate::{GateError, Secret};
 
 /// Keys that open; the first one seals.
-const MOST_KEYS: usize = 16;
-const KEY: usize = 32;
-const IV: usize = 16;
+const MAX_KEYS: usize = 16;
+const KEY_LENGTH: usize = 32;
+const IV_LENGTH: usize = 16;
 
 /// The keys to sessions' credentials. It has no `Debug`.
 pub struct Vault {
     keys: Vec<(String, LessSafeKey)>,
-    cbc: Option<Zeroizing<[u8; KEY]>>,
+    cbc: Option<Zeroizing<[u8; KEY_LENGTH]>>,
     plain: bool,
 }
 
@@ -57,8 +57,8 @@ impl Vault {
         if self.keys.iter().any(|(known, _)| known == name) {
             return Err(bad("another key has the same name"));
         }
-        if self.keys.len() >= MOST_KEYS {
-            return Err(GateError::TooManyKeys(MOST_KEYS));
+        if self.keys.len() >= MAX_KEYS {
+            return Err(GateError::TooManyKeys(MAX_KEYS));
         }
         let key = key_bytes(key).ok_or(bad("it has to be 32 bytes: raw, in base64, or in hex"))?;
         let key = UnboundKey::new(&AES_256_GCM, &*key).map_err(|_| GateError::Cryptography)?;
@@ -118,7 +118,7 @@ impl Vault {
     }
 
     /// `user:password`, from what is stored for a session.
-    pub fn open(&self, session: &str, stored: &[u8]) -> Result<Secret, Unusable> {
+    pub fn open(&self, session: &str, stored: &[u8]) -> Result<Secret, CredentialsError> {
         let stored = stored.trim_ascii_end();
         let opened = if Envelope::is_meant(stored) {
             self.unseal(session, stored)?
@@ -127,24 +127,24 @@ impl Vault {
         } else if self.plain {
             decode(stored)?
         } else {
-            return Err(Unusable::Plain);
+            return Err(CredentialsError::Plain);
         };
         // The newline of `echo`, once.
         let login = opened.strip_suffix(b"\n").unwrap_or(&opened);
         if !is_login(login) {
-            return Err(Unusable::NotALogin);
+            return Err(CredentialsError::NotALogin);
         }
         Ok(Secret::new(login.to_vec()))
     }
 
-    fn unseal(&self, session: &str, stored: &[u8]) -> Result<Zeroizing<Vec<u8>>, Unusable> {
-        let envelope = Envelope::parse(stored).map_err(|_| Unusable::Malformed)?;
+    fn unseal(&self, session: &str, stored: &[u8]) -> Result<Zeroizing<Vec<u8>>, CredentialsError> {
+        let envelope = Envelope::parse(stored).map_err(|_| CredentialsError::Malformed)?;
         let named = self.keys.iter().find(|(name, _)| *name == envelope.key_id);
-        let (_, key) = named.ok_or(Unusable::NoSuchKey)?;
+        let (_, key) = named.ok_or(CredentialsError::NoSuchKey)?;
         let nonce = Nonce::assume_unique_for_key(envelope.nonce);
         let mut bytes = Zeroizing::new(envelope.ciphertext);
         let opened = key.open_in_place(nonce, Aad::from(session.as_bytes()), &mut bytes);
-        let length = opened.map_err(|_| Unusable::Closed)?.len();
+        let length = opened.map_err(|_| CredentialsError::Closed)?.len();
         bytes.truncate(length);
         Ok(bytes)
     }
@@ -163,28 +163,33 @@ fn is_login(bytes: &[u8]) -> bool {
     text.is_ok_and(|text| text.contains(':') && !text.chars().any(char::is_control))
 }
 
-fn decode(stored: &[u8]) -> Result<Zeroizing<Vec<u8>>, Unusable> {
+fn decode(stored: &[u8]) -> Result<Zeroizing<Vec<u8>>, CredentialsError> {
     let decoded = STANDARD_PAD_INDIFFERENT.decode(stored);
-    decoded.map(Zeroizing::new).map_err(|_| Unusable::Malformed)
+    decoded
+        .map(Zeroizing::new)
+        .map_err(|_| CredentialsError::Malformed)
 }
 
 /// Every failure after the base64 is the same one.
-fn decrypt_cbc(key: &[u8; KEY], stored: &[u8]) -> Result<Zeroizing<Vec<u8>>, Unusable> {
+fn decrypt_cbc(
+    key: &[u8; KEY_LENGTH],
+    stored: &[u8],
+) -> Result<Zeroizing<Vec<u8>>, CredentialsError> {
     let mut bytes = decode(stored)?;
     let (iv, ciphertext) = bytes
-        .split_first_chunk_mut::<IV>()
-        .ok_or(Unusable::Closed)?;
+        .split_first_chunk_mut::<IV_LENGTH>()
+        .ok_or(CredentialsError::Closed)?;
     let context = DecryptionContext::Iv128(FixedLength::from(&*iv));
-    let key = UnboundCipherKey::new(&AES_256, key).map_err(|_| Unusable::Closed)?;
-    let key = PaddedBlockDecryptingKey::cbc_pkcs7(key).map_err(|_| Unusable::Closed)?;
+    let key = UnboundCipherKey::new(&AES_256, key).map_err(|_| CredentialsError::Closed)?;
+    let key = PaddedBlockDecryptingKey::cbc_pkcs7(key).map_err(|_| CredentialsError::Closed)?;
     let opened = key
         .decrypt(ciphertext, context)
-        .map_err(|_| Unusable::Closed)?;
+        .map_err(|_| CredentialsError::Closed)?;
     Ok(Zeroizing::new(opened.to_vec()))
 }
 
 /// 32 bytes: raw, in base64, or in hex.
-pub(crate) fn key_bytes(secret: &Secret) -> Option<Zeroizing<[u8; KEY]>> {
+pub(crate) fn key_bytes(secret: &Secret) -> Option<Zeroizing<[u8; KEY_LENGTH]>> {
     if let Ok(raw) = secret.expose().try_into() {
         return Some(Zeroizing::new(raw));
     }
@@ -198,7 +203,7 @@ pub(crate) fn key_bytes(secret: &Secret) -> Option<Zeroizing<[u8; KEY]>> {
 
 /// 64 digits, and nothing shorter or longer.
 fn unhex(text: &[u8]) -> Option<Vec<u8>> {
-    if text.len() != 2 * KEY {
+    if text.len() != 2 * KEY_LENGTH {
         return None;
     }
     let digit = |b: u8| char::from(b).to_digit(16);

@@ -2,27 +2,29 @@
 
 use std::time::Duration;
 
-use crate::judge::guard::{Denial, Found, Guard, Judged, Pass, Question, Sessions, Trouble};
+use crate::judge::guard::{
+    AuthError, Found, Guard, Judged, Pass, Question, SessionError, Sessions,
+};
 use crate::judge::request::Request;
 
 /// Between two questions about an open stream, where the store's answers hold for no time at all.
-const PAUSE: Duration = Duration::from_secs(1);
+const RECHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Of one thread.
 pub struct Door<S>(Option<(Guard, S)>);
 
 /// There is nobody to ask.
-pub enum Nobody {}
+pub enum NoSessions {}
 
 /// What the first look at a request says.
 pub(crate) enum Glance {
     /// `None` where there is no guard: the client's own `Authorization` is passed on.
     Pass(Option<Pass>),
     Ask(Question),
-    Deny(Denial),
+    Deny(AuthError),
 }
 
-impl Door<Nobody> {
+impl Door<NoSessions> {
     pub fn open() -> Self {
         Self(None)
     }
@@ -51,8 +53,11 @@ impl<S: Sessions> Door<S> {
     }
 
     /// Asks the store, once.
-    pub(crate) async fn authorize(&self, question: &Question) -> Result<Pass, Denial> {
-        let (guard, sessions) = self.0.as_ref().ok_or(Denial::Store(Trouble::Down))?;
+    pub(crate) async fn authorize(&self, question: &Question) -> Result<Pass, AuthError> {
+        let (guard, sessions) = self
+            .0
+            .as_ref()
+            .ok_or(AuthError::Store(SessionError::Down))?;
         let answer = sessions.find(question.session()).await;
         guard.admit(question, answer)
     }
@@ -86,15 +91,15 @@ impl<S: Sessions> Door<S> {
                 _ => return,
             };
             if !guard.holds(&again) {
-                tokio::time::sleep(PAUSE).await;
+                tokio::time::sleep(RECHECK_INTERVAL).await;
             }
             latest = Some(again);
         }
     }
 }
 
-impl Sessions for Nobody {
-    async fn find(&self, _: &str) -> Result<Option<Found>, Trouble> {
+impl Sessions for NoSessions {
+    async fn find(&self, _: &str) -> Result<Option<Found>, SessionError> {
         match *self {}
     }
 }

@@ -6,15 +6,15 @@ use crate::record::{Early, Entry, Known};
 
 impl Entry {
     /// This is what was asked for.
-    pub(crate) fn is_of(&mut self, request: &Request<'_>) {
-        self.caller.is_of(request);
+    pub(crate) fn set_request(&mut self, request: &Request<'_>) {
+        self.caller.set_request(request);
         if let Some(note) = &mut self.note {
             note.ask(request.method, request.target);
         }
     }
 
     /// Who asks may, and the request goes to a backend.
-    pub(crate) fn goes_on(&mut self, asked: &Asked) {
+    pub(crate) fn set_admitted(&mut self, asked: &Asked) {
         if let Some(note) = &mut self.note {
             note.session = asked.session.as_ref().map(|pass| pass.name().clone());
             note.upstream = Some(asked.route.upstream_name.clone());

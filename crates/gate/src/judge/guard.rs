@@ -24,19 +24,19 @@ use roundtrip_wire::jwt::{Jws, undress};
 use tokio::sync::watch;
 
 use crate::GateError;
-use crate::judge::credentials::{Unusable, authorization};
+use crate::judge::credentials::{CredentialsError, authorization};
 use crate::judge::request::Request;
 pub use clock::{SystemWall, Wall};
 pub use keys::Keys;
-use lru::Shelf;
+use lru::Lru;
 pub use refresh::Refresh;
 pub use rules::{CookieForm, Fetched, Rules};
 pub(crate) use session::Pass;
-pub use session::{Found, Session, Sessions, Standing, Trouble, Watch};
-use token::{Dress, Worn};
+pub use session::{Found, ManualWatch, Session, SessionError, Sessions, Watch};
+use token::{SentToken, TokenSource};
 
 /// Something open looks at the clock at least this often: it may be set meanwhile, and timers do not notice.
-const LOOK: Duration = Duration::from_mins(1);
+const CLOCK_INTERVAL: Duration = Duration::from_mins(1);
 
 /// Judges the requests of one thread.
 pub struct Guard {
@@ -45,13 +45,13 @@ pub struct Guard {
     news: Option<RefCell<watch::Receiver<Arc<Rules>>>>,
     wall: Box<dyn Wall>,
     /// Tokens whose signature was found good.
-    tokens: RefCell<Shelf<Verified>>,
-    sessions: RefCell<Shelf<Rc<Session>>>,
+    tokens: RefCell<Lru<Verified>>,
+    sessions: RefCell<Lru<Rc<Session>>>,
 }
 
 struct Verified {
     /// How it was brought: the same bytes are another token, or none, where they are taken for something else.
-    dress: Dress,
+    dress: TokenSource,
     session: Rc<str>,
     expires: i64,
     not_before: i64,
@@ -62,7 +62,7 @@ pub(crate) enum Judged {
     Pass(Pass),
     /// The token is good; whose session it is has to be asked.
     Ask(Question),
-    Deny(Denial),
+    Deny(AuthError),
 }
 
 /// Asked of the store. No `Debug`: a session's name is not for logs.
@@ -80,7 +80,7 @@ impl Question {
 
 /// Why a request does not pass. It names nobody.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Denial {
+pub(crate) enum AuthError {
     #[error("no token")]
     NoToken,
     #[error("a token that is malformed, or that none of the keys has signed")]
@@ -96,17 +96,17 @@ pub(crate) enum Denial {
     #[error("a session that the store does not know")]
     UnknownSession,
     #[error("{0}")]
-    Credentials(Unusable),
+    Credentials(CredentialsError),
     #[error("{0}")]
-    Store(Trouble),
+    Store(SessionError),
 }
 
-impl Denial {
+impl AuthError {
     /// As hyper-auth-proxy answers; but that it takes expired tokens, and says 500 where its store is down.
     pub(crate) fn status(self) -> u16 {
         match self {
-            Self::NoKeys | Self::Store(Trouble::Down) => 503,
-            Self::Credentials(_) | Self::Store(Trouble::Unreadable) => 500,
+            Self::NoKeys | Self::Store(SessionError::Down) => 503,
+            Self::Credentials(_) | Self::Store(SessionError::Unreadable) => 500,
             _ => 401,
         }
     }
@@ -115,8 +115,8 @@ impl Denial {
 impl Guard {
     pub fn new(rules: Arc<Rules>, wall: Box<dyn Wall>) -> Result<Self, GateError> {
         Ok(Self {
-            tokens: RefCell::new(Shelf::new(rules.tokens, seed()?)),
-            sessions: RefCell::new(Shelf::new(rules.sessions.max(1), seed()?)),
+            tokens: RefCell::new(Lru::new(rules.tokens, seed()?)),
+            sessions: RefCell::new(Lru::new(rules.sessions.max(1), seed()?)),
             rules: RefCell::new(rules),
             news: None,
             wall,
@@ -152,7 +152,7 @@ impl Guard {
         self.follow();
         let rules = self.rules.borrow();
         let Some(worn) = token::find(request.fields, &rules) else {
-            return Judged::Deny(Denial::NoToken);
+            return Judged::Deny(AuthError::NoToken);
         };
         let now = self.wall.seconds();
         let remembers = rules.tokens > 0;
@@ -176,7 +176,7 @@ impl Guard {
     /// Is its token in a cookie, which browsers send unasked?
     pub(crate) fn goes_by_cookie(&self, request: &Request<'_>) -> bool {
         let worn = token::find(request.fields, &self.rules.borrow());
-        matches!(worn, Some(Worn::Cookie(_)))
+        matches!(worn, Some(SentToken::Cookie(_)))
     }
 
     /// Times count on each request, however often the token was seen before.
@@ -185,10 +185,10 @@ impl Guard {
         let until = verified.expires.saturating_add(leeway);
         // RFC 7519 §4.1.4: «on or after» is too late.
         if now >= until {
-            return Judged::Deny(Denial::Expired);
+            return Judged::Deny(AuthError::Expired);
         }
         if now.saturating_add(leeway) < verified.not_before {
-            return Judged::Deny(Denial::TooEarly);
+            return Judged::Deny(AuthError::TooEarly);
         }
         match self.known(&verified.session, now) {
             Some(session) => Judged::Pass(Pass::new(session, until)),
@@ -214,19 +214,19 @@ impl Guard {
     pub(crate) fn admit(
         &self,
         question: &Question,
-        answer: Result<Option<Found>, Trouble>,
-    ) -> Result<Pass, Denial> {
+        answer: Result<Option<Found>, SessionError>,
+    ) -> Result<Pass, AuthError> {
         let found = answer
-            .map_err(Denial::Store)?
-            .ok_or(Denial::UnknownSession)?;
+            .map_err(AuthError::Store)?
+            .ok_or(AuthError::UnknownSession)?;
         let now = self.wall.seconds();
         let over = |expires| clock::seconds(expires) <= now;
         if found.expires.is_some_and(over) {
-            return Err(Denial::UnknownSession);
+            return Err(AuthError::UnknownSession);
         }
         let vault = self.rules.borrow().vault.clone();
         let login = vault.open(question.session(), &found.credentials);
-        let login = login.map_err(Denial::Credentials)?;
+        let login = login.map_err(AuthError::Credentials)?;
         let session = Session::new(question.session.clone(), authorization(&login), found);
         let session = Rc::new(session);
         let mut sessions = self.sessions.borrow_mut();
@@ -255,7 +255,7 @@ impl Guard {
                 return now < pass.until();
             }
             let left = u64::try_from(pass.end().saturating_sub(now)).unwrap_or(0);
-            let next_look = Duration::from_secs(left).min(LOOK);
+            let next_look = Duration::from_secs(left).min(CLOCK_INTERVAL);
             tokio::select! {
                 () = &mut outdated => return true,
                 () = tokio::time::sleep(next_look) => {}
@@ -264,27 +264,27 @@ impl Guard {
     }
 }
 
-fn verify(rules: &Rules, worn: Worn<'_>) -> Result<Verified, Denial> {
+fn verify(rules: &Rules, worn: SentToken<'_>) -> Result<Verified, AuthError> {
     let bare;
     let token = match (worn, rules.cookie_form) {
-        (Worn::Cookie(value), CookieForm::Base64) => {
-            bare = undress(value).map_err(|_| Denial::BadToken)?;
+        (SentToken::Cookie(value), CookieForm::Base64) => {
+            bare = undress(value).map_err(|_| AuthError::BadToken)?;
             bare.as_slice()
         }
-        (Worn::Cookie(value) | Worn::Bearer(value), _) => value,
+        (SentToken::Cookie(value) | SentToken::Bearer(value), _) => value,
     };
-    let jws = Jws::parse(token).map_err(|_| Denial::BadToken)?;
+    let jws = Jws::parse(token).map_err(|_| AuthError::BadToken)?;
     if !rules.keys.verify(&jws) {
         return Err(if rules.awaits_keys || rules.lack(&jws) {
-            Denial::NoKeys
+            AuthError::NoKeys
         } else {
-            Denial::BadToken
+            AuthError::BadToken
         });
     }
     // Claims are read once the signature was found good, not before.
-    let claims = jws.claims().map_err(|_| Denial::BadToken)?;
+    let claims = jws.claims().map_err(|_| AuthError::BadToken)?;
     if !rules.admit(&claims) {
-        return Err(Denial::NotForUs);
+        return Err(AuthError::NotForUs);
     }
     Ok(Verified {
         dress: worn.dress(),

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 /// A body that is larger is not looked at.
-pub(crate) const LARGEST: u64 = 64 * 1024;
+pub(crate) const MAX_BODY: u64 = 64 * 1024;
 
 /// RFC 8620 §3.3, without `createdIds`, which only who writes needs. A member that is unknown or there twice is an error: who
 /// reads it otherwise would do something else.

@@ -22,9 +22,9 @@ use crate::{GateError, Secret};
 use fetch::Source;
 
 /// After a failure, if the set is not read more often anyway.
-const RETRY: Duration = Duration::from_secs(15);
+const RETRY_INTERVAL: Duration = Duration::from_secs(15);
 /// Nobody is asked more often.
-const LEAST: Duration = Duration::from_secs(1);
+const MIN_INTERVAL: Duration = Duration::from_secs(1);
 
 pub struct Keyring {
     /// With the configuration's own keys.
@@ -114,14 +114,14 @@ impl Keyring {
         let Some(set) = &self.set else {
             return std::future::pending().await;
         };
-        let every = set.from.every.0.max(LEAST);
+        let every = set.from.every.0.max(MIN_INTERVAL);
         loop {
             let read = self.refresh().await;
             told(&read);
             let pause = if read.is_ok() {
                 every
             } else {
-                every.min(RETRY)
+                every.min(RETRY_INTERVAL)
             };
             let wanted = async {
                 match &self.base.refresh {

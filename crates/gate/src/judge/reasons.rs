@@ -1,38 +1,38 @@
 //! Refusals and denials in the words of the record.
 
-use super::credentials::Unusable;
-use super::guard::{Denial, Trouble};
-use super::request::{Refusal, Version};
+use super::credentials::CredentialsError;
+use super::guard::{AuthError, SessionError};
+use super::request::{BadRequestError, Version};
 use crate::record::{Limit, Protocol, Reason};
 
-impl From<Refusal> for Reason {
-    fn from(refusal: Refusal) -> Self {
+impl From<BadRequestError> for Reason {
+    fn from(refusal: BadRequestError) -> Self {
         match refusal {
-            Refusal::NotHttp => Self::NotHttp,
-            Refusal::BareLineFeed => Self::BareLineFeed,
-            Refusal::Malformed => Self::Malformed,
-            Refusal::TooManyFields => Self::TooManyFields,
-            Refusal::HeadTooLarge => Self::HeadTooLarge,
-            Refusal::Host => Self::Host,
-            Refusal::HostDiffers => Self::HostDiffers,
-            Refusal::Target => Self::Target,
-            Refusal::DotSegments => Self::DotSegments,
-            Refusal::TwoWays => Self::TwoWays,
-            Refusal::Characters => Self::Characters,
-            Refusal::Method => Self::Method,
-            Refusal::TwoLengths => Self::TwoLengths,
-            Refusal::Length => Self::Length,
-            Refusal::Coding => Self::Coding,
-            Refusal::ConnectionField => Self::ConnectionField,
-            Refusal::Expectation => Self::Expectation,
-            Refusal::BodyTooLarge => Self::BodyTooLarge,
-            Refusal::Chunk => Self::Chunk,
-            Refusal::Protocol => Self::Protocol,
+            BadRequestError::NotHttp => Self::NotHttp,
+            BadRequestError::BareLineFeed => Self::BareLineFeed,
+            BadRequestError::Malformed => Self::Malformed,
+            BadRequestError::TooManyFields => Self::TooManyFields,
+            BadRequestError::HeadTooLarge => Self::HeadTooLarge,
+            BadRequestError::Host => Self::Host,
+            BadRequestError::HostDiffers => Self::HostDiffers,
+            BadRequestError::Target => Self::Target,
+            BadRequestError::DotSegments => Self::DotSegments,
+            BadRequestError::TwoWays => Self::TwoWays,
+            BadRequestError::Characters => Self::Characters,
+            BadRequestError::Method => Self::Method,
+            BadRequestError::TwoLengths => Self::TwoLengths,
+            BadRequestError::Length => Self::Length,
+            BadRequestError::Coding => Self::Coding,
+            BadRequestError::ConnectionField => Self::ConnectionField,
+            BadRequestError::Expectation => Self::Expectation,
+            BadRequestError::BodyTooLarge => Self::BodyTooLarge,
+            BadRequestError::Chunk => Self::Chunk,
+            BadRequestError::Protocol => Self::Protocol,
         }
     }
 }
 
-impl Refusal {
+impl BadRequestError {
     /// Where it is a limit that was met.
     pub(crate) fn limit(self) -> Option<Limit> {
         match self {
@@ -44,25 +44,25 @@ impl Refusal {
     }
 }
 
-impl From<Denial> for Reason {
-    fn from(denial: Denial) -> Self {
+impl From<AuthError> for Reason {
+    fn from(denial: AuthError) -> Self {
         match denial {
-            Denial::NoToken => Self::NoToken,
-            Denial::BadToken => Self::BadToken,
-            Denial::NoKeys => Self::NoKeys,
-            Denial::Expired => Self::Expired,
-            Denial::TooEarly => Self::TooEarly,
-            Denial::NotForUs => Self::NotForUs,
-            Denial::UnknownSession => Self::UnknownSession,
-            Denial::Credentials(unusable) => unusable.into(),
-            Denial::Store(Trouble::Down) => Self::StoreDown,
-            Denial::Store(Trouble::Unreadable) => Self::StoreUnreadable,
+            AuthError::NoToken => Self::NoToken,
+            AuthError::BadToken => Self::BadToken,
+            AuthError::NoKeys => Self::NoKeys,
+            AuthError::Expired => Self::Expired,
+            AuthError::TooEarly => Self::TooEarly,
+            AuthError::NotForUs => Self::NotForUs,
+            AuthError::UnknownSession => Self::UnknownSession,
+            AuthError::Credentials(unusable) => unusable.into(),
+            AuthError::Store(SessionError::Down) => Self::StoreDown,
+            AuthError::Store(SessionError::Unreadable) => Self::StoreUnreadable,
         }
     }
 }
 
-impl From<Unusable> for Reason {
-    fn from(_: Unusable) -> Self {
+impl From<CredentialsError> for Reason {
+    fn from(_: CredentialsError) -> Self {
         Self::Credentials
     }
 }

@@ -59,7 +59,7 @@ impl Version {
 
 /// Why a request is not passed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Refusal {
+pub(crate) enum BadRequestError {
     #[error("not HTTP")]
     NotHttp,
     #[error("a line that ends without CR")]
@@ -102,7 +102,7 @@ pub(crate) enum Refusal {
     Protocol,
 }
 
-impl Refusal {
+impl BadRequestError {
     pub(crate) fn status(self) -> u16 {
         match self {
             Self::HeadTooLarge | Self::TooManyFields => 431,

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use crate::GateError;
 use crate::config;
 use crate::judge::Cors;
-use crate::judge::request::{Authority, Refusal, Rewrite, readings};
+use crate::judge::request::{Authority, BadRequestError, Rewrite, readings};
 
 /// Where a request goes, and what it may.
 pub(crate) struct Route {
@@ -54,14 +54,14 @@ impl Routes {
         &self,
         host: &Authority<'_>,
         target: &str,
-    ) -> Result<Option<&Rc<Route>>, Refusal> {
+    ) -> Result<Option<&Rc<Route>>, BadRequestError> {
         let readings = readings(target)?;
         let found = self.look(host, readings.literal, <[u8]>::eq);
         for reading in readings.all() {
             let same_case = self.look(host, reading, <[u8]>::eq);
             let any_case = self.look(host, reading, <[u8]>::eq_ignore_ascii_case);
             if !is_same(found, same_case) || !is_same_in_capitals(found, any_case) {
-                return Err(Refusal::TwoWays);
+                return Err(BadRequestError::TwoWays);
             }
         }
         Ok(found)

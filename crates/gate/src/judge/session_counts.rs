@@ -6,14 +6,14 @@ use std::time::Duration;
 use roundtrip_store::Counts as StoreCounts;
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::judge::sessions::{Known, Outage};
+use crate::judge::sessions::{NearSessions, Outage};
 use crate::record::{Counted, Gauge, Ledger, Store, Streams};
 
-const EVERY: Duration = Duration::from_secs(1);
+const COUNT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Of one thread's sessions, for as long as the thread serves.
-pub(crate) async fn sessions(known: Known, outage: Outage, ledger: Arc<Ledger>) {
-    let mut ticks = interval(EVERY);
+pub(crate) async fn sessions(known: NearSessions, outage: Outage, ledger: Arc<Ledger>) {
+    let mut ticks = interval(COUNT_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut before = StoreCounts::default();
     loop {

@@ -1,7 +1,7 @@
 //! Sessions from a store, as the guard wants them: what was found holds as long as the near cache has the very same.
 //!
-//! A [`Place`] is opened once, from the configuration, and goes to each thread, which makes its own [`Known`] of it and runs
-//! [`Known::run`] beside its requests. What a session is worth, and for how long, is the guard's matter.
+//! A [`StoreHandle`] is opened once, from the configuration, and goes to each thread, which makes its own [`NearSessions`] of it and runs
+//! [`NearSessions::run`] beside its requests. What a session is worth, and for how long, is the guard's matter.
 
 use std::pin::Pin;
 use std::rc::Rc;
@@ -13,11 +13,11 @@ use roundtrip_store::{
 
 use crate::GateError;
 use crate::config::{self, SessionStore};
-use crate::judge::guard::{Found, Sessions, Trouble, Watch};
+use crate::judge::guard::{Found, SessionError, Sessions, Watch};
 
 /// Where sessions are: may be handed to any thread.
 #[derive(Clone)]
-pub struct Place {
+pub struct StoreHandle {
     store: store::Place,
     settings: NearSettings,
     outage: Outage,
@@ -29,16 +29,16 @@ pub(crate) struct Outage(Arc<Mutex<String>>);
 
 /// What one thread knows of them; clones know the same.
 #[derive(Clone)]
-pub struct Known(Rc<Near<AnyStore>>);
+pub struct NearSessions(Rc<Near<AnyStore>>);
 
 /// One session, as it was found.
-struct Footing {
+struct SessionWatch {
     near: Rc<Near<AnyStore>>,
     sid: Box<str>,
     kept: Kept,
 }
 
-impl Place {
+impl StoreHandle {
     /// Redis is not asked before the first session is; a file is opened, or made.
     pub fn open(config: &SessionStore) -> Result<Self, GateError> {
         let settings = NearSettings {
@@ -55,9 +55,9 @@ impl Place {
         })
     }
 
-    pub fn on_this_thread(&self) -> Known {
+    pub fn on_this_thread(&self) -> NearSessions {
         let near = Near::new(self.store.on_this_thread(), self.settings);
-        Known(Rc::new(near))
+        NearSessions(Rc::new(near))
     }
 
     pub(crate) fn outage(&self) -> &Outage {
@@ -91,7 +91,7 @@ impl Outage {
     }
 }
 
-impl Known {
+impl NearSessions {
     /// Hears what changes, and keeps the store's connection: on the thread's `LocalSet`, for as long as it serves.
     pub async fn run(self) {
         self.0.run().await;
@@ -117,13 +117,13 @@ impl Known {
     }
 }
 
-impl Sessions for Known {
-    async fn find(&self, session: &str) -> Result<Option<Found>, Trouble> {
+impl Sessions for NearSessions {
+    async fn find(&self, session: &str) -> Result<Option<Found>, SessionError> {
         let found = self.0.get(session).await.map_err(|e| trouble(&e))?;
         Ok(found.map(|found| Found {
             credentials: found.record.credentials.clone(),
             expires: found.record.expires,
-            watch: Rc::new(Footing {
+            watch: Rc::new(SessionWatch {
                 near: self.0.clone(),
                 sid: session.into(),
                 kept: found.kept,
@@ -132,7 +132,7 @@ impl Sessions for Known {
     }
 }
 
-impl Watch for Footing {
+impl Watch for SessionWatch {
     fn holds(&self) -> bool {
         self.near.holds(&self.sid, &self.kept)
     }
@@ -147,10 +147,10 @@ impl Watch for Footing {
     }
 }
 
-fn trouble(error: &StoreError) -> Trouble {
+fn trouble(error: &StoreError) -> SessionError {
     if error.is_outage() {
-        Trouble::Down
+        SessionError::Down
     } else {
-        Trouble::Unreadable
+        SessionError::Unreadable
     }
 }

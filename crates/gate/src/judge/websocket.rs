@@ -18,10 +18,10 @@ impl Opening {
         let mut nonce = [0; 16];
         aws_lc_rs::rand::fill(&mut nonce).ok()?;
         let key = STANDARD.encode(nonce);
-        Some((Self::of(&key), key))
+        Some((Self::from_key(&key), key))
     }
 
-    pub(crate) fn of(key: &str) -> Self {
+    pub(crate) fn from_key(key: &str) -> Self {
         let text = [key.as_bytes(), GUID].concat();
         let hash = digest(&SHA1_FOR_LEGACY_USE_ONLY, &text);
         Self(STANDARD.encode(hash.as_ref()))

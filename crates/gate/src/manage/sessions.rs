@@ -18,13 +18,13 @@ use zeroize::Zeroizing;
 
 use crate::config::{self, Config};
 use crate::judge::configured;
-use crate::judge::credentials::{Unusable, Vault};
+use crate::judge::credentials::{CredentialsError, Vault};
 use crate::{GateError, Secret};
 pub use import::Imported;
 pub use seal::Resealed;
 
 /// Has the store, and the keys to what is in it.
-pub struct Keeper {
+pub struct SessionManager {
     store: AnyStore,
     vault: Vault,
 }
@@ -43,24 +43,24 @@ pub enum Form {
 
 /// A session as it may be shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shown {
+pub struct SessionInfo {
     pub sid: String,
     pub form: Form,
     pub expires: Option<SystemTime>,
     /// Whose it is; or why nobody can use it.
-    pub user: Result<String, Unusable>,
+    pub user: Result<String, CredentialsError>,
 }
 
-impl Keeper {
+impl SessionManager {
     pub fn open(config: &Config) -> Result<Self, GateError> {
         let place = config::place(&config.session)?;
         if matches!(place, Place::Memory(_)) {
             return Err(GateError::OnlyInMemory);
         }
-        Self::of(config, place.on_this_thread())
+        Self::with_store(config, place.on_this_thread())
     }
 
-    fn of(config: &Config, store: AnyStore) -> Result<Self, GateError> {
+    fn with_store(config: &Config, store: AnyStore) -> Result<Self, GateError> {
         let vault = configured::vault(&config.session)?;
         Ok(Self { store, vault })
     }
@@ -98,9 +98,9 @@ impl Keeper {
     }
 
     /// `None` if there is no such session.
-    pub async fn show(&self, sid: &str) -> Result<Option<Shown>, GateError> {
+    pub async fn show(&self, sid: &str) -> Result<Option<SessionInfo>, GateError> {
         let record = self.store.get(sid).await?;
-        Ok(record.map(|record| Shown {
+        Ok(record.map(|record| SessionInfo {
             sid: sid.to_owned(),
             form: self.form(&record),
             expires: record.expires,
@@ -120,7 +120,7 @@ impl Keeper {
         }
     }
 
-    fn user(&self, sid: &str, record: &Record) -> Result<String, Unusable> {
+    fn user(&self, sid: &str, record: &Record) -> Result<String, CredentialsError> {
         let login = self.vault.open(sid, &record.credentials)?;
         let user = login.line().split(|byte| *byte == b':').next();
         Ok(String::from_utf8_lossy(user.unwrap_or_default()).into_owned())

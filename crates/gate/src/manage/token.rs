@@ -16,7 +16,7 @@ use crate::{GateError, Secret};
 
 /// How it is to be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Worn {
+pub enum TokenTransport {
     /// As the value of the cookie, in the form that the configuration says.
     Cookie,
     Bearer,
@@ -24,11 +24,11 @@ pub enum Worn {
 
 /// What is wanted.
 #[derive(Debug, Clone, Copy)]
-pub struct TokenOrder<'a> {
+pub struct TokenRequest<'a> {
     pub subject: &'a str,
     pub sid: &'a str,
     pub lifetime: Duration,
-    pub worn: Worn,
+    pub transport: TokenTransport,
     /// The `id` of the key; else the first that can sign.
     pub key: Option<&'a str>,
 }
@@ -45,7 +45,7 @@ pub struct Token {
 impl Token {
     pub fn sign(
         config: &Config,
-        order: &TokenOrder<'_>,
+        order: &TokenRequest<'_>,
         now: SystemTime,
     ) -> Result<Self, GateError> {
         check_name(order.sid)?;
@@ -83,13 +83,18 @@ impl Token {
             &header.to_string(),
             &claims.to_string(),
         );
-        Ok(Self::worn(config, order.worn, token, expires))
+        Ok(Self::transport(config, order.transport, token, expires))
     }
 
-    fn worn(config: &Config, worn: Worn, token: String, expires: SystemTime) -> Self {
-        let (field, value) = match worn {
-            Worn::Bearer => (format!("Authorization: Bearer {token}"), token),
-            Worn::Cookie => {
+    fn transport(
+        config: &Config,
+        transport: TokenTransport,
+        token: String,
+        expires: SystemTime,
+    ) -> Self {
+        let (field, value) = match transport {
+            TokenTransport::Bearer => (format!("Authorization: Bearer {token}"), token),
+            TokenTransport::Cookie => {
                 let value = match config.token.cookie_form {
                     TokenForm::Base64 => STANDARD.encode(token),
                     TokenForm::Raw => token,

@@ -15,24 +15,24 @@ use crate::GateError;
 use crate::config::Access;
 
 /// Lines that may wait to be written.
-const ROOM: usize = 8192;
+const MAX_WAITING: usize = 8192;
 /// Gathered into one write, at most.
-const BATCH: usize = 256 * 1024;
+const MAX_BATCH: usize = 256 * 1024;
 /// Between two looks: that many lines come together, and a busy worker wakes the thread a hundred times a second at most.
-const PAUSE: Duration = Duration::from_millis(10);
+const WRITE_INTERVAL: Duration = Duration::from_millis(10);
 
 type Open = Box<dyn FnMut() -> io::Result<Box<dyn Write + Send>> + Send>;
 
 /// Held by the main thread.
 pub(crate) struct AccessLog {
-    pen: Pen,
+    sender: LogSender,
     /// Says when all is written.
     done: Receiver<()>,
 }
 
 /// Writes lines for one thread.
 #[derive(Clone)]
-pub(crate) struct Pen {
+pub(crate) struct LogSender {
     lines: SyncSender<Message>,
     state: Arc<State>,
 }
@@ -91,7 +91,7 @@ impl AccessLog {
                 Box::new(move || Ok(append(&path).map(Box::new)?))
             }
         };
-        Self::with(open, ROOM).map(Some)
+        Self::with(open, MAX_WAITING).map(Some)
     }
 
     fn with(open: Open, room: usize) -> Result<Self, GateError> {
@@ -110,29 +110,29 @@ impl AccessLog {
             let _ = ended.try_send(());
         };
         thread.spawn(run).map_err(GateError::NoThread)?;
-        let pen = Pen { lines, state };
-        Ok(Self { pen, done })
+        let sender = LogSender { lines, state };
+        Ok(Self { sender, done })
     }
 
-    pub(crate) fn pen(&self) -> Pen {
-        self.pen.clone()
+    pub(crate) fn sender(&self) -> LogSender {
+        self.sender.clone()
     }
 
     /// The file is opened anew before the next line: the old one was moved away.
     pub(crate) fn reopen(&self) {
-        self.pen.state.reopen.store(true, Relaxed);
+        self.sender.state.reopen.store(true, Relaxed);
         // Where there is no room, the thread is awake.
-        let _ = self.pen.lines.try_send(Message::Look);
+        let _ = self.sender.lines.try_send(Message::Look);
     }
 
     /// Writes what is waiting, as far as there is time. Was all of it written?
     pub(crate) fn finish(self, patience: Duration) -> bool {
         // A full channel to a disk that stands still has no room for this either: then there is nothing to wait for.
-        self.pen.lines.try_send(Message::End).is_ok() && self.done.recv_timeout(patience).is_ok()
+        self.sender.lines.try_send(Message::End).is_ok() && self.done.recv_timeout(patience).is_ok()
     }
 }
 
-impl Pen {
+impl LogSender {
     /// Never waits. A line has its newline.
     pub(crate) fn write(&self, line: Vec<u8>) {
         match self.lines.try_send(Message::Line(line)) {
@@ -167,7 +167,7 @@ impl Writer {
         while let Ok(first) = messages.recv() {
             let mut ends = matches!(first, Message::End);
             if !ends {
-                thread::sleep(PAUSE);
+                thread::sleep(WRITE_INTERVAL);
             }
             let mut lines = 0;
             let mut next = Some(first);
@@ -180,7 +180,7 @@ impl Writer {
                     Message::Look => {}
                     Message::End => ends = true,
                 }
-                if batch.len() < BATCH {
+                if batch.len() < MAX_BATCH {
                     next = messages.try_recv().ok();
                 }
             }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use roundtrip_model::PhaseName;
 
-use super::reason::Sort;
+use super::reason::ReasonKind;
 use super::{Caller, Note};
 use super::{Early, Known, Outcome, Protocol, Reason};
 
@@ -115,7 +115,7 @@ impl Entry {
     }
 
     /// The store was asked who asks, and has answered.
-    pub(crate) fn was_asked(&mut self) {
+    pub(crate) fn store_answered(&mut self) {
         self.authorized = Some(Instant::now());
         self.known = Some(Known::Asked);
     }
@@ -166,7 +166,7 @@ impl Entry {
 
     /// What was under way at the end: the phase after the last mark; where somebody was turned away, judging them.
     fn last_phase(&self) -> Phase {
-        let turned_away = self.reason.is_some_and(|r| r.sort() != Sort::Backend);
+        let turned_away = self.reason.is_some_and(|r| r.kind() != ReasonKind::Backend);
         match (self.first_byte, self.sent, self.leased, self.authorized) {
             (Some(_), ..) => Phase::Body,
             (_, Some(_), ..) => Phase::FirstByte,

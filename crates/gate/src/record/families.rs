@@ -1,7 +1,7 @@
 //! All that is counted, family by family: what it is called, what it means, and its rows. Whatever shows counters goes
 //! through this list, so that none shows other figures than the next.
 
-use super::ledger::{Asked, Connected, FastOpened};
+use super::ledger::{Connected, FastOpened, RequestCounter};
 use super::vocabulary::StatusClass;
 use super::{
     Avoided, Bytes, Carried, Counted, Early, Gauge, Known, Limit, Link, Outcome, Pool, Protocol,
@@ -160,7 +160,7 @@ fn single(snapshot: &Snapshot, what: impl Counted) -> Vec<Row> {
 
 /// Of these there are many, and most never come: a row is there once it has been counted.
 fn requests(snapshot: &Snapshot) -> Vec<Row> {
-    let asked = Asked::all().map(|asked| Row {
+    let asked = RequestCounter::all().map(|asked| Row {
         labels: vec![
             ("protocol", asked.protocol.as_str()),
             ("status", asked.class.as_str()),
@@ -173,13 +173,13 @@ fn requests(snapshot: &Snapshot) -> Vec<Row> {
 
 fn turned_away(snapshot: &Snapshot) -> Vec<Row> {
     let row = |reason: &Reason| Row {
-        labels: vec![("by", reason.sort().as_str()), ("reason", reason.as_str())],
+        labels: vec![("by", reason.kind().as_str()), ("reason", reason.as_str())],
         value: snapshot.get(*reason),
     };
     Reason::ALL.iter().map(row).collect()
 }
 
-impl Asked {
+impl RequestCounter {
     /// Every kind there is.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         Protocol::ALL.iter().flat_map(|protocol| {

@@ -7,8 +7,8 @@ use super::entry::NO_UPSTREAM;
 use super::timer::{Counter, Durations};
 use super::vocabulary::StatusClass;
 use super::{
-    Arrival, Avoided, Bytes, Carried, Counted, Early, Entry, Gauge, Known, Limit, Link, Outcome,
-    Pool, Protocol, Reason, Remedy, Security, SingleUse, Snapshot, Store, Streams, Timer,
+    Avoided, Bytes, Carried, ConnectionStart, Counted, Early, Entry, Gauge, Known, Limit, Link,
+    Outcome, Pool, Protocol, Reason, Remedy, Security, SingleUse, Snapshot, Store, Streams, Timer,
     TlsHandshake, Word,
 };
 
@@ -27,7 +27,7 @@ pub(crate) struct Book(Arc<[Arc<Ledger>]>);
 
 /// An exchange, by what requests are counted by.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Asked {
+pub(crate) struct RequestCounter {
     pub(crate) protocol: Protocol,
     pub(crate) class: StatusClass,
     pub(crate) outcome: Outcome,
@@ -41,7 +41,7 @@ pub(crate) struct Connected(pub(crate) Protocol);
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FastOpened;
 
-impl Counted for Asked {
+impl Counted for RequestCounter {
     fn slot(self) -> usize {
         let row = self.protocol.index() * StatusClass::COUNT + self.class.index();
         row * Outcome::COUNT + self.outcome.index()
@@ -104,9 +104,9 @@ impl Ledger {
 
     /// An exchange has ended.
     pub(crate) fn record(&self, entry: &Entry, ended: Instant) {
-        self.count(Asked {
+        self.count(RequestCounter {
             protocol: entry.protocol,
-            class: StatusClass::of(entry.status),
+            class: StatusClass::from_status(entry.status),
             outcome: entry.outcome,
         });
         self.add(Bytes::Up, entry.bytes_up);
@@ -171,7 +171,7 @@ impl Ledger {
     }
 
     /// A client's connection may speak HTTP.
-    pub(crate) fn connection(&self, arrival: Arrival) {
+    pub(crate) fn connection(&self, arrival: ConnectionStart) {
         self.count(Connected(arrival.protocol));
         if arrival.fast_open {
             self.count(FastOpened);

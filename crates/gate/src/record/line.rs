@@ -12,12 +12,12 @@ use super::{Entry, Word};
 use crate::GateError;
 
 /// More of a path is cut off, and of a method.
-const LONGEST_PATH: usize = 2048;
-const LONGEST_METHOD: usize = 32;
+const MAX_PATH_LENGTH: usize = 2048;
+const MAX_METHOD_LENGTH: usize = 32;
 
 /// What only the log wants to know of an exchange.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Told<'a> {
+pub(crate) struct LineContext<'a> {
     pub(crate) client: IpAddr,
     pub(crate) method: &'a str,
     /// As it was asked for: what follows the path is left out here.
@@ -95,14 +95,19 @@ impl Serialize for Phases {
 }
 
 /// The line with its newline. `at` is when the exchange ended.
-pub(crate) fn line(entry: &Entry, ended: Instant, at: SystemTime, told: &Told<'_>) -> Vec<u8> {
+pub(crate) fn line(
+    entry: &Entry,
+    ended: Instant,
+    at: SystemTime,
+    told: &LineContext<'_>,
+) -> Vec<u8> {
     let at = at.duration_since(UNIX_EPOCH).unwrap_or_default();
     let line = Line {
         time: rfc3339(u64::try_from(at.as_millis()).unwrap_or(u64::MAX)),
         client: told.client,
         protocol: entry.protocol.as_str(),
         secure: entry.secure,
-        method: cut(told.method, LONGEST_METHOD),
+        method: cut(told.method, MAX_METHOD_LENGTH),
         path: path(told.target),
         status: entry.status,
         outcome: entry.outcome.as_str(),
@@ -143,7 +148,7 @@ fn path(target: &str) -> &str {
         let rest = target.split_once("://").map_or("", |(_, rest)| rest);
         rest.find('/').and_then(|at| rest.get(at..)).unwrap_or("/")
     };
-    cut(path, LONGEST_PATH)
+    cut(path, MAX_PATH_LENGTH)
 }
 
 fn cut(text: &str, most: usize) -> &str {
@@ -162,8 +167,8 @@ mod tests {
     use super::*;
     use crate::record::{Early, Known, Outcome, Protocol, Reason};
 
-    fn told(target: &str) -> Told<'_> {
-        Told {
+    fn told(target: &str) -> LineContext<'_> {
+        LineContext {
             client: [192, 0, 2, 1].into(),
             method: "GET",
             target,
@@ -172,7 +177,7 @@ mod tests {
         }
     }
 
-    fn read(entry: &Entry, ended: Instant, told: &Told<'_>) -> Value {
+    fn read(entry: &Entry, ended: Instant, told: &LineContext<'_>) -> Value {
         let at = UNIX_EPOCH + Duration::from_millis(784_111_777_045);
         let bytes = line(entry, ended, at, told);
         assert_eq!(
@@ -242,15 +247,15 @@ mod tests {
         ] {
             assert_eq!(path(target), told, "{target}");
         }
-        let long = format!("/{}", "ä".repeat(LONGEST_PATH));
-        assert!(path(&long).len() <= LONGEST_PATH);
+        let long = format!("/{}", "ä".repeat(MAX_PATH_LENGTH));
+        assert!(path(&long).len() <= MAX_PATH_LENGTH);
     }
 
     proptest::proptest! {
         #[test]
         fn any_text_makes_one_line(target: String, method: String) {
             let entry = Entry::new(Instant::now(), Protocol::H1, false);
-            let told = Told { method: &method, ..told(&target) };
+            let told = LineContext { method: &method, ..told(&target) };
             let read = read(&entry, Instant::now(), &told);
             proptest::prop_assert!(!read["path"].as_str().unwrap().contains('?'));
         }

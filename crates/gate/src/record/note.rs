@@ -4,7 +4,7 @@ use std::fmt;
 use std::rc::Rc;
 
 /// More of a method and a target no line has.
-const LONGEST: usize = 2048;
+const MAX_TEXT_LENGTH: usize = 2048;
 
 #[derive(Default)]
 pub(crate) struct Note {
@@ -35,6 +35,6 @@ impl fmt::Debug for Note {
 }
 
 fn cut(text: &str) -> &str {
-    text.get(..text.floor_char_boundary(LONGEST))
+    text.get(..text.floor_char_boundary(MAX_TEXT_LENGTH))
         .unwrap_or_default()
 }

@@ -55,18 +55,18 @@ words! {
 
 /// Whose matter a reason is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sort {
-    Refusal,
-    Denial,
+pub(crate) enum ReasonKind {
+    Refused,
+    Denied,
     Backend,
     Answer,
 }
 
-impl Sort {
+impl ReasonKind {
     pub(crate) fn as_str(self) -> &'static str {
         match self {
-            Self::Refusal => "refused",
-            Self::Denial => "denied",
+            Self::Refused => "refused",
+            Self::Denied => "denied",
             Self::Backend => "backend",
             Self::Answer => "answered",
         }
@@ -74,16 +74,16 @@ impl Sort {
 }
 
 impl Reason {
-    pub(crate) fn sort(self) -> Sort {
+    pub(crate) fn kind(self) -> ReasonKind {
         let at = self as usize;
         if at < Self::NoToken as usize {
-            Sort::Refusal
+            ReasonKind::Refused
         } else if at < Self::NoServer as usize {
-            Sort::Denial
+            ReasonKind::Denied
         } else if at < Self::Preflight as usize {
-            Sort::Backend
+            ReasonKind::Backend
         } else {
-            Sort::Answer
+            ReasonKind::Answer
         }
     }
 }

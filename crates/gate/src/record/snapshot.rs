@@ -3,7 +3,7 @@
 use super::timer::Spread;
 use super::vocabulary::StatusClass;
 use super::{Avoided, Carried, Counted, Gauge, Known, Outcome, Remedy, Timer, TlsHandshake, Word};
-use crate::record::ledger::Asked;
+use crate::record::ledger::RequestCounter;
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Snapshot {
@@ -41,8 +41,8 @@ impl Snapshot {
         self.requests_that(|_| true)
     }
 
-    pub(crate) fn requests_that(&self, hold: impl Fn(Asked) -> bool) -> u64 {
-        Asked::all()
+    pub(crate) fn requests_that(&self, hold: impl Fn(RequestCounter) -> bool) -> u64 {
+        RequestCounter::all()
             .filter(|asked| hold(*asked))
             .map(|asked| self.get(asked))
             .sum()

@@ -4,19 +4,19 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
-use super::{Entry, Marker, Pen, Told, line};
+use super::{Entry, LineContext, LogSender, Marker, line};
 
 /// Clones write to the same log, and have the same mark for a session.
 #[derive(Clone)]
-pub(crate) struct Scribe {
-    pen: Pen,
+pub(crate) struct ThreadLog {
+    sender: LogSender,
     marker: Arc<Marker>,
 }
 
-impl Scribe {
-    pub(crate) fn new(pen: Pen, marker: Marker) -> Self {
+impl ThreadLog {
+    pub(crate) fn new(sender: LogSender, marker: Marker) -> Self {
         Self {
-            pen,
+            sender,
             marker: Arc::new(marker),
         }
     }
@@ -25,13 +25,14 @@ impl Scribe {
         let Some(note) = &entry.note else {
             return;
         };
-        let told = Told {
+        let told = LineContext {
             client,
             method: &note.method,
             target: &note.target,
             upstream: note.upstream.as_deref(),
             session: note.session.as_ref().map(|name| self.marker.mark(name)),
         };
-        self.pen.write(line(entry, ended, SystemTime::now(), &told));
+        self.sender
+            .write(line(entry, ended, SystemTime::now(), &told));
     }
 }

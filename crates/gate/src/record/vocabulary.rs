@@ -28,7 +28,7 @@ words! {
 }
 
 impl StatusClass {
-    pub(crate) fn of(status: u16) -> Self {
+    pub(crate) fn from_status(status: u16) -> Self {
         match status / 100 {
             1 => Self::Informational,
             2 => Self::Success,
@@ -163,7 +163,7 @@ words! {
 
 /// A client's handshake, once its connection may speak HTTP.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Arrival {
+pub(crate) struct ConnectionStart {
     pub(crate) protocol: Protocol,
     pub(crate) security: Security,
     /// Data came in the SYN, and was taken.

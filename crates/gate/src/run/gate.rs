@@ -1,4 +1,4 @@
-//! The life of a gate: start, reload, end. Threads serve; a keeper's thread looks after what all of them share: certificates
+//! The life of a gate: start, reload, end. Threads serve; a maintenance thread looks after what all of them share: certificates
 //! that are replaced, sets of keys, the servers of upstreams, and the admin's address.
 
 use std::net::SocketAddr;
@@ -10,18 +10,18 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::maintenance::Keeper;
+use super::maintenance::Maintenance;
 use crate::GateError;
-use crate::accept::connection_limits::Census;
+use crate::accept::connection_limits::ConnectionLimits;
 use crate::accept::listener::{Seed, Sockets};
 use crate::config::Config;
 use crate::judge::keyring::Keyring;
-use crate::record::{AccessLog, Book, Marker, Scribe};
+use crate::record::{AccessLog, Book, Marker, ThreadLog};
 use crate::run::plan::Plan;
 use crate::run::worker::{Order, Stage, Worker};
 
 /// How long the end of the access log may take.
-const LAST_LINES: Duration = Duration::from_secs(1);
+const LOG_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A gate that serves. Dropped, it ends at once; [`Gate::drain`] lets those inside finish.
 pub struct Gate {
@@ -29,7 +29,7 @@ pub struct Gate {
     certificate: Option<String>,
     orders: watch::Sender<Order>,
     threads: Vec<JoinHandle<usize>>,
-    keeper: Keeper,
+    maintenance: Maintenance,
     log: Option<AccessLog>,
 }
 
@@ -82,38 +82,32 @@ impl Gate {
             stage,
         });
         let log = AccessLog::start(&plan.config.log.access)?;
-        let pen = log.as_ref().map(AccessLog::pen);
-        let scribe = match pen {
-            Some(pen) => Some(Scribe::new(pen, Marker::new()?)),
+        let sender = log.as_ref().map(AccessLog::sender);
+        let thread_log = match sender.clone() {
+            Some(sender) => Some(ThreadLog::new(sender, Marker::new()?)),
             None => None,
         };
         let book = Book::new(count);
-        let census = Arc::new(Census::default());
+        let connection_limits = Arc::new(ConnectionLimits::default());
         let mut threads = Vec::new();
         for number in 0..count {
             let worker = Worker {
                 sockets: sockets.of_thread().unwrap_or_default(),
                 orders: orders.subscribe(),
                 ledger: book.ledger(number),
-                census: census.clone(),
-                scribe: scribe.clone(),
+                connection_limits: connection_limits.clone(),
+                log: thread_log.clone(),
             };
             threads.push(spawn(number, worker)?);
         }
-        let keeper = Keeper::start(
-            plan,
-            keyring,
-            book,
-            log.as_ref().map(AccessLog::pen),
-            Box::new(told),
-        )?;
-        addresses.admin = keeper.admin();
+        let maintenance = Maintenance::start(plan, keyring, book, sender, Box::new(told))?;
+        addresses.admin = maintenance.admin();
         Ok(Self {
             addresses,
             certificate,
             orders,
             threads,
-            keeper,
+            maintenance,
             log,
         })
     }
@@ -133,7 +127,7 @@ impl Gate {
         let keyring = Keyring::reopen(&config, &before.rules.borrow())?;
         let plan = before.reread(config, &keyring)?;
         let plan = Arc::new(plan);
-        self.keeper.follow(plan.clone(), keyring);
+        self.maintenance.follow(plan.clone(), keyring);
         self.orders.send_modify(|order| order.plan = plan);
         // Whoever moved the log away says so in the same way.
         if let Some(log) = &self.log {
@@ -154,7 +148,7 @@ impl Gate {
 
     fn end(&mut self, within: Duration) -> usize {
         let until = Instant::now() + within;
-        self.keeper.drain();
+        self.maintenance.drain();
         self.orders
             .send_modify(|order| order.stage = Stage::Drain { until });
         let mut cut = 0;
@@ -163,7 +157,7 @@ impl Gate {
             cut += thread.join().unwrap_or_default();
         }
         if let Some(log) = self.log.take() {
-            log.finish(LAST_LINES);
+            log.finish(LOG_TIMEOUT);
         }
         cut
     }

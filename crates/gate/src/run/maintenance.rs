@@ -1,4 +1,4 @@
-//! The keeper's thread: it looks after what all threads share, and serves the admin's address.
+//! The maintenance thread: it looks after what all threads share, and serves the admin's address.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,18 +13,18 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::gate::News;
 use crate::GateError;
-use crate::admin::condition::{Condition, Expiry};
-use crate::admin::{self, Desk};
+use crate::admin::dependencies::{Dependencies, Expiry};
+use crate::admin::{self, AdminState};
 use crate::judge::keyring::Keyring;
-use crate::record::{Book, Pen};
+use crate::record::{Book, LogSender};
 use crate::run::plan::Plan;
 
 /// Between two looks at the certificates' files.
-const LOOK: Duration = Duration::from_secs(1);
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// And at how long they are good for.
-const EXPIRY: Duration = Duration::from_hours(1);
+const EXPIRY_INTERVAL: Duration = Duration::from_hours(1);
 
-pub(super) struct Keeper {
+pub(super) struct Maintenance {
     tell: Option<UnboundedSender<Turn>>,
     draining: Arc<AtomicBool>,
     admin: Option<SocketAddr>,
@@ -39,27 +39,27 @@ struct Turn {
 
 type Told = Box<dyn Fn(News) + Send>;
 
-impl Keeper {
+impl Maintenance {
     pub(super) fn start(
         plan: Arc<Plan>,
         keyring: Keyring,
         book: Book,
-        log: Option<Pen>,
+        log: Option<LogSender>,
         told: Told,
     ) -> Result<Self, GateError> {
         let listener = plan.config.admin.listen.map(listen).transpose()?;
         let admin = listener.as_ref().and_then(|l| l.local_addr().ok());
         let draining = Arc::new(AtomicBool::new(false));
-        let condition = Arc::<Condition>::default();
-        follow(&condition, &plan);
-        let watch = (condition.clone(), book.clone());
+        let dependencies = Arc::<Dependencies>::default();
+        follow(&dependencies, &plan);
+        let watch = (dependencies.clone(), book.clone());
         let made_by = format!("roundtrip {}", env!("CARGO_PKG_VERSION"));
-        let desk = Desk::new(book, draining.clone(), condition, made_by);
-        let desk = match log {
-            Some(pen) => desk.with_log(pen),
-            None => desk,
+        let state = AdminState::new(book, draining.clone(), dependencies, made_by);
+        let state = match log {
+            Some(sender) => state.with_log(sender),
+            None => state,
         };
-        desk.is_called(&plan.config.admin.hosts);
+        state.is_called(&plan.config.admin.hosts);
         let (tell, turns) = unbounded_channel();
         let first = Turn { plan, keyring };
         let (ready, is_ready) = mpsc::sync_channel(1);
@@ -73,8 +73,8 @@ impl Keeper {
                     Ok(runtime) => {
                         let _ = ready.send(Ok(()));
                         let local = tokio::task::LocalSet::new();
-                        let desk = listener.map(|listener| (listener, Arc::new(desk)));
-                        local.block_on(&runtime, keep(first, turns, desk, watch, told));
+                        let state = listener.map(|listener| (listener, Arc::new(state)));
+                        local.block_on(&runtime, keep(first, turns, state, watch, told));
                     }
                     Err(source) => drop(ready.send(Err(GateError::Thread(source)))),
                 }
@@ -107,7 +107,7 @@ impl Keeper {
     }
 }
 
-impl Drop for Keeper {
+impl Drop for Maintenance {
     fn drop(&mut self) {
         self.tell = None;
         if let Some(thread) = self.thread.take() {
@@ -130,19 +130,19 @@ fn listen(address: SocketAddr) -> Result<std::net::TcpListener, GateError> {
 async fn keep(
     first: Turn,
     mut turns: UnboundedReceiver<Turn>,
-    desk: Option<(std::net::TcpListener, Arc<Desk>)>,
-    (condition, book): (Arc<Condition>, Book),
+    state: Option<(std::net::TcpListener, Arc<AdminState>)>,
+    (dependencies, book): (Arc<Dependencies>, Book),
     told: Told,
 ) {
-    let shown = desk.as_ref().map(|(_, desk)| desk.clone());
-    let _serving = serve(desk);
+    let shown = state.as_ref().map(|(_, state)| state.clone());
+    let _serving = serve(state);
     let mut expiry = Expiry::begin(&first.plan.config, SystemTime::now());
-    let mut expiring = interval(EXPIRY);
+    let mut expiring = interval(EXPIRY_INTERVAL);
     expiring.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let told = std::rc::Rc::new(told);
     let mut plan = first.plan.clone();
     let mut tasks = tend(first, &told);
-    let mut looks = interval(LOOK);
+    let mut looks = interval(LOOK_INTERVAL);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
@@ -150,16 +150,16 @@ async fn keep(
                 let Some(turn) = turn else { return };
                 // What goes on is in both plans, and begins anew.
                 plan = turn.plan.clone();
-                follow(&condition, &plan);
-                if let Some(desk) = &shown {
-                    desk.is_called(&plan.config.admin.hosts);
+                follow(&dependencies, &plan);
+                if let Some(state) = &shown {
+                    state.is_called(&plan.config.admin.hosts);
                 }
                 tasks = tend(turn, &told);
             }
             _ = looks.tick() => {
                 look(&plan, &told);
                 let mut tell = |line| told(News::Condition(line));
-                condition.look(&book.snapshot(), Instant::now(), &mut tell);
+                dependencies.look(&book.snapshot(), Instant::now(), &mut tell);
             }
             _ = expiring.tick() => {
                 let mut tell = |line| told(News::Condition(line));
@@ -170,12 +170,12 @@ async fn keep(
     }
 }
 
-fn serve(desk: Option<(std::net::TcpListener, Arc<Desk>)>) -> JoinSet<()> {
+fn serve(state: Option<(std::net::TcpListener, Arc<AdminState>)>) -> JoinSet<()> {
     let mut serving = JoinSet::new();
-    if let Some((listener, desk)) = desk
+    if let Some((listener, state)) = state
         && let Ok(listener) = TcpListener::from_std(listener)
     {
-        serving.spawn_local(admin::serve(listener, desk));
+        serving.spawn_local(admin::serve(listener, state));
     }
     serving
 }
@@ -184,7 +184,7 @@ fn serve(desk: Option<(std::net::TcpListener, Arc<Desk>)>) -> JoinSet<()> {
 fn tend(turn: Turn, told: &std::rc::Rc<Told>) -> JoinSet<()> {
     let mut tasks = JoinSet::new();
     for group in turn.plan.groups.values() {
-        tasks.spawn_local(group.clone().tend());
+        tasks.spawn_local(group.clone().maintain());
     }
     let told = told.clone();
     tasks.spawn_local(async move {
@@ -210,6 +210,6 @@ fn look(plan: &Plan, told: &Told) {
 }
 
 /// From now on what this plan depends on is watched.
-fn follow(condition: &Condition, plan: &Plan) {
-    condition.follow(&plan.config, plan.groups.values(), plan.place.outage());
+fn follow(dependencies: &Dependencies, plan: &Plan) {
+    dependencies.follow(&plan.config, plan.groups.values(), plan.place.outage());
 }

@@ -14,15 +14,15 @@ use crate::config::{Config, Listen, Route};
 use crate::forward::upstream::Group;
 use crate::judge::guard::Rules;
 use crate::judge::keyring::Keyring;
-use crate::judge::sessions::Place;
+use crate::judge::sessions::StoreHandle;
 
 /// For how long a client may remember that there is HTTP/3 here, in seconds.
-const REMEMBER_H3: u32 = 24 * 3600;
+const ALT_SVC_MAX_AGE: u32 = 24 * 3600;
 
 pub(crate) struct Plan {
     pub(crate) config: Config,
     pub(crate) rules: watch::Receiver<Arc<Rules>>,
-    pub(crate) place: Place,
+    pub(crate) place: StoreHandle,
     pub(crate) tls: Arc<TlsSide>,
     pub(crate) groups: BTreeMap<String, Arc<Group>>,
     /// RFC 9114 §3.1.1.
@@ -39,7 +39,7 @@ impl Plan {
         https: &[SocketAddr],
     ) -> Result<Self, GateError> {
         lead_somewhere(&config)?;
-        let place = Place::open(&config.session)?;
+        let place = StoreHandle::open(&config.session)?;
         let tls = tls_side(&config, &seed, &place)?;
         let groups = groups(&config, None)?;
         Ok(Self {
@@ -60,7 +60,7 @@ impl Plan {
         let place = if config.session == self.config.session {
             self.place.clone()
         } else {
-            Place::open(&config.session)?
+            StoreHandle::open(&config.session)?
         };
         let tls = if config.tls == self.config.tls {
             self.tls.clone()
@@ -79,7 +79,11 @@ impl Plan {
     }
 }
 
-fn tls_side(config: &Config, seed: &Arc<Seed>, place: &Place) -> Result<Arc<TlsSide>, GateError> {
+fn tls_side(
+    config: &Config,
+    seed: &Arc<Seed>,
+    place: &StoreHandle,
+) -> Result<Arc<TlsSide>, GateError> {
     let place = Some(place.shared());
     let clock = Arc::new(SystemTime::now);
     TlsSide::new(&config.tls, &config.listen, seed, place, clock).map(Arc::new)
@@ -144,5 +148,5 @@ fn needs_no_restart(before: &Config, after: &Config) -> Result<(), GateError> {
 
 fn alt_svc(listen: &Listen, https: &[SocketAddr]) -> Option<String> {
     let port = https.first().filter(|_| listen.h3)?.port();
-    Some(format!("h3=\":{port}\"; ma={REMEMBER_H3}"))
+    Some(format!("h3=\":{port}\"; ma={ALT_SVC_MAX_AGE}"))
 }

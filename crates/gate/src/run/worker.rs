@@ -11,15 +11,15 @@ use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use crate::GateError;
-use crate::accept::connection_limits::Census;
+use crate::accept::connection_limits::ConnectionLimits;
 use crate::accept::listener::ThreadSockets;
-use crate::record::{Ledger, Scribe};
+use crate::record::{Ledger, ThreadLog};
 use crate::run::plan::Plan;
-use listeners::Lobby;
-use thread_plan::Present;
+use listeners::Listeners;
+use thread_plan::ThreadPlan;
 
 /// How often the ledger hears of the upstreams.
-const TELLING: Duration = Duration::from_secs(1);
+const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What a thread is to do.
 #[derive(Clone)]
@@ -42,8 +42,8 @@ pub(crate) struct Worker {
     pub(crate) sockets: ThreadSockets,
     pub(crate) orders: watch::Receiver<Order>,
     pub(crate) ledger: Arc<Ledger>,
-    pub(crate) census: Arc<Census>,
-    pub(crate) scribe: Option<Scribe>,
+    pub(crate) connection_limits: Arc<ConnectionLimits>,
+    pub(crate) log: Option<ThreadLog>,
 }
 
 impl Worker {
@@ -68,8 +68,14 @@ impl Worker {
     async fn serve(self, ready: impl FnOnce(Result<(), GateError>)) -> usize {
         let mut orders = self.orders;
         let order = orders.borrow_and_update().clone();
-        let present = Present::begin(order.plan, &self.ledger, None);
-        let lobby = Lobby::open(present, self.sockets, self.ledger, self.census, self.scribe);
+        let thread_plan = ThreadPlan::begin(order.plan, &self.ledger, None);
+        let lobby = Listeners::open(
+            thread_plan,
+            self.sockets,
+            self.ledger,
+            self.connection_limits,
+            self.log,
+        );
         let mut lobby = match lobby {
             Ok(lobby) => lobby,
             Err(error) => {
@@ -78,7 +84,7 @@ impl Worker {
             }
         };
         ready(Ok(()));
-        let mut ticks = interval(TELLING);
+        let mut ticks = interval(REPORT_INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let changed = tokio::select! {

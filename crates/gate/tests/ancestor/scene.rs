@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use roundtrip_gate::Gate;
 use roundtrip_gate::config::Config;
-use roundtrip_gate::manage::{Keeper, Resealed};
+use roundtrip_gate::manage::{Resealed, SessionManager};
 use roundtrip_wire::resp::Value;
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
@@ -91,8 +91,8 @@ impl Scene {
     /// As `gate session seal` does.
     pub(crate) fn seal(&self) -> Resealed {
         let sealing = async {
-            let keeper = Keeper::open(&self.config).unwrap();
-            keeper.seal(|sid, error| panic!("{sid}: {error}")).await
+            let manager = SessionManager::open(&self.config).unwrap();
+            manager.seal(|sid, error| panic!("{sid}: {error}")).await
         };
         LocalSet::new().block_on(&self.runtime, sealing).unwrap()
     }

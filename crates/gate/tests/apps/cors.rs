@@ -1,6 +1,6 @@
 //! Pages of other origins, as a browser lets them ask. WHATWG Fetch §3.2; RFC 6455 §10.2.
 
-use roundtrip_gate::manage::Worn;
+use roundtrip_gate::manage::TokenTransport;
 use serde_json::{Value, json};
 
 use crate::skip;
@@ -51,8 +51,8 @@ fn stage(app: &Server, talk: &Server, origin: &str) -> Stage {
 fn visit(page: &Server, stage: &Stage) -> Option<Value> {
     let query = url::form_urlencoded::Serializer::new(String::new())
         .append_pair("gate", &format!("localhost:{}", stage.http().port()))
-        .append_pair("bearer", &token(&stage.config, Worn::Bearer))
-        .append_pair("cookie", &token(&stage.config, Worn::Cookie))
+        .append_pair("bearer", &token(&stage.config, TokenTransport::Bearer))
+        .append_pair("cookie", &token(&stage.config, TokenTransport::Cookie))
         .finish();
     Browser::new(stage).visit(&format!("http://localhost:{}/cors.html?{query}", page.port))
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use roundtrip_gate::config::Config;
-use roundtrip_gate::manage::{Keeper, Token, TokenOrder, Worn};
+use roundtrip_gate::manage::{SessionManager, Token, TokenRequest, TokenTransport};
 use roundtrip_gate::{Gate, Secret};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -198,21 +198,26 @@ pub(crate) fn has_python(test: &str, module: &str) -> bool {
 }
 
 /// Puts a session in, and gives its token: as a cookie with its name, or bare.
-pub(crate) fn token(config: &Config, worn: Worn) -> String {
+pub(crate) fn token(config: &Config, transport: TokenTransport) -> String {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .unwrap();
     let login = Secret::new(b"alice:secret".to_vec());
-    let put = async { Keeper::open(config).unwrap().put("s", &login, None).await };
+    let put = async {
+        SessionManager::open(config)
+            .unwrap()
+            .put("s", &login, None)
+            .await
+    };
     tokio::task::LocalSet::new()
         .block_on(&runtime, put)
         .unwrap();
-    let order = TokenOrder {
+    let order = TokenRequest {
         subject: "alice",
         sid: "s",
         lifetime: Duration::from_hours(1),
-        worn,
+        transport,
         key: None,
     };
     let token = Token::sign(config, &order, SystemTime::now()).unwrap();

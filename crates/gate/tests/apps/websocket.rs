@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::skip;
 use crate::stage::{Browser, Server, Stage, has_python, json as ask, python, token};
-use roundtrip_gate::manage::Worn;
+use roundtrip_gate::manage::TokenTransport;
 
 fn stage(talk: &Server, more: &str) -> Stage {
     let upstream = |name: &str, port: u16| {
@@ -114,7 +114,7 @@ fn a_browser_talks_over_the_connection_that_its_page_came_by() {
         pages.port
     );
     let stage = stage(&talk, &more);
-    let cookie = token(&stage.config, Worn::Cookie);
+    let cookie = token(&stage.config, TokenTransport::Cookie);
     let cookie: String = url::form_urlencoded::byte_serialize(cookie.as_bytes()).collect();
     let port = stage.https().port();
     let page = format!("https://localhost:{port}/socket.html?cookie={cookie}");

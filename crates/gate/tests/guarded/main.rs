@@ -11,7 +11,7 @@ mod store;
 
 use std::time::Duration;
 
-use roundtrip_gate::guard::Trouble;
+use roundtrip_gate::guard::SessionError;
 use scene::{Scene, cookie, run};
 
 /// Asks until it is so; how long that takes is no matter of a test.
@@ -64,13 +64,13 @@ fn who_is_not_known_is_told_why_and_nothing_else() {
                 .await
                 .starts_with("HTTP/1.1 401 ")
         );
-        scene.trouble("down", Trouble::Down);
+        scene.trouble("down", SessionError::Down);
         let down = client.get(&cookie("down")).await;
         assert!(
             down.starts_with("HTTP/1.1 503 ") && down.contains("Retry-After: "),
             "{down}"
         );
-        scene.trouble("odd", Trouble::Unreadable);
+        scene.trouble("odd", SessionError::Unreadable);
         assert!(
             client
                 .get(&cookie("odd"))

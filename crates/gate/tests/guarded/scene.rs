@@ -11,7 +11,9 @@ use aws_lc_rs::hmac;
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use roundtrip_gate::credentials::Vault;
-use roundtrip_gate::guard::{Found, Guard, Keys, Rules, Sessions, Standing, SystemWall, Trouble};
+use roundtrip_gate::guard::{
+    Found, Guard, Keys, ManualWatch, Rules, SessionError, Sessions, SystemWall,
+};
 use roundtrip_gate::{Door, Secret};
 use roundtrip_wire::jwt::Algorithm;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -35,7 +37,7 @@ pub(crate) struct Scene {
 #[derive(Clone, Default)]
 struct Store(Rc<Memory>);
 
-type Known = (Result<String, Trouble>, Rc<Standing>);
+type Known = (Result<String, SessionError>, Rc<ManualWatch>);
 
 #[derive(Default)]
 struct Memory {
@@ -121,7 +123,7 @@ impl Scene {
         self.store.set(session, Ok(STANDARD.encode(login)));
     }
 
-    pub(crate) fn trouble(&self, session: &str, trouble: Trouble) {
+    pub(crate) fn trouble(&self, session: &str, trouble: SessionError) {
         self.store.set(session, Err(trouble));
     }
 
@@ -157,7 +159,7 @@ impl Scene {
 }
 
 impl Store {
-    fn set(&self, session: &str, answer: Result<String, Trouble>) {
+    fn set(&self, session: &str, answer: Result<String, SessionError>) {
         self.0
             .known
             .borrow_mut()
@@ -166,7 +168,7 @@ impl Store {
 }
 
 impl Sessions for Store {
-    async fn find(&self, session: &str) -> Result<Option<Found>, Trouble> {
+    async fn find(&self, session: &str) -> Result<Option<Found>, SessionError> {
         self.0.asked.borrow_mut().push(session.into());
         // As if it came over a network.
         tokio::task::yield_now().await;

@@ -141,8 +141,8 @@ fn a_revoked_session_is_refused() {
         .enable_all()
         .build()
         .unwrap();
-    let keeper = roundtrip_gate::manage::Keeper::open(&scene.config).unwrap();
-    assert!(runtime.block_on(keeper.revoke("s1")).unwrap());
+    let manager = roundtrip_gate::manage::SessionManager::open(&scene.config).unwrap();
+    assert!(runtime.block_on(manager.revoke("s1")).unwrap());
     let refused = (0..2000).any(|_| {
         std::thread::sleep(Duration::from_millis(5));
         client.get("/", &field).0 == 401

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use roundtrip_gate::config::Config;
-use roundtrip_gate::manage::{Keeper, Token, TokenOrder, Worn};
+use roundtrip_gate::manage::{SessionManager, Token, TokenRequest, TokenTransport};
 use roundtrip_gate::{Gate, News, Secret};
 use tempfile::TempDir;
 
@@ -91,15 +91,20 @@ pub(crate) fn session(config: &Config, sid: &str, login: &str) -> String {
         .build()
         .unwrap();
     let login = Secret::new(login.as_bytes().to_vec());
-    let put = async { Keeper::open(config).unwrap().put(sid, &login, None).await };
+    let put = async {
+        SessionManager::open(config)
+            .unwrap()
+            .put(sid, &login, None)
+            .await
+    };
     tokio::task::LocalSet::new()
         .block_on(&runtime, put)
         .unwrap();
-    let order = TokenOrder {
+    let order = TokenRequest {
         subject: "somebody",
         sid,
         lifetime: Duration::from_hours(1),
-        worn: Worn::Cookie,
+        transport: TokenTransport::Cookie,
         key: None,
     };
     let token = Token::sign(config, &order, SystemTime::now()).unwrap();

@@ -166,9 +166,9 @@ fn ask_h2(mut stream: impl Client + 'static) -> Box<dyn Client> {
 fn attend_h3(to: SocketAddr, count: usize, tls: ClientConfig) {
     let tls = QuicClientConfig::try_from(tls).unwrap();
     let mut config = quinn::ClientConfig::new(Arc::new(tls));
-    let mut transport = quinn::TransportConfig::default();
-    transport.max_idle_timeout(None);
-    config.transport_config(Arc::new(transport));
+    let mut worn = quinn::TransportConfig::default();
+    worn.max_idle_timeout(None);
+    config.transport_config(Arc::new(worn));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use roundtrip_gate::config::Span;
-use roundtrip_gate::manage::{Token, TokenOrder, Worn};
+use roundtrip_gate::manage::{Token, TokenRequest, TokenTransport};
 
 use crate::backend::{Backend, echo};
 use crate::scene::{PATIENCE, Scene};
@@ -18,11 +18,11 @@ fn scene(backend: &Backend) -> (Scene, String) {
     });
     // Its session outlives it.
     scene.session("s", "u:p");
-    let order = TokenOrder {
+    let order = TokenRequest {
         subject: "u",
         sid: "s",
         lifetime: LIFETIME,
-        worn: Worn::Bearer,
+        transport: TokenTransport::Bearer,
         key: None,
     };
     let token = Token::sign(&scene.config, &order, SystemTime::now()).unwrap();

@@ -4,7 +4,7 @@
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use roundtrip_gate::manage::Keeper;
+use roundtrip_gate::manage::SessionManager;
 
 use crate::backend::Backend;
 use crate::scene::Scene;
@@ -17,8 +17,8 @@ fn revoke(scene: &Scene, sid: &str) {
         .enable_all()
         .build()
         .unwrap();
-    let keeper = Keeper::open(&scene.config).unwrap();
-    assert!(runtime.block_on(keeper.revoke(sid)).unwrap());
+    let manager = SessionManager::open(&scene.config).unwrap();
+    assert!(runtime.block_on(manager.revoke(sid)).unwrap());
 }
 
 /// One event when told so.

@@ -30,7 +30,7 @@ use std::time::{Duration, Instant};
 use backend::Backend;
 use h2::{Connection, DATA, Frame};
 use roundtrip_gate::config::{Config, Span};
-use roundtrip_gate::manage::Keeper;
+use roundtrip_gate::manage::SessionManager;
 use scene::{PATIENCE, Scene, session};
 use server::Server;
 use speaker::Speaker;
@@ -125,7 +125,13 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 fn revoke(config: &Config, sid: &str) {
-    let revoking = async { Keeper::open(config).unwrap().revoke(sid).await.unwrap() };
+    let revoking = async {
+        SessionManager::open(config)
+            .unwrap()
+            .revoke(sid)
+            .await
+            .unwrap()
+    };
     assert!(tokio::task::LocalSet::new().block_on(&runtime(), revoking));
 }
 

@@ -1,4 +1,4 @@
-//! `gate session`: what the keeper of sessions is asked, and how its answers are told. A password is in none of them.
+//! `gate session`: what the manager of sessions is asked, and how its answers are told. A password is in none of them.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use roundtrip_gate::GateError;
-use roundtrip_gate::manage::{Form, Keeper, Shown};
+use roundtrip_gate::manage::{Form, SessionInfo, SessionManager};
 use roundtrip_rdap::answer::Date;
 use serde_json::{Value, json};
 use tokio::runtime::Builder;
@@ -55,14 +55,14 @@ pub(super) fn run(args: &GateSessionArgs) -> Outcome {
 /// The store's connection lives on a `LocalSet`.
 fn keep<T>(
     from: &GateConfigArgs,
-    work: impl AsyncFnOnce(&Keeper) -> Result<T, Trouble>,
+    work: impl AsyncFnOnce(&SessionManager) -> Result<T, Trouble>,
 ) -> Result<T, Trouble> {
     let config = source::read(from)?;
     let runtime = Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(Trouble::Runtime)?;
     LocalSet::new().block_on(&runtime, async {
-        let keeper = Keeper::open(&config)?;
-        work(&keeper).await
+        let manager = SessionManager::open(&config)?;
+        work(&manager).await
     })
 }
 
@@ -70,7 +70,7 @@ fn put(args: &SessionPutArgs) -> Result<Outcome, Trouble> {
     let end = |end: crate::cli::End| end.after(SystemTime::now()).ok_or(Trouble::End);
     let expires = args.expires.map(end).transpose()?;
     let login = login::read(args)?;
-    let put = async |keeper: &Keeper| Ok(keeper.put(&args.sid, &login, expires).await?);
+    let put = async |manager: &SessionManager| Ok(manager.put(&args.sid, &login, expires).await?);
     let form = keep(&args.from, put)?;
     let told = format!(
         "roundtrip: the session {} is there, {}, {}\n",
@@ -86,7 +86,7 @@ fn put(args: &SessionPutArgs) -> Result<Outcome, Trouble> {
 }
 
 fn show(from: &GateConfigArgs, sid: &str, reveal: bool, json: bool) -> Result<Outcome, Trouble> {
-    let shown = keep(from, async |keeper| Ok(keeper.show(sid).await?))?;
+    let shown = keep(from, async |manager| Ok(manager.show(sid).await?))?;
     let Some(shown) = shown else {
         return Ok(unknown(sid));
     };
@@ -98,7 +98,7 @@ fn show(from: &GateConfigArgs, sid: &str, reveal: bool, json: bool) -> Result<Ou
     Ok(Outcome::Done)
 }
 
-fn document(shown: &Shown, reveal: bool) -> Value {
+fn document(shown: &SessionInfo, reveal: bool) -> Value {
     let user = shown.user.as_ref().ok().filter(|_| reveal);
     json!({
         "schema": "roundtrip/gate-session/1",
@@ -111,7 +111,7 @@ fn document(shown: &Shown, reveal: bool) -> Value {
     })
 }
 
-fn text(shown: &Shown, reveal: bool) -> String {
+fn text(shown: &SessionInfo, reveal: bool) -> String {
     let whose = match &shown.user {
         Ok(user) if reveal => format!("user     {}\n", plain(user)),
         Ok(_) => String::new(),
@@ -127,10 +127,10 @@ fn text(shown: &Shown, reveal: bool) -> String {
 
 fn list(from: &GateConfigArgs, json: bool) -> Result<Outcome, Trouble> {
     // Redis may say a name twice, and in no order.
-    let sids = keep(from, async |keeper| {
+    let sids = keep(from, async |manager| {
         let (mut sids, mut after) = (BTreeSet::new(), None::<String>);
         loop {
-            let page = keeper.list(after.as_deref(), PAGE).await?;
+            let page = manager.list(after.as_deref(), PAGE).await?;
             sids.extend(page.sids);
             after = page.next;
             if after.is_none() {
@@ -149,7 +149,7 @@ fn list(from: &GateConfigArgs, json: bool) -> Result<Outcome, Trouble> {
 }
 
 fn revoke(from: &GateConfigArgs, sid: &str) -> Result<Outcome, Trouble> {
-    let was_there = keep(from, async |keeper| Ok(keeper.revoke(sid).await?))?;
+    let was_there = keep(from, async |manager| Ok(manager.revoke(sid).await?))?;
     if !was_there {
         return Ok(unknown(sid));
     }
@@ -174,7 +174,7 @@ fn import(from: &GateConfigArgs, file: &Path) -> Result<Outcome, Trouble> {
     let told = |line: u64, error: &GateError| {
         Stream::Err.print(format!("roundtrip: {name}:{line}: {error}\n"));
     };
-    let imported = keep(from, async |keeper| Ok(keeper.import(input, told).await))?;
+    let imported = keep(from, async |manager| Ok(manager.import(input, told).await))?;
     let rest = if imported.stopped {
         "; the rest was not read"
     } else {
@@ -191,7 +191,7 @@ fn seal(from: &GateConfigArgs) -> Result<Outcome, Trouble> {
     let told = |sid: &str, error: &GateError| {
         Stream::Err.print(format!("roundtrip: {}: {error}\n", plain(sid)));
     };
-    let sealed = keep(from, async |keeper| Ok(keeper.seal(told).await?))?;
+    let sealed = keep(from, async |manager| Ok(manager.seal(told).await?))?;
     let rest = if sealed.stopped {
         "; the rest was not looked at"
     } else {
@@ -243,8 +243,8 @@ mod tests {
 
     use super::*;
 
-    fn session(user: &str) -> Shown {
-        Shown {
+    fn session(user: &str) -> SessionInfo {
+        SessionInfo {
             sid: "a\u{1b}[2J".into(),
             form: Form::Sealed("k".into()),
             expires: Some(UNIX_EPOCH + Duration::from_hours(525_960)),

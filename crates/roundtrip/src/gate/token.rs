@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use roundtrip_gate::manage::{Token, TokenOrder, Worn};
+use roundtrip_gate::manage::{Token, TokenRequest, TokenTransport};
 
 use super::source;
 use crate::cli::GateTokenArgs;
@@ -16,15 +16,15 @@ pub(super) fn run(args: &GateTokenArgs) -> Outcome {
     let now = SystemTime::now();
     let end = args.expires.after(now);
     let lifetime = end.and_then(|end| end.duration_since(now).ok());
-    let order = TokenOrder {
+    let order = TokenRequest {
         subject: &args.sub,
         sid: &args.sid,
-        // What is past the keeper refuses.
+        // What is past the manager refuses.
         lifetime: lifetime.unwrap_or_default(),
-        worn: if args.cookie {
-            Worn::Cookie
+        transport: if args.cookie {
+            TokenTransport::Cookie
         } else {
-            Worn::Bearer
+            TokenTransport::Bearer
         },
         key: args.key.as_deref(),
     };

@@ -13,34 +13,34 @@ use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadBuf};
 
-use crate::accept::buffer_pool::SpareBuffers;
+use crate::accept::buffer_pool::BufferPool;
 use crate::accept::stream::{Peer, Stream};
-use crate::accept::thread::House;
-use crate::forward::deadlines::{Late, Posts};
-use crate::forward::exchange::{Broken, Exchange, PIECE, Sink};
+use crate::accept::thread::Thread;
+use crate::forward::deadlines::{Elapsed, ExchangeDeadlines};
+use crate::forward::exchange::{Exchange, ExchangeError, PIECE, Sink};
 use crate::forward::h1;
 use crate::forward::halves::Halves;
 use crate::forward::site::Site;
 use crate::judge::guard::Sessions;
-use crate::judge::request::Refusal;
-use crate::judge::{Admitted, Arrival, Asked, Grant, Plain, Verdict, judge};
+use crate::judge::request::BadRequestError;
+use crate::judge::{Admitted, Asked, Grant, OwnAnswer, RequestContext, Verdict, judge};
 use crate::record::RequestId;
 use crate::record::{Early, Entry, Limit, Protocol, Reason};
 use answer::Answer;
-use body::Incoming;
+use body::RequestBody;
 
 /// For how long a connection keeps its buffers after an exchange.
-const SHORT: Duration = Duration::from_secs(2);
+const SHORT_TIMEOUT: Duration = Duration::from_secs(2);
 /// For how long who has been answered may go on sending, unheard.
-const LINGER: Duration = Duration::from_secs(5);
+const LINGER_TIMEOUT: Duration = Duration::from_secs(5);
 /// Read at once of a request that begins.
-const BEGINNING: usize = PIECE / 4;
+const FIRST_READ: usize = PIECE / 4;
 
 /// A client's connection.
 struct Client<IO> {
     stream: IO,
     peer: Peer,
-    posts: Posts,
+    deadlines: ExchangeDeadlines,
     /// What was read and not yet used, and whether some of it came before the end of the handshake.
     buffer: Vec<u8>,
     early: bool,
@@ -56,7 +56,7 @@ struct Client<IO> {
 /// What a head became.
 enum Accepted {
     Forward(Asked),
-    Answer(Plain),
+    Answer(OwnAnswer),
     /// The client has closed, was silent for too long, or gate is about to end.
     Over,
 }
@@ -81,29 +81,29 @@ enum Next {
 pub(crate) async fn serve<S: Sessions>(
     stream: impl Stream,
     peer: Peer,
-    house: &House<S>,
-) -> Result<(), Broken> {
+    thread: &Thread<S>,
+) -> Result<(), ExchangeError> {
     let mut client = Client {
         stream,
         peer,
-        posts: house.patrol.posts(),
+        deadlines: thread.deadlines.for_exchange(),
         buffer: Vec::new(),
         early: false,
         head: Vec::new(),
         out: Vec::new(),
         served: 0,
         parting: Parting::Quiet,
-        entry: house.entry(peer, Protocol::H1),
+        entry: thread.entry(peer, Protocol::H1),
     };
     let outcome = loop {
-        match client.exchange(house).await {
+        match client.exchange(thread).await {
             Ok(Next::Another) => {}
             Ok(Next::Close) => break Ok(()),
             Err(error) => break Err(error),
         }
     };
-    client.part(house.is_draining()).await;
-    house.patrol.give_back(client.posts);
+    client.part(thread.is_draining()).await;
+    thread.deadlines.give_back(client.deadlines);
     outcome
 }
 
@@ -111,13 +111,13 @@ pub(crate) async fn serve<S: Sessions>(
 async fn begin(
     stream: &mut impl Stream,
     buffer: &mut Vec<u8>,
-    spare: &SpareBuffers,
+    spare: &BufferPool,
 ) -> io::Result<usize> {
     poll_fn(|cx| {
-        let mut room = [MaybeUninit::uninit(); BEGINNING];
+        let mut room = [MaybeUninit::uninit(); FIRST_READ];
         let mut room = ReadBuf::uninit(&mut room);
         ready!(Pin::new(&mut *stream).poll_read(cx, &mut room))?;
-        spare.furnish(buffer);
+        spare.lend(buffer);
         buffer.extend_from_slice(room.filled());
         Poll::Ready(Ok(room.filled().len()))
     })
@@ -125,28 +125,28 @@ async fn begin(
 }
 
 impl<IO: Stream> Client<IO> {
-    async fn exchange<S: Sessions>(&mut self, house: &House<S>) -> Result<Next, Broken> {
-        if self.buffer.is_empty() && !self.await_request(house).await? {
+    async fn exchange<S: Sessions>(&mut self, thread: &Thread<S>) -> Result<Next, ExchangeError> {
+        if self.buffer.is_empty() && !self.await_request(thread).await? {
             return Ok(Next::Close);
         }
-        let site = house.site();
-        house.spare.furnish(&mut self.head);
-        house.spare.furnish(&mut self.out);
-        self.entry = house.entry(self.peer, Protocol::H1);
+        let site = thread.site();
+        thread.spare.lend(&mut self.head);
+        thread.spare.lend(&mut self.out);
+        self.entry = thread.entry(self.peer, Protocol::H1);
         let outcome = match self.accept(&site).await {
             Ok(Accepted::Over) => return Ok(Next::Close),
-            Ok(Accepted::Answer(plain)) => self.answer(plain).await,
+            Ok(Accepted::Answer(own_answer)) => self.answer(own_answer).await,
             Ok(Accepted::Forward(mut asked)) => {
                 self.served += 1;
                 let most = site.policy.limits.requests;
                 if most > 0 && self.served == most {
-                    house.ledger.count(Limit::Requests);
+                    thread.ledger.count(Limit::Requests);
                     asked.keep_alive = false;
                 }
-                asked.keep_alive &= !house.is_draining();
-                match house.begin(&site, self.peer.address, &asked) {
+                asked.keep_alive &= !thread.is_draining();
+                match thread.begin(&site, self.peer.address, &asked) {
                     Ok(_running) => self.forward(&asked, &site).await,
-                    Err(_) => self.answer(Plain::too_many(&asked)).await,
+                    Err(_) => self.answer(OwnAnswer::too_many(&asked)).await,
                 }
             }
             Err(error) => match self.refuse(&error, None).await {
@@ -154,41 +154,44 @@ impl<IO: Stream> Client<IO> {
                 Err(gone) => Err(gone),
             },
         };
-        house.close(&mut self.entry, outcome.as_ref().err(), self.peer.address);
-        self.give_back(&house.spare);
+        thread.close(&mut self.entry, outcome.as_ref().err(), self.peer.address);
+        self.give_back(&thread.spare);
         outcome
     }
 
     /// `false` where none came: a connection at rest ends without a word.
-    async fn await_request<S: Sessions>(&mut self, house: &House<S>) -> Result<bool, Broken> {
-        let idle = house.site().policy.limits.idle_time.0;
-        for span in [SHORT.min(idle), idle.saturating_sub(SHORT)] {
-            let post = &self.posts.down;
-            let reading = begin(&mut self.stream, &mut self.buffer, &house.spare);
+    async fn await_request<S: Sessions>(
+        &mut self,
+        thread: &Thread<S>,
+    ) -> Result<bool, ExchangeError> {
+        let idle = thread.site().policy.limits.idle_time.0;
+        for span in [SHORT_TIMEOUT.min(idle), idle.saturating_sub(SHORT_TIMEOUT)] {
+            let deadline = &self.deadlines.down;
+            let reading = begin(&mut self.stream, &mut self.buffer, &thread.spare);
             let read = if self.served == 0 {
                 // It was let in, and may speak once even when gate is about to end.
-                post.within(Some(span), reading).await
-            } else if house.is_draining() {
+                deadline.within(Some(span), reading).await
+            } else if thread.is_draining() {
                 return Ok(false);
             } else {
-                post.at_rest(span, reading).await
+                deadline.at_rest(span, reading).await
             };
             match read {
                 Ok(read) => {
                     self.early = self.stream.is_early();
-                    return Ok(read.map_err(Broken::Client)? > 0);
+                    return Ok(read.map_err(ExchangeError::Client)? > 0);
                 }
-                Err(Late) => self.stream.rest(),
+                Err(Elapsed) => self.stream.rest(),
             }
         }
-        if !house.is_draining() {
-            house.ledger.count(Limit::IdleTime);
+        if !thread.is_draining() {
+            thread.ledger.count(Limit::IdleTime);
         }
         Ok(false)
     }
 
     /// Between exchanges nothing is held but what was read of the next one.
-    fn give_back(&mut self, spare: &SpareBuffers) {
+    fn give_back(&mut self, spare: &BufferPool) {
         spare.collect(&mut self.head);
         spare.collect(&mut self.out);
         if self.buffer.is_empty() {
@@ -198,28 +201,28 @@ impl<IO: Stream> Client<IO> {
 
     /// Reads a head and has it judged: at once, where the session is known; else the store is asked, and the head, which
     /// is still there, is judged again.
-    async fn accept<S: Sessions>(&mut self, site: &Site<S>) -> Result<Accepted, Broken> {
+    async fn accept<S: Sessions>(&mut self, site: &Site<S>) -> Result<Accepted, ExchangeError> {
         let mut admitted = None;
         loop {
             match self.judge(site, admitted.as_ref())? {
                 Some((Verdict::Forward(asked), length)) => {
                     self.buffer.drain(..length);
-                    self.entry.goes_on(&asked);
+                    self.entry.set_admitted(&asked);
                     return Ok(Accepted::Forward(asked));
                 }
-                Some((Verdict::Answer(plain), length)) => {
+                Some((Verdict::Answer(own_answer), length)) => {
                     self.buffer.drain(..length);
-                    return Ok(Accepted::Answer(plain));
+                    return Ok(Accepted::Answer(own_answer));
                 }
                 Some((Verdict::Ask(question), _)) => {
                     admitted = Some(site.policy.door.authorize(&question).await);
-                    self.entry.was_asked();
+                    self.entry.store_answered();
                 }
                 // What it says is known only later: it waits as others do.
                 Some((Verdict::Wait | Verdict::Look, _)) => {
                     poll_fn(|cx| self.stream.poll_confirmed(cx))
                         .await
-                        .map_err(Broken::Client)?;
+                        .map_err(ExchangeError::Client)?;
                     self.early = false;
                     self.entry.early = Some(Early::Held);
                 }
@@ -234,8 +237,8 @@ impl<IO: Stream> Client<IO> {
         &mut self,
         site: &Site<S>,
         admitted: Option<&Admitted>,
-    ) -> Result<Option<(Verdict, usize)>, Refusal> {
-        let arrival = Arrival {
+    ) -> Result<Option<(Verdict, usize)>, BadRequestError> {
+        let arrival = RequestContext {
             client: self.peer.address,
             secure: self.peer.secure,
             early: self.early,
@@ -244,12 +247,12 @@ impl<IO: Stream> Client<IO> {
         };
         let (out, entry) = (&mut self.head, &mut self.entry);
         let read = h1::request(&self.buffer, &site.policy.limits, |request| {
-            entry.is_of(request);
+            entry.set_request(request);
             let id = entry.caller.id;
             judge(
                 &site.policy,
                 request,
-                Arrival { id, ..arrival },
+                RequestContext { id, ..arrival },
                 admitted,
                 out,
             )
@@ -260,7 +263,7 @@ impl<IO: Stream> Client<IO> {
 
     /// The deadline is that of the whole head, however many pieces it comes in. It is not read again before its end is there:
     /// that would be much work for little sent.
-    async fn read_more<S: Sessions>(&mut self, site: &Site<S>) -> Result<bool, Broken> {
+    async fn read_more<S: Sessions>(&mut self, site: &Site<S>) -> Result<bool, ExchangeError> {
         let largest = usize::try_from(site.policy.limits.head.0).unwrap_or(usize::MAX);
         let span = Some(site.policy.limits.head_time.0);
         let (stream, buffer, early) = (&mut self.stream, &mut self.buffer, &mut self.early);
@@ -277,10 +280,10 @@ impl<IO: Stream> Client<IO> {
                 }
             }
         };
-        let read = self.posts.down.within(span, reading).await;
+        let read = self.deadlines.down.within(span, reading).await;
         let more = read
-            .map_err(|_| Broken::Slow(Limit::HeadTime))?
-            .map_err(Broken::Client)?;
+            .map_err(|_| ExchangeError::Slow(Limit::HeadTime))?
+            .map_err(ExchangeError::Client)?;
         self.entry.began = Instant::now();
         Ok(more)
     }
@@ -289,9 +292,9 @@ impl<IO: Stream> Client<IO> {
         &mut self,
         asked: &Asked,
         site: &Site<S>,
-    ) -> Result<Next, Broken> {
-        let halves = Halves::of(&mut self.stream);
-        let mut body = Incoming::new(halves.reading(), &mut self.buffer, asked.body);
+    ) -> Result<Next, ExchangeError> {
+        let halves = Halves::new(&mut self.stream);
+        let mut body = RequestBody::new(halves.reading(), &mut self.buffer, asked.body);
         let mut answer = Answer::new(halves.writing(), &mut self.out, asked);
         let mut exchange = Exchange {
             site,
@@ -299,7 +302,7 @@ impl<IO: Stream> Client<IO> {
             head: &mut self.head,
             body: &mut body,
             answer: &mut answer,
-            posts: &self.posts,
+            deadlines: &self.deadlines,
             entry: &mut self.entry,
             begun: false,
             interim: false,
@@ -326,32 +329,36 @@ impl<IO: Stream> Client<IO> {
         }
     }
 
-    async fn answer(&mut self, plain: Plain) -> Result<Next, Broken> {
-        self.entry.turn_away(plain.status, plain.reason);
-        let stays = plain.stays;
+    async fn answer(&mut self, own_answer: OwnAnswer) -> Result<Next, ExchangeError> {
+        self.entry.turn_away(own_answer.status, own_answer.reason);
+        let stays = own_answer.stays;
         if !stays {
             self.parting = Parting::Unheard;
         }
-        self.say(plain, stays).await?;
+        self.say(own_answer, stays).await?;
         Ok(if stays { Next::Another } else { Next::Close })
     }
 
     /// The last words on a connection whose bytes are not understood any more.
-    async fn refuse(&mut self, error: &Broken, grant: Option<Rc<Grant>>) -> Result<(), Broken> {
+    async fn refuse(
+        &mut self,
+        error: &ExchangeError,
+        grant: Option<Rc<Grant>>,
+    ) -> Result<(), ExchangeError> {
         let Some(status) = error.status() else {
             return Ok(());
         };
         let reason = error.reason().unwrap_or(Reason::Slow);
         self.entry.turn_away(status, reason);
         self.parting = Parting::Unheard;
-        let plain = Plain {
+        let own_answer = OwnAnswer {
             status,
             stays: false,
             reason,
             retry_after: error.retry_after(),
             grant,
         };
-        self.say(plain, false).await
+        self.say(own_answer, false).await
     }
 
     /// RFC 9112 §9.6: closed at once on a client that still sends, a connection would take our last words with it.
@@ -361,7 +368,11 @@ impl<IO: Stream> Client<IO> {
         }
         if self.parting == Parting::Quiet || at_once {
             let farewell = poll_fn(|cx| self.stream.poll_farewell(cx));
-            let _ = self.posts.down.within(Some(SHORT), farewell).await;
+            let _ = self
+                .deadlines
+                .down
+                .within(Some(SHORT_TIMEOUT), farewell)
+                .await;
             return;
         }
         let _ = self.stream.shutdown().await;
@@ -372,16 +383,24 @@ impl<IO: Stream> Client<IO> {
                 unheard.clear();
             }
         };
-        let _ = self.posts.down.within(Some(LINGER), listening).await;
+        let _ = self
+            .deadlines
+            .down
+            .within(Some(LINGER_TIMEOUT), listening)
+            .await;
     }
 
-    async fn say(&mut self, plain: Plain, stays: bool) -> Result<(), Broken> {
-        let halves = Halves::of(&mut self.stream);
-        let mut answer = Answer::plain(halves.writing(), &mut self.out, stays);
-        plain.tell(&self.entry.caller.named(), &mut answer);
-        let ended = self.posts.down.within(Some(SHORT), answer.end()).await;
+    async fn say(&mut self, own_answer: OwnAnswer, stays: bool) -> Result<(), ExchangeError> {
+        let halves = Halves::new(&mut self.stream);
+        let mut answer = Answer::own_answer(halves.writing(), &mut self.out, stays);
+        own_answer.tell(&self.entry.caller.named(), &mut answer);
+        let ended = self
+            .deadlines
+            .down
+            .within(Some(SHORT_TIMEOUT), answer.end())
+            .await;
         ended
-            .map_err(|_| Broken::Slow(Limit::BodyRate))?
-            .map_err(Broken::Client)
+            .map_err(|_| ExchangeError::Slow(Limit::BodyRate))?
+            .map_err(ExchangeError::Client)
     }
 }

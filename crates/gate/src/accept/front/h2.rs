@@ -19,12 +19,12 @@ use h2::server::{Builder, Connection, SendResponse};
 use h2::{Reason, RecvStream};
 use tokio::task::{JoinError, JoinSet};
 
-use super::streams::{Hall, Head, Parted, SHORT, Tally};
+use super::streams::{ConnectionState, Head, ResetCount, SHORT_TIMEOUT, StreamEnd};
 use crate::accept::stream::{Peer, Stream};
-use crate::accept::thread::House;
+use crate::accept::thread::Thread;
 use crate::config::Limits;
-use crate::forward::deadlines::{Late, Post};
-use crate::forward::exchange::Broken;
+use crate::forward::deadlines::{Deadline, Elapsed};
+use crate::forward::exchange::ExchangeError;
 use crate::judge::guard::Sessions;
 use crate::judge::request::Version;
 use crate::record::Limit;
@@ -46,37 +46,42 @@ type Request = (http::Request<RecvStream>, SendResponse<Bytes>);
 pub(crate) async fn serve<S: Sessions + 'static>(
     stream: impl Stream,
     peer: Peer,
-    house: &Rc<House<S>>,
-) -> Result<(), Broken> {
-    let limits = house.site().policy.limits.clone();
-    let hall = Rc::new(Hall::new(house, peer, Version::H2));
-    let (post, rest) = (house.patrol.post(), Rc::new(Cell::new(false)));
-    let sockets = house.site().policy.routes.have_upgrades();
+    thread: &Rc<Thread<S>>,
+) -> Result<(), ExchangeError> {
+    let limits = thread.site().policy.limits.clone();
+    let state = Rc::new(ConnectionState::new(thread, peer, Version::H2));
+    let (deadline, rest) = (thread.deadlines.new_deadline(), Rc::new(Cell::new(false)));
+    let sockets = thread.site().policy.routes.have_upgrades();
     let frames = Rc::new(Frames::new(limits.control_frames));
-    let wire = Wire::new(stream, hall.confirmed.clone(), rest.clone(), frames.clone());
+    let wire = Wire::new(
+        stream,
+        state.confirmed.clone(),
+        rest.clone(),
+        frames.clone(),
+    );
     let begun = {
         // In its place before it is handed on, or it would have two in every connection.
         let handshake = pin!(builder(&limits, sockets).handshake(wire));
-        post.within(Some(limits.head_time.0), handshake).await
+        deadline.within(Some(limits.head_time.0), handshake).await
     };
     let connection = match begun {
         Ok(begun) => begun.map_err(broken)?,
-        Err(Late) => {
-            house.ledger.count(Limit::HeadTime);
-            return Err(Broken::Slow(Limit::HeadTime));
+        Err(Elapsed) => {
+            thread.ledger.count(Limit::HeadTime);
+            return Err(ExchangeError::Slow(Limit::HeadTime));
         }
     };
-    let tally = Tally::new(limits.resets);
+    let resets = ResetCount::new(limits.resets);
     let mut table = Table {
         connection,
         limits,
-        hall,
-        post,
+        state,
+        deadline,
         rest,
         frames,
         running: JoinSet::new(),
         served: 0,
-        tally,
+        resets,
         phase: Phase::Open,
     };
     let outcome = table.run().await;
@@ -109,13 +114,13 @@ fn builder(limits: &Limits, sockets: bool) -> Builder {
 struct Table<IO, S> {
     connection: Connection<Wire<IO>, Bytes>,
     limits: Limits,
-    hall: Rc<Hall<S>>,
-    post: Rc<Post>,
+    state: Rc<ConnectionState<S>>,
+    deadline: Rc<Deadline>,
     rest: Rc<Cell<bool>>,
     frames: Rc<Frames>,
-    running: JoinSet<Parted>,
+    running: JoinSet<StreamEnd>,
     served: u64,
-    tally: Tally,
+    resets: ResetCount,
     phase: Phase,
 }
 
@@ -130,37 +135,37 @@ enum Phase {
 
 enum Event {
     Asked(Box<Request>),
-    Parted(Result<Parted, JoinError>),
+    StreamEnd(Result<StreamEnd, JoinError>),
     Over(Result<(), h2::Error>),
     /// Of frames that mean nothing.
     Excess,
 }
 
 impl<IO: Stream, S: Sessions + 'static> Table<IO, S> {
-    async fn run(&mut self) -> Result<(), Broken> {
+    async fn run(&mut self) -> Result<(), ExchangeError> {
         loop {
             if self.is_to_leave() {
                 self.leave();
             }
             match self.next().await {
                 Ok(Event::Asked(request)) => self.begin(*request),
-                Ok(Event::Parted(parted)) => {
-                    if self.tally.enter(parted.unwrap_or(Parted::Well)) {
+                Ok(Event::StreamEnd(parted)) => {
+                    if self.resets.enter(parted.unwrap_or(StreamEnd::Well)) {
                         return self.expel(Limit::Resets).await;
                     }
                 }
                 Ok(Event::Excess) => return self.expel(Limit::ControlFrames).await,
                 Ok(Event::Over(outcome)) => return self.over(outcome),
                 // Somebody is served, or gate is about to end.
-                Err(Late) if !self.running.is_empty() || self.is_to_leave() => {}
-                Err(Late) => match self.phase {
+                Err(Elapsed) if !self.running.is_empty() || self.is_to_leave() => {}
+                Err(Elapsed) => match self.phase {
                     Phase::Leaving => return Ok(()),
                     Phase::Open => {
                         self.phase = Phase::AtRest;
                         self.rest.set(true);
                     }
                     Phase::AtRest => {
-                        self.hall.house.ledger.count(Limit::IdleTime);
+                        self.state.thread.ledger.count(Limit::IdleTime);
                         self.leave();
                     }
                 },
@@ -169,23 +174,23 @@ impl<IO: Stream, S: Sessions + 'static> Table<IO, S> {
     }
 
     fn is_to_leave(&self) -> bool {
-        self.hall.house.is_draining() && self.phase != Phase::Leaving
+        self.state.thread.is_draining() && self.phase != Phase::Leaving
     }
 
     /// Late where nobody is served for too long, or gate is about to end.
-    async fn next(&mut self) -> Result<Event, Late> {
+    async fn next(&mut self) -> Result<Event, Elapsed> {
         let idle = self.limits.idle_time.0;
         let span = match self.phase {
             _ if !self.running.is_empty() => Duration::MAX,
-            Phase::Open | Phase::Leaving => SHORT.min(idle),
-            Phase::AtRest => idle.saturating_sub(SHORT),
+            Phase::Open | Phase::Leaving => SHORT_TIMEOUT.min(idle),
+            Phase::AtRest => idle.saturating_sub(SHORT_TIMEOUT),
         };
         let (connection, running) = (&mut self.connection, &mut self.running);
         let frames = &self.frames;
         let event = async {
             tokio::select! {
                 biased;
-                Some(parted) = running.join_next() => Event::Parted(parted),
+                Some(parted) = running.join_next() => Event::StreamEnd(parted),
                 asked = connection.accept() => match asked {
                     Some(Ok(request)) => Event::Asked(Box::new(request)),
                     Some(Err(error)) => Event::Over(Err(error)),
@@ -194,20 +199,20 @@ impl<IO: Stream, S: Sessions + 'static> Table<IO, S> {
                 () = poll_fn(|cx| frames.poll_excess(cx)) => Event::Excess,
             }
         };
-        self.post.at_rest(span, event).await
+        self.deadline.at_rest(span, event).await
     }
 
     fn begin(&mut self, (request, respond): Request) {
         self.served += 1;
         if self.limits.requests > 0 && self.served == self.limits.requests {
-            self.hall.house.ledger.count(Limit::Requests);
+            self.state.thread.ledger.count(Limit::Requests);
             self.leave();
         }
         if self.phase == Phase::AtRest {
             self.phase = Phase::Open;
         }
         self.running.spawn_local(stream(
-            self.hall.clone(),
+            self.state.clone(),
             self.frames.clone(),
             request,
             respond,
@@ -222,17 +227,17 @@ impl<IO: Stream, S: Sessions + 'static> Table<IO, S> {
         }
     }
 
-    async fn expel(&mut self, limit: Limit) -> Result<(), Broken> {
-        self.hall.house.ledger.count(limit);
+    async fn expel(&mut self, limit: Limit) -> Result<(), ExchangeError> {
+        self.state.thread.ledger.count(limit);
         self.running.abort_all();
         let connection = &mut self.connection;
         connection.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
         let closing = poll_fn(|cx| connection.poll_closed(cx));
-        let _ = self.post.within(Some(SHORT), closing).await;
+        let _ = self.deadline.within(Some(SHORT_TIMEOUT), closing).await;
         Ok(())
     }
 
-    fn over(&self, outcome: Result<(), h2::Error>) -> Result<(), Broken> {
+    fn over(&self, outcome: Result<(), h2::Error>) -> Result<(), ExchangeError> {
         // Who was told to go may go without listening to the rest.
         let left = self.phase == Phase::Leaving && self.running.is_empty();
         let error = match outcome {
@@ -243,57 +248,60 @@ impl<IO: Stream, S: Sessions + 'static> Table<IO, S> {
             && error.is_library()
             && error.reason() == Some(Reason::ENHANCE_YOUR_CALM)
         {
-            self.hall.house.ledger.count(Limit::Resets);
+            self.state.thread.ledger.count(Limit::Resets);
         }
         Err(broken(error))
     }
 }
 
 async fn stream<S: Sessions>(
-    hall: Rc<Hall<S>>,
+    state: Rc<ConnectionState<S>>,
     frames: Rc<Frames>,
     request: http::Request<RecvStream>,
     respond: SendResponse<Bytes>,
-) -> Parted {
+) -> StreamEnd {
     let (parts, body) = request.into_parts();
     let head = Head::new(parts, body.is_end_stream());
     let way = Way::new(respond, frames);
-    let mut body = Body::new(body, hall.confirmed.clone());
+    let mut body = Body::new(body, state.confirmed.clone());
     let mut answer = Answer::new(&way);
-    let mut entry = hall.entry();
+    let mut entry = state.entry();
     let outcome = tokio::select! {
         biased;
-        () = way.reset() => Err(Broken::Gone),
-        outcome = hall.exchange(head, &mut body, &mut answer, &mut entry) => outcome,
+        () = way.reset() => Err(ExchangeError::Gone),
+        outcome = state.exchange(head, &mut body, &mut answer, &mut entry) => outcome,
     };
-    hall.close(&mut entry, outcome.as_ref().err());
+    state.close(&mut entry, outcome.as_ref().err());
     match outcome {
         // What the client still sends is not wanted: the engine says so behind the answer. RFC 9113 §8.1.
-        Ok(()) => Parted::Well,
-        Err(_) if answer.is_ended() => Parted::Well,
+        Ok(()) => StreamEnd::Well,
+        Err(_) if answer.is_ended() => StreamEnd::Well,
         Err(error) => {
             way.cut(reason(&error));
             if error.is_the_clients() {
-                Parted::Reset
+                StreamEnd::Reset
             } else {
-                Parted::Well
+                StreamEnd::Well
             }
         }
     }
 }
 
 /// RFC 9113 §7.
-fn reason(error: &Broken) -> Reason {
+fn reason(error: &ExchangeError) -> Reason {
     match error {
-        Broken::Client(_) | Broken::Gone | Broken::Slow(_) | Broken::Over => Reason::CANCEL,
-        Broken::Refused(_) => Reason::PROTOCOL_ERROR,
+        ExchangeError::Client(_)
+        | ExchangeError::Gone
+        | ExchangeError::Slow(_)
+        | ExchangeError::Over => Reason::CANCEL,
+        ExchangeError::Refused(_) => Reason::PROTOCOL_ERROR,
         _ => Reason::INTERNAL_ERROR,
     }
 }
 
-fn broken(error: h2::Error) -> Broken {
+fn broken(error: h2::Error) -> ExchangeError {
     let kind = error.get_io().map_or(io::ErrorKind::Other, io::Error::kind);
-    Broken::Client(io::Error::new(kind, error))
+    ExchangeError::Client(io::Error::new(kind, error))
 }
 
 #[cfg(test)]

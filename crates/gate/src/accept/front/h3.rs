@@ -18,12 +18,12 @@ use h3::server::{Connection, RequestResolver};
 use roundtrip_http::dock::{Link, SectionLimits, Transport};
 use tokio::task::{JoinError, JoinSet};
 
-use super::streams::{Hall, Head, Parted, SHORT, Tally};
+use super::streams::{ConnectionState, Head, ResetCount, SHORT_TIMEOUT, StreamEnd};
 use crate::accept::stream::Peer;
-use crate::accept::thread::House;
+use crate::accept::thread::Thread;
 use crate::config::Limits;
-use crate::forward::deadlines::{Late, Post};
-use crate::forward::exchange::Broken;
+use crate::forward::deadlines::{Deadline, Elapsed};
+use crate::forward::exchange::ExchangeError;
 use crate::judge::guard::Sessions;
 use crate::judge::request::Version;
 use crate::record::{Entry, Limit};
@@ -40,32 +40,32 @@ pub(crate) async fn serve<S: Sessions + 'static>(
     link: Link,
     confirmed: impl Future<Output = ()>,
     peer: Peer,
-    house: &Rc<House<S>>,
-) -> Result<(), Broken> {
-    let limits = house.site().policy.limits.clone();
+    thread: &Rc<Thread<S>>,
+) -> Result<(), ExchangeError> {
+    let limits = thread.site().policy.limits.clone();
     let mut builder = h3::server::builder();
     builder
         .max_field_section_size(limits.head.0)
         .send_grease(false);
-    let post = house.patrol.post();
+    let deadline = thread.deadlines.new_deadline();
     let transport = link.checked_transport(SectionLimits {
         fields: limits.fields,
         size: usize::try_from(limits.head.0).unwrap_or(usize::MAX),
     });
-    let begun = post
+    let begun = deadline
         .within(Some(limits.head_time.0), builder.build(transport))
         .await;
     let connection = begun
-        .map_err(|_| Broken::Slow(Limit::HeadTime))?
+        .map_err(|_| ExchangeError::Slow(Limit::HeadTime))?
         .map_err(broken)?;
     let table = Table {
         connection,
         link,
-        hall: Rc::new(Hall::new(house, peer, Version::H3)),
-        post,
+        state: Rc::new(ConnectionState::new(thread, peer, Version::H3)),
+        deadline,
         running: JoinSet::new(),
         served: 0,
-        tally: Tally::new(limits.resets),
+        resets: ResetCount::new(limits.resets),
         leaving: false,
         limits,
     };
@@ -77,18 +77,18 @@ struct Table<S> {
     connection: Connection<Transport, Bytes>,
     link: Link,
     limits: Limits,
-    hall: Rc<Hall<S>>,
-    post: Rc<Post>,
-    running: JoinSet<Parted>,
+    state: Rc<ConnectionState<S>>,
+    deadline: Rc<Deadline>,
+    running: JoinSet<StreamEnd>,
     served: u64,
-    tally: Tally,
+    resets: ResetCount,
     /// The client was asked to come anew.
     leaving: bool,
 }
 
 enum Event {
     Asked(Box<Request>),
-    Parted(Result<Parted, JoinError>),
+    StreamEnd(Result<StreamEnd, JoinError>),
     Confirmed,
     Over(Result<(), ConnectionError>),
 }
@@ -97,17 +97,17 @@ impl<S: Sessions + 'static> Table<S> {
     async fn run(
         mut self,
         mut confirmed: Pin<&mut impl Future<Output = ()>>,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), ExchangeError> {
         let outcome = loop {
             if self.is_to_leave() {
                 self.leave().await;
             }
             match self.next(confirmed.as_mut()).await {
                 Ok(Event::Asked(request)) => self.begin(*request).await,
-                Ok(Event::Confirmed) => self.hall.confirmed.give(),
-                Ok(Event::Parted(parted)) => {
-                    if self.tally.enter(parted.unwrap_or(Parted::Well)) {
-                        self.hall.house.ledger.count(Limit::Resets);
+                Ok(Event::Confirmed) => self.state.confirmed.give(),
+                Ok(Event::StreamEnd(parted)) => {
+                    if self.resets.enter(parted.unwrap_or(StreamEnd::Well)) {
+                        self.state.thread.ledger.count(Limit::Resets);
                         self.link.close(Code::H3_EXCESSIVE_LOAD.value(), b"");
                         break Ok(());
                     }
@@ -116,10 +116,10 @@ impl<S: Sessions + 'static> Table<S> {
                 Ok(Event::Over(_)) if self.running.is_empty() => break Ok(()),
                 Ok(Event::Over(outcome)) => break outcome.map_err(broken),
                 // Somebody is served, or gate is about to end.
-                Err(Late) if !self.running.is_empty() || self.is_to_leave() => {}
-                Err(Late) if self.leaving => break Ok(()),
-                Err(Late) => {
-                    self.hall.house.ledger.count(Limit::IdleTime);
+                Err(Elapsed) if !self.running.is_empty() || self.is_to_leave() => {}
+                Err(Elapsed) if self.leaving => break Ok(()),
+                Err(Elapsed) => {
+                    self.state.thread.ledger.count(Limit::IdleTime);
                     self.leave().await;
                 }
             }
@@ -131,24 +131,27 @@ impl<S: Sessions + 'static> Table<S> {
     }
 
     fn is_to_leave(&self) -> bool {
-        self.hall.house.is_draining() && !self.leaving
+        self.state.thread.is_draining() && !self.leaving
     }
 
     /// Late where nobody is served for too long, or gate is about to end.
-    async fn next(&mut self, confirmed: Pin<&mut impl Future<Output = ()>>) -> Result<Event, Late> {
+    async fn next(
+        &mut self,
+        confirmed: Pin<&mut impl Future<Output = ()>>,
+    ) -> Result<Event, Elapsed> {
         let span = match self.running.is_empty() {
             false => Duration::MAX,
             // Whoever was told to go closes the connection; closing it here could overtake the last answer.
-            true if self.leaving => SHORT,
+            true if self.leaving => SHORT_TIMEOUT,
             true => self.limits.idle_time.0,
         };
-        let waits = !self.hall.confirmed.is_given();
+        let waits = !self.state.confirmed.is_given();
         let (connection, running) = (&mut self.connection, &mut self.running);
         let event = async {
             tokio::select! {
                 biased;
                 () = confirmed, if waits => Event::Confirmed,
-                Some(parted) = running.join_next() => Event::Parted(parted),
+                Some(parted) = running.join_next() => Event::StreamEnd(parted),
                 asked = connection.accept() => match asked {
                     Ok(Some(request)) => Event::Asked(Box::new(request)),
                     Ok(None) => Event::Over(Ok(())),
@@ -156,13 +159,13 @@ impl<S: Sessions + 'static> Table<S> {
                 },
             }
         };
-        self.post.at_rest(span, event).await
+        self.deadline.at_rest(span, event).await
     }
 
     async fn begin(&mut self, mut request: Request) {
         // The client was told before the first stream, by what QUIC has from its configuration; unless that has changed.
         if self.running.len() >= self.limits.streams as usize {
-            self.hall.house.ledger.count(Limit::Streams);
+            self.state.thread.ledger.count(Limit::Streams);
             request
                 .frame_stream
                 .reset(Code::H3_REQUEST_REJECTED.value());
@@ -170,11 +173,11 @@ impl<S: Sessions + 'static> Table<S> {
         }
         self.served += 1;
         if self.limits.requests > 0 && self.served == self.limits.requests {
-            self.hall.house.ledger.count(Limit::Requests);
+            self.state.thread.ledger.count(Limit::Requests);
             self.leave().await;
         }
-        let (hall, link) = (self.hall.clone(), self.link.clone());
-        self.running.spawn_local(stream(hall, request, link));
+        let (state, link) = (self.state.clone(), self.link.clone());
+        self.running.spawn_local(stream(state, request, link));
     }
 
     /// What runs is served to its end. RFC 9114 §5.2.
@@ -183,91 +186,96 @@ impl<S: Sessions + 'static> Table<S> {
             self.leaving = true;
             let telling = self.connection.shutdown(0);
             // Where it cannot be told, it is met when a stream is accepted next.
-            let _ = self.post.within(Some(SHORT), telling).await;
+            let _ = self.deadline.within(Some(SHORT_TIMEOUT), telling).await;
         }
     }
 }
 
-async fn stream<S: Sessions>(hall: Rc<Hall<S>>, mut request: Request, link: Link) -> Parted {
+async fn stream<S: Sessions>(
+    state: Rc<ConnectionState<S>>,
+    mut request: Request,
+    link: Link,
+) -> StreamEnd {
     let id = request.frame_stream.send_id().into_inner();
-    let most = hall.house.site().policy.limits.head.0;
+    let most = state.thread.site().policy.limits.head.0;
     link.allow(id, most.saturating_add(FRAME_HEAD));
     let coming = poll_fn(|cx| request.frame_stream.poll_next(cx));
-    let Ok(frame) = hall.in_head_time(coming).await else {
-        return Parted::Reset;
+    let Ok(frame) = state.in_head_time(coming).await else {
+        return StreamEnd::Reset;
     };
     let resolving = request.accept_with_frame(frame);
     let refusal = link.refusal(id);
     if let Some(error) = refusal {
-        refused::refuse(&hall, &link, id, error);
+        refused::refuse(&state, &link, id, error);
         // Let go of, the stream ends as it was answered.
         if error.can_be_answered() {
-            return Parted::Reset;
+            return StreamEnd::Reset;
         }
     }
     // What the engine does not take, it has answered where there was something to answer.
     let Ok(resolving) = resolving else {
-        return Parted::Reset;
+        return StreamEnd::Reset;
     };
-    let resolved = hall.in_head_time(resolving.resolve()).await;
+    let resolved = state.in_head_time(resolving.resolve()).await;
     let (Ok(Ok((request, stream))), None) = (resolved, refusal) else {
-        return Parted::Reset;
+        return StreamEnd::Reset;
     };
     link.entrust(id, 0);
     let (parts, ()) = request.into_parts();
     let (sending, receiving) = stream.split();
     let mut answer = Answer::new(sending);
-    let mut body = Body::new(receiving, link.clone(), hall.confirmed.clone());
-    let mut entry = hall.entry();
+    let mut body = Body::new(receiving, link.clone(), state.confirmed.clone());
+    let mut entry = state.entry();
     let outcome = tokio::select! {
         biased;
-        outcome = exchange(&hall, parts, &mut body, &mut answer, &mut entry) => outcome,
-        () = link.stopped(id) => Err(Broken::Gone),
+        outcome = exchange(&state, parts, &mut body, &mut answer, &mut entry) => outcome,
+        () = link.stopped(id) => Err(ExchangeError::Gone),
     };
-    hall.close(&mut entry, outcome.as_ref().err());
+    state.close(&mut entry, outcome.as_ref().err());
     match outcome {
         // What the client still sends is not wanted, which it hears when the body is let go of. RFC 9114 §4.1.
-        Ok(()) => Parted::Well,
-        Err(_) if answer.is_ended() => Parted::Well,
+        Ok(()) => StreamEnd::Well,
+        Err(_) if answer.is_ended() => StreamEnd::Well,
         Err(error) => {
             answer.cut(reason(&error));
             if error.is_the_clients() {
-                Parted::Reset
+                StreamEnd::Reset
             } else {
-                Parted::Well
+                StreamEnd::Well
             }
         }
     }
 }
 
 async fn exchange<S: Sessions>(
-    hall: &Hall<S>,
+    state: &ConnectionState<S>,
     parts: http::request::Parts,
     body: &mut Body,
     answer: &mut Answer,
     entry: &mut Entry,
-) -> Result<(), Broken> {
+) -> Result<(), ExchangeError> {
     let headers = &parts.headers;
     let bodiless = matches!(parts.method.as_str(), "GET" | "HEAD" | "OPTIONS")
         && !headers.contains_key(http::header::CONTENT_LENGTH);
-    let ended = hall.in_head_time(body.is_ended(bodiless)).await??;
+    let ended = state.in_head_time(body.is_ended(bodiless)).await??;
     let head = Head::new(parts, ended);
-    hall.exchange(head, body, answer, entry).await
+    state.exchange(head, body, answer, entry).await
 }
 
 /// RFC 9114 §8.1.
-fn reason(error: &Broken) -> Code {
+fn reason(error: &ExchangeError) -> Code {
     match error {
-        Broken::Client(_) | Broken::Gone | Broken::Slow(_) | Broken::Over => {
-            Code::H3_REQUEST_CANCELLED
-        }
-        Broken::Refused(_) => Code::H3_MESSAGE_ERROR,
+        ExchangeError::Client(_)
+        | ExchangeError::Gone
+        | ExchangeError::Slow(_)
+        | ExchangeError::Over => Code::H3_REQUEST_CANCELLED,
+        ExchangeError::Refused(_) => Code::H3_MESSAGE_ERROR,
         _ => Code::H3_INTERNAL_ERROR,
     }
 }
 
-fn broken(error: ConnectionError) -> Broken {
-    Broken::Client(io::Error::other(error))
+fn broken(error: ConnectionError) -> ExchangeError {
+    ExchangeError::Client(io::Error::other(error))
 }
 
 #[cfg(test)]

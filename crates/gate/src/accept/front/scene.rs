@@ -18,31 +18,31 @@ use tokio::task::{JoinHandle, LocalSet, spawn_local};
 use tokio::time::timeout;
 
 use crate::accept::stream::{Peer, Stream};
-use crate::accept::thread::House;
+use crate::accept::thread::Thread;
 use crate::config::{self, Config};
-use crate::forward::exchange::Broken;
+use crate::forward::exchange::ExchangeError;
 use crate::forward::site::Site;
 use crate::forward::upstream::{Group, Upstream};
 use crate::judge::credentials::Vault;
-use crate::judge::guard::{Found, Guard, Keys, Rules, Sessions, SystemWall, Trouble};
+use crate::judge::guard::{Found, Guard, Keys, Rules, SessionError, Sessions, SystemWall};
 use crate::record::{Book, Limit, Reason};
 use crate::{Door, Secret};
 pub(super) use backend::{Backend, LARGE};
 
 /// Long enough for any machine; nothing waits for it to pass.
-const PATIENCE: Duration = Duration::from_mins(1);
+const SCENE_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Knows nobody.
 pub(super) struct Strangers;
 
 impl Sessions for Strangers {
-    async fn find(&self, _: &str) -> Result<Option<Found>, Trouble> {
+    async fn find(&self, _: &str) -> Result<Option<Found>, SessionError> {
         Ok(None)
     }
 }
 
 pub(super) struct Scene {
-    pub(super) house: Rc<House<Strangers>>,
+    pub(super) thread: Rc<Thread<Strangers>>,
     pub(super) backend: Rc<Backend>,
     book: Book,
 }
@@ -55,7 +55,7 @@ pub(super) fn run(change: impl FnOnce(&mut Config), play: impl AsyncFnOnce(Scene
         .unwrap();
     LocalSet::new().block_on(&runtime, async {
         let scene = Scene::new(change).await;
-        timeout(PATIENCE, play(scene)).await.unwrap();
+        timeout(SCENE_TIMEOUT, play(scene)).await.unwrap();
     });
 }
 
@@ -79,16 +79,16 @@ impl Scene {
         };
         change(&mut config);
         let book = Book::new(1);
-        let house = Rc::new(House::new(
+        let thread = Rc::new(Thread::new(
             site(&config, at),
             book.ledger(0),
             None,
             Arc::default(),
         ));
-        let patrolled = house.clone();
-        spawn_local(async move { patrolled.patrol.run().await });
+        let ticking = thread.clone();
+        spawn_local(async move { ticking.deadlines.run().await });
         Self {
-            house,
+            thread,
             backend,
             book,
         }
@@ -105,7 +105,7 @@ impl Scene {
     }
 
     /// The client's end of a connection that `serve` serves.
-    pub(super) fn connect(&self) -> (DuplexStream, JoinHandle<Result<(), Broken>>) {
+    pub(super) fn connect(&self) -> (DuplexStream, JoinHandle<Result<(), ExchangeError>>) {
         let (client, gate) = duplex(64 * 1024);
         (client, self.serve(gate, true))
     }
@@ -126,14 +126,14 @@ impl Scene {
         &self,
         stream: impl Stream + 'static,
         secure: bool,
-    ) -> JoinHandle<Result<(), Broken>> {
-        let house = self.house.clone();
+    ) -> JoinHandle<Result<(), ExchangeError>> {
+        let thread = self.thread.clone();
         let peer = Peer {
             address: [192, 0, 2, 7].into(),
             secure,
             resumed: false,
         };
-        spawn_local(async move { super::h2::serve(stream, peer, &house).await })
+        spawn_local(async move { super::h2::serve(stream, peer, &thread).await })
     }
 }
 

@@ -5,33 +5,33 @@ mod buffers;
 mod head;
 mod measured;
 mod reply;
-mod tally;
+mod reset_count;
 
 use std::rc::Rc;
 use std::time::Duration;
 
 use super::signal::Signal;
 use crate::accept::stream::Peer;
-use crate::accept::thread::House;
-use crate::forward::exchange::{Broken, Exchange, Sink, Source};
+use crate::accept::thread::Thread;
+use crate::forward::exchange::{Exchange, ExchangeError, Sink, Source};
 use crate::forward::site::Site;
 use crate::judge::guard::Sessions;
-use crate::judge::request::{Refusal, Version};
-use crate::judge::{Admitted, Arrival, Asked, Grant, Plain, Verdict, jmap, judge};
+use crate::judge::request::{BadRequestError, Version};
+use crate::judge::{Admitted, Asked, Grant, OwnAnswer, RequestContext, Verdict, jmap, judge};
 use crate::record::RequestId;
 use crate::record::{Early, Entry, Limit, Protocol, Reason};
-use buffers::Kit;
+use buffers::Buffers;
 pub(super) use head::Head;
 use measured::Measured;
 pub(super) use reply::reply;
-pub(super) use tally::{Parted, Tally};
+pub(super) use reset_count::{ResetCount, StreamEnd};
 
 /// For our own answers, and for a client that was told to go.
-pub(super) const SHORT: Duration = Duration::from_secs(2);
+pub(super) const SHORT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What the streams of one connection share.
-pub(super) struct Hall<S> {
-    pub(super) house: Rc<House<S>>,
+pub(super) struct ConnectionState<S> {
+    pub(super) thread: Rc<Thread<S>>,
     /// The handshake has ended: what comes is no replay.
     pub(super) confirmed: Rc<Signal>,
     version: Version,
@@ -41,13 +41,13 @@ pub(super) struct Hall<S> {
 /// What a head became.
 enum Accepted {
     Forward(Asked),
-    Answer(Plain),
+    Answer(OwnAnswer),
 }
 
-impl<S> Hall<S> {
-    pub(super) fn new(house: &Rc<House<S>>, peer: Peer, version: Version) -> Self {
+impl<S> ConnectionState<S> {
+    pub(super) fn new(thread: &Rc<Thread<S>>, peer: Peer, version: Version) -> Self {
         Self {
-            house: house.clone(),
+            thread: thread.clone(),
             confirmed: Rc::default(),
             version,
             peer,
@@ -56,24 +56,27 @@ impl<S> Hall<S> {
 
     /// Of an exchange that begins now.
     pub(super) fn entry(&self) -> Entry {
-        self.house.entry(self.peer, Protocol::from(self.version))
+        self.thread.entry(self.peer, Protocol::from(self.version))
     }
 
-    pub(super) fn close(&self, entry: &mut Entry, error: Option<&Broken>) {
-        self.house.close(entry, error, self.peer.address);
+    pub(super) fn close(&self, entry: &mut Entry, error: Option<&ExchangeError>) {
+        self.thread.close(entry, error, self.peer.address);
     }
 }
 
-impl<S: Sessions> Hall<S> {
+impl<S: Sessions> ConnectionState<S> {
     /// What comes of `work`, unless it takes longer than a head may.
-    pub(super) async fn in_head_time<T>(&self, work: impl Future<Output = T>) -> Result<T, Broken> {
-        let span = self.house.site().policy.limits.head_time.0;
-        let kit = Kit::take(&self.house);
-        let done = kit.posts.down.within(Some(span), work).await;
-        kit.give_back(&self.house);
+    pub(super) async fn in_head_time<T>(
+        &self,
+        work: impl Future<Output = T>,
+    ) -> Result<T, ExchangeError> {
+        let span = self.thread.site().policy.limits.head_time.0;
+        let buffers = Buffers::take(&self.thread);
+        let done = buffers.deadlines.down.within(Some(span), work).await;
+        buffers.give_back(&self.thread);
         done.map_err(|_| {
-            self.house.ledger.count(Limit::HeadTime);
-            Broken::Slow(Limit::HeadTime)
+            self.thread.ledger.count(Limit::HeadTime);
+            ExchangeError::Slow(Limit::HeadTime)
         })
     }
 
@@ -84,20 +87,20 @@ impl<S: Sessions> Hall<S> {
         body: &mut impl Source,
         answer: &mut impl Sink,
         entry: &mut Entry,
-    ) -> Result<(), Broken> {
-        let site = self.house.site();
-        let mut kit = Kit::take(&self.house);
-        let outcome = match self.accept(&site, &head, body, &mut kit, entry).await {
+    ) -> Result<(), ExchangeError> {
+        let site = self.thread.site();
+        let mut buffers = Buffers::take(&self.thread);
+        let outcome = match self.accept(&site, &head, body, &mut buffers, entry).await {
             Ok(Accepted::Forward(asked)) => {
                 // It may go on for days, and needs its head no more.
                 drop(head);
-                self.forward(&site, &asked, body, answer, &mut kit, entry)
+                self.forward(&site, &asked, body, answer, &mut buffers, entry)
                     .await
             }
-            Ok(Accepted::Answer(plain)) => say(plain, answer, &kit, entry).await,
-            Err(error) => refuse(error, answer, &kit, entry, None).await,
+            Ok(Accepted::Answer(own_answer)) => say(own_answer, answer, &buffers, entry).await,
+            Err(error) => refuse(error, answer, &buffers, entry, None).await,
         };
-        kit.give_back(&self.house);
+        buffers.give_back(&self.thread);
         outcome
     }
 
@@ -107,21 +110,21 @@ impl<S: Sessions> Hall<S> {
         site: &Site<S>,
         head: &Head,
         body: &mut impl Source,
-        kit: &mut Kit,
+        buffers: &mut Buffers,
         entry: &mut Entry,
-    ) -> Result<Accepted, Broken> {
+    ) -> Result<Accepted, ExchangeError> {
         let (mut admitted, mut looked) = (None, None);
         loop {
             let (admitted_as, seen) = (admitted.as_ref(), looked.as_deref());
-            match self.judge(site, head, seen, admitted_as, &mut kit.head, entry)? {
+            match self.judge(site, head, seen, admitted_as, &mut buffers.head, entry)? {
                 Verdict::Forward(asked) => {
-                    entry.goes_on(&asked);
+                    entry.set_admitted(&asked);
                     return Ok(Accepted::Forward(asked));
                 }
-                Verdict::Answer(plain) => return Ok(Accepted::Answer(plain)),
+                Verdict::Answer(own_answer) => return Ok(Accepted::Answer(own_answer)),
                 Verdict::Ask(question) => {
                     admitted = Some(site.policy.door.authorize(&question).await);
-                    entry.was_asked();
+                    entry.store_answered();
                 }
                 Verdict::Look => {
                     let body = self.in_head_time(whole(body)).await??;
@@ -144,8 +147,8 @@ impl<S: Sessions> Hall<S> {
         admitted: Option<&Admitted>,
         out: &mut Vec<u8>,
         entry: &mut Entry,
-    ) -> Result<Verdict, Refusal> {
-        let arrival = Arrival {
+    ) -> Result<Verdict, BadRequestError> {
+        let arrival = RequestContext {
             client: self.peer.address,
             secure: self.peer.secure,
             early: !self.confirmed.is_given(),
@@ -153,12 +156,12 @@ impl<S: Sessions> Hall<S> {
             id: RequestId::NONE,
         };
         head.read(self.version, &site.policy.limits, |request| {
-            entry.is_of(request);
+            entry.set_request(request);
             let id = entry.caller.id;
             judge(
                 &site.policy,
                 request,
-                Arrival { id, ..arrival },
+                RequestContext { id, ..arrival },
                 admitted,
                 out,
             )
@@ -171,20 +174,20 @@ impl<S: Sessions> Hall<S> {
         asked: &Asked,
         body: &mut impl Source,
         answer: &mut impl Sink,
-        kit: &mut Kit,
+        buffers: &mut Buffers,
         entry: &mut Entry,
-    ) -> Result<(), Broken> {
-        let Ok(_running) = self.house.begin(site, self.peer.address, asked) else {
-            return say(Plain::too_many(asked), answer, kit, entry).await;
+    ) -> Result<(), ExchangeError> {
+        let Ok(_running) = self.thread.begin(site, self.peer.address, asked) else {
+            return say(OwnAnswer::too_many(asked), answer, buffers, entry).await;
         };
         let mut body = Measured::new(body, asked.body);
         let mut exchange = Exchange {
             site,
             asked,
-            head: &mut kit.head,
+            head: &mut buffers.head,
             body: &mut body,
             answer: &mut *answer,
-            posts: &kit.posts,
+            deadlines: &buffers.deadlines,
             entry: &mut *entry,
             begun: false,
             interim: false,
@@ -192,17 +195,17 @@ impl<S: Sessions> Hall<S> {
         match exchange.forward().await {
             Ok(_) => Ok(()),
             Err(error) if exchange.begun => Err(error),
-            Err(error) => refuse(error, answer, kit, entry, asked.grant.clone()).await,
+            Err(error) => refuse(error, answer, buffers, entry, asked.grant.clone()).await,
         }
     }
 }
 
 /// A body that was announced to be small.
-async fn whole(body: &mut impl Source) -> Result<Vec<u8>, Broken> {
+async fn whole(body: &mut impl Source) -> Result<Vec<u8>, ExchangeError> {
     let mut all = Vec::new();
     while body.next(&mut all).await? {
-        if all.len() as u64 > jmap::LARGEST {
-            return Err(Refusal::BodyTooLarge.into());
+        if all.len() as u64 > jmap::MAX_BODY {
+            return Err(BadRequestError::BodyTooLarge.into());
         }
     }
     Ok(all)
@@ -210,41 +213,45 @@ async fn whole(body: &mut impl Source) -> Result<Vec<u8>, Broken> {
 
 /// Nothing was answered yet.
 async fn refuse(
-    error: Broken,
+    error: ExchangeError,
     answer: &mut impl Sink,
-    kit: &Kit,
+    buffers: &Buffers,
     entry: &mut Entry,
     grant: Option<Rc<Grant>>,
-) -> Result<(), Broken> {
+) -> Result<(), ExchangeError> {
     let Some(status) = error.status() else {
         return Err(error);
     };
-    let plain = Plain {
+    let own_answer = OwnAnswer {
         status,
         stays: true,
         reason: error.reason().unwrap_or(Reason::Slow),
         retry_after: error.retry_after(),
         grant,
     };
-    say(plain, answer, kit, entry).await?;
+    say(own_answer, answer, buffers, entry).await?;
     Err(error)
 }
 
 async fn say(
-    plain: Plain,
+    own_answer: OwnAnswer,
     answer: &mut impl Sink,
-    kit: &Kit,
+    buffers: &Buffers,
     entry: &mut Entry,
-) -> Result<(), Broken> {
-    entry.turn_away(plain.status, plain.reason);
-    plain.tell(&entry.caller.named(), answer);
-    let ended = kit.posts.down.within(Some(SHORT), answer.end()).await;
+) -> Result<(), ExchangeError> {
+    entry.turn_away(own_answer.status, own_answer.reason);
+    own_answer.tell(&entry.caller.named(), answer);
+    let ended = buffers
+        .deadlines
+        .down
+        .within(Some(SHORT_TIMEOUT), answer.end())
+        .await;
     ended
-        .map_err(|_| Broken::Slow(Limit::BodyRate))?
-        .map_err(Broken::Client)
+        .map_err(|_| ExchangeError::Slow(Limit::BodyRate))?
+        .map_err(ExchangeError::Client)
 }
 
-impl Broken {
+impl ExchangeError {
     /// Is it the client's doing, be it by a reset?
     pub(super) fn is_the_clients(&self) -> bool {
         matches!(

@@ -19,7 +19,7 @@ use tokio::task::coop::poll_proceed;
 use crate::accept::stream::Stream;
 
 /// Read at once while the runtime does not watch: a head, as a rule.
-const FIRST: usize = 4096;
+const FIRST_READ: usize = 4096;
 
 pub(crate) struct ClientSocket(State);
 
@@ -166,8 +166,8 @@ impl AsyncWrite for ClientSocket {
 }
 
 fn receive(socket: &std::net::TcpStream, into: &mut ReadBuf<'_>) -> io::Result<()> {
-    let mut room = [MaybeUninit::uninit(); FIRST];
-    let most = into.remaining().min(FIRST);
+    let mut room = [MaybeUninit::uninit(); FIRST_READ];
+    let most = into.remaining().min(FIRST_READ);
     let room = room.get_mut(..most).unwrap_or_default();
     let ((received, _), _) = recv(socket, room, RecvFlags::empty())?;
     into.put_slice(received);
@@ -226,11 +226,14 @@ mod tests {
         let mut heard = Vec::new();
         let said = async {
             tokio::task::yield_now().await;
-            peer.write_all(&[7; 3 * FIRST]).unwrap();
+            peer.write_all(&[7; 3 * FIRST_READ]).unwrap();
             peer.shutdown(Shutdown::Write).unwrap();
         };
         let (read, ()) = tokio::join!(socket.read_to_end(&mut heard), said);
-        assert_eq!((read.unwrap(), heard), (3 * FIRST, vec![7; 3 * FIRST]));
+        assert_eq!(
+            (read.unwrap(), heard),
+            (3 * FIRST_READ, vec![7; 3 * FIRST_READ])
+        );
         assert!(is_watched(&socket));
     }
 

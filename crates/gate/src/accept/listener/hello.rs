@@ -8,7 +8,7 @@ use tokio::io::AsyncReadExt;
 use super::ClientSocket;
 
 /// What is longer is for TLS to refuse.
-const LONGEST: usize = 64 * 1024;
+const MAX_HELLO: usize = 64 * 1024;
 
 pub(super) enum Hello {
     /// More has to come.
@@ -21,7 +21,7 @@ impl Hello {
     /// The handshake messages of a client, as far as they have come.
     pub(super) fn in_messages(messages: &[u8]) -> Self {
         match Handshakes::new(messages).next() {
-            None if messages.len() < LONGEST => Self::Part,
+            None if messages.len() < MAX_HELLO => Self::Part,
             Some(first) if first.kind == HandshakeKind::CLIENT_HELLO => {
                 let hello = ClientHello::parse(first.body).ok();
                 Self::Whole(hello.and_then(|hello| hello.first_identity))
@@ -33,7 +33,7 @@ impl Hello {
 
     fn in_records(records: &[u8]) -> Self {
         match clear_handshake(records) {
-            Ok(_) if records.len() >= LONGEST => Self::Whole(None),
+            Ok(_) if records.len() >= MAX_HELLO => Self::Whole(None),
             Ok(messages) => Self::in_messages(&messages),
             Err(_) => Self::Whole(None),
         }

@@ -18,28 +18,28 @@ use rustls::{HandshakeKind, ProtocolVersion};
 use tokio::time::timeout;
 
 use super::hello::Hello;
-use super::session_prefetch::{Desk, Fetched, PATIENCE};
-use super::{Handshake, Seed, ThreadTls, Unmet};
+use super::session_prefetch::{FETCH_TIMEOUT, Fetched, SessionPrefetch};
+use super::{AcceptError, HandshakeFacts, Seed, ThreadTls};
 use crate::GateError;
 use crate::config::Limits;
 
 /// Clients that have not proved their address: of more, it is asked for by a Retry first (RFC 9000 §8.1.2). Each may take
 /// some 100 KiB until then, nearly all of it a hello that never ends and early data that waits.
-pub(super) const MOST_UNPROVED: usize = 256;
+pub(super) const MAX_UNPROVED: usize = 256;
 /// Tokens for each client, which spare its next connection the doubt. RFC 9000 §8.1.3.
-const TOKENS: u8 = 2;
+const TOKEN_COUNT: u8 = 2;
 /// HTTP/3 has three of each side, and others for whoever likes them. RFC 9114 §6.2.
 const ONE_WAY_STREAMS: u64 = 16;
 /// What a client may send ahead, on one stream as on all of them together.
 const WINDOW: u64 = 1 << 20;
 
-pub(crate) struct QuicEntrance {
+pub(crate) struct QuicListener {
     dock: Dock,
     tls: RefCell<Rc<ThreadTls>>,
 }
 
 /// A client of which one datagram has come. Let go of, it hears nothing.
-pub(crate) struct QuicArrival {
+pub(crate) struct IncomingQuic {
     caller: Caller,
     peer: SocketAddr,
     tls: Rc<ThreadTls>,
@@ -47,13 +47,13 @@ pub(crate) struct QuicArrival {
 
 /// A connection on which requests may come, though perhaps as early data: what comes before the handshake is over may be
 /// a replay.
-pub(crate) struct QuicMet {
+pub(crate) struct QuicConnection {
     pub(crate) link: Link,
     pub(crate) peer: SocketAddr,
-    pub(crate) facts: Handshake,
+    pub(crate) facts: HandshakeFacts,
 }
 
-impl QuicEntrance {
+impl QuicListener {
     pub(crate) fn open(
         socket: UdpSocket,
         tls: Rc<ThreadTls>,
@@ -75,13 +75,13 @@ impl QuicEntrance {
     }
 
     /// The next client; none once the socket is closed.
-    pub(crate) async fn next(&self) -> Option<QuicArrival> {
+    pub(crate) async fn next(&self) -> Option<IncomingQuic> {
         loop {
             let caller = self.dock.accept().await?;
             // One that is gone already is nowhere.
             if let Some(peer) = caller.remote() {
                 let tls = self.tls.borrow().clone();
-                return Some(QuicArrival { caller, peer, tls });
+                return Some(IncomingQuic { caller, peer, tls });
             }
         }
     }
@@ -104,7 +104,7 @@ impl QuicEntrance {
     }
 }
 
-impl QuicArrival {
+impl IncomingQuic {
     pub(crate) fn peer(&self) -> SocketAddr {
         self.peer
     }
@@ -115,15 +115,15 @@ impl QuicArrival {
     }
 
     /// On the thread's `LocalSet`: until requests may come, or `within` is over.
-    pub(crate) async fn meet(self, within: Duration) -> Result<QuicMet, Unmet> {
+    pub(crate) async fn meet(self, within: Duration) -> Result<QuicConnection, AcceptError> {
         let met = timeout(within, self.shake_hands()).await;
-        met.map_err(|_| Unmet::TimedOut)?
+        met.map_err(|_| AcceptError::TimedOut)?
     }
 
-    async fn shake_hands(self) -> Result<QuicMet, Unmet> {
+    async fn shake_hands(self) -> Result<QuicConnection, AcceptError> {
         // Lies ready until TLS has looked for it.
-        let _fetched = match self.tls.desk() {
-            Some(desk) => fetch(&self.caller, desk).await,
+        let _fetched = match self.tls.prefetch() {
+            Some(prefetch) => fetch(&self.caller, prefetch).await,
             None => None,
         };
         let link = self.caller.answer();
@@ -132,26 +132,26 @@ impl QuicArrival {
         } else {
             link.connected().await
         };
-        taken.map_err(Unmet::Quic)?;
-        let facts = Handshake {
+        taken.map_err(AcceptError::Quic)?;
+        let facts = HandshakeFacts {
             version: Some(ProtocolVersion::TLSv1_3),
             resumed: link.handshake_kind() == Some(HandshakeKind::Resumed),
             early_data: link.early_accepted() == Some(true),
             fast_open: false,
         };
         let peer = self.peer;
-        Ok(QuicMet { link, peer, facts })
+        Ok(QuicConnection { link, peer, facts })
     }
 }
 
 /// The session that a client wants to go on with. Whoever takes too long to say which shakes hands in full.
-async fn fetch(caller: &Caller, desk: &Desk) -> Option<Fetched> {
+async fn fetch(caller: &Caller, prefetch: &SessionPrefetch) -> Option<Fetched> {
     let said = caller.hello(|messages| match Hello::in_messages(messages) {
         Hello::Part => None,
         Hello::Whole(identity) => Some(identity),
     });
-    let identity = timeout(PATIENCE, said).await.ok()?.ok()?;
-    desk.fetch(identity).await
+    let identity = timeout(FETCH_TIMEOUT, said).await.ok()?.ok()?;
+    prefetch.fetch(identity).await
 }
 
 fn server_config(tls: &ThreadTls, limits: &Limits) -> ServerConfig {
@@ -164,10 +164,10 @@ fn server_config(tls: &ThreadTls, limits: &Limits) -> ServerConfig {
         ..Transport::default()
     };
     let mut config = ServerConfig::new(tls.quic().clone(), Arc::new(transport));
-    config.retry = Retry::AboveHandshakes(MOST_UNPROVED);
-    config.tokens = TOKENS;
-    // Whom there is room for says the census.
+    config.retry = Retry::AboveHandshakes(MAX_UNPROVED);
+    config.tokens = TOKEN_COUNT;
+    // `connection_limits` says whom there is room for.
     config.most_connections = config.most_connections.max(limits.connections);
-    config.holds = tls.desk().is_some();
+    config.holds = tls.prefetch().is_some();
     config
 }

@@ -8,7 +8,7 @@ use roundtrip_tls::{Stream, TlsError};
 use rustls::HandshakeKind;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::{ClientSocket, Handshake};
+use super::{ClientSocket, HandshakeFacts};
 
 pub(crate) struct Secure {
     stream: Stream<ClientSocket>,
@@ -25,7 +25,7 @@ impl Secure {
         self.stream.connection().alpn_protocol() == Some(b"h2")
     }
 
-    pub(super) fn describe(&self, facts: &mut Handshake) {
+    pub(super) fn describe(&self, facts: &mut HandshakeFacts) {
         let tls = self.stream.connection();
         facts.resumed = tls.handshake_kind() == Some(HandshakeKind::Resumed);
         facts.version = tls.protocol_version();

@@ -18,26 +18,26 @@ use tokio::time::timeout;
 use super::tickets::Tickets;
 
 /// So long a handshake waits for the store: a full one costs less than a client that waits.
-pub(super) const PATIENCE: Duration = Duration::from_millis(250);
+pub(super) const FETCH_TIMEOUT: Duration = Duration::from_millis(250);
 /// Names of sessions, as rustls makes them. Nothing else is asked for.
-const NAME: usize = 32;
+const NAME_LENGTH: usize = 32;
 /// What waits to be carried to the store; more is not kept, and no ticket given for it.
-const MOST_WAITING: usize = 4096;
+const MAX_WAITING: usize = 4096;
 /// What rustls tells clients of tickets that are kept here.
-const LONGEST: Duration = Duration::from_hours(24);
+const MAX_LIFETIME: Duration = Duration::from_hours(24);
 
 /// One thread's.
-pub(super) struct Desk {
-    papers: Arc<Papers>,
+pub(super) struct SessionPrefetch {
+    fetched: Arc<FetchedSessions>,
     store: Rc<AnyStore>,
     seals: Arc<Tickets>,
     carrying: JoinHandle<()>,
-    tally: Cell<Tally>,
+    counts: Cell<SingleUseCounts>,
 }
 
 /// What became of sessions that clients asked for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Tally {
+pub(crate) struct SingleUseCounts {
     pub(crate) taken: u64,
     /// Taken before, expired, or never there.
     pub(crate) absent: u64,
@@ -47,7 +47,7 @@ pub(crate) struct Tally {
 
 /// What TLS sees.
 #[derive(Debug, Default)]
-pub(super) struct Papers {
+pub(super) struct FetchedSessions {
     inner: Mutex<Inner>,
     more: Notify,
 }
@@ -70,78 +70,78 @@ impl std::fmt::Debug for Inner {
     }
 }
 
-/// A session that lies on the desk until the handshake has it, or is over without it.
+/// A session that waits until its handshake has it, or is over without it.
 pub(super) struct Fetched {
-    papers: Arc<Papers>,
+    fetched: Arc<FetchedSessions>,
     name: Vec<u8>,
 }
 
 impl Drop for Fetched {
     fn drop(&mut self) {
-        self.papers.inner().fetched.remove(&self.name);
+        self.fetched.inner().fetched.remove(&self.name);
     }
 }
 
-impl Desk {
+impl SessionPrefetch {
     /// On the thread's `LocalSet`.
     pub(super) fn open(store: AnyStore, seals: Arc<Tickets>) -> Self {
-        let (papers, store) = (Arc::<Papers>::default(), Rc::new(store));
-        let carrying = carry(papers.clone(), store.clone(), seals.clone());
+        let (fetched, store) = (Arc::<FetchedSessions>::default(), Rc::new(store));
+        let carrying = carry(fetched.clone(), store.clone(), seals.clone());
         Self {
-            papers,
+            fetched,
             store,
             seals,
             carrying: tokio::task::spawn_local(carrying),
-            tally: Cell::default(),
+            counts: Cell::default(),
         }
     }
 
-    pub(super) fn papers(&self) -> Arc<Papers> {
-        self.papers.clone()
+    pub(super) fn fetched(&self) -> Arc<FetchedSessions> {
+        self.fetched.clone()
     }
 
-    pub(super) fn tally(&self) -> Tally {
-        self.tally.get()
+    pub(super) fn counts(&self) -> SingleUseCounts {
+        self.counts.get()
     }
 
     /// Takes a session from the store, so that nobody else can, and lays it where TLS looks for it.
     pub(super) async fn fetch(&self, name: Option<Vec<u8>>) -> Option<Fetched> {
-        let name = name.filter(|name| name.len() == NAME)?;
-        let answer = timeout(PATIENCE, self.store.take(&name)).await;
-        let mut tally = self.tally.get();
+        let name = name.filter(|name| name.len() == NAME_LENGTH)?;
+        let answer = timeout(FETCH_TIMEOUT, self.store.take(&name)).await;
+        let mut counts = self.counts.get();
         let value = match answer {
             Ok(Ok(value)) => value.and_then(|sealed| self.seals.open(&name, &sealed)),
             Ok(Err(_)) | Err(_) => {
-                tally.failed += 1;
-                self.tally.set(tally);
+                counts.failed += 1;
+                self.counts.set(counts);
                 return None;
             }
         };
         match value {
-            Some(_) => tally.taken += 1,
-            None => tally.absent += 1,
+            Some(_) => counts.taken += 1,
+            None => counts.absent += 1,
         }
-        self.tally.set(tally);
-        self.papers.inner().fetched.insert(name.clone(), value?);
+        self.counts.set(counts);
+        self.fetched.inner().fetched.insert(name.clone(), value?);
         Some(Fetched {
-            papers: self.papers.clone(),
+            fetched: self.fetched.clone(),
             name,
         })
     }
 }
 
-impl Drop for Desk {
+impl Drop for SessionPrefetch {
     fn drop(&mut self) {
         self.carrying.abort();
     }
 }
 
 /// What the store does not take is lost: its client shakes hands in full.
-async fn carry(papers: Arc<Papers>, store: Rc<AnyStore>, seals: Arc<Tickets>) {
-    let life = seals.life().min(LONGEST);
+async fn carry(fetched: Arc<FetchedSessions>, store: Rc<AnyStore>, seals: Arc<Tickets>) {
+    let life = seals.life().min(MAX_LIFETIME);
     loop {
-        papers.more.notified().await;
-        let mut entries = std::mem::take(&mut papers.inner().waiting);
+        fetched.more.notified().await;
+        let mut entries = std::mem::take(&mut fetched.inner().waiting);
         entries.retain_mut(|once| match seals.seal(&once.name, &once.value) {
             Ok(sealed) => {
                 once.value = sealed;
@@ -155,17 +155,17 @@ async fn carry(papers: Arc<Papers>, store: Rc<AnyStore>, seals: Arc<Tickets>) {
     }
 }
 
-impl Papers {
+impl FetchedSessions {
     /// Nothing is left half done under the lock.
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl StoresServerSessions for Papers {
+impl StoresServerSessions for FetchedSessions {
     fn put(&self, key: Vec<u8>, value: Vec<u8>) -> bool {
         let mut inner = self.inner();
-        if inner.waiting.len() >= MOST_WAITING {
+        if inner.waiting.len() >= MAX_WAITING {
             return false;
         }
         inner.waiting.push(Once { name: key, value });

@@ -10,7 +10,7 @@ use crate::GateError;
 use crate::config::Listen;
 
 /// A port that is free for TCP may be taken for UDP: so often is another one tried, where any will do.
-const ATTEMPTS: u32 = 32;
+const MAX_ATTEMPTS: u32 = 32;
 
 /// One thread's, one for each address.
 #[derive(Debug, Default)]
@@ -95,7 +95,7 @@ impl Plan {
                 Ok(bound) => return Ok(bound),
                 Err(e)
                     if address.port() == 0
-                        && attempt < ATTEMPTS
+                        && attempt < MAX_ATTEMPTS
                         && e.kind() == io::ErrorKind::AddrInUse =>
                 {
                     attempt += 1;

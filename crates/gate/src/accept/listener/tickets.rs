@@ -15,10 +15,10 @@ use super::Seed;
 use crate::GateError;
 
 /// RFC 8446 §4.6.1: the longest that a ticket may live.
-const LONGEST: Duration = Duration::from_hours(7 * 24);
+const MAX_LIFETIME: Duration = Duration::from_hours(7 * 24);
 /// Keys that are kept: of the epoch, the one before and the next.
-const KEPT: usize = 3;
-const NUMBER: usize = size_of::<u64>();
+const MAX_KEYS: usize = 3;
+const NUMBER_LENGTH: usize = size_of::<u64>();
 
 /// What time it is; tests have their own.
 pub(crate) type Clock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
@@ -34,7 +34,7 @@ impl Tickets {
     pub(super) fn new(seed: Arc<Seed>, epoch: Duration, clock: Clock) -> Self {
         Self {
             seed,
-            epoch: epoch.clamp(Duration::from_secs(1), LONGEST),
+            epoch: epoch.clamp(Duration::from_secs(1), MAX_LIFETIME),
             clock,
             keys: Mutex::default(),
         }
@@ -61,7 +61,7 @@ impl Tickets {
         // Old ones are forgotten: what they sealed is to stay closed.
         let now = self.now();
         keys.retain(|(known, _)| known.abs_diff(now) <= 1);
-        keys.truncate(KEPT);
+        keys.truncate(MAX_KEYS);
         keys.push((epoch, key.clone()));
         Ok(key)
     }
@@ -85,7 +85,7 @@ impl Tickets {
     }
 
     pub(super) fn open(&self, name: &[u8], ticket: &[u8]) -> Option<Vec<u8>> {
-        let (number, rest) = ticket.split_first_chunk::<NUMBER>()?;
+        let (number, rest) = ticket.split_first_chunk::<NUMBER_LENGTH>()?;
         let (nonce, sealed) = rest.split_first_chunk::<NONCE_LEN>()?;
         let epoch = u64::from_be_bytes(*number);
         let number = number.as_slice();
@@ -172,7 +172,7 @@ mod tests {
         ] {
             now.store(epoch * HOUR, Ordering::Relaxed);
             assert_eq!(tickets.decrypt(&ticket).is_some(), opens, "{epoch}");
-            assert!(tickets.keys.lock().unwrap().len() <= KEPT);
+            assert!(tickets.keys.lock().unwrap().len() <= MAX_KEYS);
         }
         assert_eq!(u64::from(tickets.lifetime()), HOUR);
     }

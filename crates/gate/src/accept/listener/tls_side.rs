@@ -12,16 +12,16 @@ use rustls::{ServerConfig, ServerConnection, SupportedProtocolVersion, version};
 
 use super::certificates::Certificates;
 use super::hello;
-use super::session_prefetch::{Desk, Tally};
+use super::session_prefetch::{SessionPrefetch, SingleUseCounts};
 use super::tickets::{Clock, Tickets};
 use super::{ClientSocket, Secure, Seed};
 use crate::GateError;
 use crate::config::{Listen, Resumption, Tls};
 
 /// For each full or resumed handshake: a browser opens more than one connection.
-const TICKETS: usize = 2;
+const TICKET_COUNT: usize = 2;
 /// Early data that is taken over TCP: heads, and a small body. QUIC knows no number but the largest (RFC 9001 §4.6.1).
-const EARLY_DATA: u32 = 16 * 1024;
+const MAX_EARLY_DATA: u32 = 16 * 1024;
 
 /// Shared by all threads.
 pub(crate) struct TlsSide {
@@ -38,7 +38,7 @@ pub(crate) struct ThreadTls {
     quic: Arc<ServerConfig>,
     early_data: bool,
     /// Where sessions are good once.
-    desk: Option<Desk>,
+    prefetch: Option<SessionPrefetch>,
 }
 
 impl TlsSide {
@@ -78,14 +78,15 @@ impl TlsSide {
     /// On the thread's `LocalSet`.
     pub(crate) fn on_this_thread(&self) -> Result<ThreadTls, GateError> {
         let single = self.resumption == Resumption::SingleUse;
-        let desk = single.then(|| Desk::open(self.place.on_this_thread(), self.tickets.clone()));
-        let mut tcp = self.config(&[&version::TLS13, &version::TLS12], desk.as_ref())?;
+        let prefetch = single
+            .then(|| SessionPrefetch::open(self.place.on_this_thread(), self.tickets.clone()));
+        let mut tcp = self.config(&[&version::TLS13, &version::TLS12], prefetch.as_ref())?;
         tcp.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         if self.early_data {
-            tcp.max_early_data_size = EARLY_DATA;
+            tcp.max_early_data_size = MAX_EARLY_DATA;
         }
         // QUIC is TLS 1.3 (RFC 9001 §4.2).
-        let mut quic = self.config(&[&version::TLS13], desk.as_ref())?;
+        let mut quic = self.config(&[&version::TLS13], prefetch.as_ref())?;
         quic.alpn_protocols = vec![b"h3".to_vec()];
         if self.early_data {
             quic.max_early_data_size = u32::MAX;
@@ -94,14 +95,14 @@ impl TlsSide {
             tcp: Arc::new(tcp),
             quic: Arc::new(quic),
             early_data: self.early_data,
-            desk,
+            prefetch,
         })
     }
 
     fn config(
         &self,
         versions: &[&'static SupportedProtocolVersion],
-        desk: Option<&Desk>,
+        prefetch: Option<&SessionPrefetch>,
     ) -> Result<ServerConfig, GateError> {
         let mut config = ServerConfig::builder_with_provider(Arc::new(provider()))
             .with_protocol_versions(versions)
@@ -111,11 +112,11 @@ impl TlsSide {
         config.cert_compressors = vec![certificate_compressor()];
         // An answer to early data must not wait for the client's Finished: that is what it is for.
         config.send_half_rtt_data = self.early_data;
-        config.session_storage = match desk {
-            Some(desk) => desk.papers(),
+        config.session_storage = match prefetch {
+            Some(prefetch) => prefetch.fetched(),
             None => Arc::new(NoServerSessionStorage {}),
         };
-        config.send_tls13_tickets = TICKETS;
+        config.send_tls13_tickets = TICKET_COUNT;
         match self.resumption {
             Resumption::Stateless => config.ticketer = self.tickets.clone(),
             Resumption::SingleUse => {}
@@ -128,11 +129,11 @@ impl TlsSide {
 impl ThreadTls {
     pub(super) async fn accept(&self, mut stream: ClientSocket) -> Result<Secure, TlsError> {
         let connection = ServerConnection::new(self.tcp.clone())?;
-        let Some(desk) = &self.desk else {
+        let Some(prefetch) = &self.prefetch else {
             return Secure::accept(Stream::server(stream, connection)).await;
         };
         let (first, identity) = hello::read(&mut stream).await?;
-        let fetched = desk.fetch(identity).await;
+        let fetched = prefetch.fetch(identity).await;
         let secure = Secure::accept(Stream::server_after(stream, connection, first)).await;
         drop(fetched);
         secure
@@ -142,8 +143,8 @@ impl ThreadTls {
         &self.quic
     }
 
-    pub(super) fn desk(&self) -> Option<&Desk> {
-        self.desk.as_ref()
+    pub(super) fn prefetch(&self) -> Option<&SessionPrefetch> {
+        self.prefetch.as_ref()
     }
 
     pub(super) fn takes_early_data(&self) -> bool {
@@ -151,8 +152,11 @@ impl ThreadTls {
     }
 
     /// Of sessions that are good once.
-    pub(crate) fn tally(&self) -> Tally {
-        self.desk.as_ref().map(Desk::tally).unwrap_or_default()
+    pub(crate) fn counts(&self) -> SingleUseCounts {
+        self.prefetch
+            .as_ref()
+            .map(SessionPrefetch::counts)
+            .unwrap_or_default()
     }
 }
 

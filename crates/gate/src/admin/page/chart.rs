@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use roundtrip_report::ms;
 
 use super::figures::{ceiling, rate};
-use crate::admin::history::POINTS;
+use crate::admin::history::MAX_POINTS;
 
 const HEIGHT: f64 = 48.0;
 
@@ -60,7 +60,7 @@ impl Line {
 
     /// Stretches of values that follow each other, as places in the picture.
     fn stretches(&self, top: f64) -> Vec<Vec<(f64, f64)>> {
-        let first = POINTS.saturating_sub(self.values.len());
+        let first = MAX_POINTS.saturating_sub(self.values.len());
         let place = |(at, value): (usize, &Option<f64>)| {
             let value = value.filter(|_| self.shows(at))?;
             let height = HEIGHT * (1.0 - value / top);
@@ -80,7 +80,7 @@ pub(super) fn chart(title: &str, unit: &str, lines: &[Line]) -> Markup {
     let values = lines.iter().flat_map(|line| &line.values).flatten();
     let top = ceiling(values.copied().fold(0.0, f64::max));
     let tell = |value: f64| if unit == "ms" { ms(value) } else { rate(value) };
-    let (width, height) = (POINTS - 1, HEIGHT);
+    let (width, height) = (MAX_POINTS - 1, HEIGHT);
     html! {
         article.chart {
             h2.first { (title) span.quiet { " " (unit) } }
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn the_newest_is_at_the_right_and_gaps_stay_gaps() {
         let line = Line::thin("p99", vec![Some(0.0), None, Some(2.0), Some(1.0)]);
-        let end = (POINTS - 1) as f64;
+        let end = (MAX_POINTS - 1) as f64;
         assert_eq!(
             line.stretches(2.0),
             [

@@ -3,13 +3,13 @@
 use maud::{Markup, html};
 
 use super::figures::{grouped, percent, rate, span};
-use crate::admin::condition::{StoreView, UpstreamView};
-use crate::admin::desk::View;
+use crate::admin::dependencies::{StoreView, UpstreamView};
+use crate::admin::state::View;
 use crate::forward::upstream::{ServerState, ServerView};
 use crate::record::{StatusClass, Word};
 
 /// More servers of an upstream are not listed one by one, but those that do not answer come first.
-const MOST_SERVERS: usize = 16;
+const MAX_SERVERS: usize = 16;
 
 pub(super) fn section(view: &View<'_>) -> Markup {
     html! {
@@ -19,13 +19,13 @@ pub(super) fn section(view: &View<'_>) -> Markup {
                 div.scroll {
                     table {
                         thead { tr { th { "server" } th { "state" } th { "answered" } th { "failed" } } }
-                        @for upstream in &view.condition.upstreams { (group(upstream)) }
+                        @for upstream in &view.dependencies.upstreams { (group(upstream)) }
                     }
                 }
             }
             div {
                 (statuses(view))
-                (store(view.condition.store))
+                (store(view.dependencies.store))
             }
         }
     }
@@ -43,7 +43,7 @@ fn group(upstream: &UpstreamView) -> Markup {
                     span class=(if up == all { "quiet" } else { "bad" }) { (up) " of " (all) " up" }
                 }
             }
-            @for server in servers.iter().take(MOST_SERVERS) {
+            @for server in servers.iter().take(MAX_SERVERS) {
                 tr {
                     td { (server.address) }
                     td.state {
@@ -56,7 +56,7 @@ fn group(upstream: &UpstreamView) -> Markup {
                     td class=[(server.failed > 0).then_some("some")] { (grouped(server.failed)) }
                 }
             }
-            @if all > MOST_SERVERS { tr { td.quiet colspan="4" { "and " (all - MOST_SERVERS) " more" } } }
+            @if all > MAX_SERVERS { tr { td.quiet colspan="4" { "and " (all - MAX_SERVERS) " more" } } }
         }
     }
 }

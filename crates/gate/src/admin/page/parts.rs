@@ -4,11 +4,11 @@ use maud::{Markup, html};
 use roundtrip_report::html::percent as width;
 
 use super::figures::{grouped, percent, share};
-use crate::admin::desk::View;
+use crate::admin::state::View;
 use crate::record::{Gauge, Limit, Pool, Reason, Remedy, Store, Streams, Word};
 
 /// Longer lists are cut; the figures for programs have all.
-const MOST_ROWS: usize = 8;
+const MAX_ROWS: usize = 8;
 
 /// One bar, a piece for each remedy.
 pub(super) fn stack(parts: &[(Remedy, u64)], all: u64) -> Markup {
@@ -115,13 +115,13 @@ fn list(title: &str, mut rows: Vec<(String, u64)>, counted: bool) -> Markup {
         rows.retain(|(_, count)| *count > 0);
         rows.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     }
-    let more = rows.len().saturating_sub(MOST_ROWS);
+    let more = rows.len().saturating_sub(MAX_ROWS);
     html! {
         article.list {
             h2.first { (title) }
             @if rows.is_empty() { p.quiet { "none" } }
             dl {
-                @for (what, count) in rows.iter().take(MOST_ROWS) {
+                @for (what, count) in rows.iter().take(MAX_ROWS) {
                     div { dt { (what) } dd { (grouped(*count)) } }
                 }
             }

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 
 use super::{
-    Broken, Ended, PIECE, Sink, Source, TRUSTED_FOR, admitted, over, response_head, tunnel,
+    Ended, ExchangeError, PIECE, Sink, Source, TRUST_TIME, admitted, over, response_head, tunnel,
 };
-use crate::forward::deadlines::Posts;
+use crate::forward::deadlines::ExchangeDeadlines;
 use crate::forward::h1::{self, BadResponse, Chunked, ResponseBody};
 use crate::forward::site::Site;
 use crate::forward::upstream::Upstream;
@@ -52,7 +52,7 @@ pub(super) struct Download<'a, S, R, A> {
     pub(super) asked: &'a Asked,
     pub(super) site: &'a Site<S>,
     pub(super) upstream: &'a Upstream,
-    pub(super) posts: &'a Posts,
+    pub(super) deadlines: &'a ExchangeDeadlines,
     /// Is the request's body still on its way?
     pub(super) uploading: &'a Cell<bool>,
     pub(super) from: &'a mut R,
@@ -73,14 +73,14 @@ pub(super) struct Interim {
 }
 
 impl Interim {
-    fn take(&mut self, length: usize, most: Option<Duration>) -> Result<(), Broken> {
+    fn take(&mut self, length: usize, most: Option<Duration>) -> Result<(), ExchangeError> {
         self.bytes += length;
         let since = self.since.get_or_insert_with(Instant::now);
         if self.bytes > MAX_INTERIM {
             return Err(BadResponse::TooLarge.into());
         }
         if most.is_some_and(|most| since.elapsed() >= most) {
-            return Err(Broken::Unanswered);
+            return Err(ExchangeError::Unanswered);
         }
         Ok(())
     }
@@ -101,7 +101,7 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
     pub(super) async fn run<B: Source, W: AsyncWrite + Unpin>(
         &mut self,
         mut client: Option<(&mut B, &mut W)>,
-    ) -> Result<Got, Broken> {
+    ) -> Result<Got, ExchangeError> {
         let rest = self.heads(&mut client).await?;
         if rest.status == 425 && self.asked.early.is_some() && rest.body == ResponseBody::None {
             let link_stays = rest.link_stays;
@@ -111,7 +111,7 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
         let asked = self.asked;
         let over = over(self.site, asked);
         let mut body = Body {
-            posts: self.posts,
+            deadlines: self.deadlines,
             silence: if asked.route.streams {
                 None
             } else {
@@ -129,7 +129,7 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
             tokio::select! {
                 biased;
                 ended = tunnel::run(source, way, &mut body) => ended?,
-                () = over => return Err(Broken::Over),
+                () = over => return Err(ExchangeError::Over),
             }
             return Ok(whole(false, true));
         }
@@ -143,13 +143,13 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
             (_, Some((source, _))) => tokio::select! {
                 biased;
                 ended = body.rest(rest.body) => ended?,
-                () = over => return Err(Broken::Over),
-                () = source.gone(), if !asked.route.half_close => return Err(Broken::Gone),
+                () = over => return Err(ExchangeError::Over),
+                () = source.gone(), if !asked.route.half_close => return Err(ExchangeError::Gone),
             },
             (_, None) => tokio::select! {
                 biased;
                 ended = body.rest(rest.body) => ended?,
-                () = over => return Err(Broken::Over),
+                () = over => return Err(ExchangeError::Over),
             },
         }
         Ok(whole(
@@ -162,7 +162,7 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
     async fn heads<B: Source, W>(
         &mut self,
         client: &mut Option<(&mut B, &mut W)>,
-    ) -> Result<Rest, Broken> {
+    ) -> Result<Rest, ExchangeError> {
         loop {
             let (asked, site, to) = (self.asked, self.site, &mut *self.to);
             let interim_taken = to.takes_interim();
@@ -226,23 +226,23 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
             if interim_taken {
                 *self.passed_interim = true;
                 let span = self.upstream.first_byte();
-                let flushed = self.posts.down.within(span, self.to.flush()).await;
+                let flushed = self.deadlines.down.within(span, self.to.flush()).await;
                 flushed
-                    .map_err(|_| Broken::Slow(Limit::BodyRate))?
-                    .map_err(Broken::Client)?;
+                    .map_err(|_| ExchangeError::Slow(Limit::BodyRate))?
+                    .map_err(ExchangeError::Client)?;
             }
         }
     }
 
     /// While the request is still on its way, its answer is not late. Neither for a client that has left, nor for one whose
     /// session has ended, is it waited for.
-    async fn fill_first<B: Source>(&mut self, client: Option<&mut B>) -> Result<(), Broken> {
+    async fn fill_first<B: Source>(&mut self, client: Option<&mut B>) -> Result<(), ExchangeError> {
         let (asked, site) = (self.asked, self.site);
         let mut left = self.upstream.first_byte();
         let soon = left.map_or(WATCHED_AFTER, |span| span.min(WATCHED_AFTER));
-        let (buffer, from, down) = (&mut *self.buffer, &mut *self.from, &self.posts.down);
+        let (buffer, from, down) = (&mut *self.buffer, &mut *self.from, &self.deadlines.down);
         if let Ok(filled) = down.within(Some(soon), fill(buffer, from)).await {
-            filled.map_err(Broken::lost)?;
+            filled.map_err(ExchangeError::lost)?;
         } else {
             left = left.map(|span| span.saturating_sub(soon));
             let gone = async {
@@ -256,21 +256,21 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
                 let filled = tokio::select! {
                     biased;
                     filled = down.within(left, fill(buffer, from)) => filled,
-                    () = &mut gone => return Err(Broken::Gone),
-                    () = &mut over => return Err(Broken::Over),
+                    () = &mut gone => return Err(ExchangeError::Gone),
+                    () = &mut over => return Err(ExchangeError::Over),
                 };
                 match filled {
                     Ok(filled) => {
-                        filled.map_err(Broken::lost)?;
+                        filled.map_err(ExchangeError::lost)?;
                         break;
                     }
                     Err(_) if self.uploading.get() => {}
-                    Err(_) => return Err(Broken::Unanswered),
+                    Err(_) => return Err(ExchangeError::Unanswered),
                 }
             }
         }
         match self.entry.sent {
-            Some(sent) if sent.elapsed() < TRUSTED_FOR => Ok(()),
+            Some(sent) if sent.elapsed() < TRUST_TIME => Ok(()),
             _ => admitted(site, asked).await,
         }
     }
@@ -286,7 +286,7 @@ fn whole(link_stays: bool, upgraded: bool) -> Got {
 
 /// What follows the head.
 pub(super) struct Body<'a, R, A> {
-    posts: &'a Posts,
+    deadlines: &'a ExchangeDeadlines,
     silence: Option<std::time::Duration>,
     from: &'a mut R,
     buffer: &'a mut Vec<u8>,
@@ -298,7 +298,7 @@ pub(super) struct Body<'a, R, A> {
 }
 
 impl<R: AsyncRead + Unpin, A: Sink> Body<'_, R, A> {
-    async fn counted(&mut self, mut left: u64) -> Result<(), Broken> {
+    async fn counted(&mut self, mut left: u64) -> Result<(), ExchangeError> {
         loop {
             let here = self
                 .buffer
@@ -316,7 +316,7 @@ impl<R: AsyncRead + Unpin, A: Sink> Body<'_, R, A> {
         }
     }
 
-    async fn rest(&mut self, body: ResponseBody) -> Result<(), Broken> {
+    async fn rest(&mut self, body: ResponseBody) -> Result<(), ExchangeError> {
         match body {
             ResponseBody::Length(length) => self.counted(length).await,
             ResponseBody::Chunked => self.chunked().await,
@@ -324,7 +324,7 @@ impl<R: AsyncRead + Unpin, A: Sink> Body<'_, R, A> {
         }
     }
 
-    async fn chunked(&mut self) -> Result<(), Broken> {
+    async fn chunked(&mut self) -> Result<(), ExchangeError> {
         let mut coding = Chunked::default();
         loop {
             let (to, bytes) = (&mut *self.to, &mut self.entry.bytes_down);
@@ -345,7 +345,7 @@ impl<R: AsyncRead + Unpin, A: Sink> Body<'_, R, A> {
         }
     }
 
-    pub(super) async fn until_close(&mut self) -> Result<(), Broken> {
+    pub(super) async fn until_close(&mut self) -> Result<(), ExchangeError> {
         loop {
             if !self.buffer.is_empty() {
                 self.to.push(self.buffer);
@@ -354,7 +354,7 @@ impl<R: AsyncRead + Unpin, A: Sink> Body<'_, R, A> {
             }
             self.flush().await?;
             match self.fill().await {
-                Err(Broken::Backend { source, .. })
+                Err(ExchangeError::Backend { source, .. })
                     if source.kind() == io::ErrorKind::UnexpectedEof =>
                 {
                     return self.end().await;
@@ -364,33 +364,33 @@ impl<R: AsyncRead + Unpin, A: Sink> Body<'_, R, A> {
         }
     }
 
-    async fn fill(&mut self) -> Result<(), Broken> {
+    async fn fill(&mut self) -> Result<(), ExchangeError> {
         let filling = fill(self.buffer, self.from);
-        match self.posts.down.within(self.silence, filling).await {
-            Ok(filled) => filled.map_err(Broken::lost),
-            Err(_) => Err(Broken::Silent),
+        match self.deadlines.down.within(self.silence, filling).await {
+            Ok(filled) => filled.map_err(ExchangeError::lost),
+            Err(_) => Err(ExchangeError::Silent),
         }
     }
 
     /// A client that takes nothing for as long as a backend may be silent is not waited for.
-    async fn flush(&mut self) -> Result<(), Broken> {
+    async fn flush(&mut self) -> Result<(), ExchangeError> {
         *self.begun = true;
         let flushing = self.to.flush();
-        let flushed = self.posts.down.within(self.silence, flushing).await;
+        let flushed = self.deadlines.down.within(self.silence, flushing).await;
         flushed
-            .map_err(|_| Broken::Slow(Limit::BodyRate))?
-            .map_err(Broken::Client)?;
+            .map_err(|_| ExchangeError::Slow(Limit::BodyRate))?
+            .map_err(ExchangeError::Client)?;
         self.entry.passed_on.get_or_insert_with(Instant::now);
         Ok(())
     }
 
-    async fn end(&mut self) -> Result<(), Broken> {
+    async fn end(&mut self) -> Result<(), ExchangeError> {
         *self.begun = true;
         let ending = self.to.end();
-        let ended = self.posts.down.within(self.silence, ending).await;
+        let ended = self.deadlines.down.within(self.silence, ending).await;
         ended
-            .map_err(|_| Broken::Slow(Limit::BodyRate))?
-            .map_err(Broken::Client)?;
+            .map_err(|_| ExchangeError::Slow(Limit::BodyRate))?
+            .map_err(ExchangeError::Client)?;
         let now = Instant::now();
         self.entry.passed_on.get_or_insert(now);
         self.entry.ended = Some(now);

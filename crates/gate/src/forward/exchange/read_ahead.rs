@@ -5,19 +5,19 @@ use std::rc::Rc;
 
 use tokio::time::Instant;
 
-use super::upload::{WINDOW, window};
-use super::{Broken, Source};
+use super::upload::{RATE_WINDOW, window};
+use super::{ExchangeError, Source};
 use crate::config::Limits;
-use crate::forward::deadlines::{Late, Post};
+use crate::forward::deadlines::{Deadline, Elapsed};
 use crate::forward::upstream::Upstream;
-use crate::judge::request::Refusal;
+use crate::judge::request::BadRequestError;
 use crate::record::Limit;
 
 /// For all requests of one thread to one upstream. Beyond that connections are asked for at once.
 const MAX_HELD: usize = 64 * 1024 * 1024;
 
 /// The first part of a body.
-pub(super) struct Ahead {
+pub(super) struct ReadAhead {
     pub(super) bytes: Vec<u8>,
     /// When the present window of its rate began, and what had come by then.
     window: Option<(Instant, usize)>,
@@ -37,7 +37,7 @@ pub(super) enum Came {
     Some,
 }
 
-impl Ahead {
+impl ReadAhead {
     pub(super) fn new(upstream: &Rc<Upstream>) -> Self {
         Self {
             bytes: Vec::new(),
@@ -52,16 +52,23 @@ impl Ahead {
         &mut self,
         body: &mut impl Source,
         limits: &Limits,
-        post: &Post,
-    ) -> Result<Came, Broken> {
+        deadline: &Deadline,
+    ) -> Result<Came, ExchangeError> {
         let reading = self.read_on(body, limits);
-        match post.within(Some(limits.body_ahead_time.0), reading).await {
+        match deadline
+            .within(Some(limits.body_ahead_time.0), reading)
+            .await
+        {
             Ok(came) => came,
-            Err(Late) => self.judge(limits).map(|()| Came::Some),
+            Err(Elapsed) => self.judge(limits).map(|()| Came::Some),
         }
     }
 
-    async fn read_on(&mut self, body: &mut impl Source, limits: &Limits) -> Result<Came, Broken> {
+    async fn read_on(
+        &mut self,
+        body: &mut impl Source,
+        limits: &Limits,
+    ) -> Result<Came, ExchangeError> {
         let enough = usize::try_from(limits.body_ahead.0).unwrap_or(usize::MAX);
         while self.bytes.len() < enough && self.upstream.ahead().get() < MAX_HELD {
             if !body.next(&mut self.bytes).await? {
@@ -69,21 +76,21 @@ impl Ahead {
             }
             self.count();
             if self.bytes.len() as u64 > limits.body.0 {
-                return Err(Refusal::BodyTooLarge.into());
+                return Err(BadRequestError::BodyTooLarge.into());
             }
         }
         Ok(Came::Enough)
     }
 
-    fn judge(&mut self, limits: &Limits) -> Result<(), Broken> {
+    fn judge(&mut self, limits: &Limits) -> Result<(), ExchangeError> {
         let now = (Instant::now(), self.bytes.len());
         let (since, before) = *self.window.get_or_insert(now);
-        if now.0 - since < WINDOW {
+        if now.0 - since < RATE_WINDOW {
             return Ok(());
         }
         let came = (now.1 - before) as u64;
         if came < window(limits.body_rate.0) {
-            return Err(Broken::Slow(Limit::BodyRate));
+            return Err(ExchangeError::Slow(Limit::BodyRate));
         }
         self.window = Some(now);
         Ok(())
@@ -96,7 +103,7 @@ impl Ahead {
     }
 }
 
-impl Drop for Ahead {
+impl Drop for ReadAhead {
     fn drop(&mut self) {
         let held = self.upstream.ahead();
         held.set(held.get().saturating_sub(self.counted));

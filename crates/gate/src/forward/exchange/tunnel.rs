@@ -3,13 +3,13 @@
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
 use super::download::Body;
-use super::{Broken, Sink, Source};
+use super::{ExchangeError, Sink, Source};
 
 pub(super) async fn run<B, W, R, A>(
     client: &mut B,
     to: &mut W,
     answer: &mut Body<'_, R, A>,
-) -> Result<(), Broken>
+) -> Result<(), ExchangeError>
 where
     B: Source,
     W: AsyncWrite + Unpin,
@@ -20,12 +20,12 @@ where
     let up = async {
         let mut piece = Vec::new();
         while client.next(&mut piece).await? {
-            to.write_all(&piece).await.map_err(Broken::lost)?;
-            to.flush().await.map_err(Broken::lost)?;
+            to.write_all(&piece).await.map_err(ExchangeError::lost)?;
+            to.flush().await.map_err(ExchangeError::lost)?;
             piece.clear();
         }
         // The backend may still have something to say.
-        to.shutdown().await.map_err(Broken::lost)
+        to.shutdown().await.map_err(ExchangeError::lost)
     };
     let (mut up, mut down) = (std::pin::pin!(up), std::pin::pin!(answer.until_close()));
     let mut open = true;

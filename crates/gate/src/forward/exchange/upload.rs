@@ -6,48 +6,48 @@ use std::time::Duration;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::time::Instant;
 
-use super::read_ahead::Ahead;
-use super::{Broken, PIECE, Source};
-use crate::forward::deadlines::Posts;
+use super::read_ahead::ReadAhead;
+use super::{ExchangeError, PIECE, Source};
+use crate::forward::deadlines::ExchangeDeadlines;
 use crate::forward::h1::{write_chunk, write_last_chunk};
 use crate::forward::site::Site;
 use crate::forward::upstream::Upstream;
 use crate::judge::Asked;
-use crate::judge::request::Refusal;
+use crate::judge::request::BadRequestError;
 use crate::record::Limit;
 
 /// The time over which a client's rate is taken. In each it has to be twice what it was in the one before, up to a bound:
 /// who holds a connection for long has to have much to send.
-pub(super) const WINDOW: Duration = Duration::from_secs(10);
+pub(super) const RATE_WINDOW: Duration = Duration::from_secs(10);
 
 /// Says of a failure whether anything may have arrived.
 pub(super) async fn head(
     mut bytes: &[u8],
     to: &mut (impl AsyncWrite + Unpin),
-) -> Result<(), Broken> {
+) -> Result<(), ExchangeError> {
     let mut sent = false;
     while !bytes.is_empty() {
         let wrote = to.write(bytes).await;
-        let n = wrote.map_err(|source| Broken::Backend { source, sent })?;
+        let n = wrote.map_err(|source| ExchangeError::Backend { source, sent })?;
         if n == 0 {
-            return Err(Broken::lost(std::io::ErrorKind::WriteZero.into()));
+            return Err(ExchangeError::lost(std::io::ErrorKind::WriteZero.into()));
         }
         sent = true;
         bytes = bytes.get(n..).unwrap_or_default();
     }
-    to.flush().await.map_err(Broken::lost)
+    to.flush().await.map_err(ExchangeError::lost)
 }
 
 /// What has to come in one window at this rate.
 pub(super) fn window(rate: u64) -> u64 {
-    rate.saturating_mul(WINDOW.as_secs())
+    rate.saturating_mul(RATE_WINDOW.as_secs())
 }
 
 pub(super) struct Upload<'a, S, B, W> {
     site: &'a Site<S>,
     upstream: &'a Upstream,
     pub(super) asked: &'a Asked,
-    pub(super) posts: &'a Posts,
+    pub(super) deadlines: &'a ExchangeDeadlines,
     pub(super) body: &'a mut B,
     to: &'a mut W,
     /// What came of the body, but for what was there before.
@@ -63,7 +63,7 @@ impl<'a, S, B: Source, W: AsyncWrite + Unpin> Upload<'a, S, B, W> {
         site: &'a Site<S>,
         upstream: &'a Upstream,
         asked: &'a Asked,
-        posts: &'a Posts,
+        deadlines: &'a ExchangeDeadlines,
         body: &'a mut B,
         to: &'a mut W,
         total: &'a Cell<u64>,
@@ -72,7 +72,7 @@ impl<'a, S, B: Source, W: AsyncWrite + Unpin> Upload<'a, S, B, W> {
             site,
             upstream,
             asked,
-            posts,
+            deadlines,
             body,
             to,
             total,
@@ -82,7 +82,7 @@ impl<'a, S, B: Source, W: AsyncWrite + Unpin> Upload<'a, S, B, W> {
         }
     }
 
-    pub(super) async fn run(&mut self, ahead: &mut Ahead) -> Result<(), Broken> {
+    pub(super) async fn run(&mut self, ahead: &mut ReadAhead) -> Result<(), ExchangeError> {
         let before = ahead.bytes.len() as u64;
         let (mut piece, mut coded) = (std::mem::take(&mut ahead.bytes), Vec::new());
         let mut more = true;
@@ -97,7 +97,7 @@ impl<'a, S, B: Source, W: AsyncWrite + Unpin> Upload<'a, S, B, W> {
             let total = self.total.get() + piece.len() as u64;
             self.total.set(total);
             if before + total > self.site.policy.limits.body.0 {
-                return Err(Refusal::BodyTooLarge.into());
+                return Err(BadRequestError::BodyTooLarge.into());
             }
         }
         if self.asked.body.is_chunked() {
@@ -108,7 +108,7 @@ impl<'a, S, B: Source, W: AsyncWrite + Unpin> Upload<'a, S, B, W> {
         Ok(())
     }
 
-    async fn send_piece(&mut self, piece: &[u8], coded: &mut Vec<u8>) -> Result<(), Broken> {
+    async fn send_piece(&mut self, piece: &[u8], coded: &mut Vec<u8>) -> Result<(), ExchangeError> {
         if !self.asked.body.is_chunked() {
             return self.send(piece).await;
         }
@@ -119,16 +119,20 @@ impl<'a, S, B: Source, W: AsyncWrite + Unpin> Upload<'a, S, B, W> {
 
     /// What trickles in goes on at once; who sends less than the least rate over a whole window is too slow. A route of
     /// streams has none: its clients are silent for as long as they like.
-    async fn next(&mut self, piece: &mut Vec<u8>) -> Result<bool, Broken> {
+    async fn next(&mut self, piece: &mut Vec<u8>) -> Result<bool, ExchangeError> {
         let limits = &self.site.policy.limits;
         let watched = self.least > 0 && !self.is_open_ended();
         let next = self.body.next(piece);
-        let next = self.posts.up.within(watched.then_some(WINDOW), next).await;
-        let more = next.map_err(|_| Broken::Slow(Limit::BodyRate))??;
+        let next = self
+            .deadlines
+            .up
+            .within(watched.then_some(RATE_WINDOW), next)
+            .await;
+        let more = next.map_err(|_| ExchangeError::Slow(Limit::BodyRate))??;
         self.taken += piece.len() as u64;
-        if watched && self.since.elapsed() >= WINDOW {
+        if watched && self.since.elapsed() >= RATE_WINDOW {
             if self.taken < self.least {
-                return Err(Broken::Slow(Limit::BodyRate));
+                return Err(ExchangeError::Slow(Limit::BodyRate));
             }
             let most = window(limits.body_rate_most.0.max(limits.body_rate.0));
             self.least = self.least.saturating_mul(2).min(most);
@@ -142,16 +146,16 @@ impl<'a, S, B: Source, W: AsyncWrite + Unpin> Upload<'a, S, B, W> {
         self.asked.route.streams && self.asked.body.is_chunked()
     }
 
-    async fn send(&mut self, bytes: &[u8]) -> Result<(), Broken> {
+    async fn send(&mut self, bytes: &[u8]) -> Result<(), ExchangeError> {
         let silence = self.upstream.silence();
         let to = &mut *self.to;
         let sending = async {
             to.write_all(bytes).await?;
             to.flush().await
         };
-        match self.posts.up.within(silence, sending).await {
-            Ok(sent) => sent.map_err(Broken::lost),
-            Err(_) => Err(Broken::Silent),
+        match self.deadlines.up.within(silence, sending).await {
+            Ok(sent) => sent.map_err(ExchangeError::lost),
+            Err(_) => Err(ExchangeError::Silent),
         }
     }
 }

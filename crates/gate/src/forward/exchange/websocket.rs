@@ -33,7 +33,7 @@ mod tests {
 
     fn opens(head: &str) -> Result<bool, BadResponse> {
         // RFC 6455 §1.3.
-        let opening = Opening::of("dGhlIHNhbXBsZSBub25jZQ==");
+        let opening = Opening::from_key("dGhlIHNhbXBsZSBub25jZQ==");
         let read = h1::response(format!("HTTP/1.1 {head}\r\n\r\n").as_bytes(), |response| {
             super::opens(&opening, response)
         });

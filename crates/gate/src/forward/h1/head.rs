@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use httparse::{ParserConfig, Status};
 
 use crate::config::Limits;
-use crate::judge::request::{Field, Refusal, Request, Version};
+use crate::judge::request::{BadRequestError, Field, Request, Version};
 
 /// There is room for no more fields, whatever the limit is.
 pub(crate) const MOST_FIELDS: usize = 100;
@@ -18,7 +18,7 @@ pub(crate) fn request<T>(
     bytes: &[u8],
     limits: &Limits,
     take: impl FnOnce(&Request<'_>) -> T,
-) -> Result<Option<(T, usize)>, Refusal> {
+) -> Result<Option<(T, usize)>, BadRequestError> {
     let mut room = [const { MaybeUninit::uninit() }; MOST_FIELDS];
     let mut parsed = httparse::Request::new(&mut []);
     let config = ParserConfig::default();
@@ -28,10 +28,10 @@ pub(crate) fn request<T>(
         Ok(Status::Complete(length)) => {
             let head = bytes.get(..length).unwrap_or_default();
             if length > largest {
-                return Err(Refusal::HeadTooLarge);
+                return Err(BadRequestError::HeadTooLarge);
             }
             if has_bare_line_feed(head) {
-                return Err(Refusal::BareLineFeed);
+                return Err(BadRequestError::BareLineFeed);
             }
             let version = match parsed.version {
                 Some(0) => Version::H10,
@@ -48,11 +48,11 @@ pub(crate) fn request<T>(
             };
             Ok(Some((take(&request), length)))
         }
-        Ok(Status::Partial) if bytes.len() > largest => Err(Refusal::HeadTooLarge),
+        Ok(Status::Partial) if bytes.len() > largest => Err(BadRequestError::HeadTooLarge),
         Ok(Status::Partial) => Ok(None),
-        Err(httparse::Error::TooManyHeaders) => Err(Refusal::TooManyFields),
-        Err(httparse::Error::Version) => Err(Refusal::NotHttp),
-        Err(_) => Err(Refusal::Malformed),
+        Err(httparse::Error::TooManyHeaders) => Err(BadRequestError::TooManyFields),
+        Err(httparse::Error::Version) => Err(BadRequestError::NotHttp),
+        Err(_) => Err(BadRequestError::Malformed),
     }
 }
 
@@ -234,7 +234,7 @@ fn number(value: &[u8]) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<Option<usize>, Refusal> {
+    fn read(text: &str) -> Result<Option<usize>, BadRequestError> {
         request(text.as_bytes(), &Limits::default(), |_| ())
             .map(|read| read.map(|((), length)| length))
     }
@@ -251,18 +251,33 @@ mod tests {
     #[test]
     fn what_could_be_read_in_two_ways_is_refused() {
         for (text, refusal) in [
-            ("GET / HTTP/1.1\nHost: a\n\n", Refusal::BareLineFeed),
-            ("GET / HTTP/1.1\r\nHost: a\n\r\n", Refusal::BareLineFeed),
-            ("GET / HTTP/1.1\r\nHost : a\r\n\r\n", Refusal::Malformed),
+            ("GET / HTTP/1.1\nHost: a\n\n", BadRequestError::BareLineFeed),
+            (
+                "GET / HTTP/1.1\r\nHost: a\n\r\n",
+                BadRequestError::BareLineFeed,
+            ),
+            (
+                "GET / HTTP/1.1\r\nHost : a\r\n\r\n",
+                BadRequestError::Malformed,
+            ),
             (
                 "GET / HTTP/1.1\r\nHost: a\r\n b\r\n\r\n",
-                Refusal::Malformed,
+                BadRequestError::Malformed,
             ),
-            ("GET / HTTP/1.1\r\n Host: a\r\n\r\n", Refusal::Malformed),
-            ("GET / HTTP/1.1\r\nA: b\0c\r\n\r\n", Refusal::Malformed),
-            ("GET / HTTP/1.1\r\nA: b\rc\r\n\r\n", Refusal::Malformed),
-            ("GET / HTTP/2.0\r\n\r\n", Refusal::NotHttp),
-            ("GET  / HTTP/1.1\r\n\r\n", Refusal::Malformed),
+            (
+                "GET / HTTP/1.1\r\n Host: a\r\n\r\n",
+                BadRequestError::Malformed,
+            ),
+            (
+                "GET / HTTP/1.1\r\nA: b\0c\r\n\r\n",
+                BadRequestError::Malformed,
+            ),
+            (
+                "GET / HTTP/1.1\r\nA: b\rc\r\n\r\n",
+                BadRequestError::Malformed,
+            ),
+            ("GET / HTTP/2.0\r\n\r\n", BadRequestError::NotHttp),
+            ("GET  / HTTP/1.1\r\n\r\n", BadRequestError::Malformed),
         ] {
             assert_eq!(read(text), Err(refusal), "{text:?}");
         }
@@ -270,9 +285,9 @@ mod tests {
             "GET / HTTP/1.1\r\n{}\r\n",
             "a: b\r\n".repeat(MOST_FIELDS + 1)
         );
-        assert_eq!(read(&many), Err(Refusal::TooManyFields));
+        assert_eq!(read(&many), Err(BadRequestError::TooManyFields));
         let large = format!("GET / HTTP/1.1\r\na: {}", "b".repeat(64 * 1024));
-        assert_eq!(read(&large), Err(Refusal::HeadTooLarge));
+        assert_eq!(read(&large), Err(BadRequestError::HeadTooLarge));
     }
 
     #[test]

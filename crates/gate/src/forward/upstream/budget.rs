@@ -5,12 +5,12 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// What a retry costs, in hundredths of requests.
-const RETRY: u32 = 100;
+const RETRY_COST: u32 = 100;
 /// No more than this is saved up.
-const MOST: u32 = 20 * RETRY;
+const MAX_SAVED: u32 = 20 * RETRY_COST;
 /// So that a few requests may be retried where there are only a few: a retry each so often, and this many at first.
-const FLOOR: u32 = 3 * RETRY;
-const EVERY: Duration = Duration::from_secs(1);
+const INITIAL_SAVED: u32 = 3 * RETRY_COST;
+const FLOOR_INTERVAL: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(super) struct Budget {
@@ -24,13 +24,13 @@ impl Budget {
     pub(super) fn new(for_each: u16, now: Instant) -> Self {
         Self {
             for_each,
-            saved: FLOOR,
+            saved: INITIAL_SAVED,
             filled: now,
         }
     }
 
     pub(super) fn earn(&mut self) {
-        self.saved = (self.saved + u32::from(self.for_each)).min(MOST);
+        self.saved = (self.saved + u32::from(self.for_each)).min(MAX_SAVED);
     }
 
     /// Takes one retry, if there is one.
@@ -38,11 +38,11 @@ impl Budget {
         if self.for_each == 0 {
             return false;
         }
-        if self.saved < RETRY && now.saturating_duration_since(self.filled) >= EVERY {
-            self.saved += RETRY;
+        if self.saved < RETRY_COST && now.saturating_duration_since(self.filled) >= FLOOR_INTERVAL {
+            self.saved += RETRY_COST;
             self.filled = now;
         }
-        let left = self.saved.checked_sub(RETRY);
+        let left = self.saved.checked_sub(RETRY_COST);
         self.saved = left.unwrap_or(self.saved);
         left.is_some()
     }
@@ -66,7 +66,7 @@ mod tests {
             budget.earn();
         }
         assert_eq!(spend(&mut budget, now), 20, "no more are saved up");
-        assert_eq!(spend(&mut budget, now + EVERY), 1);
-        assert_eq!(spend(&mut Budget::new(0, now), now + EVERY), 0);
+        assert_eq!(spend(&mut budget, now + FLOOR_INTERVAL), 1);
+        assert_eq!(spend(&mut Budget::new(0, now), now + FLOOR_INTERVAL), 0);
     }
 }

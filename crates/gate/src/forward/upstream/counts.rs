@@ -1,10 +1,10 @@
-//! What is counted of an upstream. Each thread writes its own tally; whoever wants to know adds them up.
+//! What is counted of an upstream. Each thread writes its own counts, and readers add them up.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::error::Trouble;
-use super::server_view::Sight;
+use super::error::UpstreamError;
+use super::server_view::ServerHealth;
 
 /// Written by one thread, read by any.
 #[derive(Debug, Default)]
@@ -32,31 +32,31 @@ struct OfServer {
     failed: Count,
 }
 
-impl Tally {
-    pub(super) fn of(sights: Arc<[Sight]>) -> Self {
+impl ThreadCounts {
+    pub(super) fn new(health: Arc<[ServerHealth]>) -> Self {
         Self {
-            servers: sights.iter().map(|_| OfServer::default()).collect(),
-            sights,
+            servers: health.iter().map(|_| OfServer::default()).collect(),
+            health,
             ..Self::default()
         }
     }
 
     pub(super) fn answered(&self, server: usize) {
-        let places = self.servers.get(server).zip(self.sights.get(server));
-        if let Some((counts, sight)) = places {
+        let places = self.servers.get(server).zip(self.health.get(server));
+        if let Some((counts, health)) = places {
             counts.answered.add(1);
-            sight.succeeded();
+            health.succeeded();
         }
     }
 
     /// `None`: it was connected to.
-    pub(super) fn failed_at(&self, server: usize, trouble: Option<&Trouble>) {
-        let places = self.servers.get(server).zip(self.sights.get(server));
-        if let Some((counts, sight)) = places {
+    pub(super) fn failed_at(&self, server: usize, trouble: Option<&UpstreamError>) {
+        let places = self.servers.get(server).zip(self.health.get(server));
+        if let Some((counts, health)) = places {
             counts.failed.add(1);
             match trouble {
-                Some(trouble) => sight.unreached(trouble),
-                None => sight.broke(),
+                Some(trouble) => health.unreached(trouble),
+                None => health.broke(),
             }
         }
     }
@@ -72,11 +72,11 @@ macro_rules! counts {
     ($($(#[$doc:meta])* $name:ident,)*) => {
         /// Of one thread.
         #[derive(Debug, Default)]
-        pub(super) struct Tally {
+        pub(super) struct ThreadCounts {
             $(pub(super) $name: Count,)*
             servers: Box<[OfServer]>,
             /// What all threads see of each server.
-            sights: Arc<[Sight]>,
+            health: Arc<[ServerHealth]>,
         }
 
         /// A reading. Connections that were opened are open, or closed for one of five reasons.
@@ -85,7 +85,7 @@ macro_rules! counts {
             $($(#[$doc])* pub(crate) $name: u64,)*
         }
 
-        impl Tally {
+        impl ThreadCounts {
             /// Adds what is here.
             pub(super) fn read(&self, into: &mut Counts) {
                 $(into.$name += self.$name.get();)*

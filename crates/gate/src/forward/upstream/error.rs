@@ -9,7 +9,7 @@ use roundtrip_tls::TlsError;
 use crate::record::Reason;
 
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Trouble {
+pub(crate) enum UpstreamError {
     #[error("cannot connect to {server}: {source}")]
     Connect { server: Arc<str>, source: io::Error },
     #[error("{server} has no address: {why}")]
@@ -33,7 +33,7 @@ pub(crate) enum Trouble {
     NoneWell { upstream: Arc<str> },
 }
 
-impl Trouble {
+impl UpstreamError {
     /// RFC 9110 §15.6.
     pub(crate) fn status(&self) -> u16 {
         match self {

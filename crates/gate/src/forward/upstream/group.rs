@@ -18,8 +18,8 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::address::{Address, Host};
-use super::counts::Tally;
-use super::server_view::{ServerState, ServerView, Sight};
+use super::counts::ThreadCounts;
+use super::server_view::{ServerHealth, ServerState, ServerView};
 use crate::GateError;
 use crate::config::{self, Protocol};
 use names::Resolved;
@@ -31,9 +31,9 @@ pub(crate) struct Group {
     servers: Vec<Server>,
     tls: Option<Arc<ClientConfig>>,
     pub(super) well: Arc<[AtomicBool]>,
-    sights: Arc<[Sight]>,
+    health: Arc<[ServerHealth]>,
     resolver: fn() -> Result<Resolver, ResolveError>,
-    tallies: Mutex<Vec<Arc<Tally>>>,
+    threads: Mutex<Vec<Arc<ThreadCounts>>>,
 }
 
 struct Server {
@@ -69,16 +69,16 @@ impl Group {
             index,
             tls: trust(name, config, &servers)?,
             well: servers.iter().map(|_| AtomicBool::new(true)).collect(),
-            sights: servers.iter().map(|_| Sight::default()).collect(),
+            health: servers.iter().map(|_| ServerHealth::default()).collect(),
             servers,
             config: config.clone(),
             resolver,
-            tallies: Mutex::default(),
+            threads: Mutex::default(),
         }))
     }
 
     /// Looks names up and checks servers for as long as it is polled: one task of the process.
-    pub(crate) async fn tend(self: Arc<Self>) {
+    pub(crate) async fn maintain(self: Arc<Self>) {
         let mut tasks = JoinSet::new();
         for at in 0..self.servers.len() {
             let (naming, checking, probing) = (self.clone(), self.clone(), self.clone());
@@ -98,11 +98,11 @@ impl Group {
         self.tls.is_some()
     }
 
-    pub(super) fn new_tally(&self) -> Arc<Tally> {
-        let tally = Arc::new(Tally::of(self.sights.clone()));
-        let mut tallies = self.tallies.lock().unwrap_or_else(PoisonError::into_inner);
-        tallies.push(tally.clone());
-        tally
+    pub(super) fn new_thread(&self) -> Arc<ThreadCounts> {
+        let counts = Arc::new(ThreadCounts::new(self.health.clone()));
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        threads.push(counts.clone());
+        counts
     }
 
     pub(crate) fn name(&self) -> &Arc<str> {
@@ -111,9 +111,9 @@ impl Group {
 
     /// Each server as all threads together see it, in the configuration's order.
     pub(crate) fn view(&self) -> Vec<ServerView> {
-        let tallies = self.tallies.lock().unwrap_or_else(PoisonError::into_inner);
+        let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
         let view = |(at, server): (usize, &Server)| {
-            let counts = tallies.iter().map(|tally| tally.of_server(at));
+            let counts = threads.iter().map(|counts| counts.of_server(at));
             let add = |a: (u64, u64), b: (u64, u64)| (a.0 + b.0, a.1 + b.1);
             let (answered, failed) = counts.fold((0, 0), add);
             ServerView {
@@ -131,8 +131,8 @@ impl Group {
         if well.is_some_and(|well| !well.load(Ordering::Relaxed)) {
             return ServerState::Unhealthy;
         }
-        let sight = self.sights.get(server);
-        match sight.and_then(|sight| sight.failing(self.config.eject_after)) {
+        let health = self.health.get(server);
+        match health.and_then(|health| health.failing(self.config.eject_after)) {
             Some(why) => ServerState::Failing(why),
             None => ServerState::Up,
         }
@@ -230,12 +230,12 @@ fn client_config(config: &config::Upstream) -> Result<Arc<ClientConfig>, roundtr
 impl Group {
     /// Of all threads together.
     pub(in crate::forward::upstream) fn counts(&self) -> super::Counts {
-        let mut counts = super::Counts::default();
-        let tallies = self.tallies.lock().unwrap_or_else(PoisonError::into_inner);
-        for tally in tallies.iter() {
-            tally.read(&mut counts);
+        let mut sum = super::Counts::default();
+        let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        for counts in threads.iter() {
+            counts.read(&mut sum);
         }
-        counts
+        sum
     }
 
     /// Each server, and whether it passes its checks.

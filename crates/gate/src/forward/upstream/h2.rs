@@ -1,6 +1,6 @@
 //! HTTP/2 to servers: one connection to each carries all exchanges of a thread. RFC 9113.
 //!
-//! `stock` bounds and queues streams as it does connections. An exchange is given a [`Stream`], which it writes to and reads
+//! `pools` bounds and queues streams as it does connections. An exchange is given a [`Stream`], which it writes to and reads
 //! from as if it were a connection of HTTP/1.1 of its own: so that there is one way for requests, and one for answers.
 
 mod answer;
@@ -20,7 +20,7 @@ use tokio::time::Instant;
 
 use super::pool::after;
 use super::wire::Wire;
-pub(super) use asking::Place;
+pub(super) use asking::SharedSlot;
 pub(crate) use stream::Stream;
 
 /// What a server may send ahead of its client: for one stream, and in all, so that slow clients do not hold up others soon.
@@ -42,7 +42,7 @@ pub(super) struct Shared {
 
 /// Why a shared connection is no longer one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Over {
+pub(super) enum SharedEnd {
     Left,
     Aged,
     Idled,
@@ -79,14 +79,14 @@ impl Shared {
     }
 
     /// Exchanges that are under way keep it; who comes next is given another.
-    pub(super) fn over(&self, busy: bool, idle_time: Duration, age: Duration) -> Option<Over> {
+    pub(super) fn over(&self, busy: bool, idle_time: Duration, age: Duration) -> Option<SharedEnd> {
         let now = Instant::now();
         if self.driver.is_finished() || self.suspect.load(Ordering::Relaxed) {
-            Some(Over::Left)
+            Some(SharedEnd::Left)
         } else if after(self.since, age) <= now {
-            Some(Over::Aged)
+            Some(SharedEnd::Aged)
         } else if !busy && after(self.used, idle_time) <= now {
-            Some(Over::Idled)
+            Some(SharedEnd::Idled)
         } else {
             None
         }

@@ -6,13 +6,13 @@ use std::rc::Rc;
 use roundtrip_net::Plain;
 use tokio::time::Instant;
 
-use super::pool::Kept;
+use super::pool::PooledConnection;
 use super::pools::Slot;
 use super::wire::Wire;
 
 /// Read at once from a server: buffers that grew beyond it are not kept.
-const LARGEST_BUFFER: usize = 64 * 1024;
-const MOST_BUFFERS: usize = 32;
+const MAX_BUFFER_SIZE: usize = 64 * 1024;
+const MAX_BUFFERS: usize = 32;
 
 /// One connection in one hand. Who drops it closes it, and says nothing of the server.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub(crate) struct Link {
     since: Instant,
     carried: u32,
     slot: Slot<Wire>,
-    buffers: Buffers,
+    buffers: ReadBuffers,
 }
 
 /// Among those that may be held while a request is still on its way.
@@ -50,10 +50,15 @@ pub(crate) struct Server(pub(super) usize);
 
 /// Of links that are at rest: an idle connection has none.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Buffers(Rc<RefCell<Vec<Vec<u8>>>>);
+pub(super) struct ReadBuffers(Rc<RefCell<Vec<Vec<u8>>>>);
 
 impl Link {
-    pub(super) fn new(slot: Slot<Wire>, kept: Kept<Wire>, reused: bool, buffers: &Buffers) -> Self {
+    pub(super) fn new(
+        slot: Slot<Wire>,
+        kept: PooledConnection<Wire>,
+        reused: bool,
+        buffers: &ReadBuffers,
+    ) -> Self {
         Self {
             stream: kept.carrier,
             buffer: buffers.take(),
@@ -89,20 +94,20 @@ impl Link {
     }
 
     pub(crate) fn finish(self, fate: Fate) {
-        let tally = self.slot.tally();
+        let counts = self.slot.counts();
         let first = self.stream.plain().filter(|_| self.is_deferred());
         if first.is_some_and(Plain::saved_a_round_trip) {
-            tally.fast_opened.add(1);
+            counts.fast_opened.add(1);
         }
         match fate {
             Fate::Kept | Fate::Spent => {
-                tally.answered(self.slot.server());
+                counts.answered(self.slot.server());
                 self.slot.succeeded();
             }
             Fate::Stale => {}
             Fate::Failed => {
-                tally.failed.add(1);
-                tally.failed_at(self.slot.server(), None);
+                counts.failed.add(1);
+                counts.failed_at(self.slot.server(), None);
                 self.slot.failed();
             }
         }
@@ -116,7 +121,7 @@ impl Link {
                 Fate::Spent => drop(stream),
                 Fate::Stale | Fate::Failed => stream.blame(),
             },
-            carrier if fit => self.slot.keep(Kept {
+            carrier if fit => self.slot.keep(PooledConnection {
                 carrier,
                 since: self.since,
                 carried: self.carried.saturating_add(1),
@@ -133,7 +138,7 @@ impl UploadPlace<'_> {
     }
 }
 
-impl Buffers {
+impl ReadBuffers {
     fn take(&self) -> Vec<u8> {
         let kept = self.0.borrow_mut().pop();
         kept.unwrap_or_else(|| Vec::with_capacity(4096))
@@ -141,7 +146,7 @@ impl Buffers {
 
     fn put(&self, mut buffer: Vec<u8>) {
         let mut kept = self.0.borrow_mut();
-        if kept.len() < MOST_BUFFERS && buffer.capacity() <= LARGEST_BUFFER {
+        if kept.len() < MAX_BUFFERS && buffer.capacity() <= MAX_BUFFER_SIZE {
             buffer.clear();
             kept.push(buffer);
         }

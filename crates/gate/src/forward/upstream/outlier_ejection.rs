@@ -7,14 +7,14 @@ use tokio::time::Instant;
 use super::pool::after;
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Ejecting {
+pub(super) struct EjectionConfig {
     /// Failures in a row; 0: servers are never left alone.
     pub(super) after: u32,
     pub(super) time: Duration,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Standing {
+pub(super) struct OutlierEjection {
     in_a_row: u32,
     ejected: Option<Ejected>,
 }
@@ -25,7 +25,7 @@ struct Ejected {
     until: Instant,
 }
 
-impl Standing {
+impl OutlierEjection {
     pub(super) fn is_ejected(&self, now: Instant) -> bool {
         self.ejected.is_some_and(|ejected| ejected.until > now)
     }
@@ -39,7 +39,7 @@ impl Standing {
     }
 
     /// Is it left alone from now on? After its time one more failure is enough: only a success makes it as good as others.
-    pub(super) fn failed(&mut self, now: Instant, ejecting: Ejecting) -> bool {
+    pub(super) fn failed(&mut self, now: Instant, ejecting: EjectionConfig) -> bool {
         self.in_a_row = self.in_a_row.saturating_add(1);
         if ejecting.after == 0 || self.in_a_row < ejecting.after {
             return false;

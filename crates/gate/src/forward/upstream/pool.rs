@@ -1,12 +1,12 @@
 //! The connections to one server, as one thread has them: how many there may be, and which of the unused ones still serve.
-//! It reads no clock and opens nothing; `stock` does the one, `group` the other.
+//! It reads no clock and opens nothing; `pools` does the one, `group` the other.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::counts::Tally;
+use super::counts::ThreadCounts;
 
 /// What a pool keeps.
 pub(super) trait Carrier {
@@ -34,7 +34,7 @@ pub(super) struct Pool<C> {
 
 /// A connection between two exchanges.
 #[derive(Debug)]
-pub(super) struct Kept<C> {
+pub(super) struct PooledConnection<C> {
     pub(super) carrier: C,
     /// When it was opened.
     pub(super) since: Instant,
@@ -44,7 +44,7 @@ pub(super) struct Kept<C> {
 
 #[derive(Debug)]
 struct Idle<C> {
-    kept: Kept<C>,
+    kept: PooledConnection<C>,
     until: Instant,
 }
 
@@ -70,20 +70,25 @@ impl<C: Carrier> Pool<C> {
     }
 
     /// The one used last, if it lives. Those that do not are closed.
-    pub(super) fn take(&mut self, now: Instant, bounds: &Bounds, tally: &Tally) -> Option<Kept<C>> {
+    pub(super) fn take(
+        &mut self,
+        now: Instant,
+        bounds: &Bounds,
+        counts: &ThreadCounts,
+    ) -> Option<PooledConnection<C>> {
         while let Some(mut idle) = self.idle.pop_back() {
             if idle.until > now && idle.kept.carrier.is_quiet() {
                 return Some(idle.kept);
             }
-            self.end(idle, now, bounds, tally);
+            self.end(idle, now, bounds, counts);
         }
         None
     }
 
     /// Room for a new one, for which an unused one may have to go.
-    pub(super) fn reserve(&mut self, bounds: &Bounds, tally: &Tally) {
+    pub(super) fn reserve(&mut self, bounds: &Bounds, counts: &ThreadCounts) {
         if self.open >= bounds.connections {
-            self.discard(tally);
+            self.discard(counts);
         }
         self.open += 1;
     }
@@ -93,20 +98,20 @@ impl<C: Carrier> Pool<C> {
         self.open = self.open.saturating_sub(1);
     }
 
-    pub(super) fn put(&mut self, kept: Kept<C>, now: Instant, bounds: &Bounds) {
+    pub(super) fn put(&mut self, kept: PooledConnection<C>, now: Instant, bounds: &Bounds) {
         let until = after(now, bounds.idle_time).min(after(kept.since, bounds.age));
         self.idle.push_back(Idle { kept, until });
     }
 
     /// No more unused ones than there may be: the oldest go.
-    pub(super) fn trim(&mut self, bounds: &Bounds, tally: &Tally) {
+    pub(super) fn trim(&mut self, bounds: &Bounds, counts: &ThreadCounts) {
         while self.idle.len() > bounds.idle {
-            self.discard(tally);
+            self.discard(counts);
         }
     }
 
     /// Closes those whose time is over before their server does, and those that their server has closed.
-    pub(super) fn reap(&mut self, now: Instant, bounds: &Bounds, tally: &Tally) {
+    pub(super) fn reap(&mut self, now: Instant, bounds: &Bounds, counts: &ThreadCounts) {
         for _ in 0..self.idle.len() {
             let Some(mut idle) = self.idle.pop_front() else {
                 return;
@@ -114,7 +119,7 @@ impl<C: Carrier> Pool<C> {
             if idle.until > now && idle.kept.carrier.is_quiet() {
                 self.idle.push_back(idle);
             } else {
-                self.end(idle, now, bounds, tally);
+                self.end(idle, now, bounds, counts);
             }
         }
     }
@@ -124,21 +129,21 @@ impl<C: Carrier> Pool<C> {
         self.idle.iter().map(|idle| idle.until).min()
     }
 
-    fn discard(&mut self, tally: &Tally) {
+    fn discard(&mut self, counts: &ThreadCounts) {
         if let Some(idle) = self.idle.pop_front() {
             idle.kept.carrier.close();
             self.release();
-            tally.surplus.add(1);
+            counts.surplus.add(1);
         }
     }
 
-    fn end(&mut self, idle: Idle<C>, now: Instant, bounds: &Bounds, tally: &Tally) {
+    fn end(&mut self, idle: Idle<C>, now: Instant, bounds: &Bounds, counts: &ThreadCounts) {
         let why = if after(idle.kept.since, bounds.age) <= now {
-            &tally.aged
+            &counts.aged
         } else if idle.until <= now {
-            &tally.idled
+            &counts.idled
         } else {
-            &tally.left
+            &counts.left
         };
         why.add(1);
         idle.kept.carrier.close();

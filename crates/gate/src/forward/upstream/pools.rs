@@ -12,16 +12,16 @@ use std::sync::atomic::AtomicBool;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::counts::Tally;
-use super::outlier_ejection::{Ejecting, Standing};
-use super::pool::{Bounds, Carrier, Kept, Pool};
+use super::counts::ThreadCounts;
+use super::outlier_ejection::{EjectionConfig, OutlierEjection};
+use super::pool::{Bounds, Carrier, Pool, PooledConnection};
 use crate::config::Balance;
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Rules {
+pub(super) struct PoolConfig {
     pub(super) bounds: Bounds,
     pub(super) balance: Balance,
-    pub(super) ejecting: Ejecting,
+    pub(super) ejecting: EjectionConfig,
     /// Connections to each server that requests may hold whose body is still on its way.
     pub(super) uploads: usize,
     /// Who may wait, of either kind.
@@ -29,12 +29,12 @@ pub(super) struct Rules {
 }
 
 #[derive(Debug)]
-pub(super) struct Stock<C: Carrier> {
-    rules: Rules,
+pub(super) struct Pools<C: Carrier> {
+    rules: PoolConfig,
     /// What the checks say of each server, for all threads.
     well: Arc<[AtomicBool]>,
     state: RefCell<State<C>>,
-    tally: Arc<Tally>,
+    counts: Arc<ThreadCounts>,
 }
 
 #[derive(Debug)]
@@ -55,7 +55,7 @@ struct Server<C> {
     /// Exchanges that are under way, and those among them whose request still is.
     busy: usize,
     uploads: usize,
-    standing: Standing,
+    standing: OutlierEjection,
 }
 
 #[derive(Debug)]
@@ -76,7 +76,7 @@ pub(super) struct Want {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Refused {
+pub(super) enum PoolError {
     /// All connections are in use.
     Busy,
     /// No server passes its checks.
@@ -87,13 +87,13 @@ pub(super) enum Refused {
 #[derive(Debug)]
 pub(super) struct Claim<C: Carrier> {
     pub(super) slot: Slot<C>,
-    pub(super) kept: Option<Kept<C>>,
+    pub(super) kept: Option<PooledConnection<C>>,
 }
 
 /// One connection's place among those that there may be. Who drops it has closed the connection.
 #[derive(Debug)]
 pub(super) struct Slot<C: Carrier> {
-    stock: Rc<Stock<C>>,
+    pools: Rc<Pools<C>>,
     server: usize,
     /// It is for an exchange, not for a spare connection.
     exchange: bool,
@@ -103,13 +103,17 @@ pub(super) struct Slot<C: Carrier> {
     parked: bool,
 }
 
-impl<C: Carrier> Stock<C> {
-    pub(super) fn new(rules: Rules, well: Arc<[AtomicBool]>, tally: Arc<Tally>) -> Rc<Self> {
+impl<C: Carrier> Pools<C> {
+    pub(super) fn new(
+        rules: PoolConfig,
+        well: Arc<[AtomicBool]>,
+        counts: Arc<ThreadCounts>,
+    ) -> Rc<Self> {
         let server = |_| Server {
             pool: Pool::new(),
             busy: 0,
             uploads: 0,
-            standing: Standing::default(),
+            standing: OutlierEjection::default(),
         };
         let servers = (0..well.len()).map(server).collect();
         Rc::new(Self {
@@ -121,12 +125,12 @@ impl<C: Carrier> Stock<C> {
                 arrivals: 0,
                 turn: 0,
             }),
-            tally,
+            counts,
         })
     }
 
-    pub(super) fn tally(&self) -> &Tally {
-        &self.tally
+    pub(super) fn counts(&self) -> &ThreadCounts {
+        &self.counts
     }
 
     /// Exchanges with this server that are under way.
@@ -136,14 +140,14 @@ impl<C: Carrier> Stock<C> {
     }
 
     /// At once, unless others of its kind wait already.
-    pub(super) fn claim(self: &Rc<Self>, want: Want) -> Result<Claim<C>, Refused> {
+    pub(super) fn claim(self: &Rc<Self>, want: Want) -> Result<Claim<C>, PoolError> {
         let now = Instant::now();
         self.serve(now);
         let mut state = self.state.borrow_mut();
         if state.queue(want).is_empty() {
             self.grant(&mut state, want, now)
         } else {
-            Err(Refused::Busy)
+            Err(PoolError::Busy)
         }
     }
 
@@ -165,7 +169,7 @@ impl<C: Carrier> Stock<C> {
             grant,
         });
         state.arrivals += 1;
-        self.tally.waited.add(1);
+        self.counts.waited.add(1);
         Some(granted)
     }
 
@@ -199,7 +203,7 @@ impl<C: Carrier> Stock<C> {
         if !wanted {
             return None;
         }
-        of.pool.reserve(&self.rules.bounds, &self.tally);
+        of.pool.reserve(&self.rules.bounds, &self.counts);
         Some(self.slot(server, None, false))
     }
 
@@ -209,7 +213,7 @@ impl<C: Carrier> Stock<C> {
         let mut state = self.state.borrow_mut();
         let mut next = None;
         for server in &mut state.servers {
-            server.pool.reap(now, &self.rules.bounds, &self.tally);
+            server.pool.reap(now, &self.rules.bounds, &self.counts);
             next = next.into_iter().chain(server.pool.next_end()).min();
         }
         drop(state);
@@ -221,11 +225,11 @@ impl<C: Carrier> Stock<C> {
     pub(super) fn gauge(&self, shared: Option<usize>) {
         let state = self.state.borrow();
         let sum = |of: fn(&Pool<C>) -> usize| state.servers.iter().map(|s| of(&s.pool)).sum();
-        self.tally
+        self.counts
             .open
             .set(shared.unwrap_or_else(|| sum(Pool::open)));
-        self.tally.unused.set(sum(Pool::idle));
-        self.tally
+        self.counts.unused.set(sum(Pool::idle));
+        self.counts
             .waiting
             .set(state.queues.iter().map(VecDeque::len).sum());
     }
@@ -244,19 +248,19 @@ impl<C: Carrier> Stock<C> {
         state: &mut State<C>,
         want: Want,
         now: Instant,
-    ) -> Result<Claim<C>, Refused> {
+    ) -> Result<Claim<C>, PoolError> {
         let at = self.choose(state, want, now)?;
-        let server = state.servers.get_mut(at).ok_or(Refused::NoneWell)?;
-        let (bounds, tally) = (&self.rules.bounds, &*self.tally);
+        let server = state.servers.get_mut(at).ok_or(PoolError::NoneWell)?;
+        let (bounds, counts) = (&self.rules.bounds, &*self.counts);
         let kept = if want.fresh {
             None
         } else {
-            server.pool.take(now, bounds, tally)
+            server.pool.take(now, bounds, counts)
         };
         if kept.is_none() {
-            server.pool.reserve(bounds, tally);
+            server.pool.reserve(bounds, counts);
         } else {
-            tally.reused.add(1);
+            counts.reused.add(1);
         }
         server.busy += 1;
         server.uploads += usize::from(want.upload);
@@ -266,7 +270,7 @@ impl<C: Carrier> Stock<C> {
 
     fn slot(self: &Rc<Self>, server: usize, exchange: Option<Want>, opened: bool) -> Slot<C> {
         Slot {
-            stock: self.clone(),
+            pools: self.clone(),
             server,
             exchange: exchange.is_some(),
             upload: Cell::new(exchange.is_some_and(|want| want.upload)),
@@ -304,15 +308,15 @@ impl<C: Carrier> Slot<C> {
     /// The connection came to be.
     pub(super) fn opened(&mut self) {
         self.opened = true;
-        self.stock.tally.opened.add(1);
+        self.pools.counts.opened.add(1);
     }
 
     /// Puts the connection where the next exchange finds it.
-    pub(super) fn keep(mut self, kept: Kept<C>) {
+    pub(super) fn keep(mut self, kept: PooledConnection<C>) {
         let now = Instant::now();
-        let mut state = self.stock.state.borrow_mut();
+        let mut state = self.pools.state.borrow_mut();
         if let Some(server) = state.servers.get_mut(self.server) {
-            server.pool.put(kept, now, &self.stock.rules.bounds);
+            server.pool.put(kept, now, &self.pools.rules.bounds);
         }
         drop(state);
         self.parked = true;
@@ -323,60 +327,60 @@ impl<C: Carrier> Slot<C> {
         if !self.upload.replace(false) {
             return;
         }
-        let mut state = self.stock.state.borrow_mut();
+        let mut state = self.pools.state.borrow_mut();
         if let Some(server) = state.servers.get_mut(self.server) {
             server.uploads = server.uploads.saturating_sub(1);
         }
         drop(state);
-        self.stock.serve(Instant::now());
+        self.pools.serve(Instant::now());
     }
 
     pub(super) fn succeeded(&self) {
-        let mut state = self.stock.state.borrow_mut();
+        let mut state = self.pools.state.borrow_mut();
         if let Some(server) = state.servers.get_mut(self.server) {
             server.standing.succeeded();
         }
     }
 
     pub(super) fn failed(&self) {
-        let mut state = self.stock.state.borrow_mut();
+        let mut state = self.pools.state.borrow_mut();
         let Some(server) = state.servers.get_mut(self.server) else {
             return;
         };
         if server
             .standing
-            .failed(Instant::now(), self.stock.rules.ejecting)
+            .failed(Instant::now(), self.pools.rules.ejecting)
         {
-            self.stock.tally.ejected.add(1);
+            self.pools.counts.ejected.add(1);
         }
     }
 
-    pub(super) fn tally(&self) -> &Tally {
-        &self.stock.tally
+    pub(super) fn counts(&self) -> &ThreadCounts {
+        &self.pools.counts
     }
 }
 
 impl<C: Carrier> Drop for Slot<C> {
     fn drop(&mut self) {
-        let stock = &self.stock;
-        let mut state = stock.state.borrow_mut();
+        let pools = &self.pools;
+        let mut state = pools.state.borrow_mut();
         if let Some(server) = state.servers.get_mut(self.server) {
             server.busy = server.busy.saturating_sub(self.exchange.into());
             server.uploads = server.uploads.saturating_sub(self.upload.get().into());
             if !self.parked {
                 server.pool.release();
-                stock.tally.spent.add(self.opened.into());
+                pools.counts.spent.add(self.opened.into());
             }
         }
         let waited_for = state.queues.iter().any(|queue| !queue.is_empty());
         drop(state);
         if waited_for {
-            stock.serve(Instant::now());
+            pools.serve(Instant::now());
         }
         if self.parked
-            && let Some(server) = stock.state.borrow_mut().servers.get_mut(self.server)
+            && let Some(server) = pools.state.borrow_mut().servers.get_mut(self.server)
         {
-            server.pool.trim(&stock.rules.bounds, &stock.tally);
+            server.pool.trim(&pools.rules.bounds, &pools.counts);
         }
     }
 }

@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::error::Trouble;
+use super::error::UpstreamError;
 
 /// In a row, at the least: readiness must not depend on one request.
-const LEAST: u32 = 3;
+const MIN_FAILURES: u32 = 3;
 
 /// Of one server. Who succeeds writes nothing, unless others have failed before.
 #[derive(Debug, Default)]
-pub(super) struct Sight {
+pub(super) struct ServerHealth {
     in_a_row: AtomicU32,
     last: Mutex<Option<Failure>>,
 }
@@ -66,14 +66,14 @@ impl ServerState {
     }
 }
 
-impl Sight {
+impl ServerHealth {
     pub(super) fn succeeded(&self) {
         if self.in_a_row.load(Relaxed) > 0 {
             self.in_a_row.store(0, Relaxed);
         }
     }
 
-    pub(super) fn unreached(&self, trouble: &Trouble) {
+    pub(super) fn unreached(&self, trouble: &UpstreamError) {
         self.failed(false, trouble.in_short().into());
     }
 
@@ -91,7 +91,7 @@ impl Sight {
 
     /// Why it counts as gone, where `eject_after` failures came in a row, or a few at least.
     pub(super) fn failing(&self, eject_after: u32) -> Option<Arc<str>> {
-        let gone = self.in_a_row.load(Relaxed) >= eject_after.max(LEAST);
+        let gone = self.in_a_row.load(Relaxed) >= eject_after.max(MIN_FAILURES);
         gone.then(|| self.last().map(|last| last.why))?
     }
 
@@ -113,27 +113,27 @@ mod tests {
 
     #[test]
     fn a_few_in_a_row_count_and_one_success_ends_them() {
-        let sight = Sight::default();
+        let health = ServerHealth::default();
         for round in 0..2 {
             for _ in 0..4 {
-                sight.broke();
-                assert_eq!(sight.failing(5), None, "round {round}");
+                health.broke();
+                assert_eq!(health.failing(5), None, "round {round}");
             }
-            sight.broke();
-            assert!(sight.failing(5).is_some());
-            assert!(!sight.may_be_back(Duration::from_hours(1)));
-            assert!(sight.may_be_back(Duration::ZERO));
-            sight.succeeded();
-            assert_eq!(sight.failing(5), None);
+            health.broke();
+            assert!(health.failing(5).is_some());
+            assert!(!health.may_be_back(Duration::from_hours(1)));
+            assert!(health.may_be_back(Duration::ZERO));
+            health.succeeded();
+            assert_eq!(health.failing(5), None);
         }
     }
 
     #[test]
     fn not_one_request_decides_whatever_is_set() {
         for eject_after in [0, 1] {
-            let sight = Sight::default();
-            sight.broke();
-            assert_eq!(sight.failing(eject_after), None);
+            let health = ServerHealth::default();
+            health.broke();
+            assert_eq!(health.failing(eject_after), None);
         }
     }
 }

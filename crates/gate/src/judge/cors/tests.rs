@@ -147,7 +147,7 @@ fn wishes_are_said_again_where_all_are_granted() {
         "Vary: Access-Control-Request-Method, Access-Control-Request-Headers",
     ];
     assert_eq!(lines(&grant), expected);
-    let long = "x,".repeat(LONGEST_WISH);
+    let long = "x,".repeat(MAX_REQUEST_HEADERS);
     for wish in ["a b", "a;b", "", long.as_str()] {
         let Some(Look::Answered(grant)) = asked(&any, "OPTIONS", &headers(wish)) else {
             panic!("not answered");
@@ -183,7 +183,7 @@ fn answers_tell_whom_they_are_for() {
 
 fn is_foreign(cors: &Cors, method: &str, upgrades: bool, origin: &str, secure: bool) -> bool {
     with(method, &[("Origin", origin)], |request, inspected| {
-        let own = Own::of(request, inspected, secure, false);
+        let own = Own::new(request, inspected, secure, false);
         cors.is_foreign(request, upgrades, &own, || true)
     })
 }
@@ -227,7 +227,7 @@ fn a_page_that_nobody_knows_does_nothing_by_a_cookie() {
     assert!(is_foreign(&any, "GET", true, evil, false));
     let both = [("Origin", "http://own.example:8080"), ("Origin", evil)];
     let seen = with("GET", &both, |request, inspected| {
-        let own = Own::of(request, inspected, false, false);
+        let own = Own::new(request, inspected, false, false);
         (
             none.is_foreign(request, true, &own, || true),
             none.is_foreign(request, true, &own, || false),
@@ -245,7 +245,7 @@ fn a_proxy_that_is_trusted_says_what_the_client_asked_for() {
     ];
     for (trusted, foreign) in [(true, false), (false, true)] {
         let seen = with("GET", &fields, |request, inspected| {
-            let own = Own::of(request, inspected, false, trusted);
+            let own = Own::new(request, inspected, false, trusted);
             Cors::default().is_foreign(request, true, &own, || true)
         });
         assert_eq!(seen, foreign);

@@ -21,7 +21,7 @@ fn vault(names: &[&str]) -> Vault {
     vault
 }
 
-fn opened(vault: &Vault, session: &str, stored: &str) -> Result<Vec<u8>, Unusable> {
+fn opened(vault: &Vault, session: &str, stored: &str) -> Result<Vec<u8>, CredentialsError> {
     let login = vault.open(session, stored.as_bytes())?;
     Ok(login.expose().to_vec())
 }
@@ -32,17 +32,26 @@ fn what_is_sealed_for_a_session_opens_for_it_alone() {
     let sealed = vault.seal("sid-1", &secret(b"u:p:w")).unwrap();
     assert!(sealed.starts_with("v1.new."));
     assert_eq!(opened(&vault, "sid-1", &sealed).unwrap(), b"u:p:w");
-    assert_eq!(opened(&vault, "sid-2", &sealed), Err(Unusable::Closed));
+    assert_eq!(
+        opened(&vault, "sid-2", &sealed),
+        Err(CredentialsError::Closed)
+    );
     // Two sealings of the same have nothing in common.
     let again = vault.seal("sid-1", &secret(b"u:p:w")).unwrap();
     assert_ne!(sealed, again);
     let renamed = sealed.replace("v1.new.", "v1.old.");
-    assert_eq!(opened(&vault, "sid-1", &renamed), Err(Unusable::Closed));
+    assert_eq!(
+        opened(&vault, "sid-1", &renamed),
+        Err(CredentialsError::Closed)
+    );
     let unknown = sealed.replace("v1.new.", "v1.gone.");
-    assert_eq!(opened(&vault, "sid-1", &unknown), Err(Unusable::NoSuchKey));
+    assert_eq!(
+        opened(&vault, "sid-1", &unknown),
+        Err(CredentialsError::NoSuchKey)
+    );
     assert_eq!(
         opened(&vault, "sid-1", "v1.new.x"),
-        Err(Unusable::Malformed)
+        Err(CredentialsError::Malformed)
     );
 }
 
@@ -55,7 +64,7 @@ fn a_previous_key_still_opens() {
     };
     let sealed = before.seal("s", &secret(b"u:p\n")).unwrap();
     let mut now = vault(&["new"]);
-    assert_eq!(opened(&now, "s", &sealed), Err(Unusable::NoSuchKey));
+    assert_eq!(opened(&now, "s", &sealed), Err(CredentialsError::NoSuchKey));
     now.add_key("old", &secret(&KEY_BYTES)).unwrap();
     assert_eq!(opened(&now, "s", &sealed).unwrap(), b"u:p");
     assert!(
@@ -73,11 +82,11 @@ fn plain_base64_is_read_as_the_ancestor_reads_it() {
     assert_eq!(opened(&vault, "s", &plain("u:p\n")).unwrap(), b"u:p");
     assert_eq!(
         opened(&vault, "s", &plain("u:p\n\n")),
-        Err(Unusable::NotALogin)
+        Err(CredentialsError::NotALogin)
     );
     assert_eq!(
         opened(&vault, "s", &STANDARD.encode(b"u:p\xff")),
-        Err(Unusable::NotALogin)
+        Err(CredentialsError::NotALogin)
     );
     assert_eq!(
         opened(&vault, "s", &format!("{}\n", plain("u:p"))).unwrap(),
@@ -85,11 +94,14 @@ fn plain_base64_is_read_as_the_ancestor_reads_it() {
     );
     assert_eq!(
         opened(&vault, "s", &plain("nobody")),
-        Err(Unusable::NotALogin)
+        Err(CredentialsError::NotALogin)
     );
-    assert_eq!(opened(&vault, "s", "u:p"), Err(Unusable::Malformed));
+    assert_eq!(opened(&vault, "s", "u:p"), Err(CredentialsError::Malformed));
     vault.refuse_plain();
-    assert_eq!(opened(&vault, "s", &plain("u:p")), Err(Unusable::Plain));
+    assert_eq!(
+        opened(&vault, "s", &plain("u:p")),
+        Err(CredentialsError::Plain)
+    );
 }
 
 #[test]
@@ -101,7 +113,10 @@ fn cbc_is_read_and_takes_the_place_of_plain() {
     let iv: &[u8] = (&context).try_into().unwrap();
     let stored = STANDARD.encode([iv, &bytes].concat());
     let mut vault = Vault::default();
-    assert_eq!(opened(&vault, "s", &stored), Err(Unusable::NotALogin));
+    assert_eq!(
+        opened(&vault, "s", &stored),
+        Err(CredentialsError::NotALogin)
+    );
     vault.read_cbc(&secret(&KEY_BYTES)).unwrap();
     assert_eq!(
         opened(&vault, "s", &stored).unwrap(),
@@ -113,7 +128,11 @@ fn cbc_is_read_and_takes_the_place_of_plain() {
         &STANDARD.encode([0; 16]),
         &STANDARD.encode([0; 31]),
     ] {
-        assert_eq!(opened(&vault, "s", short), Err(Unusable::Closed), "{short}");
+        assert_eq!(
+            opened(&vault, "s", short),
+            Err(CredentialsError::Closed),
+            "{short}"
+        );
     }
     assert!(opened(&vault, "s", &STANDARD.encode("u:p")).is_err());
 }
@@ -170,6 +189,6 @@ proptest! {
         let mut envelope = Envelope::parse(sealed.as_bytes()).unwrap();
         let at = at.index(envelope.ciphertext.len());
         envelope.ciphertext[at] ^= 1 << bit;
-        prop_assert_eq!(opened(&vault, "s", &envelope.encode()), Err(Unusable::Closed));
+        prop_assert_eq!(opened(&vault, "s", &envelope.encode()), Err(CredentialsError::Closed));
     }
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::{GateError, Secret};
 
-const MOST_KEYS: usize = 256;
+const MAX_KEYS: usize = 256;
 /// 2048 and 8192 bits.
 const RSA_BYTES: std::ops::RangeInclusive<usize> = 256..=1024;
 
@@ -61,7 +61,7 @@ pub(super) fn parse(json: &[u8], what: &str) -> Result<Set, GateError> {
         Some(_) => return Err(bad("its 'keys' are no array")),
         None => vec![&document],
     };
-    if members.len() > MOST_KEYS {
+    if members.len() > MAX_KEYS {
         return Err(bad("it has too many"));
     }
     let holds = |member: &&Value| member.get("k").is_some() || member.get("d").is_some();

@@ -14,9 +14,9 @@ use super::jwks;
 use crate::{GateError, Secret};
 
 /// Current and previous ones of several issuers; each may be tried for one token.
-const MOST_KEYS: usize = 64;
+const MAX_KEYS: usize = 64;
 /// A shorter secret can be guessed. RFC 7518 §3.2 wants as much as the hash has: 32, 48 or 64 bytes.
-const SHORTEST_SECRET: usize = 32;
+const MIN_SECRET_LENGTH: usize = 32;
 
 /// It has no `Debug`.
 #[derive(Clone)]
@@ -190,7 +190,7 @@ impl Keys {
             Algorithm::Hs512 => hmac::HMAC_SHA512,
             _ => return Err(refused(name, "a secret fits HS256 to HS512 alone")),
         };
-        if key.len() < SHORTEST_SECRET {
+        if key.len() < MIN_SECRET_LENGTH {
             return Err(refused(
                 name,
                 "it is shorter than 32 bytes and can be guessed",
@@ -215,8 +215,8 @@ impl Keys {
                 "its algorithm is not among those that are allowed",
             ));
         }
-        if self.keys.len() >= MOST_KEYS {
-            return Err(GateError::TooManyKeys(MOST_KEYS));
+        if self.keys.len() >= MAX_KEYS {
+            return Err(GateError::TooManyKeys(MAX_KEYS));
         }
         self.keys.push(Key {
             name: name.map(str::to_owned),

@@ -7,7 +7,7 @@ use zeroize::Zeroizing;
 
 const WAYS: usize = 8;
 
-pub(super) struct Shelf<V> {
+pub(super) struct Lru<V> {
     seed: [u64; 2],
     slots: Vec<Slot<V>>,
     sets: usize,
@@ -18,15 +18,15 @@ pub(super) struct Shelf<V> {
 struct Slot<V> {
     hash: u64,
     used: u64,
-    kept: Option<Kept<V>>,
+    kept: Option<LruEntry<V>>,
 }
 
-struct Kept<V> {
+struct LruEntry<V> {
     key: Zeroizing<Box<[u8]>>,
     value: V,
 }
 
-impl<V> Shelf<V> {
+impl<V> Lru<V> {
     /// Room for `most`, rounded up to a power of two of sets.
     pub(super) fn new(most: usize, seed: [u64; 2]) -> Self {
         let sets = most.div_ceil(WAYS).next_power_of_two();
@@ -65,7 +65,7 @@ impl<V> Shelf<V> {
         let oldest = || (0..WAYS).min_by_key(|at| set.get(*at).map(|slot| slot.used));
         let place = same.or_else(oldest);
         if let Some(slot) = place.and_then(|at| self.set(hash).get_mut(at)) {
-            let kept = Kept {
+            let kept = LruEntry {
                 key: Zeroizing::new(key.into()),
                 value,
             };
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn the_least_used_goes_first() {
-        let mut shelf = Shelf::new(WAYS, [1, 2]);
+        let mut shelf = Lru::new(WAYS, [1, 2]);
         for n in 0..WAYS as u8 {
             shelf.put(&[n], n);
         }
@@ -165,7 +165,7 @@ mod tests {
     /// The hash alone does not open: two keys that share it are two keys.
     #[test]
     fn all_the_bytes_count() {
-        let mut shelf = Shelf::new(WAYS, [1, 2]);
+        let mut shelf = Lru::new(WAYS, [1, 2]);
         shelf.put(b"one", 1);
         let (there, other) = (hash([1, 2], b"one"), b"two");
         assert!(shelf.slots.iter().any(|slot| slot.holds(there, b"one")));
@@ -191,7 +191,7 @@ mod tests {
     proptest! {
         #[test]
         fn it_never_holds_more_than_it_may_nor_what_was_not_put(keys in prop::collection::vec("[a-c]{0,4}", 0..200)) {
-            let mut shelf = Shelf::new(16, [3, 4]);
+            let mut shelf = Lru::new(16, [3, 4]);
             for key in &keys {
                 shelf.put(key.as_bytes(), key.clone());
                 prop_assert_eq!(shelf.get(key.as_bytes()), Some(key));

@@ -15,7 +15,7 @@ use crate::Secret;
 /// Where sessions are found: the near cache before any store.
 pub trait Sessions {
     /// The session of this name, `None` if there is none. Many may ask for the same at once: asking together is its matter.
-    fn find(&self, session: &str) -> impl Future<Output = Result<Option<Found>, Trouble>>;
+    fn find(&self, session: &str) -> impl Future<Output = Result<Option<Found>, SessionError>>;
 }
 
 /// What a store knows of a session. It has no `Debug`.
@@ -28,7 +28,7 @@ pub struct Found {
 
 /// Why a store has no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Trouble {
+pub enum SessionError {
     #[error("the store of sessions does not answer")]
     Down,
     #[error("the store has something else than a session there")]
@@ -47,12 +47,12 @@ pub trait Watch {
 
 /// A watch to be turned by hand.
 #[derive(Debug, Default)]
-pub struct Standing {
+pub struct ManualWatch {
     outdated: Cell<bool>,
     changed: Notify,
 }
 
-impl Standing {
+impl ManualWatch {
     /// The session was revoked or changed, or nobody would say if it was.
     pub fn outdate(&self) {
         self.outdated.set(true);
@@ -60,7 +60,7 @@ impl Standing {
     }
 }
 
-impl Watch for Standing {
+impl Watch for ManualWatch {
     fn holds(&self) -> bool {
         !self.outdated.get()
     }

@@ -85,8 +85,8 @@ pub(super) fn judge(guard: &Guard, fields: &[(&str, &str)]) -> Judged {
     })
 }
 
-fn found(credentials: &str, expires: Option<i64>) -> (Found, Rc<Standing>) {
-    let watch = Rc::new(Standing::default());
+fn found(credentials: &str, expires: Option<i64>) -> (Found, Rc<ManualWatch>) {
+    let watch = Rc::new(ManualWatch::default());
     let expires = expires.map(|s| SystemTime::UNIX_EPOCH + Duration::from_secs(s as u64));
     let found = Found {
         credentials: STANDARD.encode(credentials).into_bytes(),
@@ -267,7 +267,7 @@ fn a_revoked_session_does_not_pass_again() {
     let question = asked(judge(&guard, &[("Cookie", &worn)]));
     assert_eq!(
         guard.admit(&question, Ok(None)).unwrap_err(),
-        Denial::UnknownSession
+        AuthError::UnknownSession
     );
     assert_eq!(word(&judge(&guard, &[("Cookie", &worn)])), "ask canary-sid");
 }
@@ -308,8 +308,8 @@ fn what_the_store_says_becomes_a_status() {
     assert_eq!(answered(Ok(None)), 401);
     assert_eq!(answered(Ok(Some(found("u:p", Some(1500)).0))), 401);
     assert_eq!(answered(Ok(Some(found("nobody", None).0))), 500);
-    assert_eq!(answered(Err(Trouble::Down)), 503);
-    assert_eq!(answered(Err(Trouble::Unreadable)), 500);
+    assert_eq!(answered(Err(SessionError::Down)), 503);
+    assert_eq!(answered(Err(SessionError::Unreadable)), 500);
     let mut spoilt = found("u:p", None).0;
     spoilt.credentials = b"v1.k.x".to_vec();
     assert_eq!(answered(Ok(Some(spoilt))), 500);
@@ -333,7 +333,7 @@ fn a_stolen_blob_does_not_fit_another_session() {
     let mut found = found("", None).0;
     found.credentials = victims.into_bytes();
     let denial = guard.admit(&question, Ok(Some(found))).unwrap_err();
-    assert_eq!(denial, Denial::Credentials(Unusable::Closed));
+    assert_eq!(denial, AuthError::Credentials(CredentialsError::Closed));
 }
 
 #[test]
@@ -347,11 +347,11 @@ fn nothing_secret_is_shown() {
     assert!(session.authorization().ends_with(encoded.as_bytes()));
     let mut shown = format!("{session:?}");
     for denial in [
-        Denial::BadToken,
+        AuthError::BadToken,
         guard
             .admit(&question, Ok(Some(found("canary", None).0)))
             .unwrap_err(),
-        Denial::Store(Trouble::Down),
+        AuthError::Store(SessionError::Down),
     ] {
         write!(shown, "{denial} {denial:?}").unwrap();
     }
@@ -447,7 +447,7 @@ async fn what_is_open_ends_with_its_token_although_the_clock_was_set() {
         tokio::time::sleep(Duration::from_secs(10)).await;
         // Before its session is over nothing is.
         hand.set(1899);
-        tokio::time::sleep(2 * LOOK).await;
+        tokio::time::sleep(2 * CLOCK_INTERVAL).await;
         hand.set(1900);
         std::future::pending::<()>().await;
     };
@@ -457,7 +457,7 @@ async fn what_is_open_ends_with_its_token_although_the_clock_was_set() {
         () = clock => false,
     };
     assert!(may_go_on, "the session may have been prolonged");
-    assert!(begun.elapsed() >= Duration::from_secs(10) + 2 * LOOK);
+    assert!(begun.elapsed() >= Duration::from_secs(10) + 2 * CLOCK_INTERVAL);
     // It was; the token ends at 2000 and 30 seconds of leeway.
     let (prolonged, watch) = found("u:p", None);
     let pass = guard.admit(&question, Ok(Some(prolonged))).unwrap();

@@ -5,22 +5,22 @@ use crate::judge::request::Field;
 
 /// A token as the client sent it.
 #[derive(Clone, Copy)]
-pub(super) enum Worn<'a> {
+pub(super) enum SentToken<'a> {
     Cookie(&'a [u8]),
     Bearer(&'a [u8]),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Dress {
+pub(super) enum TokenSource {
     Cookie,
     Bearer,
 }
 
-impl<'a> Worn<'a> {
-    pub(super) fn dress(self) -> Dress {
+impl<'a> SentToken<'a> {
+    pub(super) fn dress(self) -> TokenSource {
         match self {
-            Self::Cookie(_) => Dress::Cookie,
-            Self::Bearer(_) => Dress::Bearer,
+            Self::Cookie(_) => TokenSource::Cookie,
+            Self::Bearer(_) => TokenSource::Bearer,
         }
     }
 
@@ -32,14 +32,14 @@ impl<'a> Worn<'a> {
 }
 
 /// A cookie goes first: where there is one, however bad, nothing else is looked for.
-pub(super) fn find<'a>(fields: &'a [Field<'a>], rules: &Rules) -> Option<Worn<'a>> {
+pub(super) fn find<'a>(fields: &'a [Field<'a>], rules: &Rules) -> Option<SentToken<'a>> {
     let cookie = rules
         .cookie
         .as_ref()
         .and_then(|name| cookie(fields, name.as_bytes()));
     match cookie {
-        Some(value) => Some(Worn::Cookie(value)),
-        None if rules.bearer => bearer(fields).map(Worn::Bearer),
+        Some(value) => Some(SentToken::Cookie(value)),
+        None if rules.bearer => bearer(fields).map(SentToken::Bearer),
         None => None,
     }
 }

@@ -17,9 +17,9 @@ use crate::GateError;
 use crate::error::FetchError;
 
 /// From the name's look-up to the answer's last byte.
-const DEADLINE: Duration = Duration::from_secs(10);
+const FETCH_TIMEOUT: Duration = Duration::from_secs(10);
 /// Sets are smaller.
-const LARGEST: usize = 256 * 1024;
+const MAX_SET_SIZE: usize = 256 * 1024;
 
 pub(super) struct Source {
     target: Target,
@@ -51,8 +51,8 @@ impl Source {
     }
 
     pub(super) async fn fetch(&self) -> Result<Vec<u8>, GateError> {
-        let fetched = timeout(DEADLINE, self.get()).await;
-        let fetched = fetched.unwrap_or(Err(FetchError::TimedOut(DEADLINE)));
+        let fetched = timeout(FETCH_TIMEOUT, self.get()).await;
+        let fetched = fetched.unwrap_or(Err(FetchError::TimedOut(FETCH_TIMEOUT)));
         fetched.map_err(|source| GateError::Fetch {
             url: self.target.redacted(),
             source: Box::new(source),
@@ -94,7 +94,7 @@ impl Source {
         };
         let outcome = connection.exchange(turn).await;
         if body.over {
-            return Err(FetchError::TooLarge(LARGEST));
+            return Err(FetchError::TooLarge(MAX_SET_SIZE));
         }
         outcome?;
         connection.close().await;
@@ -151,7 +151,7 @@ struct Bounded {
 
 impl Write for Bounded {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.bytes.len() + bytes.len() > LARGEST {
+        if self.bytes.len() + bytes.len() > MAX_SET_SIZE {
             self.over = true;
             return Err(io::ErrorKind::FileTooLarge.into());
         }

@@ -5,11 +5,11 @@ use super::id::request_id;
 use crate::record::{Caller, Form};
 
 /// Longer preferences are nobody's.
-const LONGEST: usize = 512;
+const MAX_ACCEPT_LENGTH: usize = 512;
 
 impl Caller {
     /// A head may be judged more than once: its id stays.
-    pub(crate) fn is_of(&mut self, request: &Request<'_>) {
+    pub(crate) fn set_request(&mut self, request: &Request<'_>) {
         if !self.id.is_none() {
             return;
         }
@@ -26,7 +26,7 @@ impl Caller {
 /// By RFC 9110 §12.5.1, as far as it decides between these three. Of those that are wanted as much the first.
 fn preferred(accept: &[u8]) -> Form {
     // Most programs say no more.
-    if accept == b"*/*" || accept.len() > LONGEST {
+    if accept == b"*/*" || accept.len() > MAX_ACCEPT_LENGTH {
         return Form::Text;
     }
     let mut best = (0, Form::Text);

@@ -2,10 +2,10 @@
 
 use super::authority::Authority;
 use super::fields::{is_token, length, members};
-use super::{Refusal, Request, Version};
+use super::{BadRequestError, Request, Version};
 
 /// Options of `Connection` that are looked at; more is nobody's need.
-const MOST_OPTIONS: usize = 16;
+const MAX_OPTIONS: usize = 16;
 
 /// Where the request's body ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,12 +51,15 @@ impl Inspected<'_> {
     }
 }
 
-pub(crate) fn inspect<'a>(request: &Request<'a>, most_body: u64) -> Result<Inspected<'a>, Refusal> {
+pub(crate) fn inspect<'a>(
+    request: &Request<'a>,
+    most_body: u64,
+) -> Result<Inspected<'a>, BadRequestError> {
     if !is_token(request.method.as_bytes()) {
-        return Err(Refusal::Malformed);
+        return Err(BadRequestError::Malformed);
     }
     if matches!(request.method, "CONNECT" | "TRACE") {
-        return Err(Refusal::Method);
+        return Err(BadRequestError::Method);
     }
     let (path, named) = target(request)?;
     let mut seen = Seen::default();
@@ -65,10 +68,10 @@ pub(crate) fn inspect<'a>(request: &Request<'a>, most_body: u64) -> Result<Inspe
     }
     let body = seen.body(request)?;
     if request.protocol.is_some() && body != Body::None {
-        return Err(Refusal::Length);
+        return Err(BadRequestError::Length);
     }
     if matches!(body, Body::Length(length) if length > most_body) {
-        return Err(Refusal::BodyTooLarge);
+        return Err(BadRequestError::BodyTooLarge);
     }
     let host = host(&seen, named.or(request.authority), request.version)?;
     Ok(Inspected {
@@ -87,26 +90,26 @@ pub(crate) fn inspect<'a>(request: &Request<'a>, most_body: u64) -> Result<Inspe
 }
 
 /// The target's path, and the authority that it names.
-fn target<'a>(request: &Request<'a>) -> Result<(&'a str, Option<&'a str>), Refusal> {
+fn target<'a>(request: &Request<'a>) -> Result<(&'a str, Option<&'a str>), BadRequestError> {
     let target = request.target;
     // A fragment is not sent (RFC 9110 §7.1), and who finds one may cut the path there.
     if target
         .bytes()
         .any(|b| b <= b' ' || b == 0x7f || b == b'#' || b == b'\\')
     {
-        return Err(Refusal::Target);
+        return Err(BadRequestError::Target);
     }
     // Some take what follows for an authority (RFC 3986 §4.2), some drop a slash: another path than the one let pass.
     if target.starts_with("//") {
-        return Err(Refusal::Target);
+        return Err(BadRequestError::Target);
     }
     if target.starts_with('/') || (target == "*" && request.method == "OPTIONS") {
         return Ok((target, None));
     }
     if request.version.frames() {
-        return Err(Refusal::Target);
+        return Err(BadRequestError::Target);
     }
-    let rest = strip_scheme(target).ok_or(Refusal::Target)?;
+    let rest = strip_scheme(target).ok_or(BadRequestError::Target)?;
     let end = rest.find(['/', '?']).unwrap_or(rest.len());
     let (authority, path) = rest.split_at(end);
     match path {
@@ -115,7 +118,7 @@ fn target<'a>(request: &Request<'a>) -> Result<(&'a str, Option<&'a str>), Refus
         "" => Ok(("/", Some(authority))),
         path if path.starts_with('/') && !path.starts_with("//") => Ok((path, Some(authority))),
         // A query without a path would have to be written anew; nobody sends it. Nor two slashes.
-        _ => Err(Refusal::Target),
+        _ => Err(BadRequestError::Target),
     }
 }
 
@@ -131,16 +134,16 @@ fn host<'a>(
     seen: &Seen<'a>,
     named: Option<&'a str>,
     version: Version,
-) -> Result<Authority<'a>, Refusal> {
+) -> Result<Authority<'a>, BadRequestError> {
     let host = match (seen.hosts, seen.host, named) {
         (0 | 1, Some(host), None) => host,
         (1, Some(host), Some(named)) if host.eq_ignore_ascii_case(named) => named,
-        (1, Some(_), Some(_)) => return Err(Refusal::HostDiffers),
+        (1, Some(_), Some(_)) => return Err(BadRequestError::HostDiffers),
         (0, None, Some(named)) if version.frames() => named,
         (0, None, None) if version == Version::H10 => return Ok(Authority::default()),
-        _ => return Err(Refusal::Host),
+        _ => return Err(BadRequestError::Host),
     };
-    Authority::parse(host).ok_or(Refusal::Host)
+    Authority::parse(host).ok_or(BadRequestError::Host)
 }
 
 #[derive(Default)]
@@ -159,7 +162,11 @@ struct Seen<'a> {
 }
 
 impl<'a> Seen<'a> {
-    fn look(&mut self, request: &Request<'a>, field: &super::Field<'a>) -> Result<(), Refusal> {
+    fn look(
+        &mut self,
+        request: &Request<'a>,
+        field: &super::Field<'a>,
+    ) -> Result<(), BadRequestError> {
         let (name, value) = (field.name, field.value);
         // The lengths tell most names apart before any is compared.
         match name.len() {
@@ -172,7 +179,7 @@ impl<'a> Seen<'a> {
             }
             6 if name.eq_ignore_ascii_case("expect") => {
                 if !value.trim_ascii().eq_ignore_ascii_case(b"100-continue") {
-                    return Err(Refusal::Expectation);
+                    return Err(BadRequestError::Expectation);
                 }
                 self.expects = request.version != Version::H10;
             }
@@ -182,11 +189,11 @@ impl<'a> Seen<'a> {
             }
             10 if name.eq_ignore_ascii_case("connection") => {
                 if request.version.frames() {
-                    return Err(Refusal::ConnectionField);
+                    return Err(BadRequestError::ConnectionField);
                 }
-                self.options.extend(members(value).take(MOST_OPTIONS + 1));
-                if self.options.len() > MOST_OPTIONS || !self.options.iter().all(|o| is_token(o)) {
-                    return Err(Refusal::Malformed);
+                self.options.extend(members(value).take(MAX_OPTIONS + 1));
+                if self.options.len() > MAX_OPTIONS || !self.options.iter().all(|o| is_token(o)) {
+                    return Err(BadRequestError::Malformed);
                 }
             }
             14 if name.eq_ignore_ascii_case("content-length") => {
@@ -195,7 +202,7 @@ impl<'a> Seen<'a> {
             }
             17 if name.eq_ignore_ascii_case("transfer-encoding") => {
                 if request.version.frames() {
-                    return Err(Refusal::ConnectionField);
+                    return Err(BadRequestError::ConnectionField);
                 }
                 self.codings += 1;
                 self.chunked = value.trim_ascii().eq_ignore_ascii_case(b"chunked");
@@ -206,7 +213,7 @@ impl<'a> Seen<'a> {
     }
 
     /// RFC 9112 §6.1, §6.3: what is not plain is refused.
-    fn body(&self, request: &Request<'_>) -> Result<Body, Refusal> {
+    fn body(&self, request: &Request<'_>) -> Result<Body, BadRequestError> {
         match (self.codings, self.lengths) {
             (0, 0) if request.protocol.is_some() => Ok(Body::None),
             (0, 0) if request.version.frames() && !request.ended => Ok(Body::Framed),
@@ -214,12 +221,12 @@ impl<'a> Seen<'a> {
             (0, 1) => match self.length {
                 Some(0) => Ok(Body::None),
                 Some(length) => Ok(Body::Length(length)),
-                None => Err(Refusal::Length),
+                None => Err(BadRequestError::Length),
             },
-            (0, _) => Err(Refusal::Length),
-            (_, 1..) => Err(Refusal::TwoLengths),
+            (0, _) => Err(BadRequestError::Length),
+            (_, 1..) => Err(BadRequestError::TwoLengths),
             (1, 0) if self.chunked && request.version == Version::H11 => Ok(Body::Chunked),
-            _ => Err(Refusal::Coding),
+            _ => Err(BadRequestError::Coding),
         }
     }
 
@@ -250,7 +257,11 @@ mod tests {
     use super::*;
     use crate::judge::request::Field;
 
-    fn judge(version: Version, target: &str, fields: &[(&str, &str)]) -> Result<Body, Refusal> {
+    fn judge(
+        version: Version,
+        target: &str,
+        fields: &[(&str, &str)],
+    ) -> Result<Body, BadRequestError> {
         let fields: Vec<Field<'_>> = fields
             .iter()
             .map(|(name, value)| Field {
@@ -270,7 +281,7 @@ mod tests {
         inspect(&request, 1000).map(|inspected| inspected.body)
     }
 
-    fn h1(fields: &[(&str, &str)]) -> Result<Body, Refusal> {
+    fn h1(fields: &[(&str, &str)]) -> Result<Body, BadRequestError> {
         let mut all = vec![("Host", "a.example")];
         all.extend(fields);
         judge(Version::H11, "/", &all)
@@ -284,24 +295,30 @@ mod tests {
         assert_eq!(h1(&[(CL, "7")]), Ok(Body::Length(7)));
         assert_eq!(h1(&[(TE, "Chunked")]), Ok(Body::Chunked));
         for (fields, refusal) in [
-            (vec![(CL, "7"), (TE, "chunked")], Refusal::TwoLengths),
-            (vec![(CL, "7"), (CL, "7")], Refusal::Length),
-            (vec![(CL, "7, 7")], Refusal::Length),
-            (vec![(CL, "+7")], Refusal::Length),
-            (vec![(CL, "")], Refusal::Length),
-            (vec![(CL, "1001")], Refusal::BodyTooLarge),
-            (vec![(TE, "gzip, chunked")], Refusal::Coding),
-            (vec![(TE, "chunked"), (TE, "identity")], Refusal::Coding),
-            (vec![(TE, "chunked, chunked")], Refusal::Coding),
-            (vec![(TE, "\u{b}chunked")], Refusal::Coding),
-            (vec![(TE, "")], Refusal::Coding),
+            (
+                vec![(CL, "7"), (TE, "chunked")],
+                BadRequestError::TwoLengths,
+            ),
+            (vec![(CL, "7"), (CL, "7")], BadRequestError::Length),
+            (vec![(CL, "7, 7")], BadRequestError::Length),
+            (vec![(CL, "+7")], BadRequestError::Length),
+            (vec![(CL, "")], BadRequestError::Length),
+            (vec![(CL, "1001")], BadRequestError::BodyTooLarge),
+            (vec![(TE, "gzip, chunked")], BadRequestError::Coding),
+            (
+                vec![(TE, "chunked"), (TE, "identity")],
+                BadRequestError::Coding,
+            ),
+            (vec![(TE, "chunked, chunked")], BadRequestError::Coding),
+            (vec![(TE, "\u{b}chunked")], BadRequestError::Coding),
+            (vec![(TE, "")], BadRequestError::Coding),
         ] {
             assert_eq!(h1(&fields), Err(refusal), "{fields:?}");
         }
         let old = judge(Version::H10, "/", &[("Host", "a"), (TE, "chunked")]);
-        assert_eq!(old, Err(Refusal::Coding));
+        assert_eq!(old, Err(BadRequestError::Coding));
         let modern = judge(Version::H2, "/", &[(TE, "chunked")]);
-        assert_eq!(modern, Err(Refusal::ConnectionField));
+        assert_eq!(modern, Err(BadRequestError::ConnectionField));
         assert_eq!(judge(Version::H2, "/", &[]), Ok(Body::Framed));
     }
 
@@ -310,17 +327,17 @@ mod tests {
         let v11 = |target: &str, fields: &[(&str, &str)]| judge(Version::H11, target, fields);
         assert!(v11("http://a.example/x", &[("Host", "A.example")]).is_ok());
         let differs = v11("http://a.example/x", &[("Host", "b.example")]);
-        assert_eq!(differs, Err(Refusal::HostDiffers));
-        assert_eq!(v11("/", &[]), Err(Refusal::Host));
+        assert_eq!(differs, Err(BadRequestError::HostDiffers));
+        assert_eq!(v11("/", &[]), Err(BadRequestError::Host));
         assert_eq!(
             v11("/", &[("Host", "a"), ("host", "a")]),
-            Err(Refusal::Host)
+            Err(BadRequestError::Host)
         );
-        assert_eq!(v11("/", &[("Host", "a@b")]), Err(Refusal::Host));
-        assert_eq!(v11("/", &[("Host", "")]), Err(Refusal::Host));
+        assert_eq!(v11("/", &[("Host", "a@b")]), Err(BadRequestError::Host));
+        assert_eq!(v11("/", &[("Host", "")]), Err(BadRequestError::Host));
         assert!(judge(Version::H10, "/", &[]).is_ok());
         let h2 = judge(Version::H2, "/", &[("host", "b.example")]);
-        assert_eq!(h2, Err(Refusal::HostDiffers));
+        assert_eq!(h2, Err(BadRequestError::HostDiffers));
     }
 
     #[test]

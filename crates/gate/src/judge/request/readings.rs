@@ -4,7 +4,7 @@
 //! Each step that some common server takes is a function here, and the readings of a path are all that any sequence of such
 //! steps makes of it. Capitals are no step: routes are compared both ways ([`Routes::find`](crate::forward::site::Routes::find)).
 
-use super::Refusal;
+use super::BadRequestError;
 
 /// More spellings than this, or more bytes of them, are nobody's path.
 const MAX_READINGS: usize = 64;
@@ -44,7 +44,7 @@ impl Readings<'_> {
 
 /// All readings of a path. Refused is what no backend needs and some read as something else: control characters, what is not
 /// UTF-8, and dot segments.
-pub(crate) fn readings(target: &str) -> Result<Readings<'_>, Refusal> {
+pub(crate) fn readings(target: &str) -> Result<Readings<'_>, BadRequestError> {
     let mut known = Readings {
         literal: path(target).as_bytes(),
         others: Vec::new(),
@@ -62,7 +62,7 @@ pub(crate) fn readings(target: &str) -> Result<Readings<'_>, Refusal> {
             }
             bytes += other.len();
             if known.others.len() == MAX_READINGS || bytes > MAX_BYTES {
-                return Err(Refusal::TwoWays);
+                return Err(BadRequestError::TwoWays);
             }
             known.others.push(other);
         }
@@ -91,12 +91,12 @@ fn is_plain(path: &[u8]) -> bool {
     !matches!(before, b'.' | b' ')
 }
 
-fn refuse(reading: &[u8]) -> Result<(), Refusal> {
+fn refuse(reading: &[u8]) -> Result<(), BadRequestError> {
     if reading.iter().any(u8::is_ascii_control) || std::str::from_utf8(reading).is_err() {
-        return Err(Refusal::Characters);
+        return Err(BadRequestError::Characters);
     }
     if segments(reading).any(|segment| matches!(segment, b"." | b"..")) {
-        return Err(Refusal::DotSegments);
+        return Err(BadRequestError::DotSegments);
     }
     Ok(())
 }
@@ -229,7 +229,7 @@ fn changed(before: &[u8], after: Vec<u8>) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
-    fn read(path: &str) -> Result<Vec<String>, Refusal> {
+    fn read(path: &str) -> Result<Vec<String>, BadRequestError> {
         let all = readings(path)?;
         let text = |reading: &[u8]| String::from_utf8_lossy(reading).into_owned();
         Ok(all.all().map(text).collect())
@@ -298,7 +298,7 @@ mod tests {
             "/%25c0%25af",
             "/%ud800%ff",
         ] {
-            assert_eq!(read(path), Err(Refusal::Characters), "{path}");
+            assert_eq!(read(path), Err(BadRequestError::Characters), "{path}");
         }
         assert!(read("/a?b=%00%ff").is_ok(), "a query is the backend's own");
     }
@@ -324,7 +324,7 @@ mod tests {
             ("/a%2fb", false),
             ("/.well-known/jmap", false),
         ] {
-            let outcome = read(path).err() == Some(Refusal::DotSegments);
+            let outcome = read(path).err() == Some(BadRequestError::DotSegments);
             assert_eq!(outcome, refused, "{path}");
         }
     }
@@ -332,9 +332,9 @@ mod tests {
     #[test]
     fn work_is_bounded() {
         let deep = format!("/%25{}", "25".repeat(100));
-        assert_eq!(read(&deep), Err(Refusal::TwoWays));
+        assert_eq!(read(&deep), Err(BadRequestError::TwoWays));
         let long = format!("/{}", "%41;//".repeat(10_000));
-        assert_eq!(read(&long), Err(Refusal::TwoWays));
+        assert_eq!(read(&long), Err(BadRequestError::TwoWays));
     }
 
     proptest::proptest! {

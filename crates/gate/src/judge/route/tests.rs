@@ -20,7 +20,7 @@ fn routes(places: &[&str]) -> Routes {
     Routes::new(&config, &upstreams).unwrap()
 }
 
-fn found(routes: &Routes, host: &str, target: &str) -> Result<String, Refusal> {
+fn found(routes: &Routes, host: &str, target: &str) -> Result<String, BadRequestError> {
     let host = Authority::parse(host).unwrap();
     let found = routes.find(&host, target)?;
     Ok(found.map_or("none".into(), |route| {
@@ -79,7 +79,7 @@ fn what_may_lead_elsewhere_is_refused() {
     ] {
         assert_eq!(
             found(&routes, "a", target),
-            Err(Refusal::TwoWays),
+            Err(BadRequestError::TwoWays),
             "{target}"
         );
     }

@@ -7,7 +7,7 @@ use super::Report;
 use crate::config::{Access, Config};
 
 /// RFC 9112 §3 wants 8000 for the request line alone.
-const SMALLEST_HEAD: u64 = 8 * 1024;
+const MIN_HEAD: u64 = 8 * 1024;
 
 pub(super) fn check(config: &Config, report: &mut Report) {
     if let Some(address) = config.admin.listen
@@ -20,8 +20,8 @@ pub(super) fn check(config: &Config, report: &mut Report) {
         log(path, report);
     }
     let limits = &config.limits;
-    if limits.head.0 < SMALLEST_HEAD {
-        let what = format!("requests of browsers do not fit; {SMALLEST_HEAD} is the least");
+    if limits.head.0 < MIN_HEAD {
+        let what = format!("requests of browsers do not fit; {MIN_HEAD} is the least");
         report.error("limits.head", what);
     }
     let least = [

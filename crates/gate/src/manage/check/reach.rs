@@ -14,11 +14,11 @@ use url::Url;
 
 use super::Report;
 use super::upstream::server;
-use crate::config::meaning::{Kept, place};
+use crate::config::meaning::{StoreKind, place};
 use crate::config::{Config, Protocol, Upstream};
 
 /// The store has shorter deadlines of its own.
-const STORE: Duration = Duration::from_secs(10);
+const STORE_TIMEOUT: Duration = Duration::from_secs(10);
 /// No session has this name: it is looked for as others are.
 const NOBODY: &str = "roundtrip-gate-check";
 
@@ -39,11 +39,11 @@ pub async fn reach(config: &Config, report: &mut Report) {
 
 async fn store(config: &Config, report: &mut Report) {
     let session = &config.session;
-    if Kept::of(&session.store) == Kept::Memory {
+    if StoreKind::parse(&session.store) == StoreKind::Memory {
         return;
     }
     // A file that is not there yet would be made.
-    if let Kept::File(path) = Kept::of(&session.store)
+    if let StoreKind::File(path) = StoreKind::parse(&session.store)
         && !path.exists()
     {
         return;
@@ -51,11 +51,11 @@ async fn store(config: &Config, report: &mut Report) {
     let found = match place(session) {
         Ok(place) => {
             let store = place.on_this_thread();
-            timeout(STORE, store.get(NOBODY)).await
+            timeout(STORE_TIMEOUT, store.get(NOBODY)).await
         }
         // Told already, when the configuration was looked at; but for a file that is broken.
         Err(error) => {
-            if matches!(Kept::of(&session.store), Kept::File(_)) {
+            if matches!(StoreKind::parse(&session.store), StoreKind::File(_)) {
                 report.error("session.store", error);
             }
             return;

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::Report;
 use crate::config::Config;
-use crate::config::meaning::{Kept, redis};
+use crate::config::meaning::{StoreKind, redis};
 use crate::judge::credentials::Vault;
 
 /// Bytes of a key for AES-256.
@@ -15,21 +15,23 @@ const SEALING: usize = 32;
 pub(super) fn check(config: &Config, report: &mut Report) {
     let session = &config.session;
     let wanted = config.route.iter().any(|route| route.auth);
-    match Kept::of(&session.store) {
-        Kept::Memory if wanted => {
+    match StoreKind::parse(&session.store) {
+        StoreKind::Memory if wanted => {
             let what = "sessions in memory end with gate, and 'gate session put' cannot put one in; \
                         say store = \"redb:/path/of/a/file\" or a Redis";
             report.warn("session.store", what);
         }
-        Kept::Memory => {}
-        Kept::File(path) => file(path, report),
-        Kept::Redis => {
+        StoreKind::Memory => {}
+        StoreKind::File(path) => file(path, report),
+        StoreKind::Redis => {
             if let Err(error) = redis(session) {
                 report.error("session.store", error);
             }
         }
     }
-    if let (Kept::Memory | Kept::File(_), Some(_)) = (Kept::of(&session.store), &session.password) {
+    if let (StoreKind::Memory | StoreKind::File(_), Some(_)) =
+        (StoreKind::parse(&session.store), &session.password)
+    {
         report.warn("session.password", "only Redis asks for one");
     }
     if let Some(ca) = &session.tls.ca {

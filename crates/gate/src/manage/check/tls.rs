@@ -17,9 +17,9 @@ use crate::config::{Certificate, Config, Resumption, SecretFrom};
 
 const DAY: i64 = 24 * 3600;
 /// Whoever renews automatically has done so by then.
-const SOON: i64 = 14 * DAY;
+const MIN_VALIDITY: i64 = 14 * DAY;
 /// Bundles of all authorities have a quarter of it.
-const LARGEST: u64 = 1024 * 1024;
+const MAX_FILE_SIZE: u64 = 1024 * 1024;
 const SEED: usize = 32;
 
 /// The names that the certificates are for.
@@ -120,7 +120,7 @@ fn dates(place: &str, certificate: &x509::Certificate, now: i64, report: &mut Re
     if left < 0 {
         let what = format!("the certificate expired {}; renew it", ago(-left));
         report.error(&place, what);
-    } else if left < SOON {
+    } else if left < MIN_VALIDITY {
         let what = format!("the certificate expires in {}; renew it", span(left));
         report.warn(&place, what);
     }
@@ -149,7 +149,7 @@ fn span(seconds: i64) -> String {
 pub(super) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     let shown = path.display();
     let mut pem = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(LARGEST).read_to_end(&mut pem));
+    let read = File::open(path).and_then(|file| file.take(MAX_FILE_SIZE).read_to_end(&mut pem));
     read.map_err(|error| format!("cannot read {shown}: {error}"))?;
     let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
     match all {

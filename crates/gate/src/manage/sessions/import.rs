@@ -7,12 +7,12 @@ use serde::Deserialize;
 use serde::Serialize;
 use zeroize::{Zeroize, Zeroizing};
 
-use super::{Keeper, check_name, ends_all};
+use super::{SessionManager, check_name, ends_all};
 use crate::GateError;
 use crate::judge::credentials::Vault;
 
 /// Names have 512 bytes and credentials some dozens.
-const LONGEST: usize = 64 * 1024;
+const MAX_LINE_LENGTH: usize = 64 * 1024;
 
 /// How many lines became what.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -40,7 +40,7 @@ impl Drop for Line {
     }
 }
 
-impl Keeper {
+impl SessionManager {
     /// `told` hears of each line that failed, by its number from 1. Empty lines are passed over. A session that is there
     /// already gets what the line says.
     pub async fn import(
@@ -49,7 +49,7 @@ impl Keeper {
         mut told: impl FnMut(u64, &GateError),
     ) -> Imported {
         let (mut imported, mut number) = (Imported::default(), 0);
-        let mut line = Zeroizing::new(Vec::with_capacity(LONGEST + 2));
+        let mut line = Zeroizing::new(Vec::with_capacity(MAX_LINE_LENGTH + 2));
         loop {
             number += 1;
             let outcome = match read_line(&mut input, &mut line) {
@@ -93,10 +93,10 @@ impl Keeper {
 /// False at the end. Of a line that is too long nothing is kept, and what follows is read on.
 fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> Result<bool, GateError> {
     line.zeroize();
-    let limit = LONGEST as u64 + 1;
+    let limit = MAX_LINE_LENGTH as u64 + 1;
     let read = input.take(limit).read_until(b'\n', line);
     let read = read.map_err(GateError::Input)?;
-    if read <= LONGEST || line.ends_with(b"\n") {
+    if read <= MAX_LINE_LENGTH || line.ends_with(b"\n") {
         return Ok(read > 0);
     }
     while !line.ends_with(b"\n") {
@@ -110,5 +110,5 @@ fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> Result<bool, GateE
             break;
         }
     }
-    Err(GateError::LongLine(LONGEST))
+    Err(GateError::LongLine(MAX_LINE_LENGTH))
 }

@@ -3,10 +3,10 @@
 use roundtrip_store::{Record, Store};
 use serde::Serialize;
 
-use super::{Form, Keeper, ends_all};
+use super::{Form, SessionManager, ends_all};
 use crate::GateError;
 
-const PAGE: usize = 500;
+const PAGE_SIZE: usize = 500;
 
 /// How many sessions became what.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -27,7 +27,7 @@ enum Outcome {
     Gone,
 }
 
-impl Keeper {
+impl SessionManager {
     /// `told` hears of each session that failed, which stays as it was.
     pub async fn seal(
         &self,
@@ -38,7 +38,7 @@ impl Keeper {
         };
         let (mut resealed, mut after) = (Resealed::default(), None);
         loop {
-            let page = self.store.list(after.as_deref(), PAGE).await?;
+            let page = self.store.list(after.as_deref(), PAGE_SIZE).await?;
             for sid in &page.sids {
                 match self.seal_one(sid, key).await {
                     Ok(Outcome::Sealed) => resealed.sealed += 1,

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::*;
 use crate::judge::guard::{Guard, Judged, SystemWall};
 use crate::judge::request::{Field, Request, Version};
-use crate::manage::{Token, TokenOrder, Worn};
+use crate::manage::{Token, TokenRequest, TokenTransport};
 
 fn run(test: impl Future<Output = ()>) {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -53,7 +53,7 @@ fn what_is_put_is_sealed_shown_without_its_password_and_revoked() {
     run(async {
         let folder = tempfile::tempdir().unwrap();
         let config = config(folder.path(), &seal_keys(folder.path(), &["k"]), "");
-        let keeper = Keeper::open(&config).unwrap();
+        let keeper = SessionManager::open(&config).unwrap();
         let end = SystemTime::UNIX_EPOCH + Duration::from_secs(4_000_000_000);
         let form = keeper.put("s", &login("user:canary"), Some(end)).await;
         assert_eq!(form.unwrap(), Form::Sealed("k".into()));
@@ -87,7 +87,7 @@ fn what_is_put_is_sealed_shown_without_its_password_and_revoked() {
 fn without_a_key_plain_is_written_only_where_it_is_taken() {
     run(async {
         let folder = tempfile::tempdir().unwrap();
-        let keeper = Keeper::open(&config(folder.path(), "", "")).unwrap();
+        let keeper = SessionManager::open(&config(folder.path(), "", "")).unwrap();
         assert_eq!(
             keeper.put("s", &login("u:p\n"), None).await.unwrap(),
             Form::Plain
@@ -96,10 +96,10 @@ fn without_a_key_plain_is_written_only_where_it_is_taken() {
         assert_eq!(stored.credentials, b"dTpw");
         assert!(keeper.put("t", &login("nobody"), None).await.is_err());
         let other = tempfile::tempdir().unwrap();
-        let strict = Keeper::open(&config(other.path(), "plain = false", "")).unwrap();
+        let strict = SessionManager::open(&config(other.path(), "plain = false", "")).unwrap();
         let refused = strict.put("s", &login("u:p"), None).await;
         assert!(matches!(refused, Err(GateError::NothingStorable)));
-        let memory = Keeper::open(&Config::default());
+        let memory = SessionManager::open(&Config::default());
         assert!(matches!(memory, Err(GateError::OnlyInMemory)));
     });
 }
@@ -109,7 +109,7 @@ fn lines_come_in_and_bad_ones_cost_themselves() {
     run(async {
         let folder = tempfile::tempdir().unwrap();
         let config = config(folder.path(), &seal_keys(folder.path(), &["k"]), "");
-        let keeper = Keeper::open(&config).unwrap();
+        let keeper = SessionManager::open(&config).unwrap();
         let good = STANDARD.encode("u:canary");
         let long = "x".repeat(200_000);
         let lines = [
@@ -152,7 +152,7 @@ fn plain_and_old_ones_are_sealed_anew_with_all_that_stands_beside() {
         let folder = tempfile::tempdir().unwrap();
         let end = SystemTime::UNIX_EPOCH + Duration::from_secs(4_000_000_000);
         {
-            let plain = Keeper::open(&config(folder.path(), "", "")).unwrap();
+            let plain = SessionManager::open(&config(folder.path(), "", "")).unwrap();
             let json = br#"{"credentials":"dTpw","app":{"x":1}}"#;
             let record = Record::from_json(json, Some(end)).unwrap();
             plain.store.put("plain", &record).await.unwrap();
@@ -164,11 +164,11 @@ fn plain_and_old_ones_are_sealed_anew_with_all_that_stands_beside() {
         }
         {
             let keys = seal_keys(folder.path(), &["o"]);
-            let old = Keeper::open(&config(folder.path(), &keys, "")).unwrap();
+            let old = SessionManager::open(&config(folder.path(), &keys, "")).unwrap();
             old.put("old", &login("o:p"), None).await.unwrap();
         }
         let keys = seal_keys(folder.path(), &["n", "o"]);
-        let keeper = Keeper::open(&config(folder.path(), &keys, "")).unwrap();
+        let keeper = SessionManager::open(&config(folder.path(), &keys, "")).unwrap();
         keeper.put("new", &login("n:p"), None).await.unwrap();
         let mut failed = Vec::new();
         let resealed = keeper
@@ -188,7 +188,7 @@ fn plain_and_old_ones_are_sealed_anew_with_all_that_stands_beside() {
         assert_eq!(sealed.expires, Some(end));
         assert_eq!(sealed.others["app"]["x"], 1);
         assert_eq!(keeper.seal(|_, _| {}).await.unwrap().kept, 3);
-        let unkeyed = Keeper::open(&config(folder.path(), "", "")).unwrap();
+        let unkeyed = SessionManager::open(&config(folder.path(), "", "")).unwrap();
         assert!(matches!(
             unkeyed.seal(|_, _| {}).await,
             Err(GateError::NoSealingKey)
@@ -200,21 +200,21 @@ fn plain_and_old_ones_are_sealed_anew_with_all_that_stands_beside() {
 fn a_token_is_taken_by_the_guard_of_the_same_configuration() {
     let folder = tempfile::tempdir().unwrap();
     let key = secret_file(folder.path(), "secret", &[b'x'; 64]);
-    for (form, worn) in [
-        ("base64", Worn::Cookie),
-        ("raw", Worn::Cookie),
-        ("raw", Worn::Bearer),
+    for (form, transport) in [
+        ("base64", TokenTransport::Cookie),
+        ("raw", TokenTransport::Cookie),
+        ("raw", TokenTransport::Bearer),
     ] {
         let token = format!(
             "cookie_form = \"{form}\"\nissuer = \"me\"\naudience = \"us\"\n\
              [[token.key]]\nalgorithm = \"HS384\"\nid = \"one\"\nfrom = {{ file = \"{key}\" }}"
         );
         let config = config(folder.path(), "", &token);
-        let order = TokenOrder {
+        let order = TokenRequest {
             subject: "someone",
             sid: "the-sid",
             lifetime: Duration::from_mins(1),
-            worn,
+            transport,
             key: None,
         };
         let token = Token::sign(&config, &order, SystemTime::now()).unwrap();
@@ -237,7 +237,7 @@ fn a_token_is_taken_by_the_guard_of_the_same_configuration() {
             protocol: None,
         });
         assert!(matches!(judged, Judged::Ask(question) if question.session() == "the-sid"));
-        let other = TokenOrder {
+        let other = TokenRequest {
             key: Some("two"),
             ..order
         };

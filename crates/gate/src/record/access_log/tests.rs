@@ -8,8 +8,8 @@ use super::*;
 const LONG: Duration = Duration::from_secs(20);
 
 fn lines(log: &AccessLog, from: usize, to: usize) {
-    let pen = log.pen();
-    (from..to).for_each(|n| pen.write(format!("line {n}\n").into_bytes()));
+    let sender = log.sender();
+    (from..to).for_each(|n| sender.write(format!("line {n}\n").into_bytes()));
 }
 
 #[test]
@@ -34,10 +34,10 @@ fn a_file_that_was_moved_is_opened_anew() {
         .unwrap()
         .unwrap();
     lines(&log, 0, 1);
-    wait_for(|| log.pen().counts().written == 1);
+    wait_for(|| log.sender().counts().written == 1);
     fs::rename(&path, &moved).unwrap();
     lines(&log, 1, 2);
-    wait_for(|| log.pen().counts().written == 2);
+    wait_for(|| log.sender().counts().written == 2);
     log.reopen();
     lines(&log, 2, 3);
     assert!(log.finish(LONG));
@@ -60,16 +60,16 @@ fn a_log_that_stands_still_costs_lines_and_not_requests() {
     let log = AccessLog::with(open, 8).unwrap();
     // These return, though nothing is written: at most one batch and a full channel are not dropped.
     lines(&log, 0, 1000);
-    let counts = log.pen().counts();
+    let counts = log.sender().counts();
     assert!(counts.dropped >= 1000 - 2 * 9, "{counts:?}");
     drop(held);
     wait_for(|| {
-        let counts = log.pen().counts();
+        let counts = log.sender().counts();
         counts.written + counts.dropped == 1000
     });
     let text = String::from_utf8(out.lock().unwrap().clone()).unwrap();
     assert!(text.starts_with("line 0\n"));
-    assert_eq!(text.lines().count() as u64, log.pen().counts().written);
+    assert_eq!(text.lines().count() as u64, log.sender().counts().written);
 }
 
 #[test]
@@ -80,12 +80,12 @@ fn what_cannot_be_written_is_counted() {
     assert!(matches!(refused, Err(GateError::Unlogged { .. })));
     let log = AccessLog::with(Box::new(|| Err(io::ErrorKind::NotFound.into())), 8).unwrap();
     lines(&log, 0, 3);
-    let pen = log.pen();
+    let sender = log.sender();
     assert!(log.finish(LONG));
-    assert_eq!((pen.counts().lost, pen.counts().written), (3, 0));
-    assert!(pen.counts().stale >= 1);
-    pen.write(b"late\n".to_vec());
-    assert_eq!(pen.counts().dropped, 1, "after the end");
+    assert_eq!((sender.counts().lost, sender.counts().written), (3, 0));
+    assert!(sender.counts().stale >= 1);
+    sender.write(b"late\n".to_vec());
+    assert_eq!(sender.counts().dropped, 1, "after the end");
 }
 
 struct Slow {

@@ -19,7 +19,7 @@ fn no_two_counters_share_a_place() {
     }
     let mut slots = Vec::new();
     slots.extend(Protocol::ALL.iter().map(|p| Connected(*p).slot()));
-    slots.extend(Asked::all().map(Asked::slot));
+    slots.extend(RequestCounter::all().map(RequestCounter::slot));
     all::<Reason>(&mut slots);
     all::<Limit>(&mut slots);
     all::<Early>(&mut slots);
@@ -96,7 +96,7 @@ fn saved_round_trips_are_counted_by_arithmetic() {
 fn a_resumed_handshake_saves_a_round_trip_where_a_full_one_has_two() {
     let book = Book::new(1);
     let arrive = |handshake, two_trips| {
-        book.ledger(0).connection(Arrival {
+        book.ledger(0).connection(ConnectionStart {
             protocol: Protocol::H2,
             security: Security::Tls {
                 handshake,

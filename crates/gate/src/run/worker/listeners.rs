@@ -8,71 +8,78 @@ use tokio::sync::watch;
 use tokio::task::{JoinSet, spawn_local};
 use tokio::time::{Instant, sleep_until};
 
-use super::thread_plan::Present;
+use super::thread_plan::ThreadPlan;
 use crate::GateError;
 use crate::accept::admission::Admission;
-use crate::accept::connection_limits::Census;
-use crate::accept::listener::{Entrance, QuicEntrance, Tally, ThreadSockets};
-use crate::accept::thread::House;
+use crate::accept::connection_limits::ConnectionLimits;
+use crate::accept::listener::{Listener, QuicListener, SingleUseCounts, ThreadSockets};
+use crate::accept::thread::Thread;
 use crate::forward::upstream;
-use crate::record::{Gauge, Ledger, Limit, Scribe, SingleUse};
+use crate::record::{Gauge, Ledger, Limit, SingleUse, ThreadLog};
 use crate::run::plan::Plan;
 
-pub(super) struct Lobby {
-    present: Present,
+pub(super) struct Listeners {
+    thread_plan: ThreadPlan,
     admission: Rc<Admission>,
-    quic: Vec<Rc<QuicEntrance>>,
+    quic: Vec<Rc<QuicListener>>,
     /// What the ledger has heard already.
-    single_use: Tally,
+    single_use: SingleUseCounts,
     retries: u64,
     doors: JoinSet<()>,
     close: watch::Sender<bool>,
 }
 
-impl Lobby {
+impl Listeners {
     pub(super) fn open(
-        present: Present,
+        thread_plan: ThreadPlan,
         sockets: ThreadSockets,
         ledger: Arc<Ledger>,
-        census: Arc<Census>,
-        scribe: Option<Scribe>,
+        connection_limits: Arc<ConnectionLimits>,
+        log: Option<ThreadLog>,
     ) -> Result<Self, GateError> {
-        let house = Rc::new(House::new(
-            present.site()?,
+        let thread = Rc::new(Thread::new(
+            thread_plan.site()?,
             ledger,
-            scribe,
-            census.exchanges().clone(),
+            log,
+            connection_limits.exchanges().clone(),
         ));
-        let admission = Admission::new(house.clone(), present.manner()?, census);
-        let patrolled = house.clone();
-        spawn_local(async move { patrolled.patrol.run().await });
+        let admission = Admission::new(
+            thread.clone(),
+            thread_plan.accept_config()?,
+            connection_limits,
+        );
+        let ticking = thread.clone();
+        spawn_local(async move { ticking.deadlines.run().await });
         let (close, closing) = watch::channel(false);
         let mut doors = JoinSet::new();
         let failures = Arc::new(AtomicU64::new(0));
         let listeners = sockets.http.into_iter().map(|socket| (socket, false));
         let listeners = listeners.chain(sockets.https.into_iter().map(|socket| (socket, true)));
         for (socket, secure) in listeners {
-            let entrance = Entrance::open(socket, secure, failures.clone());
-            let entrance = entrance.map_err(GateError::Thread)?;
-            doors.spawn_local(admission.clone().receive(entrance, closing.clone()));
+            let listener = Listener::open(socket, secure, failures.clone());
+            let listener = listener.map_err(GateError::Thread)?;
+            doors.spawn_local(admission.clone().receive(listener, closing.clone()));
         }
         let mut quic = Vec::new();
         for socket in sockets.quic {
-            let entrance =
-                admission.open_quic(socket, &present.plan.config.limits, &present.plan.seed)?;
+            let listener = admission.open_quic(
+                socket,
+                &thread_plan.plan.config.limits,
+                &thread_plan.plan.seed,
+            )?;
             doors.spawn_local(
                 admission
                     .clone()
-                    .receive_quic(entrance.clone(), closing.clone()),
+                    .receive_quic(listener.clone(), closing.clone()),
             );
-            quic.push(entrance);
+            quic.push(listener);
         }
-        house.ledger.raise(Gauge::Accepting);
+        thread.ledger.raise(Gauge::Accepting);
         Ok(Self {
-            present,
+            thread_plan,
             admission,
             quic,
-            single_use: Tally::default(),
+            single_use: SingleUseCounts::default(),
             retries: 0,
             doors,
             close,
@@ -81,45 +88,49 @@ impl Lobby {
 
     /// Everything was made once already when the plan was; what fails here leaves the thread as it was.
     pub(super) fn follow(&mut self, plan: Arc<Plan>) {
-        let next = Present::begin(plan, &self.admission.house().ledger, Some(&self.present));
-        let (Ok(site), Ok(manner)) = (next.site(), next.manner()) else {
+        let next = ThreadPlan::begin(
+            plan,
+            &self.admission.thread().ledger,
+            Some(&self.thread_plan),
+        );
+        let (Ok(site), Ok(accept_config)) = (next.site(), next.accept_config()) else {
             return;
         };
-        self.admission.house().replace(site);
-        for entrance in &self.quic {
-            entrance.follow(manner.tls.clone(), &next.plan.config.limits);
+        self.admission.thread().replace(site);
+        for listener in &self.quic {
+            listener.follow(accept_config.tls.clone(), &next.plan.config.limits);
         }
-        self.admission.change(manner);
-        self.present = next;
+        self.admission.change(accept_config);
+        self.thread_plan = next;
     }
 
     /// Who waits at the door is still let in; then the doors close, and whoever is inside may finish.
     pub(super) async fn empty(mut self, until: Instant) -> usize {
-        let house = self.admission.house().clone();
-        house.ledger.lower(Gauge::Accepting);
-        house.drain();
+        let thread = self.admission.thread().clone();
+        thread.ledger.lower(Gauge::Accepting);
+        thread.drain();
         self.close.send_replace(true);
         let emptied = async {
             while self.doors.join_next().await.is_some() {}
-            house.emptied().await;
+            thread.emptied().await;
         };
         tokio::select! {
             () = emptied => {}
             () = sleep_until(until) => {}
         }
-        house.inside()
+        thread.inside()
     }
 
     /// The ledger hears of what others count.
     pub(super) fn tell(&mut self) {
-        let ledger = &self.admission.house().ledger;
-        upstream::tell(self.present.upstreams.values(), ledger);
+        let ledger = &self.admission.thread().ledger;
+        upstream::report(self.thread_plan.upstreams.values(), ledger);
         let now = self.admission.single_use();
         let before = std::mem::replace(&mut self.single_use, now);
         ledger.add(SingleUse::Taken, now.taken.saturating_sub(before.taken));
         ledger.add(SingleUse::Absent, now.absent.saturating_sub(before.absent));
         ledger.add(SingleUse::Failed, now.failed.saturating_sub(before.failed));
-        let retries = self.quic.iter().map(|entrance| entrance.retries()).sum();
+        let retries = self.quic.iter().map(|listener| listener.retries()).sum();
         let before = std::mem::replace(&mut self.retries, retries);
         ledger.add(Limit::Unproved, retries.saturating_sub(before));
     }

@@ -7,28 +7,29 @@ use std::sync::Arc;
 use tokio::task::spawn_local;
 
 use crate::GateError;
-use crate::accept::listener::{Manner, kernel_takes_syn_data};
+use crate::accept::listener::{AcceptConfig, kernel_takes_syn_data};
 use crate::forward::site::Site;
 use crate::forward::upstream::{Group, Upstream};
 use crate::judge::door::Door;
 use crate::judge::guard::{Guard, SystemWall};
 use crate::judge::session_counts;
-use crate::judge::sessions::Known;
+use crate::judge::sessions::NearSessions;
 use crate::record::Ledger;
 use crate::run::plan::Plan;
 
-pub(super) struct Present {
+pub(super) struct ThreadPlan {
     pub(super) plan: Arc<Plan>,
-    known: Known,
+    known: NearSessions,
     pub(super) upstreams: BTreeMap<String, Rc<Upstream>>,
 }
 
-impl Present {
+impl ThreadPlan {
     /// Upstreams whose group goes on go on with it.
     pub(super) fn begin(plan: Arc<Plan>, ledger: &Arc<Ledger>, before: Option<&Self>) -> Self {
-        let same_place = |present: &&Self| present.plan.config.session == plan.config.session;
+        let same_place =
+            |thread_plan: &&Self| thread_plan.plan.config.session == plan.config.session;
         let known = match before.filter(same_place) {
-            Some(present) => present.known.clone(),
+            Some(thread_plan) => thread_plan.known.clone(),
             None => {
                 let known = plan.place.on_this_thread();
                 spawn_local(known.clone().run());
@@ -53,16 +54,16 @@ impl Present {
         }
     }
 
-    pub(super) fn site(&self) -> Result<Site<Known>, GateError> {
+    pub(super) fn site(&self) -> Result<Site<NearSessions>, GateError> {
         let guard = Guard::following(self.plan.rules.clone(), Box::new(SystemWall))?;
         let door = Door::new(guard, self.known.clone());
         let alt_svc = self.plan.alt_svc.clone();
         Site::new(&self.plan.config, door, &self.upstreams, alt_svc)
     }
 
-    pub(super) fn manner(&self) -> Result<Manner, GateError> {
+    pub(super) fn accept_config(&self) -> Result<AcceptConfig, GateError> {
         let listen = &self.plan.config.listen;
-        Ok(Manner {
+        Ok(AcceptConfig {
             tls: Rc::new(self.plan.tls.on_this_thread()?),
             proxies: listen.proxy_protocol_from.clone(),
             fast_open: listen.fast_open > 0 && kernel_takes_syn_data(),
@@ -70,13 +71,13 @@ impl Present {
     }
 }
 
-fn known_or_new(name: &str, group: &Arc<Group>, before: Option<&Present>) -> Rc<Upstream> {
-    let known = before.and_then(|present| present.upstreams.get(name));
+fn known_or_new(name: &str, group: &Arc<Group>, before: Option<&ThreadPlan>) -> Rc<Upstream> {
+    let known = before.and_then(|thread_plan| thread_plan.upstreams.get(name));
     match known.filter(|upstream| Arc::ptr_eq(upstream.group(), group)) {
         Some(upstream) => upstream.clone(),
         None => {
             let upstream = Upstream::new(group);
-            spawn_local(upstream.tend());
+            spawn_local(upstream.maintain());
             upstream
         }
     }

@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use roundtrip_gate::Door;
 use roundtrip_gate::config::Config;
 use roundtrip_gate::guard::{Guard, SystemWall, Wall};
-use roundtrip_gate::sessions::{Known, Place};
+use roundtrip_gate::sessions::{NearSessions, StoreHandle};
 use roundtrip_wire::resp::Value;
 use tokio::task::{LocalSet, spawn_local};
 use tokio::time::timeout;
@@ -21,7 +21,7 @@ use crate::server::{self, Server};
 
 pub(crate) struct Gates {
     pub(crate) server: Server,
-    pub(crate) known: Vec<Known>,
+    pub(crate) known: Vec<NearSessions>,
     pub(crate) ahead: Ahead,
     other: RefCell<Option<server::Client>>,
     at: Vec<SocketAddr>,
@@ -56,7 +56,7 @@ impl Gates {
             "[session]\nstore = \"unix:{}\"\ngrace = \"{grace}\"",
             server.socket().display()
         );
-        let place = Place::open(&Config::parse(&text, "test").unwrap().session).unwrap();
+        let place = StoreHandle::open(&Config::parse(&text, "test").unwrap().session).unwrap();
         let (backend, backend_at) = Backend::start().await;
         let other = server.client().await;
         let mut all = Self {

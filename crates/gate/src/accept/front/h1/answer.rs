@@ -42,7 +42,7 @@ impl<'h, 'a, IO: Stream> Answer<'h, 'a, IO> {
     }
 
     /// One of our own.
-    pub(super) fn plain(to: Writing<'h, 'a, IO>, out: &'a mut Vec<u8>, stays: bool) -> Self {
+    pub(super) fn own_answer(to: Writing<'h, 'a, IO>, out: &'a mut Vec<u8>, stays: bool) -> Self {
         out.clear();
         Self {
             to,

@@ -5,15 +5,15 @@ use std::future::poll_fn;
 use tokio::io::AsyncReadExt;
 
 use crate::accept::stream::Stream;
-use crate::forward::exchange::{Broken, PIECE, Source};
+use crate::forward::exchange::{ExchangeError, PIECE, Source};
 use crate::forward::h1::{Chunked, Trailers};
 use crate::forward::halves::Reading;
-use crate::judge::request::{Body, Refusal};
+use crate::judge::request::{BadRequestError, Body};
 
 /// Room for what a client says while it waits for its answer.
-const AT_REST: usize = 64;
+const REST_CAPACITY: usize = 64;
 
-pub(super) struct Incoming<'h, 'a, IO> {
+pub(super) struct RequestBody<'h, 'a, IO> {
     from: Reading<'h, 'a, IO>,
     /// What the client has sent already; what follows the body stays there.
     buffer: &'a mut Vec<u8>,
@@ -28,7 +28,7 @@ enum Rest {
     Anything,
 }
 
-impl<'h, 'a, IO: Stream> Incoming<'h, 'a, IO> {
+impl<'h, 'a, IO: Stream> RequestBody<'h, 'a, IO> {
     pub(super) fn new(from: Reading<'h, 'a, IO>, buffer: &'a mut Vec<u8>, body: Body) -> Self {
         let rest = match body {
             Body::Length(length) => Rest::Counted(length),
@@ -38,23 +38,23 @@ impl<'h, 'a, IO: Stream> Incoming<'h, 'a, IO> {
         Self { from, buffer, rest }
     }
 
-    async fn fill(&mut self) -> Result<usize, Broken> {
+    async fn fill(&mut self) -> Result<usize, ExchangeError> {
         self.buffer.reserve(PIECE);
         let read = self.from.read_buf(self.buffer).await;
-        read.map_err(Broken::Client)
+        read.map_err(ExchangeError::Client)
     }
 
     /// Has something in the buffer; the end comes too early.
-    async fn some(&mut self) -> Result<(), Broken> {
+    async fn some(&mut self) -> Result<(), ExchangeError> {
         if self.buffer.is_empty() && self.fill().await? == 0 {
-            return Err(Broken::Gone);
+            return Err(ExchangeError::Gone);
         }
         Ok(())
     }
 }
 
-impl<IO: Stream> Source for Incoming<'_, '_, IO> {
-    async fn next(&mut self, into: &mut Vec<u8>) -> Result<bool, Broken> {
+impl<IO: Stream> Source for RequestBody<'_, '_, IO> {
+    async fn next(&mut self, into: &mut Vec<u8>) -> Result<bool, ExchangeError> {
         loop {
             match &mut self.rest {
                 Rest::Counted(0) => return Ok(false),
@@ -77,7 +77,7 @@ impl<IO: Stream> Source for Incoming<'_, '_, IO> {
                 Rest::Chunks(coding) => {
                     let before = into.len();
                     let used = coding.take(self.buffer, |data| into.extend_from_slice(data));
-                    let used = used.map_err(|_| Broken::Refused(Refusal::Chunk))?;
+                    let used = used.map_err(|_| ExchangeError::Refused(BadRequestError::Chunk))?;
                     self.buffer.drain(..used);
                     if into.len() > before {
                         return Ok(true);
@@ -102,7 +102,7 @@ impl<IO: Stream> Source for Incoming<'_, '_, IO> {
         // Who sends more than a piece ahead is there; and its connection waits.
         while self.buffer.len() < PIECE {
             // Mostly nothing comes.
-            self.buffer.reserve(AT_REST);
+            self.buffer.reserve(REST_CAPACITY);
             if !self.from.read_buf(self.buffer).await.is_ok_and(|n| n > 0) {
                 return;
             }
@@ -110,8 +110,8 @@ impl<IO: Stream> Source for Incoming<'_, '_, IO> {
         std::future::pending::<()>().await;
     }
 
-    async fn confirmed(&mut self) -> Result<(), Broken> {
+    async fn confirmed(&mut self) -> Result<(), ExchangeError> {
         let confirmed = poll_fn(|cx| self.from.stream().poll_confirmed(cx)).await;
-        confirmed.map_err(Broken::Client)
+        confirmed.map_err(ExchangeError::Client)
     }
 }

@@ -7,9 +7,9 @@ use std::rc::Rc;
 use h2::RecvStream;
 
 use crate::accept::front::signal::Signal;
-use crate::forward::exchange::{Broken, Source};
+use crate::forward::exchange::{ExchangeError, Source};
 use crate::forward::h1::Trailers;
-use crate::judge::request::Refusal;
+use crate::judge::request::BadRequestError;
 
 pub(super) struct Body {
     stream: RecvStream,
@@ -31,7 +31,7 @@ impl Body {
 }
 
 impl Source for Body {
-    async fn next(&mut self, into: &mut Vec<u8>) -> Result<bool, Broken> {
+    async fn next(&mut self, into: &mut Vec<u8>) -> Result<bool, ExchangeError> {
         loop {
             let window = self.stream.flow_control();
             // Of what was not received nothing can be released.
@@ -39,7 +39,8 @@ impl Source for Body {
             match self.stream.data().await {
                 None => {
                     if let Some(fields) = self.stream.trailers().await.map_err(broken)? {
-                        self.trailers = Trailers::of(&fields).map_err(|_| Refusal::Chunk)?;
+                        self.trailers =
+                            Trailers::of(&fields).map_err(|_| BadRequestError::Chunk)?;
                     }
                     return Ok(false);
                 }
@@ -66,12 +67,12 @@ impl Source for Body {
         pending::<()>().await;
     }
 
-    async fn confirmed(&mut self) -> Result<(), Broken> {
+    async fn confirmed(&mut self) -> Result<(), ExchangeError> {
         self.confirmed.wait().await;
         Ok(())
     }
 }
 
-fn broken(error: h2::Error) -> Broken {
-    Broken::Client(io::Error::other(error))
+fn broken(error: h2::Error) -> ExchangeError {
+    ExchangeError::Client(io::Error::other(error))
 }

@@ -11,9 +11,9 @@ use h3::server::RequestStream;
 use roundtrip_http::dock::{Link, Receiving};
 
 use crate::accept::front::signal::Signal;
-use crate::forward::exchange::{Broken, PIECE, Source};
+use crate::forward::exchange::{ExchangeError, PIECE, Source};
 use crate::forward::h1::Trailers;
-use crate::judge::request::Refusal;
+use crate::judge::request::BadRequestError;
 
 pub(super) struct Body {
     stream: RequestStream<Receiving, Bytes>,
@@ -42,7 +42,7 @@ impl Body {
     }
 
     /// Is there none? `wait` where it can be expected that the head is all: its end may come in another packet.
-    pub(super) async fn is_ended(&mut self, wait: bool) -> Result<bool, Broken> {
+    pub(super) async fn is_ended(&mut self, wait: bool) -> Result<bool, ExchangeError> {
         let mut first = Vec::new();
         let begun = {
             let mut reading = pin!(self.read(&mut first));
@@ -59,7 +59,7 @@ impl Body {
         Ok(self.ended)
     }
 
-    async fn read(&mut self, into: &mut Vec<u8>) -> Result<bool, Broken> {
+    async fn read(&mut self, into: &mut Vec<u8>) -> Result<bool, ExchangeError> {
         let id = self.stream.id().into_inner();
         self.link.allow(id, 2 * PIECE as u64);
         // To the engine, a frame without data is as the end of the body: where that is not asked for once more, what follows
@@ -78,14 +78,14 @@ impl Body {
         }
         let trailers = self.stream.recv_trailers().await;
         if let Some(fields) = trailers.map_err(|error| broken(&self.link, id, error))? {
-            self.trailers = Trailers::of(&fields).map_err(|_| Refusal::Chunk)?;
+            self.trailers = Trailers::of(&fields).map_err(|_| BadRequestError::Chunk)?;
         }
         Ok(false)
     }
 }
 
 impl Source for Body {
-    async fn next(&mut self, into: &mut Vec<u8>) -> Result<bool, Broken> {
+    async fn next(&mut self, into: &mut Vec<u8>) -> Result<bool, ExchangeError> {
         if !self.first.is_empty() {
             into.append(&mut self.first);
             return Ok(true);
@@ -110,15 +110,15 @@ impl Source for Body {
         pending::<()>().await;
     }
 
-    async fn confirmed(&mut self) -> Result<(), Broken> {
+    async fn confirmed(&mut self) -> Result<(), ExchangeError> {
         self.confirmed.wait().await;
         Ok(())
     }
 }
 
-fn broken(link: &Link, stream: u64, error: h3::error::StreamError) -> Broken {
+fn broken(link: &Link, stream: u64, error: h3::error::StreamError) -> ExchangeError {
     match link.refusal(stream) {
-        Some(error) => Refusal::from(error).into(),
-        None => Broken::Client(io::Error::other(error)),
+        Some(error) => BadRequestError::from(error).into(),
+        None => ExchangeError::Client(io::Error::other(error)),
     }
 }

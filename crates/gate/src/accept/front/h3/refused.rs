@@ -2,21 +2,21 @@
 
 use roundtrip_http::dock::{Link, RequestError};
 
-use crate::accept::front::streams::Hall;
-use crate::judge::request::Refusal;
+use crate::accept::front::streams::ConnectionState;
+use crate::judge::request::BadRequestError;
 
 /// Counts it, and tells a client which limit it met. A malformed request the engine ends by itself. RFC 9114 §4.1.2.
-pub(super) fn refuse<S>(hall: &Hall<S>, link: &Link, stream: u64, error: RequestError) {
-    let refusal = Refusal::from(error);
-    let mut entry = hall.entry();
+pub(super) fn refuse<S>(state: &ConnectionState<S>, link: &Link, stream: u64, error: RequestError) {
+    let refusal = BadRequestError::from(error);
+    let mut entry = state.entry();
     if error.can_be_answered() {
         entry.turn_away(refusal.status(), refusal);
         link.answer(stream, refusal.status());
     }
-    hall.close(&mut entry, Some(&refusal.into()));
+    state.close(&mut entry, Some(&refusal.into()));
 }
 
-impl From<RequestError> for Refusal {
+impl From<RequestError> for BadRequestError {
     fn from(error: RequestError) -> Self {
         match error {
             RequestError::TooManyFields => Self::TooManyFields,

@@ -22,22 +22,22 @@ use tokio::task::{JoinHandle, spawn_local};
 use crate::accept::front::scene::{LARGE, Scene, run};
 use crate::accept::front::signal::Signal;
 use crate::accept::stream::Peer;
-use crate::forward::exchange::Broken;
+use crate::forward::exchange::ExchangeError;
 
 type Client = SendRequest<OpenStreams, Bytes>;
 type Stream = RequestStream<BidiStream<Bytes>, Bytes>;
 
 /// A connection, seen from the client.
-struct Met {
+struct AcceptedConnection {
     client: Client,
     quic: quinn::Connection,
-    served: JoinHandle<Result<(), Broken>>,
+    served: JoinHandle<Result<(), ExchangeError>>,
     /// The handshake has ended, for gate.
     confirmed: Rc<Signal>,
     _endpoint: Endpoint,
 }
 
-async fn meet(scene: &Scene) -> Met {
+async fn meet(scene: &Scene) -> AcceptedConnection {
     let (server, client) = configs();
     let at: SocketAddr = (Ipv4Addr::LOCALHOST, 0).into();
     let server = roundtrip_quic::Endpoint::new(Some(server), [5; 32]);
@@ -49,7 +49,7 @@ async fn meet(scene: &Scene) -> Met {
         link.connected().await.unwrap();
         link
     });
-    let (house, confirmed) = (scene.house.clone(), Rc::<Signal>::default());
+    let (thread, confirmed) = (scene.thread.clone(), Rc::<Signal>::default());
     let signal = confirmed.clone();
     let serving = spawn_local(async move {
         let _dock = gate;
@@ -58,14 +58,14 @@ async fn meet(scene: &Scene) -> Met {
             secure: true,
             resumed: false,
         };
-        super::serve(met, signal.wait(), peer, &house).await
+        super::serve(met, signal.wait(), peer, &thread).await
     });
     let quic = quic.unwrap();
     let (mut driver, client) = h3::client::new(h3_quinn::Connection::new(quic.clone()))
         .await
         .unwrap();
     spawn_local(async move { std::future::poll_fn(|cx| driver.poll_close(cx)).await });
-    Met {
+    AcceptedConnection {
         client,
         quic,
         served: serving,
@@ -75,7 +75,7 @@ async fn meet(scene: &Scene) -> Met {
 }
 
 /// After the handshake.
-async fn client(scene: &Scene) -> Met {
+async fn client(scene: &Scene) -> AcceptedConnection {
     let met = meet(scene).await;
     met.confirmed.give();
     met

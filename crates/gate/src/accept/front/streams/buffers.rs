@@ -1,26 +1,26 @@
 //! What every exchange on a stream needs, and leaves to the thread's next one.
 
-use crate::accept::thread::House;
-use crate::forward::deadlines::Posts;
+use crate::accept::thread::Thread;
+use crate::forward::deadlines::ExchangeDeadlines;
 
-pub(super) struct Kit {
-    pub(super) posts: Posts,
+pub(super) struct Buffers {
+    pub(super) deadlines: ExchangeDeadlines,
     /// The head for the backend.
     pub(super) head: Vec<u8>,
 }
 
-impl Kit {
-    pub(super) fn take<S>(house: &House<S>) -> Self {
+impl Buffers {
+    pub(super) fn take<S>(thread: &Thread<S>) -> Self {
         let mut head = Vec::new();
-        house.spare.furnish(&mut head);
+        thread.spare.lend(&mut head);
         Self {
-            posts: house.patrol.posts(),
+            deadlines: thread.deadlines.for_exchange(),
             head,
         }
     }
 
-    pub(super) fn give_back<S>(mut self, house: &House<S>) {
-        house.spare.collect(&mut self.head);
-        house.patrol.give_back(self.posts);
+    pub(super) fn give_back<S>(mut self, thread: &Thread<S>) {
+        thread.spare.collect(&mut self.head);
+        thread.deadlines.give_back(self.deadlines);
     }
 }

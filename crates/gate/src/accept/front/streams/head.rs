@@ -5,7 +5,7 @@ use http::request::Parts;
 
 use crate::config::Limits;
 use crate::forward::h1::MOST_FIELDS;
-use crate::judge::request::{Field, Refusal, Request, Version};
+use crate::judge::request::{BadRequestError, Field, Request, Version};
 
 pub(in crate::accept::front) struct Head {
     parts: Parts,
@@ -40,13 +40,13 @@ impl Head {
         version: Version,
         limits: &Limits,
         take: impl FnOnce(&Request<'_>) -> T,
-    ) -> Result<T, Refusal> {
+    ) -> Result<T, BadRequestError> {
         let mut room = [httparse::EMPTY_HEADER; MOST_FIELDS];
         let most = limits.fields.min(MOST_FIELDS);
         let mut count = 0;
         for field in self.fields() {
             let place = room.get_mut(..most).and_then(|room| room.get_mut(count));
-            *place.ok_or(Refusal::TooManyFields)? = field;
+            *place.ok_or(BadRequestError::TooManyFields)? = field;
             count += 1;
         }
         let uri = &self.parts.uri;
@@ -129,6 +129,6 @@ mod tests {
         assert_eq!(two.read(Version::H2, &limits, |_| ()), Ok(()));
         let three = head(&[("a", "b"), ("a", "c"), ("d", "e")]);
         let refused = three.read(Version::H2, &limits, |_| ());
-        assert_eq!(refused, Err(Refusal::TooManyFields));
+        assert_eq!(refused, Err(BadRequestError::TooManyFields));
     }
 }

@@ -1,8 +1,8 @@
 //! A body that is as long as its head says, or broken. RFC 9113 §8.1.1, RFC 9114 §4.1.2.
 
-use crate::forward::exchange::{Broken, Source};
+use crate::forward::exchange::{ExchangeError, Source};
 use crate::forward::h1::Trailers;
-use crate::judge::request::{Body, Refusal};
+use crate::judge::request::{BadRequestError, Body};
 
 /// What is not measured here would be taken by a backend for the next request's beginning, or be waited for.
 pub(super) struct Measured<'a, B> {
@@ -22,18 +22,18 @@ impl<'a, B> Measured<'a, B> {
 }
 
 impl<B: Source> Source for Measured<'_, B> {
-    async fn next(&mut self, into: &mut Vec<u8>) -> Result<bool, Broken> {
+    async fn next(&mut self, into: &mut Vec<u8>) -> Result<bool, ExchangeError> {
         let before = into.len();
         let more = self.body.next(into).await?;
         let Some(left) = &mut self.left else {
             return Ok(more);
         };
         let came = (into.len() - before) as u64;
-        *left = left.checked_sub(came).ok_or(Refusal::Length)?;
+        *left = left.checked_sub(came).ok_or(BadRequestError::Length)?;
         if more || *left == 0 {
             Ok(more)
         } else {
-            Err(Refusal::Length.into())
+            Err(BadRequestError::Length.into())
         }
     }
 
@@ -50,7 +50,7 @@ impl<B: Source> Source for Measured<'_, B> {
         self.body.gone().await;
     }
 
-    async fn confirmed(&mut self) -> Result<(), Broken> {
+    async fn confirmed(&mut self) -> Result<(), ExchangeError> {
         self.body.confirmed().await
     }
 }
@@ -63,7 +63,7 @@ mod tests {
     struct Pieces(Vec<&'static str>);
 
     impl Source for Pieces {
-        async fn next(&mut self, into: &mut Vec<u8>) -> Result<bool, Broken> {
+        async fn next(&mut self, into: &mut Vec<u8>) -> Result<bool, ExchangeError> {
             let piece = (!self.0.is_empty()).then(|| self.0.remove(0));
             into.extend_from_slice(piece.unwrap_or_default().as_bytes());
             Ok(piece.is_some())
@@ -77,7 +77,7 @@ mod tests {
 
         async fn gone(&mut self) {}
 
-        async fn confirmed(&mut self) -> Result<(), Broken> {
+        async fn confirmed(&mut self) -> Result<(), ExchangeError> {
             Ok(())
         }
     }
@@ -91,7 +91,10 @@ mod tests {
                 Ok(true) => {}
                 Ok(false) => return Some(String::from_utf8(all).unwrap()),
                 Err(error) => {
-                    assert!(matches!(error, Broken::Refused(Refusal::Length)));
+                    assert!(matches!(
+                        error,
+                        ExchangeError::Refused(BadRequestError::Length)
+                    ));
                     return None;
                 }
             }

@@ -12,7 +12,7 @@ use rustls::sign::CertifiedKey;
 use crate::{GateError, Secret, config};
 
 /// No chain that serves is longer.
-const LONGEST_CHAIN: usize = 16;
+const MAX_CHAIN_LENGTH: usize = 16;
 
 #[derive(Debug)]
 pub(super) struct Files {
@@ -35,7 +35,7 @@ struct Stamp {
 }
 
 impl Stamp {
-    fn of(path: &Path) -> Option<Self> {
+    fn read(path: &Path) -> Option<Self> {
         let facts = fs::metadata(path).ok()?;
         Some(Self {
             seconds: facts.mtime(),
@@ -85,7 +85,7 @@ impl Files {
 }
 
 fn stamps(setting: &config::Certificate) -> Stamps {
-    [Stamp::of(&setting.chain), Stamp::of(&setting.key)]
+    [Stamp::read(&setting.chain), Stamp::read(&setting.key)]
 }
 
 fn load(
@@ -98,12 +98,12 @@ fn load(
     };
     let (pem, _) = Secret::read(&setting.chain)?;
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem.expose())
-        .take(LONGEST_CHAIN + 1)
+        .take(MAX_CHAIN_LENGTH + 1)
         .collect();
     let chain = chain.map_err(|e| wrong(&setting.chain, format!("it is no PEM: {e}")))?;
-    if chain.is_empty() || chain.len() > LONGEST_CHAIN {
+    if chain.is_empty() || chain.len() > MAX_CHAIN_LENGTH {
         let why = format!(
-            "it holds {} certificates, and not 1 to {LONGEST_CHAIN}",
+            "it holds {} certificates, and not 1 to {MAX_CHAIN_LENGTH}",
             chain.len()
         );
         return Err(wrong(&setting.chain, why));

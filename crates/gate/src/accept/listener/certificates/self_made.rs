@@ -13,7 +13,7 @@ use crate::GateError;
 
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 const DAY: Duration = Duration::from_hours(24);
-const LIFE: u32 = 397;
+const LIFETIME_DAYS: u32 = 397;
 
 /// With itself in PEM, for those who are to trust it.
 pub(super) fn issue(
@@ -45,6 +45,6 @@ fn certificate(addresses: &[IpAddr]) -> Result<(rcgen::Certificate, KeyPair), rc
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     let now = date_time_ymd(1970, 1, 1) + since.unwrap_or_default();
     params.not_before = now - DAY;
-    params.not_after = now + DAY * LIFE;
+    params.not_after = now + DAY * LIFETIME_DAYS;
     Ok((params.self_signed(&key)?, key))
 }

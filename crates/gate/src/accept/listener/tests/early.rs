@@ -7,7 +7,7 @@ use roundtrip_store::{Memory, Place, RedisSettings};
 use roundtrip_tls::Offer;
 
 use super::scene::{Scene, Setting, offer, run, s_client};
-use crate::accept::listener::Tally;
+use crate::accept::listener::SingleUseCounts;
 use crate::config::{Resumption, Tls};
 
 fn single(place: Option<Place>) -> Setting {
@@ -53,12 +53,12 @@ fn early_data_is_answered_before_the_handshake_is_over() {
             "{second}"
         );
         assert!(second.ends_with("confirmed"), "{second}");
-        let expected = Tally {
+        let expected = SingleUseCounts {
             taken: 1,
             absent: 0,
             failed: 0,
         };
-        assert_eq!(scene.tls.tally(), expected);
+        assert_eq!(scene.tls.counts(), expected);
     });
 }
 
@@ -107,7 +107,7 @@ fn the_same_early_data_is_taken_once_in_all() {
                 !again.contains("resumed=true") && !again.contains("early=true"),
                 "{again}"
             );
-            assert_eq!(scene.tls.tally().absent, 1);
+            assert_eq!(scene.tls.counts().absent, 1);
         }
     });
 }
@@ -128,6 +128,6 @@ fn a_store_that_does_not_answer_costs_a_full_handshake_and_no_more() {
             second.contains("resumed=false accepted=false early=false heard=4"),
             "{second}"
         );
-        assert_eq!(scene.tls.tally().failed, 1);
+        assert_eq!(scene.tls.counts().failed, 1);
     });
 }

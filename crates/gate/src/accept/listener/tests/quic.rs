@@ -12,8 +12,8 @@ use roundtrip_tls::{Client, Offer};
 use super::crowd::Crowd;
 use super::relay::Relay;
 use super::scene::{Scene, Setting, WITHIN, offer, run};
-use crate::accept::listener::quic::MOST_UNPROVED;
-use crate::accept::listener::{QuicEntrance, Seed, Tally, Unmet};
+use crate::accept::listener::quic::MAX_UNPROVED;
+use crate::accept::listener::{AcceptError, QuicListener, Seed, SingleUseCounts};
 use crate::config::{Limits, Resumption, Tls};
 
 fn single() -> Setting {
@@ -76,12 +76,12 @@ async fn ask(connection: &Connection) -> String {
 }
 
 /// Another way in with the same TLS, for tests that look at arrivals themselves.
-fn entrance(scene: &Scene) -> (QuicEntrance, SocketAddr) {
+fn listener(scene: &Scene) -> (QuicListener, SocketAddr) {
     let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let at = socket.local_addr().unwrap();
     let (limits, seed) = (Limits::default(), Seed::new(&[9; 32]));
-    let entrance = QuicEntrance::open(socket, scene.tls.clone(), &limits, &seed);
-    (entrance.unwrap(), at)
+    let listener = QuicListener::open(socket, scene.tls.clone(), &limits, &seed);
+    (listener.unwrap(), at)
 }
 
 #[test]
@@ -115,12 +115,12 @@ fn early_data_is_taken_once_and_answered_before_the_handshake_is_over() {
         let expected = "resumed=true accepted=true early=true heard=4 confirmed";
         assert_eq!(second, expected);
         assert!(accepted.await);
-        let expected = Tally {
+        let expected = SingleUseCounts {
             taken: 1,
             absent: 0,
             failed: 0,
         };
-        assert_eq!(scene.tls.tally(), expected);
+        assert_eq!(scene.tls.counts(), expected);
     });
 }
 
@@ -134,7 +134,7 @@ fn where_many_have_not_proved_their_address_it_is_asked_for_first() {
         let acquainted = Caller::new(&scene);
         acquainted.full(&scene).await;
         let mut crowd = Crowd::new(&scene);
-        crowd.begin(scene.https, MOST_UNPROVED).await;
+        crowd.begin(scene.https, MAX_UNPROVED).await;
         assert_eq!(scene.quic.retries(), 0);
         ask(&acquainted.begin(scene.https).await.unwrap()).await;
         assert_eq!(scene.quic.retries(), 0);
@@ -161,7 +161,7 @@ fn tokens_are_good_wherever_the_seed_is_the_same() {
         for (seed, retries) in [(7, 0), (8, 1)] {
             let other = Scene::start(&Setting { seed, ..single() });
             let mut crowd = Crowd::new(&other);
-            crowd.begin(other.https, MOST_UNPROVED).await;
+            crowd.begin(other.https, MAX_UNPROVED).await;
             let caller = Caller::new(&other);
             caller.tokens.insert("localhost", token.clone());
             caller.full(&other).await;
@@ -236,10 +236,10 @@ fn once_closed_nobody_comes_in_and_those_inside_may_finish() {
 fn whom_there_is_no_room_for_is_told() {
     run(async {
         let scene = Scene::start(&single());
-        let (entrance, at) = entrance(&scene);
+        let (listener, at) = listener(&scene);
         let caller = Caller::new(&scene);
         let (refused, ()) = tokio::join!(caller.begin(at), async {
-            entrance.next().await.unwrap().refuse();
+            listener.next().await.unwrap().refuse();
         });
         // RFC 9000 §20.1: CONNECTION_REFUSED.
         let Err(ConnectionError::ConnectionClosed(close)) = refused else {
@@ -254,10 +254,10 @@ fn whom_there_is_no_room_for_is_told() {
 fn a_hello_that_takes_long_is_answered_by_a_full_handshake() {
     run(async {
         let scene = Scene::start(&single());
-        let (entrance, at) = entrance(&scene);
+        let (listener, at) = listener(&scene);
         let mut crowd = Crowd::with_halves(&scene);
         crowd.send(at);
-        let arrival = entrance.next().await.unwrap();
+        let arrival = listener.next().await.unwrap();
         assert!(
             !crowd.was_answered(),
             "what is held is not even acknowledged"
@@ -274,14 +274,14 @@ fn a_hello_that_takes_long_is_answered_by_a_full_handshake() {
 fn a_hello_that_never_ends_is_given_up() {
     run(async {
         let scene = Scene::start(&single());
-        let (entrance, at) = entrance(&scene);
+        let (listener, at) = listener(&scene);
         let mut crowd = Crowd::with_halves(&scene);
         crowd.send(at);
-        let arrival = entrance.next().await.unwrap();
+        let arrival = listener.next().await.unwrap();
         let unmet = arrival.meet(Duration::from_millis(500)).await.err();
-        assert!(matches!(unmet, Some(Unmet::TimedOut)));
+        assert!(matches!(unmet, Some(AcceptError::TimedOut)));
         // And is forgotten.
-        entrance.close().await;
+        listener.close().await;
     });
 }
 
@@ -289,12 +289,12 @@ fn a_hello_that_never_ends_is_given_up() {
 fn a_client_that_goes_away_is_not_waited_for() {
     run(async {
         let scene = Scene::start(&single());
-        let (entrance, at) = entrance(&scene);
+        let (listener, at) = listener(&scene);
         let mut crowd = Crowd::with_halves(&scene);
         crowd.send(at);
-        let arrival = entrance.next().await.unwrap();
+        let arrival = listener.next().await.unwrap();
         crowd.give_up(at);
         let unmet = arrival.meet(WITHIN).await.err();
-        assert!(matches!(unmet, Some(Unmet::Quic(_))));
+        assert!(matches!(unmet, Some(AcceptError::Quic(_))));
     });
 }

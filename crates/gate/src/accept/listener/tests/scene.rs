@@ -36,7 +36,7 @@ pub(super) struct Scene {
     pub(super) https: SocketAddr,
     pub(super) side: Rc<TlsSide>,
     pub(super) tls: Rc<ThreadTls>,
-    pub(super) quic: Rc<QuicEntrance>,
+    pub(super) quic: Rc<QuicListener>,
     /// Seconds since 1970, as tickets count them.
     pub(super) now: Arc<AtomicU64>,
     /// Why clients were not met.
@@ -81,23 +81,28 @@ impl Scene {
         let mut sockets = Sockets::bind(&setting.listen, &seed, 1).unwrap();
         let (http, https) = (sockets.http()[0], sockets.https()[0]);
         let mine = sockets.of_thread().unwrap();
-        let manner = Rc::new(Manner {
+        let accept_config = Rc::new(AcceptConfig {
             tls: Rc::new(side.on_this_thread().unwrap()),
             proxies: setting.listen.proxy_protocol_from.clone(),
             fast_open: true,
         });
-        let tls = manner.tls.clone();
+        let tls = accept_config.tls.clone();
         let unmet = Rc::default();
         for (listeners, secure) in [(mine.http, false), (mine.https, true)] {
             for listener in listeners {
-                let entrance = Entrance::open(listener, secure, Arc::default()).unwrap();
-                let serving = serve(entrance, manner.clone(), setting.within, Rc::clone(&unmet));
+                let listener = Listener::open(listener, secure, Arc::default()).unwrap();
+                let serving = serve(
+                    listener,
+                    accept_config.clone(),
+                    setting.within,
+                    Rc::clone(&unmet),
+                );
                 tokio::task::spawn_local(serving);
             }
         }
         let socket = mine.quic.into_iter().next().unwrap();
         let limits = Limits::default();
-        let quic = QuicEntrance::open(socket, tls.clone(), &limits, &seed).unwrap();
+        let quic = QuicListener::open(socket, tls.clone(), &limits, &seed).unwrap();
         let quic = Rc::new(quic);
         tokio::task::spawn_local(serve_quic(quic.clone()));
         let folder = tempfile::tempdir().unwrap();
@@ -166,12 +171,12 @@ impl roundtrip_model::Clock for Frozen {
 
 type Told = Rc<std::cell::RefCell<Vec<String>>>;
 
-async fn serve(entrance: Entrance, manner: Rc<Manner>, within: Duration, unmet: Told) {
+async fn serve(listener: Listener, accept_config: Rc<AcceptConfig>, within: Duration, unmet: Told) {
     loop {
-        let arrival = entrance.next().await;
-        let (manner, unmet) = (manner.clone(), unmet.clone());
+        let arrival = listener.next().await;
+        let (accept_config, unmet) = (accept_config.clone(), unmet.clone());
         tokio::task::spawn_local(async move {
-            match arrival.meet(&manner, within).await {
+            match arrival.meet(&accept_config, within).await {
                 Ok(met) => describe(met).await,
                 Err(error) => unmet.borrow_mut().push(error.to_string()),
             }
@@ -180,8 +185,8 @@ async fn serve(entrance: Entrance, manner: Rc<Manner>, within: Duration, unmet: 
 }
 
 /// Each stream that a client opens is answered with what is known, and with more once the handshake is over.
-async fn serve_quic(entrance: Rc<QuicEntrance>) {
-    while let Some(arrival) = entrance.next().await {
+async fn serve_quic(listener: Rc<QuicListener>) {
+    while let Some(arrival) = listener.next().await {
         tokio::task::spawn_local(async move {
             let met = arrival.meet(WITHIN).await.unwrap();
             while let Ok((mut send, mut receive)) = met.link.accept_bidi().await {
@@ -206,7 +211,7 @@ async fn serve_quic(entrance: Rc<QuicEntrance>) {
 }
 
 /// One line, with all that is known; then the end.
-async fn describe(mut met: Met) {
+async fn describe(mut met: AcceptedConnection) {
     let mut heard = Vec::new();
     while !heard.ends_with(b"\n") {
         let n = met.stream.read_buf(&mut heard).await.unwrap_or(0);
@@ -214,7 +219,7 @@ async fn describe(mut met: Met) {
             return;
         }
     }
-    let early = matches!(&met.stream, Incoming::Secure(secure) if secure.is_early());
+    let early = matches!(&met.stream, ClientStream::Secure(secure) if secure.is_early());
     let mut said = format!(
         "peer={} local={} resumed={} accepted={} early={early} heard={}",
         met.peer,
@@ -223,7 +228,7 @@ async fn describe(mut met: Met) {
         met.facts.early_data,
         heard.len(),
     );
-    if let Incoming::Secure(secure) = &mut met.stream {
+    if let ClientStream::Secure(secure) = &mut met.stream {
         let version = met.facts.version.unwrap();
         said = format!("{said} h2={} version={version:?}", secure.is_h2());
         if early {
@@ -231,7 +236,7 @@ async fn describe(mut met: Met) {
             met.stream.write_all(said.as_bytes()).await.unwrap();
             met.stream.flush().await.unwrap();
             said.clear();
-            if let Incoming::Secure(secure) = &mut met.stream {
+            if let ClientStream::Secure(secure) = &mut met.stream {
                 std::future::poll_fn(|cx| secure.poll_confirmed(cx))
                     .await
                     .unwrap();

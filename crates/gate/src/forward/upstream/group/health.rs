@@ -14,9 +14,9 @@ use crate::forward::upstream::pool::after;
 use crate::forward::upstream::wire::Wire;
 
 /// In a row. A single lost packet is no reason.
-const FAILURES: u32 = 2;
+const MAX_FAILURES: u32 = 2;
 /// What is read of an answer's first line.
-const LONGEST: usize = 1024;
+const MAX_ANSWER: usize = 1024;
 
 impl Group {
     pub(super) async fn keep_checked(&self, server: usize) {
@@ -27,14 +27,14 @@ impl Group {
         loop {
             failures = match self.check(server, &health.path).await {
                 Some(200..400) => 0,
-                _ => FAILURES.min(failures + 1),
+                _ => MAX_FAILURES.min(failures + 1),
             };
             if failures == 0
-                && let Some(sight) = self.sights.get(server)
+                && let Some(health) = self.health.get(server)
             {
-                sight.succeeded();
+                health.succeeded();
             }
-            if failures == 0 || failures == FAILURES {
+            if failures == 0 || failures == MAX_FAILURES {
                 well.store(failures == 0, Ordering::Relaxed);
             }
             sleep(health.every.0).await;
@@ -62,8 +62,8 @@ async fn ask(mut wire: Wire, authority: &str, path: &str) -> io::Result<Option<u
     );
     wire.write_all(request.as_bytes()).await?;
     wire.flush().await?;
-    let mut answer = Vec::with_capacity(LONGEST);
-    while !answer.contains(&b'\n') && answer.len() < LONGEST {
+    let mut answer = Vec::with_capacity(MAX_ANSWER);
+    while !answer.contains(&b'\n') && answer.len() < MAX_ANSWER {
         if wire.read_buf(&mut answer).await? == 0 {
             break;
         }

@@ -9,13 +9,13 @@ use tokio::time::sleep;
 
 use super::{Group, Server};
 use crate::forward::upstream::address::Host;
-use crate::forward::upstream::error::Trouble;
+use crate::forward::upstream::error::UpstreamError;
 
-const AGAIN: Duration = Duration::from_secs(30);
+const RESOLVE_INTERVAL: Duration = Duration::from_secs(30);
 /// While there is no address at all.
-const SOON: Duration = Duration::from_secs(1);
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 /// More are not tried.
-const MOST: usize = 8;
+const MAX_ADDRESSES: usize = 8;
 
 /// What is known of a server's addresses.
 #[derive(Debug, Clone, Default)]
@@ -45,9 +45,9 @@ impl Group {
         loop {
             let found = self.look_up(name, server.address.port).await;
             let pause = if found.addresses.is_empty() {
-                SOON
+                RETRY_INTERVAL
             } else {
-                AGAIN
+                RESOLVE_INTERVAL
             };
             server.resolved.send_if_modified(|known| {
                 // Old addresses are better than none.
@@ -73,7 +73,7 @@ impl Group {
         };
         match found {
             Ok(found) => {
-                let addresses = found.addresses.iter().take(MOST);
+                let addresses = found.addresses.iter().take(MAX_ADDRESSES);
                 let addresses: Vec<SocketAddr> = addresses.map(|ip| (*ip, port).into()).collect();
                 Resolved::to(&addresses)
             }
@@ -87,11 +87,11 @@ impl Group {
 
 impl Server {
     /// At once, but for a name that was never looked up before. The caller has a deadline.
-    pub(super) async fn addresses(&self) -> Result<Arc<[SocketAddr]>, Trouble> {
+    pub(super) async fn addresses(&self) -> Result<Arc<[SocketAddr]>, UpstreamError> {
         let mut resolved = self.resolved.subscribe();
         let known =
             |resolved: &Resolved| !resolved.addresses.is_empty() || resolved.trouble.is_some();
-        let unnamed = |why: Arc<str>| Trouble::Unnamed {
+        let unnamed = |why: Arc<str>| UpstreamError::Unnamed {
             server: self.shown.clone(),
             why,
         };

@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{Group, Server};
 use crate::config::Protocol;
-use crate::forward::upstream::error::Trouble;
+use crate::forward::upstream::error::UpstreamError;
 use crate::forward::upstream::wire::Wire;
 
 #[derive(Debug)]
@@ -27,15 +27,18 @@ impl Group {
         server: usize,
         fast_open: bool,
         deadline: Instant,
-    ) -> Result<Opened, Trouble> {
+    ) -> Result<Opened, UpstreamError> {
         let shown = self.shown(server);
-        let server = self.servers.get(server).ok_or_else(|| Trouble::NoneWell {
-            upstream: self.name.clone(),
-        })?;
+        let server = self
+            .servers
+            .get(server)
+            .ok_or_else(|| UpstreamError::NoneWell {
+                upstream: self.name.clone(),
+            })?;
         let began = Instant::now();
         let opening = self.open_unbounded(server, fast_open, deadline);
         timeout_at(deadline, opening).await.unwrap_or_else(|_| {
-            Err(Trouble::Silent {
+            Err(UpstreamError::Silent {
                 server: shown,
                 within: began.elapsed(),
             })
@@ -47,10 +50,10 @@ impl Group {
         server: &Server,
         fast_open: bool,
         deadline: Instant,
-    ) -> Result<Opened, Trouble> {
+    ) -> Result<Opened, UpstreamError> {
         let addresses = server.addresses().await?;
         let plain = connect(&addresses, fast_open, deadline).await;
-        let plain = plain.map_err(|source| Trouble::Connect {
+        let plain = plain.map_err(|source| UpstreamError::Connect {
             server: server.shown.clone(),
             source,
         })?;
@@ -60,7 +63,7 @@ impl Group {
                 resumed: false,
             });
         };
-        let failed = |source| Trouble::Tls {
+        let failed = |source| UpstreamError::Tls {
             server: server.shown.clone(),
             source,
         };
@@ -98,11 +101,11 @@ async fn connect(
     Err(failure)
 }
 
-fn other_protocol(server: &Arc<str>, chosen: Option<&[u8]>) -> Trouble {
+fn other_protocol(server: &Arc<str>, chosen: Option<&[u8]>) -> UpstreamError {
     let chosen = chosen.map_or("nothing".into(), |p| {
         String::from_utf8_lossy(p).into_owned()
     });
-    Trouble::Protocol {
+    UpstreamError::Protocol {
         server: server.clone(),
         chosen,
     }

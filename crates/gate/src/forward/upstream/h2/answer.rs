@@ -15,7 +15,7 @@ use super::{broken, head, invalid};
 use crate::forward::h1::{Trailers, write_last_chunk};
 
 /// For an end that comes after all data.
-const PATIENCE: Duration = Duration::from_secs(1);
+const END_TIMEOUT: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(super) struct Answer {
@@ -100,7 +100,7 @@ impl Answer {
             && !stream.is_end_stream()
         {
             let end = poll_fn(|cx| stream.poll_data(cx));
-            let _ = timeout(PATIENCE, end).await;
+            let _ = timeout(END_TIMEOUT, end).await;
         }
     }
 

@@ -3,12 +3,12 @@
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::{Instant, timeout_at};
 
-use super::{Over, Shared, Stream};
+use super::{Shared, SharedEnd, Stream};
 use crate::config::Protocol;
-use crate::forward::upstream::{Trouble, Upstream};
+use crate::forward::upstream::{Upstream, UpstreamError};
 
 /// To one server.
-pub(in crate::forward::upstream) type Place = Mutex<Option<Shared>>;
+pub(in crate::forward::upstream) type SharedSlot = Mutex<Option<Shared>>;
 
 impl Upstream {
     /// A stream to a server; and whether its connection was there before.
@@ -16,18 +16,18 @@ impl Upstream {
         &self,
         server: usize,
         deadline: Instant,
-    ) -> Result<(Stream, bool), Trouble> {
+    ) -> Result<(Stream, bool), UpstreamError> {
         let mut place = self.place(server, deadline).await?;
         // One of those under way is the one that asks.
         self.give_up(server, &mut place, 1);
         if let Some(shared) = place.as_mut() {
             if let Ok(Ok(stream)) = timeout_at(deadline, shared.stream()).await {
-                self.stock.tally().reused.add(1);
+                self.pools.counts().reused.add(1);
                 return Ok((stream, true));
             }
             // The server says goodbye; those who are under way go on.
             *place = None;
-            self.stock.tally().left.add(1);
+            self.pools.counts().left.add(1);
         }
         let mut shared = self.share(server, deadline).await?;
         let stream = shared.stream().await;
@@ -40,7 +40,7 @@ impl Upstream {
     pub(in crate::forward::upstream) async fn share_early(
         &self,
         server: usize,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), UpstreamError> {
         let deadline = self.deadline();
         let mut place = self.place(server, deadline).await?;
         if place.is_none() {
@@ -72,17 +72,20 @@ impl Upstream {
         &self,
         server: usize,
         deadline: Instant,
-    ) -> Result<MutexGuard<'_, Option<Shared>>, Trouble> {
-        let place = self.shared.get(server).ok_or_else(|| Trouble::NoneWell {
-            upstream: self.group.name.clone(),
-        })?;
+    ) -> Result<MutexGuard<'_, Option<Shared>>, UpstreamError> {
+        let place = self
+            .shared
+            .get(server)
+            .ok_or_else(|| UpstreamError::NoneWell {
+                upstream: self.group.name.clone(),
+            })?;
         timeout_at(deadline, place.lock())
             .await
             .map_err(|_| self.silent(server))
     }
 
-    fn silent(&self, server: usize) -> Trouble {
-        Trouble::Silent {
+    fn silent(&self, server: usize) -> UpstreamError {
+        UpstreamError::Silent {
             server: self.group.shown(server),
             within: self.group.config.connect.0,
         }
@@ -90,34 +93,34 @@ impl Upstream {
 
     fn give_up(&self, server: usize, place: &mut Option<Shared>, asking: usize) {
         let config = &self.group.config;
-        let busy = self.stock.busy(server) > asking;
+        let busy = self.pools.busy(server) > asking;
         let over = place
             .as_ref()
             .and_then(|shared| shared.over(busy, config.idle_time.0, config.age.0));
-        let tally = self.stock.tally();
+        let counts = self.pools.counts();
         match over {
             None => return,
-            Some(Over::Left) => tally.left.add(1),
-            Some(Over::Aged) => tally.aged.add(1),
-            Some(Over::Idled) => tally.idled.add(1),
+            Some(SharedEnd::Left) => counts.left.add(1),
+            Some(SharedEnd::Aged) => counts.aged.add(1),
+            Some(SharedEnd::Idled) => counts.idled.add(1),
         }
         *place = None;
     }
 
-    async fn share(&self, server: usize, deadline: Instant) -> Result<Shared, Trouble> {
-        let tally = self.stock.tally();
+    async fn share(&self, server: usize, deadline: Instant) -> Result<Shared, UpstreamError> {
+        let counts = self.pools.counts();
         let opened = self.group.open(server, false, deadline).await;
-        let opened = opened.inspect_err(|_| tally.unreached.add(1))?;
+        let opened = opened.inspect_err(|_| counts.unreached.add(1))?;
         let shared = timeout_at(deadline, Shared::open(opened.wire)).await;
         let shared = shared.map_err(|_| self.silent(server))?;
         let shared = shared.map_err(|source| self.no_h2(server, source))?;
-        tally.opened.add(1);
-        tally.resumed.add(opened.resumed.into());
+        counts.opened.add(1);
+        counts.resumed.add(opened.resumed.into());
         Ok(shared)
     }
 
-    fn no_h2(&self, server: usize, source: h2::Error) -> Trouble {
-        Trouble::H2 {
+    fn no_h2(&self, server: usize, source: h2::Error) -> UpstreamError {
+        UpstreamError::H2 {
             server: self.group.shown(server),
             source,
         }

@@ -10,7 +10,7 @@ use super::invalid;
 use crate::forward::h1::Chunked;
 
 /// A client's fields, and those that are added for it.
-const MOST_FIELDS: usize = 128;
+const MAX_FIELDS: usize = 128;
 
 /// How the request's body is written.
 pub(super) enum Framing {
@@ -24,7 +24,7 @@ pub(super) fn request(
     bytes: &[u8],
     secure: bool,
 ) -> io::Result<Option<(Request<()>, Framing, usize)>> {
-    let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
+    let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
     let mut parsed = httparse::Request::new(&mut fields);
     let read = parsed
         .parse(bytes)

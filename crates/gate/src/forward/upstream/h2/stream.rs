@@ -17,7 +17,7 @@ use super::{broken, invalid};
 use crate::forward::h1::Trailers;
 
 /// Heads are written by ourselves, and are smaller.
-const LARGEST_HEAD: usize = 1024 * 1024;
+const MAX_HEAD: usize = 1024 * 1024;
 /// Taken at once of a body.
 const PIECE: usize = 16 * 1024;
 
@@ -86,7 +86,7 @@ impl Stream {
         };
         let before = head.len();
         head.extend_from_slice(data);
-        if head.len() > LARGEST_HEAD {
+        if head.len() > MAX_HEAD {
             return Err(invalid("the head is too large"));
         }
         let Some((request, framing, length)) = head::request(head, self.secure)? else {

@@ -4,17 +4,17 @@ use std::sync::atomic::Ordering;
 
 use tokio::time::Instant;
 
-use super::{Refused, Server, State, Stock, Want};
+use super::{PoolError, Pools, Server, State, Want};
 use crate::config::Balance;
 use crate::forward::upstream::pool::Carrier;
 
-impl<C: Carrier> Stock<C> {
+impl<C: Carrier> Pools<C> {
     pub(super) fn choose(
         &self,
         state: &mut State<C>,
         want: Want,
         now: Instant,
-    ) -> Result<usize, Refused> {
+    ) -> Result<usize, PoolError> {
         let count = state.servers.len();
         let last_resort = self.last_resort(state, now)?;
         let mut best: Option<((bool, usize), usize)> = None;
@@ -35,7 +35,7 @@ impl<C: Carrier> Stock<C> {
                 best = Some((rank, at));
             }
         }
-        let (_, at) = best.ok_or(Refused::Busy)?;
+        let (_, at) = best.ok_or(PoolError::Busy)?;
         state.turn = (at + 1) % count.max(1);
         Ok(at)
     }
@@ -47,7 +47,7 @@ impl<C: Carrier> Stock<C> {
     }
 
     /// Where all that are well are ejected: the one that was ejected longest ago. Not to try any would be worse.
-    fn last_resort(&self, state: &State<C>, now: Instant) -> Result<Option<usize>, Refused> {
+    fn last_resort(&self, state: &State<C>, now: Instant) -> Result<Option<usize>, PoolError> {
         let mut resort: Option<(Instant, usize)> = None;
         for (at, server) in state.servers.iter().enumerate() {
             if !self.is_well(at) {
@@ -60,7 +60,7 @@ impl<C: Carrier> Stock<C> {
                 _ => return Ok(None),
             }
         }
-        resort.map(|(_, at)| Some(at)).ok_or(Refused::NoneWell)
+        resort.map(|(_, at)| Some(at)).ok_or(PoolError::NoneWell)
     }
 
     fn load(&self, server: &Server<C>) -> usize {

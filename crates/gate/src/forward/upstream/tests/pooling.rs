@@ -1,4 +1,4 @@
-//! The stock under any sequence of events, without a network: no connection has two owners, none outlives its time, who waits
+//! The pools under any sequence of events, without a network: no connection has two owners, none outlives its time, who waits
 //! is served in order, and the counters add up.
 
 mod uploads;
@@ -17,10 +17,10 @@ use tokio::time::{Instant, advance};
 
 use crate::config::Balance;
 use crate::forward::upstream::Counts;
-use crate::forward::upstream::counts::Tally;
-use crate::forward::upstream::outlier_ejection::Ejecting;
-use crate::forward::upstream::pool::{Bounds, Carrier, Kept};
-use crate::forward::upstream::pools::{Claim, Refused, Rules, Slot, Stock, Want};
+use crate::forward::upstream::counts::ThreadCounts;
+use crate::forward::upstream::outlier_ejection::EjectionConfig;
+use crate::forward::upstream::pool::{Bounds, Carrier, PooledConnection};
+use crate::forward::upstream::pools::{Claim, PoolConfig, PoolError, Pools, Slot, Want};
 
 const IDLE_TIME: Duration = Duration::from_millis(500);
 const AGE: Duration = Duration::from_secs(2);
@@ -47,13 +47,13 @@ enum Step {
 
 #[derive(Debug, Clone, Copy)]
 enum End {
-    Kept,
+    PooledConnection,
     Dropped,
     Failed,
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let end = prop_oneof![4 => Just(End::Kept), 1 => Just(End::Dropped), 1 => Just(End::Failed)];
+    let end = prop_oneof![4 => Just(End::PooledConnection), 1 => Just(End::Dropped), 1 => Just(End::Failed)];
     let step = prop_oneof![
         6 => proptest::bool::weighted(0.2).prop_map(|fresh| Step::Lease { fresh }),
         5 => (any::<usize>(), end).prop_map(|(which, fate)| Step::Finish { which, fate }),
@@ -66,7 +66,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 1..150)
 }
 
-fn settings() -> impl Strategy<Value = (Rules, usize)> {
+fn settings() -> impl Strategy<Value = (PoolConfig, usize)> {
     let balance = prop_oneof![Just(Balance::LeastRequests), Just(Balance::InTurn)];
     (1..4_usize, 0..4_usize, balance, 0..3_u32, 1..4_usize).prop_map(
         |(connections, idle, balance, after, servers)| {
@@ -77,10 +77,10 @@ fn settings() -> impl Strategy<Value = (Rules, usize)> {
                 age: AGE,
             };
             let time = Duration::from_millis(300);
-            let rules = Rules {
+            let rules = PoolConfig {
                 bounds,
                 balance,
-                ejecting: Ejecting { after, time },
+                ejecting: EjectionConfig { after, time },
                 uploads: connections.div_ceil(2),
                 waiting: WAITING,
             };
@@ -136,13 +136,13 @@ impl Drop for Thread {
 
 struct Used {
     slot: Slot<Thread>,
-    kept: Kept<Thread>,
+    kept: PooledConnection<Thread>,
 }
 
 struct World {
-    stock: Rc<Stock<Thread>>,
-    tally: Arc<Tally>,
-    rules: Rules,
+    pools: Rc<Pools<Thread>>,
+    counts: Arc<ThreadCounts>,
+    rules: PoolConfig,
     servers: usize,
     used: Vec<Used>,
     queue: Vec<(usize, bool, Receiver<Claim<Thread>>)>,
@@ -155,12 +155,12 @@ struct World {
 }
 
 impl World {
-    fn new(rules: Rules, servers: usize) -> Self {
+    fn new(rules: PoolConfig, servers: usize) -> Self {
         let well = (0..servers).map(|_| AtomicBool::new(true)).collect();
-        let tally: Arc<Tally> = Arc::default();
+        let counts: Arc<ThreadCounts> = Arc::default();
         Self {
-            stock: Stock::new(rules, well, tally.clone()),
-            tally,
+            pools: Pools::new(rules, well, counts.clone()),
+            counts,
             rules,
             servers,
             used: Vec::new(),
@@ -188,7 +188,7 @@ impl World {
                 self.queue.remove(which % self.queue.len());
             }
             Step::Spare(server) => {
-                if let Some(mut slot) = self.stock.spare(server, 2) {
+                if let Some(mut slot) = self.pools.spare(server, 2) {
                     slot.opened();
                     let kept = self.open();
                     self.parked[kept.carrier.number] = Instant::now();
@@ -196,7 +196,7 @@ impl World {
                 }
             }
             Step::Reap => {
-                let next = self.stock.reap();
+                let next = self.pools.reap();
                 assert!(next.is_none_or(|next| next > Instant::now()));
             }
             Step::Pass(time) => advance(Duration::from_millis(time)).await,
@@ -210,15 +210,15 @@ impl World {
             fresh,
             ..Want::default()
         };
-        match self.stock.claim(want) {
+        match self.pools.claim(want) {
             Ok(claim) => {
                 self.collect();
                 assert!(self.queue.is_empty(), "who waits goes first");
                 self.take(claim, fresh);
             }
             Err(refused) => {
-                assert_eq!(refused, Refused::Busy);
-                match self.stock.wait(want) {
+                assert_eq!(refused, PoolError::Busy);
+                match self.pools.wait(want) {
                     Some(granted) => {
                         self.arrivals += 1;
                         self.queue.push((self.arrivals, fresh, granted));
@@ -270,13 +270,13 @@ impl World {
         self.used.push(Used { slot, kept });
     }
 
-    fn open(&mut self) -> Kept<Thread> {
+    fn open(&mut self) -> PooledConnection<Thread> {
         let broken: Rc<Cell<bool>> = Rc::default();
         let number = self.breaks.len();
         self.breaks.push(broken.clone());
         self.parked.push(Instant::now());
         self.alive.borrow_mut().insert(number);
-        Kept {
+        PooledConnection {
             carrier: Thread {
                 number,
                 broken,
@@ -290,7 +290,7 @@ impl World {
     fn finish(&mut self, used: Used, fate: End) {
         let Used { slot, kept } = used;
         match fate {
-            End::Kept => {
+            End::PooledConnection => {
                 self.parked[kept.carrier.number] = Instant::now();
                 slot.succeeded();
                 slot.keep(kept);
@@ -301,7 +301,7 @@ impl World {
     }
 
     fn check(&self) {
-        self.stock.gauge(None);
+        self.pools.gauge(None);
         let counts = self.counts();
         let alive = self.alive.borrow().len() as u64;
         assert_eq!(counts.open, alive, "each one is counted");
@@ -319,19 +319,19 @@ impl World {
 
     fn counts(&self) -> Counts {
         let mut counts = Counts::default();
-        self.tally.read(&mut counts);
+        self.counts.read(&mut counts);
         counts
     }
 
     /// When all is given back, everybody was served and nothing is left behind.
     async fn end(mut self) {
         while let Some(used) = self.used.pop() {
-            self.finish(used, End::Kept);
+            self.finish(used, End::PooledConnection);
             self.collect();
         }
         // Ejected servers' places were of no use to who waits.
         advance(AGE).await;
-        self.stock.reap();
+        self.pools.reap();
         self.collect();
         while let Some(used) = self.used.pop() {
             self.finish(used, End::Dropped);
@@ -388,7 +388,7 @@ fn a_retry_goes_elsewhere_where_it_can() {
                 not: Some(0),
                 upload: false,
             };
-            let claim = world.stock.claim(want).unwrap();
+            let claim = world.pools.claim(want).unwrap();
             assert_eq!(claim.slot.server(), expected);
         }
     });
@@ -404,7 +404,14 @@ fn who_fails_in_a_row_is_left_alone_for_a_while() {
                 world.lease(false);
                 for used in std::mem::take(&mut world.used) {
                     let ill = used.slot.server() == which;
-                    world.finish(used, if ill { End::Failed } else { End::Kept });
+                    world.finish(
+                        used,
+                        if ill {
+                            End::Failed
+                        } else {
+                            End::PooledConnection
+                        },
+                    );
                 }
             }
         };
@@ -449,19 +456,22 @@ fn who_fails_its_checks_gets_nothing() {
     paused(async || {
         let well: Arc<[AtomicBool]> = [false, true].map(AtomicBool::new).into_iter().collect();
         let rules = rules(Balance::InTurn, 9, 1);
-        let stock: Rc<Stock<Thread>> = Stock::new(rules, well.clone(), Arc::default());
+        let pools: Rc<Pools<Thread>> = Pools::new(rules, well.clone(), Arc::default());
         for _ in 0..3 {
-            assert_eq!(stock.claim(Want::default()).unwrap().slot.server(), 1);
+            assert_eq!(pools.claim(Want::default()).unwrap().slot.server(), 1);
         }
         well[1].store(false, Ordering::Relaxed);
-        assert_eq!(stock.claim(Want::default()).err(), Some(Refused::NoneWell));
+        assert_eq!(
+            pools.claim(Want::default()).err(),
+            Some(PoolError::NoneWell)
+        );
         well[0].store(true, Ordering::Relaxed);
-        assert_eq!(stock.claim(Want::default()).unwrap().slot.server(), 0);
+        assert_eq!(pools.claim(Want::default()).unwrap().slot.server(), 0);
     });
 }
 
-fn rules(balance: Balance, connections: usize, after: u32) -> Rules {
-    Rules {
+fn rules(balance: Balance, connections: usize, after: u32) -> PoolConfig {
+    PoolConfig {
         bounds: Bounds {
             connections,
             idle: 9,
@@ -469,7 +479,7 @@ fn rules(balance: Balance, connections: usize, after: u32) -> Rules {
             age: AGE,
         },
         balance,
-        ejecting: Ejecting {
+        ejecting: EjectionConfig {
             after,
             time: Duration::from_millis(300),
         },

@@ -21,7 +21,7 @@ pub(super) const ANY: Need = Need {
 };
 
 /// Long enough for any machine; nothing waits for it to pass.
-const PATIENCE: Duration = Duration::from_mins(1);
+const SCENE_TIMEOUT: Duration = Duration::from_mins(1);
 
 pub(super) fn run(play: impl AsyncFnOnce()) {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -29,13 +29,13 @@ pub(super) fn run(play: impl AsyncFnOnce()) {
         .build()
         .unwrap();
     LocalSet::new().block_on(&runtime, async {
-        timeout(PATIENCE, play()).await.unwrap();
+        timeout(SCENE_TIMEOUT, play()).await.unwrap();
     });
 }
 
 /// What a server does with a connection, once it has a request on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Manner {
+pub(super) enum Behaviour {
     /// Answers, and goes on.
     Well,
     /// Answers, and says something that nobody asked for.
@@ -52,18 +52,18 @@ pub(super) enum Manner {
 pub(super) struct Scripted {
     pub(super) address: SocketAddr,
     accepting: RefCell<Option<JoinHandle<()>>>,
-    pub(super) manner: Cell<Manner>,
+    pub(super) manner: Cell<Behaviour>,
     pub(super) connections: Cell<usize>,
     pub(super) open: Cell<usize>,
     pub(super) requests: RefCell<Vec<String>>,
 }
 
 impl Scripted {
-    pub(super) async fn start(manner: Manner) -> Rc<Self> {
+    pub(super) async fn start(manner: Behaviour) -> Rc<Self> {
         Self::serving(TcpListener::bind("127.0.0.1:0").await.unwrap(), manner)
     }
 
-    pub(super) fn serving(listener: TcpListener, manner: Manner) -> Rc<Self> {
+    pub(super) fn serving(listener: TcpListener, manner: Behaviour) -> Rc<Self> {
         let server = Rc::new(Self {
             address: listener.local_addr().unwrap(),
             accepting: RefCell::default(),
@@ -112,14 +112,14 @@ impl Scripted {
             let request = String::from_utf8(std::mem::take(&mut buffer)).unwrap();
             self.requests.borrow_mut().push(request);
             let answer = match self.manner.get() {
-                Manner::Silent => std::future::pending().await,
-                Manner::Ill => "HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n",
+                Behaviour::Silent => std::future::pending().await,
+                Behaviour::Ill => "HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n",
                 _ => "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
             };
             stream.write_all(answer.as_bytes()).await?;
             match self.manner.get() {
-                Manner::Talkative => stream.write_all(b"HTTP/1.1 408 Too late\r\n").await?,
-                Manner::Once => return Ok(()),
+                Behaviour::Talkative => stream.write_all(b"HTTP/1.1 408 Too late\r\n").await?,
+                Behaviour::Once => return Ok(()),
                 _ => {}
             }
         }

@@ -13,7 +13,7 @@ use tokio::task::spawn_local;
 
 use super::authority::Authority;
 use super::scene::{ANY, ask, exchange, run, until, upstream};
-use crate::forward::upstream::{Fate, Trouble};
+use crate::forward::upstream::{Fate, UpstreamError};
 
 /// Answers each request with a few bytes. Says how many handshakes resumed a session.
 async fn serve(config: Arc<ServerConfig>) -> (SocketAddr, Rc<Cell<usize>>) {
@@ -78,8 +78,8 @@ fn spare_connections_finish_their_handshake_unasked() {
             config.ca = Some(authority.ca());
             config.warm = 1;
         });
-        spawn_local(upstream.tend());
-        until(|| upstream.stock.spare(0, 1).is_none() && upstream.group().counts().opened == 1)
+        spawn_local(upstream.maintain());
+        until(|| upstream.pools.spare(0, 1).is_none() && upstream.group().counts().opened == 1)
             .await;
         // The server's tickets may have come meanwhile.
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
@@ -99,9 +99,9 @@ fn who_is_not_trusted_gets_nothing() {
         ] {
             let server = format!("https://{host}:{}", address.port());
             let upstream = upstream(&[server], |config| config.ca = Some(ca));
-            spawn_local(upstream.group().clone().tend());
+            spawn_local(upstream.group().clone().maintain());
             let trouble = upstream.lease(ANY).await.unwrap_err();
-            assert!(matches!(trouble, Trouble::Tls { .. }), "{trouble}");
+            assert!(matches!(trouble, UpstreamError::Tls { .. }), "{trouble}");
             assert_eq!(trouble.status(), status);
             assert!(trouble.to_string().contains(host), "{trouble}");
         }

@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use tokio::task::spawn_local;
 
-use super::scene::{ANY, Manner, Scripted, ask, exchange, group, run, until, upstream};
+use super::scene::{ANY, Behaviour, Scripted, ask, exchange, group, run, until, upstream};
 use crate::config::{HealthCheck, Span};
-use crate::forward::upstream::{Fate, Trouble, Upstream};
+use crate::forward::upstream::{Fate, Upstream, UpstreamError};
 
 const SHORT: Span = Span(Duration::from_millis(40));
 
 #[test]
 fn a_connection_carries_one_exchange_after_another() {
     run(async || {
-        let server = Scripted::start(Manner::Well).await;
+        let server = Scripted::start(Behaviour::Well).await;
         let upstream = upstream(&[server.url()], |_| {});
         let mut reused = Vec::new();
         for _ in 0..3 {
@@ -29,7 +29,7 @@ fn a_connection_carries_one_exchange_after_another() {
 
 #[test]
 fn who_speaks_unasked_or_leaves_is_not_used_again() {
-    for manner in [Manner::Talkative, Manner::Once] {
+    for manner in [Behaviour::Talkative, Behaviour::Once] {
         run(async || {
             let server = Scripted::start(manner).await;
             let upstream = upstream(&[server.url()], |_| {});
@@ -40,7 +40,7 @@ fn who_speaks_unasked_or_leaves_is_not_used_again() {
                 // It may have come with the answer already.
                 if link.buffer.is_empty() {
                     let come = link.stream.plain().unwrap().stream().peek(&mut [0]).await;
-                    assert_eq!(come.unwrap(), usize::from(manner == Manner::Talkative));
+                    assert_eq!(come.unwrap(), usize::from(manner == Behaviour::Talkative));
                 }
                 link.finish(Fate::Kept);
                 assert_eq!(server.connections.get(), count);
@@ -52,7 +52,7 @@ fn who_speaks_unasked_or_leaves_is_not_used_again() {
 #[test]
 fn what_is_not_finished_is_closed() {
     run(async || {
-        let server = Scripted::start(Manner::Well).await;
+        let server = Scripted::start(Behaviour::Well).await;
         let upstream = upstream(&[server.url()], |config| config.connections = 1);
         for fate in [
             None,
@@ -77,7 +77,7 @@ fn what_is_not_finished_is_closed() {
 #[test]
 fn a_retry_makes_room_for_itself() {
     run(async || {
-        let server = Scripted::start(Manner::Well).await;
+        let server = Scripted::start(Behaviour::Well).await;
         let upstream = upstream(&[server.url()], |config| config.connections = 1);
         exchange(&upstream).await;
         let link = upstream.fresh(None, ANY).await.unwrap();
@@ -90,7 +90,7 @@ fn a_retry_makes_room_for_itself() {
 #[test]
 fn nobody_waits_longer_than_the_deadline() {
     run(async || {
-        let server = Scripted::start(Manner::Well).await;
+        let server = Scripted::start(Behaviour::Well).await;
         let upstream = upstream(&[server.url()], |config| {
             config.connections = 1;
             config.waiting = 1;
@@ -101,10 +101,10 @@ fn nobody_waits_longer_than_the_deadline() {
         let waits = spawn_local(async move { waits.lease(ANY).await.err() });
         until(|| upstream.group().counts().waited == 1).await;
         let trouble = upstream.lease(ANY).await.unwrap_err();
-        assert!(matches!(trouble, Trouble::Full { .. }), "{trouble}");
+        assert!(matches!(trouble, UpstreamError::Full { .. }), "{trouble}");
         assert_eq!((trouble.status(), trouble.retry_after()), (503, Some(1)));
         let trouble = waits.await.unwrap().unwrap();
-        assert!(matches!(trouble, Trouble::Busy { .. }), "{trouble}");
+        assert!(matches!(trouble, UpstreamError::Busy { .. }), "{trouble}");
         assert_eq!(trouble.status(), 503);
         let next = upstream.clone();
         let next = spawn_local(async move { next.lease(ANY).await.unwrap().is_reused() });
@@ -136,7 +136,7 @@ fn troubles_say_whom_they_are_about() {
             config.connect = SHORT;
         });
         let trouble = stalling.lease(ANY).await.unwrap_err();
-        assert!(matches!(trouble, Trouble::Silent { .. }), "{trouble}");
+        assert!(matches!(trouble, UpstreamError::Silent { .. }), "{trouble}");
         assert_eq!(trouble.status(), 504);
         assert!(
             trouble.to_string().contains(&address.to_string()),
@@ -148,7 +148,7 @@ fn troubles_say_whom_they_are_about() {
 #[test]
 fn servers_that_cannot_be_reached_are_left_alone() {
     run(async || {
-        let server = Scripted::start(Manner::Well).await;
+        let server = Scripted::start(Behaviour::Well).await;
         let closed = TcpListener::bind("127.0.0.1:0").unwrap();
         let gone = format!("http://{}", closed.local_addr().unwrap());
         drop(closed);
@@ -168,12 +168,12 @@ fn servers_that_cannot_be_reached_are_left_alone() {
 #[test]
 fn spare_connections_wait_for_requests_and_old_ones_are_closed_by_us() {
     run(async || {
-        let server = Scripted::start(Manner::Well).await;
+        let server = Scripted::start(Behaviour::Well).await;
         let upstream = upstream(&[server.url()], |config| {
             config.warm = 2;
             config.idle_time = SHORT;
         });
-        let tending = spawn_local(upstream.tend());
+        let tending = spawn_local(upstream.maintain());
         until(|| server.open.get() == 2).await;
         assert!(upstream.lease(ANY).await.unwrap().is_reused());
         // They are replaced as their time comes.
@@ -188,10 +188,10 @@ fn spare_connections_wait_for_requests_and_old_ones_are_closed_by_us() {
 #[test]
 fn closed_connections_are_noticed_without_a_request() {
     run(async || {
-        let server = Scripted::start(Manner::Once).await;
+        let server = Scripted::start(Behaviour::Once).await;
         let upstream = upstream(&[server.url()], |config| config.age = Span(SHORT.0 * 100));
         exchange(&upstream).await;
-        spawn_local(upstream.tend());
+        spawn_local(upstream.maintain());
         until(|| upstream.group().counts().left == 1).await;
         assert_eq!(upstream.group().counts().open, 0);
     });
@@ -201,8 +201,8 @@ fn closed_connections_are_noticed_without_a_request() {
 fn servers_that_fail_their_checks_get_no_requests() {
     run(async || {
         let (one, other) = (
-            Scripted::start(Manner::Ill).await,
-            Scripted::start(Manner::Well).await,
+            Scripted::start(Behaviour::Ill).await,
+            Scripted::start(Behaviour::Well).await,
         );
         let group = group(&[one.url(), other.url()], |config| {
             config.connect = Span(SHORT.0 * 20);
@@ -212,7 +212,7 @@ fn servers_that_fail_their_checks_get_no_requests() {
             });
         });
         let upstream = Upstream::new(&group);
-        spawn_local(group.clone().tend());
+        spawn_local(group.clone().maintain());
         let is_well = |at: usize| group.servers().nth(at).unwrap().1;
         until(|| !is_well(0)).await;
         assert!(one.requests.borrow()[0].starts_with("GET /up? HTTP/1.1\r\nHost: 127.0.0.1:"));
@@ -221,16 +221,19 @@ fn servers_that_fail_their_checks_get_no_requests() {
             let to = link.stream.plain().unwrap().stream().peer_addr().unwrap();
             assert_eq!(to, other.address);
         }
-        other.manner.set(Manner::Ill);
+        other.manner.set(Behaviour::Ill);
         until(|| !is_well(1)).await;
         let trouble = upstream.lease(ANY).await.unwrap_err();
-        assert!(matches!(trouble, Trouble::NoneWell { .. }), "{trouble}");
+        assert!(
+            matches!(trouble, UpstreamError::NoneWell { .. }),
+            "{trouble}"
+        );
         assert_eq!((trouble.status(), trouble.retry_after()), (503, Some(5)));
-        one.manner.set(Manner::Well);
+        one.manner.set(Behaviour::Well);
         until(|| is_well(0)).await;
         upstream.lease(ANY).await.unwrap();
         // Who says nothing is ill, too.
-        one.manner.set(Manner::Silent);
+        one.manner.set(Behaviour::Silent);
         until(|| !is_well(0)).await;
     });
 }
@@ -238,7 +241,7 @@ fn servers_that_fail_their_checks_get_no_requests() {
 #[test]
 fn names_are_looked_up_before_and_not_while_they_are_used() {
     run(async || {
-        let server = Scripted::start(Manner::Well).await;
+        let server = Scripted::start(Behaviour::Well).await;
         let url = |name: &str| format!("http://{name}:{}", server.address.port());
         let resolver =
             || roundtrip_net::Resolver::from_files("nameserver 127.0.0.1", "127.0.0.1 app.example");
@@ -250,12 +253,15 @@ fn names_are_looked_up_before_and_not_while_they_are_used() {
             crate::forward::upstream::Group::resolving("app", 0, &config, resolver).unwrap()
         };
         let known = make("app.example");
-        spawn_local(known.clone().tend());
+        spawn_local(known.clone().maintain());
         assert!(!exchange(&Upstream::new(&known)).await);
         let nobody = make("nobody.invalid..".trim_end_matches('.'));
-        spawn_local(nobody.clone().tend());
+        spawn_local(nobody.clone().maintain());
         let trouble = Upstream::new(&nobody).lease(ANY).await.unwrap_err();
-        assert!(matches!(trouble, Trouble::Unnamed { .. }), "{trouble}");
+        assert!(
+            matches!(trouble, UpstreamError::Unnamed { .. }),
+            "{trouble}"
+        );
         assert_eq!(trouble.status(), 502);
     });
 }

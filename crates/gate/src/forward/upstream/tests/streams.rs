@@ -19,7 +19,7 @@ use tokio::task::spawn_local;
 use super::authority::Authority;
 use super::scene::{ANY, run, until, upstream};
 use crate::config::{HealthCheck, Protocol, Span};
-use crate::forward::upstream::{Fate, Link, Trouble, Upstream};
+use crate::forward::upstream::{Fate, Link, Upstream, UpstreamError};
 
 /// Answers by the path that is asked for.
 #[derive(Default)]
@@ -371,7 +371,7 @@ fn streams_are_bounded_and_queued() {
             upstream.lease(ANY).await.unwrap(),
         ];
         let trouble = upstream.lease(ANY).await.unwrap_err();
-        assert!(matches!(trouble, Trouble::Busy { .. }), "{trouble}");
+        assert!(matches!(trouble, UpstreamError::Busy { .. }), "{trouble}");
         drop(held);
         upstream.lease(ANY).await.unwrap();
     });
@@ -385,7 +385,7 @@ fn idle_connections_are_closed_by_us_and_spare_ones_opened() {
             config.warm = 1;
             config.idle_time = Span(std::time::Duration::from_millis(30));
         });
-        spawn_local(upstream.tend());
+        spawn_local(upstream.maintain());
         until(|| upstream.group().counts().idled >= 2).await;
         until(|| server.connections.get() >= 3).await;
         assert!(upstream.group().counts().open <= 1);
@@ -410,7 +410,7 @@ fn over_tls_it_is_negotiated() {
         send(&mut link, "/", "\r\n").await;
         assert_eq!(receive(&mut link).await, chunked(""));
         assert_eq!(server.heads.borrow()[0].uri().scheme_str(), Some("https"));
-        spawn_local(upstream.group().clone().tend());
+        spawn_local(upstream.group().clone().maintain());
         until(|| server.heads.borrow().len() == 2).await;
         assert_eq!(server.heads.borrow()[1].uri().path(), "/up");
 
@@ -421,7 +421,10 @@ fn over_tls_it_is_negotiated() {
             config.ca = Some(plain.ca());
         });
         let trouble = upstream.lease(ANY).await.unwrap_err();
-        assert!(matches!(trouble, Trouble::Protocol { .. }), "{trouble}");
+        assert!(
+            matches!(trouble, UpstreamError::Protocol { .. }),
+            "{trouble}"
+        );
         assert_eq!(trouble.status(), 502);
     });
 }

@@ -13,7 +13,7 @@ use super::streams::{Server, over_h2};
 use crate::Door;
 use crate::accept::front;
 use crate::accept::stream::Peer;
-use crate::accept::thread::House;
+use crate::accept::thread::Thread;
 use crate::config::{Config, Route};
 use crate::forward::site::Site;
 use crate::forward::upstream::Upstream;
@@ -29,7 +29,7 @@ async fn client(upstream: &Rc<Upstream>) -> TcpStream {
     };
     let upstreams = [("app".to_owned(), upstream.clone())].into();
     let site = Site::new(&config, Door::open(), &upstreams, None).unwrap();
-    let house = Rc::new(House::new(site, Arc::default(), None, Arc::default()));
+    let thread = Rc::new(Thread::new(site, Arc::default(), None, Arc::default()));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let ours = TcpStream::connect(listener.local_addr().unwrap())
         .await
@@ -41,7 +41,7 @@ async fn client(upstream: &Rc<Upstream>) -> TcpStream {
             secure: false,
             resumed: false,
         };
-        let _ = front::h1::serve(gates, peer, &house).await;
+        let _ = front::h1::serve(gates, peer, &thread).await;
     });
     ours
 }
@@ -110,6 +110,6 @@ fn a_client_that_leaves_takes_its_stream_with_it() {
         drop(client);
         server.held.notify_one();
         until(|| !server.resets.borrow().is_empty()).await;
-        assert_eq!(upstream.stock.busy(0), 0);
+        assert_eq!(upstream.pools.busy(0), 0);
     });
 }

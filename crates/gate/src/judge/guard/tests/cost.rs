@@ -9,7 +9,7 @@ use roundtrip_store::{Record, Store};
 use super::*;
 use crate::config::SessionStore;
 use crate::forward::h1;
-use crate::judge::sessions::Place;
+use crate::judge::sessions::StoreHandle;
 
 /// Short rounds: most of them are then not interrupted by other programs.
 const ROUNDS: usize = 401;
@@ -112,7 +112,7 @@ fn cost_of_a_judgement() {
 /// The same with a store behind it, whose word is looked at each time.
 fn measure_with_a_store(head: &[u8]) {
     let guard = Guard::new(Arc::new(rules()), Box::new(SystemWall)).unwrap();
-    let place = Place::open(&SessionStore::default()).unwrap();
+    let place = StoreHandle::open(&SessionStore::default()).unwrap();
     let known = place.on_this_thread();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()

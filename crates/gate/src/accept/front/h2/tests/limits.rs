@@ -249,7 +249,7 @@ fn before_the_end_idle_connections_go_and_busy_ones_after_their_streams() {
             let (busy, busy_served) = scene.connect();
             let mut busy = speak(busy, 65_535).await;
             let mut body = ask(&mut busy, get("/events")).await.unwrap().into_body();
-            scene.house.drain();
+            scene.thread.drain();
             idle_served.await.unwrap().unwrap();
             for _ in 1..=3 {
                 assert!(body.data().await.unwrap().is_ok());

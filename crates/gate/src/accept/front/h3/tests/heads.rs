@@ -4,7 +4,7 @@ use h3::error::Code;
 use quinn::{ReadToEndError, RecvStream, SendStream, VarInt};
 use roundtrip_wire::qpack;
 
-use super::{Met, ask, client, get, text};
+use super::{AcceptedConnection, ask, client, get, text};
 use crate::accept::front::scene::{Scene, run};
 use crate::config::Bytes;
 use crate::record::{Limit, Reason};
@@ -86,7 +86,7 @@ fn frame(kind: u8, payload: &[u8]) -> Vec<u8> {
     [&[kind], length.to_be_bytes().as_slice(), payload].concat()
 }
 
-async fn open(met: &Met) -> (SendStream, RecvStream) {
+async fn open(met: &AcceptedConnection) -> (SendStream, RecvStream) {
     met.quic.open_bi().await.unwrap()
 }
 
@@ -117,7 +117,7 @@ async fn answered(mut down: RecvStream) -> Answered {
 }
 
 /// What comes of frames that are a whole request.
-async fn send(met: &Met, frames: &[Vec<u8>]) -> Answered {
+async fn send(met: &AcceptedConnection, frames: &[Vec<u8>]) -> Answered {
     let (mut up, down) = open(met).await;
     // Whoever refuses may have asked for no more.
     let _ = up.write_all(&frames.concat()).await;
@@ -125,7 +125,7 @@ async fn send(met: &Met, frames: &[Vec<u8>]) -> Answered {
     answered(down).await
 }
 
-async fn head(met: &Met, lines: &[(&str, &str)]) -> Answered {
+async fn head(met: &AcceptedConnection, lines: &[(&str, &str)]) -> Answered {
     send(met, &[frame(HEADERS, &section(lines))]).await
 }
 

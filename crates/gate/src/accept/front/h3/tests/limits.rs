@@ -140,7 +140,7 @@ fn before_the_end_busy_connections_go_after_their_streams() {
             let mut busy = client(&scene).await;
             let mut stream = ask(&mut busy.client, get("/events")).await;
             stream.recv_response().await.unwrap();
-            scene.house.drain();
+            scene.thread.drain();
             idle.served.await.unwrap().unwrap();
             assert!(!busy.served.is_finished());
             for _ in 0..3 {

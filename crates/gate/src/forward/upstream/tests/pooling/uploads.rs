@@ -11,13 +11,13 @@ fn who_still_sends_leaves_connections_to_others() {
             upload: true,
             ..Want::default()
         };
-        let claim = |want| world.stock.claim(want);
+        let claim = |want| world.pools.claim(want);
         let sending: Vec<_> = (0..2).map(|_| claim(upload).unwrap()).collect();
-        assert_eq!(claim(upload).unwrap_err(), Refused::Busy);
-        let mut waiting = [(); 2].map(|()| world.stock.wait(upload).unwrap());
+        assert_eq!(claim(upload).unwrap_err(), PoolError::Busy);
+        let mut waiting = [(); 2].map(|()| world.pools.wait(upload).unwrap());
         let others: Vec<_> = (0..2).map(|_| claim(Want::default()).unwrap()).collect();
-        assert_eq!(claim(Want::default()).unwrap_err(), Refused::Busy);
-        let mut other = world.stock.wait(Want::default()).unwrap();
+        assert_eq!(claim(Want::default()).unwrap_err(), PoolError::Busy);
+        let mut other = world.pools.wait(Want::default()).unwrap();
         // What others give back is not for who still sends.
         drop(others);
         drop(other.try_recv().unwrap());

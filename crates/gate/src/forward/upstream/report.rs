@@ -8,18 +8,18 @@ use crate::record::{Gauge, Ledger, Limit, Link, Pool};
 
 /// What the ledger has heard already.
 #[derive(Debug, Default)]
-pub(super) struct Told(Cell<Counts>);
+pub(super) struct Reported(Cell<Counts>);
 
 /// Of all upstreams of the thread: what is so now is their sum.
-pub(crate) fn tell<'a>(upstreams: impl Iterator<Item = &'a Rc<Upstream>>, ledger: &Ledger) {
+pub(crate) fn report<'a>(upstreams: impl Iterator<Item = &'a Rc<Upstream>>, ledger: &Ledger) {
     let mut all = Counts::default();
     let (mut servers, mut down) = (0, 0);
     for upstream in upstreams {
-        upstream.stock.gauge(upstream.shared_open());
-        upstream.tell(ledger);
-        upstream.stock.tally().read(&mut all);
+        upstream.pools.gauge(upstream.shared_open());
+        upstream.report(ledger);
+        upstream.pools.counts().read(&mut all);
         servers += upstream.group.well.len();
-        down += upstream.stock.down();
+        down += upstream.pools.down();
     }
     ledger.set(Gauge::Links, all.open);
     ledger.set(Gauge::IdleLinks, all.unused);
@@ -29,9 +29,9 @@ pub(crate) fn tell<'a>(upstreams: impl Iterator<Item = &'a Rc<Upstream>>, ledger
 
 impl Upstream {
     /// What has come since the last time.
-    fn tell(&self, ledger: &Ledger) {
+    fn report(&self, ledger: &Ledger) {
         let mut now = Counts::default();
-        self.stock.tally().read(&mut now);
+        self.pools.counts().read(&mut now);
         let before = self.told.0.replace(now);
         let more = |of: fn(&Counts) -> u64| of(&now).saturating_sub(of(&before));
         ledger.add(Link::Opened, more(|c| c.opened));
@@ -71,17 +71,17 @@ mod tests {
         let all = [Upstream::new(&group), Upstream::new(&group)];
         for (turn, waited) in [(1, 5), (2, 5), (3, 7)] {
             for upstream in &all {
-                let tally = upstream.stock.tally();
-                tally.waited.add(waited - tally.waited.get());
+                let counts = upstream.pools.counts();
+                counts.waited.add(waited - counts.waited.get());
             }
-            tell(all.iter(), &ledger);
+            report(all.iter(), &ledger);
             let sum = book.snapshot();
             assert_eq!(sum.get(Pool::Waited), 2 * waited, "turn {turn}");
             assert_eq!(sum.gauge(Gauge::Servers), 4);
             assert_eq!(sum.gauge(Gauge::ServersDown), 0);
         }
         group.well[0].store(false, std::sync::atomic::Ordering::Relaxed);
-        tell(all.iter().take(1), &ledger);
+        report(all.iter().take(1), &ledger);
         assert_eq!(book.snapshot().gauge(Gauge::ServersDown), 1);
     }
 }

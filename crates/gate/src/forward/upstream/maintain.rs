@@ -12,11 +12,11 @@ use super::Upstream;
 use crate::config::Protocol;
 
 /// At the latest.
-const TICK: Duration = Duration::from_secs(1);
+const MAX_PAUSE: Duration = Duration::from_secs(1);
 /// At the soonest.
-const SHORTEST: Duration = Duration::from_millis(5);
+const MIN_PAUSE: Duration = Duration::from_millis(5);
 
-pub(super) async fn tend(upstream: Weak<Upstream>) {
+pub(super) async fn maintain(upstream: Weak<Upstream>) {
     // Dropped with this task, and its connections with it.
     let mut filling = JoinSet::new();
     loop {
@@ -24,14 +24,14 @@ pub(super) async fn tend(upstream: Weak<Upstream>) {
             return;
         };
         while filling.try_join_next().is_some() {}
-        let next = upstream.stock.reap();
+        let next = upstream.pools.reap();
         if filling.is_empty() && upstream.group.config.warm > 0 {
             for server in 0..upstream.group.well.len() {
                 filling.spawn_local(fill(upstream.clone(), server));
             }
         }
         upstream.look_after_shared();
-        upstream.stock.gauge(upstream.shared_open());
+        upstream.pools.gauge(upstream.shared_open());
         let wake = upstream.wake(next);
         drop(upstream);
         sleep_until(wake).await;
@@ -43,8 +43,9 @@ impl Upstream {
     fn wake(&self, next: Option<Instant>) -> Instant {
         let config = &self.group.config;
         let now = Instant::now();
-        let tick = now + TICK.min(config.idle_time.0.min(config.age.0) / 4);
-        next.map_or(tick, |next| next.min(tick)).max(now + SHORTEST)
+        let tick = now + MAX_PAUSE.min(config.idle_time.0.min(config.age.0) / 4);
+        next.map_or(tick, |next| next.min(tick))
+            .max(now + MIN_PAUSE)
     }
 }
 
@@ -57,7 +58,7 @@ async fn fill(upstream: Rc<Upstream>, server: usize) {
         let _ = upstream.share_early(server).await;
         return;
     }
-    while let Some(slot) = upstream.stock.spare(server, config.warm.min(config.idle)) {
+    while let Some(slot) = upstream.pools.spare(server, config.warm.min(config.idle)) {
         let opened = upstream.open(slot, false, upstream.deadline()).await;
         let Ok(mut opened) = opened else {
             return;

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use roundtrip_net::{Listening, listen};
 use tokio::net::TcpListener;
 
-use super::scene::{ANY, Manner, Scripted, ask, run, upstream};
+use super::scene::{ANY, Behaviour, Scripted, ask, run, upstream};
 use crate::forward::upstream::{Fate, Need, Upstream};
 
 const INSIDE: &str = "ROUNDTRIP_TEST_IN_NAMESPACE";
@@ -28,10 +28,12 @@ fn requests_leave_with_the_syn() {
             "user namespaces (unshare -Urn), so fast open cannot be turned on",
         );
     }
+    let (_, module) = module_path!().split_once("::").unwrap();
+    let inside = format!("{module}::inside");
     let output = Command::new("unshare")
         .args(["-Urn", "sh", "-c", script])
         .arg(std::env::current_exe().unwrap())
-        .args(["--exact", "upstream::tests::swift::inside"])
+        .args(["--exact", &inside])
         .args(["--include-ignored", "--test-threads=1"])
         .env(INSIDE, "1")
         .output()
@@ -57,7 +59,7 @@ fn inside() {
             ..Listening::default()
         };
         let listener = listen(([127, 0, 0, 1], 0).into(), &how).unwrap();
-        let server = Scripted::serving(TcpListener::from_std(listener).unwrap(), Manner::Well);
+        let server = Scripted::serving(TcpListener::from_std(listener).unwrap(), Behaviour::Well);
         let upstream = upstream(&[server.url()], |config| config.fast_open = true);
         // The first one brings the cookie.
         assert!(!one(&upstream, true).await);

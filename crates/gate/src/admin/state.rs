@@ -6,18 +6,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use super::history::History;
-use super::{Readiness, Unready, document, page};
-use crate::admin::condition::{self, Condition};
+use super::{Readiness, ReadinessError, document, page};
+use crate::admin::dependencies::{self, Dependencies};
 use crate::record::prometheus::{self, Process};
-use crate::record::{Book, Pen, Snapshot};
+use crate::record::{Book, LogSender, Snapshot};
 
 /// Shared by all connections to the admin's server.
-pub(crate) struct Desk {
+pub(crate) struct AdminState {
     book: Book,
-    log: Option<Pen>,
+    log: Option<LogSender>,
     /// Set once gate was told to end.
     draining: Arc<AtomicBool>,
-    condition: Arc<Condition>,
+    dependencies: Arc<Dependencies>,
     began: Instant,
     started: SystemTime,
     /// Such as `roundtrip 0.1.0`.
@@ -50,10 +50,10 @@ pub(super) struct Reply {
 /// Everything of one moment.
 pub(super) struct View<'a> {
     pub(super) snapshot: Snapshot,
-    pub(super) ready: Result<(), Unready>,
+    pub(super) ready: Result<(), ReadinessError>,
     /// What is wrong all the same.
     pub(super) but: Vec<String>,
-    pub(super) condition: condition::View,
+    pub(super) dependencies: dependencies::View,
     pub(super) process: Process,
     pub(super) uptime_s: u64,
     pub(super) made_by: &'a str,
@@ -65,7 +65,7 @@ const HTML: &str = "text/html; charset=utf-8";
 
 impl Topic {
     /// By a path without its query.
-    pub(super) fn of(path: &str) -> Option<Self> {
+    pub(super) fn from_path(path: &str) -> Option<Self> {
         Some(match path {
             "/" => Self::Page,
             "/live" => Self::Live,
@@ -78,18 +78,18 @@ impl Topic {
     }
 }
 
-impl Desk {
+impl AdminState {
     pub(crate) fn new(
         book: Book,
         draining: Arc<AtomicBool>,
-        condition: Arc<Condition>,
+        dependencies: Arc<Dependencies>,
         made_by: String,
     ) -> Self {
         Self {
             book,
             log: None,
             draining,
-            condition,
+            dependencies,
             began: Instant::now(),
             started: SystemTime::now(),
             made_by,
@@ -99,8 +99,8 @@ impl Desk {
     }
 
     /// With what became of the access log's lines.
-    pub(crate) fn with_log(mut self, pen: Pen) -> Self {
-        self.log = Some(pen);
+    pub(crate) fn with_log(mut self, sender: LogSender) -> Self {
+        self.log = Some(sender);
         self
     }
 
@@ -147,8 +147,8 @@ impl Desk {
     }
 
     fn ready(&self) -> Reply {
-        let condition = self.condition.view(Instant::now());
-        let readiness = self.readiness(&self.book.snapshot(), &condition);
+        let dependencies = self.dependencies.view(Instant::now());
+        let readiness = self.readiness(&self.book.snapshot(), &dependencies);
         let (status, body) = match readiness.verdict() {
             Ok(()) => {
                 let but: String = readiness
@@ -168,14 +168,14 @@ impl Desk {
         }
     }
 
-    fn readiness(&self, snapshot: &Snapshot, condition: &condition::View) -> Readiness {
-        Readiness::of(snapshot, condition, self.draining.load(Relaxed))
+    fn readiness(&self, snapshot: &Snapshot, dependencies: &dependencies::View) -> Readiness {
+        Readiness::new(snapshot, dependencies, self.draining.load(Relaxed))
     }
 
     fn view(&self) -> View<'_> {
         let snapshot = self.book.snapshot();
-        let condition = self.condition.view(Instant::now());
-        let readiness = self.readiness(&snapshot, &condition);
+        let dependencies = self.dependencies.view(Instant::now());
+        let readiness = self.readiness(&snapshot, &dependencies);
         let ready = readiness.verdict();
         let started = self.started.duration_since(UNIX_EPOCH).unwrap_or_default();
         View {
@@ -183,11 +183,11 @@ impl Desk {
             process: Process {
                 started: started.as_secs(),
                 ready: ready.is_ok(),
-                log: self.log.as_ref().map(Pen::counts),
+                log: self.log.as_ref().map(LogSender::counts),
             },
             ready,
             but: readiness.but(),
-            condition,
+            dependencies,
             uptime_s: self.began.elapsed().as_secs(),
             made_by: &self.made_by,
             history: self.history(),

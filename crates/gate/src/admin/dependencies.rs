@@ -13,11 +13,11 @@ use crate::record::{Gauge, Snapshot};
 pub(crate) use expiry::Expiry;
 
 /// Between two lines about the same thing; what changes oftener is told as it stands then.
-const APART: Duration = Duration::from_secs(5);
+const MIN_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Shared by the keeper's thread and the admin's connections.
 #[derive(Default)]
-pub(crate) struct Condition(Mutex<Watched>);
+pub(crate) struct Dependencies(Mutex<Watched>);
 
 /// What the present plan depends on.
 #[derive(Default)]
@@ -84,7 +84,7 @@ impl UpstreamView {
     }
 }
 
-impl Condition {
+impl Dependencies {
     /// Upstreams that go on keep what was told of them; and so does the store.
     pub(crate) fn follow<'g>(
         &self,
@@ -214,7 +214,7 @@ impl Told {
     /// How long it was down, where its present state is not the one that was told last, and is to be told now.
     fn change(&mut self, is_down: bool, now: Instant) -> Option<Duration> {
         let since = |then: Instant| now.saturating_duration_since(then);
-        if self.down.is_some() == is_down || self.at.is_some_and(|at| since(at) < APART) {
+        if self.down.is_some() == is_down || self.at.is_some_and(|at| since(at) < MIN_INTERVAL) {
             return None;
         }
         let was_down = self.down.map(since).unwrap_or_default();

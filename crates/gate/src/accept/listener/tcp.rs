@@ -16,14 +16,14 @@ use socket2::SockRef;
 use tokio::io::AsyncReadExt;
 use tokio::time::{sleep, timeout};
 
-use super::{ClientSocket, Handshake, Incoming, Met, ThreadTls};
+use super::{AcceptedConnection, ClientSocket, ClientStream, HandshakeFacts, ThreadTls};
 use crate::config::Network;
 
 /// After an accept that failed, as when descriptors run out: trying again at once would only burn time.
-const PAUSE: Duration = Duration::from_millis(50);
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// How clients are met: what a new configuration may change while sockets stay.
-pub(crate) struct Manner {
+pub(crate) struct AcceptConfig {
     pub(crate) tls: Rc<ThreadTls>,
     /// From these a connection begins with a PROXY header.
     pub(crate) proxies: Vec<Network>,
@@ -43,8 +43,8 @@ fn takes_syn_data(bits: &str) -> bool {
     bits.trim().parse::<u32>().is_ok_and(|bits| bits & 2 != 0) || bits.trim().is_empty()
 }
 
-pub(crate) struct Entrance {
-    listener: TcpListener,
+pub(crate) struct Listener {
+    socket: TcpListener,
     watch: Watch,
     local: SocketAddr,
     secure: bool,
@@ -52,7 +52,7 @@ pub(crate) struct Entrance {
 }
 
 /// A connection of which nothing was read yet.
-pub(crate) struct Arrival {
+pub(crate) struct AcceptedSocket {
     stream: ClientSocket,
     /// Who is at the other end: a proxy, perhaps.
     pub(crate) peer: SocketAddr,
@@ -62,7 +62,7 @@ pub(crate) struct Arrival {
 
 /// Why a connection was given up before it could speak.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Unmet {
+pub(crate) enum AcceptError {
     #[error("{0}")]
     Proxy(#[source] roundtrip_wire::Error),
     #[error("{0}")]
@@ -75,26 +75,26 @@ pub(crate) enum Unmet {
     Io(#[from] io::Error),
 }
 
-impl Entrance {
+impl Listener {
     /// Each accept that fails is counted in `failures`.
     pub(crate) fn open(
-        listener: TcpListener,
+        socket: TcpListener,
         secure: bool,
         failures: Arc<AtomicU64>,
     ) -> io::Result<Self> {
         // Its clients' sockets inherit it. Without it, the second small write of an answer would wait for an acknowledgement.
-        SockRef::from(&listener).set_tcp_nodelay(true)?;
+        SockRef::from(&socket).set_tcp_nodelay(true)?;
         Ok(Self {
-            local: listener.local_addr()?,
-            watch: Watch::new(&listener)?,
-            listener,
+            local: socket.local_addr()?,
+            watch: Watch::new(&socket)?,
+            socket,
             secure,
             failures,
         })
     }
 
     /// The next client. Whatever goes wrong here is waited out.
-    pub(crate) async fn next(&self) -> Arrival {
+    pub(crate) async fn next(&self) -> AcceptedSocket {
         loop {
             match poll_fn(|cx| self.poll_accept(cx)).await {
                 Ok((stream, peer)) => return self.arrival(stream, peer),
@@ -102,7 +102,7 @@ impl Entrance {
                 Err(e) if is_the_peer_s(&e) => {}
                 Err(_) => {
                     self.failures.fetch_add(1, Ordering::Relaxed);
-                    sleep(PAUSE).await;
+                    sleep(ACCEPT_PAUSE).await;
                 }
             }
         }
@@ -112,19 +112,19 @@ impl Entrance {
         loop {
             let mut somebody = ready!(self.watch.poll_readable(cx))?;
             // Nobody is there any more: then the next one is waited for.
-            if let Ok(accepted) = somebody.try_io(|_| ClientSocket::accept(&self.listener)) {
+            if let Ok(accepted) = somebody.try_io(|_| ClientSocket::accept(&self.socket)) {
                 return Poll::Ready(accepted);
             }
         }
     }
 
-    fn arrival(&self, stream: ClientSocket, peer: SocketAddr) -> Arrival {
+    fn arrival(&self, stream: ClientSocket, peer: SocketAddr) -> AcceptedSocket {
         let local = if self.local.ip().is_unspecified() {
             stream.local_addr().unwrap_or(self.local)
         } else {
             self.local
         };
-        Arrival {
+        AcceptedSocket {
             stream,
             peer,
             local,
@@ -143,28 +143,35 @@ fn is_the_peer_s(error: &io::Error) -> bool {
     )
 }
 
-impl Arrival {
+impl AcceptedSocket {
     /// Until the client may speak, or `within` is over.
-    pub(crate) async fn meet(self, manner: &Manner, within: Duration) -> Result<Met, Unmet> {
-        if !self.secure && !self.is_from_proxy(manner) {
+    pub(crate) async fn meet(
+        self,
+        accept_config: &AcceptConfig,
+        within: Duration,
+    ) -> Result<AcceptedConnection, AcceptError> {
+        if !self.secure && !self.is_from_proxy(accept_config) {
             // It may speak at once.
-            let facts = self.facts(manner);
-            return Ok(Met {
-                stream: Incoming::Clear(self.stream),
+            let facts = self.facts(accept_config);
+            return Ok(AcceptedConnection {
+                stream: ClientStream::Clear(self.stream),
                 peer: self.peer,
                 local: self.local,
                 facts,
             });
         }
         // Apart, for those who may speak at once need no room for it.
-        match Box::pin(timeout(within, self.welcome(manner))).await {
+        match Box::pin(timeout(within, self.welcome(accept_config))).await {
             Ok(outcome) => outcome,
-            Err(_) => Err(Unmet::TimedOut),
+            Err(_) => Err(AcceptError::TimedOut),
         }
     }
 
-    async fn welcome(mut self, manner: &Manner) -> Result<Met, Unmet> {
-        if self.is_from_proxy(manner)
+    async fn welcome(
+        mut self,
+        accept_config: &AcceptConfig,
+    ) -> Result<AcceptedConnection, AcceptError> {
+        if self.is_from_proxy(accept_config)
             && let ProxyHeader::For {
                 source,
                 destination,
@@ -172,15 +179,15 @@ impl Arrival {
         {
             (self.peer, self.local) = (source, destination);
         }
-        let mut facts = self.facts(manner);
+        let mut facts = self.facts(accept_config);
         let stream = if self.secure {
-            let secure = manner.tls.accept(self.stream).await?;
+            let secure = accept_config.tls.accept(self.stream).await?;
             secure.describe(&mut facts);
-            Incoming::Secure(Box::new(secure))
+            ClientStream::Secure(Box::new(secure))
         } else {
-            Incoming::Clear(self.stream)
+            ClientStream::Clear(self.stream)
         };
-        Ok(Met {
+        Ok(AcceptedConnection {
             stream,
             peer: self.peer,
             local: self.local,
@@ -188,21 +195,21 @@ impl Arrival {
         })
     }
 
-    fn is_from_proxy(&self, manner: &Manner) -> bool {
+    fn is_from_proxy(&self, accept_config: &AcceptConfig) -> bool {
         let from = |network: &Network| network.contains(self.peer.ip());
-        manner.proxies.iter().any(from)
+        accept_config.proxies.iter().any(from)
     }
 
-    fn facts(&self, manner: &Manner) -> Handshake {
-        Handshake {
-            fast_open: manner.fast_open && self.stream.took_syn_data(),
-            ..Handshake::default()
+    fn facts(&self, accept_config: &AcceptConfig) -> HandshakeFacts {
+        HandshakeFacts {
+            fast_open: accept_config.fast_open && self.stream.took_syn_data(),
+            ..HandshakeFacts::default()
         }
     }
 }
 
 /// Takes the header from the socket, and not a byte of what follows it.
-async fn read_header(stream: &mut ClientSocket) -> Result<ProxyHeader, Unmet> {
+async fn read_header(stream: &mut ClientSocket) -> Result<ProxyHeader, AcceptError> {
     let stream = stream.watched()?;
     let mut bytes = [0; LONGEST];
     let mut have = 0;
@@ -213,7 +220,7 @@ async fn read_header(stream: &mut ClientSocket) -> Result<ProxyHeader, Unmet> {
             return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
         }
         let parsed = ProxyHeader::parse(bytes.get(..seen).unwrap_or_default());
-        let parsed = parsed.map_err(Unmet::Proxy)?;
+        let parsed = parsed.map_err(AcceptError::Proxy)?;
         let end = parsed.map_or(seen, |(_, end)| end);
         let taken = bytes.get_mut(have..end).unwrap_or_default();
         stream.read_exact(taken).await?;
@@ -245,9 +252,9 @@ mod tests {
     async fn clients_sockets_send_small_writes_at_once() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();
-        let entrance = Entrance::open(listener, false, Arc::default()).unwrap();
-        let _client = std::net::TcpStream::connect(entrance.local).unwrap();
-        let mut arrival = entrance.next().await;
+        let listener = Listener::open(listener, false, Arc::default()).unwrap();
+        let _client = std::net::TcpStream::connect(listener.local).unwrap();
+        let mut arrival = listener.next().await;
         assert!(arrival.stream.watched().unwrap().nodelay().unwrap());
     }
 }

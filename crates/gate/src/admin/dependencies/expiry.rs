@@ -14,7 +14,7 @@ const DAY: i64 = 24 * 3600;
 /// A line when so many days are left.
 const DAYS: [i64; 4] = [14, 7, 3, 1];
 /// What is read of a chain's file.
-const LARGEST: u64 = 1024 * 1024;
+const MAX_FILE_SIZE: u64 = 1024 * 1024;
 
 /// What was told of each certificate.
 #[derive(Debug, Default)]
@@ -68,7 +68,7 @@ fn line(path: &Path, left: i64) -> String {
 /// Seconds, of the first certificate.
 fn left(path: &Path, now: SystemTime) -> Option<i64> {
     let facts = std::fs::metadata(path).ok()?;
-    if facts.len() > LARGEST {
+    if facts.len() > MAX_FILE_SIZE {
         return None;
     }
     let der = CertificateDer::from_pem_file(path).ok()?;

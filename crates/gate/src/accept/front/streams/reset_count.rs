@@ -2,7 +2,7 @@
 
 /// How a stream ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::accept::front) enum Parted {
+pub(in crate::accept::front) enum StreamEnd {
     Well,
     /// By the client, or for what it did.
     Reset,
@@ -11,21 +11,21 @@ pub(in crate::accept::front) enum Parted {
 /// Streams that were reset, without as many that came to their end: who only resets takes work for nothing, and who cancels
 /// now and then, as browsers do, does not.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::accept::front) struct Tally {
+pub(in crate::accept::front) struct ResetCount {
     resets: u32,
     most: u32,
 }
 
-impl Tally {
+impl ResetCount {
     pub(in crate::accept::front) fn new(most: u32) -> Self {
         Self { resets: 0, most }
     }
 
     /// Is it too much now?
-    pub(in crate::accept::front) fn enter(&mut self, parted: Parted) -> bool {
+    pub(in crate::accept::front) fn enter(&mut self, parted: StreamEnd) -> bool {
         self.resets = match parted {
-            Parted::Reset => self.resets.saturating_add(1),
-            Parted::Well => self.resets.saturating_sub(1),
+            StreamEnd::Reset => self.resets.saturating_add(1),
+            StreamEnd::Well => self.resets.saturating_sub(1),
         };
         self.resets > self.most
     }
@@ -37,15 +37,15 @@ mod tests {
 
     #[test]
     fn whole_exchanges_make_up_for_resets() {
-        let mut tally = Tally::new(2);
+        let mut resets = ResetCount::new(2);
         for _ in 0..10 {
-            assert!(!tally.enter(Parted::Reset));
-            assert!(!tally.enter(Parted::Reset));
-            assert!(!tally.enter(Parted::Well));
-            assert!(!tally.enter(Parted::Well));
+            assert!(!resets.enter(StreamEnd::Reset));
+            assert!(!resets.enter(StreamEnd::Reset));
+            assert!(!resets.enter(StreamEnd::Well));
+            assert!(!resets.enter(StreamEnd::Well));
         }
-        assert!(!tally.enter(Parted::Reset));
-        assert!(!tally.enter(Parted::Reset));
-        assert!(tally.enter(Parted::Reset));
+        assert!(!resets.enter(StreamEnd::Reset));
+        assert!(!resets.enter(StreamEnd::Reset));
+        assert!(resets.enter(StreamEnd::Reset));
     }
 }

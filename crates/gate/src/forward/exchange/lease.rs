@@ -1,0 +1,180 @@
+//! The links that one exchange goes over: the first, with what of the body is read before there is one, and the next where
+//! the request may be sent again. `upstream` says which connection it is; what is said over it is the exchange's matter.
+
+use std::rc::Rc;
+use std::time::Instant;
+
+use super::download::Got;
+use super::read_ahead::{Came, ReadAhead};
+use super::{Ended, Exchange, ExchangeError, Sink, Source, TRUST_TIME, admitted, over};
+use crate::forward::h1::{write_chunk, write_last_chunk};
+use crate::forward::upstream::{Fate, Link, Need, Upstream, UpstreamError};
+use crate::judge::guard::Sessions;
+use crate::judge::request::Body;
+use crate::record::Early;
+
+/// What follows a link.
+pub(super) enum Next {
+    Ended(Ended),
+    Link(Link),
+}
+
+impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
+    /// A connection; and the body's beginning, unless all of it is there and stands behind the head. Whose body is slow gets
+    /// a connection only where one is free for such, and is read on until then.
+    pub(super) async fn first_link(
+        &mut self,
+        upstream: &Rc<Upstream>,
+    ) -> Result<(Link, Option<ReadAhead>), ExchangeError> {
+        if self.asked.body == Body::None {
+            return Ok((self.lease(upstream, false).await?, None));
+        }
+        let mut ahead = ReadAhead::new(upstream);
+        let limits = &self.site.policy.limits;
+        if self.asked.eager || limits.body_ahead_time.0.is_zero() {
+            return Ok((self.lease(upstream, true).await?, Some(ahead)));
+        }
+        loop {
+            let came = tokio::select! {
+                biased;
+                came = ahead.read(self.body, limits, &self.deadlines.up) => came?,
+                () = over(self.site, self.asked) => return Err(ExchangeError::Over),
+            };
+            let link = match came {
+                Came::Whole => {
+                    self.put_behind(&ahead.bytes);
+                    return Ok((self.lease(upstream, false).await?, None));
+                }
+                Came::Enough => self.lease(upstream, true).await?,
+                Came::Some => match upstream.lease_if_free(self.need(true)).await? {
+                    Some(link) => {
+                        self.note_lease(upstream, &link);
+                        link
+                    }
+                    None => continue,
+                },
+            };
+            self.entry.bytes_up += ahead.bytes.len() as u64;
+            return Ok((link, Some(ahead)));
+        }
+    }
+
+    /// Gives `link` back, and says what comes behind it: the end of the exchange, or another link for the same request. A
+    /// request is sent again after 425, when the handshake is over, and once where a kept connection was gone and nothing
+    /// can have happened twice. `uploads` says that its body goes on beside the head.
+    pub(super) async fn next_link(
+        &mut self,
+        upstream: &Upstream,
+        link: Link,
+        outcome: Result<Got, ExchangeError>,
+        uploads: bool,
+    ) -> Result<Next, ExchangeError> {
+        match outcome {
+            Ok(Got::Whole { link_stays, ended }) => {
+                link.finish(if link_stays { Fate::Kept } else { Fate::Spent });
+                Ok(Next::Ended(ended))
+            }
+            Ok(Got::TooEarly { link_stays }) => {
+                link.finish(if link_stays { Fate::Kept } else { Fate::Spent });
+                self.body.confirmed().await?;
+                self.forget_early();
+                let link = self.lease(upstream, uploads).await?;
+                self.entry.early = Some(Early::Again);
+                Ok(Next::Link(link))
+            }
+            Err(ExchangeError::Backend { sent, .. })
+                if !self.entry.retried
+                    && self.may_be_sent_again(&link, sent, !uploads)
+                    && upstream.may_retry() =>
+            {
+                let need = self.need(uploads);
+                let link = self.unless_gone(upstream.replace(link, need)).await?;
+                self.note_lease(upstream, &link);
+                self.entry.retried = true;
+                Ok(Next::Link(link))
+            }
+            Err(error) => {
+                let blame = error.is_the_backends();
+                link.finish(if blame { Fate::Failed } else { Fate::Spent });
+                Err(error)
+            }
+        }
+    }
+
+    async fn lease(&mut self, upstream: &Upstream, upload: bool) -> Result<Link, ExchangeError> {
+        let need = self.need(upload);
+        let link = self.unless_gone(upstream.lease(need)).await?;
+        self.note_lease(upstream, &link);
+        Ok(link)
+    }
+
+    fn need(&self, upload: bool) -> Need {
+        Need {
+            repeatable: self.asked.idempotent,
+            upload,
+        }
+    }
+
+    /// The whole body, behind the head.
+    fn put_behind(&mut self, body: &[u8]) {
+        self.entry.bytes_up += body.len() as u64;
+        if self.asked.body.is_chunked() {
+            write_chunk(self.head, body);
+            write_last_chunk(self.head, &self.asked.trailers(self.body));
+        } else {
+            self.head.extend_from_slice(body);
+        }
+    }
+
+    /// A connection, unless whoever it is for has left meanwhile, or may not have it any more.
+    async fn unless_gone(
+        &mut self,
+        leased: impl Future<Output = Result<Link, UpstreamError>>,
+    ) -> Result<Link, ExchangeError> {
+        let link = tokio::select! {
+            biased;
+            leased = leased => leased?,
+            () = self.body.gone(), if !self.asked.route.half_close => return Err(ExchangeError::Gone),
+            () = over(self.site, self.asked) => return Err(ExchangeError::Over),
+        };
+        if self.entry.began.elapsed() >= TRUST_TIME {
+            admitted(self.site, self.asked).await?;
+        }
+        Ok(link)
+    }
+
+    fn note_lease(&mut self, upstream: &Upstream, link: &Link) {
+        self.entry.upstream = upstream.index();
+        self.entry.reused = link.is_reused();
+        self.entry.upstream_secure = link.is_secure();
+        if !link.is_reused() {
+            self.entry.leased = Some(Instant::now());
+        }
+    }
+
+    /// RFC 9110 §9.2.2, RFC 9112 §9.3.1: a kept connection may have been closed while the request was on its way. A body
+    /// that is not `whole` is not kept, and so is sent once.
+    fn may_be_sent_again(&self, link: &Link, sent: bool, whole: bool) -> bool {
+        let untouched = whole || !sent;
+        let silent = !self.begun && !self.interim;
+        link.is_reused() && silent && untouched && (self.asked.idempotent || !sent)
+    }
+
+    /// RFC 8470 §5.2.
+    fn forget_early(&mut self) {
+        if let Some(range) = self.asked.early.clone()
+            && range.end <= self.head.len()
+        {
+            self.head.drain(range);
+        }
+    }
+}
+
+impl ExchangeError {
+    fn is_the_backends(&self) -> bool {
+        matches!(
+            self,
+            Self::Backend { .. } | Self::Answer(_) | Self::Unanswered | Self::Silent
+        )
+    }
+}

@@ -1,0 +1,196 @@
+//! How an exchange gets its connection: one that was kept, a new one, or the next that others give back; and another one for
+//! the retry. `pools` says who gets which, `group` opens.
+
+use tokio::time::{Instant, timeout_at};
+
+use super::link::{Fate, Link, Server};
+use super::pool::{PooledConnection, after};
+use super::pools::{Claim, PoolError, Slot, Want};
+use super::wire::Wire;
+use super::{Need, Upstream, UpstreamError};
+use crate::config::Protocol;
+
+impl Upstream {
+    /// A kept connection that lives, the one used last first; else a new one; else the next that others give back.
+    pub(crate) async fn lease(&self, need: Need) -> Result<Link, UpstreamError> {
+        let want = Want::from(need);
+        self.lease_by(self.pools.claim(want), want, need).await
+    }
+
+    /// `None` where it would have to be waited for.
+    pub(crate) async fn lease_if_free(&self, need: Need) -> Result<Option<Link>, UpstreamError> {
+        let want = Want::from(need);
+        match self.pools.claim(want) {
+            Err(PoolError::Busy) => Ok(None),
+            claim => self.lease_by(claim, want, need).await.map(Some),
+        }
+    }
+
+    async fn lease_by(
+        &self,
+        claim: Result<Claim<Wire>, PoolError>,
+        want: Want,
+        need: Need,
+    ) -> Result<Link, UpstreamError> {
+        self.budget.borrow_mut().earn();
+        self.pools.counts().asked.add(1);
+        // The warm path: nothing is waited for.
+        if let Ok(Claim {
+            slot,
+            kept: Some(kept),
+        }) = claim
+        {
+            return Ok(Link::new(slot, kept, true, &self.buffers));
+        }
+        // Apart, for an exchange that needs nothing of this should not be as large as one that does.
+        Box::pin(self.obtain(claim, want, need.repeatable)).await
+    }
+
+    /// A connection that nobody has used, to another server than `not` where there is one.
+    pub(super) async fn fresh(
+        &self,
+        not: Option<Server>,
+        need: Need,
+    ) -> Result<Link, UpstreamError> {
+        let want = Want {
+            fresh: true,
+            not: not.map(|server| server.0),
+            ..Want::from(need)
+        };
+        let claim = self.pools.claim(want);
+        Box::pin(self.obtain(claim, want, need.repeatable)).await
+    }
+
+    /// A connection for the one retry of a request whose link was `lost`.
+    pub(crate) async fn replace(&self, lost: Link, need: Need) -> Result<Link, UpstreamError> {
+        let server = lost.server();
+        // Before another is asked for, or its place stays taken.
+        lost.finish(Fate::Stale);
+        self.fresh(Some(server), need).await
+    }
+
+    /// Takes one retry from the budget that requests have earned; `false` where there is none.
+    pub(crate) fn may_retry(&self) -> bool {
+        let may = self.budget.borrow_mut().spend(Instant::now());
+        let counts = self.pools.counts();
+        let count = if may {
+            &counts.retried
+        } else {
+            &counts.over_budget
+        };
+        count.add(1);
+        may
+    }
+
+    /// Waiting and connecting share one deadline. Who cannot be connected to has got nothing: another server may do.
+    async fn obtain(
+        &self,
+        mut claim: Result<Claim<Wire>, PoolError>,
+        want: Want,
+        repeatable: bool,
+    ) -> Result<Link, UpstreamError> {
+        let deadline = self.deadline();
+        // TLS may always begin in the SYN: a hello that comes twice does nothing twice.
+        let fast_open = self.group.config.fast_open && (repeatable || self.group.is_secure());
+        let mut elsewhere = self.group.well.len() > 1;
+        loop {
+            let Claim { slot, kept } = match claim {
+                Ok(claim) => claim,
+                Err(PoolError::Busy) => self.wait(want, deadline).await?,
+                Err(PoolError::NoneWell) => {
+                    let upstream = self.group.name.clone();
+                    return Err(UpstreamError::NoneWell { upstream });
+                }
+            };
+            if let Some(kept) = kept {
+                return Ok(Link::new(slot, kept, true, &self.buffers));
+            }
+            let not = Some(slot.server());
+            let opened = match self.protocol() {
+                Protocol::H1 => self.open(slot, fast_open, deadline).await,
+                Protocol::H2 => self.join(slot, deadline).await,
+            };
+            match opened {
+                Ok(opened) => return Ok(self.link(opened)),
+                Err(UpstreamError::Connect { .. }) if elsewhere && self.may_retry() => {
+                    elsewhere = false;
+                    claim = self.pools.claim(Want { not, ..want });
+                }
+                Err(trouble) => return Err(trouble),
+            }
+        }
+    }
+
+    async fn wait(&self, want: Want, deadline: Instant) -> Result<Claim<Wire>, UpstreamError> {
+        let upstream = self.group.name.clone();
+        let within = self.group.config.connect.0;
+        let counts = self.pools.counts();
+        let Some(granted) = self.pools.wait(want) else {
+            counts.refused.add(1);
+            let waiting = self.group.config.waiting;
+            return Err(UpstreamError::Full { upstream, waiting });
+        };
+        match timeout_at(deadline, granted).await {
+            Ok(Ok(claim)) => Ok(claim),
+            Ok(Err(_)) | Err(_) => {
+                counts.refused.add(1);
+                Err(UpstreamError::Busy { upstream, within })
+            }
+        }
+    }
+
+    pub(super) async fn open(
+        &self,
+        mut slot: Slot<Wire>,
+        fast_open: bool,
+        deadline: Instant,
+    ) -> Result<Opened, UpstreamError> {
+        let opened = self.group.open(slot.server(), fast_open, deadline).await;
+        let counts = self.pools.counts();
+        let opened = opened.inspect_err(|trouble| {
+            counts.unreached.add(1);
+            counts.failed_at(slot.server(), Some(trouble));
+            slot.failed();
+        })?;
+        slot.opened();
+        counts.resumed.add(opened.resumed.into());
+        Ok(Opened::new(slot, opened.wire, false))
+    }
+
+    /// A stream of the connection that all share.
+    async fn join(&self, slot: Slot<Wire>, deadline: Instant) -> Result<Opened, UpstreamError> {
+        let joined = self.stream(slot.server(), deadline).await;
+        let (stream, reused) = joined.inspect_err(|trouble| {
+            let counts = self.pools.counts();
+            counts.failed_at(slot.server(), Some(trouble));
+            slot.failed();
+        })?;
+        Ok(Opened::new(slot, Wire::Shared(Box::new(stream)), reused))
+    }
+
+    fn link(&self, opened: Opened) -> Link {
+        Link::new(opened.slot, opened.kept, opened.reused, &self.buffers)
+    }
+
+    pub(super) fn deadline(&self) -> Instant {
+        after(Instant::now(), self.group.config.connect.0)
+    }
+}
+
+pub(super) struct Opened {
+    pub(super) slot: Slot<Wire>,
+    pub(super) kept: PooledConnection<Wire>,
+    /// Others had used its connection before.
+    reused: bool,
+}
+
+impl Opened {
+    fn new(slot: Slot<Wire>, carrier: Wire, reused: bool) -> Self {
+        let kept = PooledConnection {
+            carrier,
+            since: Instant::now(),
+            carried: 0,
+        };
+        Self { slot, kept, reused }
+    }
+}
