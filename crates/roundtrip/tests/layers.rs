@@ -2,6 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+#[path = "../../../tests/skip.rs"]
+mod skip;
+
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
@@ -45,6 +50,42 @@ fn dependencies_point_down() {
         .filter_map(|(from, to)| forbidden(from, to).map(|why| format!("{from} → {to}: {why}")))
         .collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// How many top-level modules of a crate import each other in circles, where any do. The list only becomes shorter.
+const IN_CIRCLES: [(&str, usize); 11] = [
+    ("diff", 3),
+    ("explain", 2),
+    ("http", 6),
+    ("lab", 4),
+    ("model", 3),
+    ("origin", 7),
+    ("path", 15),
+    ("perf", 5),
+    ("probe", 10),
+    ("store", 4),
+    ("tls", 11),
+];
+
+/// `scripts/circles` says which modules they are.
+#[test]
+fn modules_point_down_as_well() {
+    const TEST: &str = "modules_point_down_as_well";
+    if !Path::new("/usr/bin/python3").exists() {
+        return skip::lacking(TEST, "Python");
+    }
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/circles");
+    let output = Command::new("/usr/bin/python3").arg(script).output();
+    let output = output.unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    let mut found: BTreeMap<&str, usize> = BTreeMap::new();
+    let circles = String::from_utf8_lossy(&output.stdout);
+    for (name, circle) in circles.lines().filter_map(|line| line.split_once(": ")) {
+        *found.entry(name).or_default() += circle.split(' ').count();
+    }
+    let listed = BTreeMap::from(IN_CIRCLES);
+    assert_eq!(found, listed, "found, listed; the circles:\n{circles}");
 }
 
 #[test]
