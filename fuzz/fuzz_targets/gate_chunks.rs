@@ -1,7 +1,7 @@
 //! Fuzzes chunks from clients and backends: however they are cut they read the same, and written anew they are strict.
 #![no_main]
 
-#[path = "../../crates/gate/tests/smuggling/reader.rs"]
+#[path = "../../crates/gate/tests/it/smuggling/reader.rs"]
 #[allow(dead_code)]
 mod reader;
 

@@ -2,7 +2,7 @@
 //! fields of one hop, and with no say in whom it is for.
 #![no_main]
 
-#[path = "../../crates/gate/tests/smuggling/reader.rs"]
+#[path = "../../crates/gate/tests/it/smuggling/reader.rs"]
 #[allow(dead_code)]
 mod reader;
 

@@ -1,7 +1,7 @@
 //! Fuzzes the heads of backends' answers: what goes on to the client has one length, and no field of one hop.
 #![no_main]
 
-#[path = "../../crates/gate/tests/smuggling/reader.rs"]
+#[path = "../../crates/gate/tests/it/smuggling/reader.rs"]
 #[allow(dead_code)]
 mod reader;
 

@@ -1,0 +1,14 @@
+//! What apps need of a gate, judged by programs that others wrote: Node, gRPC's own library, browsers, aioquic, python-h2.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic
+)] // what a test expects is expected of the code
+
+mod cors;
+mod grpc;
+mod stage;
+mod trailers;
+mod websocket;

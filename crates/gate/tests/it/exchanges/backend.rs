@@ -1,0 +1,80 @@
+//! A server whose every connection is in the hands of a test; it can be killed, and be there again.
+
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+use std::thread::{self, JoinHandle};
+
+use crate::exchanges::speaker::{Speaker, counted, path};
+
+pub(crate) struct Backend {
+    pub(crate) at: SocketAddr,
+    inner: Arc<Inner>,
+    accepting: JoinHandle<()>,
+}
+
+#[derive(Default)]
+struct Inner {
+    dead: AtomicBool,
+    connections: AtomicUsize,
+    /// Whoever serves one closes it.
+    open: Mutex<Vec<Weak<TcpStream>>>,
+}
+
+impl Backend {
+    pub(crate) fn start(serve: impl Fn(Speaker) + Send + Sync + 'static) -> Self {
+        Self::at("127.0.0.1:0".parse().unwrap(), serve)
+    }
+
+    pub(crate) fn at(at: SocketAddr, serve: impl Fn(Speaker) + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind(at).unwrap();
+        let at = listener.local_addr().unwrap();
+        let inner = Arc::new(Inner::default());
+        let (known, serve) = (inner.clone(), Arc::new(serve));
+        let accepting = thread::spawn(move || {
+            for stream in listener.incoming() {
+                let stream = stream.unwrap();
+                if known.dead.load(Ordering::SeqCst) {
+                    return;
+                }
+                known.connections.fetch_add(1, Ordering::SeqCst);
+                let speaker = Speaker::new(stream);
+                let open = Arc::downgrade(&speaker.stream);
+                known.open.lock().unwrap().push(open);
+                let serve = serve.clone();
+                thread::spawn(move || serve(speaker));
+            }
+        });
+        Self {
+            at,
+            inner,
+            accepting,
+        }
+    }
+
+    pub(crate) fn connections(&self) -> usize {
+        self.inner.connections.load(Ordering::SeqCst)
+    }
+
+    /// Nobody listens there any more, and all who were connected are not.
+    pub(crate) fn kill(self) {
+        self.inner.dead.store(true, Ordering::SeqCst);
+        drop(TcpStream::connect(self.at));
+        self.accepting.join().unwrap();
+        for stream in self.inner.open.lock().unwrap().drain(..) {
+            if let Some(stream) = stream.upgrade() {
+                let _ = stream.shutdown(Shutdown::Both);
+            }
+        }
+    }
+}
+
+/// Each request is answered with its path and its body, until the other side closes.
+pub(crate) fn echo(mut client: Speaker) {
+    while let Some(request) = client.request() {
+        let body = format!("{} {}", path(&request.head), request.body);
+        if !client.send(&counted(&body)) {
+            return;
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! One end of a connection that speaks HTTP/1.1 as a test wants it, well or not; and reads strictly: what is not whole is
+//! never taken for it.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::thread::sleep;
+use std::time::Duration;
+
+use socket2::SockRef;
+
+use crate::lifecycle::scene::PATIENCE;
+
+pub(crate) struct Speaker {
+    pub(crate) stream: Arc<TcpStream>,
+    buffer: Vec<u8>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Message {
+    pub(crate) head: String,
+    pub(crate) body: String,
+}
+
+/// What a client was told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Whole(u16, Message),
+    /// It began, and cannot be taken for a whole one.
+    Cut,
+    /// The connection ended without a word.
+    Nothing,
+}
+
+impl Answer {
+    pub(crate) fn status(&self) -> u16 {
+        match self {
+            Self::Whole(status, _) => *status,
+            Self::Cut | Self::Nothing => 0,
+        }
+    }
+
+    #[track_caller]
+    pub(crate) fn whole(self, expected: u16) -> Message {
+        match self {
+            Self::Whole(status, message) if status == expected => message,
+            other => panic!("not a whole {expected}: {other:?}"),
+        }
+    }
+}
+
+impl Speaker {
+    pub(crate) fn new(stream: TcpStream) -> Self {
+        stream.set_nodelay(true).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_write_timeout(Some(PATIENCE)).unwrap();
+        Self {
+            stream: Arc::new(stream),
+            buffer: Vec::new(),
+        }
+    }
+
+    pub(crate) fn to(address: SocketAddr) -> Self {
+        Self::new(TcpStream::connect(address).unwrap())
+    }
+
+    /// Whether the socket took it; nobody is obliged to.
+    pub(crate) fn send(&mut self, text: &str) -> bool {
+        (&*self.stream).write_all(text.as_bytes()).is_ok()
+    }
+
+    /// Each byte for itself.
+    pub(crate) fn drip(&mut self, text: &str) -> bool {
+        text.bytes().all(|byte| {
+            // That it may leave before the next one is written.
+            std::thread::yield_now();
+            (&*self.stream).write_all(&[byte]).is_ok()
+        })
+    }
+
+    /// Up to the end of a head; `None` where it never comes.
+    pub(crate) fn head(&mut self) -> Option<String> {
+        self.until("\r\n\r\n")
+    }
+
+    /// What came up to and with this.
+    pub(crate) fn until(&mut self, what: &str) -> Option<String> {
+        loop {
+            let found = self
+                .buffer
+                .windows(what.len())
+                .position(|window| window == what.as_bytes());
+            if let Some(at) = found {
+                let taken = self.buffer.drain(..at + what.len()).collect();
+                return Some(String::from_utf8(taken).unwrap());
+            }
+            if self.fill() == 0 {
+                return None;
+            }
+        }
+    }
+
+    /// The next request that comes in, if it is whole.
+    pub(crate) fn request(&mut self) -> Option<Message> {
+        let head = self.head()?;
+        let body = self.body(&head)?;
+        Some(Message { head, body })
+    }
+
+    /// The body that this head announces; an answer without a length has its own end.
+    pub(crate) fn body(&mut self, head: &str) -> Option<String> {
+        if field(head, "transfer-encoding").is_some() {
+            return self.chunks();
+        }
+        let length = field(head, "content-length").map_or(0, |value| value.parse().unwrap());
+        self.exactly(length)
+    }
+
+    pub(crate) fn exactly(&mut self, length: usize) -> Option<String> {
+        while self.buffer.len() < length {
+            if self.fill() == 0 {
+                return None;
+            }
+        }
+        let body = self.buffer.drain(..length).collect();
+        Some(String::from_utf8(body).unwrap())
+    }
+
+    fn chunks(&mut self) -> Option<String> {
+        let mut body = String::new();
+        loop {
+            let line = self.until("\r\n")?;
+            let length = usize::from_str_radix(line.trim_end(), 16).unwrap();
+            body.push_str(&self.exactly(length)?);
+            assert_eq!(self.exactly(2)?, "\r\n");
+            if length == 0 {
+                return Some(body);
+            }
+        }
+    }
+
+    /// The next final answer; interim ones are passed over.
+    pub(crate) fn answer(&mut self) -> Answer {
+        loop {
+            let Some(head) = self.head() else {
+                return if self.buffer.is_empty() {
+                    Answer::Nothing
+                } else {
+                    Answer::Cut
+                };
+            };
+            let status: u16 = head[9..12].parse().unwrap();
+            if status < 200 && status != 101 {
+                continue;
+            }
+            return match self.body_of_answer(&head) {
+                Some(body) => Answer::Whole(status, Message { head, body }),
+                None => Answer::Cut,
+            };
+        }
+    }
+
+    fn body_of_answer(&mut self, head: &str) -> Option<String> {
+        let says = |name| field(head, name).is_some();
+        if says("transfer-encoding") || says("content-length") || head.starts_with("HTTP/1.1 101") {
+            return self.body(head);
+        }
+        let (rest, whole) = self.rest();
+        whole.then_some(rest)
+    }
+
+    /// All until the end, and whether that was an orderly one.
+    pub(crate) fn rest(&mut self) -> (String, bool) {
+        let mut piece = [0; 16 * 1024];
+        let whole = loop {
+            match (&*self.stream).read(&mut piece) {
+                Ok(0) => break true,
+                Ok(n) => self.buffer.extend_from_slice(&piece[..n]),
+                Err(error) => {
+                    assert_ne!(error.kind(), ErrorKind::WouldBlock, "it never ends");
+                    break false;
+                }
+            }
+        };
+        let rest = std::mem::take(&mut self.buffer);
+        (String::from_utf8(rest).unwrap(), whole)
+    }
+
+    /// A head that has come, and stays where it is.
+    pub(crate) fn peek_head(&mut self) -> Option<String> {
+        assert!(self.buffer.is_empty());
+        let mut piece = [0; 8192];
+        loop {
+            let seen = self.stream.peek(&mut piece).unwrap_or(0);
+            let text = String::from_utf8_lossy(&piece[..seen]).into_owned();
+            if seen == 0 || text.contains("\r\n\r\n") {
+                return (seen > 0).then_some(text);
+            }
+            sleep(Duration::from_millis(1));
+        }
+    }
+
+    pub(crate) fn finish_writing(&self) {
+        let _ = self.stream.shutdown(Shutdown::Write);
+    }
+
+    /// Ends it with a reset, whatever was sent before.
+    pub(crate) fn reset(self) {
+        SockRef::from(&*self.stream)
+            .set_linger(Some(Duration::ZERO))
+            .unwrap();
+    }
+
+    /// A reset is an end, too.
+    fn fill(&mut self) -> usize {
+        let mut piece = [0; 16 * 1024];
+        let read = match (&*self.stream).read(&mut piece) {
+            Ok(read) => read,
+            Err(error) => {
+                assert_ne!(error.kind(), ErrorKind::WouldBlock, "nothing more comes");
+                0
+            }
+        };
+        self.buffer.extend_from_slice(&piece[..read]);
+        read
+    }
+}
+
+/// A field's value.
+pub(crate) fn field<'a>(head: &'a str, name: &str) -> Option<&'a str> {
+    head.lines().skip(1).find_map(|line| {
+        let (found, value) = line.split_once(':')?;
+        found.eq_ignore_ascii_case(name).then(|| value.trim())
+    })
+}
+
+/// What was asked for.
+pub(crate) fn path(head: &str) -> &str {
+    head.split(' ').nth(1).unwrap()
+}
+
+/// An answer with this body.
+pub(crate) fn counted(body: &str) -> String {
+    format!(
+        "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+}

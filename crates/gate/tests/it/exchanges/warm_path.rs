@@ -1,0 +1,182 @@
+//! The warm path costs nothing but the request and its answer: no connection, no handshake, no query of the store, no packet
+//! more than the two of each hop. Counted at the backend, in a real Redis, in gate's own metrics and by the kernel.
+
+use std::net::TcpStream;
+use std::process::Command;
+use std::sync::Arc;
+
+use roundtrip_wire::resp::Value;
+use rustls::pki_types::ServerName;
+use rustls::pki_types::pem::PemObject;
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use std::io::{Read, Write};
+
+use crate::exchanges::backend::{Backend, echo};
+use crate::exchanges::speaker::Speaker;
+use crate::lifecycle::scene::{Scene, session};
+use crate::server::Server;
+use crate::skip;
+
+const REQUESTS: usize = 300;
+/// What Redis counts by itself: our own questions.
+const QUESTIONS: u64 = 1;
+
+#[test]
+fn a_warm_request_costs_no_dns_no_connection_no_handshake_and_no_query() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let Some(server) = Server::start("warm path", &[]).await else {
+            return;
+        };
+        let backend = Backend::start(echo);
+        let scene = Scene::tuned(backend.at, "", |config| {
+            config.session.store = format!("unix:{}", server.socket().display());
+            config.listen.https = vec!["127.0.0.1:0".parse().unwrap()];
+            config.listen.threads = 1;
+        });
+        // On a thread of its own, for it has a runtime of its own.
+        let config = scene.config.clone();
+        let field = std::thread::spawn(move || session(&config, "s", "u:p"));
+        let field = field.join().unwrap();
+        let mut redis = server.client().await;
+        let (mut clear, mut secure) = (clear(&scene), secure(&scene));
+        let request = format!("GET /warm HTTP/1.1\r\nHost: a\r\n{field}\r\n\r\n");
+        // The first of each is not warm.
+        for _ in 0..3 {
+            ask(&mut clear, &request);
+            ask(&mut secure, &request);
+        }
+        let counted = async |redis: &mut crate::server::Client| {
+            let stats = redis.ask(&["INFO", "stats"]).await;
+            let processed = number(&text(&stats), "total_commands_processed:");
+            let (_, metrics) = scene.admin("/metrics");
+            let of = |name: &str| number(&metrics, &format!("roundtrip_gate_{name} "));
+            let figures = [
+                of("connections_total{protocol=\"h1\"}"),
+                of("tls_handshakes_total{kind=\"full\"}"),
+                of("tls_handshakes_total{kind=\"resumed\"}"),
+                of("upstream_connections_total{event=\"opened\"}"),
+                of("upstream_requests_total{connection=\"new\"}"),
+                of("sessions_looked_up_total{from=\"asked\"}"),
+                backend.connections() as u64,
+            ];
+            (
+                processed,
+                figures,
+                of("sessions_looked_up_total{from=\"near\"}"),
+            )
+        };
+        let before = counted(&mut redis).await;
+        for _ in 0..REQUESTS {
+            ask(&mut clear, &request);
+            ask(&mut secure, &request);
+        }
+        let after = counted(&mut redis).await;
+        assert_eq!(after.0 - before.0, QUESTIONS, "queries of the store");
+        assert_eq!(after.1, before.1);
+        assert_eq!(after.2 - before.2, 2 * REQUESTS as u64);
+    });
+}
+
+#[test]
+fn a_warm_request_costs_one_packet_each_way_on_each_hop() {
+    let backend = Backend::start(echo);
+    let scene = Scene::tuned(backend.at, "", |config| config.listen.threads = 1);
+    let field = scene.session("s", "u:p");
+    let mut client = Speaker::to(scene.gate().addresses().http[0]);
+    let request = format!("GET /warm HTTP/1.1\r\nHost: a\r\n{field}\r\n\r\n");
+    let mut get = || {
+        client.send(&request);
+        assert_eq!(client.answer().status(), 200);
+    };
+    get();
+    let port = scene.gate().addresses().http[0].port();
+    let count = || [port, backend.at.port()].map(segments);
+    let [Some(to_gate), Some(to_backend)] = count() else {
+        return skip::lacking(
+            "packets of the warm path",
+            "ss, or what it tells of segments",
+        );
+    };
+    for _ in 0..REQUESTS {
+        get();
+    }
+    let [Some(gate_after), Some(backend_after)] = count() else {
+        panic!("ss tells no more");
+    };
+    for (before, after) in [(to_gate, gate_after), (to_backend, backend_after)] {
+        assert_eq!(after.0 - before.0, REQUESTS as u64, "requests");
+        assert_eq!(after.1 - before.1, REQUESTS as u64, "answers");
+    }
+}
+
+/// Segments with data, out and in, of the one connection to this port.
+fn segments(port: u16) -> Option<(u64, u64)> {
+    let filter = format!("dport = :{port}");
+    let told = Command::new("ss")
+        .args(["-tinH", "state", "established", &filter])
+        .output()
+        .ok()?;
+    let told = String::from_utf8(told.stdout).ok()?;
+    let of = |name: &str| {
+        let mut words = told.split_whitespace();
+        words.find_map(|word| word.strip_prefix(name)?.parse().ok())
+    };
+    Some((of("data_segs_out:")?, of("data_segs_in:")?))
+}
+
+fn clear(scene: &Scene) -> TcpStream {
+    let stream = TcpStream::connect(scene.gate().addresses().http[0]).unwrap();
+    stream.set_nodelay(true).unwrap();
+    stream
+}
+
+fn secure(scene: &Scene) -> StreamOwned<ClientConnection, TcpStream> {
+    let mut roots = RootCertStore::empty();
+    let pem = scene.gate().certificate().unwrap();
+    let certificate = rustls::pki_types::CertificateDer::from_pem_slice(pem.as_bytes());
+    roots.add(certificate.unwrap()).unwrap();
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let name = ServerName::try_from("localhost").unwrap();
+    let tls = ClientConnection::new(Arc::new(config), name).unwrap();
+    let stream = TcpStream::connect(scene.gate().addresses().https[0]).unwrap();
+    stream.set_nodelay(true).unwrap();
+    StreamOwned::new(tls, stream)
+}
+
+fn ask(client: &mut (impl Read + Write), request: &str) {
+    const END: &[u8] = b"/warm ";
+    client.write_all(request.as_bytes()).unwrap();
+    client.flush().unwrap();
+    let (mut answer, mut piece) = (Vec::new(), [0; 1024]);
+    while !answer.ends_with(END) {
+        let n = client.read(&mut piece).unwrap();
+        assert!(n > 0, "{}", String::from_utf8_lossy(&answer));
+        answer.extend_from_slice(&piece[..n]);
+    }
+    assert!(answer.starts_with(b"HTTP/1.1 200 "));
+}
+
+fn text(value: &Value) -> String {
+    match value {
+        Value::Bulk(bytes) | Value::Verbatim { text: bytes, .. } => {
+            String::from_utf8(bytes.clone()).unwrap()
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+fn number(text: &str, name: &str) -> u64 {
+    let rest = text.split_once(name).map(|(_, rest)| rest);
+    let digits = rest.unwrap_or_else(|| panic!("no {name} in {text}"));
+    let end = digits.find(|c: char| !c.is_ascii_digit());
+    digits[..end.unwrap_or(digits.len())].parse().unwrap()
+}

@@ -1,0 +1,62 @@
+//! What gate depends on goes and comes back: told in a line, and `/readyz` is true, though nothing checks the servers.
+
+use std::net::{SocketAddr, TcpListener};
+use std::time::Instant;
+
+use roundtrip_gate::News;
+
+use crate::lifecycle::scene::{PATIENCE, Scene, serving};
+
+/// Where nobody listens, until somebody does.
+fn nobody() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap()
+}
+
+fn line(scene: &Scene) -> String {
+    loop {
+        if let News::Condition(line) = scene.news.recv_timeout(PATIENCE).unwrap() {
+            return line;
+        }
+    }
+}
+
+fn until_ready_is(scene: &Scene, wanted: u16) -> String {
+    let began = Instant::now();
+    loop {
+        let (status, body) = scene.admin("/readyz");
+        if status == wanted {
+            return body;
+        }
+        assert!(began.elapsed() < PATIENCE, "{status} {body}");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_backend_that_goes_and_comes_is_told_and_counts_for_readiness() {
+    let at = nobody();
+    let scene = Scene::new(at, "");
+    let field = scene.session("s1", "somebody:secret");
+    let ask = || scene.client().get("/", &field).0;
+    // One failure is no reason.
+    assert_eq!(ask(), 502);
+    assert_eq!(scene.admin("/readyz"), (200, "ready\n".into()));
+    for _ in 0..8 {
+        assert_eq!(ask(), 502);
+    }
+    let why = until_ready_is(&scene, 503);
+    assert_eq!(why, "not ready: no server is left of upstream backend\n");
+    let gone = format!("upstream backend: {at} refuses connections; 0 of 1 servers left");
+    assert_eq!(line(&scene), gone);
+    // It is back, and nobody has asked for anything since.
+    serving("one", TcpListener::bind(at).unwrap());
+    until_ready_is(&scene, 200);
+    let back = line(&scene);
+    assert!(
+        back.starts_with(&format!("upstream backend: {at} is back after ")),
+        "{back}"
+    );
+    assert!(back.ends_with("; 1 of 1 servers left"), "{back}");
+    assert_eq!(ask(), 200);
+}

@@ -1,0 +1,144 @@
+//! What came as early data on a connection whose handshake never ended: somebody may have sent it again. RFC 8446 §8.
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use crate::lifecycle::quic::{Caller, EARLY, run, scene};
+use crate::lifecycle::scene::{PATIENCE, Scene};
+
+/// A backend that counts what reaches it.
+fn backend() -> (SocketAddr, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let at = listener.local_addr().unwrap();
+    let reached = Arc::new(AtomicUsize::new(0));
+    let count = reached.clone();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let (mut stream, count) = (stream.unwrap(), count.clone());
+            thread::spawn(move || {
+                while stream.read(&mut [0; 4096]).is_ok_and(|n| n > 0) {
+                    count.fetch_add(1, Ordering::Relaxed);
+                    let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
+                }
+            });
+        }
+    });
+    (at, reached)
+}
+
+/// Whoever stands on the way, and lets only first flights pass, once that is wanted.
+struct Highwayman {
+    at: SocketAddr,
+    robs: Arc<AtomicBool>,
+    over: Arc<AtomicBool>,
+}
+
+impl Highwayman {
+    fn before(gate: SocketAddr) -> Self {
+        let socket = || {
+            let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+            let soon = Some(Duration::from_millis(100));
+            socket.set_read_timeout(soon).unwrap();
+            socket
+        };
+        let (front, back) = (socket(), socket());
+        back.connect(gate).unwrap();
+        let at = front.local_addr().unwrap();
+        let (robs, over) = (Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default());
+        let (answered, client) = (Arc::<AtomicBool>::default(), Arc::new(Mutex::new(at)));
+        let flag = |flag: &Arc<AtomicBool>| flag.clone();
+        let there = (front.try_clone().unwrap(), back.try_clone().unwrap());
+        let (robbing, heard, ended) = (flag(&robs), flag(&answered), flag(&over));
+        let whose = client.clone();
+        thread::spawn(move || {
+            let mut datagram = [0; 2000];
+            while !ended.load(Ordering::Relaxed) {
+                let Ok((length, from)) = there.0.recv_from(&mut datagram) else {
+                    continue;
+                };
+                *whose.lock().unwrap() = from;
+                let is_first = is_first_flight(&datagram, heard.load(Ordering::Relaxed));
+                if is_first || !robbing.load(Ordering::Relaxed) {
+                    let _ = there.1.send(&datagram[..length]);
+                }
+            }
+        });
+        let (robbing, ended) = (flag(&robs), flag(&over));
+        thread::spawn(move || {
+            let mut datagram = [0; 2000];
+            while !ended.load(Ordering::Relaxed) {
+                let Ok(length) = back.recv(&mut datagram) else {
+                    continue;
+                };
+                if robbing.load(Ordering::Relaxed) {
+                    answered.store(true, Ordering::Relaxed);
+                } else {
+                    let _ = front.send_to(&datagram[..length], *client.lock().unwrap());
+                }
+            }
+        });
+        Self { at, robs, over }
+    }
+}
+
+impl Drop for Highwayman {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Initial packets up to the answer, and early data. RFC 9000 §17.2.
+fn is_first_flight(datagram: &[u8], answered: bool) -> bool {
+    match datagram[0] & 0xb0 {
+        0x80 => !answered,
+        0x90 => true,
+        _ => false,
+    }
+}
+
+fn requests(scene: &Scene) -> u64 {
+    let (_, metrics) = scene.admin("/metrics");
+    let of_requests = metrics
+        .lines()
+        .filter(|line| line.starts_with("roundtrip_gate_requests_total{"));
+    of_requests
+        .filter_map(|line| line.rsplit_once(' ')?.1.parse::<u64>().ok())
+        .sum()
+}
+
+#[test]
+fn what_nobody_confirmed_reaches_no_backend() {
+    let (at, reached) = backend();
+    let more = format!("auth = false\n{EARLY}[limits]\nidle_time = \"1s\"\n");
+    let scene = scene(at, &more);
+    let way = Highwayman::before(scene.gate().addresses().https[0]);
+    run(async {
+        let mut caller = Caller::new(&scene);
+        caller.to = way.at;
+        assert_eq!(caller.ask("/").await, (false, 200));
+        way.robs.store(true, Ordering::Relaxed);
+        let connecting = caller.endpoint.connect(caller.to, "localhost").unwrap();
+        let (connection, _accepted) = connecting.into_0rtt().ok().unwrap();
+        let carrier = h3_quinn::Connection::new(connection.clone());
+        let (_driver, mut sender) = h3::client::new(carrier).await.unwrap();
+        let request = http::Request::post("https://localhost/order");
+        let mut stream = sender
+            .send_request(request.body(()).unwrap())
+            .await
+            .unwrap();
+        stream.finish().await.unwrap();
+        let ended = async {
+            while requests(&scene) < 2 {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, ended).await.unwrap();
+    });
+    let (_, metrics) = scene.admin("/metrics");
+    assert!(metrics.contains("roundtrip_gate_tls_handshakes_total{kind=\"early\"} 1"));
+    assert_eq!(reached.load(Ordering::Relaxed), 1, "{metrics}");
+}

@@ -1,0 +1,137 @@
+//! Clients over QUIC: how their handshakes are counted, and those for whom there is no room.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use quinn::crypto::rustls::QuicClientConfig;
+use quinn::{ClientConfig, Endpoint};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+
+use crate::lifecycle::eventually;
+use crate::lifecycle::scene::{Scene, backend};
+
+pub(crate) const EARLY: &str = "[tls]\nresumption = \"single-use\"\nearly_data = true\n";
+
+pub(crate) fn scene(at: SocketAddr, more: &str) -> Scene {
+    Scene::tuned(at, more, |config| {
+        config.listen.https = vec![(Ipv4Addr::LOCALHOST, 0).into()];
+        config.listen.h3 = true;
+    })
+}
+
+pub(crate) struct Caller {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) to: SocketAddr,
+}
+
+impl Caller {
+    pub(crate) fn new(scene: &Scene) -> Self {
+        let gate = scene.gate();
+        let mut roots = rustls::RootCertStore::empty();
+        let pem = gate.certificate().unwrap();
+        let certificate = CertificateDer::from_pem_slice(pem.as_bytes()).unwrap();
+        roots.add(certificate).unwrap();
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let mut tls = rustls::ClientConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        tls.alpn_protocols = vec![b"h3".to_vec()];
+        tls.enable_early_data = true;
+        let tls = QuicClientConfig::try_from(tls).unwrap();
+        let mut endpoint = Endpoint::client((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+        endpoint.set_default_client_config(ClientConfig::new(Arc::new(tls)));
+        Self {
+            endpoint,
+            to: gate.addresses().https[0],
+        }
+    }
+
+    /// One connection with one request: was it early, and what was answered?
+    pub(crate) async fn ask(&self, path: &str) -> (bool, u16) {
+        let connecting = self.endpoint.connect(self.to, "localhost").unwrap();
+        let (connection, accepted) = match connecting.into_0rtt() {
+            Ok((connection, accepted)) => (connection, Some(accepted)),
+            Err(connecting) => (connecting.await.unwrap(), None),
+        };
+        let carrier = h3_quinn::Connection::new(connection.clone());
+        let (mut driver, mut sender) = h3::client::new(carrier).await.unwrap();
+        let closing = async { std::future::poll_fn(|cx| driver.poll_close(cx)).await };
+        let asking = async {
+            let request = http::Request::get(format!("https://localhost{path}"));
+            let request = request.body(()).unwrap();
+            let mut stream = sender.send_request(request).await.unwrap();
+            stream.finish().await.unwrap();
+            let status = stream.recv_response().await.unwrap().status().as_u16();
+            let is_early = match accepted {
+                Some(accepted) => accepted.await,
+                None => false,
+            };
+            // Tickets come behind the handshake, and are on their way to the store.
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            (is_early, status)
+        };
+        let answer = tokio::select! {
+            answer = asking => answer,
+            error = closing => panic!("{error}"),
+        };
+        connection.close(0x100_u32.into(), b"");
+        answer
+    }
+}
+
+pub(crate) fn run<F: Future>(play: F) -> F::Output {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(play)
+}
+
+fn counted(scene: &Scene, line: &str) -> bool {
+    let (_, metrics) = scene.admin("/metrics");
+    metrics.lines().any(|other| other == line)
+}
+
+#[test]
+fn handshakes_are_counted_as_what_they_were() {
+    let (at, _release) = backend("one");
+    for (more, early, kinds) in [
+        ("", false, [("full", 1), ("resumed", 1), ("early", 0)]),
+        (EARLY, true, [("full", 1), ("resumed", 0), ("early", 1)]),
+    ] {
+        let scene = scene(at, more);
+        let (first, second) = run(async {
+            let caller = Caller::new(&scene);
+            (caller.ask("/").await, caller.ask("/").await)
+        });
+        assert_eq!((first, second), ((false, 401), (early, 401)));
+        for (kind, times) in kinds {
+            let line = format!("roundtrip_gate_tls_handshakes_total{{kind=\"{kind}\"}} {times}");
+            assert!(eventually(|| counted(&scene, &line)), "{line}");
+        }
+    }
+}
+
+#[test]
+fn whom_there_is_no_room_for_is_counted() {
+    let (at, _release) = backend("one");
+    let scene = scene(at, "[limits]\nconnections_per_client = 1\n");
+    run(async {
+        let caller = Caller::new(&scene);
+        let inside = caller.endpoint.connect(caller.to, "localhost").unwrap();
+        let inside = inside.await.unwrap();
+        let refused = caller.endpoint.connect(caller.to, "localhost").unwrap();
+        let refused = refused.await;
+        assert!(
+            matches!(refused, Err(quinn::ConnectionError::ConnectionClosed(_))),
+            "{refused:?}"
+        );
+        drop(inside);
+    });
+    let line = "roundtrip_gate_limits_met_total{limit=\"connections_per_client\"} 1";
+    assert!(eventually(|| counted(&scene, line)));
+}

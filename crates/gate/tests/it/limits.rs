@@ -1,0 +1,72 @@
+//! What is scarce is not lent to who pays nothing for it: a connection to a backend is for requests that are there and for
+//! clients that are, a client's share of them is bounded, and frames that mean nothing are counted. nginx and HAProxy stand
+//! beside gate before the same backend, with as many connections: whom they serve, gate has to serve too.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic
+)] // what a test expects is expected of the code
+
+mod backend;
+mod cancelled;
+mod concurrency;
+mod h2_frames;
+mod other_proxies;
+mod uploads;
+
+use std::net::SocketAddr;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use crate::exchanges::speaker;
+use crate::lifecycle::scene;
+use roundtrip_gate::config::Span;
+use scene::Scene;
+use speaker::Speaker;
+
+/// To the backend, of each who stands before it.
+pub(crate) const CONNECTIONS: usize = 16;
+/// Long enough for any machine, and nothing waits for it to pass where the code does what it should.
+const SOON: Duration = Duration::from_secs(20);
+
+/// Does it come to be so?
+pub(crate) fn soon(mut is: impl FnMut() -> bool) -> bool {
+    let began = Instant::now();
+    while !is() {
+        if began.elapsed() > SOON {
+            return false;
+        }
+        sleep(Duration::from_millis(5));
+    }
+    true
+}
+
+/// A gate of one thread, open to everybody.
+pub(crate) fn gate(backend: SocketAddr) -> Scene {
+    Scene::tuned(backend, "", |config| {
+        config.listen.threads = 1;
+        config.listen.https = vec!["127.0.0.1:0".parse().unwrap()];
+        config.route[0].auth = false;
+        let upstream = config.upstream.get_mut("backend").unwrap();
+        upstream.connections = CONNECTIONS;
+        upstream.connect = Span::seconds(2);
+    })
+}
+
+/// An ordinary request, on a connection of its own; its status.
+pub(crate) fn get(address: SocketAddr, path: &str) -> u16 {
+    let mut client = Speaker::to(address);
+    client.send(&format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n"));
+    client.answer().status()
+}
+
+/// Exchanges that a gate has in flight, as it says itself.
+pub(crate) fn exchanges(scene: &Scene) -> usize {
+    let (_, metrics) = scene.admin("/metrics");
+    let line = metrics
+        .lines()
+        .find_map(|line| line.strip_prefix("roundtrip_gate_exchanges "));
+    line.unwrap().parse().unwrap()
+}

@@ -1,0 +1,276 @@
+//! Bodies that trickle in: who sends a little now and then holds nothing that others need, and arrives all the same.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::{self, sleep};
+use std::time::Duration;
+
+use crate::exchanges::speaker::Speaker;
+use crate::limits::backend::Backend;
+use crate::limits::other_proxies::{Make, Peer};
+use crate::limits::{CONNECTIONS, gate, get, soon};
+use crate::readings::h2::{Connection, DATA, END_STREAM, Frame};
+
+const ORDINARY: usize = 20;
+/// Requests are made in so many rounds, each after as many pieces of every upload.
+const ROUNDS: usize = 10;
+const PIECES: usize = 6;
+/// Pieces that there are: for as long as ordinary requests take, however badly they fare.
+const ALL_PIECES: usize = 1000;
+
+/// What trickles in, and how.
+#[derive(Debug, Clone, Copy)]
+struct Trickle {
+    clients: usize,
+    chunked: bool,
+    /// Sent at once.
+    begun: usize,
+    /// And then these, each time.
+    piece: usize,
+    pause: Duration,
+}
+
+/// 800 bytes a second.
+const LAWFUL: Trickle = Trickle {
+    clients: CONNECTIONS + 4,
+    chunked: false,
+    begun: 0,
+    piece: 80,
+    pause: Duration::from_millis(100),
+};
+
+impl Trickle {
+    fn head(&self) -> String {
+        let framing = if self.chunked {
+            "Transfer-Encoding: chunked".to_owned()
+        } else {
+            format!("Content-Length: {}", self.whole())
+        };
+        format!("POST /upload HTTP/1.1\r\nHost: a\r\n{framing}\r\n\r\n")
+    }
+
+    fn whole(&self) -> usize {
+        self.begun + self.piece * (ALL_PIECES + 1)
+    }
+
+    fn piece(&self, length: usize) -> String {
+        let text = "x".repeat(length);
+        match (self.chunked, length) {
+            (_, 0) => String::new(),
+            (true, _) => format!("{length:x}\r\n{text}\r\n"),
+            (false, _) => text,
+        }
+    }
+}
+
+/// What is to be sent on all of them each time.
+type Step<'a> = &'a mut (dyn FnMut() + Send);
+
+/// How many ordinary requests are served while the uploads go on.
+fn served_amid(address: SocketAddr, pause: Duration, step: Step<'_>) -> usize {
+    let (round, over) = (AtomicUsize::new(0), AtomicBool::new(false));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for piece in 0..ALL_PIECES {
+                step();
+                round.store(piece / PIECES, Ordering::SeqCst);
+                if over.load(Ordering::SeqCst) {
+                    return;
+                }
+                sleep(pause);
+            }
+        });
+        let mut served = 0;
+        for number in 1..=ROUNDS {
+            while round.load(Ordering::SeqCst) < number {
+                sleep(Duration::from_millis(5));
+            }
+            let asking: Vec<_> = (0..ORDINARY / ROUNDS)
+                .map(|_| scope.spawn(move || get(address, "/quick") == 200))
+                .collect();
+            served += asking
+                .into_iter()
+                .filter(|_| true)
+                .map(|asked| usize::from(asked.join().unwrap()))
+                .sum::<usize>();
+        }
+        over.store(true, Ordering::SeqCst);
+        served
+    })
+}
+
+/// Of the ordinary requests so many are served; and of the uploads, which end then, so many.
+fn through(address: SocketAddr, trickle: Trickle) -> (usize, usize) {
+    let head = trickle.head();
+    let mut clients: Vec<Speaker> = (0..trickle.clients).map(|_| Speaker::to(address)).collect();
+    for client in &mut clients {
+        client.send(&format!("{head}{}", trickle.piece(trickle.begun)));
+    }
+    let mut sent = trickle.begun;
+    let piece = trickle.piece(trickle.piece);
+    let served = served_amid(address, trickle.pause, &mut || {
+        sent += trickle.piece;
+        for client in &mut clients {
+            client.send(&piece);
+        }
+    });
+    // One after the other: how many may end at once is not asked here.
+    let rest =
+        trickle.piece(trickle.whole() - sent) + if trickle.chunked { "0\r\n\r\n" } else { "" };
+    let length = trickle.whole().to_string();
+    let mut arrived = 0;
+    for client in &mut clients {
+        // It may have been told already that it was too slow.
+        client.send(&rest);
+        let answer = client.answer();
+        if answer.status() == 200 {
+            assert_eq!(answer.whole(200).body, length);
+            arrived += 1;
+        }
+    }
+    (served, arrived)
+}
+
+/// Through each of them at the same time, each before a backend of its own; gate's comes first.
+fn beside(trickle: Trickle, makes: &[Make]) -> Vec<(usize, usize)> {
+    thread::scope(|scope| {
+        let others: Vec<_> = makes
+            .iter()
+            .map(|make| {
+                scope.spawn(move || {
+                    let peer = Peer::start(*make, Backend::start().at)?;
+                    Some(through(peer.address, trickle))
+                })
+            })
+            .collect();
+        let scene = gate(Backend::start().at);
+        let mut seen = vec![through(scene.gate().addresses().http[0], trickle)];
+        seen.extend(others.into_iter().filter_map(|other| other.join().unwrap()));
+        seen
+    })
+}
+
+/// Gate serves whom the others serve, and that is everybody; and what trickled in fast enough arrives.
+fn lawful(trickle: Trickle, makes: &[Make]) {
+    let seen = beside(trickle, makes);
+    println!("{trickle:?}: served, and uploads that arrived: gate, {makes:?}: {seen:?}");
+    for (served, _) in &seen[1..] {
+        assert_eq!(*served, ORDINARY, "the others do serve them: {seen:?}");
+    }
+    assert_eq!(seen[0], (ORDINARY, trickle.clients), "{seen:?}");
+}
+
+#[test]
+fn uploads_that_trickle_in_hold_no_connection() {
+    lawful(LAWFUL, &[Make::Nginx, Make::Haproxy]);
+}
+
+#[test]
+fn uploads_in_chunks_that_trickle_in_hold_no_connection() {
+    lawful(
+        Trickle {
+            chunked: true,
+            ..LAWFUL
+        },
+        &[Make::Nginx, Make::Haproxy],
+    );
+}
+
+/// More than anybody would keep in memory comes at once, and the rest as slowly as is allowed.
+#[test]
+fn uploads_that_begin_fast_and_then_trickle_hold_no_connection() {
+    let trickle = Trickle {
+        begun: 200_000,
+        ..LAWFUL
+    };
+    let seen = beside(trickle, &[Make::Nginx]);
+    println!("{trickle:?}: served, and uploads that arrived: gate, nginx: {seen:?}");
+    assert!(
+        seen.iter().all(|(served, _)| *served == ORDINARY),
+        "{seen:?}"
+    );
+}
+
+#[test]
+fn a_byte_a_second_of_many_clients_holds_no_connection() {
+    let trickle = Trickle {
+        clients: 300,
+        piece: 1,
+        pause: Duration::from_millis(1000 / PIECES as u64),
+        ..LAWFUL
+    };
+    let seen = beside(trickle, &[Make::Nginx, Make::Haproxy]);
+    println!("{trickle:?}: served, and uploads that arrived: gate, nginx, HAProxy: {seen:?}");
+    assert!(
+        seen.iter().all(|(served, _)| *served == ORDINARY),
+        "{seen:?}"
+    );
+}
+
+/// On one connection, and on many.
+#[test]
+fn uploads_over_http_2_that_trickle_in_hold_no_connection() {
+    for streams in [LAWFUL.clients, 1] {
+        let scene = gate(Backend::start().at);
+        let mut connections: Vec<(Connection, Vec<u32>)> = (0..LAWFUL.clients / streams)
+            .map(|_| {
+                let mut connection = Connection::open(&scene, &[]);
+                let fields: [(&str, &[u8]); 4] = [
+                    (":method", b"POST"),
+                    (":scheme", b"https"),
+                    (":authority", b"a"),
+                    (":path", b"/upload"),
+                ];
+                let ids = (0..streams)
+                    .map(|_| connection.ask(&fields, false))
+                    .collect();
+                (connection, ids)
+            })
+            .collect();
+        let mut send = |flags| {
+            for (connection, ids) in &mut connections {
+                for id in ids {
+                    connection.send(&Frame::new(DATA, flags, *id, &[b'x'; 80]));
+                }
+            }
+        };
+        let address = scene.gate().addresses().http[0];
+        let served = served_amid(address, LAWFUL.pause, &mut || send(0));
+        send(END_STREAM);
+        let mut arrived = 0;
+        for (connection, ids) in &mut connections {
+            arrived += connection
+                .statuses(ids)
+                .iter()
+                .filter(|status| **status == 200)
+                .count();
+        }
+        assert_eq!(
+            (served, arrived),
+            (ORDINARY, LAWFUL.clients),
+            "{streams} streams on each connection"
+        );
+    }
+}
+
+/// A body that is there, and one that ends soon, are passed on; nobody waits for more than there is.
+#[test]
+fn a_body_that_is_whole_goes_on_at_once() {
+    let backend = Backend::start();
+    let scene = gate(backend.at);
+    let mut client = Speaker::to(scene.gate().addresses().http[0]);
+    for length in [1, 80, 70_000, 1_000_000] {
+        let text = "x".repeat(length);
+        client.send(&format!(
+            "POST /upload HTTP/1.1\r\nHost: a\r\nContent-Length: {length}\r\n\r\n{text}"
+        ));
+        assert_eq!(client.answer().whole(200).body, length.to_string());
+    }
+    // A large one is not kept until it is whole, nor one that goes on as it came.
+    let before = backend.uploads();
+    client.send("POST /upload HTTP/1.1\r\nHost: a\r\nContent-Length: 9000000\r\n\r\n");
+    client.send(&"x".repeat(8_000_000));
+    assert!(soon(|| backend.uploads() > before));
+    client.send(&"x".repeat(1_000_000));
+    assert_eq!(client.answer().whole(200).body, "9000000");
+}

@@ -1,0 +1,32 @@
+//! Whole gates before backends, a module for each subject. What is measured of the process alone has a binary of its own:
+//! `allocations`, `memory`.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // what a test expects is expected of the code
+
+mod applications;
+mod exchanges;
+mod guide;
+mod lifecycle;
+mod limits;
+mod migration;
+mod readings;
+mod revocation;
+#[path = "../../../store/tests/store/server.rs"]
+#[allow(dead_code)] // the store's own tests use more of it
+mod server;
+mod sessions;
+#[path = "../../../../tests/skip.rs"]
+mod skip;
+mod smuggling;
+
+use std::time::{Duration, Instant};
+
+/// Asks until it is so; how long that takes is no matter of a test.
+pub(crate) async fn until(what: &str, mut is: impl AsyncFnMut() -> bool) {
+    let began = Instant::now();
+    while !is().await {
+        let waited = began.elapsed();
+        assert!(waited < Duration::from_mins(1), "it never happened: {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}

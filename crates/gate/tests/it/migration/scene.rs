@@ -1,0 +1,183 @@
+//! A whole gate over a real redis-server, before a backend that repeats the head that it heard and sets two cookies.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
+
+use roundtrip_gate::Gate;
+use roundtrip_gate::config::Config;
+use roundtrip_gate::manage::{Resealed, SessionManager};
+use roundtrip_wire::resp::Value;
+use tempfile::TempDir;
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::LocalSet;
+
+use crate::migration::token::KEY;
+use crate::server::Server;
+
+/// Long enough for any machine; nothing waits for it to pass.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+pub(crate) struct Scene {
+    gate: Gate,
+    config: Config,
+    redis: Server,
+    runtime: Runtime,
+    folder: TempDir,
+}
+
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: String,
+}
+
+impl Answer {
+    /// The ancestor's errors are empty; ours begin with their status.
+    pub(crate) fn words(&self) -> &str {
+        self.body.split(' ').next().unwrap_or_default()
+    }
+}
+
+impl Scene {
+    /// Configured as the guide says. `None` where there is no redis-server.
+    pub(crate) fn start(test: &str, backend: SocketAddr) -> Option<Self> {
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        let redis = runtime.block_on(Server::start(&format!("gate: {test}"), &[]))?;
+        let folder = tempfile::tempdir().unwrap();
+        let toml = format!(
+            "[listen]\nhttp = [\"127.0.0.1:0\"]\nh3 = false\nthreads = 1\n\
+             [token]\nbearer = false\n[[token.key]]\nalgorithm = \"HS512\"\nfrom = {{ file = \"{}\" }}\n\
+             [session]\nstore = \"unix:{}\"\nprefix = \"\"\nplain = true\n\
+             [upstream.backend]\nservers = [\"http://{backend}\"]\n[[route]]\nupstream = \"backend\"\n",
+            secret(&folder, "token.key", KEY).display(),
+            redis.socket().display()
+        );
+        let config = Config::parse(&toml, "test").unwrap();
+        Some(Self {
+            gate: Gate::start(config.clone(), drop).unwrap(),
+            config,
+            redis,
+            runtime,
+            folder,
+        })
+    }
+
+    pub(crate) fn redis(&mut self) -> &mut Server {
+        &mut self.redis
+    }
+
+    /// What Redis says to somebody else.
+    pub(crate) fn ask(&self, parts: &[&str]) -> String {
+        self.runtime.block_on(async {
+            let mut client = self.redis.client().await;
+            shown(&client.ask(parts).await)
+        })
+    }
+
+    pub(crate) fn secret(&self, name: &str, text: &str) -> PathBuf {
+        secret(&self.folder, name, text)
+    }
+
+    /// Threads follow soon, not at once.
+    pub(crate) fn reload(&mut self, change: impl FnOnce(&mut Config)) {
+        change(&mut self.config);
+        self.gate.reload(self.config.clone()).unwrap();
+    }
+
+    /// As `gate session seal` does.
+    pub(crate) fn seal(&self) -> Resealed {
+        let sealing = async {
+            let manager = SessionManager::open(&self.config).unwrap();
+            manager.seal(|sid, error| panic!("{sid}: {error}")).await
+        };
+        LocalSet::new().block_on(&self.runtime, sealing).unwrap()
+    }
+
+    pub(crate) fn get(&self, fields: &str) -> Answer {
+        let at = self.gate.addresses().http.first().unwrap();
+        let mut stream = TcpStream::connect(at).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let head = format!(
+            "GET /jmap HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n{fields}\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut all = String::new();
+        stream.read_to_string(&mut all).unwrap();
+        let (head, body) = all.split_once("\r\n\r\n").unwrap();
+        Answer {
+            status: head[9..12].parse().unwrap(),
+            head: format!("{head}\r\n"),
+            body: body.to_owned(),
+        }
+    }
+
+    /// Asks until the answer is such a one.
+    pub(crate) fn await_answer(&self, fields: &str, is: impl Fn(&Answer) -> bool) -> Answer {
+        for _ in 0..6000 {
+            let answer = self.get(fields);
+            if is(&answer) {
+                return answer;
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        panic!("such an answer never came");
+    }
+}
+
+fn shown(value: &Value) -> String {
+    match value.bytes() {
+        Some(bytes) => String::from_utf8(bytes.to_vec()).unwrap(),
+        None => format!("{value:?}"),
+    }
+}
+
+fn secret(folder: &TempDir, name: &str, text: &str) -> PathBuf {
+    let path = folder.path().join(name);
+    std::fs::write(&path, text).unwrap();
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
+    path
+}
+
+/// An address where nobody is.
+pub(crate) fn nobody() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+}
+
+pub(crate) fn backend() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            thread::spawn(move || repeat(stream.unwrap()));
+        }
+    });
+    address
+}
+
+/// One request at a time, without bodies, until the other side closes.
+fn repeat(mut stream: TcpStream) {
+    let mut heard = Vec::new();
+    let mut piece = [0; 4096];
+    while let Ok(n @ 1..) = stream.read(&mut piece) {
+        heard.extend_from_slice(&piece[..n]);
+        if !heard.ends_with(b"\r\n\r\n") {
+            continue;
+        }
+        let answer = format!(
+            "HTTP/1.1 200 OK\r\nSet-Cookie: a=1\r\nSet-Cookie: b=2\r\nContent-Length: {}\r\n\r\n",
+            heard.len()
+        );
+        heard.splice(..0, answer.into_bytes());
+        if stream.write_all(&heard).is_err() {
+            return;
+        }
+        heard.clear();
+    }
+}

@@ -1,0 +1,178 @@
+//! Servers that read paths as programs are known to, a few lines each, for those who are not installed here: whatever such a
+//! program finds below `/guarded` is answered with what is guarded there.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::thread;
+
+use crate::readings::{MARKER, OPEN};
+
+/// Which path is meant.
+pub(crate) type Reading = fn(&[u8]) -> Vec<u8>;
+
+/// In C: decoded in place, and a string ends at NUL.
+pub(crate) fn c_string(path: &[u8]) -> Vec<u8> {
+    until(&decoded(path), |b| b == 0)
+}
+
+/// The first control character ends it, as the end of a line or of a field.
+pub(crate) fn line(path: &[u8]) -> Vec<u8> {
+    until(&decoded(path), |b| b.is_ascii_control())
+}
+
+/// Query and fragment are looked for behind the decoding.
+pub(crate) fn late_query(path: &[u8]) -> Vec<u8> {
+    until(&decoded(path), |b| b == b'?' || b == b'#')
+}
+
+/// One layer behind another, each of which decodes.
+pub(crate) fn twice(path: &[u8]) -> Vec<u8> {
+    decoded(&decoded(path))
+}
+
+pub(crate) fn thrice(path: &[u8]) -> Vec<u8> {
+    decoded(&twice(path))
+}
+
+/// Parameters of segments are left away (RFC 3986 §3.3), before they are decoded or behind.
+pub(crate) fn parameters(path: &[u8]) -> Vec<u8> {
+    bare(&decoded(&bare(path)))
+}
+
+/// Characters of more bytes than they need, and wide ones, are what they look like.
+pub(crate) fn best_fit(path: &[u8]) -> Vec<u8> {
+    let bytes = decoded(path);
+    let mut read = Vec::new();
+    let mut at = 0;
+    while let Some(first) = bytes.get(at) {
+        let more = match first {
+            0xc0..=0xdf => 1,
+            0xe0..=0xef => 2,
+            0xf0..=0xf7 => 3,
+            _ => 0,
+        };
+        let rest = bytes.get(at + 1..=at + more).unwrap_or_default();
+        let head = u32::from(*first) & (0x7f >> if more > 0 { more + 1 } else { 0 });
+        let code = rest
+            .iter()
+            .fold(head, |code, b| code << 6 | u32::from(b & 0x3f));
+        let code = if (0xff01..=0xff5e).contains(&code) {
+            code - 0xfee0
+        } else {
+            code
+        };
+        match u8::try_from(code) {
+            Ok(byte) if rest.len() == more && byte.is_ascii() => {
+                read.push(byte);
+                at += more;
+            }
+            _ => read.push(*first),
+        }
+        at += 1;
+    }
+    read
+}
+
+/// `%u0067`, backslashes, the case of letters, and dots and blanks at the end of a name.
+pub(crate) fn windows(path: &[u8]) -> Vec<u8> {
+    let mut path = path.to_vec();
+    while let Some(at) = path
+        .windows(4)
+        .position(|w| w.eq_ignore_ascii_case(b"%u00"))
+    {
+        path.splice(at..at + 4, *b"%");
+    }
+    let path = decoded(&path).to_ascii_lowercase();
+    let slashed: Vec<u8> = path
+        .iter()
+        .map(|b| if *b == b'\\' { b'/' } else { *b })
+        .collect();
+    let named = slashed.split(|b| *b == b'/').map(|segment| {
+        let length = segment.iter().rposition(|b| *b != b'.' && *b != b' ');
+        if segment == b"." || segment == b".." {
+            segment
+        } else {
+            &segment[..length.map_or(0, |at| at + 1)]
+        }
+    });
+    named.collect::<Vec<_>>().join(&b'/')
+}
+
+/// A server of such a reader.
+pub(crate) fn serve(reading: Reading) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            thread::spawn(move || answer(stream.unwrap(), reading));
+        }
+    });
+    address
+}
+
+fn answer(mut stream: TcpStream, reading: Reading) {
+    let (mut buffer, mut piece) = (Vec::new(), [0; 4096]);
+    loop {
+        while let Some(end) = buffer.windows(4).position(|w| w == b"\r\n\r\n") {
+            let head: Vec<u8> = buffer.drain(..end + 4).collect();
+            let target = head.split(|b| *b == b' ').nth(1).unwrap_or_default();
+            let body = if is_guarded(target, reading) {
+                MARKER
+            } else {
+                OPEN
+            };
+            let answer = format!(
+                "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}",
+                body.len()
+            );
+            if stream.write_all(answer.as_bytes()).is_err() {
+                return;
+            }
+        }
+        match stream.read(&mut piece) {
+            Ok(n @ 1..) => buffer.extend_from_slice(&piece[..n]),
+            _ => return,
+        }
+    }
+}
+
+fn is_guarded(target: &[u8], reading: Reading) -> bool {
+    let path = reading(&until(target, |b| b == b'?' || b == b'#'));
+    let mut segments: Vec<&[u8]> = Vec::new();
+    for segment in path.split(|b| *b == b'/') {
+        match segment {
+            b"" | b"." => {}
+            b".." => drop(segments.pop()),
+            name => segments.push(name),
+        }
+    }
+    segments.first().is_some_and(|first| *first == b"guarded")
+}
+
+fn until(path: &[u8], end: impl Fn(u8) -> bool) -> Vec<u8> {
+    path.iter().copied().take_while(|b| !end(*b)).collect()
+}
+
+/// Segments without what follows a semicolon.
+fn bare(path: &[u8]) -> Vec<u8> {
+    let segments = path.split(|b| *b == b'/');
+    segments
+        .map(|segment| until(segment, |b| b == b';'))
+        .collect::<Vec<_>>()
+        .join(&b'/')
+}
+
+/// What is no code stays as it is.
+fn decoded(path: &[u8]) -> Vec<u8> {
+    let mut read = Vec::with_capacity(path.len());
+    let mut at = 0;
+    while let Some(byte) = path.get(at) {
+        let digits = path.get(at + 1..at + 3).filter(|_| *byte == b'%');
+        let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
+        let code = digits.filter(|d| d.bytes().all(|b| b.is_ascii_hexdigit()));
+        let code = code.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        read.push(code.unwrap_or(*byte));
+        at += if code.is_some() { 3 } else { 1 };
+    }
+    read
+}

@@ -1,0 +1,297 @@
+//! Servers of other makes, each with something guarded and something open in a directory of its own: below `/guarded`, and
+//! as the virtual host `secret.example`. Nothing in them asks for a password: that is gate's matter.
+
+use std::fs;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::readings::{MARKER, OPEN};
+use crate::skip;
+
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+const TOMCAT: &str = "/usr/share/tomcat10";
+/// A JVM on a busy machine takes a while.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Make {
+    Nginx,
+    Apache,
+    Tomcat,
+    /// `http`, and paths by `new URL`.
+    Node,
+    /// As Express routes: the case of letters is nothing, and what was matched is decoded once.
+    Express,
+}
+
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
+    child: Child,
+    _directory: tempfile::TempDir,
+}
+
+impl Server {
+    /// `None` where it is not installed, which is said.
+    pub(crate) fn start(make: Make) -> Option<Self> {
+        for needed in make.needs() {
+            let there = PATH
+                .split(':')
+                .any(|at| Path::new(at).join(needed).exists());
+            if !there {
+                skip::lacking(&format!("other spellings before {make:?}"), needed);
+                return None;
+            }
+        }
+        for _ in 0..5 {
+            let directory = tempfile::tempdir().unwrap();
+            let address = free_address();
+            make.prepare(directory.path(), address);
+            let mut command = make.command(directory.path());
+            command.env_clear().env("PATH", PATH).stdin(Stdio::null());
+            let mut child = command
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
+            if answers(&mut child, address) {
+                return Some(Self {
+                    address,
+                    child,
+                    _directory: directory,
+                });
+            }
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        panic!("{make:?} does not start");
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Make {
+    fn needs(self) -> &'static [&'static str] {
+        match self {
+            Self::Nginx => &["nginx"],
+            Self::Apache => &["apache2"],
+            Self::Tomcat => &["java", "/usr/share/tomcat10/bin/bootstrap.jar"],
+            Self::Node | Self::Express => &["node"],
+        }
+    }
+
+    /// Files to serve, and the settings.
+    fn prepare(self, directory: &Path, at: SocketAddr) {
+        let [root, secret] = match self {
+            Self::Tomcat => ["webapps/ROOT", "secret/ROOT"],
+            _ => ["root", "secret"],
+        };
+        for folder in [root, secret, "conf", "logs", "temp"] {
+            fs::create_dir_all(directory.join(folder)).unwrap();
+        }
+        for folder in ["guarded", "open", "public"] {
+            let text = if folder == "guarded" { MARKER } else { OPEN };
+            let folder = directory.join(root).join(folder);
+            fs::create_dir(&folder).unwrap();
+            for file in ["page.txt", "index.html"] {
+                fs::write(folder.join(file), text).unwrap();
+            }
+        }
+        fs::write(directory.join(root).join("index.html"), OPEN).unwrap();
+        fs::write(directory.join(secret).join("index.html"), MARKER).unwrap();
+        for (name, text) in self.settings(directory, at) {
+            fs::write(directory.join(name), text).unwrap();
+        }
+        everybodys(directory);
+    }
+
+    fn settings(self, directory: &Path, at: SocketAddr) -> Vec<(&'static str, String)> {
+        let place = directory.display();
+        match self {
+            Self::Nginx => vec![("conf/settings", nginx(&place.to_string(), at))],
+            Self::Apache => vec![("conf/settings", apache(&place.to_string(), at))],
+            Self::Tomcat => vec![
+                ("conf/server.xml", tomcat(at)),
+                ("conf/web.xml", WEB_XML.into()),
+            ],
+            Self::Node | Self::Express => {
+                let reader = if self == Self::Node { "url" } else { "express" };
+                let program = NODE
+                    .replace("PORT", &at.port().to_string())
+                    .replace("READER", reader)
+                    .replace("MARKER", MARKER)
+                    .replace("OPEN", OPEN);
+                vec![("conf/settings", program)]
+            }
+        }
+    }
+
+    fn command(self, directory: &Path) -> Command {
+        let file = directory.join("conf/settings");
+        match self {
+            Self::Nginx => {
+                let mut command = Command::new("nginx");
+                let log = directory.join("log");
+                command
+                    .arg("-p")
+                    .arg(directory)
+                    .arg("-e")
+                    .arg(log)
+                    .arg("-c")
+                    .arg(file);
+                command
+            }
+            Self::Apache => {
+                let mut command = ordinary("apache2");
+                command
+                    .arg("-X")
+                    .arg("-d")
+                    .arg(directory)
+                    .arg("-f")
+                    .arg(file);
+                command
+            }
+            Self::Tomcat => {
+                let mut command = ordinary("java");
+                let jars = format!("{TOMCAT}/bin/bootstrap.jar:{TOMCAT}/bin/tomcat-juli.jar");
+                let temporary = directory.join("temp");
+                command
+                    .args(["-Xmx128m", "-XX:TieredStopAtLevel=1", "-cp", &jars])
+                    .arg(format!("-Dcatalina.home={TOMCAT}"))
+                    .arg(format!("-Dcatalina.base={}", directory.display()))
+                    .arg(format!("-Djava.io.tmpdir={}", temporary.display()))
+                    .args(["org.apache.catalina.startup.Bootstrap", "start"])
+                    .current_dir(directory);
+                command
+            }
+            Self::Node | Self::Express => {
+                let mut command = Command::new("node");
+                command.arg(file);
+                command
+            }
+        }
+    }
+}
+
+/// Whatever is below `/guarded` is guarded, whether there is such a file or not.
+fn nginx(place: &str, at: SocketAddr) -> String {
+    let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+        .map(|name| format!("{name}_temp_path {place}/{name};\n"))
+        .concat();
+    format!(
+        "user root;\ndaemon off;\nmaster_process off;\npid {place}/pid;\nevents {{}}\nhttp {{\n{temporary}\
+         access_log off;\nkeepalive_requests 100000;\n\
+         server {{ listen {at} default_server; server_name _; root {place}/root;\n\
+         location = /guarded {{ return 200 \"{MARKER}\"; }}\nlocation /guarded/ {{ return 200 \"{MARKER}\"; }}\n}}\n\
+         server {{ listen {at}; server_name secret.example; root {place}/secret; }}\n}}\n"
+    )
+}
+
+fn apache(place: &str, at: SocketAddr) -> String {
+    let modules = ["mpm_event", "authz_core", "dir"]
+        .map(|name| format!("LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n"))
+        .concat();
+    format!(
+        "{modules}ServerName localhost\nPidFile {place}/pid\nErrorLog {place}/log\nDefaultRuntimeDir {place}\n\
+         Mutex pthread\nListen {at}\nMaxKeepAliveRequests 0\nAllowEncodedSlashes On\nDirectoryIndex index.html\n\
+         <Directory {place}/root/guarded>\nFallbackResource /guarded/page.txt\n</Directory>\n\
+         <VirtualHost {at}>\nServerName open.example\nDocumentRoot {place}/root\n</VirtualHost>\n\
+         <VirtualHost {at}>\nServerName secret.example\nDocumentRoot {place}/secret\n</VirtualHost>\n"
+    )
+}
+
+fn tomcat(at: SocketAddr) -> String {
+    let host = |name: &str, base: &str| {
+        format!(
+            "<Host name=\"{name}\" appBase=\"{base}\" unpackWARs=\"false\" autoDeploy=\"false\"/>"
+        )
+    };
+    format!(
+        "<Server port=\"-1\"><Service name=\"Catalina\">\
+         <Connector port=\"{}\" address=\"127.0.0.1\" protocol=\"HTTP/1.1\" maxKeepAliveRequests=\"-1\"/>\
+         <Engine name=\"Catalina\" defaultHost=\"localhost\">{}{}</Engine></Service></Server>\n",
+        at.port(),
+        host("localhost", "webapps"),
+        host("secret.example", "secret"),
+    )
+}
+
+const WEB_XML: &str = r#"<web-app xmlns="https://jakarta.ee/xml/ns/jakartaee" version="6.0">
+<servlet><servlet-name>default</servlet-name>
+<servlet-class>org.apache.catalina.servlets.DefaultServlet</servlet-class><load-on-startup>1</load-on-startup></servlet>
+<servlet-mapping><servlet-name>default</servlet-name><url-pattern>/</url-pattern></servlet-mapping>
+<mime-mapping><extension>txt</extension><mime-type>text/plain</mime-type></mime-mapping>
+<welcome-file-list><welcome-file>index.html</welcome-file></welcome-file-list>
+</web-app>
+"#;
+
+const NODE: &str = r"
+const http = require('http');
+const isBelow = (path) => path === '/guarded' || path.startsWith('/guarded/');
+const readers = {
+    url: (request) => new URL(request.url, 'http://localhost').pathname,
+    express: (request) => {
+        const path = decodeURIComponent(new URL(request.url, 'http://localhost').pathname);
+        return path.toLowerCase();
+    },
+};
+const isSecret = (request) => {
+    const host = new URL('http://' + request.headers.host).hostname;
+    return host.replace(/\.$/, '') === 'secret.example';
+};
+http.createServer((request, response) => {
+    try {
+        const guarded = isBelow(readers['READER'](request)) || isSecret(request);
+        response.end(guarded ? 'MARKER' : 'OPEN');
+    } catch {
+        response.statusCode = 400;
+        response.end();
+    }
+}).listen(PORT, '127.0.0.1');
+";
+
+/// Some serve nobody as root.
+fn ordinary(program: &str) -> Command {
+    if fs::metadata("/proc/self").unwrap().uid() != 0 {
+        return Command::new(program);
+    }
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups", program]);
+    command
+}
+
+/// Whoever the server runs as may read, and write its logs.
+fn everybodys(place: &Path) {
+    fs::set_permissions(place, fs::Permissions::from_mode(0o777)).unwrap();
+    if place.is_dir() {
+        for entry in fs::read_dir(place).unwrap() {
+            everybodys(&entry.unwrap().path());
+        }
+    }
+}
+
+fn free_address() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap()
+}
+
+fn answers(child: &mut Child, address: SocketAddr) -> bool {
+    let begun = Instant::now();
+    while begun.elapsed() < PATIENCE {
+        if child.try_wait().unwrap().is_some() {
+            return false;
+        }
+        if TcpStream::connect(address).is_ok() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    false
+}

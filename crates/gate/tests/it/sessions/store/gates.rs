@@ -1,0 +1,123 @@
+//! Gates that stand for threads, all before one backend and one redis-server.
+
+use std::cell::RefCell;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use roundtrip_gate::Door;
+use roundtrip_gate::config::Config;
+use roundtrip_gate::guard::{Guard, SystemWall, Wall};
+use roundtrip_gate::sessions::{NearSessions, StoreHandle};
+use roundtrip_wire::resp::Value;
+use tokio::task::{LocalSet, spawn_local};
+use tokio::time::timeout;
+
+use super::Ahead;
+use crate::server::{self, Server};
+use crate::sessions::scene::{Backend, Client, cookie, listener, rules};
+
+pub(crate) struct Gates {
+    pub(crate) server: Server,
+    pub(crate) known: Vec<NearSessions>,
+    pub(crate) ahead: Ahead,
+    other: RefCell<Option<server::Client>>,
+    at: Vec<SocketAddr>,
+    backend: Rc<Backend>,
+}
+
+struct Hand(Ahead);
+
+impl Wall for Hand {
+    fn seconds(&self) -> i64 {
+        SystemWall.seconds() + self.0.get()
+    }
+}
+
+/// Plays it to its end, where there is a redis-server.
+pub(crate) fn run(test: &str, grace: &str, gates: usize, play: impl AsyncFnOnce(Gates)) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    LocalSet::new().block_on(&runtime, async {
+        if let Some(server) = Server::start(&format!("gate: {test}"), &[]).await {
+            let gates = Gates::new(server, grace, gates).await;
+            timeout(Duration::from_mins(5), play(gates)).await.unwrap();
+        }
+    });
+}
+
+impl Gates {
+    async fn new(server: Server, grace: &str, gates: usize) -> Self {
+        let text = format!(
+            "[session]\nstore = \"unix:{}\"\ngrace = \"{grace}\"",
+            server.socket().display()
+        );
+        let place = StoreHandle::open(&Config::parse(&text, "test").unwrap().session).unwrap();
+        let (backend, backend_at) = Backend::start().await;
+        let other = server.client().await;
+        let mut all = Self {
+            server,
+            known: Vec::new(),
+            ahead: Ahead::default(),
+            other: RefCell::new(Some(other)),
+            at: Vec::new(),
+            backend,
+        };
+        for _ in 0..gates {
+            let known = place.on_this_thread();
+            spawn_local(known.clone().run());
+            let wall = Box::new(Hand(all.ahead.clone()));
+            let door = Door::new(Guard::new(rules(), wall).unwrap(), known.clone());
+            let listener = listener().await;
+            all.at.push(listener.local_addr().unwrap());
+            all.known.push(known);
+            spawn_local(roundtrip_gate::measuring::guarded(
+                listener, backend_at, door,
+            ));
+        }
+        all
+    }
+
+    pub(crate) async fn client(&self, gate: usize) -> Client {
+        Client::to(self.at[gate]).await
+    }
+
+    /// A stream of this session whose answer has begun.
+    pub(crate) async fn open(&self, gate: usize, path: &str, sid: &str) -> Client {
+        let mut client = self.client(gate).await;
+        let head = format!("GET {path} HTTP/1.1\r\nHost: a\r\n{}\r\n\r\n", cookie(sid));
+        client.send(&head).await;
+        let begun = if path == "/slow" { "begun" } else { "data: 1" };
+        let answer = client.until(begun).await;
+        assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+        client
+    }
+
+    pub(crate) fn next_event(&self) {
+        self.backend.next_event();
+    }
+
+    /// As the ancestor's programs have it.
+    pub(crate) async fn set(&self, sid: &str, login: &str) {
+        let record = format!(r#"{{"credentials":"{}"}}"#, STANDARD.encode(login));
+        self.ask(&["SET", sid, &record]).await;
+    }
+
+    /// Asked of the store by somebody else. One at a time.
+    pub(crate) async fn ask(&self, parts: &[&str]) -> Value {
+        let mut other = self.other.borrow_mut().take().expect("nobody else asks");
+        let answer = other.ask(parts).await;
+        *self.other.borrow_mut() = Some(other);
+        answer
+    }
+
+    pub(crate) async fn start_again(&mut self) {
+        self.server.start_again().await;
+        let other = self.server.client().await;
+        *self.other.borrow_mut() = Some(other);
+    }
+}
