@@ -188,7 +188,7 @@ impl Runner<'_> {
             (Ok(taken), None) => collected.keep(run, taken),
             (Err(SampleError::Stopped), _) => {}
             (Err(SampleError::Missing(missing)), _) => {
-                collected.not_run = Some(missing.to_string())
+                collected.not_run = Some(missing.to_string());
             }
             (Err(mishap), expected) => collected.fail(mishap.to_string(), expected.as_deref()),
         }

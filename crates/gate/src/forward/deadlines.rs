@@ -20,7 +20,7 @@ const MAX_SPARE: usize = 64;
 #[derive(Debug, Default)]
 pub(crate) struct Deadlines {
     now: Rc<Cell<u64>>,
-    deadlines: RefCell<Vec<Weak<Deadline>>>,
+    waits: RefCell<Vec<Weak<Deadline>>>,
     /// Of connections that have ended, for those that begin.
     spare: RefCell<Vec<ExchangeDeadlines>>,
 }
@@ -59,7 +59,7 @@ impl Deadlines {
             resting: Cell::new(false),
             waker: RefCell::default(),
         });
-        self.deadlines.borrow_mut().push(Rc::downgrade(&deadline));
+        self.waits.borrow_mut().push(Rc::downgrade(&deadline));
         deadline
     }
 
@@ -102,7 +102,7 @@ impl Deadlines {
 
     /// Those who rest are late from now on.
     pub(crate) fn wake_resting(&self) {
-        for deadline in self.deadlines.borrow().iter().filter_map(Weak::upgrade) {
+        for deadline in self.waits.borrow().iter().filter_map(Weak::upgrade) {
             if deadline.resting.get() {
                 deadline.due.set(0);
             }
@@ -112,7 +112,7 @@ impl Deadlines {
 
     fn wake_due(&self) {
         let now = self.now.get();
-        self.deadlines.borrow_mut().retain(|deadline| {
+        self.waits.borrow_mut().retain(|deadline| {
             let Some(deadline) = deadline.upgrade() else {
                 return false;
             };
@@ -293,7 +293,7 @@ mod tests {
             let some: Vec<_> = (0..10).map(|_| deadlines.new_deadline()).collect();
             drop(some);
             sleep(2 * TICK).await;
-            assert!(deadlines.deadlines.borrow().is_empty());
+            assert!(deadlines.waits.borrow().is_empty());
         })
         .await;
     }

@@ -1,7 +1,7 @@
 //! Whole gates before backends, a module for each subject. What is measured of the process alone has a binary of its own:
 //! `allocations`, `memory`.
 
-#![allow(clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // what a test expects is expected of the code
 
 mod applications;
 mod exchanges;

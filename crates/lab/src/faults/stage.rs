@@ -110,7 +110,7 @@ fn options(
     let mut addresses: Vec<IpAddr> = vec![address.into()];
     match setting.first {
         Some(FirstAddress::Dead) => {
-            addresses.insert(0, Ipv4Addr::from(u32::from(address) + 1).into())
+            addresses.insert(0, Ipv4Addr::from(u32::from(address) + 1).into());
         }
         Some(FirstAddress::Refusing) => addresses.insert(0, server.address_v6().into()),
         None => {}

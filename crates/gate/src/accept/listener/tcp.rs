@@ -44,7 +44,7 @@ fn takes_syn_data(bits: &str) -> bool {
 }
 
 pub(crate) struct Listener {
-    listener: TcpListener,
+    socket: TcpListener,
     watch: Watch,
     local: SocketAddr,
     secure: bool,
@@ -78,16 +78,16 @@ pub(crate) enum AcceptError {
 impl Listener {
     /// Each accept that fails is counted in `failures`.
     pub(crate) fn open(
-        listener: TcpListener,
+        socket: TcpListener,
         secure: bool,
         failures: Arc<AtomicU64>,
     ) -> io::Result<Self> {
         // Its clients' sockets inherit it. Without it, the second small write of an answer would wait for an acknowledgement.
-        SockRef::from(&listener).set_tcp_nodelay(true)?;
+        SockRef::from(&socket).set_tcp_nodelay(true)?;
         Ok(Self {
-            local: listener.local_addr()?,
-            watch: Watch::new(&listener)?,
-            listener,
+            local: socket.local_addr()?,
+            watch: Watch::new(&socket)?,
+            socket,
             secure,
             failures,
         })
@@ -112,7 +112,7 @@ impl Listener {
         loop {
             let mut somebody = ready!(self.watch.poll_readable(cx))?;
             // Nobody is there any more: then the next one is waited for.
-            if let Ok(accepted) = somebody.try_io(|_| ClientSocket::accept(&self.listener)) {
+            if let Ok(accepted) = somebody.try_io(|_| ClientSocket::accept(&self.socket)) {
                 return Poll::Ready(accepted);
             }
         }
