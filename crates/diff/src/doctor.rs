@@ -1,7 +1,7 @@
 //! Two reports of `doctor`: which findings changed, and whether for the better.
 
 use crate::ReadError;
-use crate::read::Node;
+use crate::node::Node;
 
 /// More than any machine has findings.
 const MOST_CHECKS: usize = 10_000;

@@ -1,6 +1,8 @@
 //! Why a document is no report that can be compared. Each message fits one line behind the file's name.
 
-use crate::read::{LARGEST, MOST_RESULTS};
+/// The most bytes that are read of one document: the report of some five thousand requests.
+pub const LARGEST: usize = 32 << 20;
+pub(crate) const MOST_RESULTS: usize = 10_000;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {

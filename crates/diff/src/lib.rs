@@ -10,6 +10,7 @@ mod error;
 pub mod html;
 pub mod json;
 mod limit;
+mod node;
 mod numbers;
 mod probe;
 mod read;
@@ -17,10 +18,10 @@ pub mod text;
 
 pub use diff::{Diff, DiffError};
 pub use doctor::{Change, Check, Doctor, DoctorDiff, Turn};
-pub use error::ReadError;
+pub use error::{LARGEST, ReadError};
 pub use limit::{Broken, Limit, LimitError};
 pub use probe::{
     Difference, Fact, FactDiff, Finding, FindingDiff, Kind, Part, Priced, Probe, ProbeDiff, Run,
     SideFigures, Stage, StageDiff, Weight,
 };
-pub use read::{LARGEST, Report, read};
+pub use read::{Report, read};

@@ -2,17 +2,14 @@
 //! modules below.
 
 mod facts;
-mod node;
 mod results;
 
 use serde_json::Value;
 
+use crate::error::{LARGEST, MOST_RESULTS};
+use crate::node::Node;
 use crate::{Doctor, Probe, ReadError};
-pub(crate) use node::Node;
 
-/// The most bytes that are read of one document: the report of some five thousand requests.
-pub const LARGEST: usize = 32 << 20;
-pub(crate) const MOST_RESULTS: usize = 10_000;
 /// What is cited of a document that is not understood.
 const LONGEST_CITED: usize = 60;
 

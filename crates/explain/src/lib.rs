@@ -10,10 +10,12 @@ mod case;
 mod catalogue;
 mod cause;
 mod causes;
+mod cost;
 mod ledger;
 
 pub use account::{Account, account, findings};
 pub use case::Case;
 pub use catalogue::page;
-pub use cause::{Cause, CauseFamily, Claim, Cost, RemedySetting, WaitPart};
+pub use cause::{Cause, CauseFamily, RemedySetting};
 pub use causes::{FAMILIES, all, by_id};
+pub use cost::{Claim, Cost, WaitPart};

@@ -14,6 +14,7 @@ pub mod faults;
 pub mod html;
 pub mod outcome;
 pub mod packets;
+mod rounding;
 mod run;
 pub mod text;
 

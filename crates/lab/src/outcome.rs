@@ -2,10 +2,11 @@
 //! JSON form is the contract `roundtrip/lab/1`: keys may be added, none renamed.
 
 use roundtrip_model::{Phase, Saving, Summary, Waited};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use crate::experiment::{Measure, PathWords, Published};
 use crate::packets::TracedPacket;
+use crate::rounding::{rounded, rounded_some};
 
 pub const SCHEMA: &str = "roundtrip/lab/1";
 /// The word of `perf` for a core that others used too.
@@ -323,26 +324,5 @@ impl PhaseSpan {
             round_trips: phase.round_trips,
             waited: WaitedFor::default().plus(&phase.waited),
         }
-    }
-}
-
-/// Serialises with three decimals; integers without a fraction, and non-finite numbers as `null`.
-#[allow(clippy::trivially_copy_pass_by_ref)] // serde asks so
-fn rounded<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
-    let rounded = (value * 1e3).round() / 1e3;
-    if rounded.fract() == 0.0 && rounded.abs() < 1e15 {
-        return serializer.serialize_i64(rounded as i64);
-    }
-    serializer.serialize_f64(rounded)
-}
-
-#[allow(clippy::ref_option)] // serde asks so
-pub(crate) fn rounded_some<S: Serializer>(
-    value: &Option<f64>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    match value {
-        Some(value) if value.is_finite() => rounded(value, serializer),
-        _ => serializer.serialize_none(),
     }
 }

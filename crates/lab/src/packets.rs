@@ -6,7 +6,7 @@ mod recording;
 use roundtrip_wire::packet::Flags;
 use serde::{Serialize, Serializer};
 
-use crate::outcome::rounded_some;
+use crate::rounding::rounded_some;
 
 pub use recording::RecordingError;
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::{
-    Attempt, EchoFacts, Failure, HttpFacts, KeptFacts, NameFacts, NotKept, Phase, QuicFacts,
-    Strategy, TcpFacts, Timeline, TlsFacts,
+    Attempt, EchoFacts, Failure, HttpFacts, KeptFacts, NameFacts, NotKept, QuicFacts, Strategy,
+    TcpFacts, Timeline, TlsFacts,
 };
 
 /// In milliseconds, and as a share of the total.
@@ -67,15 +67,6 @@ impl Exchange {
     pub fn unexplained_worth_telling(&self) -> Option<f64> {
         let share = UNEXPLAINED_SHARE * self.total().as_secs_f64() * 1e3;
         (self.ok() && self.unexplained >= LEAST_UNEXPLAINED.max(share)).then_some(self.unexplained)
-    }
-
-    /// The phases, which cover the exchange without gaps.
-    pub fn phases(&self) -> Vec<Phase> {
-        crate::phase::phases(self)
-    }
-
-    pub fn round_trips(&self) -> u32 {
-        self.phases().iter().map(|p| p.round_trips).sum()
     }
 }
 

@@ -3,7 +3,31 @@
 
 use std::fmt;
 
-use crate::Scheme;
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Scheme {
+    Http,
+    Https,
+    /// A bare connection for the fast-open echo.
+    Tcp,
+}
+
+impl Scheme {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Https => "https",
+            Self::Tcp => "tcp",
+        }
+    }
+
+    pub(crate) fn default_port(self) -> Option<u16> {
+        match self {
+            Self::Http => Some(80),
+            Self::Https => Some(443),
+            Self::Tcp => None,
+        }
+    }
+}
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Origin {

@@ -10,68 +10,7 @@ mod walk;
 
 use std::time::Duration;
 
-use serde::Serialize;
-
-use crate::{Exchange, Moment};
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PhaseName {
-    /// Configuration and trusted certificates, before anything is sent.
-    Setup,
-    Name,
-    Tcp,
-    Proxy,
-    Tls,
-    Quic,
-    Request,
-    FirstByte,
-    Body,
-}
-
-impl PhaseName {
-    /// All phases, in order.
-    pub const ALL: [Self; 9] = [
-        Self::Setup,
-        Self::Name,
-        Self::Tcp,
-        Self::Proxy,
-        Self::Tls,
-        Self::Quic,
-        Self::Request,
-        Self::FirstByte,
-        Self::Body,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Setup => "setup",
-            Self::Name => "name",
-            Self::Tcp => "tcp",
-            Self::Proxy => "proxy",
-            Self::Tls => "tls",
-            Self::Quic => "quic",
-            Self::Request => "request",
-            Self::FirstByte => "first_byte",
-            Self::Body => "body",
-        }
-    }
-
-    /// The name for people.
-    pub fn title(self) -> &'static str {
-        match self {
-            Self::Setup => "client set-up",
-            Self::Name => "name lookup",
-            Self::Tcp => "TCP connect",
-            Self::Proxy => "proxy tunnel",
-            Self::Tls => "TLS handshake",
-            Self::Quic => "QUIC handshake",
-            Self::Request => "request sent",
-            Self::FirstByte => "first byte",
-            Self::Body => "body",
-        }
-    }
-}
+use crate::{Exchange, Moment, PhaseName};
 
 /// Milliseconds, divided by whom they were spent waiting for. Their sum is the length of the phase.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -113,8 +52,18 @@ impl Phase {
     }
 }
 
-/// Divides the exchange's timeline into phases.
-pub(crate) fn phases(exchange: &Exchange) -> Vec<Phase> {
+impl Exchange {
+    /// The phases, which cover the exchange without gaps.
+    pub fn phases(&self) -> Vec<Phase> {
+        phases(self)
+    }
+
+    pub fn round_trips(&self) -> u32 {
+        self.phases().iter().map(|p| p.round_trips).sum()
+    }
+}
+
+fn phases(exchange: &Exchange) -> Vec<Phase> {
     let mut phases: Vec<Phase> = boundary::cut(exchange)
         .into_iter()
         .map(|(name, start, end)| {

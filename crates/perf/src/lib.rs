@@ -29,6 +29,7 @@ mod protocol;
 pub mod remote;
 mod run;
 mod scene;
+mod stop;
 pub mod text;
 mod verdict;
 
@@ -38,6 +39,7 @@ pub use error::{PerfError, PlanError};
 pub use identity::{ServerIdentity, Trust};
 pub use outcome::{PerfArmOutcome, PerfFigures, PerfOutcome, Visit};
 pub use plan::PerfPlan;
-pub use run::{PerfProgress, Stop, run, run_until};
+pub use run::{PerfProgress, run, run_until};
 pub use scene::PerfScene;
+pub use stop::Stop;
 pub use verdict::Bottleneck;

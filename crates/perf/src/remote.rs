@@ -23,8 +23,9 @@ use crate::identity::{ServerIdentity, Trust};
 use crate::outcome::{PerfOutcome, Visit};
 use crate::pauses::Pauses;
 use crate::plan::{Arm, PerfPlan, SideRole, Work};
-use crate::run::{PerfProgress, Stop, in_turn};
+use crate::run::{PerfProgress, in_turn};
 use crate::scene::keep_on;
+use crate::stop::Stop;
 
 /// The default port of a server.
 pub const PORT: u16 = 5210;

@@ -1,13 +1,12 @@
 //! Runs a whole plan: each arm in turn, round by round, so that drift affects all of them.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::error::PerfError;
 use crate::outcome::{PerfOutcome, Visit};
 use crate::plan::{Arm, PerfPlan};
 use crate::scene::PerfScene;
+use crate::stop::Stop;
 
 /// What is under way.
 #[derive(Clone, Copy, Debug)]
@@ -19,20 +18,6 @@ pub struct PerfProgress<'a> {
     /// The payload that has arrived in this visit, in bytes.
     pub bytes: u64,
     pub elapsed: Duration,
-}
-
-/// Lets the user stop. The current visit is abandoned, and earlier measurements are kept.
-#[derive(Clone, Debug, Default)]
-pub struct Stop(Arc<AtomicBool>);
-
-impl Stop {
-    pub fn now(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-
-    pub(crate) fn is_set(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
 }
 
 /// Measures in two namespaces of this process.

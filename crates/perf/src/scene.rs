@@ -17,7 +17,7 @@ use crate::identity::ServerIdentity;
 use crate::outcome::Visit;
 use crate::pauses::Pauses;
 use crate::plan::{Arm, PerfPlan, SideRole, Terrain};
-use crate::run::Stop;
+use crate::stop::Stop;
 
 /// How often progress is reported.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);

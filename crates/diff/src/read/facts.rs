@@ -1,7 +1,7 @@
 //! Facts of a result that can be held against another's, in words, and which of them matter for latency.
 
-use super::node::Node;
 use crate::ReadError;
+use crate::node::Node;
 use crate::probe::{Fact, Weight};
 
 /// Longer chains than this are cut by every verifier.

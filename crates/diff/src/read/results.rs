@@ -3,8 +3,8 @@
 use roundtrip_model::Waited;
 
 use super::facts;
-use super::node::Node;
 use crate::ReadError;
+use crate::node::Node;
 use crate::probe::{Finding, Probe, Run, Stage};
 
 /// More phases than one exchange has, and more findings and tasks.

@@ -94,7 +94,7 @@ fn whole(case: &Case<'_>, next: Option<&Target>, evidence: String) -> Cost {
     } else {
         case.phase_names()
     };
-    Cost::new(evidence).phases(case, &names, &WaitPart::ALL)
+    Cost::new(evidence).phases(&case.phases, &names, &WaitPart::ALL)
 }
 
 fn to_https(case: &Case<'_>) -> Option<Cost> {

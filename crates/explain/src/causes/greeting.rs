@@ -70,7 +70,7 @@ fn hello_lost(case: &Case<'_>) -> Option<Cost> {
             case.segment()
         );
         let parts = [WaitPart::Network, WaitPart::Server, WaitPart::Loss];
-        Cost::new(evidence).phases(case, &[PhaseName::Tls], &parts)
+        Cost::new(evidence).phases(&case.phases, &[PhaseName::Tls], &parts)
     })
 }
 

@@ -77,7 +77,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
 
 fn setup(case: &Case<'_>, why: NotKept, evidence: &str) -> Option<Cost> {
     (case.exchange.not_kept == Some(why) && !case.exchange.reused)
-        .then(|| Cost::new(evidence).phases(case, &SETUP, &PARTS))
+        .then(|| Cost::new(evidence).phases(&case.phases, &SETUP, &PARTS))
 }
 
 fn announced(case: &Case<'_>) -> Option<Cost> {
@@ -95,5 +95,5 @@ fn crossed(case: &Case<'_>) -> Option<Cost> {
         "the request on the kept connection was answered with its end, and sent again on another";
     let cost = setup(case, NotKept::Crossed, evidence)?;
     // The time before the second attempt is all that its timeline shows of the first.
-    Some(cost.phases(case, &[PhaseName::Setup], &[WaitPart::Client]))
+    Some(cost.phases(&case.phases, &[PhaseName::Setup], &[WaitPart::Client]))
 }

@@ -80,7 +80,7 @@ fn black_hole(case: &Case<'_>) -> Option<Cost> {
             tcp.first_mss,
             tcp.mss
         );
-        Cost::new(evidence).phases(case, &WAITS, &[WaitPart::Loss])
+        Cost::new(evidence).phases(&case.phases, &WAITS, &[WaitPart::Loss])
     })
 }
 
@@ -151,7 +151,7 @@ fn ours(case: &Case<'_>) -> Option<Cost> {
         let tcp = case.tcp().filter(|_| !case.is_answered())?;
         let again = tcp.retransmits.saturating_sub(tcp.syn_retransmits);
         return (again > 0)
-            .then(|| Cost::new(sent_again(again)).phases(case, &WAITS, &[WaitPart::Loss]));
+            .then(|| Cost::new(sent_again(again)).phases(&case.phases, &WAITS, &[WaitPart::Loss]));
     };
     Some(claimed(&seen, evidence, |s| s.ours))
 }
