@@ -71,6 +71,7 @@ pub(crate) fn vault(session: &SessionStore) -> Result<Vault, GateError> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
     use std::time::Duration;
 
     use super::*;
@@ -81,12 +82,14 @@ mod tests {
 
     #[test]
     fn the_guard_s_rules_are_those_of_the_file() {
-        // Cargo sets these for every test; the first is as long as a key has to be.
-        let config = read(
+        let mut key = tempfile::NamedTempFile::new().unwrap();
+        key.write_all(&[b'k'; 32]).unwrap();
+        let config = read(&format!(
             "[token]\ncookie = \"\"\ncookie_form = \"raw\"\nbearer = false\nleeway = \"5s\"\nremembered = 7\n\
              [session]\nremembered = 9\n\
-             [[token.key]]\nalgorithm = \"HS256\"\nfrom = { env = \"CARGO_PKG_DESCRIPTION\" }",
-        );
+             [[token.key]]\nalgorithm = \"HS256\"\nfrom = {{ file = \"{}\" }}",
+            key.path().display()
+        ));
         let rules = rules(&config).unwrap();
         assert_eq!((rules.cookie, rules.bearer), (None, false));
         assert_eq!(rules.cookie_form, CookieForm::Raw);

@@ -35,7 +35,7 @@ fn wrong_usage_is_2_and_says_what_would_be_right() {
         (["--mtu", "100"], "1280"),
         (["--origin", "think=soon"], "--think"),
         (["--origin", "no-such-knob"], "roundtrip origin"),
-        (["--name", "a b"], "no name for the server"),
+        (["--name", "a b"], "is not a name for the server"),
         (["--sysctl", "kernel.hostname=x"], "net.ipv4.tcp_fastopen"),
     ] {
         let Said { code, out, err } = said(path(&flags, &["true"]));

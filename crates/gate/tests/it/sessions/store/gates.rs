@@ -33,7 +33,14 @@ struct Hand(Ahead);
 
 impl WallClock for Hand {
     fn now(&self) -> SystemTime {
-        SystemTime::now() + Duration::from_secs(self.0.get() as u64)
+        let (now, ahead) = (SystemTime::now(), self.0.get());
+        let span = Duration::from_secs(ahead.unsigned_abs());
+        let moved = if ahead < 0 {
+            now.checked_sub(span)
+        } else {
+            now.checked_add(span)
+        };
+        moved.expect("a time that can be represented")
     }
 }
 
