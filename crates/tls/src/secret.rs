@@ -219,9 +219,8 @@ mod tests {
 
     #[test]
     fn the_environment_has_it_or_not() {
-        // Cargo sets it for every test.
-        let here = Secret::from_env("CARGO_MANIFEST_DIR").ok().unwrap();
-        assert!(here.expose().starts_with(b"/"));
+        let here = Secret::from_env("PATH").ok().unwrap();
+        assert!(here.expose().contains(&b'/'));
         assert!(Secret::from_env("ROUNDTRIP_NO_SUCH_VARIABLE").is_err());
     }
 
