@@ -44,6 +44,7 @@ fn told(answer: &Answer, state: State, width: usize) {
         state,
         answer: Some(answer),
         why: None,
+        clear: false,
     };
     let told = Told {
         query: "a.example",
