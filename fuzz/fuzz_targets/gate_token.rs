@@ -3,6 +3,7 @@
 
 use std::cell::RefCell;
 use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
 
 use aws_lc_rs::hmac;
 use base64::Engine;
@@ -11,19 +12,11 @@ use libfuzzer_sys::fuzz_target;
 use roundtrip_gate::Secret;
 use roundtrip_gate::credentials::Vault;
 use roundtrip_gate::fuzzing::judge;
-use roundtrip_gate::guard::{Guard, Keys, Rules, Wall};
+use roundtrip_gate::guard::{Guard, Keys, Rules};
 use roundtrip_wire::jwt::{Algorithm, Claims};
 
 const KEY: &[u8] = b"a secret of sixty-four bytes, which is what HS512 would like to have";
 const NOW: i64 = 1_800_000_000;
-
-struct Still;
-
-impl Wall for Still {
-    fn seconds(&self) -> i64 {
-        NOW
-    }
-}
 
 thread_local! {
     static GUARD: RefCell<Guard> = RefCell::new(guard());
@@ -35,7 +28,7 @@ fn guard() -> Guard {
         .expect("a key");
     Guard::new(
         Arc::new(Rules::new(keys, Vault::default())),
-        Box::new(Still),
+        Box::new(|| UNIX_EPOCH + Duration::from_secs(NOW as u64)),
     )
     .expect("a guard")
 }

@@ -340,6 +340,25 @@ fn a_first_flight_that_is_read_in_two_pieces_is_one_round_trip() {
 }
 
 #[test]
+fn a_server_that_computes_its_flight_slowly_takes_no_round_trip() {
+    let mut e = exchange(&[
+        (0.0, Event::AttemptStarted { peer: peer() }),
+        (0.0, Event::HandshakeStarted),
+        (0.5, sent(2_400)),
+        (50.7, received(1_200)),
+        (51.0, sent(60)),
+        // Sooner than anything could answer the acknowledgement.
+        (81.0, received(2_000)),
+        (81.5, sent(100)),
+        (81.5, Event::HandshakeFinished),
+        (81.5, Event::Finished),
+    ]);
+    e.tcp = None;
+    e.quic = Some(QuicFacts::default());
+    assert_eq!(names(&e).last(), Some(&("quic", 1)));
+}
+
+#[test]
 fn acknowledgements_on_loopback_are_no_round_trips() {
     let mut e = exchange(&[
         (0.0, Event::AttemptStarted { peer: peer() }),
