@@ -2,7 +2,7 @@
 //! alike, and chunks written anew are strict.
 #![no_main]
 
-#[path = "../../crates/gate/tests/smuggling/reader.rs"]
+#[path = "../../crates/gate/tests/it/smuggling/reader.rs"]
 #[allow(dead_code)]
 mod reader;
 
