@@ -9,7 +9,7 @@ fuzz_target!(|lines: (&[u8], &[u8])| {
     let Ok(target) = Target::parse("https://rdap.example/") else {
         return;
     };
-    let (user, password) = (Secret::new("user"), Secret::new("password"));
+    let (user, password) = (Secret::new("user".into()), Secret::new("password".into()));
     let Ok(credentials) = Credentials::new(&target, user, password) else {
         return;
     };
