@@ -21,7 +21,7 @@ pub use doctor::{Change, Check, Doctor, DoctorDiff, Turn};
 pub use error::{LARGEST, ReadError};
 pub use limit::{Broken, Limit, LimitError};
 pub use probe::{
-    Difference, Fact, FactDiff, Finding, FindingDiff, Kind, Part, Priced, Probe, ProbeDiff, Run,
-    SideFigures, Stage, StageDiff, Weight,
+    Difference, Fact, FactDiff, Finding, FindingDiff, Part, PartKind, Priced, Probe, ProbeDiff,
+    Run, SideFigures, Stage, StageDiff, Weight,
 };
 pub use read::{Report, read};

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use roundtrip_model::{Bound, Comparison};
 
-use crate::probe::{Kind, ProbeDiff, StageDiff};
+use crate::probe::{PartKind, ProbeDiff, StageDiff};
 use crate::{DoctorDiff, Turn};
 
 /// A condition on B − A that must not hold.
@@ -25,7 +25,7 @@ enum Quantity {
     Rtt,
     RoundTrips,
     Unexplained,
-    Party(Kind),
+    Party(PartKind),
     Network,
     Phase(&'static str),
 }
@@ -37,10 +37,10 @@ const QUANTITIES: [(&str, Quantity); 17] = [
     ("rtt", Quantity::Rtt),
     ("round_trips", Quantity::RoundTrips),
     ("network", Quantity::Network),
-    ("server", Quantity::Party(Kind::Server)),
-    ("client", Quantity::Party(Kind::Client)),
-    ("resolver", Quantity::Party(Kind::Resolver)),
-    ("loss", Quantity::Party(Kind::Loss)),
+    ("server", Quantity::Party(PartKind::Server)),
+    ("client", Quantity::Party(PartKind::Client)),
+    ("resolver", Quantity::Party(PartKind::Resolver)),
+    ("loss", Quantity::Party(PartKind::Loss)),
     ("unexplained", Quantity::Unexplained),
     ("setup", Quantity::Phase("setup")),
     ("name", Quantity::Phase("name")),
@@ -128,9 +128,9 @@ impl Quantity {
             Self::RoundTrips => Some(of(a.round_trips, b.round_trips)),
             Self::Unexplained => Some((a.total.median, diff.unexplained_ms())),
             Self::Network => Some(waits(|w| w.network)),
-            Self::Party(Kind::Server) => Some(waits(|w| w.server)),
-            Self::Party(Kind::Client) => Some(waits(|w| w.client)),
-            Self::Party(Kind::Resolver) => Some(waits(|w| w.resolver)),
+            Self::Party(PartKind::Server) => Some(waits(|w| w.server)),
+            Self::Party(PartKind::Client) => Some(waits(|w| w.client)),
+            Self::Party(PartKind::Resolver) => Some(waits(|w| w.resolver)),
             Self::Party(_) => Some(waits(|w| w.loss)),
             Self::Phase(name) => {
                 let stage = diff.stages.iter().find(|stage| stage.name == name)?;

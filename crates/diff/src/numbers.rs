@@ -3,7 +3,7 @@
 use roundtrip_model::Summary;
 use roundtrip_report::{clean, ms};
 
-use crate::{Kind, Part, Priced, ProbeDiff};
+use crate::{Part, PartKind, Priced, ProbeDiff};
 
 /// A part that is less of the difference has no line of its own, unless all are wanted.
 const LEAST_SHARE: f64 = 0.01;
@@ -11,7 +11,7 @@ const LEAST_SHARE: f64 = 0.01;
 /// The parts that have a line each, and the smaller ones, which have one together.
 pub(crate) fn by_size(diff: &ProbeDiff, all: bool) -> (Vec<&Part>, Vec<&Part>) {
     let least = LEAST_SHARE * diff.difference.ms.abs();
-    let always = |kind| matches!(kind, Kind::RoundTrips | Kind::Unexplained);
+    let always = |kind| matches!(kind, PartKind::RoundTrips | PartKind::Unexplained);
     diff.parts
         .iter()
         .partition(|part| all || part.ms.abs() >= least || always(part.kind))

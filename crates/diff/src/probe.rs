@@ -11,7 +11,7 @@ mod words;
 
 use roundtrip_model::Waited;
 
-pub use attribution::{Kind, Part};
+pub use attribution::{Part, PartKind};
 pub use comparison::ProbeDiff;
 pub use difference::Difference;
 pub use figures::{SideFigures, StageDiff};

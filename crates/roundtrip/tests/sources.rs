@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -52,6 +53,32 @@ fn names_say_what_is_inside() {
         // `foo.rs` beside `foo/`.
         assert!(!path.ends_with("/mod.rs"), "{path}");
     }
+}
+
+/// Who greps a name finds one thing, or a word of the glossary.
+#[test]
+fn a_public_type_s_name_means_one_thing_or_stands_in_the_glossary() {
+    let mut crates: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (path, text) in sources().iter().filter(|(path, _)| is_shipped(path)) {
+        let owner = path.split('/').nth(1).unwrap_or_default();
+        for name in text.lines().filter_map(public_type) {
+            let owners = crates.entry(name.to_owned()).or_default();
+            owners.insert(owner.to_owned());
+        }
+    }
+    let glossary = concat!(env!("CARGO_MANIFEST_DIR"), "/../../GLOSSARY.md");
+    let glossary = fs::read_to_string(glossary).unwrap();
+    for (name, owners) in crates.iter().filter(|(_, owners)| owners.len() > 3) {
+        let word = format!("| **{}** |", name.to_lowercase());
+        assert!(glossary.contains(&word), "{name} is public in {owners:?}");
+    }
+}
+
+fn public_type(line: &str) -> Option<&str> {
+    let (kind, rest) = line.strip_prefix("pub ")?.split_once(' ')?;
+    let is_type = ["struct", "enum", "trait", "union", "type"].contains(&kind);
+    let name = rest.split(|c: char| !c.is_alphanumeric()).next()?;
+    is_type.then_some(name)
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The paragraph: by how much, by what, and by what not.
 
-use super::attribution::{Kind, Part};
+use super::attribution::{Part, PartKind};
 use super::words::{ms, same, trips};
 use super::{FindingDiff, ProbeDiff};
 
@@ -59,8 +59,8 @@ fn verdict(diff: &ProbeDiff) -> String {
 fn told(diff: &ProbeDiff) -> Vec<String> {
     let by = diff.difference.ms;
     let worth = |part: &&Part| {
-        part.kind != Kind::Unexplained
-            && (part.ms.abs() >= LEAST_SHARE * by.abs() || part.kind == Kind::RoundTrips)
+        part.kind != PartKind::Unexplained
+            && (part.ms.abs() >= LEAST_SHARE * by.abs() || part.kind == PartKind::RoundTrips)
     };
     let chosen: Vec<&Part> = diff.parts.iter().filter(worth).take(MOST_TOLD).collect();
     let mut sentences = Vec::new();
@@ -95,7 +95,7 @@ fn rest(diff: &ProbeDiff, told: &[&Part]) -> Vec<String> {
     let small: f64 = diff
         .parts
         .iter()
-        .filter(|part| part.kind != Kind::Unexplained && !told.contains(part))
+        .filter(|part| part.kind != PartKind::Unexplained && !told.contains(part))
         .map(|part| part.ms)
         .sum();
     let unexplained = diff.unexplained_ms();
@@ -124,7 +124,7 @@ fn signed(by: f64) -> String {
 /// The evidence, in brackets.
 fn shown(part: &Part) -> String {
     let sides = match (part.kind, part.sides) {
-        (Kind::RoundTrips | Kind::Path | Kind::Unexplained, _) | (_, None) => None,
+        (PartKind::RoundTrips | PartKind::Path | PartKind::Unexplained, _) | (_, None) => None,
         (_, Some((a, b))) => Some(format!("{} in A, {} in B", ms(a), ms(b))),
     };
     let why = (!part.why.is_empty()).then(|| part.why.clone());
@@ -138,8 +138,8 @@ fn shown(part: &Part) -> String {
 /// That it is not the network, where that is so.
 fn acquittal(diff: &ProbeDiff) -> Option<String> {
     let by = diff.difference.ms;
-    let network = diff.sum(Kind::is_network);
-    let lost = diff.sum(|kind| kind == Kind::Loss);
+    let network = diff.sum(PartKind::is_network);
+    let lost = diff.sum(|kind| kind == PartKind::Loss);
     let (ra, rb) = (diff.figures.0.rtt_ms?, diff.figures.1.rtt_ms?);
     if (network + lost).abs() > ACQUITTED * by.abs() {
         return None;

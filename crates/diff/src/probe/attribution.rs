@@ -7,7 +7,7 @@ use super::words;
 
 /// What a part of the difference is due to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum PartKind {
     /// More or fewer of them, at the mean of both sides' round trip.
     RoundTrips,
     /// A round trip is longer or shorter, at the mean of both sides' count.
@@ -21,7 +21,7 @@ pub enum Kind {
     Unexplained,
 }
 
-impl Kind {
+impl PartKind {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::RoundTrips => "round_trips",
@@ -44,13 +44,13 @@ impl Kind {
 /// A part of the difference.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Part {
-    pub kind: Kind,
+    pub kind: PartKind,
     /// The phase, where it lies in one.
     pub stage: Option<String>,
     /// B − A: negative where B is faster.
     pub ms: f64,
-    /// What was measured on each side: milliseconds, round trips for [`Kind::RoundTrips`], the length of one for
-    /// [`Kind::Path`].
+    /// What was measured on each side: milliseconds, round trips for [`PartKind::RoundTrips`], the length of one for
+    /// [`PartKind::Path`].
     pub sides: Option<(f64, f64)>,
     /// As «130 ms of it is …» goes on.
     pub what: String,
@@ -79,7 +79,7 @@ pub(super) fn parts(
     // Reports have three decimals: less than one of each part's cannot be told from rounding.
     if rest.abs() > 1e-9 {
         parts.push(Part {
-            kind: Kind::Unexplained,
+            kind: PartKind::Unexplained,
             stage: None,
             ms: rest,
             sides: None,
@@ -113,7 +113,7 @@ fn network(
         );
         if stage.name == "body" {
             let what = "bytes of the body under way";
-            parts.push(of(Kind::Transit, Some(stage), beyond, what.into()));
+            parts.push(of(PartKind::Transit, Some(stage), beyond, what.into()));
         } else {
             transit = (transit.0 + beyond.0, transit.1 + beyond.1);
         }
@@ -123,7 +123,7 @@ fn network(
     } else {
         "network time, which a report without a round trip cannot split"
     };
-    parts.push(of(Kind::Transit, None, transit, what.into()));
+    parts.push(of(PartKind::Transit, None, transit, what.into()));
     let longer = if rb > ra { "longer" } else { "shorter" };
     parts.push(Part {
         ms: path,
@@ -132,7 +132,7 @@ fn network(
             words::ms(rb),
             words::ms(ra)
         ),
-        ..of(Kind::Path, None, (ra, rb), String::new())
+        ..of(PartKind::Path, None, (ra, rb), String::new())
     });
 }
 
@@ -147,7 +147,7 @@ fn trips(stage: &StageDiff, rtt: f64, reasons: &Reasons<'_>) -> Part {
     Part {
         ms: (kb - ka) * rtt,
         why: reasons.of_trips(stage),
-        ..of(Kind::RoundTrips, Some(stage), (ka, kb), what)
+        ..of(PartKind::RoundTrips, Some(stage), (ka, kb), what)
     }
 }
 
@@ -166,7 +166,7 @@ fn client(parts: &mut Vec<Part>, stage: &StageDiff) {
         } else {
             format!("client work in {at}")
         };
-        parts.push(of(Kind::Client, Some(stage), (a, b), what));
+        parts.push(of(PartKind::Client, Some(stage), (a, b), what));
         return;
     };
     let hello = if stage.name == "tls" {
@@ -175,14 +175,14 @@ fn client(parts: &mut Vec<Part>, stage: &StageDiff) {
         "client work before the first datagram"
     };
     let silent = of(
-        Kind::Client,
+        PartKind::Client,
         Some(stage),
         (before_a, before_b),
         hello.into(),
     );
     let rest = format!("client work in the rest of {at}");
     let rest = of(
-        Kind::Client,
+        PartKind::Client,
         Some(stage),
         (a - before_a, b - before_b),
         rest,
@@ -198,13 +198,13 @@ fn waits(parts: &mut Vec<Part>, stage: &StageDiff, reasons: &Reasons<'_>) {
         name => format!("in {}", words::stage(name)),
     };
     let server = of(
-        Kind::Server,
+        PartKind::Server,
         Some(stage),
         (a.server, b.server),
         format!("server time {at}"),
     );
     let resolver = of(
-        Kind::Resolver,
+        PartKind::Resolver,
         Some(stage),
         (a.resolver, b.resolver),
         "waiting for the name server".into(),
@@ -212,7 +212,7 @@ fn waits(parts: &mut Vec<Part>, stage: &StageDiff, reasons: &Reasons<'_>) {
     let loss = Part {
         why: reasons.of_loss(),
         ..of(
-            Kind::Loss,
+            PartKind::Loss,
             Some(stage),
             (a.loss, b.loss),
             format!("waiting for what got lost or did not answer, {at}"),
@@ -221,7 +221,7 @@ fn waits(parts: &mut Vec<Part>, stage: &StageDiff, reasons: &Reasons<'_>) {
     parts.extend([server, resolver, loss]);
 }
 
-fn of(kind: Kind, stage: Option<&StageDiff>, sides: (f64, f64), what: String) -> Part {
+fn of(kind: PartKind, stage: Option<&StageDiff>, sides: (f64, f64), what: String) -> Part {
     Part {
         kind,
         stage: stage.map(|stage| stage.name.clone()),

@@ -2,7 +2,7 @@
 
 use roundtrip_model::Random;
 
-use super::attribution::{Kind, Part, parts};
+use super::attribution::{Part, PartKind, parts};
 use super::difference::Difference;
 use super::figures::{SideFigures, StageDiff, stages};
 use super::reasons::Reasons;
@@ -56,11 +56,11 @@ impl ProbeDiff {
 
     /// What no part accounts for.
     pub fn unexplained_ms(&self) -> f64 {
-        self.sum(|kind| kind == Kind::Unexplained)
+        self.sum(|kind| kind == PartKind::Unexplained)
     }
 
     /// What these kinds of parts come to.
-    pub fn sum(&self, of: impl Fn(Kind) -> bool) -> f64 {
+    pub fn sum(&self, of: impl Fn(PartKind) -> bool) -> f64 {
         let mine = self.parts.iter().filter(|part| of(part.kind));
         // Adding zero turns the -0.0 of an empty sum into 0.0.
         mine.map(|part| part.ms).sum::<f64>() + 0.0

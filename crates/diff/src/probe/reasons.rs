@@ -1,7 +1,7 @@
 //! What explains a part: the facts that differ where a count of round trips differs, the client's tasks where its time
 //! does. Only what both reports say is named.
 
-use super::attribution::{Kind, Part};
+use super::attribution::{Part, PartKind};
 use super::figures::{CONNECT, StageDiff};
 use super::unlike::Values;
 use super::words;
@@ -132,7 +132,9 @@ impl<'a> Reasons<'a> {
 
     /// Gives the largest part of the client's the task that explains it, where one explains half of it.
     pub(super) fn name_tasks(&self, parts: &mut [Part]) {
-        let clients = parts.iter_mut().filter(|part| part.kind == Kind::Client);
+        let clients = parts
+            .iter_mut()
+            .filter(|part| part.kind == PartKind::Client);
         let Some(largest) = clients.max_by(|a, b| a.ms.abs().total_cmp(&b.ms.abs())) else {
             return;
         };
