@@ -1,5 +1,7 @@
 //! Phases of hand-made timelines: they cover everything, and each wait is attributed to its cause.
 
+mod quic;
+
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -266,117 +268,6 @@ fn acknowledgements_in_a_body_cost_the_client_nothing() {
     let body = *exchange(&events).phases().last().unwrap();
     assert!((body.waited.client - 0.5).abs() < 1e-6, "{body:?}");
     assert_eq!(body.round_trips, 0);
-}
-
-#[test]
-fn quic_pays_for_retry_and_loses_to_timeouts() {
-    let mut e = exchange(&[
-        (0.0, Event::AttemptStarted { peer: peer() }),
-        (0.0, Event::HandshakeStarted),
-        (0.5, sent(1200)),
-        (1000.5, sent(1200)),
-        (1050.5, received(150)),
-        (1050.6, sent(1200)),
-        (1100.6, received(1200)),
-        (1100.7, received(1200)),
-        (1101.0, sent(1200)),
-        (1101.0, Event::HandshakeFinished),
-        (1101.0, Event::Finished),
-    ]);
-    e.tcp = None;
-    e.quic = Some(QuicFacts::default());
-    e.extra_trips = 1;
-    let quic = *e.phases().last().unwrap();
-    assert_eq!((quic.name, quic.round_trips), (PhaseName::Quic, 2));
-    assert!((quic.waited.loss - 1000.0).abs() < 1e-6, "{quic:?}");
-}
-
-#[test]
-fn a_server_at_its_limit_waits_for_an_acknowledgement_that_left_before() {
-    let mut events = vec![
-        (0.0, Event::AttemptStarted { peer: peer() }),
-        (0.0, Event::HandshakeStarted),
-        (0.5, sent(2_400)),
-        (50.7, received(1_200)),
-        (50.8, sent(1_200)),
-    ];
-    events.extend((0..5).map(|_| (51.0, received(1_200))));
-    events.extend([
-        (101.0, received(1_200)),
-        (101.1, received(900)),
-        (101.5, sent(100)),
-        (101.5, Event::HandshakeFinished),
-        (101.5, Event::Finished),
-    ]);
-    let mut e = exchange(&events);
-    e.tcp = None;
-    e.quic = Some(QuicFacts::default());
-    let quic = *e.phases().last().unwrap();
-    assert_eq!((quic.name, quic.round_trips), (PhaseName::Quic, 2));
-    assert!(quic.waited.server < 1.0, "{quic:?}");
-}
-
-#[test]
-fn a_first_flight_that_is_read_in_two_pieces_is_one_round_trip() {
-    let mut e = exchange(&[
-        (0.0, Event::AttemptStarted { peer: peer() }),
-        (0.0, Event::HandshakeStarted),
-        (0.5, sent(2_400)),
-        (50.7, received(6_600)),
-        // All but the end of what the server may send has arrived, and its end is on the way.
-        (51.0, sent(60)),
-        (54.0, received(600)),
-        (54.2, sent(60)),
-        (104.2, received(2_000)),
-        (104.5, sent(100)),
-        (104.5, Event::HandshakeFinished),
-        (104.5, Event::Finished),
-    ]);
-    e.tcp = None;
-    e.quic = Some(QuicFacts::default());
-    let quic = *e.phases().last().unwrap();
-    assert_eq!((quic.name, quic.round_trips), (PhaseName::Quic, 2));
-    assert!(quic.waited.server < 1.0, "{quic:?}");
-}
-
-#[test]
-fn a_server_that_computes_its_flight_slowly_takes_no_round_trip() {
-    let mut e = exchange(&[
-        (0.0, Event::AttemptStarted { peer: peer() }),
-        (0.0, Event::HandshakeStarted),
-        (0.5, sent(2_400)),
-        (50.7, received(1_200)),
-        (51.0, sent(60)),
-        // Sooner than anything could answer the acknowledgement.
-        (81.0, received(2_000)),
-        (81.5, sent(100)),
-        (81.5, Event::HandshakeFinished),
-        (81.5, Event::Finished),
-    ]);
-    e.tcp = None;
-    e.quic = Some(QuicFacts::default());
-    assert_eq!(names(&e).last(), Some(&("quic", 1)));
-}
-
-#[test]
-fn acknowledgements_on_loopback_are_no_round_trips() {
-    let mut e = exchange(&[
-        (0.0, Event::AttemptStarted { peer: peer() }),
-        (0.0, Event::HandshakeStarted),
-        (0.1, sent(2400)),
-        (0.5, received(1200)),
-        (0.6, sent(60)),
-        (1.4, received(1200)),
-        (1.5, sent(60)),
-        (2.2, received(1200)),
-        (2.3, sent(1200)),
-        (2.3, Event::HandshakeFinished),
-        (2.3, Event::Finished),
-    ]);
-    e.tcp = None;
-    e.rtt = Some(Duration::from_micros(250));
-    e.quic = Some(QuicFacts::default());
-    assert_eq!(names(&e).last(), Some(&("quic", 1)));
 }
 
 /// A request of `bytes` whose answer arrives `wait` ms after it was sent.

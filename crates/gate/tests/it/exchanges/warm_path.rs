@@ -18,6 +18,8 @@ use crate::server::Server;
 use crate::skip;
 
 const REQUESTS: usize = 300;
+/// Requests before the counting begins, on each of the two connections.
+const WARMING: usize = 3;
 /// What Redis counts by itself: our own questions.
 const QUESTIONS: u64 = 1;
 
@@ -45,7 +47,7 @@ fn a_warm_request_costs_no_dns_no_connection_no_handshake_and_no_query() {
         let (mut clear, mut secure) = (clear(&scene), secure(&scene));
         let request = format!("GET /warm HTTP/1.1\r\nHost: a\r\n{field}\r\n\r\n");
         // The first of each is not warm.
-        for _ in 0..3 {
+        for _ in 0..WARMING {
             ask(&mut clear, &request);
             ask(&mut secure, &request);
         }
@@ -69,11 +71,25 @@ fn a_warm_request_costs_no_dns_no_connection_no_handshake_and_no_query() {
                 of("sessions_looked_up_total{from=\"near\"}"),
             )
         };
+        // What an exchange cost is recorded when its answer has left already.
+        let recorded = async |exchanges: u64| {
+            crate::until("all exchanges are recorded", async || {
+                let (_, metrics) = scene.admin("/metrics");
+                let looked_up = |from: &str| {
+                    let name = format!("sessions_looked_up_total{{from=\"{from}\"}}");
+                    number(&metrics, &format!("roundtrip_gate_{name} "))
+                };
+                looked_up("near") + looked_up("asked") >= exchanges
+            })
+            .await;
+        };
+        recorded(2 * WARMING as u64).await;
         let before = counted(&mut redis).await;
         for _ in 0..REQUESTS {
             ask(&mut clear, &request);
             ask(&mut secure, &request);
         }
+        recorded(2 * (WARMING + REQUESTS) as u64).await;
         let after = counted(&mut redis).await;
         assert_eq!(after.0 - before.0, QUESTIONS, "queries of the store");
         assert_eq!(after.1, before.1);
