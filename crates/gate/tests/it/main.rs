@@ -5,6 +5,7 @@
 
 mod applications;
 mod exchanges;
+mod foreign;
 mod guide;
 mod lifecycle;
 mod limits;

@@ -24,7 +24,7 @@ use crate::lifecycle::scene;
 use readers::Reading;
 use roundtrip_gate::config::Config;
 use scene::Scene;
-use servers::{Make, Server};
+use servers::Make;
 use wire::Wire;
 
 /// What is guarded says this, and nothing else does.
@@ -139,7 +139,7 @@ fn ordinary_paths_of_open_routes_pass() {
 }
 
 fn before(make: Make) {
-    if let Some(server) = Server::start(make) {
+    if let Some(server) = make.start() {
         reach(server.address);
     }
 }

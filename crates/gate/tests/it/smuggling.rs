@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use case::{AFTER, Case, End, Meaning};
 use reader::{Kind, Message, messages};
-use servers::{Make, Server};
+use servers::Make;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::{LocalSet, spawn_local};
@@ -65,7 +65,7 @@ fn plant(make: Make) {
     all.extend(targets::cases());
     assert!(all.len() > 200, "{} cases", all.len());
     run(async {
-        let Some(server) = Server::start(make, echo().await) else {
+        let Some(server) = make.start(echo().await) else {
             return;
         };
         let mut wrong = Vec::new();

@@ -5,7 +5,7 @@ use std::io::Write;
 use crate::exchanges::speaker::Speaker;
 use crate::lifecycle::scene::Scene;
 use crate::limits::backend::Backend;
-use crate::limits::other_proxies::{Make, Peer};
+use crate::limits::other_proxies::Make;
 use crate::limits::{CONNECTIONS, exchanges, gate, get, soon};
 use crate::readings::h2::{self, Connection, Frame, RST_STREAM};
 use roundtrip_gate::config::Span;
@@ -235,7 +235,7 @@ fn others_tell_the_backend_that_a_client_has_left() {
     for make in [Make::Nginx, Make::Haproxy] {
         for text in [GET, COUNTED, CHUNKED] {
             let backend = Backend::start();
-            let Some(peer) = Peer::start(make, backend.at) else {
+            let Some(peer) = make.start(backend.at) else {
                 continue;
             };
             let ask = || {

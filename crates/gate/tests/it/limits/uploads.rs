@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::exchanges::speaker::Speaker;
 use crate::limits::backend::Backend;
-use crate::limits::other_proxies::{Make, Peer};
+use crate::limits::other_proxies::Make;
 use crate::limits::{CONNECTIONS, gate, get, soon};
 use crate::readings::h2::{Connection, DATA, END_STREAM, Frame};
 
@@ -138,7 +138,7 @@ fn beside(trickle: Trickle, makes: &[Make]) -> Vec<(usize, usize)> {
             .iter()
             .map(|make| {
                 scope.spawn(move || {
-                    let peer = Peer::start(*make, Backend::start().at)?;
+                    let peer = make.start(Backend::start().at)?;
                     Some(through(peer.address, trickle))
                 })
             })

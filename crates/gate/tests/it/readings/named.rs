@@ -3,7 +3,7 @@
 use crate::lifecycle::scene::Scene;
 use crate::readings::h2::Connection;
 use crate::readings::hosts::{self, FORMS};
-use crate::readings::servers::{Make, Server};
+use crate::readings::servers::Make;
 use crate::readings::wire::Wire;
 use crate::readings::{MARKER, OPEN, SEED, tune};
 
@@ -31,7 +31,7 @@ fn no_other_spelling_of_a_host_before_node() {
 }
 
 fn before(make: Make) {
-    let Some(server) = Server::start(make) else {
+    let Some(server) = make.start() else {
         return;
     };
     let more = format!("[[route]]\nhost = \"{NAME}\"\nupstream = \"backend\"\n");

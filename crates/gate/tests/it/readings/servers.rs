@@ -2,19 +2,14 @@
 //! as the virtual host `secret.example`. Nothing in them asks for a password: that is gate's matter.
 
 use std::fs;
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::net::SocketAddr;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
 
+use crate::foreign::{self, Foreign, ordinary};
 use crate::readings::{MARKER, OPEN};
-use crate::skip;
 
-const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 const TOMCAT: &str = "/usr/share/tomcat10";
-/// A JVM on a busy machine takes a while.
-const PATIENCE: Duration = Duration::from_mins(1);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Make {
@@ -27,57 +22,16 @@ pub(crate) enum Make {
     Express,
 }
 
-pub(crate) struct Server {
-    pub(crate) address: SocketAddr,
-    child: Child,
-    _directory: tempfile::TempDir,
-}
-
-impl Server {
-    /// `None` where it is not installed, which is said.
-    pub(crate) fn start(make: Make) -> Option<Self> {
-        for needed in make.needs() {
-            let there = PATH
-                .split(':')
-                .any(|at| Path::new(at).join(needed).exists());
-            if !there {
-                skip::lacking(&format!("other spellings before {make:?}"), needed);
-                return None;
-            }
-        }
-        for _ in 0..5 {
-            let directory = tempfile::tempdir().unwrap();
-            let address = free_address();
-            make.prepare(directory.path(), address);
-            let mut command = make.command(directory.path());
-            command.env_clear().env("PATH", PATH).stdin(Stdio::null());
-            let mut child = command
-                .stdout(Stdio::null())
-                .stderr(Stdio::null())
-                .spawn()
-                .unwrap();
-            if answers(&mut child, address) {
-                return Some(Self {
-                    address,
-                    child,
-                    _directory: directory,
-                });
-            }
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-        panic!("{make:?} does not start");
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 impl Make {
+    /// `None` if it is not installed, which is said.
+    pub(crate) fn start(self) -> Option<Foreign> {
+        let test = format!("other spellings before {self:?}");
+        Foreign::start(&test, self.needs(), |directory, at| {
+            self.prepare(directory, at);
+            self.command(directory)
+        })
+    }
+
     fn needs(self) -> &'static [&'static str] {
         match self {
             Self::Nginx => &["nginx"],
@@ -109,14 +63,12 @@ impl Make {
         for (name, text) in self.settings(directory, at) {
             fs::write(directory.join(name), text).unwrap();
         }
-        everybodys(directory);
     }
 
     fn settings(self, directory: &Path, at: SocketAddr) -> Vec<(&'static str, String)> {
-        let place = directory.display();
         match self {
-            Self::Nginx => vec![("conf/settings", nginx(&place.to_string(), at))],
-            Self::Apache => vec![("conf/settings", apache(&place.to_string(), at))],
+            Self::Nginx => vec![("conf/settings", nginx(directory, at))],
+            Self::Apache => vec![("conf/settings", apache(directory, at))],
             Self::Tomcat => vec![
                 ("conf/server.xml", tomcat(at)),
                 ("conf/web.xml", WEB_XML.into()),
@@ -136,28 +88,8 @@ impl Make {
     fn command(self, directory: &Path) -> Command {
         let file = directory.join("conf/settings");
         match self {
-            Self::Nginx => {
-                let mut command = Command::new("nginx");
-                let log = directory.join("log");
-                command
-                    .arg("-p")
-                    .arg(directory)
-                    .arg("-e")
-                    .arg(log)
-                    .arg("-c")
-                    .arg(file);
-                command
-            }
-            Self::Apache => {
-                let mut command = ordinary("apache2");
-                command
-                    .arg("-X")
-                    .arg("-d")
-                    .arg(directory)
-                    .arg("-f")
-                    .arg(file);
-                command
-            }
+            Self::Nginx => foreign::nginx(directory, &file),
+            Self::Apache => foreign::apache(directory, &file),
             Self::Tomcat => {
                 let mut command = ordinary("java");
                 let jars = format!("{TOMCAT}/bin/bootstrap.jar:{TOMCAT}/bin/tomcat-juli.jar");
@@ -181,26 +113,21 @@ impl Make {
 }
 
 /// Whatever is below `/guarded` is guarded, whether there is such a file or not.
-fn nginx(place: &str, at: SocketAddr) -> String {
-    let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
-        .map(|name| format!("{name}_temp_path {place}/{name};\n"))
-        .concat();
+fn nginx(directory: &Path, at: SocketAddr) -> String {
+    let (head, place) = (foreign::nginx_head(directory), directory.display());
     format!(
-        "user root;\ndaemon off;\nmaster_process off;\npid {place}/pid;\nevents {{}}\nhttp {{\n{temporary}\
-         access_log off;\nkeepalive_requests 100000;\n\
+        "{head}keepalive_requests 100000;\n\
          server {{ listen {at} default_server; server_name _; root {place}/root;\n\
          location = /guarded {{ return 200 \"{MARKER}\"; }}\nlocation /guarded/ {{ return 200 \"{MARKER}\"; }}\n}}\n\
          server {{ listen {at}; server_name secret.example; root {place}/secret; }}\n}}\n"
     )
 }
 
-fn apache(place: &str, at: SocketAddr) -> String {
-    let modules = ["mpm_event", "authz_core", "dir"]
-        .map(|name| format!("LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n"))
-        .concat();
+fn apache(directory: &Path, at: SocketAddr) -> String {
+    let head = foreign::apache_head(directory, &["mpm_event", "authz_core", "dir"]);
+    let place = directory.display();
     format!(
-        "{modules}ServerName localhost\nPidFile {place}/pid\nErrorLog {place}/log\nDefaultRuntimeDir {place}\n\
-         Mutex pthread\nListen {at}\nMaxKeepAliveRequests 0\nAllowEncodedSlashes On\nDirectoryIndex index.html\n\
+        "{head}Listen {at}\nMaxKeepAliveRequests 0\nAllowEncodedSlashes On\nDirectoryIndex index.html\n\
          <Directory {place}/root/guarded>\nFallbackResource /guarded/page.txt\n</Directory>\n\
          <VirtualHost {at}>\nServerName open.example\nDocumentRoot {place}/root\n</VirtualHost>\n\
          <VirtualHost {at}>\nServerName secret.example\nDocumentRoot {place}/secret\n</VirtualHost>\n"
@@ -256,42 +183,3 @@ http.createServer((request, response) => {
     }
 }).listen(PORT, '127.0.0.1');
 ";
-
-/// Some serve nobody as root.
-fn ordinary(program: &str) -> Command {
-    if fs::metadata("/proc/self").unwrap().uid() != 0 {
-        return Command::new(program);
-    }
-    let mut command = Command::new("setpriv");
-    command.args(["--reuid=65534", "--regid=65534", "--clear-groups", program]);
-    command
-}
-
-/// Whoever the server runs as may read, and write its logs.
-fn everybodys(place: &Path) {
-    fs::set_permissions(place, fs::Permissions::from_mode(0o777)).unwrap();
-    if place.is_dir() {
-        for entry in fs::read_dir(place).unwrap() {
-            everybodys(&entry.unwrap().path());
-        }
-    }
-}
-
-fn free_address() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap()
-}
-
-fn answers(child: &mut Child, address: SocketAddr) -> bool {
-    let begun = Instant::now();
-    while begun.elapsed() < PATIENCE {
-        if child.try_wait().unwrap().is_some() {
-            return false;
-        }
-        if TcpStream::connect(address).is_ok() {
-            return true;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    false
-}
