@@ -45,6 +45,9 @@ pub enum Event {
     RequestSent,
     /// The first byte of the response arrived.
     FirstByte,
+    /// The head of the final response arrived. It comes later than the first byte if interim
+    /// responses (1xx) preceded it.
+    Answered,
     /// The exchange is over, successfully or not.
     Finished,
     /// Bytes handed to the kernel.
@@ -68,12 +71,35 @@ pub enum Event {
         late: Duration,
     },
     /// A flight is over: this many segments arrived without a pause, and then nothing for a while.
+    /// The client's receive window allows the peer this many bytes at once, if the kernel tells.
     Paused {
         segments: u64,
         bytes: u64,
+        window: Option<u64>,
     },
     /// The flight ended in the middle of a TLS record, so its sender had the rest ready as well.
     CutOff,
+    /// The peer's acknowledgement arrived of bytes that had left this long before, and of everything
+    /// before them. The kernel's times, on both ends.
+    Acknowledged {
+        after: Duration,
+    },
+    /// What had been handed to the kernel this long before left the host only now.
+    HeldBack {
+        took: Duration,
+    },
+    /// Segments arrived behind a gap in the stream, and the kernel keeps them until it is filled.
+    /// `short` says that none of them was full.
+    GapOpened {
+        segments: u32,
+        short: bool,
+    },
+    /// The client could have run for this long before this moment, and did not: others had the
+    /// processors, or a quota was used up.
+    Starved {
+        took: Duration,
+        throttled: bool,
+    },
     /// The client computed; the event is recorded at the end of the work.
     Worked {
         task: Task,
@@ -95,15 +121,18 @@ pub enum Task {
     Verify,
     /// Everything else that the TLS library does with received bytes.
     Decrypt,
+    /// Writing the body to where the user wants it; nothing is read meanwhile.
+    Write,
 }
 
 impl Task {
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Configure,
         Self::LoadRoots,
         Self::GenerateKeys,
         Self::Verify,
         Self::Decrypt,
+        Self::Write,
     ];
 
     /// The name for programs.
@@ -114,6 +143,7 @@ impl Task {
             Self::GenerateKeys => "generate_keys",
             Self::Verify => "verify",
             Self::Decrypt => "decrypt",
+            Self::Write => "write",
         }
     }
 

@@ -124,6 +124,8 @@ pub struct TcpFacts {
     pub handshake_rtt: Option<Duration>,
     pub min_rtt: Option<Duration>,
     pub rtt: Option<Duration>,
+    /// How much the kernel's samples of the round trip vary (`tcpi_rttvar`).
+    pub rtt_var: Option<Duration>,
     pub retransmits: u32,
     pub syn_retransmits: u32,
     pub congestion_window: u32,
@@ -138,6 +140,8 @@ pub struct TcpFacts {
     pub out_of_order: u32,
     /// How long the peer's receive window delayed sending.
     pub receiver_limited: Duration,
+    /// The largest receive window that the peer has advertised, in bytes.
+    pub peer_window: u64,
     /// The rate at which the peer received data, in bytes a second, if the kernel has measured it.
     pub delivery_rate: u64,
     /// The rate was limited by the amount of data to send, so it does not measure the path.

@@ -309,6 +309,7 @@ mod tests {
                 let flight = Event::Paused {
                     segments: 1,
                     bytes: 1,
+                    window: None,
                 };
                 recorder.record_at(Moment(3), flight);
             }

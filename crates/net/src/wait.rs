@@ -125,6 +125,7 @@ impl WaitTracker {
         let event = Event::Paused {
             segments: dry.segments.saturating_sub(self.flight.segments).into(),
             bytes: dry.bytes.saturating_sub(self.flight.bytes),
+            window: None,
         };
         self.flight = dry;
         Some((last, event))
@@ -189,6 +190,7 @@ mod tests {
         let flight = Event::Paused {
             segments: 10,
             bytes: 10_000,
+            window: None,
         };
         assert_eq!(events, [(at(45), flight)]);
         watch.ran_dry(at(82), counters(30));
@@ -196,6 +198,7 @@ mod tests {
         let flight = Event::Paused {
             segments: 20,
             bytes: 20_000,
+            window: None,
         };
         assert_eq!(events, [(at(80), flight)]);
     }

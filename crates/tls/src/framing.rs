@@ -89,6 +89,7 @@ mod tests {
         let flight = Event::Paused {
             segments: 1,
             bytes: 1,
+            window: None,
         };
         recorder.record(flight);
         recorder.record(Event::Received { bytes: 1 });

@@ -73,7 +73,9 @@ fn first_flight(case: &Case<'_>) -> Option<(u64, u64)> {
     let began = case.exchange.timeline.first(|e| *e == Event::FirstByte)?;
     let mut later = case.exchange.timeline.iter().filter(|(at, _)| *at >= began);
     later.find_map(|(_, event)| match event {
-        Event::Paused { segments, bytes } => Some((*segments, *bytes)),
+        Event::Paused {
+            segments, bytes, ..
+        } => Some((*segments, *bytes)),
         _ => None,
     })
 }

@@ -141,6 +141,7 @@ fn in_parts(gap: f64, cut: bool) -> Exchange {
     let mut story = story.hello().answered(0.3, MSS).event(Event::Paused {
         segments: 1,
         bytes: MSS,
+        window: None,
     });
     if cut {
         story = story.event(Event::CutOff);
@@ -170,6 +171,7 @@ fn losses_of_both_sides_in_one_wait_are_priced_apart() {
     let story = story.answered(0.0, MSS).event(Event::Paused {
         segments: 1,
         bytes: MSS,
+        window: None,
     });
     let mut story = story.event(Event::CutOff).pass(320.0).received(900);
     story = story.shook_hands(tls("TLSv1.3", 2_300));
@@ -190,6 +192,7 @@ fn a_loss_before_the_first_byte_is_none_of_the_body_s() {
     let story = story.told(0.0).event(Event::Paused {
         segments: 3,
         bytes: 4_000,
+        window: None,
     });
     let story = story.event(Event::CutOff).pass(320.0).received(900);
     let found = findings(&story.end());
@@ -213,6 +216,7 @@ fn flights(sizes: &[u64], bytes: u64, cut: bool) -> Exchange {
         story = story.received(segments * bytes).event(Event::Paused {
             segments: *segments,
             bytes: segments * bytes,
+            window: None,
         });
         if cut {
             story = story.event(Event::CutOff);

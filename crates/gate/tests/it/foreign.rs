@@ -106,9 +106,8 @@ pub(crate) fn apache(directory: &Path, file: &Path) -> Command {
 /// What Apache's settings begin with.
 pub(crate) fn apache_head(directory: &Path, modules: &[&str]) -> String {
     let place = directory.display();
-    let load = |name: &&str| {
-        format!("LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n")
-    };
+    let load =
+        |name: &&str| format!("LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n");
     let modules: String = modules.iter().map(load).collect();
     format!(
         "{modules}ServerName localhost\nPidFile {place}/pid\nErrorLog {place}/log\nDefaultRuntimeDir {place}\n\

@@ -53,7 +53,9 @@ impl Evidence {
         match event {
             Event::Resent { unacked, .. } => self.unacked = Some(ms(*unacked)),
             Event::Overtaken { late, .. } => self.overtaken = Some(ms(*late)),
-            Event::Paused { segments, bytes } => self.flight = Some((*segments, *bytes)),
+            Event::Paused {
+                segments, bytes, ..
+            } => self.flight = Some((*segments, *bytes)),
             Event::CutOff => self.cut = true,
             _ => {}
         }

@@ -370,7 +370,11 @@ fn any_event() -> impl Strategy<Value = Event> {
             segments: 1,
             late: Duration::from_millis(ms)
         }),
-        (0u64..30, 0u64..40_000).prop_map(|(segments, bytes)| Event::Paused { segments, bytes }),
+        (0u64..30, 0u64..40_000).prop_map(|(segments, bytes)| Event::Paused {
+            segments,
+            bytes,
+            window: None
+        }),
         Just(Event::CutOff),
     ]
 }

@@ -79,11 +79,36 @@ fn told(event: &Event) -> String {
             ),
             late.as_secs_f64() * 1e3
         ),
-        Event::Paused { segments, bytes } => format!(
+        Event::Paused {
+            segments, bytes, ..
+        } => format!(
             "end of a flight of {} with {bytes} bytes",
             counted(*segments, "segment", "segments")
         ),
         Event::CutOff => "no more for now, in the middle of a TLS record".into(),
+        Event::Answered => "head of the final response".into(),
+        Event::Acknowledged { after } => format!(
+            "acknowledged, {:.1} ms after it had left",
+            after.as_secs_f64() * 1e3
+        ),
+        Event::HeldBack { took } => format!(
+            "left the host {:.1} ms after it was written",
+            took.as_secs_f64() * 1e3
+        ),
+        Event::GapOpened { segments, short } => format!(
+            "{}{} behind a gap",
+            counted(u64::from(*segments), "segment", "segments"),
+            if *short { ", none of them full," } else { "" }
+        ),
+        Event::Starved { took, throttled } => format!(
+            "did not run for {:.1} ms: {}",
+            took.as_secs_f64() * 1e3,
+            if *throttled {
+                "the quota was used up"
+            } else {
+                "others had the processors"
+            }
+        ),
         Event::Worked { task, took } => format!(
             "worked {:.3} ms: {}",
             took.as_secs_f64() * 1e3,

@@ -21,22 +21,26 @@ impl Make {
             Self::Nginx => "nginx",
             Self::Haproxy => "haproxy",
         };
-        Foreign::start("what is scarce, beside others", &[program], |directory, at| {
-            let file = directory.join("settings");
-            let (settings, command) = match self {
-                Self::Nginx => {
-                    let command = foreign::nginx(directory, &file);
-                    (nginx(directory, at, backend), command)
-                }
-                Self::Haproxy => {
-                    let mut command = Command::new(program);
-                    command.arg("-db").arg("-f").arg(&file);
-                    (haproxy(at, backend), command)
-                }
-            };
-            fs::write(&file, settings).unwrap();
-            command
-        })
+        Foreign::start(
+            "what is scarce, beside others",
+            &[program],
+            |directory, at| {
+                let file = directory.join("settings");
+                let (settings, command) = match self {
+                    Self::Nginx => {
+                        let command = foreign::nginx(directory, &file);
+                        (nginx(directory, at, backend), command)
+                    }
+                    Self::Haproxy => {
+                        let mut command = Command::new(program);
+                        command.arg("-db").arg("-f").arg(&file);
+                        (haproxy(at, backend), command)
+                    }
+                };
+                fs::write(&file, settings).unwrap();
+                command
+            },
+        )
     }
 }
 

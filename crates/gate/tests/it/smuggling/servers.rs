@@ -59,7 +59,10 @@ impl Make {
             Self::Apache => format!(
                 "{}Listen {at}\nAllowEncodedSlashes NoDecode\nMergeSlashes Off\nProxyPreserveHost On\nProxyAddHeaders Off\n\
                  ProxyPass / http://{echo}/ nocanon\n",
-                foreign::apache_head(directory, &["mpm_event", "authz_core", "proxy", "proxy_http"])
+                foreign::apache_head(
+                    directory,
+                    &["mpm_event", "authz_core", "proxy", "proxy_http"]
+                )
             ),
             Self::Haproxy => format!(
                 "defaults\n mode http\n timeout client 20s\n timeout server 20s\n timeout connect 20s\n\
