@@ -13,6 +13,7 @@ mod https_records;
 mod kept_connections;
 mod lost_connections;
 mod peer;
+mod quota;
 mod retries;
 mod round_trips;
 mod scene;
