@@ -171,7 +171,7 @@ impl<'a> Body<'a> {
                 .get(next.first)
                 .map(|a| a.heard)
                 .unwrap_or_default();
-            growing &= self.grew(flight, next, last, n == 0)
+            growing &= self.grew(flight, next, last, windows.len())
                 && (n > 0 || heard.is_like_a_window(self.exchange));
             if self.was_stopped(flight, next, &heard, growing) {
                 let own = heard.fills_own_window();
@@ -214,12 +214,11 @@ impl<'a> Body<'a> {
     }
 
     /// Whether the window can have grown from one flight to the next. The last one brings the rest:
-    /// after a pause any size will do, without one it has to come faster.
-    fn grew(&self, flight: &Flight, next: &Flight, last: bool, first: bool) -> bool {
+    /// after a pause any size will do, and so without one if the flights before it have grown twice.
+    fn grew(&self, flight: &Flight, next: &Flight, last: bool, windows: usize) -> bool {
         let more = next.bytes as f64 >= GROWTH * flight.bytes as f64;
         let paused = next.gap >= SHORTEST_PAUSE * self.rtt;
-        let faster = !first && next.rate(self.rtt) >= GROWTH * flight.rate(self.rtt);
-        more || (last && (paused || faster))
+        more || (last && (paused || windows >= 2))
     }
 
     /// Books the time before an arrival; returns whether the stream had stopped there.
@@ -285,9 +284,9 @@ impl<'a> Body<'a> {
         if !starved {
             self.waited.client += gap;
         } else if let Some(opened) = heard.gap_opened() {
-            let lost = ms(end.since(opened.max(last)));
-            self.waited.loss += lost;
-            self.waited.server += gap - lost;
+            let missing = ms(end.since(opened.max(last)));
+            self.waited.loss += missing;
+            self.waited.server += gap - missing;
         } else {
             self.waited.server += gap;
         }

@@ -1,18 +1,17 @@
 //! Divides the bytes of an answer into flights: what a sender sends within one round trip.
 
+use std::time::Duration;
+
 use super::body::Arrival;
 use super::ms;
 use crate::{Event, Moment, Timeline};
 
-/// In round trips: a flight after a pause may begin so much early, and one without a pause only so
-/// much.
+/// In round trips: by how much a flight may begin early, after a pause and without one.
 const EARLY: f64 = 0.2;
-const EARLY_UNPAUSED: f64 = 0.02;
+const EARLY_UNPAUSED: f64 = 0.03;
 /// In round trips and milliseconds: what separates two flights.
 const PAUSE: f64 = 0.25;
 const SHORTEST_PAUSE: f64 = 1.0;
-/// In round trips: the bytes of a flight took this long at least, when its rate is computed.
-const SHORTEST_FLIGHT: f64 = 0.05;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Flight {
@@ -23,14 +22,6 @@ pub(super) struct Flight {
     /// The number of its first arrival, and the pause before that in milliseconds.
     pub(super) first: usize,
     pub(super) gap: f64,
-}
-
-impl Flight {
-    /// In bytes per millisecond, from its first bytes to its last.
-    pub(super) fn rate(&self, rtt: f64) -> f64 {
-        let took = ms(self.ended.since(self.began));
-        self.bytes as f64 / took.max(SHORTEST_FLIGHT * rtt)
-    }
 }
 
 /// The flight that is in progress at `start`.
@@ -68,14 +59,14 @@ pub(super) fn divide(begun: Flight, arrivals: &[Arrival], rtt: f64) -> Vec<Fligh
         let early = if paused { EARLY } else { EARLY_UNPAUSED };
         if due >= (1.0 - early) * rtt {
             // What comes without a pause began when it was due.
-            let began = if paused {
+            let next = if paused {
                 arrival.at
             } else {
-                flight.began + std::time::Duration::from_secs_f64(rtt / 1e3)
+                flight.began + Duration::from_secs_f64(rtt / 1e3)
             };
             flights.push(flight);
             flight = Flight {
-                began: began.min(arrival.at),
+                began: next,
                 ended: arrival.at,
                 bytes: 0,
                 first: n,

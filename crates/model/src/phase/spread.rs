@@ -11,7 +11,7 @@ use crate::{Event, Exchange, Moment};
 /// and its timers are late.
 pub const DELAYED_ACK: f64 = 45.0;
 /// In milliseconds: the shortest delay of an acknowledgement on Linux, less a tick.
-const SHORTEST_DELAYED_ACK: f64 = 36.0;
+pub(super) const SHORTEST_DELAYED_ACK: f64 = 36.0;
 /// An acknowledgement and data that come this close to each other come in one segment.
 const TOGETHER: Duration = Duration::from_micros(200);
 
