@@ -5,6 +5,7 @@
 //! `exchange` takes them for one request, `exchange::several` for several at once.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use roundtrip_http::Request;
 use roundtrip_model::{
@@ -142,6 +143,7 @@ impl Exchanger {
             used: strategy,
             primed: self.is_primed,
             primer: self.primer,
+            started: Some(SystemTime::now()),
             reused: kept.is_some(),
             ..Exchange::default()
         };
