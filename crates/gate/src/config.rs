@@ -1,8 +1,10 @@
-//! The configuration as its file has it: plain values with their defaults (one file for each table). `reading` takes them
-//! from a file, where an unknown key is an error with line and column; `home` has those of a gate without a file; `meaning`
-//! makes of them what they stand for; `template` is a file with all of them.
+//! The configuration as its file has it: plain values with their defaults (one file for each
+//! table). `reading` takes them from a file, where an unknown key is an error with line and column;
+//! `home` has those of a gate without a file; `meaning` makes of them what they stand for;
+//! `template` is a file with all of them.
 //!
-//! Whether they go together (upstreams that exist, certificates that fit their keys) is for [`check`](crate::manage::check).
+//! Whether they go together (upstreams that exist, certificates that fit their keys) is for
+//! [`check`](crate::manage::check).
 
 mod admin;
 mod cors;

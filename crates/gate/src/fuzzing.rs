@@ -1,4 +1,5 @@
-//! What the fuzz targets reach of gate's inside: pure functions over bytes of peers. No interface for anybody else.
+//! What the fuzz targets reach of gate's inside: pure functions over bytes of peers. No interface
+//! for anybody else.
 
 use std::net::{IpAddr, Ipv4Addr};
 

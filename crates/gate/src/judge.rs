@@ -1,16 +1,18 @@
-//! From a head that was read to what is to be done with it, and the head that the backend is to have. The same for every
-//! protocol.
+//! From a head that was read to what is to be done with it, and the head that the backend is to
+//! have. The same for every protocol.
 //!
-//! A front calls [`judge`] with the [`Policy`] that is served now. It does no I/O, and goes this way:
+//! A front calls [`judge`] with the [`Policy`] that is served now. It does no I/O, and goes this
+//! way:
 //!
 //! 1. `request::inspect` refuses what can be read in two ways.
 //! 2. `route` finds the route, by every reading of the path (`request::readings`).
-//! 3. What came as early data and is not plainly safe has to wait ([`Verdict::Wait`]), or its body is to be looked at
-//!    ([`Verdict::Look`], `jmap`).
+//! 3. What came as early data and is not plainly safe has to wait ([`Verdict::Wait`]), or its body
+//!    is to be looked at ([`Verdict::Look`], `jmap`).
 //! 4. `cors` answers or refuses what a page of another origin may not do.
-//! 5. `door` asks the `guard` for token and session. Where the store has to be asked ([`Verdict::Ask`]), the front calls
-//!    `Door::authorize` and judges the head again.
-//! 6. `request::compose` writes the head for the backend, and what must be remembered of the request is [`Asked`].
+//! 5. `door` asks the `guard` for token and session. Where the store has to be asked
+//!    ([`Verdict::Ask`]), the front calls `Door::authorize` and judges the head again.
+//! 6. `request::compose` writes the head for the backend, and what must be remembered of the
+//!    request is [`Asked`].
 
 pub(crate) mod configured;
 pub(crate) mod cors;
@@ -56,7 +58,8 @@ pub(crate) struct Asked {
     pub(crate) idempotent: bool,
     /// It asks for another protocol, and the route has them.
     pub(crate) upgrade: bool,
-    /// The backend is to have the head before the body is there: it may have something to say to it.
+    /// The backend is to have the head before the body is there: it may have something to say to
+    /// it.
     pub(crate) eager: bool,
     /// What the client opens over a stream. RFC 8441.
     pub(crate) socket: Option<Opening>,
@@ -66,7 +69,8 @@ pub(crate) struct Asked {
     pub(crate) takes_trailers: bool,
     /// Its own may go on: `Connection` names none of them.
     pub(crate) sends_trailers: bool,
-    /// Where in the head `Early-Data` stands, which a request sent again after the handshake has not.
+    /// Where in the head `Early-Data` stands, which a request sent again after the handshake has
+    /// not.
     pub(crate) early: Option<std::ops::Range<usize>>,
     /// Came it over TLS or QUIC?
     pub(crate) secure: bool,
@@ -100,9 +104,11 @@ pub(crate) enum Verdict {
     Forward(Asked),
     /// The store is to be asked whose session it is; then the head is judged again.
     Ask(Question),
-    /// It changes something, and may be a replay: it has to wait for the end of the handshake. RFC 8470 §3.
+    /// It changes something, and may be a replay: it has to wait for the end of the handshake. RFC
+    /// 8470 §3.
     Wait,
-    /// Its body, of no more than [`jmap::MAX_BODY`], says whether it changes something; then it is judged again.
+    /// Its body, of no more than [`jmap::MAX_BODY`], says whether it changes something; then it is
+    /// judged again.
     Look,
     Answer(OwnAnswer),
 }
@@ -111,7 +117,8 @@ pub(crate) enum Verdict {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OwnAnswer {
     pub(crate) status: u16,
-    /// May the connection go on? Not with a body that nobody reads, where the protocol has no frames.
+    /// May the connection go on? Not with a body that nobody reads, where the protocol has no
+    /// frames.
     pub(crate) stays: bool,
     pub(crate) reason: Reason,
     /// With 503: when to come again, in seconds.
@@ -133,7 +140,8 @@ impl OwnAnswer {
     }
 }
 
-/// `admitted` is what the store said of this request. The head for the backend is written into `out`.
+/// `admitted` is what the store said of this request. The head for the backend is written into
+/// `out`.
 pub(crate) fn judge<S: Sessions>(
     policy: &Policy<S>,
     request: &Request<'_>,

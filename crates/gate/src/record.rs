@@ -1,10 +1,11 @@
-//! What happened, and what it took: [`Entry`] is one exchange, [`Ledger`] what a thread has counted, [`Snapshot`] the sum over
-//! all threads, and from that the forms in which others read it.
+//! What happened, and what it took: [`Entry`] is one exchange, [`Ledger`] what a thread has
+//! counted, [`Snapshot`] the sum over all threads, and from that the forms in which others read it.
 //!
-//! A ledger is written by one thread and read by another: relaxed atomics, without any read-modify-write, so that to count
-//! costs as much as a plain addition. Nothing of a token, a cookie, a credential or a session's name can get in here: all
-//! labels are words of ours, and what an entry has of a request's own text is in its note, for the access log alone. Left
-//! to others: when an exchange began and what came of it, and serving these texts (`admin`).
+//! A ledger is written by one thread and read by another: relaxed atomics, without any
+//! read-modify-write, so that to count costs as much as a plain addition. Nothing of a token, a
+//! cookie, a credential or a session's name can get in here: all labels are words of ours, and what
+//! an entry has of a request's own text is in its note, for the access log alone. Left to others:
+//! when an exchange began and what came of it, and serving these texts (`admin`).
 
 mod access_log;
 mod caller;

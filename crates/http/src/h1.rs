@@ -88,7 +88,8 @@ impl Reader<'_> {
             self.begun = false;
             self.stream.write_all(&request.body).await?;
         } else {
-            // Head and body leave in one write: two small ones meet Nagle and delayed acknowledgements.
+            // Head and body leave in one write: two small ones meet Nagle and delayed
+            // acknowledgements.
             let mut whole = head.into_bytes();
             whole.extend_from_slice(&request.body);
             self.stream.write_all(&whole).await?;

@@ -1,4 +1,5 @@
-//! Buffers that no connection of the thread needs now, for the next one that does: those who come and go do not allocate.
+//! Buffers that no connection of the thread needs now, for the next one that does: those who come
+//! and go do not allocate.
 
 use std::cell::RefCell;
 

@@ -1,7 +1,8 @@
 //! How many exchanges one client, and one session, may have at once, on whatever threads they are.
 //!
-//! Counted in a table of fixed size (a count–min sketch) that threads share without a lock: each client has a place in either
-//! half, by a keyed hash, and the smaller count of the two is its own, or more where others share both places with it.
+//! Counted in a table of fixed size (a count–min sketch) that threads share without a lock: each
+//! client has a place in either half, by a keyed hash, and the smaller count of the two is its own,
+//! or more where others share both places with it.
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;

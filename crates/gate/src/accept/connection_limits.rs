@@ -1,4 +1,5 @@
-//! How many connections there are, in all and of each client: counted when one begins and when it ends, by all threads.
+//! How many connections there are, in all and of each client: counted when one begins and when it
+//! ends, by all threads.
 
 use std::collections::HashMap;
 use std::net::IpAddr;

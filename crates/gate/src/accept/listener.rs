@@ -1,7 +1,8 @@
-//! Where clients come in: sockets, what a proxy before us says, TLS over TCP, and QUIC. What clients say over it is for the
-//! front; which of it is answered from early data too.
+//! Where clients come in: sockets, what a proxy before us says, TLS over TCP, and QUIC. What
+//! clients say over it is for the front; which of it is answered from early data too.
 //!
-//! Each thread has sockets of its own at the same addresses, and the kernel gives each its share of the clients.
+//! Each thread has sockets of its own at the same addresses, and the kernel gives each its share of
+//! the clients.
 
 mod certificates;
 mod client_socket;

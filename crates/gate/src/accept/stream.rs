@@ -24,7 +24,8 @@ pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin {
     /// Nothing is expected for a while: buffers may go.
     fn rest(&mut self) {}
 
-    /// Says what the protocol below wants said before a stream is closed. The socket's own end is its close.
+    /// Says what the protocol below wants said before a stream is closed. The socket's own end is
+    /// its close.
     fn poll_farewell(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }

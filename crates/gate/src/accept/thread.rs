@@ -1,4 +1,5 @@
-//! What all connections of one thread share: the site that is served now, its deadlines, and word that gate is about to end.
+//! What all connections of one thread share: the site that is served now, its deadlines, and word
+//! that gate is about to end.
 
 use std::cell::{Cell, RefCell};
 use std::net::IpAddr;

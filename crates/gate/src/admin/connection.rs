@@ -1,4 +1,5 @@
-//! One connection to the admin's server: heads of bounded size within bounded time, GET and HEAD alone.
+//! One connection to the admin's server: heads of bounded size within bounded time, GET and HEAD
+//! alone.
 
 use std::sync::Arc;
 use std::time::Duration;

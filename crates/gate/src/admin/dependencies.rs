@@ -1,5 +1,6 @@
-//! How what gate depends on stands: the servers of its upstreams, and the store of sessions, as all threads together see them.
-//! The admin's pages show it, `/readyz` goes by it, and each change of it is told once, in a line.
+//! How what gate depends on stands: the servers of its upstreams, and the store of sessions, as all
+//! threads together see them. The admin's pages show it, `/readyz` goes by it, and each change of
+//! it is told once, in a line.
 
 mod expiry;
 
@@ -211,7 +212,8 @@ impl Store {
 }
 
 impl Told {
-    /// How long it was down, where its present state is not the one that was told last, and is to be told now.
+    /// How long it was down, where its present state is not the one that was told last, and is to
+    /// be told now.
     fn change(&mut self, is_down: bool, now: Instant) -> Option<Duration> {
         let since = |then: Instant| now.saturating_duration_since(then);
         if self.down.is_some() == is_down || self.at.is_some_and(|at| since(at) < MIN_INTERVAL) {

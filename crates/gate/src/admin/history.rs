@@ -29,7 +29,8 @@ pub(super) struct Point {
     pub(super) sessions: (u64, u64),
     /// By the class of their status.
     pub(super) classes: [u64; StatusClass::COUNT],
-    /// `None` where there was nothing: of what gate added, of the wait for the backend, and of the whole.
+    /// `None` where there was nothing: of what gate added, of the wait for the backend, and of the
+    /// whole.
     pub(super) added: Option<Quantiles>,
     pub(super) backend: Option<Quantiles>,
     pub(super) whole: Option<Quantiles>,

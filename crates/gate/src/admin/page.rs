@@ -1,5 +1,6 @@
-//! The dashboard: one page with its style and its script in it, that fetches nothing but itself. The script only asks for
-//! `/live` each second and puts it in place: all that is seen is made here, and without a script the page is loaded anew.
+//! The dashboard: one page with its style and its script in it, that fetches nothing but itself.
+//! The script only asks for `/live` each second and puts it in place: all that is seen is made
+//! here, and without a script the page is loaded anew.
 
 mod chart;
 mod figures;

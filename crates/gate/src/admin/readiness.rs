@@ -44,8 +44,8 @@ impl Readiness {
         }
     }
 
-    /// One upstream of several that is gone is no reason: the others would be cut off with it. Neither is a store that has been
-    /// down for a moment: known sessions go on.
+    /// One upstream of several that is gone is no reason: the others would be cut off with it.
+    /// Neither is a store that has been down for a moment: known sessions go on.
     pub(crate) fn verdict(&self) -> Result<(), ReadinessError> {
         if self.draining {
             return Err(ReadinessError::Draining);

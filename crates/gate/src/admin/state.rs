@@ -110,7 +110,8 @@ impl AdminState {
         *known = hosts.to_vec();
     }
 
-    /// May it be asked by this `Host`? A page elsewhere can have a name lead here, but not an address (DNS rebinding).
+    /// May it be asked by this `Host`? A page elsewhere can have a name lead here, but not an
+    /// address (DNS rebinding).
     pub(super) fn answers_to(&self, host: &str) -> bool {
         let name = name(host);
         if name.parse::<IpAddr>().is_ok() || name.eq_ignore_ascii_case("localhost") {

@@ -1,5 +1,6 @@
-//! From a file to a [`Config`], or to the place where it is wrong and what to do about it. No message repeats a value but of
-//! times, sizes and networks: somebody may have written a secret where none belongs.
+//! From a file to a [`Config`], or to the place where it is wrong and what to do about it. No
+//! message repeats a value but of times, sizes and networks: somebody may have written a secret
+//! where none belongs.
 
 use std::fs::File;
 use std::io::Read;

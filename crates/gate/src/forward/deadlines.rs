@@ -1,5 +1,5 @@
-//! The deadlines of a thread's connections. To set one is to write a number; all are looked at four times a second. A timer
-//! for each would cost every request more than judging it does.
+//! The deadlines of a thread's connections. To set one is to write a number; all are looked at four
+//! times a second. A timer for each would cost every request more than judging it does.
 
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};

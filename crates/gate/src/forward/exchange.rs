@@ -1,5 +1,6 @@
-//! The life of a request, on one screen, whatever protocol its client speaks: judge → forward → record. What a protocol
-//! brings and takes is behind [`Source`] and [`Sink`]; reading heads and refusing to is the fronts' matter.
+//! The life of a request, on one screen, whatever protocol its client speaks: judge → forward →
+//! record. What a protocol brings and takes is behind [`Source`] and [`Sink`]; reading heads and
+//! refusing to is the fronts' matter.
 
 mod download;
 mod lease;
@@ -192,21 +193,23 @@ pub(crate) struct Exchange<'a, S, B, A> {
     pub(crate) answer: &'a mut A,
     pub(crate) deadlines: &'a ExchangeDeadlines,
     pub(crate) entry: &'a mut Entry,
-    /// Did something of the answer go to the client? Interim answers are told apart: a final one of ours may follow them.
+    /// Did something of the answer go to the client? Interim answers are told apart: a final one of
+    /// ours may follow them.
     pub(crate) begun: bool,
     pub(crate) interim: bool,
 }
 
 impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
-    /// Sends the request and brings the answer; once more, where a kept connection turned out to be gone, or the backend
-    /// would rather have it after the handshake.
+    /// Sends the request and brings the answer; once more, where a kept connection turned out to be
+    /// gone, or the backend would rather have it after the handshake.
     pub(crate) async fn forward(&mut self) -> Result<Ended, ExchangeError> {
         let upstream = self.site.upstream(self.asked)?;
         let Some(total) = upstream.total() else {
             return self.attempt(upstream).await;
         };
         let whole = self.deadlines.whole.clone();
-        // In its place before it is handed on: a future that moves within another one has two places there.
+        // In its place before it is handed on: a future that moves within another one has two
+        // places there.
         let attempt = pin!(self.attempt(upstream));
         let outcome = whole.within(Some(total), attempt).await;
         outcome.unwrap_or(Err(ExchangeError::Unanswered))

@@ -1,5 +1,6 @@
-//! What gate says when it answers by itself: the status, why in a sentence and in a word, and the request's id; for people as
-//! text or a small page, for programs as RFC 9457 has it. No token, no name, no path and no query is in any of it.
+//! What gate says when it answers by itself: the status, why in a sentence and in a word, and the
+//! request's id; for people as text or a small page, for programs as RFC 9457 has it. No token, no
+//! name, no path and no query is in any of it.
 
 use super::exchange::Sink;
 use crate::forward::h1::{Response, ResponseBody};
@@ -95,7 +96,8 @@ fn kind(form: Form) -> &'static str {
     }
 }
 
-/// For people. It stands in a quoted string, too: no quotes, no backslash, ASCII alone (RFC 6750 §3).
+/// For people. It stands in a quoted string, too: no quotes, no backslash, ASCII alone (RFC 6750
+/// §3).
 fn sentence(reason: Reason) -> &'static str {
     match reason {
         Reason::NotHttp => "The request is not HTTP",

@@ -1,4 +1,5 @@
-//! What a thread serves by: routes, upstreams, limits, and the door. Replaced whole when the configuration changes.
+//! What a thread serves by: routes, upstreams, limits, and the door. Replaced whole when the
+//! configuration changes.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;

@@ -1,7 +1,7 @@
 //! Where requests go: the connections of one thread to the servers of one `[upstream.NAME]`.
 //!
-//! `group` is what all threads know of the servers; `pools` says who gets which connection, and who waits; `link` is a
-//! connection in one exchange's hands. What is said over it is up to `exchange`.
+//! `group` is what all threads know of the servers; `pools` says who gets which connection, and who
+//! waits; `link` is a connection in one exchange's hands. What is said over it is up to `exchange`.
 
 mod address;
 mod budget;
@@ -111,7 +111,8 @@ impl Upstream {
         })
     }
 
-    /// Opens spare connections and closes old ones: one task of the thread, which ends when the upstream is dropped.
+    /// Opens spare connections and closes old ones: one task of the thread, which ends when the
+    /// upstream is dropped.
     pub(crate) fn maintain(self: &Rc<Self>) -> impl Future<Output = ()> + use<> {
         maintain::maintain(Rc::downgrade(self))
     }

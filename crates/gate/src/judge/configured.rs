@@ -1,4 +1,5 @@
-//! What the guard goes by, made from the configuration: its rules, keys that verify and keys that unseal.
+//! What the guard goes by, made from the configuration: its rules, keys that verify and keys that
+//! unseal.
 
 use roundtrip_wire::jwt::Algorithm;
 
@@ -8,7 +9,8 @@ use crate::GateError;
 use crate::config::meaning::algorithm;
 use crate::config::{Config, SessionStore, SigningKey, TokenForm, Tokens};
 
-/// What the guard goes by. A set of keys that is at a URL is not in it: it is fetched while gate runs.
+/// What the guard goes by. A set of keys that is at a URL is not in it: it is fetched while gate
+/// runs.
 pub(crate) fn rules(config: &Config) -> Result<Rules, GateError> {
     let token = &config.token;
     let mut rules = Rules::new(keys(token)?, vault(&config.session)?);

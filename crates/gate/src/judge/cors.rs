@@ -1,6 +1,6 @@
-//! Pages of other origins, as their route has them: who may ask, and what browsers are told of it (WHATWG Fetch §3.2). A
-//! browser sends cookies with requests that its user never saw: those that do something are refused where the page is not
-//! one that is known (RFC 6455 §10.2).
+//! Pages of other origins, as their route has them: who may ask, and what browsers are told of it
+//! (WHATWG Fetch §3.2). A browser sends cookies with requests that its user never saw: those that
+//! do something are refused where the page is not one that is known (RFC 6455 §10.2).
 
 use std::rc::Rc;
 
@@ -146,8 +146,8 @@ impl Cors {
         }))
     }
 
-    /// What goes with the answer to this request. Of answers by backends that know of origins themselves nothing is changed,
-    /// but gate's own are for the same readers.
+    /// What goes with the answer to this request. Of answers by backends that know of origins
+    /// themselves nothing is changed, but gate's own are for the same readers.
     pub(crate) fn grant(&self, request: &Request<'_>) -> Option<Rc<Grant>> {
         let speaks = !self.origins.is_empty() || self.any;
         if self.preflight == Preflight::Off || !speaks {
@@ -188,8 +188,9 @@ impl Cors {
         self.origins.iter().find(is).map(String::as_str)
     }
 
-    /// Does a page that nobody knows ask for something that it must not have by its visitor's cookie? It is an upgrade, or it
-    /// changes something on a route that knows its origins. `own` is the request's own origin.
+    /// Does a page that nobody knows ask for something that it must not have by its visitor's
+    /// cookie? It is an upgrade, or it changes something on a route that knows its origins. `own`
+    /// is the request's own origin.
     fn is_foreign(
         &self,
         request: &Request<'_>,
@@ -229,8 +230,8 @@ impl<'a> Own<'a> {
         }
     }
 
-    /// RFC 6454 §5. Where TLS ends before gate and nobody is trusted to say so, a page that came over TLS may be its own: the
-    /// reverse would be a page that anybody on the way can write.
+    /// RFC 6454 §5. Where TLS ends before gate and nobody is trusted to say so, a page that came
+    /// over TLS may be its own: the reverse would be a page that anybody on the way can write.
     fn is(&self, origin: &[u8]) -> bool {
         let Some((secure, authority)) = parsed(origin) else {
             return false;
@@ -256,8 +257,8 @@ fn parsed(origin: &[u8]) -> Option<(bool, Authority<'_>)> {
     Some((secure, Authority::parse(rest)?))
 }
 
-/// As browsers write it: in lower case, without a port that is the scheme's own, without a path. Apps may have schemes of
-/// their own.
+/// As browsers write it: in lower case, without a port that is the scheme's own, without a path.
+/// Apps may have schemes of their own.
 fn is_origin(text: &str) -> bool {
     if text.contains(ANY) {
         return false;

@@ -1,13 +1,17 @@
-//! What a session's stored `credentials` are, and the `Authorization` value that they become. Three forms are read:
+//! What a session's stored `credentials` are, and the `Authorization` value that they become. Three
+//! forms are read:
 //!
-//! - `v1.<kid>.<nonce>.<ciphertext>`: AES-256-GCM with a random nonce, and the `sid` as associated data: moved to another
-//!   session it does not open. The only form that is written.
-//! - Standard base64 of `user:password`, as hyper-auth-proxy has it; unless it is [refused](Vault::refuse_plain).
-//! - Standard base64 of iv (16 bytes) ‖ AES-256-CBC with PKCS#7 padding, **without** a MAC, for moving away from it; in place
-//!   of plain base64, which cannot be told from it, once its key [is given](Vault::read_cbc). Who can write to the store can
-//!   change what such a value means, and nothing notices: seal anew, then take the key away.
+//! - `v1.<kid>.<nonce>.<ciphertext>`: AES-256-GCM with a random nonce, and the `sid` as associated
+//!   data: moved to another session it does not open. The only form that is written.
+//! - Standard base64 of `user:password`, as hyper-auth-proxy has it; unless it is
+//!   [refused](Vault::refuse_plain).
+//! - Standard base64 of iv (16 bytes) ‖ AES-256-CBC with PKCS#7 padding, **without** a MAC, for
+//!   moving away from it; in place of plain base64, which cannot be told from it, once its key [is
+//!   given](Vault::read_cbc). Who can write to the store can change what such a value means, and
+//!   nothing notices: seal anew, then take the key away.
 //!
-//! What opens has to be UTF-8, with a colon and without control characters. Where they are stored is the store's matter.
+//! What opens has to be UTF-8, with a colon and without control characters. Where they are stored
+//! is the store's matter.
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::cipher::{AES_256, DecryptionContext, PaddedBlockDecryptingKey, UnboundCipherKey};
@@ -94,8 +98,8 @@ impl Vault {
         self.cbc.is_some()
     }
 
-    /// Seals `user:password` for one session, with a nonce from the system. Random nonces of 96 bits do for 2³² sealings
-    /// under one key (NIST SP 800-38D §8.3).
+    /// Seals `user:password` for one session, with a nonce from the system. Random nonces of 96
+    /// bits do for 2³² sealings under one key (NIST SP 800-38D §8.3).
     pub fn seal(&self, session: &str, login: &Secret) -> Result<String, GateError> {
         if !is_login(login.line()) {
             return Err(GateError::NotALogin);
@@ -156,8 +160,9 @@ pub(crate) fn authorization(login: &Secret) -> Secret {
     Secret::new([b"Basic ", encoded.as_bytes()].concat())
 }
 
-/// RFC 7617 §2: the user ends at the first colon, and control characters are in neither part. So what was decoded with a
-/// wrong idea of its form, which is noise, does not become somebody's password at the backend.
+/// RFC 7617 §2: the user ends at the first colon, and control characters are in neither part. So
+/// what was decoded with a wrong idea of its form, which is noise, does not become somebody's
+/// password at the backend.
 fn is_login(bytes: &[u8]) -> bool {
     let text = std::str::from_utf8(bytes);
     text.is_ok_and(|text| text.contains(':') && !text.chars().any(char::is_control))

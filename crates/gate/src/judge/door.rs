@@ -1,4 +1,5 @@
-//! Where a guard and the store of sessions meet; or a door without a guard, through which everybody passes as they are.
+//! Where a guard and the store of sessions meet; or a door without a guard, through which everybody
+//! passes as they are.
 
 use std::time::Duration;
 
@@ -62,7 +63,8 @@ impl<S: Sessions> Door<S> {
         guard.admit(question, answer)
     }
 
-    /// Would what a request was let in by still let it in, and as the same user? The store is asked where that is not known.
+    /// Would what a request was let in by still let it in, and as the same user? The store is asked
+    /// where that is not known.
     pub(crate) async fn admits(&self, passed: &Pass) -> bool {
         let Some((guard, _)) = &self.0 else {
             return true;
@@ -74,8 +76,9 @@ impl<S: Sessions> Door<S> {
                 .is_ok_and(|again| again.authorization() == passed.authorization())
     }
 
-    /// Ends when what a request was let in by would not let it in any more, or not as the same user: its token is over, or
-    /// its session. What merely changed, or was forgotten because the store's pushes broke off, is asked for again.
+    /// Ends when what a request was let in by would not let it in any more, or not as the same
+    /// user: its token is over, or its session. What merely changed, or was forgotten because the
+    /// store's pushes broke off, is asked for again.
     pub(crate) async fn over(&self, passed: &Pass) {
         let Some((guard, _)) = &self.0 else {
             return std::future::pending().await;

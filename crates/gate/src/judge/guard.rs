@@ -1,10 +1,10 @@
-//! Who may pass: token → claims → session → the `Authorization` value. A request whose token was seen before and whose
-//! session is known is judged at once, without I/O and without allocating; else the store is to be asked (a `Question`),
-//! and what it says is admitted.
+//! Who may pass: token → claims → session → the `Authorization` value. A request whose token was
+//! seen before and whose session is known is judged at once, without I/O and without allocating;
+//! else the store is to be asked (a `Question`), and what it says is admitted.
 //!
-//! Each thread has a guard of its own over [`Rules`] that all share. Keys that change make new rules, which a guard may
-//! follow: what was verified with old keys is then forgotten. Left to others: reading heads, asking the store,
-//! and sending what is denied.
+//! Each thread has a guard of its own over [`Rules`] that all share. Keys that change make new
+//! rules, which a guard may follow: what was verified with old keys is then forgotten. Left to
+//! others: reading heads, asking the store, and sending what is denied.
 
 mod clock;
 mod jwks;
@@ -35,7 +35,8 @@ pub(crate) use session::Pass;
 pub use session::{Found, ManualWatch, Session, SessionError, Sessions, Watch};
 use token::{SentToken, TokenSource};
 
-/// Something open looks at the clock at least this often: it may be set meanwhile, and timers do not notice.
+/// Something open looks at the clock at least this often: it may be set meanwhile, and timers do
+/// not notice.
 const CLOCK_INTERVAL: Duration = Duration::from_mins(1);
 
 /// Judges the requests of one thread.
@@ -50,7 +51,8 @@ pub struct Guard {
 }
 
 struct Verified {
-    /// How it was brought: the same bytes are another token, or none, where they are taken for something else.
+    /// How it was brought: the same bytes are another token, or none, where they are taken for
+    /// something else.
     dress: TokenSource,
     session: Rc<str>,
     expires: i64,
@@ -102,7 +104,8 @@ pub(crate) enum AuthError {
 }
 
 impl AuthError {
-    /// As hyper-auth-proxy answers; but that it takes expired tokens, and says 500 where its store is down.
+    /// As hyper-auth-proxy answers; but that it takes expired tokens, and says 500 where its store
+    /// is down.
     pub(crate) fn status(self) -> u16 {
         match self {
             Self::NoKeys | Self::Store(SessionError::Down) => 503,
@@ -210,7 +213,8 @@ impl Guard {
         None
     }
 
-    /// What the store said of the session that was asked for. The value for `Authorization` is made here, once.
+    /// What the store said of the session that was asked for. The value for `Authorization` is made
+    /// here, once.
     pub(crate) fn admit(
         &self,
         question: &Question,
@@ -244,8 +248,8 @@ impl Guard {
         now < pass.until() && pass.holds(now)
     }
 
-    /// Ends when what a request was let in by may have ended, and says whether it may go on: if the session is asked for
-    /// again. Nothing is allocated before this is awaited.
+    /// Ends when what a request was let in by may have ended, and says whether it may go on: if the
+    /// session is asked for again. Nothing is allocated before this is awaited.
     pub(crate) async fn outlast(&self, pass: &Pass) -> bool {
         let outdated = pass.outdated();
         tokio::pin!(outdated);

@@ -1,4 +1,5 @@
-//! Is a JMAP request harmless, however often it is sent? RFC 8620. Whatever is not plainly so is not.
+//! Is a JMAP request harmless, however often it is sent? RFC 8620. Whatever is not plainly so is
+//! not.
 
 use std::borrow::Cow;
 
@@ -8,8 +9,8 @@ use serde::de::IgnoredAny;
 /// A body that is larger is not looked at.
 pub(crate) const MAX_BODY: u64 = 64 * 1024;
 
-/// RFC 8620 §3.3, without `createdIds`, which only who writes needs. A member that is unknown or there twice is an error: who
-/// reads it otherwise would do something else.
+/// RFC 8620 §3.3, without `createdIds`, which only who writes needs. A member that is unknown or
+/// there twice is an error: who reads it otherwise would do something else.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Request<'a> {

@@ -1,8 +1,10 @@
-//! Keys that change while gate runs: a set in a file or at a URL is read again every so often, and what it then says makes
-//! new rules, which each thread's guard follows. Where it cannot be read, the old ones stay.
+//! Keys that change while gate runs: a set in a file or at a URL is read again every so often, and
+//! what it then says makes new rules, which each thread's guard follows. Where it cannot be read,
+//! the old ones stay.
 //!
-//! Rules are told anew only if the set has changed: a guard that follows forgets what it has verified. Which keys the
-//! configuration itself names is read once; the guard's matter is what they are good for.
+//! Rules are told anew only if the set has changed: a guard that follows forgets what it has
+//! verified. Which keys the configuration itself names is read once; the guard's matter is what
+//! they are good for.
 
 mod fetch;
 
@@ -72,7 +74,8 @@ impl Keyring {
         Ok(keyring)
     }
 
-    /// The same when a configuration is read again: a set that was fetched goes on where its URL is as it was.
+    /// The same when a configuration is read again: a set that was fetched goes on where its URL is
+    /// as it was.
     pub fn reopen(config: &Config, before: &Rules) -> Result<Self, GateError> {
         let keyring = Self::open(config)?;
         if let (Some(set), Some(fetched)) = (&keyring.set, &before.fetched)
@@ -109,7 +112,8 @@ impl Keyring {
         self.take(set, fetched.as_deref())
     }
 
-    /// Reads it again and again, at once for the first time, and sooner where a token names a key that is not here; `told` hears how that went each time.
+    /// Reads it again and again, at once for the first time, and sooner where a token names a key
+    /// that is not here; `told` hears how that went each time.
     pub async fn run(&self, mut told: impl FnMut(&Result<Read, GateError>)) {
         let Some(set) = &self.set else {
             return std::future::pending().await;

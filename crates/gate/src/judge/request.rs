@@ -1,7 +1,9 @@
-//! A request as gate judges it, whatever protocol brought it: refused, or understood in one way only.
+//! A request as gate judges it, whatever protocol brought it: refused, or understood in one way
+//! only.
 //!
-//! What two readers may understand differently is refused here, before anything of it is sent: that is what smuggling lives
-//! on (RFC 9112 §11.2). What is not refused is written anew ([`compose`]): nothing is passed on as it came but values.
+//! What two readers may understand differently is refused here, before anything of it is sent: that
+//! is what smuggling lives on (RFC 9112 §11.2). What is not refused is written anew ([`compose`]):
+//! nothing is passed on as it came but values.
 
 mod authority;
 mod caller;
@@ -36,8 +38,8 @@ pub(crate) struct Request<'a> {
     pub(crate) version: Version,
     /// The protocol has said that no body follows.
     pub(crate) ended: bool,
-    /// What the client would like to speak over its stream (RFC 8441, extended CONNECT); the method is then that of the upgrade
-    /// in HTTP/1.1 which it stands for.
+    /// What the client would like to speak over its stream (RFC 8441, extended CONNECT); the method
+    /// is then that of the upgrade in HTTP/1.1 which it stands for.
     pub(crate) protocol: Option<&'a str>,
     pub(crate) fields: &'a [Field<'a>],
 }

@@ -48,8 +48,9 @@ impl Routes {
         Ok(Self(made))
     }
 
-    /// What a backend may read in several ways leads where all of them lead, or is refused: else who asks for `/%6amap`,
-    /// `/x;/jmap` or `/JMAP` could be let in by another route than the one that guards `/jmap`.
+    /// What a backend may read in several ways leads where all of them lead, or is refused: else
+    /// who asks for `/%6amap`, `/x;/jmap` or `/JMAP` could be let in by another route than the one
+    /// that guards `/jmap`.
     pub(crate) fn find(
         &self,
         host: &Authority<'_>,

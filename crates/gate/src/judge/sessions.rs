@@ -1,7 +1,9 @@
-//! Sessions from a store, as the guard wants them: what was found holds as long as the near cache has the very same.
+//! Sessions from a store, as the guard wants them: what was found holds as long as the near cache
+//! has the very same.
 //!
-//! A [`StoreHandle`] is opened once, from the configuration, and goes to each thread, which makes its own [`NearSessions`] of it and runs
-//! [`NearSessions::run`] beside its requests. What a session is worth, and for how long, is the guard's matter.
+//! A [`StoreHandle`] is opened once, from the configuration, and goes to each thread, which makes
+//! its own [`NearSessions`] of it and runs [`NearSessions::run`] beside its requests. What a
+//! session is worth, and for how long, is the guard's matter.
 
 use std::pin::Pin;
 use std::rc::Rc;
@@ -92,7 +94,8 @@ impl Outage {
 }
 
 impl NearSessions {
-    /// Hears what changes, and keeps the store's connection: on the thread's `LocalSet`, for as long as it serves.
+    /// Hears what changes, and keeps the store's connection: on the thread's `LocalSet`, for as
+    /// long as it serves.
     pub async fn run(self) {
         self.0.run().await;
     }

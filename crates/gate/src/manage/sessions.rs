@@ -1,8 +1,9 @@
-//! Sessions that are kept by hand: put, shown, listed, revoked, moved in and sealed anew; and tokens for them. Results are
-//! values: what is printed, and which exit code it gives, is for the verb.
+//! Sessions that are kept by hand: put, shown, listed, revoked, moved in and sealed anew; and
+//! tokens for them. Results are values: what is printed, and which exit code it gives, is for the
+//! verb.
 //!
-//! A password goes in and does not come out again: what is shown is whose it is. A keeper is used on a `LocalSet`, as the
-//! store's connection wants it.
+//! A password goes in and does not come out again: what is shown is whose it is. A keeper is used
+//! on a `LocalSet`, as the store's connection wants it.
 
 mod import;
 mod seal;
@@ -65,7 +66,8 @@ impl SessionManager {
         Ok(Self { store, vault })
     }
 
-    /// `login` is `user:password`. It is sealed; plain, where there is no key and plain ones are taken.
+    /// `login` is `user:password`. It is sealed; plain, where there is no key and plain ones are
+    /// taken.
     pub async fn put(
         &self,
         sid: &str,

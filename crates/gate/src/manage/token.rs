@@ -1,4 +1,5 @@
-//! A token for a session, signed with a secret of the configuration: to try gate out, and for programs of one's own.
+//! A token for a session, signed with a secret of the configuration: to try gate out, and for
+//! programs of one's own.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -35,7 +36,8 @@ pub struct TokenRequest<'a> {
 
 /// Who has it is its user.
 pub struct Token {
-    /// The whole line of the request's field, as in `Cookie: Authorization=…` or `Authorization: Bearer …`.
+    /// The whole line of the request's field, as in `Cookie: Authorization=…` or
+    /// `Authorization: Bearer …`.
     pub field: Secret,
     /// What stands in it.
     pub value: Secret,

@@ -1,5 +1,5 @@
-//! The access log's thread: lines come through a bounded channel. Where the disk is slow, lines are dropped and counted; no
-//! request ever waits for one. What a line says is `line`'s.
+//! The access log's thread: lines come through a bounded channel. Where the disk is slow, lines are
+//! dropped and counted; no request ever waits for one. What a line says is `line`'s.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -18,7 +18,8 @@ use crate::config::Access;
 const MAX_WAITING: usize = 8192;
 /// Gathered into one write, at most.
 const MAX_BATCH: usize = 256 * 1024;
-/// Between two looks: that many lines come together, and a busy worker wakes the thread a hundred times a second at most.
+/// Between two looks: that many lines come together, and a busy worker wakes the thread a hundred
+/// times a second at most.
 const WRITE_INTERVAL: Duration = Duration::from_millis(10);
 
 type Open = Box<dyn FnMut() -> io::Result<Box<dyn Write + Send>> + Send>;
@@ -127,7 +128,8 @@ impl AccessLog {
 
     /// Writes what is waiting, as far as there is time. Was all of it written?
     pub(crate) fn finish(self, patience: Duration) -> bool {
-        // A full channel to a disk that stands still has no room for this either: then there is nothing to wait for.
+        // A full channel to a disk that stands still has no room for this either: then there is
+        // nothing to wait for.
         self.sender.lines.try_send(Message::End).is_ok() && self.done.recv_timeout(patience).is_ok()
     }
 }

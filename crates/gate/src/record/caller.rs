@@ -1,4 +1,5 @@
-//! What is remembered of a request so that gate can answer it by itself: its id, and the form in which its client reads.
+//! What is remembered of a request so that gate can answer it by itself: its id, and the form in
+//! which its client reads.
 
 use super::RequestId;
 

@@ -1,4 +1,5 @@
-//! One exchange, filled on its way and recorded at its end: a few instants and facts, all of them plain values.
+//! One exchange, filled on its way and recorded at its end: a few instants and facts, all of them
+//! plain values.
 
 use std::time::{Duration, Instant};
 
@@ -135,8 +136,8 @@ impl Entry {
         })
     }
 
-    /// What gate itself took: before the request left, and until the first of the answer was passed on. What follows is
-    /// carried as it comes, and not waited for by anybody but its source.
+    /// What gate itself took: before the request left, and until the first of the answer was passed
+    /// on. What follows is carried as it comes, and not waited for by anybody but its source.
     pub(crate) fn added(&self, ended: Instant) -> Duration {
         let Some(sent) = self.sent else {
             return ended.saturating_duration_since(self.began);
@@ -147,7 +148,8 @@ impl Entry {
         before + after.unwrap_or_default()
     }
 
-    /// The phases that were gone through; together they are the whole, as long as the marks are in order.
+    /// The phases that were gone through; together they are the whole, as long as the marks are in
+    /// order.
     pub(crate) fn phases(&self, ended: Instant) -> impl Iterator<Item = (Phase, Duration)> {
         let marks = [self.authorized, self.leased, self.sent, self.first_byte];
         let last = self.last_phase();
@@ -164,7 +166,8 @@ impl Entry {
             })
     }
 
-    /// What was under way at the end: the phase after the last mark; where somebody was turned away, judging them.
+    /// What was under way at the end: the phase after the last mark; where somebody was turned
+    /// away, judging them.
     fn last_phase(&self) -> Phase {
         let turned_away = self.reason.is_some_and(|r| r.kind() != ReasonKind::Backend);
         match (self.first_byte, self.sent, self.leased, self.authorized) {

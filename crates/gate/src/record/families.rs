@@ -1,5 +1,5 @@
-//! All that is counted, family by family: what it is called, what it means, and its rows. Whatever shows counters goes
-//! through this list, so that none shows other figures than the next.
+//! All that is counted, family by family: what it is called, what it means, and its rows. Whatever
+//! shows counters goes through this list, so that none shows other figures than the next.
 
 use super::ledger::{Connected, FastOpened, RequestCounter};
 use super::vocabulary::StatusClass;

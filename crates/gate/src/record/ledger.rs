@@ -12,7 +12,8 @@ use super::{
     TlsHandshake, Word,
 };
 
-/// One thread's. Cloned as an `Arc`: its thread's, and the admin's. No two share a line of the processor's cache.
+/// One thread's. Cloned as an `Arc`: its thread's, and the admin's. No two share a line of the
+/// processor's cache.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct Ledger {

@@ -1,5 +1,6 @@
-//! One line of the access log: JSON, phases in probe's words. Who asked is an address; whose session it was, a mark that
-//! means nothing in the next run. Queries, fields and names of sessions have no way in.
+//! One line of the access log: JSON, phases in probe's words. Who asked is an address; whose
+//! session it was, a mark that means nothing in the next run. Queries, fields and names of sessions
+//! have no way in.
 
 use std::net::IpAddr;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -138,7 +139,8 @@ pub(crate) fn line(
     bytes
 }
 
-/// Without scheme and authority, which may hold a password (RFC 3986 §3.2.1); without query and fragment.
+/// Without scheme and authority, which may hold a password (RFC 3986 §3.2.1); without query and
+/// fragment.
 fn path(target: &str) -> &str {
     let end = target.find(['?', '#']).unwrap_or(target.len());
     let target = target.get(..end).unwrap_or_default();

@@ -1,4 +1,5 @@
-//! What only the access log wants to know of an exchange: taken down where there is a log, and nowhere else.
+//! What only the access log wants to know of an exchange: taken down where there is a log, and
+//! nowhere else.
 
 use std::fmt;
 use std::rc::Rc;

@@ -1,4 +1,5 @@
-//! The figures as Prometheus reads them: text exposition format 0.0.4. Names and labels are a contract.
+//! The figures as Prometheus reads them: text exposition format 0.0.4. Names and labels are a
+//! contract.
 
 use std::fmt::Write as _;
 
@@ -90,7 +91,8 @@ fn durations(text: &mut String, timer: Timer, spread: &Spread) {
     let name = format!("roundtrip_gate_{}_seconds", timer.as_str());
     head(text, &name, timer.about(), "histogram");
     for power in POWERS {
-        // The last bucket below the power ends one nanosecond before it, and that is exactly what was counted.
+        // The last bucket below the power ends one nanosecond before it, and that is exactly what
+        // was counted.
         let end = (1_u64 << power) - 1;
         let count = spread.histogram.up_to(Histogram::bucket(end));
         let _ = writeln!(text, "{name}_bucket{{le=\"{}\"}} {count}", seconds(end));

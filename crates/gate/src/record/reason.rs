@@ -1,4 +1,5 @@
-//! Why gate answered by itself, or broke off; and which limit was met. Words of ours, that name nobody.
+//! Why gate answered by itself, or broke off; and which limit was met. Words of ours, that name
+//! nobody.
 
 use super::word::words;
 
@@ -89,7 +90,8 @@ impl Reason {
 }
 
 words! {
-    /// `[limits]`, by the names that the configuration has for them, and those of `[upstream]` that clients feel.
+    /// `[limits]`, by the names that the configuration has for them, and those of `[upstream]` that
+    /// clients feel.
     Limit {
         Connections = "connections",
         ConnectionsPerClient = "connections_per_client",

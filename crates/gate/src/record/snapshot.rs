@@ -48,7 +48,8 @@ impl Snapshot {
             .sum()
     }
 
-    /// By the class of their answer's status, in the vocabulary's order; the last are those that were not answered.
+    /// By the class of their answer's status, in the vocabulary's order; the last are those that
+    /// were not answered.
     pub(crate) fn classes(&self) -> [u64; StatusClass::COUNT] {
         let mut classes = [0; StatusClass::COUNT];
         for (class, count) in StatusClass::ALL.iter().zip(&mut classes) {
@@ -57,8 +58,8 @@ impl Snapshot {
         classes
     }
 
-    /// Those that the client cannot be content with: 5xx, or an answer that never began or broke off, unless the client
-    /// itself went away.
+    /// Those that the client cannot be content with: 5xx, or an answer that never began or broke
+    /// off, unless the client itself went away.
     pub(crate) fn errors(&self) -> u64 {
         self.requests_that(|asked| match asked.outcome {
             Outcome::Whole | Outcome::SessionOver => asked.class == StatusClass::Server,
@@ -77,7 +78,8 @@ impl Snapshot {
         self.sum::<Avoided>()
     }
 
-    /// Handshakes that were completed; and those among them that were resumed, with early data or without.
+    /// Handshakes that were completed; and those among them that were resumed, with early data or
+    /// without.
     pub(crate) fn handshakes(&self) -> (u64, u64) {
         let resumed = self.get(TlsHandshake::Resumed) + self.get(TlsHandshake::Early);
         (self.get(TlsHandshake::Full) + resumed, resumed)

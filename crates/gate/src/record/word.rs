@@ -1,5 +1,5 @@
-//! Sets of words, as labels have them: an enum each, with all its members in order. What is counted by such a word has a
-//! place of its own in every ledger.
+//! Sets of words, as labels have them: an enum each, with all its members in order. What is counted
+//! by such a word has a place of its own in every ledger.
 
 /// A member of a closed set.
 pub(crate) trait Word: Copy + 'static {

@@ -1,5 +1,6 @@
-//! The life of a gate: start, reload, end. Threads serve; a maintenance thread looks after what all of them share: certificates
-//! that are replaced, sets of keys, the servers of upstreams, and the admin's address.
+//! The life of a gate: start, reload, end. Threads serve; a maintenance thread looks after what all
+//! of them share: certificates that are replaced, sets of keys, the servers of upstreams, and the
+//! admin's address.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -53,7 +54,8 @@ pub enum News {
     BadCertificate(GateError),
     /// A set of keys cannot be read: the old keys go on.
     BadKeys(String),
-    /// What it depends on has changed: a server or the store is gone, or back; a certificate is about to end.
+    /// What it depends on has changed: a server or the store is gone, or back; a certificate is
+    /// about to end.
     Condition(String),
     Draining(Duration),
     /// All are out; or the time was over, and so many connections were cut.
@@ -136,7 +138,8 @@ impl Gate {
         Ok(())
     }
 
-    /// Takes nothing new, and waits until those inside are done, or `within` is over. How many connections were cut?
+    /// Takes nothing new, and waits until those inside are done, or `within` is over. How many
+    /// connections were cut?
     pub fn drain(mut self, within: Duration) -> usize {
         self.end(within)
     }

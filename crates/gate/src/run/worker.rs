@@ -1,5 +1,5 @@
-//! One thread: its sockets, its runtime, and everything that its connections share. It follows orders: another plan, or to
-//! come to an end.
+//! One thread: its sockets, its runtime, and everything that its connections share. It follows
+//! orders: another plan, or to come to an end.
 
 mod listeners;
 mod thread_plan;
@@ -47,8 +47,8 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// Serves until it is told to end, and says how many connections were cut then. `ready` hears when clients can come in,
-    /// or why they cannot.
+    /// Serves until it is told to end, and says how many connections were cut then. `ready` hears
+    /// when clients can come in, or why they cannot.
     pub(crate) fn run(self, ready: impl FnOnce(Result<(), GateError>)) -> usize {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()

@@ -1,5 +1,6 @@
-//! What is promised of a gate whatever its clients and its backends do, each with a test of its name. Of sessions and their
-//! store `sessions` has the promises, of reload and end `lifecycle`, of who could be taken for whom `smuggling`.
+//! What is promised of a gate whatever its clients and its backends do, each with a test of its
+//! name. Of sessions and their store `sessions` has the promises, of reload and end `lifecycle`, of
+//! who could be taken for whom `smuggling`.
 
 #![allow(
     clippy::unwrap_used,

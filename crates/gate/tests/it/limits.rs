@@ -1,6 +1,7 @@
-//! What is scarce is not lent to who pays nothing for it: a connection to a backend is for requests that are there and for
-//! clients that are, a client's share of them is bounded, and frames that mean nothing are counted. nginx and HAProxy stand
-//! beside gate before the same backend, with as many connections: whom they serve, gate has to serve too.
+//! What is scarce is not lent to who pays nothing for it: a connection to a backend is for requests
+//! that are there and for clients that are, a client's share of them is bounded, and frames that
+//! mean nothing are counted. nginx and HAProxy stand beside gate before the same backend, with as
+//! many connections: whom they serve, gate has to serve too.
 
 #![allow(
     clippy::unwrap_used,
@@ -28,7 +29,8 @@ use speaker::Speaker;
 
 /// To the backend, of each who stands before it.
 pub(crate) const CONNECTIONS: usize = 16;
-/// Long enough for any machine, and nothing waits for it to pass where the code does what it should.
+/// Long enough for any machine, and nothing waits for it to pass where the code does what it
+/// should.
 const SOON: Duration = Duration::from_secs(20);
 
 /// Does it come to be so?

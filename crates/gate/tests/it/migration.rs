@@ -1,5 +1,5 @@
-//! hyper-auth-proxy's behaviour, as it is seen from outside, row by row: whoever moves from it finds here what stays and what
-//! does not. `docs/gate-migration.md` has the same rows in words.
+//! hyper-auth-proxy's behaviour, as it is seen from outside, row by row: whoever moves from it
+//! finds here what stays and what does not. `docs/gate-migration.md` has the same rows in words.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // what a test's helper expects is expected of the code
 
 mod scene;

@@ -1,6 +1,7 @@
-//! Request smuggling: bytes that readers of HTTP are known to understand in different ways go through gate to servers of
-//! other makes. Either gate refuses them, or all understand the same requests: as many, for the same target, of the same
-//! host, with the same body. The other way round, no answer of a hostile backend is taken for the next one.
+//! Request smuggling: bytes that readers of HTTP are known to understand in different ways go
+//! through gate to servers of other makes. Either gate refuses them, or all understand the same
+//! requests: as many, for the same target, of the same host, with the same body. The other way
+//! round, no answer of a hostile backend is taken for the next one.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)] // what a test's helper expects is expected of the code
 #![allow(clippy::too_many_lines)] // the tables of cases
 
@@ -147,7 +148,8 @@ fn judge(case: &Case, seen: &Seen) -> Result<usize, String> {
     let told: Vec<Message> = answers(seen)?;
     let understood = told.iter().filter(|answer| answer.status() == 200).count();
     let refused = told.len() - understood;
-    // What a server refused ends its connection; the rest goes unanswered, and gate's client hears so.
+    // What a server refused ends its connection; the rest goes unanswered, and gate's client hears
+    // so.
     let whole = if refused > 0 && case.refusable {
         expected.starts_with(&meanings)
     } else {

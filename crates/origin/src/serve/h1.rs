@@ -1,5 +1,5 @@
-//! A connection of HTTP/1.0 or 1.1: heads in, answers out, one after the other, and how it all ends.
-//! Clear-text HTTP/2 is recognised by its preface and handed over.
+//! A connection of HTTP/1.0 or 1.1: heads in, answers out, one after the other, and how it all
+//! ends. Clear-text HTTP/2 is recognised by its preface and handed over.
 
 mod head;
 mod turn;
@@ -24,7 +24,8 @@ use crate::site::OriginState;
 
 /// RFC 9113, section 3.4.
 const H2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// After our end of the connection: how long, and how much, we still listen, so that no RST overtakes our last bytes.
+/// After our end of the connection: how long, and how much, we still listen, so that no RST
+/// overtakes our last bytes.
 const DRAIN: Duration = Duration::from_secs(1);
 const DRAINED: usize = 1024 * 1024;
 
@@ -74,7 +75,8 @@ pub(crate) async fn serve<IO>(
     close(wires).await;
 }
 
-/// Waits for the next head: as long as a connection may be idle for its first byte, then as long as patience lasts.
+/// Waits for the next head: as long as a connection may be idle for its first byte, then as long as
+/// patience lasts.
 async fn next<IO: AsyncRead + Unpin>(
     wires: &mut Wires<IO>,
     site: &OriginState,
@@ -163,7 +165,8 @@ async fn carry_out<IO: AsyncRead + AsyncWrite + Unpin>(
     }
 }
 
-/// Ends our direction, then listens for a moment: closing with unread bytes would send RST (RFC 9112, section 9.6).
+/// Ends our direction, then listens for a moment: closing with unread bytes would send RST (RFC
+/// 9112, section 9.6).
 async fn close<IO: AsyncRead + AsyncWrite + Unpin>(mut wires: Wires<IO>) {
     let ended = timeout(PIECE_TIMEOUT, wires.io.shutdown()).await;
     if matches!(ended, Ok(Ok(()))) {

@@ -90,7 +90,8 @@ impl Gate {
         };
         let limit = self.limit.as_ref();
         let result = file.change(|limits| {
-            // Asked while nobody else is at the bucket: no state is from later than the time that it is compared with.
+            // Asked while nobody else is at the bucket: no state is from later than the time that
+            // it is compared with.
             let now = timer.now();
             let mut bucket = match limits {
                 Limits::New => Bucket::full(limit, now),

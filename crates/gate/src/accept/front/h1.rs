@@ -199,8 +199,8 @@ impl<IO: Stream> Client<IO> {
         }
     }
 
-    /// Reads a head and has it judged: at once, where the session is known; else the store is asked, and the head, which
-    /// is still there, is judged again.
+    /// Reads a head and has it judged: at once, where the session is known; else the store is
+    /// asked, and the head, which is still there, is judged again.
     async fn accept<S: Sessions>(&mut self, site: &Site<S>) -> Result<Accepted, ExchangeError> {
         let mut admitted = None;
         loop {
@@ -261,8 +261,8 @@ impl<IO: Stream> Client<IO> {
             .transpose()
     }
 
-    /// The deadline is that of the whole head, however many pieces it comes in. It is not read again before its end is there:
-    /// that would be much work for little sent.
+    /// The deadline is that of the whole head, however many pieces it comes in. It is not read
+    /// again before its end is there: that would be much work for little sent.
     async fn read_more<S: Sessions>(&mut self, site: &Site<S>) -> Result<bool, ExchangeError> {
         let largest = usize::try_from(site.policy.limits.head.0).unwrap_or(usize::MAX);
         let span = Some(site.policy.limits.head_time.0);
@@ -361,7 +361,8 @@ impl<IO: Stream> Client<IO> {
         self.say(own_answer, false).await
     }
 
-    /// RFC 9112 §9.6: closed at once on a client that still sends, a connection would take our last words with it.
+    /// RFC 9112 §9.6: closed at once on a client that still sends, a connection would take our last
+    /// words with it.
     async fn part(&mut self, at_once: bool) {
         if self.parting == Parting::Abrupt {
             return self.stream.abandon();

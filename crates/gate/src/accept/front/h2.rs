@@ -1,6 +1,6 @@
-//! A client that speaks HTTP/2. The `h2` crate speaks the protocol, and bounds what it can see by itself: heads, their
-//! CONTINUATION frames, small DATA frames, settings and pings that are not taken. Here a connection begins, ends, and is
-//! ended when its client takes too much. RFC 9113.
+//! A client that speaks HTTP/2. The `h2` crate speaks the protocol, and bounds what it can see by
+//! itself: heads, their CONTINUATION frames, small DATA frames, settings and pings that are not
+//! taken. Here a connection begins, ends, and is ended when its client takes too much. RFC 9113.
 
 mod answer;
 mod body;
@@ -33,8 +33,9 @@ use body::Body;
 use frames::Frames;
 use wire::Wire;
 
-/// What a client may send ahead: on one stream, and on all of a connection together. An upload of more than the first takes a
-/// round trip for each; nothing more than the second is ever held for a connection.
+/// What a client may send ahead: on one stream, and on all of a connection together. An upload of
+/// more than the first takes a round trip for each; nothing more than the second is ever held for a
+/// connection.
 const STREAM_WINDOW: u32 = 256 * 1024;
 const CONNECTION_WINDOW: u32 = 1024 * 1024;
 /// What waits in the engine for a client that takes it slowly, for each stream.
@@ -219,7 +220,8 @@ impl<IO: Stream, S: Sessions + 'static> Table<IO, S> {
         ));
     }
 
-    /// What runs is served to its end, and what was on its way when the client heard of it. RFC 9113 §6.8.
+    /// What runs is served to its end, and what was on its way when the client heard of it. RFC
+    /// 9113 §6.8.
     fn leave(&mut self) {
         if self.phase != Phase::Leaving {
             self.phase = Phase::Leaving;
@@ -273,7 +275,8 @@ async fn stream<S: Sessions>(
     };
     state.close(&mut entry, outcome.as_ref().err());
     match outcome {
-        // What the client still sends is not wanted: the engine says so behind the answer. RFC 9113 §8.1.
+        // What the client still sends is not wanted: the engine says so behind the answer. RFC 9113
+        // §8.1.
         Ok(()) => StreamEnd::Well,
         Err(_) if answer.is_ended() => StreamEnd::Well,
         Err(error) => {

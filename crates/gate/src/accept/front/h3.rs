@@ -1,5 +1,5 @@
-//! A client that speaks HTTP/3. The `h3` crate speaks the protocol, over our own QUIC. Here a connection begins, ends, and
-//! is ended when its client takes too much. RFC 9114.
+//! A client that speaks HTTP/3. The `h3` crate speaks the protocol, over our own QUIC. Here a
+//! connection begins, ends, and is ended when its client takes too much. RFC 9114.
 
 mod answer;
 mod body;
@@ -35,7 +35,8 @@ const FRAME_HEAD: u64 = 16;
 
 type Request = RequestResolver<H3Connection, Bytes>;
 
-/// Serves until the connection ends. Until `confirmed` is over, what comes may be a replay; where the handshake fails, it never is.
+/// Serves until the connection ends. Until `confirmed` is over, what comes may be a replay; where
+/// the handshake fails, it never is.
 pub(crate) async fn serve<S: Sessions + 'static>(
     link: QuicConnection,
     confirmed: impl Future<Output = ()>,
@@ -142,7 +143,8 @@ impl<S: Sessions + 'static> Table<S> {
     ) -> Result<Event, Elapsed> {
         let span = match self.running.is_empty() {
             false => Duration::MAX,
-            // Whoever was told to go closes the connection; closing it here could overtake the last answer.
+            // Whoever was told to go closes the connection; closing it here could overtake the last
+            // answer.
             true if self.leaving => SHORT_TIMEOUT,
             true => self.limits.idle_time.0,
         };
@@ -164,7 +166,8 @@ impl<S: Sessions + 'static> Table<S> {
     }
 
     async fn begin(&mut self, mut request: Request) {
-        // The client was told before the first stream, by what QUIC has from its configuration; unless that has changed.
+        // The client was told before the first stream, by what QUIC has from its configuration;
+        // unless that has changed.
         if self.running.len() >= self.limits.streams as usize {
             self.state.thread.ledger.count(Limit::Streams);
             request
@@ -234,7 +237,8 @@ async fn stream<S: Sessions>(
     };
     state.close(&mut entry, outcome.as_ref().err());
     match outcome {
-        // What the client still sends is not wanted, which it hears when the body is let go of. RFC 9114 §4.1.
+        // What the client still sends is not wanted, which it hears when the body is let go of. RFC
+        // 9114 §4.1.
         Ok(()) => StreamEnd::Well,
         Err(_) if answer.is_ended() => StreamEnd::Well,
         Err(error) => {

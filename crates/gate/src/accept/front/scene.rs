@@ -1,4 +1,5 @@
-//! For tests of the fronts: a gate in memory, and a backend on loopback that does what the path says.
+//! For tests of the fronts: a gate in memory, and a backend on loopback that does what the path
+//! says.
 #![allow(clippy::unwrap_used, clippy::panic)] // what a test's helper expects is expected of the code
 
 mod backend;
@@ -47,7 +48,8 @@ pub(super) struct Scene {
     book: Book,
 }
 
-/// Plays a scene to its end. `guarded.example` is for those who have a session, and `mail.example` takes early JMAP.
+/// Plays a scene to its end. `guarded.example` is for those who have a session, and `mail.example`
+/// takes early JMAP.
 pub(super) fn run(change: impl FnOnce(&mut Config), play: impl AsyncFnOnce(Scene)) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -1,4 +1,5 @@
-//! What happens once and is waited for by many futures of one thread: the end of a handshake, the end of a connection.
+//! What happens once and is waited for by many futures of one thread: the end of a handshake, the
+//! end of a connection.
 
 use std::cell::Cell;
 

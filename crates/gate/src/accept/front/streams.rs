@@ -1,5 +1,6 @@
-//! What HTTP/2 and HTTP/3 have in common: each request comes on a stream of its own, beside others. Here one becomes an
-//! exchange; reading and writing frames is the protocols' matter, and so is ending a stream whose answer is not whole.
+//! What HTTP/2 and HTTP/3 have in common: each request comes on a stream of its own, beside others.
+//! Here one becomes an exchange; reading and writing frames is the protocols' matter, and so is
+//! ending a stream whose answer is not whole.
 
 mod buffers;
 mod head;
@@ -80,7 +81,8 @@ impl<S: Sessions> ConnectionState<S> {
         })
     }
 
-    /// One exchange. After an error the answer may be whole, or not begun, or broken off: the sink knows.
+    /// One exchange. After an error the answer may be whole, or not begun, or broken off: the sink
+    /// knows.
     pub(super) async fn exchange(
         &self,
         head: Head,
@@ -104,7 +106,8 @@ impl<S: Sessions> ConnectionState<S> {
         outcome
     }
 
-    /// Has the head judged: at once, where the session is known; else the store is asked, and it is judged again.
+    /// Has the head judged: at once, where the session is known; else the store is asked, and it is
+    /// judged again.
     async fn accept(
         &self,
         site: &Site<S>,

@@ -68,8 +68,8 @@ impl Certificates {
         self.self_made.as_deref()
     }
 
-    /// Looks whether files were replaced, once a second or so, and takes those that work. Says which were taken, and which
-    /// could not be, once for each time that they change.
+    /// Looks whether files were replaced, once a second or so, and takes those that work. Says
+    /// which were taken, and which could not be, once for each time that they change.
     pub(super) fn look(&self) -> Vec<Result<PathBuf, GateError>> {
         let mut all = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         let mut news = Vec::new();
@@ -121,8 +121,8 @@ impl Choice {
         choice
     }
 
-    /// A wildcard stands for one label. RFC 9525 §6.3. The full stop that a name may end with makes no difference, as it
-    /// makes none to routes.
+    /// A wildcard stands for one label. RFC 9525 §6.3. The full stop that a name may end with makes
+    /// no difference, as it makes none to routes.
     fn choose(&self, asked: Option<&str>) -> Option<Arc<CertifiedKey>> {
         let name = asked.unwrap_or_default().to_ascii_lowercase();
         let name = name.strip_suffix('.').unwrap_or(&name);

@@ -1,5 +1,6 @@
-//! A client's TCP socket. The runtime watches it from the moment that it has to be waited for, and not before: a client
-//! whose request is there already, and whose answer the kernel takes at once, is never registered anywhere.
+//! A client's TCP socket. The runtime watches it from the moment that it has to be waited for, and
+//! not before: a client whose request is there already, and whose answer the kernel takes at once,
+//! is never registered anywhere.
 
 use std::io::{self, IoSlice, Write};
 use std::mem::{self, MaybeUninit};
@@ -72,8 +73,8 @@ impl ClientSocket {
         }
     }
 
-    /// What can be done at once, while it is not watched. As the runtime's own sockets do, it takes from the task's budget:
-    /// who always has something to say must not keep all others waiting.
+    /// What can be done at once, while it is not watched. As the runtime's own sockets do, it takes
+    /// from the task's budget: who always has something to say must not keep all others waiting.
     fn poll_at_once<T>(
         &self,
         cx: &mut Context<'_>,

@@ -1,4 +1,5 @@
-//! What a client's hello says of an earlier session: looked at before TLS begins, while there is time to fetch it.
+//! What a client's hello says of an earlier session: looked at before TLS begins, while there is
+//! time to fetch it.
 
 use std::io;
 

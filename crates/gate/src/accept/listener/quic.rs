@@ -1,8 +1,10 @@
-//! QUIC: our own engine on each UDP socket of a thread. Which requests may be answered from early data is for the front.
+//! QUIC: our own engine on each UDP socket of a thread. Which requests may be answered from early
+//! data is for the front.
 //!
-//! The kernel gives a thread the packets by their addresses. A client that comes from another address than before, as when a
-//! NAT forgets it, may reach another thread, to which its connection's id says nothing: it answers with a stateless reset,
-//! whose key all threads share, and the client connects anew at once instead of waiting in vain.
+//! The kernel gives a thread the packets by their addresses. A client that comes from another
+//! address than before, as when a NAT forgets it, may reach another thread, to which its
+//! connection's id says nothing: it answers with a stateless reset, whose key all threads share,
+//! and the client connects anew at once instead of waiting in vain.
 
 use std::cell::RefCell;
 use std::io;
@@ -23,8 +25,9 @@ use super::{AcceptError, HandshakeFacts, Seed, ThreadTls};
 use crate::GateError;
 use crate::config::Limits;
 
-/// Clients that have not proved their address: of more, it is asked for by a Retry first (RFC 9000 §8.1.2). Each may take
-/// some 100 KiB until then, nearly all of it a hello that never ends and early data that waits.
+/// Clients that have not proved their address: of more, it is asked for by a Retry first (RFC 9000
+/// §8.1.2). Each may take some 100 KiB until then, nearly all of it a hello that never ends and
+/// early data that waits.
 pub(super) const MAX_UNPROVED: usize = 256;
 /// Tokens for each client, which spare its next connection the doubt. RFC 9000 §8.1.3.
 const TOKEN_COUNT: u8 = 2;
@@ -45,8 +48,8 @@ pub(crate) struct IncomingQuic {
     tls: Rc<ThreadTls>,
 }
 
-/// A connection on which requests may come, though perhaps as early data: what comes before the handshake is over may be
-/// a replay.
+/// A connection on which requests may come, though perhaps as early data: what comes before the
+/// handshake is over may be a replay.
 pub(crate) struct QuicConnection {
     pub(crate) link: Connection,
     pub(crate) peer: SocketAddr,
@@ -150,7 +153,8 @@ impl IncomingQuic {
     }
 }
 
-/// The session that a client wants to go on with. Whoever takes too long to say which shakes hands in full.
+/// The session that a client wants to go on with. Whoever takes too long to say which shakes hands
+/// in full.
 async fn fetch(incoming: &Incoming, prefetch: &SessionPrefetch) -> Option<Fetched> {
     let said = incoming.client_hello(|messages| match Hello::in_messages(messages) {
         Hello::Part => None,

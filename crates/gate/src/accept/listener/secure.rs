@@ -34,7 +34,8 @@ impl Secure {
 }
 
 impl crate::accept::stream::Stream for Secure {
-    /// Until the handshake is over, what comes was sent by the client at some time, but perhaps not now. RFC 8446 §8.
+    /// Until the handshake is over, what comes was sent by the client at some time, but perhaps not
+    /// now. RFC 8446 §8.
     fn is_early(&self) -> bool {
         self.stream.is_handshaking()
     }

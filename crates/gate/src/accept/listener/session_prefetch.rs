@@ -1,7 +1,8 @@
-//! Sessions that are good once, between TLS and the store. TLS does not wait: what it may ask for lies here before it begins,
-//! and what it wants to keep is carried to the store afterwards.
+//! Sessions that are good once, between TLS and the store. TLS does not wait: what it may ask for
+//! lies here before it begins, and what it wants to keep is carried to the store afterwards.
 //!
-//! In the store each session lies sealed under its name: whoever reads the store learns no secret from it.
+//! In the store each session lies sealed under its name: whoever reads the store learns no secret
+//! from it.
 
 use std::cell::Cell;
 use std::collections::HashMap;

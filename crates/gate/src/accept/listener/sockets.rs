@@ -1,4 +1,5 @@
-//! All sockets of all threads, bound once, before any thread begins: what is wrong shows at the start.
+//! All sockets of all threads, bound once, before any thread begins: what is wrong shows at the
+//! start.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
@@ -9,7 +10,8 @@ use super::Seed;
 use crate::GateError;
 use crate::config::Listen;
 
-/// A port that is free for TCP may be taken for UDP: so often is another one tried, where any will do.
+/// A port that is free for TCP may be taken for UDP: so often is another one tried, where any will
+/// do.
 const MAX_ATTEMPTS: u32 = 32;
 
 /// One thread's, one for each address.

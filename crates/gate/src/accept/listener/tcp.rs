@@ -1,4 +1,5 @@
-//! One listening socket of a thread: who comes is taken in, and met: a proxy's header is read, TLS shakes hands.
+//! One listening socket of a thread: who comes is taken in, and met: a proxy's header is read, TLS
+//! shakes hands.
 
 use std::future::poll_fn;
 use std::io;
@@ -19,7 +20,8 @@ use tokio::time::{sleep, timeout};
 use super::{AcceptedConnection, ClientSocket, ClientStream, HandshakeFacts, ThreadTls};
 use crate::config::Network;
 
-/// After an accept that failed, as when descriptors run out: trying again at once would only burn time.
+/// After an accept that failed, as when descriptors run out: trying again at once would only burn
+/// time.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// How clients are met: what a new configuration may change while sockets stay.
@@ -31,14 +33,15 @@ pub(crate) struct AcceptConfig {
     pub(crate) fast_open: bool,
 }
 
-/// Where this says that no listener of the machine gets data from a SYN, nobody has to be asked about it. Looked at when a
-/// configuration is read.
+/// Where this says that no listener of the machine gets data from a SYN, nobody has to be asked
+/// about it. Looked at when a configuration is read.
 pub(crate) fn kernel_takes_syn_data() -> bool {
     let bits = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_fastopen");
     takes_syn_data(bits.as_deref().unwrap_or_default())
 }
 
-/// The second bit is for listeners (Documentation/networking/ip-sysctl.rst in Linux). Who cannot tell has to ask.
+/// The second bit is for listeners (Documentation/networking/ip-sysctl.rst in Linux). Who cannot
+/// tell has to ask.
 fn takes_syn_data(bits: &str) -> bool {
     bits.trim().parse::<u32>().is_ok_and(|bits| bits & 2 != 0) || bits.trim().is_empty()
 }
@@ -82,7 +85,8 @@ impl Listener {
         secure: bool,
         failures: Arc<AtomicU64>,
     ) -> io::Result<Self> {
-        // Its clients' sockets inherit it. Without it, the second small write of an answer would wait for an acknowledgement.
+        // Its clients' sockets inherit it. Without it, the second small write of an answer would
+        // wait for an acknowledgement.
         SockRef::from(&socket).set_tcp_nodelay(true)?;
         Ok(Self {
             local: socket.local_addr()?,

@@ -1,4 +1,5 @@
-//! Clients of many kinds come in: over clear text and TLS, from proxies, with tickets, with early data.
+//! Clients of many kinds come in: over clear text and TLS, from proxies, with tickets, with early
+//! data.
 
 mod crowd;
 mod early;

@@ -1,7 +1,9 @@
-//! Tickets that need no memory: each is a session, sealed with a key that follows from the seed and the hour, so that every
-//! process with the same seed opens it. A key serves for one epoch and opens for three: clocks differ, and tickets live on.
+//! Tickets that need no memory: each is a session, sealed with a key that follows from the seed and
+//! the hour, so that every process with the same seed opens it. A key serves for one epoch and
+//! opens for three: clocks differ, and tickets live on.
 //!
-//! A ticket can be shown more than once, so no early data goes with it (RFC 8446 §8.1); rustls sees to that.
+//! A ticket can be shown more than once, so no early data goes with it (RFC 8446 §8.1); rustls sees
+//! to that.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -68,7 +70,8 @@ impl Tickets {
         Ok(key)
     }
 
-    /// epoch ‖ nonce ‖ ciphertext with its tag; the epoch is authenticated too, and the name that it goes by, if it has one.
+    /// epoch ‖ nonce ‖ ciphertext with its tag; the epoch is authenticated too, and the name that
+    /// it goes by, if it has one.
     pub(super) fn seal(&self, name: &[u8], plain: &[u8]) -> Result<Vec<u8>, GateError> {
         let epoch = self.now();
         let number = epoch.to_be_bytes();

@@ -20,7 +20,8 @@ const MAX_FILE_SIZE: u64 = 1024 * 1024;
 #[derive(Debug, Default)]
 pub(crate) struct Expiry(BTreeMap<PathBuf, Stage>);
 
-/// How many of the steps towards its end were passed: one more than there are days for one that has ended.
+/// How many of the steps towards its end were passed: one more than there are days for one that has
+/// ended.
 type Stage = usize;
 
 impl Expiry {

@@ -1,4 +1,5 @@
-//! Who answers and who does not: the servers of each upstream, the store of sessions, and what clients were answered.
+//! Who answers and who does not: the servers of each upstream, the store of sessions, and what
+//! clients were answered.
 
 use maud::{Markup, html};
 

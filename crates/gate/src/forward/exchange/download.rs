@@ -20,10 +20,11 @@ use crate::judge::guard::Sessions;
 use crate::record::Limit;
 use crate::record::{Entry, server_timing};
 
-/// Bytes of interim answers that a backend may send before its final one. For how long it may is a setting.
+/// Bytes of interim answers that a backend may send before its final one. For how long it may is a
+/// setting.
 const MAX_INTERIM: usize = 256 * 1024;
-/// Most answers come sooner; only then it is worth its cost to watch the client and its session. It is rounded up to the
-/// next round of deadlines, a quarter of a second or two.
+/// Most answers come sooner; only then it is worth its cost to watch the client and its session. It
+/// is rounded up to the next round of deadlines, a quarter of a second or two.
 const WATCHED_AFTER: Duration = Duration::from_millis(1);
 
 /// What came of it.
@@ -97,7 +98,8 @@ struct Rest {
 }
 
 impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
-    /// `client` is what else may be heard from the client, and the way of what it says: where there is no body on its way.
+    /// `client` is what else may be heard from the client, and the way of what it says: where there
+    /// is no body on its way.
     pub(super) async fn run<B: Source, W: AsyncWrite + Unpin>(
         &mut self,
         mut client: Option<(&mut B, &mut W)>,
@@ -139,7 +141,8 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
             (ResponseBody::Length(length), _) if body.buffer.len() as u64 >= length => {
                 body.counted(length).await?;
             }
-            // It may go on for days. Who watches the client where this does not is who sends its body.
+            // It may go on for days. Who watches the client where this does not is who sends its
+            // body.
             (_, Some((source, _))) => tokio::select! {
                 biased;
                 ended = body.rest(rest.body) => ended?,
@@ -234,8 +237,8 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
         }
     }
 
-    /// While the request is still on its way, its answer is not late. Neither for a client that has left, nor for one whose
-    /// session has ended, is it waited for.
+    /// While the request is still on its way, its answer is not late. Neither for a client that has
+    /// left, nor for one whose session has ended, is it waited for.
     async fn fill_first<B: Source>(&mut self, client: Option<&mut B>) -> Result<(), ExchangeError> {
         let (asked, site) = (self.asked, self.site);
         let mut left = self.upstream.first_byte();

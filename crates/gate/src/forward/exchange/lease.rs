@@ -1,5 +1,6 @@
-//! The links that one exchange goes over: the first, with what of the body is read before there is one, and the next where
-//! the request may be sent again. `upstream` says which connection it is; what is said over it is the exchange's matter.
+//! The links that one exchange goes over: the first, with what of the body is read before there is
+//! one, and the next where the request may be sent again. `upstream` says which connection it is;
+//! what is said over it is the exchange's matter.
 
 use std::rc::Rc;
 use std::time::Instant;
@@ -20,8 +21,9 @@ pub(super) enum Next {
 }
 
 impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
-    /// A connection; and the body's beginning, unless all of it is there and stands behind the head. Whose body is slow gets
-    /// a connection only where one is free for such, and is read on until then.
+    /// A connection; and the body's beginning, unless all of it is there and stands behind the
+    /// head. Whose body is slow gets a connection only where one is free for such, and is read on
+    /// until then.
     pub(super) async fn first_link(
         &mut self,
         upstream: &Rc<Upstream>,
@@ -59,9 +61,10 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
         }
     }
 
-    /// Gives `link` back, and says what comes behind it: the end of the exchange, or another link for the same request. A
-    /// request is sent again after 425, when the handshake is over, and once where a kept connection was gone and nothing
-    /// can have happened twice. `uploads` says that its body goes on beside the head.
+    /// Gives `link` back, and says what comes behind it: the end of the exchange, or another link
+    /// for the same request. A request is sent again after 425, when the handshake is over, and
+    /// once where a kept connection was gone and nothing can have happened twice. `uploads` says
+    /// that its body goes on beside the head.
     pub(super) async fn next_link(
         &mut self,
         upstream: &Upstream,
@@ -152,8 +155,8 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
         }
     }
 
-    /// RFC 9110 §9.2.2, RFC 9112 §9.3.1: a kept connection may have been closed while the request was on its way. A body
-    /// that is not `whole` is not kept, and so is sent once.
+    /// RFC 9110 §9.2.2, RFC 9112 §9.3.1: a kept connection may have been closed while the request
+    /// was on its way. A body that is not `whole` is not kept, and so is sent once.
     fn may_be_sent_again(&self, link: &Link, sent: bool, whole: bool) -> bool {
         let untouched = whole || !sent;
         let silent = !self.begun && !self.interim;

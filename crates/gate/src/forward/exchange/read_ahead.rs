@@ -1,5 +1,5 @@
-//! What is read of a request's body before a connection is asked for. Connections to backends are few, and bodies come as
-//! slowly as their clients like: who sends nothing holds nothing.
+//! What is read of a request's body before a connection is asked for. Connections to backends are
+//! few, and bodies come as slowly as their clients like: who sends nothing holds nothing.
 
 use std::rc::Rc;
 
@@ -47,7 +47,8 @@ impl ReadAhead {
         }
     }
 
-    /// Reads on. In time or not, what is there is there; but the least rate is asked of a body from its beginning.
+    /// Reads on. In time or not, what is there is there; but the least rate is asked of a body from
+    /// its beginning.
     pub(super) async fn read(
         &mut self,
         body: &mut impl Source,

@@ -1,4 +1,5 @@
-//! An answer's head on its way to the client: with what gate has to say beside, and without what it says instead.
+//! An answer's head on its way to the client: with what gate has to say beside, and without what it
+//! says instead.
 
 use super::{Sink, websocket};
 use crate::forward::h1::{BadResponse, Response, ResponseBody};

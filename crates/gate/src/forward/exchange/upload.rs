@@ -16,8 +16,8 @@ use crate::judge::Asked;
 use crate::judge::request::BadRequestError;
 use crate::record::Limit;
 
-/// The time over which a client's rate is taken. In each it has to be twice what it was in the one before, up to a bound:
-/// who holds a connection for long has to have much to send.
+/// The time over which a client's rate is taken. In each it has to be twice what it was in the one
+/// before, up to a bound: who holds a connection for long has to have much to send.
 pub(super) const RATE_WINDOW: Duration = Duration::from_secs(10);
 
 /// Says of a failure whether anything may have arrived.
@@ -117,8 +117,8 @@ impl<'a, S, B: Source, W: AsyncWrite + Unpin> Upload<'a, S, B, W> {
         self.send(coded).await
     }
 
-    /// What trickles in goes on at once; who sends less than the least rate over a whole window is too slow. A route of
-    /// streams has none: its clients are silent for as long as they like.
+    /// What trickles in goes on at once; who sends less than the least rate over a whole window is
+    /// too slow. A route of streams has none: its clients are silent for as long as they like.
     async fn next(&mut self, piece: &mut Vec<u8>) -> Result<bool, ExchangeError> {
         let limits = &self.site.policy.limits;
         let watched = self.least > 0 && !self.is_open_ended();
@@ -141,7 +141,8 @@ impl<'a, S, B: Source, W: AsyncWrite + Unpin> Upload<'a, S, B, W> {
         Ok(more)
     }
 
-    /// A conversation may be silent for as long as its route lets answers be; a file that is uploaded there has a length.
+    /// A conversation may be silent for as long as its route lets answers be; a file that is
+    /// uploaded there has a length.
     fn is_open_ended(&self) -> bool {
         self.asked.route.streams && self.asked.body.is_chunked()
     }

@@ -1,5 +1,5 @@
-//! Chunked bodies of clients and backends: what could be read in two ways is refused, and trailers that may not pass stay
-//! behind. How the coding is read is `roundtrip_wire::http1`'s.
+//! Chunked bodies of clients and backends: what could be read in two ways is refused, and trailers
+//! that may not pass stay behind. How the coding is read is `roundtrip_wire::http1`'s.
 
 use roundtrip_wire::http1::{self, ChunkError, Limits, Strictness};
 
@@ -48,7 +48,8 @@ impl Chunked {
         std::mem::take(&mut self.trailers)
     }
 
-    /// Takes what `bytes` hold of the body, hands each piece of data to `data`, and says how many bytes that were.
+    /// Takes what `bytes` hold of the body, hands each piece of data to `data`, and says how many
+    /// bytes that were.
     pub(crate) fn take(
         &mut self,
         bytes: &[u8],

@@ -12,8 +12,8 @@ pub(crate) const MOST_FIELDS: usize = 100;
 /// A backend's head with its fields.
 const LARGEST_HEAD: usize = 64 * 1024;
 
-/// Reads a request's head from the front of `bytes` and hands it to `take`; `None` while more is needed. With what `take`
-/// made of it comes the head's length.
+/// Reads a request's head from the front of `bytes` and hands it to `take`; `None` while more is
+/// needed. With what `take` made of it comes the head's length.
 pub(crate) fn request<T>(
     bytes: &[u8],
     limits: &Limits,
@@ -55,7 +55,8 @@ pub(crate) fn request<T>(
     Ok(Some((take(&request), head.length)))
 }
 
-/// May a head end in what came after the first `before` bytes? An empty line is there, whoever is asked what a line is.
+/// May a head end in what came after the first `before` bytes? An empty line is there, whoever is
+/// asked what a line is.
 pub(crate) fn may_end(bytes: &[u8], before: usize) -> bool {
     http1::end_of_head(bytes, before.saturating_sub(2)).is_some()
 }
@@ -154,8 +155,9 @@ impl Response<'_> {
         }
     }
 
-    /// Its fields, without those of one hop, and those that `Connection` names. RFC 9110 §7.6.1. The length, which tells the
-    /// client where the answer ends, is there once, whoever names it; and not where there is none (RFC 9110 §8.6).
+    /// Its fields, without those of one hop, and those that `Connection` names. RFC 9110 §7.6.1.
+    /// The length, which tells the client where the answer ends, is there once, whoever names it;
+    /// and not where there is none (RFC 9110 §8.6).
     pub(crate) fn end_to_end(&self) -> impl Iterator<Item = &Field<'_>> {
         let names = self.names_fields();
         let counted = self.status >= 200 && self.status != 204;

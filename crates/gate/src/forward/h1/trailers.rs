@@ -1,7 +1,7 @@
 //! Trailer fields: which of them may pass, and how many. RFC 9110 §6.5.
 //!
-//! Some recipients merge them into the head. So whatever frames or routes a message, says who asks, or changes how a message
-//! is taken, stays behind here, and what is malformed breaks the message.
+//! Some recipients merge them into the head. So whatever frames or routes a message, says who asks,
+//! or changes how a message is taken, stays behind here, and what is malformed breaks the message.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use roundtrip_wire::http1::{self, EMPTY_FIELD};
@@ -95,8 +95,9 @@ pub(crate) fn write_last_chunk(out: &mut Vec<u8>, trailers: &Trailers) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// RFC 9110 §6.5.1: framing, routing, request modifiers, authentication, control data, and how content is processed. With
-/// them whatever backends take for who asks, and what browsers take for a policy. `_` is read as `-` (RFC 3875 §4.1.18).
+/// RFC 9110 §6.5.1: framing, routing, request modifiers, authentication, control data, and how
+/// content is processed. With them whatever backends take for who asks, and what browsers take for
+/// a policy. `_` is read as `-` (RFC 3875 §4.1.18).
 fn may_pass(name: &str) -> bool {
     let name = name.to_ascii_lowercase().replace('_', "-");
     let begins = NEVER_BEGIN.iter().any(|start| name.starts_with(start));

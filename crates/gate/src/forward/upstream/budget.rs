@@ -1,4 +1,5 @@
-//! How many retries the requests have earned: a retry helps against one lost connection, and harms a server that is down.
+//! How many retries the requests have earned: a retry helps against one lost connection, and harms
+//! a server that is down.
 
 use std::time::Duration;
 
@@ -8,7 +9,8 @@ use tokio::time::Instant;
 const RETRY_COST: u32 = 100;
 /// No more than this is saved up.
 const MAX_SAVED: u32 = 20 * RETRY_COST;
-/// So that a few requests may be retried where there are only a few: a retry each so often, and this many at first.
+/// So that a few requests may be retried where there are only a few: a retry each so often, and
+/// this many at first.
 const INITIAL_SAVED: u32 = 3 * RETRY_COST;
 const FLOOR_INTERVAL: Duration = Duration::from_secs(1);
 

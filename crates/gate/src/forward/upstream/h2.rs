@@ -1,7 +1,8 @@
 //! HTTP/2 to servers: one connection to each carries all exchanges of a thread. RFC 9113.
 //!
-//! `pools` bounds and queues streams as it does connections. An exchange is given a [`Stream`], which it writes to and reads
-//! from as if it were a connection of HTTP/1.1 of its own: so that there is one way for requests, and one for answers.
+//! `pools` bounds and queues streams as it does connections. An exchange is given a [`Stream`],
+//! which it writes to and reads from as if it were a connection of HTTP/1.1 of its own: so that
+//! there is one way for requests, and one for answers.
 
 mod answer;
 mod asking;
@@ -23,7 +24,8 @@ use super::wire::Wire;
 pub(super) use asking::SharedSlot;
 pub(crate) use stream::Stream;
 
-/// What a server may send ahead of its client: for one stream, and in all, so that slow clients do not hold up others soon.
+/// What a server may send ahead of its client: for one stream, and in all, so that slow clients do
+/// not hold up others soon.
 const STREAM_WINDOW: u32 = 256 * 1024;
 const CONNECTION_WINDOW: u32 = 16 * 1024 * 1024;
 const SEND_BUFFER: usize = 64 * 1024;
@@ -59,7 +61,8 @@ impl Shared {
             .enable_push(false)
             .handshake::<_, Bytes>(wire)
             .await?;
-        // It ends when the server does, or when nobody has a handle or a stream any more. Streams learn of errors.
+        // It ends when the server does, or when nobody has a handle or a stream any more. Streams
+        // learn of errors.
         let driver = tokio::spawn(async move { drop(connection.await) });
         Ok(Self {
             send,

@@ -1,5 +1,5 @@
-//! How an exchange gets its connection: one that was kept, a new one, or the next that others give back; and another one for
-//! the retry. `pools` says who gets which, `group` opens.
+//! How an exchange gets its connection: one that was kept, a new one, or the next that others give
+//! back; and another one for the retry. `pools` says who gets which, `group` opens.
 
 use tokio::time::{Instant, timeout_at};
 
@@ -11,7 +11,8 @@ use super::{Need, Upstream, UpstreamError};
 use crate::config::Protocol;
 
 impl Upstream {
-    /// A kept connection that lives, the one used last first; else a new one; else the next that others give back.
+    /// A kept connection that lives, the one used last first; else a new one; else the next that
+    /// others give back.
     pub(crate) async fn lease(&self, need: Need) -> Result<Link, UpstreamError> {
         let want = Want::from(need);
         self.lease_by(self.pools.claim(want), want, need).await
@@ -42,7 +43,8 @@ impl Upstream {
         {
             return Ok(Link::new(slot, kept, true, &self.buffers));
         }
-        // Apart, for an exchange that needs nothing of this should not be as large as one that does.
+        // Apart, for an exchange that needs nothing of this should not be as large as one that
+        // does.
         Box::pin(self.obtain(claim, want, need.repeatable)).await
     }
 
@@ -82,7 +84,8 @@ impl Upstream {
         may
     }
 
-    /// Waiting and connecting share one deadline. Who cannot be connected to has got nothing: another server may do.
+    /// Waiting and connecting share one deadline. Who cannot be connected to has got nothing:
+    /// another server may do.
     async fn obtain(
         &self,
         mut claim: Result<Claim<Wire>, PoolError>,

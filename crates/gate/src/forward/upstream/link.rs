@@ -83,7 +83,8 @@ impl Link {
         Server(self.slot.server())
     }
 
-    /// Did the first write have to open the connection? Then that nobody listens is learnt from it, and not before.
+    /// Did the first write have to open the connection? Then that nobody listens is learnt from it,
+    /// and not before.
     pub(crate) fn is_deferred(&self) -> bool {
         self.carried == 0 && self.stream.plain().is_some_and(Plain::is_deferred)
     }

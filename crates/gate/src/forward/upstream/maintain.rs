@@ -1,5 +1,5 @@
-//! What an upstream does while nobody asks: closes connections before their servers do, opens spare ones, notices that a
-//! server may be tried again.
+//! What an upstream does while nobody asks: closes connections before their servers do, opens spare
+//! ones, notices that a server may be tried again.
 
 use std::rc::{Rc, Weak};
 use std::time::Duration;
@@ -49,8 +49,8 @@ impl Upstream {
     }
 }
 
-/// As many spare connections as are wanted; after a failure no more until the next time. Never with fast open: without a
-/// request there is nothing that the SYN could carry.
+/// As many spare connections as are wanted; after a failure no more until the next time. Never with
+/// fast open: without a request there is nothing that the SYN could carry.
 async fn fill(upstream: Rc<Upstream>, server: usize) {
     let config = &upstream.group.config;
     if config.protocol == Protocol::H2 {

@@ -1,4 +1,5 @@
-//! What a server's failures mean for it: after some in a row it is left alone for a while (passive ejection).
+//! What a server's failures mean for it: after some in a row it is left alone for a while (passive
+//! ejection).
 
 use std::time::Duration;
 
@@ -38,7 +39,8 @@ impl OutlierEjection {
         *self = Self::default();
     }
 
-    /// Is it left alone from now on? After its time one more failure is enough: only a success makes it as good as others.
+    /// Is it left alone from now on? After its time one more failure is enough: only a success
+    /// makes it as good as others.
     pub(super) fn failed(&mut self, now: Instant, ejecting: EjectionConfig) -> bool {
         self.in_a_row = self.in_a_row.saturating_add(1);
         if ejecting.after == 0 || self.in_a_row < ejecting.after {

@@ -1,5 +1,6 @@
-//! The connections to one server, as one thread has them: how many there may be, and which of the unused ones still serve.
-//! It reads no clock and opens nothing; `pools` does the one, `group` the other.
+//! The connections to one server, as one thread has them: how many there may be, and which of the
+//! unused ones still serve. It reads no clock and opens nothing; `pools` does the one, `group` the
+//! other.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -110,7 +111,8 @@ impl<C: Carrier> Pool<C> {
         }
     }
 
-    /// Closes those whose time is over before their server does, and those that their server has closed.
+    /// Closes those whose time is over before their server does, and those that their server has
+    /// closed.
     pub(super) fn reap(&mut self, now: Instant, bounds: &Bounds, counts: &ThreadCounts) {
         for _ in 0..self.idle.len() {
             let Some(mut idle) = self.idle.pop_front() else {

@@ -1,5 +1,6 @@
-//! Who gets which connection: the pools of all servers of an upstream in one thread, the choice between them, and the queue
-//! of those who wait. Opening is left to whoever was given a [`Slot`] for it.
+//! Who gets which connection: the pools of all servers of an upstream in one thread, the choice
+//! between them, and the queue of those who wait. Opening is left to whoever was given a [`Slot`]
+//! for it.
 
 mod choice;
 
@@ -40,8 +41,8 @@ pub(super) struct Pools<C: Carrier> {
 #[derive(Debug)]
 struct State<C: Carrier> {
     servers: Vec<Server<C>>,
-    /// Those whose request is whole, and those who are still sending: the latter may have to wait while there are
-    /// connections for the former.
+    /// Those whose request is whole, and those who are still sending: the latter may have to wait
+    /// while there are connections for the former.
     queues: [VecDeque<Waiter<C>>; 2],
     /// Who came first has the lowest number.
     arrivals: u64,
@@ -173,8 +174,8 @@ impl<C: Carrier> Pools<C> {
         Some(granted)
     }
 
-    /// Gives what there is to those who wait, first come, first served; past those who are still sending, where they hold
-    /// all that they may.
+    /// Gives what there is to those who wait, first come, first served; past those who are still
+    /// sending, where they hold all that they may.
     pub(super) fn serve(self: &Rc<Self>, now: Instant) {
         loop {
             let mut state = self.state.borrow_mut();
@@ -221,7 +222,8 @@ impl<C: Carrier> Pools<C> {
         next
     }
 
-    /// Writes down how things stand. Where connections are shared there are so many, and slots are streams.
+    /// Writes down how things stand. Where connections are shared there are so many, and slots are
+    /// streams.
     pub(super) fn gauge(&self, shared: Option<usize>) {
         let state = self.state.borrow();
         let sum = |of: fn(&Pool<C>) -> usize| state.servers.iter().map(|s| of(&s.pool)).sum();

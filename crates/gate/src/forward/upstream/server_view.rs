@@ -1,5 +1,6 @@
-//! What all threads together see of a server: which of its failures came in a row, and what the last of them was. One request
-//! that fails says little; so many in a row, from whichever thread, say that the server is gone until something succeeds.
+//! What all threads together see of a server: which of its failures came in a row, and what the
+//! last of them was. One request that fails says little; so many in a row, from whichever thread,
+//! say that the server is gone until something succeeds.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -95,7 +96,8 @@ impl ServerHealth {
         gone.then(|| self.last().map(|last| last.why))?
     }
 
-    /// May a connection that comes about be taken for its return? Who was connected to and failed is left alone for its time.
+    /// May a connection that comes about be taken for its return? Who was connected to and failed
+    /// is left alone for its time.
     pub(super) fn may_be_back(&self, eject_for: Duration) -> bool {
         let over = |last: Failure| !last.connected || last.at.elapsed() >= eject_for;
         self.last().is_none_or(over)

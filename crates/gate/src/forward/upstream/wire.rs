@@ -43,7 +43,8 @@ impl Wire {
 }
 
 impl Carrier for Wire {
-    /// Costs no system call unless something came. Tickets that came over TLS are taken in on the way, and are no answer.
+    /// Costs no system call unless something came. Tickets that came over TLS are taken in on the
+    /// way, and are no answer.
     fn is_quiet(&mut self) -> bool {
         match self {
             Self::Clear(plain) => plain.is_quiet(),

@@ -1,5 +1,6 @@
-//! Sets of keys in JSON (RFC 7517, RFC 7518 §6, RFC 8037 §2), or a single key. What is no key for signatures, or of a type
-//! that is not known, is passed over (RFC 7517 §5); what claims to be one and is not is an error.
+//! Sets of keys in JSON (RFC 7517, RFC 7518 §6, RFC 8037 §2), or a single key. What is no key for
+//! signatures, or of a type that is not known, is passed over (RFC 7517 §5); what claims to be one
+//! and is not is an error.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

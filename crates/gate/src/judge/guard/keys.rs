@@ -1,5 +1,6 @@
-//! The keys that may sign tokens. Each is for one algorithm, which was said when it was loaded and not by a token: a public
-//! key is never taken for a secret (RFC 8725 §3.1), and what is not on the list of allowed algorithms has no key at all.
+//! The keys that may sign tokens. Each is for one algorithm, which was said when it was loaded and
+//! not by a token: a public key is never taken for a secret (RFC 8725 §3.1), and what is not on the
+//! list of allowed algorithms has no key at all.
 
 use std::path::Path;
 
@@ -15,7 +16,8 @@ use crate::{GateError, Secret};
 
 /// Current and previous ones of several issuers; each may be tried for one token.
 const MAX_KEYS: usize = 64;
-/// A shorter secret can be guessed. RFC 7518 §3.2 wants as much as the hash has: 32, 48 or 64 bytes.
+/// A shorter secret can be guessed. RFC 7518 §3.2 wants as much as the hash has: 32, 48 or 64
+/// bytes.
 const MIN_SECRET_LENGTH: usize = 32;
 
 /// It has no `Debug`.
@@ -61,8 +63,8 @@ impl Keys {
         self.keys.is_empty()
     }
 
-    /// A secret as text: a newline at its end is not part of it. Binary ones fit into a JWKS. A key without a name answers
-    /// for tokens of any `kid`.
+    /// A secret as text: a newline at its end is not part of it. Binary ones fit into a JWKS. A key
+    /// without a name answers for tokens of any `kid`.
     pub fn add_secret(
         &mut self,
         algorithm: Algorithm,
@@ -92,8 +94,8 @@ impl Keys {
         self.add(algorithm, name, Check::Public(key))
     }
 
-    /// All keys of a JWKS (RFC 7517) that fit an allowed algorithm; how many these were. If it holds secrets, nobody but its
-    /// owner may read the file.
+    /// All keys of a JWKS (RFC 7517) that fit an allowed algorithm; how many these were. If it
+    /// holds secrets, nobody but its owner may read the file.
     pub fn add_jwks_file(&mut self, path: &Path) -> Result<usize, GateError> {
         let (text, exposed) = Secret::read(path)?;
         let what = path.display().to_string();
@@ -104,7 +106,8 @@ impl Keys {
         self.add_set(&set, what)
     }
 
-    /// The same from somewhere that others may read, too: who has a secret from there is anybody. `what` is named in errors.
+    /// The same from somewhere that others may read, too: who has a secret from there is anybody.
+    /// `what` is named in errors.
     pub fn add_public_jwks(&mut self, json: &[u8], what: &str) -> Result<usize, GateError> {
         let set = jwks::parse(json, what)?;
         if set.holds_secrets {

@@ -1,7 +1,9 @@
-//! A bounded memory of a few thousand things by their bytes: found without allocating, the least used thrown out.
+//! A bounded memory of a few thousand things by their bytes: found without allocating, the least
+//! used thrown out.
 //!
-//! Sets of eight, found by a keyed hash of the whole key. The hash decides only where to look and whether looking closer is
-//! worth it: what is found has all the bytes. Only what was verified is put here, so nobody can choose what collides.
+//! Sets of eight, found by a keyed hash of the whole key. The hash decides only where to look and
+//! whether looking closer is worth it: what is found has all the bytes. Only what was verified is
+//! put here, so nobody can choose what collides.
 
 use zeroize::Zeroizing;
 
@@ -98,13 +100,15 @@ impl<V> Lru<V> {
 }
 
 impl<V> Slot<V> {
-    /// Bytes are compared only where 64 keyed bits agree: how long that takes tells nobody anything.
+    /// Bytes are compared only where 64 keyed bits agree: how long that takes tells nobody
+    /// anything.
     fn holds(&self, hash: u64, key: &[u8]) -> bool {
         self.hash == hash && self.kept.as_ref().is_some_and(|kept| **kept.key == *key)
     }
 }
 
-/// Sixteen bytes at a time, each multiplied into what was before. Quick and keyed; no cryptographic hash.
+/// Sixteen bytes at a time, each multiplied into what was before. Quick and keyed; no cryptographic
+/// hash.
 fn hash(seed: [u64; 2], bytes: &[u8]) -> u64 {
     const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
     let [first, second] = seed;
@@ -182,7 +186,8 @@ mod tests {
         for hash in hashes {
             sets[hash as usize % 512] += 1;
         }
-        // Eight on average: with a good hash, 25 and more has a chance of less than one in a thousand.
+        // Eight on average: with a good hash, 25 and more has a chance of less than one in a
+        // thousand.
         assert!(*sets.iter().max().unwrap() < 25);
         assert_ne!(hash([1, 2], b"x"), hash([1, 3], b"x"));
         assert_ne!(hash([1, 2], b""), hash([1, 2], b"\0"));

@@ -34,7 +34,8 @@ pub struct Rules {
     pub audience: Option<String>,
     /// The set of keys that was fetched; `None` while one is still to come, or none is wanted.
     pub fetched: Option<Arc<Fetched>>,
-    /// One is still to come: who brings a token that none of the others has signed is asked to come again.
+    /// One is still to come: who brings a token that none of the others has signed is asked to come
+    /// again.
     pub awaits_keys: bool,
     /// How the set is asked for before its time.
     pub refresh: Option<Refresh>,

@@ -1,4 +1,5 @@
-//! A session as a guard knows it, and what it wants of a store: an answer, and word when the answer no longer holds.
+//! A session as a guard knows it, and what it wants of a store: an answer, and word when the answer
+//! no longer holds.
 
 use std::cell::Cell;
 use std::fmt;
@@ -14,7 +15,8 @@ use crate::Secret;
 
 /// Where sessions are found: the near cache before any store.
 pub trait Sessions {
-    /// The session of this name, `None` if there is none. Many may ask for the same at once: asking together is its matter.
+    /// The session of this name, `None` if there is none. Many may ask for the same at once: asking
+    /// together is its matter.
     fn find(&self, session: &str) -> impl Future<Output = Result<Option<Found>, SessionError>>;
 }
 
@@ -37,8 +39,8 @@ pub enum SessionError {
 
 /// Whether what a store said of a session still holds.
 pub trait Watch {
-    /// May it be used for another request? Not once the store has pushed an invalidation, was cut off, or the session was
-    /// revoked. Asked on every request: it has to be a look at memory.
+    /// May it be used for another request? Not once the store has pushed an invalidation, was cut
+    /// off, or the session was revoked. Asked on every request: it has to be a look at memory.
     fn holds(&self) -> bool;
 
     /// Ends once it no longer holds. Who keeps a stream open asks the store again then.

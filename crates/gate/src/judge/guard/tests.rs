@@ -412,7 +412,8 @@ fn a_token_is_of_the_issuer_and_for_the_audience_that_are_wanted() {
     }
 }
 
-/// Keys that are not among the rules any more sign nothing, however often their tokens were seen before.
+/// Keys that are not among the rules any more sign nothing, however often their tokens were seen
+/// before.
 #[test]
 fn new_rules_count_from_the_next_request() {
     let (tell, news) = watch::channel(Arc::new(rules()));

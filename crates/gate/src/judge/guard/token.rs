@@ -44,8 +44,9 @@ pub(super) fn find<'a>(fields: &'a [Field<'a>], rules: &Rules) -> Option<SentTok
     }
 }
 
-/// The first cookie of this name; case counts (RFC 6265 §5.3). Every `Cookie` field is read, because HTTP/2 and 3 may cut
-/// one into several (RFC 9113 §8.2.3); hyper-auth-proxy reads the first field only.
+/// The first cookie of this name; case counts (RFC 6265 §5.3). Every `Cookie` field is read,
+/// because HTTP/2 and 3 may cut one into several (RFC 9113 §8.2.3); hyper-auth-proxy reads the
+/// first field only.
 fn cookie<'a>(fields: &'a [Field<'a>], name: &[u8]) -> Option<&'a [u8]> {
     let lines = fields
         .iter()

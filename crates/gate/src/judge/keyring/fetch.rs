@@ -1,5 +1,5 @@
-//! A set of keys at a URL: one GET over a connection of its own, within a deadline and a size. Nobody is followed elsewhere:
-//! who answers with a redirect has no keys for us.
+//! A set of keys at a URL: one GET over a connection of its own, within a deadline and a size.
+//! Nobody is followed elsewhere: who answers with a redirect has no keys for us.
 
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};

@@ -8,8 +8,8 @@ const MAX_LENGTH: usize = 255;
 /// A host's name, and perhaps a port. Empty where an old client names none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Authority<'a> {
-    /// Without the full stop that a name may end with: servers differ in whether it belongs to the name. In brackets, where
-    /// it is an address of IPv6.
+    /// Without the full stop that a name may end with: servers differ in whether it belongs to the
+    /// name. In brackets, where it is an address of IPv6.
     name: &'a str,
     port: &'a str,
 }
@@ -34,7 +34,8 @@ impl<'a> Authority<'a> {
         self.name
     }
 
-    /// Is it this host, whatever the port? Capitals make no difference (RFC 9110 §4.2.3), nor does how an address is written.
+    /// Is it this host, whatever the port? Capitals make no difference (RFC 9110 §4.2.3), nor does
+    /// how an address is written.
     pub(crate) fn is_host(&self, host: &str) -> bool {
         self.name.eq_ignore_ascii_case(host)
             || address(self.name).is_some_and(|own| address(host) == Some(own))

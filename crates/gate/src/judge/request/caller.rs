@@ -23,7 +23,8 @@ impl Caller {
     }
 }
 
-/// By RFC 9110 §12.5.1, as far as it decides between these three. Of those that are wanted as much the first.
+/// By RFC 9110 §12.5.1, as far as it decides between these three. Of those that are wanted as much
+/// the first.
 fn preferred(accept: &[u8]) -> Form {
     // Most programs say no more.
     if accept == b"*/*" || accept.len() > MAX_ACCEPT_LENGTH {

@@ -1,4 +1,5 @@
-//! The request written anew for the backend: what belongs to one hop stays here, what only gate may say is said by gate.
+//! The request written anew for the backend: what belongs to one hop stays here, what only gate may
+//! say is said by gate.
 
 use std::net::IpAddr;
 use std::ops::Range;
@@ -34,7 +35,8 @@ impl Forwarding<'_> {
     }
 }
 
-/// Writes the head of the request for a connection that is kept (RFC 9110 §7.6), and says where in it `Early-Data` stands.
+/// Writes the head of the request for a connection that is kept (RFC 9110 §7.6), and says where in
+/// it `Early-Data` stands.
 pub(crate) fn compose(
     request: &Request<'_>,
     inspected: &Inspected<'_>,
@@ -94,7 +96,8 @@ pub(crate) fn compose(
     early
 }
 
-/// Said by gate, as it understood it: the client's own line may be named by `Connection`, or have a second reading.
+/// Said by gate, as it understood it: the client's own line may be named by `Connection`, or have a
+/// second reading.
 fn counted(out: &mut Vec<u8>, length: u64) {
     use std::io::Write;
     // Writing to a Vec does not fail.

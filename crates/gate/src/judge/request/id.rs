@@ -15,7 +15,8 @@ pub(crate) fn request_id(request: &Request<'_>) -> RequestId {
     }
 }
 
-/// Whatever is behind CGI or WSGI does not tell `_` from `-`: a second spelling would be a second id.
+/// Whatever is behind CGI or WSGI does not tell `_` from `-`: a second spelling would be a second
+/// id.
 pub(crate) fn is_id(name: &str) -> bool {
     is_read_as(name, NAME)
 }

@@ -1,5 +1,5 @@
-//! Fields by which proxies tell backends who asks, from where, and for what. Whoever is believed when they say so must be a
-//! proxy: from clients they are taken away.
+//! Fields by which proxies tell backends who asks, from where, and for what. Whoever is believed
+//! when they say so must be a proxy: from clients they are taken away.
 
 /// By their beginnings, in lower case. A name that ends in `-` is a family; others are whole names.
 pub(crate) const FIELDS: [&str; 66] = [
@@ -75,7 +75,8 @@ pub(crate) const FIELDS: [&str; 66] = [
     "proxy",
 ];
 
-/// Does it say who asks, from where, or for what? Whatever is behind CGI or WSGI does not tell `_` from `-`.
+/// Does it say who asks, from where, or for what? Whatever is behind CGI or WSGI does not tell `_`
+/// from `-`.
 pub(crate) fn is_identity(name: &str) -> bool {
     // Most fields are none of these.
     let first = name.as_bytes().first().map(u8::to_ascii_lowercase);

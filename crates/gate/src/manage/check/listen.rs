@@ -64,7 +64,8 @@ fn addresses(config: &Config, report: &mut Report) {
     }
 }
 
-/// The address that means all of them shares its ports with each. The one of IPv6 takes those of IPv4 too.
+/// The address that means all of them shares its ports with each. The one of IPv6 takes those of
+/// IPv4 too.
 fn collide(a: SocketAddr, b: SocketAddr) -> bool {
     let wide =
         |a: IpAddr, b: IpAddr| a.is_unspecified() && (a.is_ipv4() == b.is_ipv4() || a.is_ipv6());

@@ -1,4 +1,5 @@
-//! Whether those answer whom gate will ask: the store and each server. What they are asked changes nothing there.
+//! Whether those answer whom gate will ask: the store and each server. What they are asked changes
+//! nothing there.
 
 use std::io;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! What a name server may say for gate: HTTPS records (RFC 9460), by which a client learns of HTTP/3 before it connects.
+//! What a name server may say for gate: HTTPS records (RFC 9460), by which a client learns of
+//! HTTP/3 before it connects.
 
 use std::net::{IpAddr, SocketAddr};
 

@@ -41,8 +41,8 @@ impl Drop for Line {
 }
 
 impl SessionManager {
-    /// `told` hears of each line that failed, by its number from 1. Empty lines are passed over. A session that is there
-    /// already gets what the line says.
+    /// `told` hears of each line that failed, by its number from 1. Empty lines are passed over. A
+    /// session that is there already gets what the line says.
     pub async fn import(
         &self,
         mut input: impl BufRead,

@@ -58,7 +58,8 @@ fn a_log_that_stands_still_costs_lines_and_not_requests() {
         }))
     });
     let log = AccessLog::with(open, 8).unwrap();
-    // These return, though nothing is written: at most one batch and a full channel are not dropped.
+    // These return, though nothing is written: at most one batch and a full channel are not
+    // dropped.
     lines(&log, 0, 1000);
     let counts = log.sender().counts();
     assert!(counts.dropped >= 1000 - 2 * 9, "{counts:?}");

@@ -1,4 +1,5 @@
-//! Where a thread's clients come in: doors that are opened once, and closed when the thread is to end.
+//! Where a thread's clients come in: doors that are opened once, and closed when the thread is to
+//! end.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -86,7 +87,8 @@ impl Listeners {
         })
     }
 
-    /// Everything was made once already when the plan was; what fails here leaves the thread as it was.
+    /// Everything was made once already when the plan was; what fails here leaves the thread as it
+    /// was.
     pub(super) fn follow(&mut self, plan: Arc<Plan>) {
         let next = ThreadPlan::begin(
             plan,
@@ -104,7 +106,8 @@ impl Listeners {
         self.thread_plan = next;
     }
 
-    /// Who waits at the door is still let in; then the doors close, and whoever is inside may finish.
+    /// Who waits at the door is still let in; then the doors close, and whoever is inside may
+    /// finish.
     pub(super) async fn empty(mut self, until: Instant) -> usize {
         let thread = self.admission.thread().clone();
         thread.ledger.lower(Gauge::Accepting);

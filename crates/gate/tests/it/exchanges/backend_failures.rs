@@ -1,4 +1,5 @@
-//! Backends that are killed, slow, or fall silent: what the client is told, and that all is well once they are.
+//! Backends that are killed, slow, or fall silent: what the client is told, and that all is well
+//! once they are.
 
 use std::time::Duration;
 

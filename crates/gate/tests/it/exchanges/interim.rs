@@ -1,4 +1,5 @@
-//! Interim answers: a backend may send as many as its work takes (RFC 9110 §15.2), and a hostile one gets to its end.
+//! Interim answers: a backend may send as many as its work takes (RFC 9110 §15.2), and a hostile
+//! one gets to its end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -49,7 +50,8 @@ fn any_number_of_interim_answers_is_passed_on() {
     assert_eq!(old.rest().0, "done");
 }
 
-/// Sends them for as long as anybody takes them, at most as many bytes as that; is it cut off before?
+/// Sends them for as long as anybody takes them, at most as many bytes as that; is it cut off
+/// before?
 fn endless(most: usize, pause: std::time::Duration) -> (Backend, Arc<AtomicBool>) {
     let cut = Arc::new(AtomicBool::new(false));
     let known = cut.clone();

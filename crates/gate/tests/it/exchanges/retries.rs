@@ -1,5 +1,5 @@
-//! A backend that goes at any moment of an exchange, in any way: no request that changes something arrives twice, and no
-//! client takes a part of an answer for the whole.
+//! A backend that goes at any moment of an exchange, in any way: no request that changes something
+//! arrives twice, and no client takes a part of an answer for the whole.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -115,7 +115,8 @@ impl Case {
         if idempotent && kept { 2 } else { 1 }
     }
 
-    /// Does it have to be right in spite of it? Nothing was answered on a connection that may have been closed for long.
+    /// Does it have to be right in spite of it? Nothing was answered on a connection that may have
+    /// been closed for long.
     fn must_recover(&self, kept: bool) -> bool {
         self.may_arrive(kept) == 2 && !self.lasting && self.at <= At::AmidHead
     }

@@ -1,4 +1,5 @@
-//! Clients that take their time, old ones, and those who do not wait for an answer before they ask again.
+//! Clients that take their time, old ones, and those who do not wait for an answer before they ask
+//! again.
 
 use std::fmt::Write;
 use std::thread::sleep;

@@ -1,4 +1,5 @@
-//! Bodies on their way up: asked for before they are sent, refused before they are whole, and answered early.
+//! Bodies on their way up: asked for before they are sent, refused before they are whole, and
+//! answered early.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +14,8 @@ use crate::lifecycle::scene::Scene;
 /// More than sockets take in unasked.
 const LARGE: usize = 16 << 20;
 
-/// Sends a large body for as long as anybody takes it, and hears what is said meanwhile. Was all of it taken?
+/// Sends a large body for as long as anybody takes it, and hears what is said meanwhile. Was all of
+/// it taken?
 fn upload(scene: &Scene) -> (Answer, bool) {
     let mut client = Speaker::to(scene.gate().addresses().http[0]);
     let mut writing = Speaker::new(client.stream.try_clone().unwrap());
@@ -26,8 +28,8 @@ fn upload(scene: &Scene) -> (Answer, bool) {
     (answer, writer.join().unwrap())
 }
 
-/// RFC 9112 §9.6: there are clients that look for an answer when they have sent all, and some systems forget one when a
-/// reset comes behind it.
+/// RFC 9112 §9.6: there are clients that look for an answer when they have sent all, and some
+/// systems forget one when a reset comes behind it.
 #[test]
 fn who_is_refused_amid_an_upload_is_not_cut_off() {
     let backend = Backend::start(echo);

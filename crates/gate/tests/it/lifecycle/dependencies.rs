@@ -1,4 +1,5 @@
-//! What gate depends on goes and comes back: told in a line, and `/readyz` is true, though nothing checks the servers.
+//! What gate depends on goes and comes back: told in a line, and `/readyz` is true, though nothing
+//! checks the servers.
 
 use std::net::{SocketAddr, TcpListener};
 use std::time::Instant;

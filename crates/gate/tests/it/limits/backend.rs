@@ -1,5 +1,5 @@
-//! A server that counts what it holds. What it is asked for below `/work` it does until it is released, whoever has left;
-//! but it knows who has.
+//! A server that counts what it holds. What it is asked for below `/work` it does until it is
+//! released, whoever has left; but it knows who has.
 
 use std::io::{ErrorKind, Read};
 use std::net::{SocketAddr, TcpListener, TcpStream};

@@ -1,4 +1,5 @@
-//! nginx and HAProxy before the same backend, with as many connections to it as gate has, and set up to wait for bodies.
+//! nginx and HAProxy before the same backend, with as many connections to it as gate has, and set
+//! up to wait for bodies.
 
 use std::fs;
 use std::net::SocketAddr;

@@ -1,4 +1,5 @@
-//! Bodies that trickle in: who sends a little now and then holds nothing that others need, and arrives all the same.
+//! Bodies that trickle in: who sends a little now and then holds nothing that others need, and
+//! arrives all the same.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -150,7 +151,8 @@ fn beside(trickle: Trickle, makes: &[Make]) -> Vec<(usize, usize)> {
     })
 }
 
-/// Gate serves whom the others serve, and that is everybody; and what trickled in fast enough arrives.
+/// Gate serves whom the others serve, and that is everybody; and what trickled in fast enough
+/// arrives.
 fn lawful(trickle: Trickle, makes: &[Make]) {
     let seen = beside(trickle, makes);
     println!("{trickle:?}: served, and uploads that arrived: gate, {makes:?}: {seen:?}");
@@ -253,7 +255,8 @@ fn uploads_over_http_2_that_trickle_in_hold_no_connection() {
     }
 }
 
-/// A body that is there, and one that ends soon, are passed on; nobody waits for more than there is.
+/// A body that is there, and one that ends soon, are passed on; nobody waits for more than there
+/// is.
 #[test]
 fn a_body_that_is_whole_goes_on_at_once() {
     let backend = Backend::start();

@@ -1,4 +1,5 @@
-//! A whole gate over a real redis-server, before a backend that repeats the head that it heard and sets two cookies.
+//! A whole gate over a real redis-server, before a backend that repeats the head that it heard and
+//! sets two cookies.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

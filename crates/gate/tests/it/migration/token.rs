@@ -1,5 +1,5 @@
-//! Tokens as the ancestor's programs make them, and as others do that are refused. Signed here, so that nothing is taken for
-//! granted of how gate makes its own.
+//! Tokens as the ancestor's programs make them, and as others do that are refused. Signed here, so
+//! that nothing is taken for granted of how gate makes its own.
 
 use aws_lc_rs::hmac;
 use base64::Engine;

@@ -1,4 +1,5 @@
-//! A backend that answers with the head it was sent, a store in memory, and gates before the backend, all in one thread.
+//! A backend that answers with the head it was sent, a store in memory, and gates before the
+//! backend, all in one thread.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -202,8 +203,8 @@ impl Backend {
         (backend, at)
     }
 
-    /// The head that came is the body that goes; under `/events` there is one now and more when told so, under `/slow` it
-    /// never comes to its end.
+    /// The head that came is the body that goes; under `/events` there is one now and more when
+    /// told so, under `/slow` it never comes to its end.
     async fn serve(self: Rc<Self>, stream: TcpStream) {
         let mut peer = Client {
             stream,

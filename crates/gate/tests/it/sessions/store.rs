@@ -1,5 +1,5 @@
-//! Gates before a backend, with sessions in a redis-server that is started for the test: what is promised of revocation,
-//! of outages, and of whose credentials go where.
+//! Gates before a backend, with sessions in a redis-server that is started for the test: what is
+//! promised of revocation, of outages, and of whose credentials go where.
 
 mod gates;
 mod load;

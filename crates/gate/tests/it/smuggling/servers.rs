@@ -1,5 +1,5 @@
-//! Servers of other makes, each in a directory of its own. Node tells what it understood; nginx, Apache and HAProxy pass it
-//! on, as they understood it, to an echo that reads strictly.
+//! Servers of other makes, each in a directory of its own. Node tells what it understood; nginx,
+//! Apache and HAProxy pass it on, as they understood it, to an echo that reads strictly.
 
 use std::fs;
 use std::net::SocketAddr;

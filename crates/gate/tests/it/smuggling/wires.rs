@@ -1,5 +1,5 @@
-//! What stands around gate in a test: the echo behind a server, and the tap between gate and the server, which notes every
-//! byte.
+//! What stands around gate in a test: the echo behind a server, and the tap between gate and the
+//! server, which notes every byte.
 
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -103,7 +103,8 @@ impl Tap {
         }
     }
 
-    /// The client has heard all that it will hear. Waits until the server, too, has said what it has to say.
+    /// The client has heard all that it will hear. Waits until the server, too, has said what it
+    /// has to say.
     pub(crate) async fn finish(self) -> Vec<Noted> {
         let _ = self.done.send(true);
         while self.noted.borrow().iter().any(|noted| !noted.over) {

@@ -1,4 +1,5 @@
-//! One request and response of HTTP/1.x as an [`HttpExchange`]: bodies framed, head and small body in one write.
+//! One request and response of HTTP/1.x as an [`HttpExchange`]: bodies framed, head and small body
+//! in one write.
 
 use bytes::{Buf, Bytes, BytesMut};
 use http::{HeaderMap, StatusCode, Version, header};
@@ -8,7 +9,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use super::head::{BodyFraming, H1RequestHead};
 use crate::serve::{AnswerError, HttpExchange};
 
-/// Up to here, bytes are copied together to leave in one write; beyond, they are written where they lie.
+/// Up to here, bytes are copied together to leave in one write; beyond, they are written where they
+/// lie.
 const GATHERED: usize = 8 * 1024;
 const READ: usize = 32 * 1024;
 const CHUNK_LIMITS: Limits = Limits {
@@ -195,7 +197,8 @@ impl<IO: AsyncRead + AsyncWrite + Unpin + Send> HttpExchange for H1Exchange<'_, 
     }
 
     async fn inform(&mut self, status: StatusCode, headers: HeaderMap) -> Result<(), AnswerError> {
-        // RFC 9110, section 15.2: none to a client of HTTP/1.0. Who has sent its body already needs no 100 either.
+        // RFC 9110, section 15.2: none to a client of HTTP/1.0. Who has sent its body already needs
+        // no 100 either.
         let needless = status == StatusCode::CONTINUE && self.is_read();
         if self.old || needless {
             return Ok(());

@@ -85,7 +85,8 @@ fn openssl_agrees() {
 
 #[test]
 fn http_2_takes_it_too() {
-    // An idle client that finished its handshake must be served as any other where early data may come.
+    // An idle client that finished its handshake must be served as any other where early data may
+    // come.
     let peer = Peer::with(|knobs| knobs.tls.early_data = EarlyData::On);
     for flag in ["--http2", "--http1.1"] {
         let said = peer.curl(&[flag, &peer.https("/bytes/1"), &peer.https("/bytes/1")]);

@@ -1,4 +1,5 @@
-//! Servers that complain: asked again after the pause they want, and given up where they want too much.
+//! Servers that complain: asked again after the pause they want, and given up where they want too
+//! much.
 
 use std::sync::Arc;
 use std::time::Duration;

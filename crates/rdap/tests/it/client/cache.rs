@@ -1,4 +1,5 @@
-//! What an earlier run was told: used, confirmed, or asked for anew, as its server and the user want it.
+//! What an earlier run was told: used, confirmed, or asked for anew, as its server and the user
+//! want it.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! TLS is never left without a word: who fails over https is not replaced by whoever answers in clear text.
+//! TLS is never left without a word: who fails over https is not replaced by whoever answers in
+//! clear text.
 
 use roundtrip_rdap::client::{Outcome, Parts};
 use roundtrip_rdap::text::State;

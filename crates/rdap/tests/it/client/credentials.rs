@@ -1,4 +1,5 @@
-//! Who asks, where a server wants to know: Basic and Digest, said when asked, and kept out of the memory.
+//! Who asks, where a server wants to know: Basic and Digest, said when asked, and kept out of the
+//! memory.
 
 use roundtrip_rdap::client::From;
 use roundtrip_rdap::credentials::{Credentials, Secret};

@@ -1,4 +1,5 @@
-//! From the registry to the registrar: the registry's answer is never lost, whatever is wrong with the registrar.
+//! From the registry to the registrar: the registry's answer is never lost, whatever is wrong with
+//! the registrar.
 
 use roundtrip_rdap::client::Trouble;
 use roundtrip_rdap::text::State;
@@ -70,7 +71,8 @@ async fn who_does_not_want_the_registrar_does_not_ask_it() {
 async fn a_chain_of_registrars_has_an_end() {
     let scene = Scene::new();
     let host = scene.origin.https;
-    // Each registrar of the origin knows the name and names nobody; the registry here names one that redirects to itself.
+    // Each registrar of the origin knows the name and names nobody; the registry here names one
+    // that redirects to itself.
     let body = format!(
         r#"{{"objectClassName":"domain","ldhName":"one.example","links":[{{"rel":"related","type":"application/rdap+json","href":"https://{host}/rdap/domain/loop.example"}}]}}"#
     );

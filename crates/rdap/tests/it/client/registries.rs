@@ -14,7 +14,8 @@ fn from(server: &Scripted) -> impl FnOnce(&mut Parts) {
     }
 }
 
-/// Whether a name below `example` can be asked by now: the copy that is built in knows no such servers.
+/// Whether a name below `example` can be asked by now: the copy that is built in knows no such
+/// servers.
 async fn knows_example(client: &Client) -> bool {
     look_up(client, "one.example").await.state() == State::Found
 }

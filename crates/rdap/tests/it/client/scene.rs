@@ -1,4 +1,5 @@
-//! A registry on a thread of its own, clients that trust it, and a clock that passes when somebody sleeps.
+//! A registry on a thread of its own, clients that trust it, and a clock that passes when somebody
+//! sleeps.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;

@@ -1,4 +1,5 @@
-//! Searches, page after page: as many as are wanted, from one server, never in a circle, and never silently cut short.
+//! Searches, page after page: as many as are wanted, from one server, never in a circle, and never
+//! silently cut short.
 
 use roundtrip_rdap::text::State;
 

@@ -10,7 +10,8 @@ use roundtrip_wire::dns::{Data, Kind, Message, Rcode, Record};
 
 use crate::pool::scene::{Scene, at_once};
 
-/// Says that every host is at 127.0.0.1, for so many seconds; counts how often it was asked for IPv4 addresses.
+/// Says that every host is at 127.0.0.1, for so many seconds; counts how often it was asked for
+/// IPv4 addresses.
 fn name_server(ttl: u32) -> (SocketAddr, Arc<AtomicUsize>) {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let (place, asked) = (socket.local_addr().unwrap(), Arc::new(AtomicUsize::new(0)));

@@ -20,8 +20,8 @@ pub(crate) enum Step {
     Stall,
 }
 
-/// Each connection does its steps, one for each request, and ends with a request that nobody answers; the last
-/// script stands for all further connections.
+/// Each connection does its steps, one for each request, and ends with a request that nobody
+/// answers; the last script stands for all further connections.
 pub(crate) struct Scripted {
     address: SocketAddr,
     connections: Arc<AtomicUsize>,

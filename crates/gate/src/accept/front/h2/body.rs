@@ -14,7 +14,8 @@ use crate::judge::request::BadRequestError;
 pub(super) struct Body {
     stream: RecvStream,
     confirmed: Rc<Signal>,
-    /// What was given last. The client may send as much again once it has been passed on, which asking for more says.
+    /// What was given last. The client may send as much again once it has been passed on, which
+    /// asking for more says.
     given: usize,
     trailers: Trailers,
 }

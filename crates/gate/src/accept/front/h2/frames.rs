@@ -1,6 +1,6 @@
-//! Counts what a client sends besides requests and data. Each such frame costs us work, some an answer, and means nothing by
-//! itself: PRIORITY, WINDOW_UPDATE, SETTINGS, PING, and frames of no known kind. An honest client sends them by the request,
-//! by the answer's data, and now and then.
+//! Counts what a client sends besides requests and data. Each such frame costs us work, some an
+//! answer, and means nothing by itself: PRIORITY, WINDOW_UPDATE, SETTINGS, PING, and frames of no
+//! known kind. An honest client sends them by the request, by the answer's data, and now and then.
 
 use std::cell::{Cell, RefCell};
 use std::task::{Context, Poll, Waker};
@@ -18,7 +18,8 @@ const CONTINUATION: u8 = 9;
 
 /// What a request may bring with it: priorities, windows.
 const PER_REQUEST: u64 = 16;
-/// What each piece of an answer may be answered with: two windows, by however many frames it leaves in.
+/// What each piece of an answer may be answered with: two windows, by however many frames it leaves
+/// in.
 const PER_PIECE: u64 = 4;
 /// And each so many bytes of it.
 const BYTES: u64 = 1024;

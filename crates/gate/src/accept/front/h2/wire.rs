@@ -1,4 +1,5 @@
-//! The byte stream below the engine, watched for what the engine does not tell: the handshake's end, and rest.
+//! The byte stream below the engine, watched for what the engine does not tell: the handshake's
+//! end, and rest.
 
 use std::cell::Cell;
 use std::io;

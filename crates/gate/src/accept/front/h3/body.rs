@@ -41,7 +41,8 @@ impl Body {
         }
     }
 
-    /// Is there none? `wait` where it can be expected that the head is all: its end may come in another packet.
+    /// Is there none? `wait` where it can be expected that the head is all: its end may come in
+    /// another packet.
     pub(super) async fn is_ended(&mut self, wait: bool) -> Result<bool, ExchangeError> {
         let mut first = Vec::new();
         let begun = {
@@ -62,8 +63,9 @@ impl Body {
     async fn read(&mut self, into: &mut Vec<u8>) -> Result<bool, ExchangeError> {
         let id = self.stream.id().into_inner();
         self.link.set_read_allowance(id, 2 * PIECE as u64);
-        // To the engine, a frame without data is as the end of the body: where that is not asked for once more, what follows
-        // would be missing. Another in a row is taken for an attack: the engine ends the connection where trailers are not.
+        // To the engine, a frame without data is as the end of the body: where that is not asked
+        // for once more, what follows would be missing. Another in a row is taken for an attack:
+        // the engine ends the connection where trailers are not.
         for _ in 0..2 {
             let data = self.stream.recv_data().await;
             let data = data.map_err(|error| broken(&self.link, id, error))?;

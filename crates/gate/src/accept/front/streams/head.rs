@@ -11,7 +11,8 @@ pub(in crate::accept::front) struct Head {
     parts: Parts,
     /// No body follows.
     ended: bool,
-    /// Where cookies came in pieces, as they are to be for those who have no such pieces. RFC 9113 §8.2.3, RFC 9114 §4.2.1.
+    /// Where cookies came in pieces, as they are to be for those who have no such pieces. RFC 9113
+    /// §8.2.3, RFC 9114 §4.2.1.
     cookies: Option<Vec<u8>>,
 }
 

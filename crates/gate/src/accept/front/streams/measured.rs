@@ -4,7 +4,8 @@ use crate::forward::exchange::{ExchangeError, Source};
 use crate::forward::h1::Trailers;
 use crate::judge::request::{BadRequestError, Body};
 
-/// What is not measured here would be taken by a backend for the next request's beginning, or be waited for.
+/// What is not measured here would be taken by a backend for the next request's beginning, or be
+/// waited for.
 pub(super) struct Measured<'a, B> {
     body: &'a mut B,
     left: Option<u64>,

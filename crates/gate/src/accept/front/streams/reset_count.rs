@@ -8,8 +8,8 @@ pub(in crate::accept::front) enum StreamEnd {
     Reset,
 }
 
-/// Streams that were reset, without as many that came to their end: who only resets takes work for nothing, and who cancels
-/// now and then, as browsers do, does not.
+/// Streams that were reset, without as many that came to their end: who only resets takes work for
+/// nothing, and who cancels now and then, as browsers do, does not.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::accept::front) struct ResetCount {
     resets: u32,

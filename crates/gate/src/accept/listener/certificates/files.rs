@@ -19,7 +19,8 @@ pub(super) struct Files {
     setting: config::Certificate,
     /// As they were when they were read last.
     read: Stamps,
-    /// As they were at the last look, if that was different: what is being written now is not read yet.
+    /// As they were at the last look, if that was different: what is being written now is not read
+    /// yet.
     changed: Option<Stamps>,
 }
 

@@ -18,7 +18,8 @@ pub(super) struct Crowd {
     last: Option<(UdpSocket, Handle)>,
     /// What the last one has not said.
     unsaid: Vec<Vec<u8>>,
-    /// Nobody answers for a socket that is closed, and whoever hears that knows that nobody is there.
+    /// Nobody answers for a socket that is closed, and whoever hears that knows that nobody is
+    /// there.
     kept: Vec<UdpSocket>,
 }
 

@@ -1,4 +1,5 @@
-//! QUIC clients: with and without early data, made to prove their address, and passed on to another thread.
+//! QUIC clients: with and without early data, made to prove their address, and passed on to another
+//! thread.
 
 use std::net::SocketAddr;
 use std::rc::Rc;

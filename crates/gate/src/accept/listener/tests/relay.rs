@@ -1,4 +1,5 @@
-//! Between a client and a server, of which it can take another: for either, the other is where it was.
+//! Between a client and a server, of which it can take another: for either, the other is where it
+//! was.
 
 use std::cell::Cell;
 use std::net::{Ipv4Addr, SocketAddr};

@@ -184,7 +184,8 @@ async fn serve(listener: Listener, accept_config: Rc<AcceptConfig>, within: Dura
     }
 }
 
-/// Each stream that a client opens is answered with what is known, and with more once the handshake is over.
+/// Each stream that a client opens is answered with what is known, and with more once the handshake
+/// is over.
 async fn serve_quic(listener: Rc<QuicListener>) {
     while let Some(arrival) = listener.next().await {
         tokio::task::spawn_local(async move {

@@ -1,4 +1,5 @@
-//! Where the servers are: names are looked up before they are needed, and again while they are used.
+//! Where the servers are: names are looked up before they are needed, and again while they are
+//! used.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -21,7 +21,8 @@ pub(in crate::forward::upstream) struct Opened {
 }
 
 impl Group {
-    /// With `fast_open`, a clear connection may be one that the first write opens. Names, TCP and TLS share one deadline.
+    /// With `fast_open`, a clear connection may be one that the first write opens. Names, TCP and
+    /// TLS share one deadline.
     pub(in crate::forward::upstream) async fn open(
         &self,
         server: usize,

@@ -1,5 +1,5 @@
-//! Is a server back that requests found gone? Where no health check asks it, and nobody sends requests any more, a connection
-//! is tried now and then.
+//! Is a server back that requests found gone? Where no health check asks it, and nobody sends
+//! requests any more, a connection is tried now and then.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! The answer's way back: interim heads, the head, the body and its trailers, as HTTP/1.1 would have them.
+//! The answer's way back: interim heads, the head, the body and its trailers, as HTTP/1.1 would
+//! have them.
 
 use std::future::poll_fn;
 use std::io::{self, Write};
@@ -80,7 +81,8 @@ impl Answer {
             {
                 let n = put(rest, into);
                 rest.advance(n);
-                // Only what an exchange has taken is asked for anew: who is slow is not buffered for.
+                // Only what an exchange has taken is asked for anew: who is slow is not buffered
+                // for.
                 let _ = stream.flow_control().release_capacity(n);
             }
             if into.filled().len() > before || into.remaining() == 0 {
@@ -92,8 +94,8 @@ impl Answer {
         }
     }
 
-    /// Reads on where the exchange has stopped because it has all that it was promised: the server's end may come apart from
-    /// that, and is no reason for a reset.
+    /// Reads on where the exchange has stopped because it has all that it was promised: the
+    /// server's end may come apart from that, and is no reason for a reset.
     pub(super) async fn end(mut self) {
         if let State::Body(stream, rest, _) = &mut self.state
             && rest.is_empty()

@@ -1,4 +1,5 @@
-//! The shared connections of one upstream: opened by who comes first, given up when their time is over.
+//! The shared connections of one upstream: opened by who comes first, given up when their time is
+//! over.
 
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::{Instant, timeout_at};

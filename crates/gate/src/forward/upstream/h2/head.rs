@@ -20,7 +20,8 @@ pub(super) enum Framing {
     Chunked(Chunked),
 }
 
-/// Reads a head that was composed for HTTP/1.1; `None` while more of it is to come. With it comes its length.
+/// Reads a head that was composed for HTTP/1.1; `None` while more of it is to come. With it comes
+/// its length.
 pub(super) fn request(
     bytes: &[u8],
     secure: bool,
@@ -76,14 +77,15 @@ fn counted(value: &[u8]) -> io::Result<Framing> {
     }
 }
 
-/// Writes an answer's head. A body without a length comes in chunks, so that trailers have their place; whether it does is
-/// returned.
+/// Writes an answer's head. A body without a length comes in chunks, so that trailers have their
+/// place; whether it does is returned.
 pub(super) fn answer(status: u16, fields: &HeaderMap, out: &mut Vec<u8>) -> bool {
     out.extend_from_slice(b"HTTP/1.1 ");
     out.extend_from_slice(status.to_string().as_bytes());
     out.extend_from_slice(b" \r\n");
     for (name, value) in fields {
-        // A server that sends these over HTTP/2 would have us mistake where the body ends. RFC 9113 §8.2.2.
+        // A server that sends these over HTTP/2 would have us mistake where the body ends. RFC 9113
+        // §8.2.2.
         if !is_of_one_hop(name.as_str()) {
             out.extend_from_slice(name.as_str().as_bytes());
             out.extend_from_slice(b": ");

@@ -1,4 +1,5 @@
-//! One exchange over a shared connection, in the guise of a connection of its own. Dropped before its end, it is reset.
+//! One exchange over a shared connection, in the guise of a connection of its own. Dropped before
+//! its end, it is reset.
 
 use std::io;
 use std::pin::Pin;

@@ -1,4 +1,5 @@
-//! Which server is next: one that is well and not ejected, with the fewest exchanges under way, or the one whose turn it is.
+//! Which server is next: one that is well and not ejected, with the fewest exchanges under way, or
+//! the one whose turn it is.
 
 use std::sync::atomic::Ordering;
 
@@ -46,7 +47,8 @@ impl<C: Carrier> Pools<C> {
             .is_some_and(|well| well.load(Ordering::Relaxed))
     }
 
-    /// Where all that are well are ejected: the one that was ejected longest ago. Not to try any would be worse.
+    /// Where all that are well are ejected: the one that was ejected longest ago. Not to try any
+    /// would be worse.
     fn last_resort(&self, state: &State<C>, now: Instant) -> Result<Option<usize>, PoolError> {
         let mut resort: Option<(Instant, usize)> = None;
         for (at, server) in state.servers.iter().enumerate() {

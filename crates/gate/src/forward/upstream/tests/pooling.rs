@@ -1,5 +1,5 @@
-//! The pools under any sequence of events, without a network: no connection has two owners, none outlives its time, who waits
-//! is served in order, and the counters add up.
+//! The pools under any sequence of events, without a network: no connection has two owners, none
+//! outlives its time, who waits is served in order, and the counters add up.
 
 mod uploads;
 
@@ -343,7 +343,8 @@ impl World {
     }
 }
 
-/// Where nothing is given back, as many exchanges as there are connections; the next ones wait, and more are refused.
+/// Where nothing is given back, as many exchanges as there are connections; the next ones wait, and
+/// more are refused.
 #[test]
 fn the_bounds_hold_for_each_server() {
     paused(async || {

@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// Half of the connections; and who still sends does not stand in the way of who comes later with a whole request.
+/// Half of the connections; and who still sends does not stand in the way of who comes later with a
+/// whole request.
 #[test]
 fn who_still_sends_leaves_connections_to_others() {
     paused(async || {
