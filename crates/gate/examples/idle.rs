@@ -11,7 +11,7 @@ mod gauge;
 
 use std::process::Command;
 
-use clients::{Crowd, KINDS, attend};
+use clients::{IdleClients, KINDS, attend};
 use gauge::{address, gate, resident_at_rest, right};
 
 const USUAL: usize = 10_000;
@@ -19,7 +19,7 @@ const USUAL: usize = 10_000;
 const FIRST: usize = 200;
 
 fn main() {
-    if std::env::var_os("CROWD").is_some() {
+    if std::env::var_os("CLIENTS").is_some() {
         return attend();
     }
     let words: Vec<String> = std::env::args().collect();
@@ -35,9 +35,9 @@ fn main() {
     let (name, kind) = KINDS[kind.parse::<usize>().unwrap()];
     let gate = gate(right(), "");
     let (to, certificate) = (address(&gate, kind), gate.certificate().unwrap());
-    let _first = Crowd::gather(again(), kind, to, FIRST, certificate);
+    let _first = IdleClients::gather(again(), kind, to, FIRST, certificate);
     let before = resident_at_rest();
-    let _crowd = Crowd::gather(again(), kind, to, count, certificate);
+    let _clients = IdleClients::gather(again(), kind, to, count, certificate);
     let after = resident_at_rest();
     println!(
         "{name}: {count} connections at rest: {} bytes for each ({before} bytes before them, {after} with them)",

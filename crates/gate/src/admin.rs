@@ -1,7 +1,6 @@
-//! What gate tells those who run it: is it alive, does it want to be asked, what has it done; as
-//! text for programs and as a page for people. A small HTTP/1.1 server of its own in the main
-//! thread, that takes GET and HEAD and nothing else. What it shows comes from `record` alone, which
-//! has nothing that would have to be kept to oneself.
+//! The admin server: health, readiness, metrics and a dashboard, as text for programs and as a page
+//! for people. It is a small HTTP/1.1 server in the main thread that accepts only GET and HEAD. It
+//! shows only what `record` holds, and `record` holds nothing secret.
 
 mod connection;
 pub(crate) mod dependencies;

@@ -1,23 +1,23 @@
-//! From a head that was read to what is to be done with it, and the head that the backend is to
-//! have. The same for every protocol.
+//! Decides what is done with a request head, and writes the head for the backend. It is the same
+//! for every protocol.
 //!
-//! A front calls [`judge`] with the [`Policy`] that is served now. It does no I/O, and goes this
-//! way:
+//! A front calls [`judge`] with the [`Policy`] that is served now. `judge` does no I/O and takes
+//! these steps:
 //!
-//! 1. `request::inspect` refuses what can be read in two ways.
+//! 1. `request::inspect` refuses heads that can be read in two ways.
 //! 2. `route` finds the route, by every reading of the path (`request::readings`).
-//! 3. What came as early data and is not plainly safe has to wait ([`Verdict::Wait`]), or its body
-//!    is to be looked at ([`Verdict::Look`], `jmap`).
+//! 3. A request that came as early data and is not plainly safe has to wait ([`Verdict::Wait`]), or
+//!    its body must be read first ([`Verdict::ReadBody`], `jmap`).
 //! 4. `cors` answers or refuses what a page of another origin may not do.
-//! 5. `door` asks the `guard` for token and session. Where the store has to be asked
-//!    ([`Verdict::Ask`]), the front calls `Door::authorize` and judges the head again.
-//! 6. `request::compose` writes the head for the backend, and what must be remembered of the
-//!    request is [`Asked`].
+//! 5. `authenticator` asks the `guard` for token and session. If the store must be asked
+//!    ([`Verdict::Ask`]), the front calls `Authenticator::authorize` and judges the head again.
+//! 6. `request::compose` writes the head for the backend; [`ForwardedRequest`] keeps what is needed
+//!    later.
 
+pub(crate) mod authenticator;
 pub(crate) mod configured;
 pub(crate) mod cors;
 pub mod credentials;
-pub(crate) mod door;
 mod entry;
 pub mod guard;
 pub(crate) mod jmap;
@@ -33,8 +33,8 @@ pub(crate) mod websocket;
 use std::net::IpAddr;
 use std::rc::Rc;
 
-use crate::judge::door::Glance;
-use crate::judge::guard::{AuthError, Pass, Question, Sessions};
+use crate::judge::authenticator::AuthDecision;
+use crate::judge::guard::{AuthError, Pass, SessionQuery, Sessions};
 use crate::judge::request::{
     BadRequestError, Body, Forwarding, Inspected, Request, Version, compose, inspect,
     overrides_method,
@@ -42,14 +42,14 @@ use crate::judge::request::{
 use crate::judge::route::Route;
 use crate::record::Reason;
 use crate::record::RequestId;
-pub(crate) use cors::{Cors, Grant};
-use cors::{Look, Own};
+pub(crate) use cors::{Cors, CorsHeaders};
+use cors::{CorsDecision, OwnOrigin};
 use policy::Policy;
 pub(crate) use websocket::Opening;
 
 /// What must be remembered of a request once its head was written for the backend.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct ForwardedRequest {
     pub(crate) version: Version,
     pub(crate) body: Body,
     pub(crate) keep_alive: bool,
@@ -64,7 +64,7 @@ pub(crate) struct Asked {
     /// What the client opens over a stream. RFC 8441.
     pub(crate) socket: Option<Opening>,
     /// What a browser is told with the answer.
-    pub(crate) grant: Option<Rc<Grant>>,
+    pub(crate) grant: Option<Rc<CorsHeaders>>,
     /// The client says that it takes trailers. RFC 9110 §10.1.4.
     pub(crate) takes_trailers: bool,
     /// Its own may go on: `Connection` names none of them.
@@ -101,15 +101,15 @@ pub(crate) type Admitted = Result<Pass, AuthError>;
 
 /// What is to be done.
 pub(crate) enum Verdict {
-    Forward(Asked),
+    Forward(ForwardedRequest),
     /// The store is to be asked whose session it is; then the head is judged again.
-    Ask(Question),
+    Ask(SessionQuery),
     /// It changes something, and may be a replay: it has to wait for the end of the handshake. RFC
     /// 8470 §3.
     Wait,
     /// Its body, of no more than [`jmap::MAX_BODY`], says whether it changes something; then it is
     /// judged again.
-    Look,
+    ReadBody,
     Answer(OwnAnswer),
 }
 
@@ -124,12 +124,12 @@ pub(crate) struct OwnAnswer {
     /// With 503: when to come again, in seconds.
     pub(crate) retry_after: u32,
     /// What a browser is told with it.
-    pub(crate) grant: Option<Rc<Grant>>,
+    pub(crate) grant: Option<Rc<CorsHeaders>>,
 }
 
 impl OwnAnswer {
     /// The client, or its session, has too much under way. RFC 6585 §4.
-    pub(crate) fn too_many(asked: &Asked) -> Self {
+    pub(crate) fn too_many(asked: &ForwardedRequest) -> Self {
         Self {
             status: 429,
             stays: asked.keep_alive && (asked.body == Body::None || asked.version.frames()),
@@ -171,7 +171,7 @@ pub(crate) fn judge<S: Sessions>(
     }
     if arrival.early && !is_safe(request, &inspected) {
         match arrival.body {
-            None if is_to_be_looked_at(route, request, &inspected) => return Ok(Verdict::Look),
+            None if is_to_be_looked_at(route, request, &inspected) => return Ok(Verdict::ReadBody),
             Some(body) if jmap::only_reads(body) => {}
             _ => return Ok(Verdict::Wait),
         }
@@ -185,22 +185,22 @@ pub(crate) fn judge<S: Sessions>(
     }
     let trusted = policy.trusts(arrival.client);
     let grant = route.cors.grant(request);
-    let own = Own::new(request, &inspected, arrival.secure, trusted);
-    let by_cookie = || route.auth && policy.door.goes_by_cookie(request);
+    let own = OwnOrigin::new(request, &inspected, arrival.secure, trusted);
+    let by_cookie = || route.auth && policy.authenticator.goes_by_cookie(request);
     let look = route
         .cors
         .look(request, &inspected, upgrade, &own, by_cookie);
-    let anonymous = matches!(look, Look::Anonymous);
+    let anonymous = matches!(look, CorsDecision::Anonymous);
     let session = match look {
-        Look::Answered(told) => {
+        CorsDecision::Answered(told) => {
             return Ok(answer(204, Reason::Preflight, Some(Rc::new(told))));
         }
-        Look::Refused => return Ok(answer(403, Reason::Origin, grant)),
-        Look::Anonymous => None,
-        Look::Usual => match glance(policy, route, request, admitted) {
-            Glance::Pass(session) => session,
-            Glance::Ask(question) => return Ok(Verdict::Ask(question)),
-            Glance::Deny(denial) => return Ok(answer(denial.status(), denial.into(), grant)),
+        CorsDecision::Refused => return Ok(answer(403, Reason::Origin, grant)),
+        CorsDecision::Anonymous => None,
+        CorsDecision::Usual => match decide(policy, route, request, admitted) {
+            AuthDecision::Pass(session) => session,
+            AuthDecision::Ask(question) => return Ok(Verdict::Ask(question)),
+            AuthDecision::Deny(denial) => return Ok(answer(denial.status(), denial.into(), grant)),
         },
     };
     let opening = match request.protocol {
@@ -225,7 +225,7 @@ pub(crate) fn judge<S: Sessions>(
         // It leaves with the head, and as often as that does.
         out.extend_from_slice(body);
     }
-    Ok(Verdict::Forward(Asked {
+    Ok(Verdict::Forward(ForwardedRequest {
         version: request.version,
         body: arrival.body.map_or(inspected.body, |_| Body::None),
         keep_alive: inspected.keep_alive,
@@ -244,17 +244,17 @@ pub(crate) fn judge<S: Sessions>(
     }))
 }
 
-fn glance<S: Sessions>(
+fn decide<S: Sessions>(
     policy: &Policy<S>,
     route: &Route,
     request: &Request<'_>,
     admitted: Option<&Admitted>,
-) -> Glance {
+) -> AuthDecision {
     match admitted {
-        _ if !route.auth => Glance::Pass(None),
-        None => policy.door.glance(request),
-        Some(Ok(session)) => Glance::Pass(Some(session.clone())),
-        Some(Err(denial)) => Glance::Deny(*denial),
+        _ if !route.auth => AuthDecision::Pass(None),
+        None => policy.authenticator.decide(request),
+        Some(Ok(session)) => AuthDecision::Pass(Some(session.clone())),
+        Some(Err(denial)) => AuthDecision::Deny(*denial),
     }
 }
 

@@ -1,4 +1,5 @@
-//! From an arrival to a client that is served: is there room, may it speak, and which protocol.
+//! Admits a new connection: checks the connection limits, performs the handshake, and chooses the
+//! front of its protocol.
 
 use std::cell::RefCell;
 use std::pin::{Pin, pin};

@@ -1,5 +1,5 @@
-//! Buffers that no connection of the thread needs now, for the next one that does: those who come
-//! and go do not allocate.
+//! Buffers of a thread that no connection uses at the moment, so that new connections do not
+//! allocate.
 
 use std::cell::RefCell;
 

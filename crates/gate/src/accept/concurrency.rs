@@ -1,8 +1,8 @@
-//! How many exchanges one client, and one session, may have at once, on whatever threads they are.
+//! Limits the exchanges that one client, and one session, may have at once, over all threads.
 //!
-//! Counted in a table of fixed size (a count–min sketch) that threads share without a lock: each
-//! client has a place in either half, by a keyed hash, and the smaller count of the two is its own,
-//! or more where others share both places with it.
+//! They are counted in a table of fixed size (a count–min sketch) that threads share without a
+//! lock. Each client has a place in either half, chosen by a keyed hash. The smaller of the two
+//! counts is taken; it is too high only if others share both places.
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;

@@ -1,5 +1,4 @@
-//! How many connections there are, in all and of each client: counted when one begins and when it
-//! ends, by all threads.
+//! Counts connections, in total and for each client, over all threads.
 
 use std::collections::HashMap;
 use std::net::IpAddr;

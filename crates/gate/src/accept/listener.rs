@@ -1,8 +1,8 @@
-//! Where clients come in: sockets, what a proxy before us says, TLS over TCP, and QUIC. What
-//! clients say over it is for the front; which of it is answered from early data too.
+//! Accepts clients: sockets, PROXY headers, TLS over TCP, and QUIC. The front reads what clients
+//! send, and decides which of it is answered from early data.
 //!
-//! Each thread has sockets of its own at the same addresses, and the kernel gives each its share of
-//! the clients.
+//! Each thread has its own sockets at the same addresses, and the kernel distributes clients among
+//! them.
 
 mod certificates;
 mod client_socket;

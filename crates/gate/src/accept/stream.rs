@@ -1,4 +1,4 @@
-//! A client's connection, whatever it came in by, and who is at its other end.
+//! A client's connection, over TCP or TLS, and the address of the client.
 
 use std::io;
 use std::net::IpAddr;

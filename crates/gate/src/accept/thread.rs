@@ -1,5 +1,5 @@
-//! What all connections of one thread share: the site that is served now, its deadlines, and word
-//! that gate is about to end.
+//! What all connections of one thread share: the site that is served now, its deadlines, and the
+//! notice that gate is about to end.
 
 use std::cell::{Cell, RefCell};
 use std::net::IpAddr;
@@ -15,8 +15,8 @@ use crate::accept::stream::Peer;
 use crate::forward::deadlines::Deadlines;
 use crate::forward::exchange::ExchangeError;
 use crate::forward::site::Site;
-use crate::judge::Asked;
-use crate::record::{Entry, Gauge, Held, Ledger, Limit, Protocol, ThreadLog};
+use crate::judge::ForwardedRequest;
+use crate::record::{Entry, Gauge, GaugeGuard, Ledger, Limit, Protocol, ThreadLog};
 
 pub(crate) struct Thread<S> {
     site: RefCell<Rc<Site<S>>>,
@@ -33,12 +33,12 @@ pub(crate) struct Thread<S> {
 
 /// An exchange that is under way.
 pub(crate) struct Running<'a> {
-    _counted: Held<'a>,
+    _counted: GaugeGuard<'a>,
     _share: Share<'a>,
 }
 
 /// Counts a connection of the thread, for as long as it is held.
-pub(crate) struct Inside<'a, S>(&'a Thread<S>);
+pub(crate) struct OpenConnection<'a, S>(&'a Thread<S>);
 
 impl<S> Thread<S> {
     /// What all threads count together is `concurrency`.
@@ -90,7 +90,7 @@ impl<S> Thread<S> {
     pub(crate) fn entry(&self, peer: Peer, protocol: Protocol) -> Entry {
         let mut entry = Entry::new(Instant::now(), protocol, peer.secure);
         entry.resumed = peer.resumed;
-        entry.note = self.log.as_ref().map(|_| Box::default());
+        entry.log_details = self.log.as_ref().map(|_| Box::default());
         entry
     }
 
@@ -99,7 +99,7 @@ impl<S> Thread<S> {
         &self,
         site: &Site<S>,
         client: IpAddr,
-        asked: &Asked,
+        asked: &ForwardedRequest,
     ) -> Result<Running<'_>, Limit> {
         let session = asked.session.as_ref().map(|session| &**session.name());
         let client = (!site.policy.trusts(client)).then_some(client);
@@ -111,10 +111,10 @@ impl<S> Thread<S> {
         })
     }
 
-    pub(crate) fn enter(&self) -> Inside<'_, S> {
+    pub(crate) fn enter(&self) -> OpenConnection<'_, S> {
         self.inside.set(self.inside.get() + 1);
         self.ledger.raise(Gauge::Connections);
-        Inside(self)
+        OpenConnection(self)
     }
 
     pub(crate) fn inside(&self) -> usize {
@@ -139,7 +139,7 @@ impl<S> Thread<S> {
     }
 }
 
-impl<S> Drop for Inside<'_, S> {
+impl<S> Drop for OpenConnection<'_, S> {
     fn drop(&mut self) {
         let thread = self.0;
         thread.inside.set(thread.inside.get().saturating_sub(1));

@@ -1,5 +1,5 @@
-//! One connection to the admin's server: heads of bounded size within bounded time, GET and HEAD
-//! alone.
+//! One connection to the admin server: heads of limited size within limited time, GET and HEAD
+//! only.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,6 +1,6 @@
-//! How what gate depends on stands: the servers of its upstreams, and the store of sessions, as all
-//! threads together see them. The admin's pages show it, `/readyz` goes by it, and each change of
-//! it is told once, in a line.
+//! The state of what gate depends on: the servers of its upstreams, and the session store, as all
+//! threads together see them. The admin pages show it, `/readyz` uses it, and each change is
+//! reported once, in one line.
 
 mod expiry;
 
@@ -31,14 +31,14 @@ struct Watched {
 struct Upstream {
     group: Arc<Group>,
     /// Of each server, what was told.
-    told: Vec<Told>,
+    told: Vec<LastLogged>,
 }
 
 struct Store {
     outage: Outage,
     /// It does not answer since then.
     down: Option<Instant>,
-    told: Told,
+    told: LastLogged,
     grace: Duration,
     /// Is there a route that does without it?
     spared: bool,
@@ -46,7 +46,7 @@ struct Store {
 
 /// The last line about something, or that there was none.
 #[derive(Debug, Clone, Copy, Default)]
-struct Told {
+struct LastLogged {
     down: Option<Instant>,
     at: Option<Instant>,
 }
@@ -147,7 +147,7 @@ impl Upstream {
     fn new(group: &Arc<Group>) -> Self {
         Self {
             group: group.clone(),
-            told: vec![Told::default(); group.view().len()],
+            told: vec![LastLogged::default(); group.view().len()],
         }
     }
 
@@ -211,7 +211,7 @@ impl Store {
     }
 }
 
-impl Told {
+impl LastLogged {
     /// How long it was down, where its present state is not the one that was told last, and is to
     /// be told now.
     fn change(&mut self, is_down: bool, now: Instant) -> Option<Duration> {

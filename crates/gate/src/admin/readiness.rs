@@ -1,4 +1,4 @@
-//! Does gate want to be asked?
+//! Whether gate is ready for requests (`/readyz`).
 
 use std::sync::Arc;
 

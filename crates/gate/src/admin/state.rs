@@ -1,4 +1,4 @@
-//! Where all that is shown comes together, for every path its text.
+//! The text for each path of the admin server.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -9,11 +9,11 @@ use super::history::History;
 use super::{Readiness, ReadinessError, document, page};
 use crate::admin::dependencies::{self, Dependencies};
 use crate::record::prometheus::{self, Process};
-use crate::record::{Book, LogSender, Snapshot};
+use crate::record::{Ledgers, LogSender, Snapshot};
 
 /// Shared by all connections to the admin's server.
 pub(crate) struct AdminState {
-    book: Book,
+    book: Ledgers,
     log: Option<LogSender>,
     /// Set once gate was told to end.
     draining: Arc<AtomicBool>,
@@ -80,7 +80,7 @@ impl Topic {
 
 impl AdminState {
     pub(crate) fn new(
-        book: Book,
+        book: Ledgers,
         draining: Arc<AtomicBool>,
         dependencies: Arc<Dependencies>,
         made_by: String,

@@ -1,5 +1,5 @@
-//! What `gate run` does with no file: everything on loopback, sessions in one file of the user's
-//! own state directory, and beside it the keys, made when they are first needed.
+//! The configuration of `gate run` without a file: everything on loopback, sessions in a file in
+//! the user's state directory, and beside it the keys, which are made when they are first needed.
 
 use std::ffi::OsString;
 use std::fs::{DirBuilder, OpenOptions};

@@ -1,4 +1,4 @@
-//! `[limits]`: what a client may take. Each is counted when it is met.
+//! `[limits]`: how much a client may use. Each limit that is reached is counted.
 
 use serde::Deserialize;
 

@@ -1,4 +1,4 @@
-//! `[listen]`: where clients come in.
+//! `[listen]`: the addresses for clients.
 
 use std::net::SocketAddr;
 

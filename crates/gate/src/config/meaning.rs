@@ -1,4 +1,4 @@
-//! What the values stand for: secrets that are read, algorithms, the store that is opened.
+//! Turns values into what they name: secrets that are read, algorithms, the store that is opened.
 
 use std::path::Path;
 use std::sync::Arc;

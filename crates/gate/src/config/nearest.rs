@@ -1,4 +1,4 @@
-//! Which of the words that there are somebody may have meant.
+//! Finds the known word that is nearest to a mistyped one.
 
 /// The nearest word, if it is near: a third of the letters may be wrong, or one begins with the
 /// other.

@@ -1,4 +1,4 @@
-//! `[token]`: where it is looked for, and who may have signed it.
+//! `[token]`: where a request's token is, and which keys may have signed it.
 
 use std::path::PathBuf;
 

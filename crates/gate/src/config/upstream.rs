@@ -1,4 +1,4 @@
-//! `[upstream.NAME]` and `[[route]]`: who answers, and for what.
+//! `[upstream.NAME]` and `[[route]]`: the backends, and the requests that each one gets.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! The deadlines of a thread's connections. To set one is to write a number; all are looked at four
+//! The deadlines of a thread's connections. To set one is to write a number; all are checked four
 //! times a second. A timer for each would cost every request more than judging it does.
 
 use std::cell::{Cell, RefCell};

@@ -1,6 +1,5 @@
-//! The life of a request, on one screen, whatever protocol its client speaks: judge → forward →
-//! record. What a protocol brings and takes is behind [`Source`] and [`Sink`]; reading heads and
-//! refusing to is the fronts' matter.
+//! The life of a request after judging, for every protocol: forward → record. [`Source`] and
+//! [`Sink`] hide the client's protocol; the fronts read heads and refuse to.
 
 mod download;
 mod lease;
@@ -24,11 +23,11 @@ use crate::forward::h1::{BadResponse, Response, ResponseBody, Trailers};
 use crate::forward::halves::Halves;
 use crate::forward::site::Site;
 use crate::forward::upstream::{Link, UploadPlace, Upstream, UpstreamError};
-use crate::judge::Asked;
+use crate::judge::ForwardedRequest;
 use crate::judge::guard::Sessions;
 use crate::judge::request::{BadRequestError, Field};
 use crate::record::{Entry, Limit, Outcome, Reason};
-use download::{Download, Got, Interim};
+use download::{Download, DownloadOutcome, Interim};
 use lease::Next;
 use read_ahead::ReadAhead;
 use upload::Upload;
@@ -162,7 +161,7 @@ impl ExchangeError {
     }
 }
 
-impl Asked {
+impl ForwardedRequest {
     /// What of a body's trailers the backend is to have: none that the head would not have.
     fn trailers(&self, body: &mut impl Source) -> Trailers {
         let mut trailers = body.trailers();
@@ -186,7 +185,7 @@ pub(crate) struct Ended {
 /// One exchange's two sides, and what it goes by.
 pub(crate) struct Exchange<'a, S, B, A> {
     pub(crate) site: &'a Site<S>,
-    pub(crate) asked: &'a Asked,
+    pub(crate) asked: &'a ForwardedRequest,
     /// The request as the backend is to have it.
     pub(crate) head: &'a mut Vec<u8>,
     pub(crate) body: &'a mut B,
@@ -236,7 +235,7 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
         upstream: &Upstream,
         link: &mut Link,
         rest: Option<&mut ReadAhead>,
-    ) -> Result<Got, ExchangeError> {
+    ) -> Result<DownloadOutcome, ExchangeError> {
         let (stream, buffer, place) = link.parts();
         let halves = Halves::new(stream);
         let (mut from, mut to) = (halves.reading(), halves.writing());
@@ -281,12 +280,12 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
 
 /// The body goes up while the answer may already come down.
 async fn both<S, B: Source, W: AsyncWrite + Unpin>(
-    mut download: Pin<&mut impl Future<Output = Result<Got, ExchangeError>>>,
+    mut download: Pin<&mut impl Future<Output = Result<DownloadOutcome, ExchangeError>>>,
     upload: &mut Upload<'_, S, B, W>,
     rest: &mut ReadAhead,
     uploading: &Cell<bool>,
     place: UploadPlace<'_>,
-) -> Result<Got, ExchangeError> {
+) -> Result<DownloadOutcome, ExchangeError> {
     let sent = tokio::select! {
         biased;
         got = &mut download => return got.map(|got| got.after_upload(false)),
@@ -316,17 +315,22 @@ async fn both<S, B: Source, W: AsyncWrite + Unpin>(
 }
 
 /// Would the session that let the request in let it in now?
-async fn admitted<S: Sessions>(site: &Site<S>, asked: &Asked) -> Result<(), ExchangeError> {
+async fn admitted<S: Sessions>(
+    site: &Site<S>,
+    asked: &ForwardedRequest,
+) -> Result<(), ExchangeError> {
     match &asked.session {
-        Some(session) if !site.policy.door.admits(session).await => Err(ExchangeError::Over),
+        Some(session) if !site.policy.authenticator.admits(session).await => {
+            Err(ExchangeError::Over)
+        }
         _ => Ok(()),
     }
 }
 
 /// Ends when it would not.
-async fn over<S: Sessions>(site: &Site<S>, asked: &Asked) {
+async fn over<S: Sessions>(site: &Site<S>, asked: &ForwardedRequest) {
     match &asked.session {
-        Some(session) => site.policy.door.over(session).await,
+        Some(session) => site.policy.authenticator.over(session).await,
         None => pending().await,
     }
 }

@@ -1,5 +1,5 @@
-//! One stream, read and written by two futures of one task: an upload goes on while its answer
-//! already comes.
+//! One stream, read and written by two futures of one task: an upload continues while its answer is
+//! arriving.
 
 use std::cell::{RefCell, RefMut};
 use std::io;

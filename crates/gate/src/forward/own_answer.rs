@@ -1,13 +1,13 @@
-//! What gate says when it answers by itself: the status, why in a sentence and in a word, and the
-//! request's id; for people as text or a small page, for programs as RFC 9457 has it. No token, no
-//! name, no path and no query is in any of it.
+//! The answers that gate gives itself: the status, the reason in a sentence and in a word, and the
+//! request's ID; for people as text or a small page, for programs as RFC 9457. They contain no
+//! token, no name, no path and no query.
 
 use super::exchange::Sink;
 use crate::forward::h1::{Response, ResponseBody};
 use crate::judge::OwnAnswer;
 use crate::judge::request::{self, Field};
 use crate::record::{Caller, Form};
-use crate::record::{Reason, Word};
+use crate::record::{LabelValue, Reason};
 
 /// RFC 6750 §3.1: a code only where there was a token.
 const NO_TOKEN: &str = "Bearer realm=\"gate\"";

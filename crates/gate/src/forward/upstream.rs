@@ -1,7 +1,8 @@
-//! Where requests go: the connections of one thread to the servers of one `[upstream.NAME]`.
+//! The connections of one thread to the servers of one `[upstream.NAME]`.
 //!
-//! `group` is what all threads know of the servers; `pools` says who gets which connection, and who
-//! waits; `link` is a connection in one exchange's hands. What is said over it is up to `exchange`.
+//! `group` is what all threads know of the servers; `pools` decides who gets which connection, and
+//! who waits; `link` is a connection that one exchange holds. `exchange` decides what is sent over
+//! it.
 
 mod address;
 mod budget;
@@ -38,7 +39,7 @@ use link::ReadBuffers;
 pub(crate) use link::{Fate, Link, UploadPlace};
 use outlier_ejection::EjectionConfig;
 use pool::Bounds;
-use pools::{PoolConfig, Pools, Want};
+use pools::{PoolConfig, PoolRequest, Pools};
 use report::Reported;
 pub(crate) use report::report;
 pub(crate) use server_view::{ServerState, ServerView};
@@ -59,15 +60,15 @@ pub(crate) struct Upstream {
 
 /// What an exchange needs of a connection.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Need {
+pub(crate) struct LeaseNeeds {
     /// The request may reach the server twice: only then may it leave in the SYN.
     pub(crate) repeatable: bool,
     /// Its body is still on its way.
     pub(crate) upload: bool,
 }
 
-impl From<Need> for Want {
-    fn from(need: Need) -> Self {
+impl From<LeaseNeeds> for PoolRequest {
+    fn from(need: LeaseNeeds) -> Self {
         Self {
             upload: need.upload,
             ..Self::default()

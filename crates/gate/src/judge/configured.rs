@@ -1,4 +1,4 @@
-//! What the guard goes by, made from the configuration: its rules, keys that verify and keys that
+//! The guard's rules, made from the configuration, with the keys that verify and the keys that
 //! unseal.
 
 use roundtrip_wire::jwt::Algorithm;

@@ -1,6 +1,6 @@
-//! Pages of other origins, as their route has them: who may ask, and what browsers are told of it
-//! (WHATWG Fetch §3.2). A browser sends cookies with requests that its user never saw: those that
-//! do something are refused where the page is not one that is known (RFC 6455 §10.2).
+//! Which pages of other origins may use a route, and what browsers are told (WHATWG Fetch §3.2). A
+//! browser sends cookies with requests that its user never saw: requests that change something are
+//! refused if the page is not a known one (RFC 6455 §10.2).
 
 use std::rc::Rc;
 
@@ -43,7 +43,7 @@ pub(crate) struct CorsError {
 
 /// What a browser is told with an answer.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Grant {
+pub(crate) struct CorsHeaders {
     fields: Vec<(&'static str, String)>,
     /// The backend's own words about origins are not passed on.
     replaces: bool,
@@ -51,9 +51,9 @@ pub(crate) struct Grant {
 
 /// What is to be done with a request, as far as its origin goes.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Look {
+pub(crate) enum CorsDecision {
     /// What a browser asks first.
-    Answered(Grant),
+    Answered(CorsHeaders),
     Refused,
     /// The same, passed to the backend: it has no session, and nothing but the question.
     Anonymous,
@@ -103,18 +103,18 @@ impl Cors {
         request: &Request<'_>,
         inspected: &Inspected<'_>,
         upgrade: bool,
-        own: &Own<'_>,
+        own: &OwnOrigin<'_>,
         by_cookie: impl FnOnce() -> bool,
-    ) -> Look {
+    ) -> CorsDecision {
         match self.asked(request, inspected) {
             Some(look) => look,
-            None if self.is_foreign(request, upgrade, own, by_cookie) => Look::Refused,
-            None => Look::Usual,
+            None if self.is_foreign(request, upgrade, own, by_cookie) => CorsDecision::Refused,
+            None => CorsDecision::Usual,
         }
     }
 
     /// `None` where this is not what browsers ask first, or a request like others all the same.
-    fn asked(&self, request: &Request<'_>, inspected: &Inspected<'_>) -> Option<Look> {
+    fn asked(&self, request: &Request<'_>, inspected: &Inspected<'_>) -> Option<CorsDecision> {
         if self.preflight == Preflight::Off
             || request.method != "OPTIONS"
             || inspected.body != Body::None
@@ -126,10 +126,10 @@ impl Cors {
         let origin = only(request, "origin")?;
         let method = only(request, "access-control-request-method")?;
         if self.preflight == Preflight::Pass {
-            return Some(Look::Anonymous);
+            return Some(CorsDecision::Anonymous);
         }
         let Some(allowed) = self.allowed(origin) else {
-            return Some(Look::Refused);
+            return Some(CorsDecision::Refused);
         };
         let mut fields = self.told(Some(allowed));
         let wished = only(request, "access-control-request-headers");
@@ -140,7 +140,7 @@ impl Cors {
         add("Access-Control-Max-Age", Some(self.max_age.clone()));
         let both = "Access-Control-Request-Method, Access-Control-Request-Headers";
         add("Vary", Some(both.into()));
-        Some(Look::Answered(Grant {
+        Some(CorsDecision::Answered(CorsHeaders {
             fields,
             replaces: false,
         }))
@@ -148,14 +148,14 @@ impl Cors {
 
     /// What goes with the answer to this request. Of answers by backends that know of origins
     /// themselves nothing is changed, but gate's own are for the same readers.
-    pub(crate) fn grant(&self, request: &Request<'_>) -> Option<Rc<Grant>> {
+    pub(crate) fn grant(&self, request: &Request<'_>) -> Option<Rc<CorsHeaders>> {
         let speaks = !self.origins.is_empty() || self.any;
         if self.preflight == Preflight::Off || !speaks {
             return None;
         }
         let origin = only(request, "origin");
         let fields = self.told(origin.and_then(|origin| self.allowed(origin)));
-        Some(Rc::new(Grant {
+        Some(Rc::new(CorsHeaders {
             fields,
             replaces: self.preflight == Preflight::Answer,
         }))
@@ -195,7 +195,7 @@ impl Cors {
         &self,
         request: &Request<'_>,
         upgrade: bool,
-        own: &Own<'_>,
+        own: &OwnOrigin<'_>,
         by_cookie: impl FnOnce() -> bool,
     ) -> bool {
         let safe = matches!(request.method, "GET" | "HEAD" | "OPTIONS") && !overridden(request);
@@ -208,12 +208,12 @@ impl Cors {
 }
 
 /// The origin that a request is for.
-pub(crate) struct Own<'a> {
+pub(crate) struct OwnOrigin<'a> {
     pub(crate) secure: bool,
     pub(crate) host: Authority<'a>,
 }
 
-impl<'a> Own<'a> {
+impl<'a> OwnOrigin<'a> {
     /// `trusted`: a proxy before gate is believed in what it says of the client's own words.
     pub(crate) fn new(
         request: &Request<'a>,
@@ -305,7 +305,7 @@ impl Names {
     }
 }
 
-impl Grant {
+impl CorsHeaders {
     pub(crate) fn fields(&self) -> impl Iterator<Item = Field<'_>> {
         self.fields.iter().map(|(name, value)| Field {
             name,

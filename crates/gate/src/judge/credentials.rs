@@ -1,17 +1,16 @@
-//! What a session's stored `credentials` are, and the `Authorization` value that they become. Three
-//! forms are read:
+//! Turns a session's stored `credentials` into its `Authorization` value. Three forms are read:
 //!
 //! - `v1.<kid>.<nonce>.<ciphertext>`: AES-256-GCM with a random nonce, and the `sid` as associated
-//!   data: moved to another session it does not open. The only form that is written.
-//! - Standard base64 of `user:password`, as hyper-auth-proxy has it; unless it is
+//!   data, so that it cannot be moved to another session. This is the only form that is written.
+//! - Standard base64 of `user:password`, as in hyper-auth-proxy; unless it is
 //!   [refused](Vault::refuse_plain).
 //! - Standard base64 of iv (16 bytes) ‖ AES-256-CBC with PKCS#7 padding, **without** a MAC, for
-//!   moving away from it; in place of plain base64, which cannot be told from it, once its key [is
-//!   given](Vault::read_cbc). Who can write to the store can change what such a value means, and
-//!   nothing notices: seal anew, then take the key away.
+//!   migration only. It replaces plain base64, from which it cannot be distinguished, once its key
+//!   [is given](Vault::read_cbc). Anyone who can write to the store can change what such a value
+//!   means without being noticed: reseal the sessions, then remove the key.
 //!
-//! What opens has to be UTF-8, with a colon and without control characters. Where they are stored
-//! is the store's matter.
+//! The plain text must be UTF-8 with a colon and without control characters. Where it is stored is
+//! the store's business.
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::cipher::{AES_256, DecryptionContext, PaddedBlockDecryptingKey, UnboundCipherKey};

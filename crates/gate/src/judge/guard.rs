@@ -1,10 +1,10 @@
-//! Who may pass: token → claims → session → the `Authorization` value. A request whose token was
-//! seen before and whose session is known is judged at once, without I/O and without allocating;
-//! else the store is to be asked (a `Question`), and what it says is admitted.
+//! Decides who may pass: token → claims → session → the `Authorization` value. A request whose
+//! token was seen before and whose session is known is judged at once, without I/O and without
+//! allocating; otherwise the store must be asked (a `SessionQuery`), and its answer is admitted.
 //!
-//! Each thread has a guard of its own over [`Rules`] that all share. Keys that change make new
-//! rules, which a guard may follow: what was verified with old keys is then forgotten. Left to
-//! others: reading heads, asking the store, and sending what is denied.
+//! Each thread has its own guard over [`Rules`] that all threads share. Keys that change make new
+//! rules, which a guard may follow; it then forgets what it verified with old keys. Others read
+//! heads, ask the store, and send denials.
 
 mod clock;
 mod jwks;
@@ -60,21 +60,21 @@ struct Verified {
 }
 
 /// What becomes of a request.
-pub(crate) enum Judged {
+pub(crate) enum GuardDecision {
     Pass(Pass),
     /// The token is good; whose session it is has to be asked.
-    Ask(Question),
+    Ask(SessionQuery),
     Deny(AuthError),
 }
 
 /// Asked of the store. No `Debug`: a session's name is not for logs.
-pub(crate) struct Question {
+pub(crate) struct SessionQuery {
     session: Rc<str>,
     /// When the token is over.
     until: i64,
 }
 
-impl Question {
+impl SessionQuery {
     pub(crate) fn session(&self) -> &str {
         &self.session
     }
@@ -151,11 +151,11 @@ impl Guard {
         *self.rules.borrow_mut() = rules;
     }
 
-    pub(crate) fn judge(&self, request: &Request<'_>) -> Judged {
+    pub(crate) fn judge(&self, request: &Request<'_>) -> GuardDecision {
         self.follow();
         let rules = self.rules.borrow();
         let Some(worn) = token::find(request.fields, &rules) else {
-            return Judged::Deny(AuthError::NoToken);
+            return GuardDecision::Deny(AuthError::NoToken);
         };
         let now = clock::seconds(self.wall.now());
         let remembers = rules.tokens > 0;
@@ -167,10 +167,10 @@ impl Guard {
         }
         let verified = match verify(&rules, worn) {
             Ok(verified) => verified,
-            Err(denial) => return Judged::Deny(denial),
+            Err(denial) => return GuardDecision::Deny(denial),
         };
         let judged = self.decide(&rules, &verified, now);
-        if remembers && !matches!(judged, Judged::Deny(_)) {
+        if remembers && !matches!(judged, GuardDecision::Deny(_)) {
             self.tokens.borrow_mut().put(worn.bytes(), verified);
         }
         judged
@@ -183,19 +183,19 @@ impl Guard {
     }
 
     /// Times count on each request, however often the token was seen before.
-    fn decide(&self, rules: &Rules, verified: &Verified, now: i64) -> Judged {
+    fn decide(&self, rules: &Rules, verified: &Verified, now: i64) -> GuardDecision {
         let leeway = rules.leeway_seconds();
         let until = verified.expires.saturating_add(leeway);
         // RFC 7519 §4.1.4: «on or after» is too late.
         if now >= until {
-            return Judged::Deny(AuthError::Expired);
+            return GuardDecision::Deny(AuthError::Expired);
         }
         if now.saturating_add(leeway) < verified.not_before {
-            return Judged::Deny(AuthError::TooEarly);
+            return GuardDecision::Deny(AuthError::TooEarly);
         }
         match self.known(&verified.session, now) {
-            Some(session) => Judged::Pass(Pass::new(session, until)),
-            None => Judged::Ask(Question {
+            Some(session) => GuardDecision::Pass(Pass::new(session, until)),
+            None => GuardDecision::Ask(SessionQuery {
                 session: verified.session.clone(),
                 until,
             }),
@@ -217,7 +217,7 @@ impl Guard {
     /// here, once.
     pub(crate) fn admit(
         &self,
-        question: &Question,
+        question: &SessionQuery,
         answer: Result<Option<Found>, SessionError>,
     ) -> Result<Pass, AuthError> {
         let found = answer

@@ -1,5 +1,4 @@
-//! Is a JMAP request harmless, however often it is sent? RFC 8620. Whatever is not plainly so is
-//! not.
+//! Whether a JMAP request is harmless, however often it is sent. RFC 8620. If in doubt, it is not.
 
 use std::borrow::Cow;
 

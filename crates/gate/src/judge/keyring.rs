@@ -1,10 +1,9 @@
-//! Keys that change while gate runs: a set in a file or at a URL is read again every so often, and
-//! what it then says makes new rules, which each thread's guard follows. Where it cannot be read,
-//! the old ones stay.
+//! Keys that change while gate runs: a JWK Set in a file or at a URL is read again periodically and
+//! makes new rules, which each thread's guard follows. If it cannot be read, the old rules stay.
 //!
-//! Rules are told anew only if the set has changed: a guard that follows forgets what it has
-//! verified. Which keys the configuration itself names is read once; the guard's matter is what
-//! they are good for.
+//! Rules are published only if the set has changed, because a guard that follows forgets what it
+//! has verified. Keys in the configuration itself are read once; what a key may be used for is
+//! decided in `guard`.
 
 mod fetch;
 
@@ -31,11 +30,11 @@ const MIN_INTERVAL: Duration = Duration::from_secs(1);
 pub struct Keyring {
     /// With the configuration's own keys.
     base: Rules,
-    set: Option<Set>,
+    set: Option<WatchedKeySet>,
     rules: watch::Sender<Arc<Rules>>,
 }
 
-struct Set {
+struct WatchedKeySet {
     from: Jwks,
     source: Option<Source>,
     /// A digest of what it said last.
@@ -57,7 +56,12 @@ impl Keyring {
         if let Some(jwks) = &mut own.token.jwks {
             jwks.file = None;
         }
-        let set = config.token.jwks.clone().map(Set::new).transpose()?;
+        let set = config
+            .token
+            .jwks
+            .clone()
+            .map(WatchedKeySet::new)
+            .transpose()?;
         let base = Rules {
             awaits_keys: set.as_ref().is_some_and(|set| set.source.is_some()),
             refresh: set.as_ref().map(|_| Refresh::default()),
@@ -143,7 +147,7 @@ impl Keyring {
         }
     }
 
-    fn take(&self, set: &Set, fetched: Option<&[u8]>) -> Result<Read, GateError> {
+    fn take(&self, set: &WatchedKeySet, fetched: Option<&[u8]>) -> Result<Read, GateError> {
         let mut keys = self.base.keys.clone();
         let own = keys.len();
         let mut said = fetched.unwrap_or_default().to_vec();
@@ -174,7 +178,7 @@ impl Keyring {
     }
 }
 
-impl Set {
+impl WatchedKeySet {
     fn new(from: Jwks) -> Result<Self, GateError> {
         let source = match &from.url {
             Some(url) => Some(Source::new(url, from.ca.as_deref())?),

@@ -1,4 +1,4 @@
-//! Refusals and denials in the words of the record.
+//! Converts refusals and denials into `record`'s reasons.
 
 use super::credentials::CredentialsError;
 use super::guard::{AuthError, SessionError};

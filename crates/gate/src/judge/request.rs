@@ -1,9 +1,8 @@
-//! A request as gate judges it, whatever protocol brought it: refused, or understood in one way
-//! only.
+//! A request as gate judges it, in any protocol: refused, or understood in exactly one way.
 //!
-//! What two readers may understand differently is refused here, before anything of it is sent: that
-//! is what smuggling lives on (RFC 9112 §11.2). What is not refused is written anew ([`compose`]):
-//! nothing is passed on as it came but values.
+//! Anything that two readers may understand differently is refused here, before any of it is sent,
+//! because request smuggling depends on it (RFC 9112 §11.2). The rest is written anew
+//! ([`compose`]); only values are passed on as they came.
 
 mod authority;
 mod caller;

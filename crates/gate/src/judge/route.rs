@@ -1,4 +1,4 @@
-//! Which route a request takes: by its host, and by its path in whatever way a backend may read it.
+//! Chooses a request's route by its host, and by its path in every way that a backend may read it.
 
 use std::collections::BTreeMap;
 use std::fmt;

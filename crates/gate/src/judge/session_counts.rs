@@ -1,4 +1,4 @@
-//! What the near cache of a thread counts by itself, taken into the thread's ledger once a second.
+//! Adds the near cache's counters to the thread's ledger once a second.
 
 use std::sync::Arc;
 use std::time::Duration;

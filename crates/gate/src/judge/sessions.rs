@@ -1,9 +1,9 @@
-//! Sessions from a store, as the guard wants them: what was found holds as long as the near cache
-//! has the very same.
+//! Sessions from a store for the guard. A session is valid as long as the near cache has the same
+//! value.
 //!
 //! A [`StoreHandle`] is opened once, from the configuration, and goes to each thread, which makes
-//! its own [`NearSessions`] of it and runs [`NearSessions::run`] beside its requests. What a
-//! session is worth, and for how long, is the guard's matter.
+//! its own [`NearSessions`] from it and runs [`NearSessions::run`] beside its requests. The guard
+//! decides what a session allows, and for how long.
 
 use std::pin::Pin;
 use std::rc::Rc;

@@ -1,6 +1,5 @@
-//! A WebSocket that a client opens over a stream, and a backend over a connection (RFC 8441 §5):
-//! the key, which streams do not have, is ours, and so is looking at what the backend makes of it
-//! (RFC 6455 §4.1).
+//! A WebSocket that a client opens over a stream, and the backend over a connection (RFC 8441 §5).
+//! Streams have no key, so gate makes one, and checks the backend's answer to it (RFC 6455 §4.1).
 
 use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use base64::Engine;

@@ -1,6 +1,6 @@
-//! Whether a start would succeed: all that is wrong with a configuration, not only the first thing,
-//! and what is likely not meant. Each table has a file; `reach` also asks the store and the
-//! servers. Nothing is changed by it.
+//! Whether gate could start: everything that is wrong with a configuration, not only the first
+//! error, and what is probably not intended. Each table has a file; `reach` also asks the store and
+//! the servers. It changes nothing.
 
 mod admin;
 mod listen;

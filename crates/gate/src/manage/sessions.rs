@@ -1,9 +1,8 @@
-//! Sessions that are kept by hand: put, shown, listed, revoked, moved in and sealed anew; and
-//! tokens for them. Results are values: what is printed, and which exit code it gives, is for the
-//! verb.
+//! Manages sessions by hand: put, show, list, revoke, import and reseal; and makes tokens for them.
+//! Results are values; the command prints them and chooses the exit code.
 //!
-//! A password goes in and does not come out again: what is shown is whose it is. A keeper is used
-//! on a `LocalSet`, as the store's connection wants it.
+//! A password goes in and is never shown; only the user's name is. A manager runs on a `LocalSet`,
+//! because the store's connection needs one.
 
 mod import;
 mod seal;

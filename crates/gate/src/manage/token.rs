@@ -1,5 +1,5 @@
-//! A token for a session, signed with a secret of the configuration: to try gate out, and for
-//! programs of one's own.
+//! Makes a token for a session, signed with a secret of the configuration: for trying gate out, and
+//! for one's own programs.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

@@ -1,5 +1,5 @@
-//! The access log's thread: lines come through a bounded channel. Where the disk is slow, lines are
-//! dropped and counted; no request ever waits for one. What a line says is `line`'s.
+//! The access log's thread: lines come through a bounded channel. If the disk is slow, lines are
+//! dropped and counted; no request ever waits. `line` writes the lines.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -41,7 +41,7 @@ pub(crate) struct LogSender {
 enum Message {
     Line(Vec<u8>),
     /// Something is to be done without a line.
-    Look,
+    Flush,
     End,
 }
 
@@ -123,7 +123,7 @@ impl AccessLog {
     pub(crate) fn reopen(&self) {
         self.sender.state.reopen.store(true, Relaxed);
         // Where there is no room, the thread is awake.
-        let _ = self.sender.lines.try_send(Message::Look);
+        let _ = self.sender.lines.try_send(Message::Flush);
     }
 
     /// Writes what is waiting, as far as there is time. Was all of it written?
@@ -179,7 +179,7 @@ impl Writer {
                         batch.extend_from_slice(&line);
                         lines += 1;
                     }
-                    Message::Look => {}
+                    Message::Flush => {}
                     Message::End => ends = true,
                 }
                 if batch.len() < MAX_BATCH {

@@ -1,5 +1,4 @@
-//! What is remembered of a request so that gate can answer it by itself: its id, and the form in
-//! which its client reads.
+//! What gate needs to answer a request itself: its ID, and the form that its client reads.
 
 use super::RequestId;
 

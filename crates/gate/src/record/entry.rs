@@ -1,12 +1,12 @@
-//! One exchange, filled on its way and recorded at its end: a few instants and facts, all of them
-//! plain values.
+//! One exchange: a few instants and facts, filled as it proceeds and recorded at its end. Plain
+//! values.
 
 use std::time::{Duration, Instant};
 
 use roundtrip_model::PhaseName;
 
 use super::reason::ReasonKind;
-use super::{Caller, Note};
+use super::{Caller, LogDetails};
 use super::{Early, Known, Outcome, Protocol, Reason};
 
 /// No server was asked.
@@ -52,7 +52,7 @@ pub(crate) struct Entry {
     /// Its name, and how its client reads errors.
     pub(crate) caller: Caller,
     /// For the access log, where there is one; nothing else looks at it.
-    pub(crate) note: Option<Box<Note>>,
+    pub(crate) log_details: Option<Box<LogDetails>>,
 }
 
 /// Whose words: probe's, where it knows the phase.
@@ -111,7 +111,7 @@ impl Entry {
             retried: false,
             known: None,
             caller: Caller::default(),
-            note: None,
+            log_details: None,
         }
     }
 

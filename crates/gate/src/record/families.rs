@@ -1,11 +1,11 @@
-//! All that is counted, family by family: what it is called, what it means, and its rows. Whatever
-//! shows counters goes through this list, so that none shows other figures than the next.
+//! Every metric family: its name, its meaning, and its rows. Everything that shows counters uses
+//! this list, so all show the same figures.
 
 use super::ledger::{Connected, FastOpened, RequestCounter};
 use super::vocabulary::StatusClass;
 use super::{
-    Avoided, Bytes, Carried, Counted, Early, Gauge, Known, Limit, Link, Outcome, Pool, Protocol,
-    Reason, Remedy, SingleUse, Snapshot, Store, Streams, TlsHandshake, Word,
+    Avoided, Bytes, Carried, Counted, Early, Gauge, Known, LabelValue, Limit, Link, Outcome, Pool,
+    Protocol, Reason, Remedy, SingleUse, Snapshot, Store, Streams, TlsHandshake,
 };
 
 /// Counters of one name, told apart by labels.
@@ -139,11 +139,11 @@ pub(crate) fn about(gauge: Gauge) -> &'static str {
     }
 }
 
-fn each<W: Word + Counted>(snapshot: &Snapshot, label: &'static str) -> Vec<Row> {
+fn each<W: LabelValue + Counted>(snapshot: &Snapshot, label: &'static str) -> Vec<Row> {
     all(W::ALL, label, |word| snapshot.get(word))
 }
 
-fn all<W: Word>(words: &[W], label: &'static str, value: impl Fn(W) -> u64) -> Vec<Row> {
+fn all<W: LabelValue>(words: &[W], label: &'static str, value: impl Fn(W) -> u64) -> Vec<Row> {
     let row = |word: &W| Row {
         labels: vec![(label, word.as_str())],
         value: value(*word),

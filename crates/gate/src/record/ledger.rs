@@ -1,4 +1,4 @@
-//! What one thread has counted. One thread writes, the admin's reads.
+//! One thread's counters. That thread writes them, and the admin thread reads them.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -7,9 +7,9 @@ use super::entry::NO_UPSTREAM;
 use super::timer::{Counter, Durations};
 use super::vocabulary::StatusClass;
 use super::{
-    Avoided, Bytes, Carried, ConnectionStart, Counted, Early, Entry, Gauge, Known, Limit, Link,
-    Outcome, Pool, Protocol, Reason, Remedy, Security, SingleUse, Snapshot, Store, Streams, Timer,
-    TlsHandshake, Word,
+    Avoided, Bytes, Carried, ConnectionStart, Counted, Early, Entry, Gauge, Known, LabelValue,
+    Limit, Link, Outcome, Pool, Protocol, Reason, Remedy, Security, SingleUse, Snapshot, Store,
+    Streams, Timer, TlsHandshake,
 };
 
 /// One thread's. Cloned as an `Arc`: its thread's, and the admin's. No two share a line of the
@@ -24,7 +24,7 @@ pub(crate) struct Ledger {
 
 /// All threads' ledgers.
 #[derive(Debug, Clone)]
-pub(crate) struct Book(Arc<[Arc<Ledger>]>);
+pub(crate) struct Ledgers(Arc<[Arc<Ledger>]>);
 
 /// An exchange, by what requests are counted by.
 #[derive(Debug, Clone, Copy)]
@@ -193,9 +193,9 @@ impl Ledger {
     }
 
     /// There is one more of these, for as long as what is returned is held.
-    pub(crate) fn hold(&self, gauge: Gauge) -> Held<'_> {
+    pub(crate) fn hold(&self, gauge: Gauge) -> GaugeGuard<'_> {
         self.raise(gauge);
-        Held {
+        GaugeGuard {
             ledger: self,
             gauge,
         }
@@ -234,7 +234,7 @@ impl Ledger {
     }
 }
 
-impl Book {
+impl Ledgers {
     /// For so many threads.
     pub(crate) fn new(threads: usize) -> Self {
         Self((0..threads.max(1)).map(|_| Arc::default()).collect())
@@ -257,12 +257,12 @@ impl Book {
 
 /// Lowers its gauge when it goes.
 #[derive(Debug)]
-pub(crate) struct Held<'a> {
+pub(crate) struct GaugeGuard<'a> {
     ledger: &'a Ledger,
     gauge: Gauge,
 }
 
-impl Drop for Held<'_> {
+impl Drop for GaugeGuard<'_> {
     fn drop(&mut self) {
         self.ledger.lower(self.gauge);
     }

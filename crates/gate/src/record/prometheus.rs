@@ -1,5 +1,4 @@
-//! The figures as Prometheus reads them: text exposition format 0.0.4. Names and labels are a
-//! contract.
+//! The metrics in Prometheus' text exposition format 0.0.4. Names and labels are a contract.
 
 use std::fmt::Write as _;
 
@@ -7,8 +6,8 @@ use roundtrip_model::Histogram;
 
 use super::access_log::LogCounts;
 use super::families::{FAMILIES, about};
-use super::timer::Spread;
-use super::{Gauge, Snapshot, Timer, Word};
+use super::timer::DurationHistogram;
+use super::{Gauge, LabelValue, Snapshot, Timer};
 
 /// Buckets are told from 2¹⁰ ns (1 µs) to 2³⁶ ns (69 s), one for each power of two.
 const POWERS: std::ops::RangeInclusive<u32> = 10..=36;
@@ -87,7 +86,7 @@ fn line(text: &mut String, name: &str, labels: &[(&str, &str)], value: u64) {
     let _ = writeln!(text, "{after} {value}");
 }
 
-fn durations(text: &mut String, timer: Timer, spread: &Spread) {
+fn durations(text: &mut String, timer: Timer, spread: &DurationHistogram) {
     let name = format!("roundtrip_gate_{}_seconds", timer.as_str());
     head(text, &name, timer.about(), "histogram");
     for power in POWERS {

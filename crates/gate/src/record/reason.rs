@@ -1,7 +1,7 @@
-//! Why gate answered by itself, or broke off; and which limit was met. Words of ours, that name
+//! Why gate answered by itself or broke off, and which limit was reached: constants that name
 //! nobody.
 
-use super::word::words;
+use super::label_value::words;
 
 words! {
     Reason {

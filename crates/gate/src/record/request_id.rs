@@ -1,5 +1,5 @@
-//! The id of one request, by which its client, gate's log and its backend speak of the same. Making
-//! one allocates nothing and asks nobody: it is a prefix of the thread's, and a number.
+//! The ID of one request, common to its client, gate's log and its backend. Making one allocates
+//! nothing: it is a prefix of the thread, and a number.
 
 use std::cell::Cell;
 use std::fmt;

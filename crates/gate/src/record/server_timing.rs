@@ -1,6 +1,6 @@
 //! The value of `Server-Timing` for an exchange: where gate and the backend spent the time until
-//! the answer began. W3C Server Timing. Its metrics do not overlap, so that who adds them up (as
-//! `probe` does) has the whole.
+//! the answer began. W3C Server Timing. Its metrics do not overlap, so their sum (which `probe`
+//! takes) is the whole.
 
 use std::io::Write as _;
 use std::time::{Duration, Instant};

@@ -1,15 +1,17 @@
-//! The sum over all threads at one moment. Counters of a later one are never less.
+//! The sum over all threads at one moment. A later snapshot's counters are never smaller.
 
-use super::timer::Spread;
+use super::timer::DurationHistogram;
 use super::vocabulary::StatusClass;
-use super::{Avoided, Carried, Counted, Gauge, Known, Outcome, Remedy, Timer, TlsHandshake, Word};
+use super::{
+    Avoided, Carried, Counted, Gauge, Known, LabelValue, Outcome, Remedy, Timer, TlsHandshake,
+};
 use crate::record::ledger::RequestCounter;
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Snapshot {
     pub(super) counters: Vec<u64>,
     pub(super) gauges: Vec<u64>,
-    pub(super) timers: [Spread; Timer::COUNT],
+    pub(super) timers: [DurationHistogram; Timer::COUNT],
 }
 
 impl Snapshot {
@@ -21,7 +23,7 @@ impl Snapshot {
         self.gauges.get(gauge.index()).copied().unwrap_or(0)
     }
 
-    pub(crate) fn timer(&self, timer: Timer) -> &Spread {
+    pub(crate) fn timer(&self, timer: Timer) -> &DurationHistogram {
         let [added, authorize, first_byte, backend, whole] = &self.timers;
         match timer {
             Timer::Added => added,
@@ -33,7 +35,7 @@ impl Snapshot {
     }
 
     /// Over all members of a set.
-    pub(crate) fn sum<W: Word + Counted>(&self) -> u64 {
+    pub(crate) fn sum<W: LabelValue + Counted>(&self) -> u64 {
         W::ALL.iter().map(|word| self.get(*word)).sum()
     }
 

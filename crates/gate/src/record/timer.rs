@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use roundtrip_model::Histogram;
 
-use super::word::words;
+use super::label_value::words;
 
 /// Up to 2⁴⁰ ns, 18 minutes; what takes longer is counted with these.
 const BUCKETS: usize = 37 * 16;
@@ -93,7 +93,7 @@ impl Durations {
     }
 
     /// Adds what is here.
-    pub(super) fn pour(&self, into: &mut Spread) {
+    pub(super) fn pour(&self, into: &mut DurationHistogram) {
         for (bucket, count) in self.counts.iter().enumerate() {
             into.histogram.add(bucket, count.get());
         }
@@ -103,7 +103,7 @@ impl Durations {
 
 /// All threads' together.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Spread {
+pub(crate) struct DurationHistogram {
     pub(crate) histogram: Histogram,
     /// Nanoseconds.
     pub(crate) sum: u64,

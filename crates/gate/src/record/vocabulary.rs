@@ -1,6 +1,6 @@
-//! The words that exchanges and connections are counted by.
+//! The label values by which exchanges and connections are counted.
 
-use super::word::words;
+use super::label_value::words;
 
 words! {
     /// Of the client's connection.

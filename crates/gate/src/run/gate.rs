@@ -1,6 +1,5 @@
 //! The life of a gate: start, reload, end. Threads serve; a maintenance thread looks after what all
-//! of them share: certificates that are replaced, sets of keys, the servers of upstreams, and the
-//! admin's address.
+//! of them share: replaced certificates, JWK Sets, the servers of upstreams, and the admin server.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -17,7 +16,7 @@ use crate::accept::connection_limits::ConnectionLimits;
 use crate::accept::listener::{Seed, Sockets};
 use crate::config::Config;
 use crate::judge::keyring::Keyring;
-use crate::record::{AccessLog, Book, Marker, ThreadLog};
+use crate::record::{AccessLog, Ledgers, Pseudonymizer, ThreadLog};
 use crate::run::plan::Plan;
 use crate::run::worker::{Order, Stage, Worker};
 
@@ -86,10 +85,10 @@ impl Gate {
         let log = AccessLog::start(&plan.config.log.access)?;
         let sender = log.as_ref().map(AccessLog::sender);
         let thread_log = match sender.clone() {
-            Some(sender) => Some(ThreadLog::new(sender, Marker::new()?)),
+            Some(sender) => Some(ThreadLog::new(sender, Pseudonymizer::new()?)),
             None => None,
         };
-        let book = Book::new(count);
+        let book = Ledgers::new(count);
         let connection_limits = Arc::new(ConnectionLimits::default());
         let mut threads = Vec::new();
         for number in 0..count {

@@ -16,7 +16,7 @@ use crate::GateError;
 use crate::admin::dependencies::{Dependencies, Expiry};
 use crate::admin::{self, AdminState};
 use crate::judge::keyring::Keyring;
-use crate::record::{Book, LogSender};
+use crate::record::{Ledgers, LogSender};
 use crate::run::plan::Plan;
 
 /// Between two looks at the certificates' files.
@@ -25,27 +25,27 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 const EXPIRY_INTERVAL: Duration = Duration::from_hours(1);
 
 pub(super) struct Maintenance {
-    tell: Option<UnboundedSender<Turn>>,
+    tell: Option<UnboundedSender<Maintained>>,
     draining: Arc<AtomicBool>,
     admin: Option<SocketAddr>,
     thread: Option<JoinHandle<()>>,
 }
 
 /// What is looked after from now on.
-struct Turn {
+struct Maintained {
     plan: Arc<Plan>,
     keyring: Keyring,
 }
 
-type Told = Box<dyn Fn(News) + Send>;
+type NewsHandler = Box<dyn Fn(News) + Send>;
 
 impl Maintenance {
     pub(super) fn start(
         plan: Arc<Plan>,
         keyring: Keyring,
-        book: Book,
+        book: Ledgers,
         log: Option<LogSender>,
-        told: Told,
+        told: NewsHandler,
     ) -> Result<Self, GateError> {
         let listener = plan.config.admin.listen.map(listen).transpose()?;
         let admin = listener.as_ref().and_then(|l| l.local_addr().ok());
@@ -61,7 +61,7 @@ impl Maintenance {
         };
         state.is_called(&plan.config.admin.hosts);
         let (tell, turns) = unbounded_channel();
-        let first = Turn { plan, keyring };
+        let first = Maintained { plan, keyring };
         let (ready, is_ready) = mpsc::sync_channel(1);
         let thread = std::thread::Builder::new()
             .name("gate-keeper".into())
@@ -97,7 +97,7 @@ impl Maintenance {
     pub(super) fn follow(&self, plan: Arc<Plan>, keyring: Keyring) {
         if let Some(tell) = &self.tell {
             // It ends with the gate, and not before.
-            let _ = tell.send(Turn { plan, keyring });
+            let _ = tell.send(Maintained { plan, keyring });
         }
     }
 
@@ -128,11 +128,11 @@ fn listen(address: SocketAddr) -> Result<std::net::TcpListener, GateError> {
 
 /// Until nobody is there to tell it anything.
 async fn keep(
-    first: Turn,
-    mut turns: UnboundedReceiver<Turn>,
+    first: Maintained,
+    mut turns: UnboundedReceiver<Maintained>,
     state: Option<(std::net::TcpListener, Arc<AdminState>)>,
-    (dependencies, book): (Arc<Dependencies>, Book),
-    told: Told,
+    (dependencies, book): (Arc<Dependencies>, Ledgers),
+    told: NewsHandler,
 ) {
     let shown = state.as_ref().map(|(_, state)| state.clone());
     let _serving = serve(state);
@@ -181,7 +181,7 @@ fn serve(state: Option<(std::net::TcpListener, Arc<AdminState>)>) -> JoinSet<()>
 }
 
 /// Names and checks of servers, and sets of keys.
-fn tend(turn: Turn, told: &std::rc::Rc<Told>) -> JoinSet<()> {
+fn tend(turn: Maintained, told: &std::rc::Rc<NewsHandler>) -> JoinSet<()> {
     let mut tasks = JoinSet::new();
     for group in turn.plan.groups.values() {
         tasks.spawn_local(group.clone().maintain());
@@ -200,7 +200,7 @@ fn tend(turn: Turn, told: &std::rc::Rc<Told>) -> JoinSet<()> {
     tasks
 }
 
-fn look(plan: &Plan, told: &Told) {
+fn look(plan: &Plan, told: &NewsHandler) {
     for found in plan.tls.look() {
         told(match found {
             Ok(path) => News::Certificate(path),

@@ -1,4 +1,4 @@
-//! What the service manager is told, where there is one: sd_notify(3).
+//! Notifies the service manager, if there is one: sd_notify(3).
 
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};

@@ -1,6 +1,6 @@
-//! What a configuration becomes: all that the threads share. Made anew when the configuration is
-//! read again; what did not change is taken over, so that connections, sessions and tickets outlive
-//! a reload.
+//! What all threads share, made from a configuration. It is made anew when the configuration is
+//! read again; what did not change is kept, so that connections, sessions and tickets survive a
+//! reload.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

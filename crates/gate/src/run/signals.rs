@@ -1,5 +1,5 @@
 //! A gate in the foreground: it serves until it is told to end. SIGHUP reads the configuration
-//! anew, SIGTERM and SIGINT let those inside finish; a second one of these ends it at once.
+//! again; SIGTERM and SIGINT let open exchanges finish; a second one of these ends it at once.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 

@@ -1,5 +1,5 @@
 //! One thread: its sockets, its runtime, and everything that its connections share. It follows
-//! orders: another plan, or to come to an end.
+//! orders: to serve another plan, or to end.
 
 mod listeners;
 mod thread_plan;
@@ -69,15 +69,15 @@ impl Worker {
         let mut orders = self.orders;
         let order = orders.borrow_and_update().clone();
         let thread_plan = ThreadPlan::begin(order.plan, &self.ledger, None);
-        let lobby = Listeners::open(
+        let listeners = Listeners::open(
             thread_plan,
             self.sockets,
             self.ledger,
             self.connection_limits,
             self.log,
         );
-        let mut lobby = match lobby {
-            Ok(lobby) => lobby,
+        let mut listeners = match listeners {
+            Ok(listeners) => listeners,
             Err(error) => {
                 ready(Err(error));
                 return 0;
@@ -90,7 +90,7 @@ impl Worker {
             let changed = tokio::select! {
                 changed = orders.changed() => changed.is_ok(),
                 _ = ticks.tick() => {
-                    lobby.tell();
+                    listeners.tell();
                     continue;
                 }
             };
@@ -103,8 +103,8 @@ impl Worker {
                 }
             };
             match stage {
-                Stage::Serve => lobby.follow(order.plan),
-                Stage::Drain { until } => return lobby.empty(until).await,
+                Stage::Serve => listeners.follow(order.plan),
+                Stage::Drain { until } => return listeners.empty(until).await,
             }
         }
     }

@@ -12,10 +12,10 @@
 mod backend;
 mod backend_failures;
 mod interim;
+pub(crate) mod raw_client;
 mod retries;
 mod single_bytes;
 mod slow_clients;
-pub(crate) mod speaker;
 mod streams;
 mod token_expiry;
 mod truncation;

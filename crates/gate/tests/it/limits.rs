@@ -21,11 +21,11 @@ use std::net::SocketAddr;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::exchanges::speaker;
+use crate::exchanges::raw_client;
 use crate::lifecycle::scene;
+use raw_client::RawClient;
 use roundtrip_gate::config::Span;
 use scene::Scene;
-use speaker::Speaker;
 
 /// To the backend, of each who stands before it.
 pub(crate) const CONNECTIONS: usize = 16;
@@ -59,7 +59,7 @@ pub(crate) fn gate(backend: SocketAddr) -> Scene {
 
 /// An ordinary request, on a connection of its own; its status.
 pub(crate) fn get(address: SocketAddr, path: &str) -> u16 {
-    let mut client = Speaker::to(address);
+    let mut client = RawClient::to(address);
     client.send(&format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n"));
     client.answer().status()
 }

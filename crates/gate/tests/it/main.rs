@@ -5,7 +5,7 @@
 
 mod applications;
 mod exchanges;
-mod foreign;
+mod external_program;
 mod guide;
 mod lifecycle;
 mod limits;

@@ -13,18 +13,18 @@ mod backend;
 
 use std::io::Write;
 
-use crate::exchanges::speaker;
+use crate::exchanges::raw_client;
 use crate::lifecycle::scene;
 use crate::readings::h2;
 use crate::server;
 use crate::until;
 use backend::Backend;
 use h2::{Connection, DATA, Frame};
+use raw_client::RawClient;
 use roundtrip_gate::config::{Config, Span};
 use roundtrip_gate::manage::SessionManager;
 use scene::{Scene, session};
 use server::Server;
-use speaker::Speaker;
 
 const ANSWER: &str = "what only the session may hear";
 
@@ -72,8 +72,8 @@ impl Stage {
         })
     }
 
-    fn client(&self) -> Speaker {
-        Speaker::to(self.scene.gate().addresses().http[0])
+    fn client(&self) -> RawClient {
+        RawClient::to(self.scene.gate().addresses().http[0])
     }
 
     fn revoke(&self) {
@@ -87,7 +87,7 @@ impl Stage {
     }
 
     /// Nothing is released: who hears anything hears it from gate.
-    fn is_told(&self, client: &mut Speaker) {
+    fn is_told(&self, client: &mut RawClient) {
         self.backend.release_later();
         let answer = client.answer();
         assert!(!format!("{answer:?}").contains(ANSWER), "{answer:?}");

@@ -25,7 +25,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::{LocalSet, spawn_local};
 use tokio::time::timeout;
-use wires::{Noted, Tap, echo, listener};
+use wires::{RecordedBytes, RecordingProxy, echo, listener};
 
 /// The fields that an echo tells of.
 const TOLD: [&str; 6] = [
@@ -103,12 +103,12 @@ pub(crate) fn run(play: impl Future<Output = ()>) {
 
 struct Seen {
     client: Vec<u8>,
-    server: Vec<Noted>,
+    server: Vec<RecordedBytes>,
 }
 
 /// Through a gate of its own: nothing is left from the case before.
 async fn send(case: &Case, server: SocketAddr) -> Seen {
-    let tap = Tap::before(server).await;
+    let tap = RecordingProxy::before(server).await;
     let (listener, gate) = listener().await;
     let relay = spawn_local(roundtrip_gate::measuring::relay(listener, tap.address));
     let mut client = TcpStream::connect(gate).await.unwrap();
@@ -192,7 +192,7 @@ fn judge(case: &Case, seen: &Seen) -> Result<usize, String> {
 }
 
 /// The requests that gate wrote, read strictly.
-fn passed_on(case: &Case, server: &[Noted]) -> Result<Vec<Message>, String> {
+fn passed_on(case: &Case, server: &[RecordedBytes]) -> Result<Vec<Message>, String> {
     let mut all = Vec::new();
     for noted in server {
         let (requests, rest) = messages(&noted.up, Kind::Request)?;

@@ -32,9 +32,9 @@ pub(crate) const KINDS: [(&str, Kind); 4] = [
 ];
 
 /// Connected until it is dropped.
-pub(crate) struct Crowd(Child);
+pub(crate) struct IdleClients(Child);
 
-impl Crowd {
+impl IdleClients {
     /// `command` runs [`attend`]. Returns when each was answered.
     pub(crate) fn gather(
         mut command: Command,
@@ -44,7 +44,7 @@ impl Crowd {
         certificate: &str,
     ) -> Self {
         let mut child = command
-            .env("CROWD", format!("{kind:?} {to} {count}"))
+            .env("CLIENTS", format!("{kind:?} {to} {count}"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -59,7 +59,7 @@ impl Crowd {
     }
 }
 
-impl Drop for Crowd {
+impl Drop for IdleClients {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -68,7 +68,7 @@ impl Drop for Crowd {
 
 /// What the process of the clients does, until nobody holds its standard input.
 pub(crate) fn attend() {
-    let order = std::env::var("CROWD").unwrap();
+    let order = std::env::var("CLIENTS").unwrap();
     let words: Vec<&str> = order.split(' ').collect();
     let (to, count): (SocketAddr, usize) = (words[1].parse().unwrap(), words[2].parse().unwrap());
     let pem: Vec<String> = stdin()

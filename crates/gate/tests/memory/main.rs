@@ -10,11 +10,11 @@ mod transfers;
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard};
 
-use clients::{Crowd, KINDS, Kind, attend};
+use clients::{IdleClients, KINDS, Kind, attend};
 use gauge::{address, gate, resident_at_rest, right};
 
 const FIRST: usize = 100;
-const CROWD: usize = 500;
+const CLIENTS: usize = 500;
 
 /// A test that failed is no reason for the others to.
 fn alone() -> MutexGuard<'static, ()> {
@@ -27,14 +27,14 @@ fn alone() -> MutexGuard<'static, ()> {
 /// The clients' process is this one, started again for one test.
 fn clients() -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "a_crowd", "--ignored", "--nocapture"]);
+    command.args(["--exact", "many_clients", "--ignored", "--nocapture"]);
     command
 }
 
 #[test]
 #[ignore = "it is what other tests start"]
-fn a_crowd() {
-    if std::env::var_os("CROWD").is_some() {
+fn many_clients() {
+    if std::env::var_os("CLIENTS").is_some() {
         attend();
     }
 }
@@ -46,10 +46,10 @@ fn a_connection_at_rest_takes_little() {
         let gate = gate(right(), "");
         let (to, certificate) = (address(&gate, kind), gate.certificate().unwrap());
         // What is there once for all is there.
-        let _first = Crowd::gather(clients(), kind, to, FIRST, certificate);
+        let _first = IdleClients::gather(clients(), kind, to, FIRST, certificate);
         let before = resident_at_rest();
-        let _crowd = Crowd::gather(clients(), kind, to, CROWD, certificate);
-        let each = resident_at_rest().saturating_sub(before) / CROWD as u64;
+        let _clients = IdleClients::gather(clients(), kind, to, CLIENTS, certificate);
+        let each = resident_at_rest().saturating_sub(before) / CLIENTS as u64;
         println!("measured: {name}: {each} bytes for each connection at rest");
         let most = match kind {
             Kind::Clear => 16 << 10,

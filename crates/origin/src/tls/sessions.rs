@@ -13,9 +13,9 @@ use crate::OriginCounters;
 
 /// Issues tickets that it later rejects.
 #[derive(Debug)]
-pub(super) struct Forgetful;
+pub(super) struct DiscardingStore;
 
-impl StoresServerSessions for Forgetful {
+impl StoresServerSessions for DiscardingStore {
     fn put(&self, _key: Vec<u8>, _value: Vec<u8>) -> bool {
         true
     }

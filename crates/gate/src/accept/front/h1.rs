@@ -1,4 +1,4 @@
-//! A client that speaks HTTP/1.1, or 1.0: one exchange after another on one byte stream. RFC 9112.
+//! The HTTP/1.1 and HTTP/1.0 front: one exchange after another on one byte stream. RFC 9112.
 
 mod answer;
 mod body;
@@ -23,7 +23,9 @@ use crate::forward::halves::Halves;
 use crate::forward::site::Site;
 use crate::judge::guard::Sessions;
 use crate::judge::request::BadRequestError;
-use crate::judge::{Admitted, Asked, Grant, OwnAnswer, RequestContext, Verdict, judge};
+use crate::judge::{
+    Admitted, CorsHeaders, ForwardedRequest, OwnAnswer, RequestContext, Verdict, judge,
+};
 use crate::record::RequestId;
 use crate::record::{Early, Entry, Limit, Protocol, Reason};
 use answer::Answer;
@@ -48,14 +50,14 @@ struct Client<IO> {
     head: Vec<u8>,
     out: Vec<u8>,
     served: u64,
-    parting: Parting,
+    parting: CloseMode,
     /// What is remembered of the present exchange.
     entry: Entry,
 }
 
 /// What a head became.
 enum Accepted {
-    Forward(Asked),
+    Forward(ForwardedRequest),
     Answer(OwnAnswer),
     /// The client has closed, was silent for too long, or gate is about to end.
     Over,
@@ -63,7 +65,7 @@ enum Accepted {
 
 /// How a connection is to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Parting {
+enum CloseMode {
     Quiet,
     /// The client may still be sending.
     Unheard,
@@ -92,7 +94,7 @@ pub(crate) async fn serve<S: Sessions>(
         head: Vec::new(),
         out: Vec::new(),
         served: 0,
-        parting: Parting::Quiet,
+        parting: CloseMode::Quiet,
         entry: thread.entry(peer, Protocol::H1),
     };
     let outcome = loop {
@@ -215,11 +217,11 @@ impl<IO: Stream> Client<IO> {
                     return Ok(Accepted::Answer(own_answer));
                 }
                 Some((Verdict::Ask(question), _)) => {
-                    admitted = Some(site.policy.door.authorize(&question).await);
+                    admitted = Some(site.policy.authenticator.authorize(&question).await);
                     self.entry.store_answered();
                 }
                 // What it says is known only later: it waits as others do.
-                Some((Verdict::Wait | Verdict::Look, _)) => {
+                Some((Verdict::Wait | Verdict::ReadBody, _)) => {
                     poll_fn(|cx| self.stream.poll_confirmed(cx))
                         .await
                         .map_err(ExchangeError::Client)?;
@@ -290,7 +292,7 @@ impl<IO: Stream> Client<IO> {
 
     async fn forward<S: Sessions>(
         &mut self,
-        asked: &Asked,
+        asked: &ForwardedRequest,
         site: &Site<S>,
     ) -> Result<Next, ExchangeError> {
         let halves = Halves::new(&mut self.stream);
@@ -314,7 +316,7 @@ impl<IO: Stream> Client<IO> {
             Ok(ended) if ended.uploaded && !ended.upgraded && stays => Ok(Next::Another),
             Ok(ended) => {
                 if !ended.uploaded {
-                    self.parting = Parting::Unheard;
+                    self.parting = CloseMode::Unheard;
                 }
                 Ok(Next::Close)
             }
@@ -322,7 +324,7 @@ impl<IO: Stream> Client<IO> {
                 if !begun {
                     self.refuse(&error, asked.grant.clone()).await?;
                 } else if !ends {
-                    self.parting = Parting::Abrupt;
+                    self.parting = CloseMode::Abrupt;
                 }
                 Err(error)
             }
@@ -333,7 +335,7 @@ impl<IO: Stream> Client<IO> {
         self.entry.turn_away(own_answer.status, own_answer.reason);
         let stays = own_answer.stays;
         if !stays {
-            self.parting = Parting::Unheard;
+            self.parting = CloseMode::Unheard;
         }
         self.say(own_answer, stays).await?;
         Ok(if stays { Next::Another } else { Next::Close })
@@ -343,14 +345,14 @@ impl<IO: Stream> Client<IO> {
     async fn refuse(
         &mut self,
         error: &ExchangeError,
-        grant: Option<Rc<Grant>>,
+        grant: Option<Rc<CorsHeaders>>,
     ) -> Result<(), ExchangeError> {
         let Some(status) = error.status() else {
             return Ok(());
         };
         let reason = error.reason().unwrap_or(Reason::Slow);
         self.entry.turn_away(status, reason);
-        self.parting = Parting::Unheard;
+        self.parting = CloseMode::Unheard;
         let own_answer = OwnAnswer {
             status,
             stays: false,
@@ -364,10 +366,10 @@ impl<IO: Stream> Client<IO> {
     /// RFC 9112 §9.6: closed at once on a client that still sends, a connection would take our last
     /// words with it.
     async fn part(&mut self, at_once: bool) {
-        if self.parting == Parting::Abrupt {
+        if self.parting == CloseMode::Abrupt {
             return self.stream.abandon();
         }
-        if self.parting == Parting::Quiet || at_once {
+        if self.parting == CloseMode::Quiet || at_once {
             let farewell = poll_fn(|cx| self.stream.poll_farewell(cx));
             let _ = self
                 .deadlines

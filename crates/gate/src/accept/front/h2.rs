@@ -1,6 +1,6 @@
-//! A client that speaks HTTP/2. The `h2` crate speaks the protocol, and bounds what it can see by
-//! itself: heads, their CONTINUATION frames, small DATA frames, settings and pings that are not
-//! taken. Here a connection begins, ends, and is ended when its client takes too much. RFC 9113.
+//! The HTTP/2 front (RFC 9113). The `h2` crate speaks the protocol and limits what it can see by
+//! itself: heads, their CONTINUATION frames, small DATA frames, unacknowledged SETTINGS and PING.
+//! This file begins and ends connections, and ends those of clients that use too much.
 
 mod answer;
 mod body;
@@ -28,7 +28,7 @@ use crate::forward::exchange::ExchangeError;
 use crate::judge::guard::Sessions;
 use crate::judge::request::Version;
 use crate::record::Limit;
-use answer::{Answer, Way};
+use answer::{Answer, ResponseWriter};
 use body::Body;
 use frames::Frames;
 use wire::Wire;
@@ -264,7 +264,7 @@ async fn stream<S: Sessions>(
 ) -> StreamEnd {
     let (parts, body) = request.into_parts();
     let head = Head::new(parts, body.is_end_stream());
-    let way = Way::new(respond, frames);
+    let way = ResponseWriter::new(respond, frames);
     let mut body = Body::new(body, state.confirmed.clone());
     let mut answer = Answer::new(&way);
     let mut entry = state.entry();

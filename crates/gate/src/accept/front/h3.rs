@@ -1,5 +1,5 @@
-//! A client that speaks HTTP/3. The `h3` crate speaks the protocol, over our own QUIC. Here a
-//! connection begins, ends, and is ended when its client takes too much. RFC 9114.
+//! The HTTP/3 front (RFC 9114). The `h3` crate speaks the protocol over our own QUIC. This file
+//! begins and ends connections, and ends those of clients that use too much.
 
 mod answer;
 mod body;

@@ -26,26 +26,26 @@ use crate::forward::site::Site;
 use crate::forward::upstream::{Group, Upstream};
 use crate::judge::credentials::Vault;
 use crate::judge::guard::{Found, Guard, Keys, Rules, SessionError, Sessions};
-use crate::record::{Book, Limit, Reason};
-use crate::{Door, Secret};
+use crate::record::{Ledgers, Limit, Reason};
+use crate::{Authenticator, Secret};
 pub(super) use backend::{Backend, LARGE};
 
 /// Long enough for any machine; nothing waits for it to pass.
 const SCENE_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Knows nobody.
-pub(super) struct Strangers;
+pub(super) struct NoKnownSessions;
 
-impl Sessions for Strangers {
+impl Sessions for NoKnownSessions {
     async fn find(&self, _: &str) -> Result<Option<Found>, SessionError> {
         Ok(None)
     }
 }
 
 pub(super) struct Scene {
-    pub(super) thread: Rc<Thread<Strangers>>,
+    pub(super) thread: Rc<Thread<NoKnownSessions>>,
     pub(super) backend: Rc<Backend>,
-    book: Book,
+    book: Ledgers,
 }
 
 /// Plays a scene to its end. `guarded.example` is for those who have a session, and `mail.example`
@@ -80,7 +80,7 @@ impl Scene {
             ..Config::default()
         };
         change(&mut config);
-        let book = Book::new(1);
+        let book = Ledgers::new(1);
         let thread = Rc::new(Thread::new(
             site(&config, at),
             book.ledger(0),
@@ -139,7 +139,7 @@ impl Scene {
     }
 }
 
-fn site(config: &Config, at: SocketAddr) -> Site<Strangers> {
+fn site(config: &Config, at: SocketAddr) -> Site<NoKnownSessions> {
     let mut keys = Keys::default();
     let secret = Secret::new(vec![7; 64]);
     keys.add_secret(Algorithm::Hs512, None, &secret).unwrap();
@@ -152,7 +152,13 @@ fn site(config: &Config, at: SocketAddr) -> Site<Strangers> {
     let group = Group::new("backend", 0, &settings).unwrap();
     let upstream = Upstream::new(&group);
     let upstreams = [("backend".to_owned(), upstream)].into();
-    Site::new(config, Door::new(guard, Strangers), &upstreams, None).unwrap()
+    Site::new(
+        config,
+        Authenticator::new(guard, NoKnownSessions),
+        &upstreams,
+        None,
+    )
+    .unwrap()
 }
 
 impl Stream for DuplexStream {}

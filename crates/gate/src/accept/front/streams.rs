@@ -1,6 +1,6 @@
-//! What HTTP/2 and HTTP/3 have in common: each request comes on a stream of its own, beside others.
-//! Here one becomes an exchange; reading and writing frames is the protocols' matter, and so is
-//! ending a stream whose answer is not whole.
+//! What HTTP/2 and HTTP/3 have in common: each request comes on a stream of its own, and becomes an
+//! exchange here. Each protocol reads and writes its own frames, and ends a stream whose answer is
+//! incomplete.
 
 mod buffers;
 mod head;
@@ -18,7 +18,9 @@ use crate::forward::exchange::{Exchange, ExchangeError, Sink, Source};
 use crate::forward::site::Site;
 use crate::judge::guard::Sessions;
 use crate::judge::request::{BadRequestError, Version};
-use crate::judge::{Admitted, Asked, Grant, OwnAnswer, RequestContext, Verdict, jmap, judge};
+use crate::judge::{
+    Admitted, CorsHeaders, ForwardedRequest, OwnAnswer, RequestContext, Verdict, jmap, judge,
+};
 use crate::record::RequestId;
 use crate::record::{Early, Entry, Limit, Protocol, Reason};
 use buffers::Buffers;
@@ -41,7 +43,7 @@ pub(super) struct ConnectionState<S> {
 
 /// What a head became.
 enum Accepted {
-    Forward(Asked),
+    Forward(ForwardedRequest),
     Answer(OwnAnswer),
 }
 
@@ -126,10 +128,10 @@ impl<S: Sessions> ConnectionState<S> {
                 }
                 Verdict::Answer(own_answer) => return Ok(Accepted::Answer(own_answer)),
                 Verdict::Ask(question) => {
-                    admitted = Some(site.policy.door.authorize(&question).await);
+                    admitted = Some(site.policy.authenticator.authorize(&question).await);
                     entry.store_answered();
                 }
-                Verdict::Look => {
+                Verdict::ReadBody => {
                     let body = self.in_head_time(whole(body)).await??;
                     entry.bytes_up = body.len() as u64;
                     looked = Some(body);
@@ -174,7 +176,7 @@ impl<S: Sessions> ConnectionState<S> {
     async fn forward(
         &self,
         site: &Site<S>,
-        asked: &Asked,
+        asked: &ForwardedRequest,
         body: &mut impl Source,
         answer: &mut impl Sink,
         buffers: &mut Buffers,
@@ -220,7 +222,7 @@ async fn refuse(
     answer: &mut impl Sink,
     buffers: &Buffers,
     entry: &mut Entry,
-    grant: Option<Rc<Grant>>,
+    grant: Option<Rc<CorsHeaders>>,
 ) -> Result<(), ExchangeError> {
     let Some(status) = error.status() else {
         return Err(error);

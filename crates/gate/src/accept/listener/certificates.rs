@@ -1,4 +1,4 @@
-//! Certificates: which one a client is shown, and how a replaced one comes into use.
+//! Chooses the certificate for a client, and takes replaced certificates into use.
 
 mod files;
 mod self_made;

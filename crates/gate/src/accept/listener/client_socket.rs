@@ -1,6 +1,6 @@
-//! A client's TCP socket. The runtime watches it from the moment that it has to be waited for, and
-//! not before: a client whose request is there already, and whose answer the kernel takes at once,
-//! is never registered anywhere.
+//! A client's TCP socket. It is registered with the runtime only when it first has to wait: a
+//! client whose request is already there, and whose answer the kernel takes at once, is never
+//! registered.
 
 use std::io::{self, IoSlice, Write};
 use std::mem::{self, MaybeUninit};

@@ -1,5 +1,5 @@
-//! What a client's hello says of an earlier session: looked at before TLS begins, while there is
-//! time to fetch it.
+//! Reads from a ClientHello which earlier session it names, before the TLS handshake begins, while
+//! there is time to fetch the session.
 
 use std::io;
 

@@ -1,10 +1,10 @@
-//! QUIC: our own engine on each UDP socket of a thread. Which requests may be answered from early
-//! data is for the front.
+//! QUIC: our own engine on each UDP socket of a thread. The front decides which requests may be
+//! answered from early data.
 //!
-//! The kernel gives a thread the packets by their addresses. A client that comes from another
-//! address than before, as when a NAT forgets it, may reach another thread, to which its
-//! connection's id says nothing: it answers with a stateless reset, whose key all threads share,
-//! and the client connects anew at once instead of waiting in vain.
+//! The kernel distributes packets to threads by their addresses. A client whose address changes, as
+//! when a NAT forgets it, may reach another thread, which does not know its connection ID. That
+//! thread answers with a stateless reset, whose key all threads share, so the client connects again
+//! at once instead of waiting for a time-out.
 
 use std::cell::RefCell;
 use std::io;

@@ -1,6 +1,6 @@
-//! The seed, from which come the keys that processes share without talking to each other: of
-//! tickets, of fast open's cookies, of QUIC's tokens and resets. HKDF-SHA256 (RFC 5869), one label
-//! for each use.
+//! The seed from which processes derive shared keys without talking to each other: for tickets,
+//! fast open's cookies, and QUIC's tokens and resets. HKDF-SHA256 (RFC 5869), with one label for
+//! each use.
 
 use aws_lc_rs::hkdf::{HKDF_SHA256, KeyType, Prk, Salt};
 use aws_lc_rs::rand;

@@ -1,8 +1,8 @@
-//! Sessions that are good once, between TLS and the store. TLS does not wait: what it may ask for
-//! lies here before it begins, and what it wants to keep is carried to the store afterwards.
+//! Single-use TLS sessions, between TLS and the store. rustls does not wait, so the sessions that
+//! it may ask for are put here before the handshake, and new ones are carried to the store
+//! afterwards.
 //!
-//! In the store each session lies sealed under its name: whoever reads the store learns no secret
-//! from it.
+//! In the store each session is encrypted under its name, so reading the store reveals no secret.
 
 use std::cell::Cell;
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! All sockets of all threads, bound once, before any thread begins: what is wrong shows at the
+//! All sockets of all threads, bound once before any thread begins, so that errors show at the
 //! start.
 
 use std::io;

@@ -1,5 +1,5 @@
-//! One listening socket of a thread: who comes is taken in, and met: a proxy's header is read, TLS
-//! shakes hands.
+//! One listening socket of a thread: accepts clients, reads a PROXY header and performs the TLS
+//! handshake.
 
 use std::future::poll_fn;
 use std::io;

@@ -1,9 +1,9 @@
-//! Tickets that need no memory: each is a session, sealed with a key that follows from the seed and
-//! the hour, so that every process with the same seed opens it. A key serves for one epoch and
-//! opens for three: clocks differ, and tickets live on.
+//! Tickets that need no memory: each is a session, encrypted with a key derived from the seed and
+//! the hour, so every process with the same seed can open it. A key seals for one epoch and opens
+//! for three, because clocks differ and tickets outlive an epoch.
 //!
-//! A ticket can be shown more than once, so no early data goes with it (RFC 8446 §8.1); rustls sees
-//! to that.
+//! A ticket can be used more than once, so it carries no early data (RFC 8446 §8.1); rustls ensures
+//! that.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! Certificates that are about to end: told as the days run out, not only at a start.
+//! Warns of certificates that are about to expire, as the days pass, not only at a start.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

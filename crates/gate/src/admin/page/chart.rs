@@ -1,4 +1,4 @@
-//! Small charts of the last two minutes: the newest at the right, gaps where there was nothing.
+//! Small charts of the last two minutes: the newest value at the right, gaps where there are none.
 
 use std::fmt::Write as _;
 

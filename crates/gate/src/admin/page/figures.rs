@@ -1,4 +1,4 @@
-//! Numbers as people read them.
+//! Numbers in a form for people.
 
 /// With a narrow space between thousands.
 pub(super) fn grouped(number: u64) -> String {

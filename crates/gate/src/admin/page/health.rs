@@ -1,5 +1,5 @@
-//! Who answers and who does not: the servers of each upstream, the store of sessions, and what
-//! clients were answered.
+//! The servers of each upstream and the session store, with their state; and what clients were
+//! answered.
 
 use maud::{Markup, html};
 
@@ -7,7 +7,7 @@ use super::figures::{grouped, percent, rate, span};
 use crate::admin::dependencies::{StoreView, UpstreamView};
 use crate::admin::state::View;
 use crate::forward::upstream::{ServerState, ServerView};
-use crate::record::{StatusClass, Word};
+use crate::record::{LabelValue, StatusClass};
 
 /// More servers of an upstream are not listed one by one, but those that do not answer come first.
 const MAX_SERVERS: usize = 16;

@@ -1,11 +1,11 @@
-//! The rest of the page: what saved how much, shares, and lists of what is and what went wrong.
+//! The rest of the page: savings, shares, and lists of the current state and of errors.
 
 use maud::{Markup, html};
 use roundtrip_report::html::percent as width;
 
 use super::figures::{grouped, percent, share};
 use crate::admin::state::View;
-use crate::record::{Gauge, Limit, Pool, Reason, Remedy, Store, Streams, Word};
+use crate::record::{Gauge, LabelValue, Limit, Pool, Reason, Remedy, Store, Streams};
 
 /// Longer lists are cut; the figures for programs have all.
 const MAX_ROWS: usize = 8;

@@ -1,4 +1,4 @@
-//! The answer, from the backend to the client, in pieces as they come.
+//! Carries the answer from the backend to the client, in pieces as they come.
 
 use std::cell::Cell;
 use std::future::pending;
@@ -15,7 +15,7 @@ use crate::forward::deadlines::ExchangeDeadlines;
 use crate::forward::h1::{self, BadResponse, Chunked, ResponseBody};
 use crate::forward::site::Site;
 use crate::forward::upstream::Upstream;
-use crate::judge::Asked;
+use crate::judge::ForwardedRequest;
 use crate::judge::guard::Sessions;
 use crate::record::Limit;
 use crate::record::{Entry, server_timing};
@@ -29,14 +29,14 @@ const WATCHED_AFTER: Duration = Duration::from_millis(1);
 
 /// What came of it.
 #[derive(Debug)]
-pub(super) enum Got {
+pub(super) enum DownloadOutcome {
     /// The answer is with the client.
     Whole { link_stays: bool, ended: Ended },
     /// 425: nothing went to the client. RFC 8470 §5.2.
     TooEarly { link_stays: bool },
 }
 
-impl Got {
+impl DownloadOutcome {
     /// What was not read of a request would be taken for another one.
     pub(super) fn after_upload(self, uploaded: bool) -> Self {
         match self {
@@ -50,7 +50,7 @@ impl Got {
 }
 
 pub(super) struct Download<'a, S, R, A> {
-    pub(super) asked: &'a Asked,
+    pub(super) asked: &'a ForwardedRequest,
     pub(super) site: &'a Site<S>,
     pub(super) upstream: &'a Upstream,
     pub(super) deadlines: &'a ExchangeDeadlines,
@@ -89,7 +89,7 @@ impl Interim {
 
 /// What a head says of the rest.
 #[derive(Debug, Clone, Copy)]
-struct Rest {
+struct AnswerFacts {
     status: u16,
     body: ResponseBody,
     link_stays: bool,
@@ -103,11 +103,11 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
     pub(super) async fn run<B: Source, W: AsyncWrite + Unpin>(
         &mut self,
         mut client: Option<(&mut B, &mut W)>,
-    ) -> Result<Got, ExchangeError> {
+    ) -> Result<DownloadOutcome, ExchangeError> {
         let rest = self.heads(&mut client).await?;
         if rest.status == 425 && self.asked.early.is_some() && rest.body == ResponseBody::None {
             let link_stays = rest.link_stays;
-            return Ok(Got::TooEarly { link_stays });
+            return Ok(DownloadOutcome::TooEarly { link_stays });
         }
         // Borrowed apart: what ends an exchange is asked for while it goes on.
         let asked = self.asked;
@@ -165,7 +165,7 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
     async fn heads<B: Source, W>(
         &mut self,
         client: &mut Option<(&mut B, &mut W)>,
-    ) -> Result<Rest, ExchangeError> {
+    ) -> Result<AnswerFacts, ExchangeError> {
         loop {
             let (asked, site, to) = (self.asked, self.site, &mut *self.to);
             let interim_taken = to.takes_interim();
@@ -199,7 +199,7 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
                         response_head::head(asked, response, body, more, to)?;
                     }
                 }
-                Ok::<_, BadResponse>(Rest {
+                Ok::<_, BadResponse>(AnswerFacts {
                     status,
                     body,
                     link_stays: response.keeps(),
@@ -279,12 +279,12 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
     }
 }
 
-fn whole(link_stays: bool, upgraded: bool) -> Got {
+fn whole(link_stays: bool, upgraded: bool) -> DownloadOutcome {
     let ended = Ended {
         uploaded: true,
         upgraded,
     };
-    Got::Whole { link_stays, ended }
+    DownloadOutcome::Whole { link_stays, ended }
 }
 
 /// What follows the head.

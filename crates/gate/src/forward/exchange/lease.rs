@@ -1,15 +1,15 @@
-//! The links that one exchange goes over: the first, with what of the body is read before there is
-//! one, and the next where the request may be sent again. `upstream` says which connection it is;
-//! what is said over it is the exchange's matter.
+//! The connections that one exchange uses: the first, for which part of the body is read ahead, and
+//! the next if the request may be sent again. `upstream` chooses the connection; the exchange uses
+//! it.
 
 use std::rc::Rc;
 use std::time::Instant;
 
-use super::download::Got;
-use super::read_ahead::{Came, ReadAhead};
+use super::download::DownloadOutcome;
+use super::read_ahead::{ReadAhead, ReadAheadOutcome};
 use super::{Ended, Exchange, ExchangeError, Sink, Source, TRUST_TIME, admitted, over};
 use crate::forward::h1::{write_chunk, write_last_chunk};
-use crate::forward::upstream::{Fate, Link, Need, Upstream, UpstreamError};
+use crate::forward::upstream::{Fate, LeaseNeeds, Link, Upstream, UpstreamError};
 use crate::judge::guard::Sessions;
 use crate::judge::request::Body;
 use crate::record::Early;
@@ -43,12 +43,12 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
                 () = over(self.site, self.asked) => return Err(ExchangeError::Over),
             };
             let link = match came {
-                Came::Whole => {
+                ReadAheadOutcome::Whole => {
                     self.put_behind(&ahead.bytes);
                     return Ok((self.lease(upstream, false).await?, None));
                 }
-                Came::Enough => self.lease(upstream, true).await?,
-                Came::Some => match upstream.lease_if_free(self.need(true)).await? {
+                ReadAheadOutcome::Enough => self.lease(upstream, true).await?,
+                ReadAheadOutcome::Some => match upstream.lease_if_free(self.need(true)).await? {
                     Some(link) => {
                         self.note_lease(upstream, &link);
                         link
@@ -69,15 +69,15 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
         &mut self,
         upstream: &Upstream,
         link: Link,
-        outcome: Result<Got, ExchangeError>,
+        outcome: Result<DownloadOutcome, ExchangeError>,
         uploads: bool,
     ) -> Result<Next, ExchangeError> {
         match outcome {
-            Ok(Got::Whole { link_stays, ended }) => {
+            Ok(DownloadOutcome::Whole { link_stays, ended }) => {
                 link.finish(if link_stays { Fate::Kept } else { Fate::Spent });
                 Ok(Next::Ended(ended))
             }
-            Ok(Got::TooEarly { link_stays }) => {
+            Ok(DownloadOutcome::TooEarly { link_stays }) => {
                 link.finish(if link_stays { Fate::Kept } else { Fate::Spent });
                 self.body.confirmed().await?;
                 self.forget_early();
@@ -111,8 +111,8 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
         Ok(link)
     }
 
-    fn need(&self, upload: bool) -> Need {
-        Need {
+    fn need(&self, upload: bool) -> LeaseNeeds {
+        LeaseNeeds {
             repeatable: self.asked.idempotent,
             upload,
         }

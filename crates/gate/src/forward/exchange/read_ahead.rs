@@ -1,5 +1,6 @@
-//! What is read of a request's body before a connection is asked for. Connections to backends are
-//! few, and bodies come as slowly as their clients like: who sends nothing holds nothing.
+//! Reads part of a request's body before it asks for a connection. Connections to backends are few,
+//! and bodies come as slowly as their clients like: a client that sends nothing holds no
+//! connection.
 
 use std::rc::Rc;
 
@@ -28,7 +29,7 @@ pub(super) struct ReadAhead {
 
 /// What came of reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Came {
+pub(super) enum ReadAheadOutcome {
     /// All of the body.
     Whole,
     /// As much of it as is read ahead.
@@ -54,14 +55,14 @@ impl ReadAhead {
         body: &mut impl Source,
         limits: &Limits,
         deadline: &Deadline,
-    ) -> Result<Came, ExchangeError> {
+    ) -> Result<ReadAheadOutcome, ExchangeError> {
         let reading = self.read_on(body, limits);
         match deadline
             .within(Some(limits.body_ahead_time.0), reading)
             .await
         {
             Ok(came) => came,
-            Err(Elapsed) => self.judge(limits).map(|()| Came::Some),
+            Err(Elapsed) => self.judge(limits).map(|()| ReadAheadOutcome::Some),
         }
     }
 
@@ -69,18 +70,18 @@ impl ReadAhead {
         &mut self,
         body: &mut impl Source,
         limits: &Limits,
-    ) -> Result<Came, ExchangeError> {
+    ) -> Result<ReadAheadOutcome, ExchangeError> {
         let enough = usize::try_from(limits.body_ahead.0).unwrap_or(usize::MAX);
         while self.bytes.len() < enough && self.upstream.ahead().get() < MAX_HELD {
             if !body.next(&mut self.bytes).await? {
-                return Ok(Came::Whole);
+                return Ok(ReadAheadOutcome::Whole);
             }
             self.count();
             if self.bytes.len() as u64 > limits.body.0 {
                 return Err(BadRequestError::BodyTooLarge.into());
             }
         }
-        Ok(Came::Enough)
+        Ok(ReadAheadOutcome::Enough)
     }
 
     fn judge(&mut self, limits: &Limits) -> Result<(), ExchangeError> {

@@ -1,14 +1,14 @@
-//! An answer's head on its way to the client: with what gate has to say beside, and without what it
-//! says instead.
+//! Writes an answer's head for the client: adds gate's own fields, and removes those that they
+//! replace.
 
 use super::{Sink, websocket};
 use crate::forward::h1::{BadResponse, Response, ResponseBody};
-use crate::judge::Asked;
+use crate::judge::ForwardedRequest;
 use crate::judge::request::Field;
 
 /// Hands a final head to the sink.
 pub(super) fn head(
-    asked: &Asked,
+    asked: &ForwardedRequest,
     response: &Response<'_>,
     body: ResponseBody,
     more: &[Field<'_>],
@@ -29,7 +29,9 @@ pub(super) fn head(
             && grant.is_none_or(|grant| grant.passes(field.name))
     };
     let fields: Vec<Field<'_>> = response.fields.iter().filter(passes).copied().collect();
-    let beside = grant.into_iter().flat_map(crate::judge::Grant::fields);
+    let beside = grant
+        .into_iter()
+        .flat_map(crate::judge::CorsHeaders::fields);
     let more: Vec<Field<'_>> = more.iter().copied().chain(beside).collect();
     let status = if opens { 200 } else { response.status };
     let response = Response {

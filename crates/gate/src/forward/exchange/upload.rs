@@ -1,4 +1,4 @@
-//! The request's way to the backend: its head in one write, and its body in pieces as they come.
+//! Carries the request to the backend: its head in one write, and its body in pieces as they come.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::forward::deadlines::ExchangeDeadlines;
 use crate::forward::h1::{write_chunk, write_last_chunk};
 use crate::forward::site::Site;
 use crate::forward::upstream::Upstream;
-use crate::judge::Asked;
+use crate::judge::ForwardedRequest;
 use crate::judge::request::BadRequestError;
 use crate::record::Limit;
 
@@ -46,7 +46,7 @@ pub(super) fn window(rate: u64) -> u64 {
 pub(super) struct Upload<'a, S, B, W> {
     site: &'a Site<S>,
     upstream: &'a Upstream,
-    pub(super) asked: &'a Asked,
+    pub(super) asked: &'a ForwardedRequest,
     pub(super) deadlines: &'a ExchangeDeadlines,
     pub(super) body: &'a mut B,
     to: &'a mut W,
@@ -62,7 +62,7 @@ impl<'a, S, B: Source, W: AsyncWrite + Unpin> Upload<'a, S, B, W> {
     pub(super) fn new(
         site: &'a Site<S>,
         upstream: &'a Upstream,
-        asked: &'a Asked,
+        asked: &'a ForwardedRequest,
         deadlines: &'a ExchangeDeadlines,
         body: &'a mut B,
         to: &'a mut W,

@@ -1,4 +1,4 @@
-//! The backend's answer to a WebSocket that a client opens over a stream (RFC 6455 §4.1).
+//! Checks the backend's answer to a WebSocket that a client opens over a stream (RFC 6455 §4.1).
 
 use crate::forward::h1::{BadResponse, Response};
 use crate::judge::Opening;

@@ -1,5 +1,5 @@
-//! Chunked bodies of clients and backends: what could be read in two ways is refused, and trailers
-//! that may not pass stay behind. How the coding is read is `roundtrip_wire::http1`'s.
+//! Chunked bodies of clients and backends: refuses what could be read in two ways, and removes
+//! trailers that may not pass. `roundtrip_wire::http1` reads the coding.
 
 use roundtrip_wire::http1::{self, ChunkError, Limits, Strictness};
 

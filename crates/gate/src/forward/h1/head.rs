@@ -1,4 +1,4 @@
-//! Heads, read in place: no field is copied before it is known where it goes.
+//! Reads heads in place: no field is copied before its destination is known.
 
 use std::mem::MaybeUninit;
 

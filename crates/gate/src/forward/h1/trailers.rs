@@ -1,7 +1,8 @@
 //! Trailer fields: which of them may pass, and how many. RFC 9110 §6.5.
 //!
-//! Some recipients merge them into the head. So whatever frames or routes a message, says who asks,
-//! or changes how a message is taken, stays behind here, and what is malformed breaks the message.
+//! Some recipients merge them into the head. So fields that frame or route a message, that say who
+//! asks, or that change how a message is understood are removed, and malformed ones fail the
+//! message.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use roundtrip_wire::http1::{self, EMPTY_FIELD};

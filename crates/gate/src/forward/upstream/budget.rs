@@ -1,4 +1,4 @@
-//! How many retries the requests have earned: a retry helps against one lost connection, and harms
+//! How many retries the requests have earned. A retry helps against one lost connection, and harms
 //! a server that is down.
 
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What is counted of an upstream. Each thread writes its own counts, and readers add them up.
+//! An upstream's counters. Each thread writes its own, and readers add them up.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -27,7 +27,7 @@ impl Count {
 
 /// Exchanges with one server that it answered, and those that failed there.
 #[derive(Debug, Default)]
-struct OfServer {
+struct ServerCounts {
     answered: Count,
     failed: Count,
 }
@@ -35,7 +35,7 @@ struct OfServer {
 impl ThreadCounts {
     pub(super) fn new(health: Arc<[ServerHealth]>) -> Self {
         Self {
-            servers: health.iter().map(|_| OfServer::default()).collect(),
+            servers: health.iter().map(|_| ServerCounts::default()).collect(),
             health,
             ..Self::default()
         }
@@ -74,7 +74,7 @@ macro_rules! counts {
         #[derive(Debug, Default)]
         pub(super) struct ThreadCounts {
             $(pub(super) $name: Count,)*
-            servers: Box<[OfServer]>,
+            servers: Box<[ServerCounts]>,
             /// What all threads see of each server.
             health: Arc<[ServerHealth]>,
         }

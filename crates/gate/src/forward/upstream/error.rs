@@ -1,4 +1,4 @@
-//! Why there is no connection, and what is to be answered.
+//! Why there is no connection, and which answer the client gets.
 
 use std::io;
 use std::sync::Arc;

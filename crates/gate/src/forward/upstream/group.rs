@@ -1,6 +1,5 @@
-//! The servers of an upstream as all threads know them: where they are, whether they pass their
-//! checks, how TLS is spoken to them. Made once in a process; each thread builds its own `Upstream`
-//! on it.
+//! The servers of an upstream as all threads know them: their addresses, whether they pass their
+//! checks, and their TLS. Made once in a process; each thread builds its own `Upstream` on it.
 
 mod health;
 mod names;

@@ -1,8 +1,8 @@
 //! HTTP/2 to servers: one connection to each carries all exchanges of a thread. RFC 9113.
 //!
-//! `pools` bounds and queues streams as it does connections. An exchange is given a [`Stream`],
-//! which it writes to and reads from as if it were a connection of HTTP/1.1 of its own: so that
-//! there is one way for requests, and one for answers.
+//! `pools` limits and queues streams as it does connections. An exchange gets a [`Stream`], which
+//! it writes and reads as if it were an HTTP/1.1 connection of its own, so requests and answers are
+//! handled in one way.
 
 mod answer;
 mod asking;

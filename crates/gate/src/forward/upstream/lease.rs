@@ -1,26 +1,29 @@
-//! How an exchange gets its connection: one that was kept, a new one, or the next that others give
-//! back; and another one for the retry. `pools` says who gets which, `group` opens.
+//! How an exchange gets its connection: a kept one, a new one, or the next one that another
+//! exchange returns; and another one for the retry. `pools` decides who gets which, `group` opens.
 
 use tokio::time::{Instant, timeout_at};
 
 use super::link::{Fate, Link, Server};
 use super::pool::{PooledConnection, after};
-use super::pools::{Claim, PoolError, Slot, Want};
+use super::pools::{Claim, PoolError, PoolRequest, Slot};
 use super::wire::Wire;
-use super::{Need, Upstream, UpstreamError};
+use super::{LeaseNeeds, Upstream, UpstreamError};
 use crate::config::Protocol;
 
 impl Upstream {
     /// A kept connection that lives, the one used last first; else a new one; else the next that
     /// others give back.
-    pub(crate) async fn lease(&self, need: Need) -> Result<Link, UpstreamError> {
-        let want = Want::from(need);
+    pub(crate) async fn lease(&self, need: LeaseNeeds) -> Result<Link, UpstreamError> {
+        let want = PoolRequest::from(need);
         self.lease_by(self.pools.claim(want), want, need).await
     }
 
     /// `None` where it would have to be waited for.
-    pub(crate) async fn lease_if_free(&self, need: Need) -> Result<Option<Link>, UpstreamError> {
-        let want = Want::from(need);
+    pub(crate) async fn lease_if_free(
+        &self,
+        need: LeaseNeeds,
+    ) -> Result<Option<Link>, UpstreamError> {
+        let want = PoolRequest::from(need);
         match self.pools.claim(want) {
             Err(PoolError::Busy) => Ok(None),
             claim => self.lease_by(claim, want, need).await.map(Some),
@@ -30,8 +33,8 @@ impl Upstream {
     async fn lease_by(
         &self,
         claim: Result<Claim<Wire>, PoolError>,
-        want: Want,
-        need: Need,
+        want: PoolRequest,
+        need: LeaseNeeds,
     ) -> Result<Link, UpstreamError> {
         self.budget.borrow_mut().earn();
         self.pools.counts().asked.add(1);
@@ -52,19 +55,23 @@ impl Upstream {
     pub(super) async fn fresh(
         &self,
         not: Option<Server>,
-        need: Need,
+        need: LeaseNeeds,
     ) -> Result<Link, UpstreamError> {
-        let want = Want {
+        let want = PoolRequest {
             fresh: true,
             not: not.map(|server| server.0),
-            ..Want::from(need)
+            ..PoolRequest::from(need)
         };
         let claim = self.pools.claim(want);
         Box::pin(self.obtain(claim, want, need.repeatable)).await
     }
 
     /// A connection for the one retry of a request whose link was `lost`.
-    pub(crate) async fn replace(&self, lost: Link, need: Need) -> Result<Link, UpstreamError> {
+    pub(crate) async fn replace(
+        &self,
+        lost: Link,
+        need: LeaseNeeds,
+    ) -> Result<Link, UpstreamError> {
         let server = lost.server();
         // Before another is asked for, or its place stays taken.
         lost.finish(Fate::Stale);
@@ -89,7 +96,7 @@ impl Upstream {
     async fn obtain(
         &self,
         mut claim: Result<Claim<Wire>, PoolError>,
-        want: Want,
+        want: PoolRequest,
         repeatable: bool,
     ) -> Result<Link, UpstreamError> {
         let deadline = self.deadline();
@@ -117,14 +124,18 @@ impl Upstream {
                 Ok(opened) => return Ok(self.link(opened)),
                 Err(UpstreamError::Connect { .. }) if elsewhere && self.may_retry() => {
                     elsewhere = false;
-                    claim = self.pools.claim(Want { not, ..want });
+                    claim = self.pools.claim(PoolRequest { not, ..want });
                 }
                 Err(trouble) => return Err(trouble),
             }
         }
     }
 
-    async fn wait(&self, want: Want, deadline: Instant) -> Result<Claim<Wire>, UpstreamError> {
+    async fn wait(
+        &self,
+        want: PoolRequest,
+        deadline: Instant,
+    ) -> Result<Claim<Wire>, UpstreamError> {
         let upstream = self.group.name.clone();
         let within = self.group.config.connect.0;
         let counts = self.pools.counts();

@@ -1,5 +1,4 @@
-//! What a server's failures mean for it: after some in a row it is left alone for a while (passive
-//! ejection).
+//! Passive ejection: after several failures in a row, a server gets no requests for a while.
 
 use std::time::Duration;
 

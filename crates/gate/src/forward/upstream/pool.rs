@@ -1,6 +1,5 @@
-//! The connections to one server, as one thread has them: how many there may be, and which of the
-//! unused ones still serve. It reads no clock and opens nothing; `pools` does the one, `group` the
-//! other.
+//! One thread's connections to one server: how many there may be, and which of the unused ones can
+//! still be used. It reads no clock and opens nothing; `pools` does the former, `group` the latter.
 
 use std::collections::VecDeque;
 use std::time::Duration;

@@ -1,6 +1,6 @@
-//! Who gets which connection: the pools of all servers of an upstream in one thread, the choice
-//! between them, and the queue of those who wait. Opening is left to whoever was given a [`Slot`]
-//! for it.
+//! Decides who gets which connection: the pools of all servers of an upstream in one thread, the
+//! choice between them, and the queue of those that wait. Whoever gets a [`Slot`] opens the
+//! connection.
 
 mod choice;
 
@@ -62,12 +62,12 @@ struct Server<C> {
 #[derive(Debug)]
 struct Waiter<C: Carrier> {
     arrival: u64,
-    want: Want,
+    want: PoolRequest,
     grant: oneshot::Sender<Claim<C>>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Want {
+pub(super) struct PoolRequest {
     /// No connection will do that was used before.
     pub(super) fresh: bool,
     /// Another server is better than this one.
@@ -141,7 +141,7 @@ impl<C: Carrier> Pools<C> {
     }
 
     /// At once, unless others of its kind wait already.
-    pub(super) fn claim(self: &Rc<Self>, want: Want) -> Result<Claim<C>, PoolError> {
+    pub(super) fn claim(self: &Rc<Self>, want: PoolRequest) -> Result<Claim<C>, PoolError> {
         let now = Instant::now();
         self.serve(now);
         let mut state = self.state.borrow_mut();
@@ -153,7 +153,7 @@ impl<C: Carrier> Pools<C> {
     }
 
     /// Behind those who wait already; `None` where they are too many.
-    pub(super) fn wait(&self, want: Want) -> Option<oneshot::Receiver<Claim<C>>> {
+    pub(super) fn wait(&self, want: PoolRequest) -> Option<oneshot::Receiver<Claim<C>>> {
         let mut state = self.state.borrow_mut();
         let arrival = state.arrivals;
         let queue = state.queue(want);
@@ -248,7 +248,7 @@ impl<C: Carrier> Pools<C> {
     fn grant(
         self: &Rc<Self>,
         state: &mut State<C>,
-        want: Want,
+        want: PoolRequest,
         now: Instant,
     ) -> Result<Claim<C>, PoolError> {
         let at = self.choose(state, want, now)?;
@@ -270,7 +270,12 @@ impl<C: Carrier> Pools<C> {
         Ok(Claim { slot, kept })
     }
 
-    fn slot(self: &Rc<Self>, server: usize, exchange: Option<Want>, opened: bool) -> Slot<C> {
+    fn slot(
+        self: &Rc<Self>,
+        server: usize,
+        exchange: Option<PoolRequest>,
+        opened: bool,
+    ) -> Slot<C> {
         Slot {
             pools: self.clone(),
             server,
@@ -283,13 +288,13 @@ impl<C: Carrier> Pools<C> {
 }
 
 impl<C: Carrier> State<C> {
-    fn queue(&mut self, want: Want) -> &mut VecDeque<Waiter<C>> {
+    fn queue(&mut self, want: PoolRequest) -> &mut VecDeque<Waiter<C>> {
         let [whole, uploads] = &mut self.queues;
         if want.upload { uploads } else { whole }
     }
 
     /// What the first of either kind wants, who came first before the other.
-    fn first_waiting(&mut self) -> [Option<Want>; 2] {
+    fn first_waiting(&mut self) -> [Option<PoolRequest>; 2] {
         let [whole, uploads] = &mut self.queues;
         let mut first = [whole, uploads].map(|queue| {
             while queue.front().is_some_and(|w| w.grant.is_closed()) {

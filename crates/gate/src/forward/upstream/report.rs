@@ -1,4 +1,4 @@
-//! What a thread's upstreams have done, told to its ledger every so often.
+//! Reports the counts of a thread's upstreams to its ledger, periodically.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -57,7 +57,7 @@ mod tests {
 
     use super::*;
     use crate::forward::upstream::Group;
-    use crate::record::Book;
+    use crate::record::Ledgers;
 
     #[test]
     fn the_ledger_hears_of_everything_once() {
@@ -66,7 +66,7 @@ mod tests {
             ..crate::config::Upstream::default()
         };
         let group = Group::new("app", 0, &config).unwrap();
-        let book = Book::new(1);
+        let book = Ledgers::new(1);
         let ledger: Arc<Ledger> = book.ledger(0);
         let all = [Upstream::new(&group), Upstream::new(&group)];
         for (turn, waited) in [(1, 5), (2, 5), (3, 7)] {

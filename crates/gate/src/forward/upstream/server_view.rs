@@ -1,6 +1,6 @@
-//! What all threads together see of a server: which of its failures came in a row, and what the
-//! last of them was. One request that fails says little; so many in a row, from whichever thread,
-//! say that the server is gone until something succeeds.
+//! What all threads together know of a server: how many failures came in a row, and what the last
+//! one was. One failed request says little; several in a row, from any threads, mean that the
+//! server is down until something succeeds.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! The byte stream to a server: TCP, TLS over it, or one exchange's part of a connection of HTTP/2.
+//! The byte stream to a server: TCP, TLS over it, or one exchange's stream of an HTTP/2 connection.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! What opens, and what does not.
+//! Which credentials open, and which do not.
 
 use aws_lc_rs::cipher::PaddedBlockEncryptingKey;
 use proptest::prelude::*;

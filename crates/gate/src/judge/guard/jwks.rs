@@ -1,6 +1,6 @@
-//! Sets of keys in JSON (RFC 7517, RFC 7518 §6, RFC 8037 §2), or a single key. What is no key for
-//! signatures, or of a type that is not known, is passed over (RFC 7517 §5); what claims to be one
-//! and is not is an error.
+//! JWK Sets (RFC 7517, RFC 7518 §6, RFC 8037 §2), or a single key. Keys that are not for
+//! signatures, and keys of unknown types, are ignored (RFC 7517 §5); a malformed signature key is
+//! an error.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -13,7 +13,7 @@ const MAX_KEYS: usize = 256;
 /// 2048 and 8192 bits.
 const RSA_BYTES: std::ops::RangeInclusive<usize> = 256..=1024;
 
-pub(super) struct Set {
+pub(super) struct JwkSet {
     pub(super) keys: Vec<Jwk>,
     /// Symmetric keys, or private halves of others.
     pub(super) holds_secrets: bool,
@@ -51,7 +51,7 @@ impl Material {
 }
 
 /// `what` is named in errors.
-pub(super) fn parse(json: &[u8], what: &str) -> Result<Set, GateError> {
+pub(super) fn parse(json: &[u8], what: &str) -> Result<JwkSet, GateError> {
     let bad = |why| GateError::NoKey {
         what: what.to_owned(),
         why,
@@ -70,7 +70,7 @@ pub(super) fn parse(json: &[u8], what: &str) -> Result<Set, GateError> {
     let keys = members
         .into_iter()
         .filter_map(|member| key(member).transpose());
-    Ok(Set {
+    Ok(JwkSet {
         keys: keys.collect::<Result<_, _>>()?,
         holds_secrets,
     })

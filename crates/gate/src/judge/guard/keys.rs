@@ -1,6 +1,6 @@
-//! The keys that may sign tokens. Each is for one algorithm, which was said when it was loaded and
-//! not by a token: a public key is never taken for a secret (RFC 8725 §3.1), and what is not on the
-//! list of allowed algorithms has no key at all.
+//! The keys that may sign tokens. Each is for one algorithm, which is fixed when the key is loaded
+//! and never taken from a token: a public key is never used as a secret (RFC 8725 §3.1), and an
+//! algorithm that is not allowed has no key at all.
 
 use std::path::Path;
 
@@ -119,7 +119,7 @@ impl Keys {
         self.add_set(&set, what.to_owned())
     }
 
-    fn add_set(&mut self, set: &jwks::Set, what: String) -> Result<usize, GateError> {
+    fn add_set(&mut self, set: &jwks::JwkSet, what: String) -> Result<usize, GateError> {
         let before = self.keys.len();
         for key in &set.keys {
             self.add_jwk(key)?;

@@ -1,9 +1,8 @@
-//! A bounded memory of a few thousand things by their bytes: found without allocating, the least
-//! used thrown out.
+//! A bounded cache of a few thousand entries, found by their bytes without allocating; the least
+//! recently used entry is evicted.
 //!
-//! Sets of eight, found by a keyed hash of the whole key. The hash decides only where to look and
-//! whether looking closer is worth it: what is found has all the bytes. Only what was verified is
-//! put here, so nobody can choose what collides.
+//! Sets of eight, found by a keyed hash of the whole key. The hash only says where to look; a match
+//! compares all bytes. Only what was verified is stored, so nobody can choose keys that collide.
 
 use zeroize::Zeroizing;
 

@@ -1,6 +1,6 @@
-//! A set of keys that is wanted anew, because a token names one (`kid`) that it has not: asked for
-//! once, for all threads and all tokens together, and no sooner than some time after it was read
-//! last. Anybody can write any name into a token.
+//! Requests a new copy of a JWK Set because a token names a key (`kid`) that the set lacks. It does
+//! so once for all threads and tokens, and not before a minimum time since the last read, because
+//! anybody can write any name into a token.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

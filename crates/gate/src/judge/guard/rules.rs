@@ -1,4 +1,4 @@
-//! What a guard goes by: keys, where tokens are looked for, and how much is remembered.
+//! A guard's rules: keys, where tokens are, and how much is cached.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! A session as a guard knows it, and what it wants of a store: an answer, and word when the answer
-//! no longer holds.
+//! A session as a guard knows it, and what the guard needs from a store: an answer, and a notice
+//! when the answer is no longer valid.
 
 use std::cell::Cell;
 use std::fmt;
@@ -10,7 +10,7 @@ use std::time::SystemTime;
 
 use tokio::sync::Notify;
 
-use super::{Question, clock};
+use super::{SessionQuery, clock};
 use crate::Secret;
 
 /// Where sessions are found: the near cache before any store.
@@ -125,8 +125,8 @@ impl Pass {
         Self { session, until }
     }
 
-    pub(crate) fn question(&self) -> Question {
-        Question {
+    pub(crate) fn question(&self) -> SessionQuery {
+        SessionQuery {
             session: self.session.name.clone(),
             until: self.until,
         }

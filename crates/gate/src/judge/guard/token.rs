@@ -1,4 +1,4 @@
-//! Where a request has its token: in a cookie, or in `Authorization: Bearer`.
+//! Finds a request's token: in a cookie, or in `Authorization: Bearer`.
 
 use super::Rules;
 use crate::judge::request::Field;

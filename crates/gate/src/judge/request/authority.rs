@@ -1,4 +1,4 @@
-//! An authority: whom a request is for. RFC 3986 §3.2, without user information.
+//! An authority: the host and port that a request is for. RFC 3986 §3.2, without user information.
 
 use std::net::Ipv6Addr;
 

@@ -1,4 +1,4 @@
-//! Reads of a request how its client is to be answered.
+//! Reads from a request in which form its client wants gate's own answers.
 
 use super::Request;
 use super::id::request_id;

@@ -1,5 +1,5 @@
-//! The request written anew for the backend: what belongs to one hop stays here, what only gate may
-//! say is said by gate.
+//! Writes the request for the backend: removes hop-by-hop fields, and sets the fields that only
+//! gate may set.
 
 use std::net::IpAddr;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! The id of a request: the client's own where it can be said safely, else a new one.
+//! The ID of a request: the client's own if it is safe to repeat, otherwise a new one.
 
 use super::Request;
 use super::identity::is_read_as;

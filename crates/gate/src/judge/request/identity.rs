@@ -1,5 +1,5 @@
-//! Fields by which proxies tell backends who asks, from where, and for what. Whoever is believed
-//! when they say so must be a proxy: from clients they are taken away.
+//! Fields by which proxies tell backends who asks, from where, and for what. Only a proxy may be
+//! believed, so they are removed from clients' requests.
 
 /// By their beginnings, in lower case. A name that ends in `-` is a family; others are whole names.
 pub(crate) const FIELDS: [&str; 66] = [

@@ -1,4 +1,4 @@
-//! From fields to one meaning, or to a refusal.
+//! Checks fields: either they have one meaning, or the request is refused.
 
 use super::authority::Authority;
 use super::fields::{is_token, length, members};

@@ -1,10 +1,10 @@
 //! Every way in which a backend may read a path. Servers decode percent signs, drop parameters,
-//! merge slashes and fold names, in different orders and some of them twice; a route that guards a
-//! path has to guard all of its spellings.
+//! merge slashes and fold names, in different orders and sometimes twice; a route that protects a
+//! path has to protect all of its spellings.
 //!
-//! Each step that some common server takes is a function here, and the readings of a path are all
-//! that any sequence of such steps makes of it. Capitals are no step: routes are compared both ways
-//! ([`Routes::find`](crate::forward::site::Routes::find)).
+//! Each step that some common server takes is a function here, and the readings of a path are
+//! everything that any sequence of these steps makes of it. Case is not a step: routes are compared
+//! both ways ([`Routes::find`](crate::forward::site::Routes::find)).
 
 use super::BadRequestError;
 

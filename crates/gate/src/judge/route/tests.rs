@@ -1,4 +1,4 @@
-//! Which route is found, and models of what backends make of the same path.
+//! Which route is found, and models of how backends read the same path.
 
 use proptest::prelude::*;
 

@@ -1,5 +1,5 @@
-//! `[admin]`, `[log]` and `[limits]`: nothing told to strangers, files that can be written, bounds
-//! that leave room for a request.
+//! `[admin]`, `[log]` and `[limits]`: nothing is shown to strangers, files can be written, and
+//! limits leave room for a request.
 
 use std::fs::OpenOptions;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! `[listen]`: addresses that are ours, and that do not get into each other's way.
+//! `[listen]`: addresses that belong to this machine and do not conflict.
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 

@@ -1,5 +1,4 @@
-//! Whether those answer whom gate will ask: the store and each server. What they are asked changes
-//! nothing there.
+//! Whether the store and each server answer. The questions change nothing there.
 
 use std::io;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! `[[route]]`: each leads somewhere, and none to where another leads already.
+//! `[[route]]`: each leads to an upstream, and no two are the same.
 
 use super::Report;
 use crate::config::{Config, Resumption, Route};

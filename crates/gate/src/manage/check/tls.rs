@@ -1,5 +1,5 @@
-//! `[tls]`: certificates that can be read, fit their keys and have not expired; tickets and early
-//! data that go together.
+//! `[tls]`: certificates that can be read, match their keys and have not expired; tickets and early
+//! data that fit together.
 
 use std::fs::File;
 use std::io::Read;

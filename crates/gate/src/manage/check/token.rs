@@ -1,4 +1,4 @@
-//! `[token]`: is there a place where tokens are looked for, and a key that can verify one?
+//! `[token]`: at least one place for tokens, and a key that can verify one.
 
 use url::Url;
 

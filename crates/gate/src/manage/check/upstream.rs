@@ -1,4 +1,4 @@
-//! `[upstream.NAME]`: servers that can be spoken to, and numbers that leave room for a request.
+//! `[upstream.NAME]`: servers with a supported protocol, and limits that leave room for a request.
 
 use url::Url;
 

@@ -1,4 +1,4 @@
-//! Sessions from elsewhere, one JSON object on a line; a bad line costs itself and no other.
+//! Imports sessions, one JSON object per line; a bad line does not affect others.
 
 use std::io::{BufRead, Read};
 use std::time::{Duration, SystemTime};

@@ -1,5 +1,4 @@
-//! Where a thread's clients come in: doors that are opened once, and closed when the thread is to
-//! end.
+//! A thread's listeners: opened once, and closed when the thread is to end.
 
 use std::rc::Rc;
 use std::sync::Arc;

@@ -32,13 +32,13 @@ fn backend() -> (SocketAddr, Arc<AtomicUsize>) {
 }
 
 /// Whoever stands on the way, and lets only first flights pass, once that is wanted.
-struct Highwayman {
+struct Interceptor {
     at: SocketAddr,
     robs: Arc<AtomicBool>,
     over: Arc<AtomicBool>,
 }
 
-impl Highwayman {
+impl Interceptor {
     fn before(gate: SocketAddr) -> Self {
         let socket = || {
             let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
@@ -86,7 +86,7 @@ impl Highwayman {
     }
 }
 
-impl Drop for Highwayman {
+impl Drop for Interceptor {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
     }
@@ -116,7 +116,7 @@ fn what_nobody_confirmed_reaches_no_backend() {
     let (at, reached) = backend();
     let more = format!("auth = false\n{EARLY}[limits]\nidle_time = \"1s\"\n");
     let scene = scene(at, &more);
-    let way = Highwayman::before(scene.gate().addresses().https[0]);
+    let way = Interceptor::before(scene.gate().addresses().https[0]);
     run(async {
         let mut caller = Caller::new(&scene);
         caller.to = way.at;

@@ -13,7 +13,7 @@ use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use roundtrip_gate::credentials::Vault;
 use roundtrip_gate::guard::{Found, Guard, Keys, ManualWatch, Rules, SessionError, Sessions};
-use roundtrip_gate::{Door, Secret};
+use roundtrip_gate::{Authenticator, Secret};
 use roundtrip_wire::jwt::Algorithm;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -96,7 +96,7 @@ impl Scene {
     async fn new() -> Self {
         let store = Store::default();
         let guard = Guard::new(rules(), Box::new(SystemTime::now)).unwrap();
-        let door = Door::new(guard, store.clone());
+        let authenticator = Authenticator::new(guard, store.clone());
         let (backend, at) = Backend::start().await;
         let (gate, plain) = (listener().await, listener().await);
         let scene = Self {
@@ -105,7 +105,7 @@ impl Scene {
             store,
             backend,
         };
-        spawn_local(roundtrip_gate::measuring::guarded(gate, at, door));
+        spawn_local(roundtrip_gate::measuring::guarded(gate, at, authenticator));
         spawn_local(roundtrip_gate::measuring::relay(plain, at));
         scene
     }

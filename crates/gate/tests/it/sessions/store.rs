@@ -176,4 +176,4 @@ pub(crate) fn is_denied(answer: &str) -> bool {
 }
 
 /// Seconds that a gate's clock is ahead of the system's.
-pub(crate) type Ahead = Rc<Cell<i64>>;
+pub(crate) type ClockOffset = Rc<Cell<i64>>;

@@ -23,13 +23,13 @@ const CHUNK_LIMITS: Limits = Limits {
 
 /// A connection's stream with its buffers.
 #[derive(Debug)]
-pub(super) struct Wires<IO> {
+pub(super) struct BufferedStream<IO> {
     pub(super) io: IO,
     pub(super) input: BytesMut,
     output: BytesMut,
 }
 
-impl<IO> Wires<IO> {
+impl<IO> BufferedStream<IO> {
     pub(super) fn new(io: IO, input: BytesMut) -> Self {
         Self {
             io,
@@ -41,7 +41,7 @@ impl<IO> Wires<IO> {
 
 #[derive(Debug)]
 pub(super) struct H1Exchange<'a, IO> {
-    wires: &'a mut Wires<IO>,
+    wires: &'a mut BufferedStream<IO>,
     incoming: RequestBody,
     outgoing: ResponseFraming,
     /// HTTP/1.0 knows neither chunks nor 1xx.
@@ -68,7 +68,7 @@ enum ResponseFraming {
 }
 
 impl<'a, IO> H1Exchange<'a, IO> {
-    pub(super) fn new(wires: &'a mut Wires<IO>, head: &H1RequestHead, keep: bool) -> Self {
+    pub(super) fn new(wires: &'a mut BufferedStream<IO>, head: &H1RequestHead, keep: bool) -> Self {
         Self {
             wires,
             incoming: match head.framing {
@@ -84,7 +84,7 @@ impl<'a, IO> H1Exchange<'a, IO> {
     }
 
     /// For an answer to what was no request.
-    pub(super) fn unasked(wires: &'a mut Wires<IO>) -> Self {
+    pub(super) fn unasked(wires: &'a mut BufferedStream<IO>) -> Self {
         Self {
             wires,
             incoming: RequestBody::Length(0),

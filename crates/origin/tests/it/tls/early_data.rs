@@ -3,7 +3,7 @@
 use roundtrip_origin::{EarlyData, Tickets};
 use rustls::HandshakeKind;
 
-use super::client::Visit;
+use super::client::TlsClient;
 use crate::peers::Peer;
 
 fn second_visit(early_data: EarlyData, tickets: Tickets) -> (super::client::Report, Peer) {
@@ -11,7 +11,7 @@ fn second_visit(early_data: EarlyData, tickets: Tickets) -> (super::client::Repo
         knobs.tls.early_data = early_data;
         knobs.tls.tickets = tickets;
     });
-    let visit = Visit::new(&peer);
+    let visit = TlsClient::new(&peer);
     assert_eq!(visit.get("/").early, None, "there is no ticket yet");
     (visit.get("/bytes/3"), peer)
 }

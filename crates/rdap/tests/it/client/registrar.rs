@@ -61,7 +61,7 @@ async fn pages_and_circles_are_not_followed() {
 #[tokio::test]
 async fn who_does_not_want_the_registrar_does_not_ask_it() {
     let scene = Scene::new();
-    let client = scene.client_with(|parts| parts.wishes.follow = false);
+    let client = scene.client_with(|parts| parts.options.follow = false);
     let outcome = look_up(&client, "one.example").await;
     assert!(outcome.registrar.is_none());
     assert_eq!(scene.asked().await.len(), 1);
@@ -77,7 +77,7 @@ async fn a_chain_of_registrars_has_an_end() {
         r#"{{"objectClassName":"domain","ldhName":"one.example","links":[{{"rel":"related","type":"application/rdap+json","href":"https://{host}/rdap/domain/loop.example"}}]}}"#
     );
     let server = Scripted::start(move |_, _| rdap("200 OK", "", &body)).await;
-    let client = scene.client_with(|parts| parts.wishes.server = Some(server.base()));
+    let client = scene.client_with(|parts| parts.options.server = Some(server.base()));
     let outcome = look_up(&client, "one.example").await;
     assert_eq!(outcome.state(), State::Found);
     let why = outcome.registrar.unwrap().unwrap_err().why;

@@ -1,4 +1,4 @@
-//! An answer as HTTP/1.1 has it: counted, in chunks, or until the connection ends.
+//! Writes an answer as HTTP/1.1: with `Content-Length`, in chunks, or until the connection ends.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use crate::accept::stream::Stream;
 use crate::forward::exchange::Sink;
 use crate::forward::h1::{Response, ResponseBody, Trailers, write_chunk, write_last_chunk};
 use crate::forward::halves::Writing;
-use crate::judge::Asked;
+use crate::judge::ForwardedRequest;
 use crate::judge::request::{Field, Version};
 
 pub(super) struct Answer<'h, 'a, IO> {
@@ -27,7 +27,11 @@ pub(super) struct Answer<'h, 'a, IO> {
 }
 
 impl<'h, 'a, IO: Stream> Answer<'h, 'a, IO> {
-    pub(super) fn new(to: Writing<'h, 'a, IO>, out: &'a mut Vec<u8>, asked: &Asked) -> Self {
+    pub(super) fn new(
+        to: Writing<'h, 'a, IO>,
+        out: &'a mut Vec<u8>,
+        asked: &ForwardedRequest,
+    ) -> Self {
         out.clear();
         Self {
             to,

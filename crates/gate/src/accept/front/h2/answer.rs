@@ -1,4 +1,4 @@
-//! An answer as HTTP/2 has it: a head, and data as far as the client's windows allow.
+//! Writes an answer as HTTP/2: a head, and data as far as the client's windows allow.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -18,7 +18,7 @@ use crate::forward::h1::{Response, ResponseBody, Trailers};
 use crate::judge::request::Field;
 
 /// The way back to the client. Written by the exchange, while it is watched for the stream's end.
-pub(super) struct Way {
+pub(super) struct ResponseWriter {
     state: RefCell<State>,
     frames: Rc<Frames>,
 }
@@ -28,7 +28,7 @@ enum State {
     Answering(SendStream<Bytes>),
 }
 
-impl Way {
+impl ResponseWriter {
     pub(super) fn new(respond: SendResponse<Bytes>, frames: Rc<Frames>) -> Self {
         Self {
             state: RefCell::new(State::Asked(respond)),
@@ -103,7 +103,7 @@ impl Way {
 }
 
 pub(super) struct Answer<'a> {
-    way: &'a Way,
+    way: &'a ResponseWriter,
     /// What waits to be sent.
     head: Option<http::Response<()>>,
     out: BytesMut,
@@ -112,7 +112,7 @@ pub(super) struct Answer<'a> {
 }
 
 impl<'a> Answer<'a> {
-    pub(super) fn new(way: &'a Way) -> Self {
+    pub(super) fn new(way: &'a ResponseWriter) -> Self {
         Self {
             way,
             head: None,

@@ -1,4 +1,4 @@
-//! A request's body as HTTP/2 has it.
+//! Reads a request's body as HTTP/2.
 
 use std::future::pending;
 use std::io;

@@ -1,6 +1,6 @@
-//! Counts what a client sends besides requests and data. Each such frame costs us work, some an
-//! answer, and means nothing by itself: PRIORITY, WINDOW_UPDATE, SETTINGS, PING, and frames of no
-//! known kind. An honest client sends them by the request, by the answer's data, and now and then.
+//! Counts the frames that a client sends besides requests and data: PRIORITY, WINDOW_UPDATE,
+//! SETTINGS, PING, and frames of unknown types. Each costs gate work, some an answer, and none has
+//! a use by itself. An honest client sends few of them per request, per answer data, and per time.
 
 use std::cell::{Cell, RefCell};
 use std::task::{Context, Poll, Waker};

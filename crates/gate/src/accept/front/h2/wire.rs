@@ -1,5 +1,5 @@
-//! The byte stream below the engine, watched for what the engine does not tell: the handshake's
-//! end, and rest.
+//! The byte stream below the `h2` engine, watched for what the engine does not report: the end of
+//! the handshake, and idleness.
 
 use std::cell::Cell;
 use std::io;

@@ -1,4 +1,4 @@
-//! An answer as HTTP/3 has it.
+//! Writes an answer as HTTP/3.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! A request's body as HTTP/3 has it.
+//! Reads a request's body as HTTP/3.
 
 use std::future::{pending, poll_fn};
 use std::io;

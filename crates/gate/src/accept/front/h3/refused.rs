@@ -1,4 +1,4 @@
-//! Requests that were refused before the engine saw their heads: malformed, or larger than may be.
+//! Requests that were refused before the `h3` crate saw their heads: malformed, or too large.
 
 use roundtrip_quic_tokio::{Connection, RequestError};
 

@@ -1,4 +1,4 @@
-//! A head as a protocol's crate gives it, read as [`Request`].
+//! Converts a head of the protocol crates into a [`Request`].
 
 use http::header::COOKIE;
 use http::request::Parts;

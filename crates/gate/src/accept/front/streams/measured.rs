@@ -1,4 +1,4 @@
-//! A body that is as long as its head says, or broken. RFC 9113 §8.1.1, RFC 9114 §4.1.2.
+//! A body whose length must equal its `Content-Length`. RFC 9113 §8.1.1, RFC 9114 §4.1.2.
 
 use crate::forward::exchange::{ExchangeError, Source};
 use crate::forward::h1::Trailers;

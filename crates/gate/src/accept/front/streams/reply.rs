@@ -1,4 +1,4 @@
-//! An answer's head as the protocols' crates want it.
+//! An answer's head in the form that the protocol crates take.
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};

@@ -1,4 +1,4 @@
-//! How a connection's streams ended, and whether its client has worn out our patience.
+//! Counts how a connection's streams ended, and says when its client has reset too many.
 
 /// How a stream ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

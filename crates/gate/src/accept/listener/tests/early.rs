@@ -1,4 +1,4 @@
-//! Sessions that are good once, and the early data that comes with them.
+//! Single-use sessions, and the early data that comes with them.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! Active checks: each so often a GET to each server, over a connection of its own. Who fails twice
-//! in a row gets no requests until a check succeeds.
+//! Active checks: a periodic GET to each server, over a connection of its own. A server that fails
+//! twice in a row gets no requests until a check succeeds.
 
 use std::io;
 use std::sync::atomic::Ordering;

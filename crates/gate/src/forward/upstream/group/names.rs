@@ -1,4 +1,4 @@
-//! Where the servers are: names are looked up before they are needed, and again while they are
+//! The servers' addresses: names are looked up before they are needed, and again while they are
 //! used.
 
 use std::net::SocketAddr;

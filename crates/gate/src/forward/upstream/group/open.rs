@@ -1,4 +1,4 @@
-//! Opens a connection to a server: TCP, and TLS where it is spoken, to the end of the handshake.
+//! Opens a connection to a server: TCP, and TLS if configured, up to the end of the handshake.
 
 use std::io;
 use std::net::SocketAddr;

@@ -1,5 +1,4 @@
-//! The answer's way back: interim heads, the head, the body and its trailers, as HTTP/1.1 would
-//! have them.
+//! Reads the answer: interim heads, the head, the body and its trailers, in HTTP/1.1's form.
 
 use std::future::poll_fn;
 use std::io::{self, Write};

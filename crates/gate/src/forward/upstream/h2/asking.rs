@@ -1,5 +1,5 @@
-//! The shared connections of one upstream: opened by who comes first, given up when their time is
-//! over.
+//! The shared connections of one upstream: opened by the first exchange that needs one, closed when
+//! they are too old.
 
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::{Instant, timeout_at};

@@ -1,4 +1,4 @@
-//! Heads between HTTP/1.1's form and HTTP/2's. RFC 9113 §8.2, §8.3.
+//! Converts heads between HTTP/1.1 and HTTP/2. RFC 9113 §8.2, §8.3.
 
 use std::io;
 use std::mem::MaybeUninit;

@@ -1,5 +1,5 @@
-//! One exchange over a shared connection, in the guise of a connection of its own. Dropped before
-//! its end, it is reset.
+//! One exchange over a shared connection, with the interface of a connection of its own. If it is
+//! dropped before its end, the stream is reset.
 
 use std::io;
 use std::pin::Pin;
@@ -23,7 +23,7 @@ const MAX_HEAD: usize = 1024 * 1024;
 const PIECE: usize = 16 * 1024;
 
 pub(crate) struct Stream {
-    up: Up,
+    up: UploadState,
     /// Of the body, still to go.
     pending: BytesMut,
     answer: Answer,
@@ -32,7 +32,7 @@ pub(crate) struct Stream {
     suspect: Arc<AtomicBool>,
 }
 
-enum Up {
+enum UploadState {
     /// What has come of the head.
     Head(SendRequest<Bytes>, Vec<u8>),
     Body(SendStream<Bytes>, Framing),
@@ -45,7 +45,7 @@ enum Up {
 impl Stream {
     pub(super) fn new(send: SendRequest<Bytes>, secure: bool, suspect: Arc<AtomicBool>) -> Self {
         Self {
-            up: Up::Head(send, Vec::new()),
+            up: UploadState::Head(send, Vec::new()),
             pending: BytesMut::new(),
             answer: Answer::default(),
             secure,
@@ -59,7 +59,7 @@ impl Stream {
 
     /// The answer was whole.
     pub(crate) fn end(self) {
-        if !self.answer.is_ended() && matches!(self.up, Up::Done) {
+        if !self.answer.is_ended() && matches!(self.up, UploadState::Done) {
             tokio::spawn(self.answer.end());
         }
     }
@@ -82,7 +82,7 @@ impl Stream {
     }
 
     fn take_head(&mut self, data: &[u8]) -> io::Result<usize> {
-        let Up::Head(send, head) = &mut self.up else {
+        let UploadState::Head(send, head) = &mut self.up else {
             return Ok(0);
         };
         let before = head.len();
@@ -97,16 +97,16 @@ impl Stream {
         let (response, body) = send.send_request(request, whole).map_err(broken)?;
         self.answer.begin(response);
         self.up = if whole {
-            Up::Done
+            UploadState::Done
         } else {
-            Up::Body(body, framing)
+            UploadState::Body(body, framing)
         };
         Ok(length.saturating_sub(before))
     }
 
     fn take_body(&mut self, data: &[u8]) -> io::Result<usize> {
         let piece = data.get(..data.len().min(PIECE)).unwrap_or_default();
-        let Up::Body(_, framing) = &mut self.up else {
+        let UploadState::Body(_, framing) = &mut self.up else {
             return Err(invalid("there is more than was announced"));
         };
         let mut trailers = Trailers::default();
@@ -129,8 +129,10 @@ impl Stream {
                 (used, coding.is_done())
             }
         };
-        if whole && let Up::Body(body, _) = std::mem::replace(&mut self.up, Up::Done) {
-            self.up = Up::Ending(body, trailers);
+        if whole
+            && let UploadState::Body(body, _) = std::mem::replace(&mut self.up, UploadState::Done)
+        {
+            self.up = UploadState::Ending(body, trailers);
         }
         Ok(used)
     }
@@ -140,9 +142,9 @@ impl Stream {
         loop {
             let none = &Trailers::default();
             let (body, ending, trailers) = match &mut self.up {
-                Up::Body(body, _) => (body, false, none),
-                Up::Ending(body, trailers) => (body, true, &*trailers),
-                Up::Head(..) | Up::Done => return Poll::Ready(Ok(())),
+                UploadState::Body(body, _) => (body, false, none),
+                UploadState::Ending(body, trailers) => (body, true, &*trailers),
+                UploadState::Head(..) | UploadState::Done => return Poll::Ready(Ok(())),
             };
             if self.pending.is_empty() {
                 if ending {
@@ -151,7 +153,7 @@ impl Stream {
                     } else {
                         body.send_trailers(trailers.map())
                     };
-                    self.up = Up::Done;
+                    self.up = UploadState::Done;
                     return Poll::Ready(ended.map_err(broken));
                 }
                 return Poll::Ready(Ok(()));
@@ -170,7 +172,7 @@ impl Stream {
             let last = ending && self.pending.is_empty() && trailers.is_empty();
             let sent = body.send_data(data, last);
             if last {
-                self.up = Up::Done;
+                self.up = UploadState::Done;
             }
             sent.map_err(broken)?;
         }
@@ -179,7 +181,7 @@ impl Stream {
     /// What else comes of the body goes nowhere.
     fn let_go(&mut self) -> Poll<io::Result<()>> {
         self.pending.clear();
-        self.up = Up::Done;
+        self.up = UploadState::Done;
         Poll::Ready(Ok(()))
     }
 }
@@ -196,9 +198,9 @@ impl AsyncWrite for Stream {
         }
         ready!(this.poll_push(cx))?;
         let used = match &this.up {
-            Up::Head(..) => this.take_head(data)?,
-            Up::Done => data.len(),
-            Up::Body(..) | Up::Ending(..) => this.take_body(data)?,
+            UploadState::Head(..) => this.take_head(data)?,
+            UploadState::Done => data.len(),
+            UploadState::Body(..) | UploadState::Ending(..) => this.take_body(data)?,
         };
         // What finds no room now does so at the next call.
         if let Poll::Ready(pushed) = this.poll_push(cx) {

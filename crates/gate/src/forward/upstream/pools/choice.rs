@@ -1,11 +1,11 @@
-//! Which server is next: one that is well and not ejected, with the fewest exchanges under way, or
-//! the one whose turn it is.
+//! Chooses the next server: one that passes its checks and is not ejected, with the fewest
+//! exchanges in progress, or the next in turn.
 
 use std::sync::atomic::Ordering;
 
 use tokio::time::Instant;
 
-use super::{PoolError, Pools, Server, State, Want};
+use super::{PoolError, PoolRequest, Pools, Server, State};
 use crate::config::Balance;
 use crate::forward::upstream::pool::Carrier;
 
@@ -13,7 +13,7 @@ impl<C: Carrier> Pools<C> {
     pub(super) fn choose(
         &self,
         state: &mut State<C>,
-        want: Want,
+        want: PoolRequest,
         now: Instant,
     ) -> Result<usize, PoolError> {
         let count = state.servers.len();

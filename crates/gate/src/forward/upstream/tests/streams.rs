@@ -1,5 +1,5 @@
-//! HTTP/2 to servers: many exchanges over one connection, bodies either way, and what happens when
-//! it goes.
+//! HTTP/2 to servers: many exchanges over one connection, bodies both ways, and what happens when
+//! the connection is lost.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;

@@ -1,4 +1,4 @@
-//! Every algorithm with keys of its own, and with those of others.
+//! Every algorithm, with its own keys and with those of others.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

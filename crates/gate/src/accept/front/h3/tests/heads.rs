@@ -1,5 +1,5 @@
-//! Heads that RFC 9114 §4.1.2 calls malformed, as bytes: the client of the `h3` crate would not
-//! send them.
+//! Heads that RFC 9114 §4.1.2 calls malformed, as bytes, because the client of the `h3` crate would
+//! not send them.
 
 use h3::error::Code;
 use quinn::{ReadToEndError, RecvStream, SendStream, VarInt};

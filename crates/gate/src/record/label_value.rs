@@ -1,8 +1,8 @@
-//! Sets of words, as labels have them: an enum each, with all its members in order. What is counted
-//! by such a word has a place of its own in every ledger.
+//! Sets of label values: an enum each, with all its members in order. Each member that is counted
+//! has its own place in every ledger.
 
 /// A member of a closed set.
-pub(crate) trait Word: Copy + 'static {
+pub(crate) trait LabelValue: Copy + 'static {
     const ALL: &'static [Self];
 
     /// Its place in `ALL`.
@@ -29,7 +29,7 @@ macro_rules! words {
             pub(crate) const COUNT: usize = [$(Self::$member),+].len();
         }
 
-        impl $crate::record::word::Word for $name {
+        impl $crate::record::label_value::LabelValue for $name {
             const ALL: &'static [Self] = &[$(Self::$member),+];
 
             fn index(self) -> usize {

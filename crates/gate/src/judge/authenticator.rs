@@ -1,10 +1,10 @@
-//! Where a guard and the store of sessions meet; or a door without a guard, through which everybody
-//! passes as they are.
+//! Connects a guard with the session store; or, on a gate without a guard, lets every request pass
+//! unchanged.
 
 use std::time::Duration;
 
 use crate::judge::guard::{
-    AuthError, Found, Guard, Judged, Pass, Question, SessionError, Sessions,
+    AuthError, Found, Guard, GuardDecision, Pass, SessionError, SessionQuery, Sessions,
 };
 use crate::judge::request::Request;
 
@@ -12,38 +12,38 @@ use crate::judge::request::Request;
 const RECHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Of one thread.
-pub struct Door<S>(Option<(Guard, S)>);
+pub struct Authenticator<S>(Option<(Guard, S)>);
 
 /// There is nobody to ask.
 pub enum NoSessions {}
 
 /// What the first look at a request says.
-pub(crate) enum Glance {
+pub(crate) enum AuthDecision {
     /// `None` where there is no guard: the client's own `Authorization` is passed on.
     Pass(Option<Pass>),
-    Ask(Question),
+    Ask(SessionQuery),
     Deny(AuthError),
 }
 
-impl Door<NoSessions> {
+impl Authenticator<NoSessions> {
     pub fn open() -> Self {
         Self(None)
     }
 }
 
-impl<S: Sessions> Door<S> {
+impl<S: Sessions> Authenticator<S> {
     pub fn new(guard: Guard, sessions: S) -> Self {
         Self(Some((guard, sessions)))
     }
 
-    pub(crate) fn glance(&self, request: &Request<'_>) -> Glance {
+    pub(crate) fn decide(&self, request: &Request<'_>) -> AuthDecision {
         let Some((guard, _)) = &self.0 else {
-            return Glance::Pass(None);
+            return AuthDecision::Pass(None);
         };
         match guard.judge(request) {
-            Judged::Pass(pass) => Glance::Pass(Some(pass)),
-            Judged::Ask(question) => Glance::Ask(question),
-            Judged::Deny(denial) => Glance::Deny(denial),
+            GuardDecision::Pass(pass) => AuthDecision::Pass(Some(pass)),
+            GuardDecision::Ask(question) => AuthDecision::Ask(question),
+            GuardDecision::Deny(denial) => AuthDecision::Deny(denial),
         }
     }
 
@@ -54,7 +54,7 @@ impl<S: Sessions> Door<S> {
     }
 
     /// Asks the store, once.
-    pub(crate) async fn authorize(&self, question: &Question) -> Result<Pass, AuthError> {
+    pub(crate) async fn authorize(&self, question: &SessionQuery) -> Result<Pass, AuthError> {
         let (guard, sessions) = self
             .0
             .as_ref()

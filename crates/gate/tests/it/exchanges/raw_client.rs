@@ -11,7 +11,7 @@ use socket2::SockRef;
 
 use crate::lifecycle::scene::PATIENCE;
 
-pub(crate) struct Speaker {
+pub(crate) struct RawClient {
     pub(crate) stream: Arc<TcpStream>,
     buffer: Vec<u8>,
 }
@@ -49,7 +49,7 @@ impl Answer {
     }
 }
 
-impl Speaker {
+impl RawClient {
     pub(crate) fn new(stream: TcpStream) -> Self {
         stream.set_nodelay(true).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
