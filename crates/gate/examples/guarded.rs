@@ -1,5 +1,6 @@
 //! A relay with a guard, to measure: `guarded LISTEN BACKEND SECRET-FILE [TOKENS]`. Every session
-//! is known and is `u:p`; it prints a cookie to send. TOKENS 0 verifies each signature each time.
+//! is known and is `u:p`; it prints a cookie to send. With TOKENS 0, every signature is verified
+//! each time.
 #![allow(clippy::unwrap_used)] // who measures reads what went wrong
 
 use std::rc::Rc;

@@ -1,6 +1,6 @@
-//! What connections at rest take: `idle [COUNT]`, 10 000 if it is not said. Each kind of connection
-//! is measured in a process of its own, its clients are in another one. Each of the two needs as
-//! many descriptors (`ulimit -n`).
+//! What idle connections cost: `idle [COUNT]`, by default 10 000. Each kind of connection is
+//! measured in a process of its own; its clients are in another one. Each of the two needs as many
+//! descriptors (`ulimit -n`).
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // who measures reads what went wrong
 

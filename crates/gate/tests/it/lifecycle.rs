@@ -1,5 +1,5 @@
-//! From start to end: requests pass, a reload and an end drop none of them, and the admin is told
-//! the truth.
+//! From start to end: requests are served, a reload or an end loses none of them, and the admin
+//! server reports the truth.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 

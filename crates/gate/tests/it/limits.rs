@@ -1,7 +1,7 @@
-//! What is scarce is not lent to who pays nothing for it: a connection to a backend is for requests
-//! that are there and for clients that are, a client's share of them is bounded, and frames that
-//! mean nothing are counted. nginx and HAProxy stand beside gate before the same backend, with as
-//! many connections: whom they serve, gate has to serve too.
+//! Scarce resources are not given to clients that send nothing for them: a connection to a backend
+//! is only for complete requests and clients that are still there, each client's share is bounded,
+//! and useless frames are counted. nginx and HAProxy run beside gate in front of the same backend,
+//! with as many connections: gate has to serve whomever they serve.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,6 +1,6 @@
-//! A session that is revoked while its request waits for something: for the first byte of the
-//! answer, for the rest of its own body, or for a connection to the backend. Its client hears 401
-//! before anything else is said, and never the answer.
+//! A session that is revoked while its request waits: for the first byte of the answer, for the
+//! rest of its own body, or for a connection to the backend. The client gets 401 before anything
+//! else, and never the answer.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,7 +1,7 @@
-//! Request smuggling: bytes that readers of HTTP are known to understand in different ways go
-//! through gate to servers of other makes. Either gate refuses them, or all understand the same
-//! requests: as many, for the same target, of the same host, with the same body. The other way
-//! round, no answer of a hostile backend is taken for the next one.
+//! Request smuggling: bytes that HTTP readers are known to understand differently go through gate
+//! to servers of other makers. Either gate refuses them, or all see the same requests: the same
+//! number, targets, hosts and bodies. In the other direction, no answer of a hostile backend is
+//! taken for the next one.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)] // what a test's helper expects is expected of the code
 #![allow(clippy::too_many_lines)] // the tables of cases
 

@@ -1,6 +1,6 @@
-//! Clients by the thousand in a process of their own, so that what they take is not counted as the
-//! gate's: each connects, asks once, and keeps its connection. Used by the tests of memory and by
-//! the example `idle`.
+//! Thousands of clients in a process of their own, so that their memory is not counted as gate's:
+//! each connects, sends one request, and keeps its connection. Used by the memory tests and by the
+//! example `idle`.
 
 use std::io::{BufRead, BufReader, Read, Write, stdin};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};

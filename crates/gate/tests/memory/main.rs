@@ -1,5 +1,6 @@
-//! Memory is bounded: a connection that rests takes little, and a transfer whose other side is slow
-//! takes no more than a few pieces. One test at a time, for all of them look at the same process.
+//! Memory is bounded: an idle connection needs little, and a transfer whose other side is slow
+//! needs no more than a few pieces. One test at a time, because all of them measure the same
+//! process.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 

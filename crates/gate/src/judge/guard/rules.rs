@@ -53,7 +53,7 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// As the ancestor has it, and `Bearer`.
+    /// `session` as in hyper-auth-proxy, and `Bearer`.
     pub fn new(keys: Keys, vault: Vault) -> Self {
         Self {
             keys,

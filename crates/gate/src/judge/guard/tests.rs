@@ -119,7 +119,7 @@ fn first_sight(cookie: &str) -> String {
 }
 
 #[test]
-fn the_ancestors_cookies_are_taken_and_refused_as_there() {
+fn hyper_auth_proxy_s_cookies_are_taken_and_refused_as_there() {
     let token = token(CLAIMS);
     let quoted = format!("\"{token}\"");
     for worn in [

@@ -1,4 +1,4 @@
-//! Pages of other origins, as a browser lets them ask. WHATWG Fetch §3.2; RFC 6455 §10.2.
+//! Pages of other origins, as far as a browser lets them ask. WHATWG Fetch §3.2; RFC 6455 §10.2.
 
 use roundtrip_gate::manage::TokenTransport;
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
-//! Trailers, both ways, through all pairs of protocols; Node and aioquic say what they understood.
-//! RFC 9110 §6.5.
+//! Trailers in both directions, through all pairs of protocols; Node and aioquic report what they
+//! received. RFC 9110 §6.5.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! A server whose every connection is in the hands of a test; it can be killed, and be there again.
+//! A server whose connections a test controls one by one; it can be killed and started again.
 
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

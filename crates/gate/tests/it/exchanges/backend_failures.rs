@@ -1,5 +1,5 @@
-//! Backends that are killed, slow, or fall silent: what the client is told, and that all is well
-//! once they are.
+//! Backends that are killed, slow, or silent: what the client is told, and that gate recovers with
+//! them.
 
 use std::time::Duration;
 

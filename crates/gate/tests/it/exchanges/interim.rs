@@ -1,5 +1,5 @@
-//! Interim answers: a backend may send as many as its work takes (RFC 9110 §15.2), and a hostile
-//! one gets to its end.
+//! Interim answers: a backend may send as many as it needs (RFC 9110 §15.2), and a hostile one is
+//! stopped.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

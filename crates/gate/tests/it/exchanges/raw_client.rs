@@ -1,5 +1,5 @@
-//! One end of a connection that speaks HTTP/1.1 as a test wants it, well or not; and reads
-//! strictly: what is not whole is never taken for it.
+//! One end of an HTTP/1.1 connection that sends what a test wants, valid or not, and reads
+//! strictly: it never takes an incomplete message for a complete one.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};

@@ -1,5 +1,5 @@
-//! A backend that goes at any moment of an exchange, in any way: no request that changes something
-//! arrives twice, and no client takes a part of an answer for the whole.
+//! A backend that fails at any point of an exchange, in any way: no unsafe request arrives twice,
+//! and no client takes part of an answer for the whole.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};

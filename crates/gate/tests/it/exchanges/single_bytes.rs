@@ -1,4 +1,4 @@
-//! Both sides speak a byte at a time, and everything is as if they did not.
+//! Both sides send one byte at a time, and nothing changes.
 
 use crate::exchanges::backend::Backend;
 use crate::exchanges::raw_client::{RawClient, field, path};

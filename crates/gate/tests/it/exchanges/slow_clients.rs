@@ -1,5 +1,4 @@
-//! Clients that take their time, old ones, and those who do not wait for an answer before they ask
-//! again.
+//! Slow clients, old clients, and clients that send the next request before they have an answer.
 
 use std::fmt::Write;
 use std::thread::sleep;

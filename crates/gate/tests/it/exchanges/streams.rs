@@ -1,5 +1,5 @@
-//! What goes on for long: events, each passed on before the next one is sent, and bytes of another
-//! protocol; both end with the session.
+//! Long streams: events, each passed on before the next one is sent, and bytes of another protocol;
+//! both end with the session.
 
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};

@@ -1,4 +1,4 @@
-//! The end of a token counts on each request, however well the token is known.
+//! A token's expiry is checked on each request, even if the token is cached.
 
 use std::time::{Duration, SystemTime};
 

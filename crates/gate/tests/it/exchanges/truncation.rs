@@ -1,5 +1,5 @@
-//! A backend behind TLS whose answers have no length: they are whole only where the backend said
-//! that this is the end.
+//! A backend behind TLS whose answers have no length: they are complete only if the backend sent
+//! close_notify.
 
 use std::io::Write;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Bodies on their way up: asked for before they are sent, refused before they are whole, and
-//! answered early.
+//! Request bodies: asked for before they are sent, refused before they are complete, and answered
+//! early.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

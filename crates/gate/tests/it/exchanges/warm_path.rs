@@ -1,6 +1,6 @@
-//! The warm path costs nothing but the request and its answer: no connection, no handshake, no
-//! query of the store, no packet more than the two of each hop. Counted at the backend, in a real
-//! Redis, in gate's own metrics and by the kernel.
+//! The warm path costs only the request and its answer: no connection, no handshake, no store
+//! query, and only two packets on each hop. Counted at the backend, in a real Redis, in gate's own
+//! metrics and by the kernel.
 
 use std::net::TcpStream;
 use std::process::Command;

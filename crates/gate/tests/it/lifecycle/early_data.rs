@@ -1,5 +1,4 @@
-//! What came as early data on a connection whose handshake never ended: somebody may have sent it
-//! again. RFC 8446 §8.
+//! Early data on a connection whose handshake never completed: it may be a replay. RFC 8446 §8.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};

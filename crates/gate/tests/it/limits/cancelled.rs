@@ -1,5 +1,5 @@
-//! Clients that ask for work and leave: the backend hears of it, and who comes next is served
-//! though the work goes on.
+//! Clients that ask for work and leave: the backend learns of it, and the next client is served
+//! although the work continues.
 
 use std::io::Write;
 

@@ -1,5 +1,5 @@
-//! How much of it one client may have at once, and one session: who asks for more is told to come
-//! later, and others are served meanwhile.
+//! How many exchanges one client, and one session, may have at once: a client that asks for more is
+//! told to come later, and others are served meanwhile.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 

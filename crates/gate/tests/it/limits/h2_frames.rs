@@ -1,5 +1,5 @@
-//! Frames of HTTP/2 that cost and mean nothing: who sends little else is ended, and who uses them
-//! as they are meant is not.
+//! HTTP/2 frames that cost something and mean nothing: a client that sends little else is
+//! disconnected, and one that uses them as intended is not.
 
 use std::io::Read;
 use std::process::{Command, Stdio};

@@ -1,5 +1,5 @@
-//! nginx and HAProxy before the same backend, with as many connections to it as gate has, and set
-//! up to wait for bodies.
+//! nginx and HAProxy in front of the same backend, with as many connections to it as gate has,
+//! configured to buffer request bodies.
 
 use std::fs;
 use std::net::SocketAddr;

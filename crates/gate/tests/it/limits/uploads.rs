@@ -1,5 +1,5 @@
-//! Bodies that trickle in: who sends a little now and then holds nothing that others need, and
-//! arrives all the same.
+//! Bodies that trickle in: a client that sends a little now and then holds nothing that others
+//! need, and its request arrives all the same.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -1,5 +1,5 @@
-//! HTTP/2 by hand, over TLS: frames as they are written here, whatever a decent client would say to
-//! them. RFC 9113.
+//! HTTP/2 frames written by hand over TLS, including those that no correct client would send. RFC
+//! 9113.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;

@@ -1,5 +1,5 @@
-//! Other spellings of a path, generated: each mutation at each place by itself, then mutations of
-//! mutations by chance.
+//! Other spellings of a path, generated: each mutation at each place by itself, then random
+//! sequences of mutations.
 
 use std::collections::BTreeSet;
 

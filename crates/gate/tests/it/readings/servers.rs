@@ -1,6 +1,6 @@
-//! Servers of other makes, each with something guarded and something open in a directory of its
-//! own: below `/guarded`, and as the virtual host `secret.example`. Nothing in them asks for a
-//! password: that is gate's matter.
+//! Servers of other makers, each with protected and open content in a directory of its own: below
+//! `/guarded`, and as the virtual host `secret.example`. None of them asks for a password; that is
+//! gate's task.
 
 use std::fs;
 use std::net::SocketAddr;

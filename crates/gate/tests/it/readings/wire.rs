@@ -1,5 +1,5 @@
 //! A client that sends exactly these bytes, one request at a time on a kept connection, and reads
-//! what comes back as bytes.
+//! answers as bytes.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};

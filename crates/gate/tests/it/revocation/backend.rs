@@ -1,4 +1,4 @@
-//! A server that counts what it was asked and what it holds, and answers when it is told to.
+//! A server that counts its requests and open connections, and answers when it is told to.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;

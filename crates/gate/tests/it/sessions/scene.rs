@@ -1,4 +1,4 @@
-//! A backend that answers with the head it was sent, a store in memory, and gates before the
+//! A backend that answers with the head it received, a store in memory, and gates in front of the
 //! backend, all in one thread.
 
 use std::cell::{Cell, RefCell};
@@ -67,7 +67,7 @@ pub(crate) fn run(play: impl AsyncFnOnce(Scene)) {
     });
 }
 
-/// The field with a token for a session, as the ancestor's users have it.
+/// The field with a token for a session, as in hyper-auth-proxy.
 pub(crate) fn cookie(session: &str) -> String {
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)

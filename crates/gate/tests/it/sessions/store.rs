@@ -1,5 +1,5 @@
-//! Gates before a backend, with sessions in a redis-server that is started for the test: what is
-//! promised of revocation, of outages, and of whose credentials go where.
+//! Gates in front of a backend, with sessions in a redis-server that is started for the test:
+//! revocation, outages, and which credentials go where.
 
 mod gates;
 mod load;

@@ -1,5 +1,5 @@
-//! A reader of HTTP/1.1 as strict as it can be, which shares no line with the one that it checks:
-//! whatever has two readings is an error here.
+//! A strict HTTP/1.1 reader that shares no code with the one that it checks: whatever has two
+//! readings is an error here.
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Message {

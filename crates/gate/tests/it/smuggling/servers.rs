@@ -1,5 +1,5 @@
-//! Servers of other makes, each in a directory of its own. Node tells what it understood; nginx,
-//! Apache and HAProxy pass it on, as they understood it, to an echo that reads strictly.
+//! Servers of other makers, each in a directory of its own. Node reports what it understood; nginx,
+//! Apache and HAProxy forward what they understood to an echo server that reads strictly.
 
 use std::fs;
 use std::net::SocketAddr;

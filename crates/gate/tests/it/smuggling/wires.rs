@@ -1,5 +1,5 @@
-//! What stands around gate in a test: the echo behind a server, and the tap between gate and the
-//! server, which notes every byte.
+//! The surroundings of gate in a test: the echo server behind other servers, and the recording
+//! proxy between gate and the server.
 
 use std::cell::RefCell;
 use std::net::SocketAddr;

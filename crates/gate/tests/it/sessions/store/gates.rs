@@ -1,4 +1,4 @@
-//! Gates that stand for threads, all before one backend and one redis-server.
+//! Gates that stand for threads, all in front of one backend and with one redis-server.
 
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -112,7 +112,7 @@ impl Gates {
         self.backend.next_event();
     }
 
-    /// As the ancestor's programs have it.
+    /// As in hyper-auth-proxy's programs.
     pub(crate) async fn set(&self, sid: &str, login: &str) {
         let record = format!(r#"{{"credentials":"{}"}}"#, STANDARD.encode(login));
         self.ask(&["SET", sid, &record]).await;

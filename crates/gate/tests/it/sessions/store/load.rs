@@ -1,4 +1,4 @@
-//! Many at once: whose credentials go where, and what an outage does amid it.
+//! Many requests at once: which credentials go where, also during an outage.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
