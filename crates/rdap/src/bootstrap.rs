@@ -9,9 +9,9 @@
 //! it is first needed: a lookup of an address does not parse the names.
 //!
 //! [`Bootstrap::servers`] finds the longest matching entry and returns its base URLs, https first,
-//! otherwise in IANA's order. If there is none, [`NoServerError`] says why and what to do. Registries of
-//! countries need not be listed: the overlay, off by default, holds servers that are known to
-//! exist, each with the source that says so.
+//! otherwise in IANA's order. If there is none, [`NoServerError`] says why and what to do.
+//! Registries of countries need not be listed: the overlay, off by default, holds servers that are
+//! known to exist, each with the source that says so.
 //!
 //! Parsing is strict about a file and lenient about its parts: a file that is truncated or has no
 //! usable entry is refused; unknown members are ignored; a wrong entry is left out and reported

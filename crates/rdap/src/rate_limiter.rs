@@ -87,7 +87,8 @@ pub enum Refusal {
 pub enum Verdict {
     /// The server did not complain.
     Content,
-    /// The server complained; the query may be asked again, after waiting in [`RateLimiter::acquire`].
+    /// The server complained; the query may be asked again, after waiting in
+    /// [`RateLimiter::acquire`].
     AskAgain { until: Stamp },
     /// The server complained, and this query has been asked often enough.
     GiveUp {

@@ -39,24 +39,24 @@ pub(crate) enum ClientStream {
     Secure(Box<Secure>),
 }
 
-/// What is known of a connection's beginning.
+/// What is known about the beginning of a connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct HandshakeFacts {
     pub(crate) resumed: bool,
-    /// Was it accepted? It may have been empty.
+    /// Whether early data was accepted, even if it was empty.
     pub(crate) early_data: bool,
-    /// Did the SYN bring data that the kernel took?
+    /// Whether the SYN brought data that the kernel accepted.
     pub(crate) fast_open: bool,
-    /// None: clear text.
+    /// `None` for clear text.
     pub(crate) version: Option<ProtocolVersion>,
 }
 
-/// A client that may speak.
+/// A client whose handshake is complete, or far enough for early data.
 pub(crate) struct AcceptedConnection {
     pub(crate) stream: ClientStream,
-    /// As a trusted proxy says, where one stands before us.
+    /// According to a trusted proxy, if there is one.
     pub(crate) peer: SocketAddr,
-    /// Where it came in, as such a proxy says.
+    /// The address that the client connected to, according to such a proxy.
     #[cfg_attr(not(test), expect(dead_code, reason = "nothing goes by it yet"))]
     pub(crate) local: SocketAddr,
     pub(crate) facts: HandshakeFacts,
@@ -112,7 +112,7 @@ impl AsyncWrite for ClientStream {
         }
     }
 
-    /// Sealed bytes are gathered anyway: then one part after the other costs nothing.
+    /// Data is gathered into records anyway, so writing the parts one by one costs nothing.
     fn is_write_vectored(&self) -> bool {
         matches!(self, Self::Clear(_))
     }

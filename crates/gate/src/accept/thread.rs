@@ -26,22 +26,22 @@ pub(crate) struct Thread<S> {
     log: Option<ThreadLog>,
     concurrency: Arc<Concurrency>,
     draining: Cell<bool>,
-    /// Connections that are open, and who wants to know when there is none.
+    /// The number of open connections, and a notice when it becomes 0.
     inside: Cell<usize>,
     empty: Notify,
 }
 
-/// An exchange that is under way.
+/// An exchange in progress.
 pub(crate) struct Running<'a> {
     _counted: GaugeGuard<'a>,
     _share: Share<'a>,
 }
 
-/// Counts a connection of the thread, for as long as it is held.
+/// Counts an open connection of the thread until it is dropped.
 pub(crate) struct OpenConnection<'a, S>(&'a Thread<S>);
 
 impl<S> Thread<S> {
-    /// What all threads count together is `concurrency`.
+    /// `concurrency` is shared by all threads.
     pub(crate) fn new(
         site: Site<S>,
         ledger: Arc<Ledger>,
@@ -61,7 +61,7 @@ impl<S> Thread<S> {
         }
     }
 
-    /// What is served at this moment; an exchange keeps what it began with.
+    /// The present site; an exchange keeps the one that it began with.
     pub(crate) fn site(&self) -> Rc<Site<S>> {
         self.site.borrow().clone()
     }
@@ -70,7 +70,7 @@ impl<S> Thread<S> {
         *self.site.borrow_mut() = Rc::new(site);
     }
 
-    /// An exchange is over, as it should be or not.
+    /// Records an exchange that is over, with its error if it failed.
     pub(crate) fn close(&self, entry: &mut Entry, error: Option<&ExchangeError>, client: IpAddr) {
         if let Some(error) = error {
             entry.outcome = error.outcome();
@@ -86,7 +86,7 @@ impl<S> Thread<S> {
         }
     }
 
-    /// Of an exchange that begins now.
+    /// The entry of a new exchange.
     pub(crate) fn entry(&self, peer: Peer, protocol: Protocol) -> Entry {
         let mut entry = Entry::new(Instant::now(), protocol, peer.secure);
         entry.resumed = peer.resumed;
@@ -94,7 +94,7 @@ impl<S> Thread<S> {
         entry
     }
 
-    /// Unless its client, or its session, has as many under way as it may.
+    /// Begins an exchange, unless its client or its session has too many in progress.
     pub(crate) fn begin(
         &self,
         site: &Site<S>,
@@ -121,7 +121,7 @@ impl<S> Thread<S> {
         self.inside.get()
     }
 
-    /// Ends when nobody is inside.
+    /// Ends when no connection is open.
     pub(crate) async fn emptied(&self) {
         while self.inside.get() > 0 {
             self.empty.notified().await;
@@ -132,7 +132,7 @@ impl<S> Thread<S> {
         self.draining.get()
     }
 
-    /// Connections are to end with the exchange that they are in.
+    /// Connections are to end with their present exchange.
     pub(crate) fn drain(&self) {
         self.draining.set(true);
         self.deadlines.wake_resting();

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// A stream in both hands. Each poll borrows it for no longer than the poll takes.
+/// A stream that two futures use. Each poll borrows it only for its own duration.
 pub(crate) struct Halves<'a, S>(RefCell<&'a mut S>);
 
 pub(crate) struct Reading<'h, 'a, S>(&'h Halves<'a, S>);

@@ -14,9 +14,9 @@ use crate::judge::request::{self, Field, Version};
 
 pub(crate) struct Site<S> {
     pub(crate) policy: Policy<S>,
-    /// In the order of their names, as routes count them.
+    /// In the order of their names; routes refer to them by index.
     upstreams: Vec<Rc<Upstream>>,
-    /// The value of `Alt-Svc` for those who came over TCP. RFC 9114 §3.1.1.
+    /// The value of `Alt-Svc` for clients over TCP. RFC 9114 §3.1.1.
     alt_svc: Option<String>,
 }
 
@@ -34,7 +34,7 @@ impl<S> Site<S> {
         })
     }
 
-    /// Where a request goes that was judged by this site's policy.
+    /// The upstream for a request that this site's policy has judged.
     pub(crate) fn upstream(
         &self,
         asked: &ForwardedRequest,
@@ -45,7 +45,7 @@ impl<S> Site<S> {
         })
     }
 
-    /// What gate adds to an answer, put into `room`.
+    /// The fields that gate adds to an answer; `room` holds their values.
     pub(crate) fn fields<'r, 's>(
         &'s self,
         asked: &ForwardedRequest,

@@ -45,25 +45,25 @@ pub(crate) use report::report;
 pub(crate) use server_view::{ServerState, ServerView};
 pub(crate) use wire::Wire;
 
-/// One upstream, as one thread has it.
+/// One upstream, in one thread.
 pub(crate) struct Upstream {
     group: Arc<Group>,
     pools: Rc<Pools<Wire>>,
     budget: RefCell<Budget>,
     buffers: ReadBuffers,
-    /// To each server, where HTTP/2 is spoken.
+    /// One for each server, if HTTP/2 is used.
     shared: Vec<h2::SharedSlot>,
     told: Reported,
     /// Bytes of requests that wait for a connection.
     ahead: Cell<usize>,
 }
 
-/// What an exchange needs of a connection.
+/// What an exchange needs from a connection.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct LeaseNeeds {
-    /// The request may reach the server twice: only then may it leave in the SYN.
+    /// The request may reach the server twice, so it may leave in the SYN.
     pub(crate) repeatable: bool,
-    /// Its body is still on its way.
+    /// Its body is still arriving.
     pub(crate) upload: bool,
 }
 
@@ -83,7 +83,7 @@ impl Upstream {
         let rules = PoolConfig {
             bounds: Bounds {
                 connections: config.connections.max(1),
-                // A stream is over with its exchange.
+                // A stream ends with its exchange.
                 idle: if is_h2 { 0 } else { config.idle },
                 idle_time: config.idle_time.0,
                 age: config.age.0,
@@ -130,7 +130,7 @@ impl Upstream {
         self.group.config.protocol
     }
 
-    /// From the request's last byte to the answer's first. As all of these, where there is a bound.
+    /// From the request's last byte to the answer's first. `None` means no limit, here and below.
     pub(crate) fn first_byte(&self) -> Option<Duration> {
         bound(self.group.config.first_byte)
     }
@@ -140,17 +140,17 @@ impl Upstream {
         bound(self.group.config.silence)
     }
 
-    /// Of all interim answers before the final one.
+    /// For all interim answers together.
     pub(crate) fn interim(&self) -> Option<Duration> {
         bound(self.group.config.interim)
     }
 
-    /// Of a whole exchange.
+    /// For a whole exchange.
     pub(crate) fn total(&self) -> Option<Duration> {
         bound(self.group.config.total)
     }
 
-    /// Bytes of requests that wait for a connection, and are held for them.
+    /// Bytes of requests that are buffered while they wait for a connection.
     pub(crate) fn ahead(&self) -> &Cell<usize> {
         &self.ahead
     }

@@ -31,11 +31,11 @@ use crate::record::{Early, Entry, Limit, Protocol, Reason};
 use answer::Answer;
 use body::RequestBody;
 
-/// For how long a connection keeps its buffers after an exchange.
+/// How long a connection keeps its buffers after an exchange.
 const SHORT_TIMEOUT: Duration = Duration::from_secs(2);
-/// For how long who has been answered may go on sending, unheard.
+/// How long a client may keep sending, unread, after the last answer.
 const LINGER_TIMEOUT: Duration = Duration::from_secs(5);
-/// Read at once of a request that begins.
+/// How much of a new request is read at once.
 const FIRST_READ: usize = PIECE / 4;
 
 /// A client's connection.
@@ -43,7 +43,7 @@ struct Client<IO> {
     stream: IO,
     peer: Peer,
     deadlines: ExchangeDeadlines,
-    /// What was read and not yet used, and whether some of it came before the end of the handshake.
+    /// What was read and not yet used, and whether some of it is early data.
     buffer: Vec<u8>,
     early: bool,
     /// The head for the backend, and what waits to be written to the client.
@@ -51,11 +51,11 @@ struct Client<IO> {
     out: Vec<u8>,
     served: u64,
     parting: CloseMode,
-    /// What is remembered of the present exchange.
+    /// The entry of the present exchange.
     entry: Entry,
 }
 
-/// What a head became.
+/// The outcome of reading a head.
 enum Accepted {
     Forward(ForwardedRequest),
     Answer(OwnAnswer),
@@ -63,13 +63,13 @@ enum Accepted {
     Over,
 }
 
-/// How a connection is to end.
+/// How a connection ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CloseMode {
     Quiet,
     /// The client may still be sending.
     Unheard,
-    /// The client would take an end for the end of the answer.
+    /// The client would take a FIN for the end of the answer.
     Abrupt,
 }
 
@@ -109,7 +109,7 @@ pub(crate) async fn serve<S: Sessions>(
     outcome
 }
 
-/// Reads the beginning of a request. While nothing comes, nothing is held for it.
+/// Reads the beginning of a request. While nothing comes, it holds no buffers.
 async fn begin(
     stream: &mut impl Stream,
     buffer: &mut Vec<u8>,
@@ -161,7 +161,8 @@ impl<IO: Stream> Client<IO> {
         outcome
     }
 
-    /// `false` where none came: a connection at rest ends without a word.
+    /// Waits for a request; `false` if none came, in which case the connection is closed without an
+    /// answer.
     async fn await_request<S: Sessions>(
         &mut self,
         thread: &Thread<S>,
@@ -171,7 +172,7 @@ impl<IO: Stream> Client<IO> {
             let deadline = &self.deadlines.down;
             let reading = begin(&mut self.stream, &mut self.buffer, &thread.spare);
             let read = if self.served == 0 {
-                // It was let in, and may speak once even when gate is about to end.
+                // It was admitted, so it may send one request even if gate is about to end.
                 deadline.within(Some(span), reading).await
             } else if thread.is_draining() {
                 return Ok(false);
@@ -192,7 +193,7 @@ impl<IO: Stream> Client<IO> {
         Ok(false)
     }
 
-    /// Between exchanges nothing is held but what was read of the next one.
+    /// Between exchanges a connection keeps only what it has read of the next request.
     fn give_back(&mut self, spare: &BufferPool) {
         spare.collect(&mut self.head);
         spare.collect(&mut self.out);
@@ -201,8 +202,8 @@ impl<IO: Stream> Client<IO> {
         }
     }
 
-    /// Reads a head and has it judged: at once, where the session is known; else the store is
-    /// asked, and the head, which is still there, is judged again.
+    /// Reads a head and has it judged: at once if the session is known; otherwise the store is
+    /// asked, and the head, which is still in the buffer, is judged again.
     async fn accept<S: Sessions>(&mut self, site: &Site<S>) -> Result<Accepted, ExchangeError> {
         let mut admitted = None;
         loop {
@@ -220,7 +221,7 @@ impl<IO: Stream> Client<IO> {
                     admitted = Some(site.policy.authenticator.authorize(&question).await);
                     self.entry.store_answered();
                 }
-                // What it says is known only later: it waits as others do.
+                // The decision needs more: the end of the handshake, or the body.
                 Some((Verdict::Wait | Verdict::ReadBody, _)) => {
                     poll_fn(|cx| self.stream.poll_confirmed(cx))
                         .await
@@ -234,7 +235,7 @@ impl<IO: Stream> Client<IO> {
         }
     }
 
-    /// `None` while more of the head is needed.
+    /// `None` if the head is incomplete.
     fn judge<S: Sessions>(
         &mut self,
         site: &Site<S>,
@@ -263,8 +264,8 @@ impl<IO: Stream> Client<IO> {
             .transpose()
     }
 
-    /// The deadline is that of the whole head, however many pieces it comes in. It is not read
-    /// again before its end is there: that would be much work for little sent.
+    /// The deadline is that of the whole head, in however many pieces it comes. The head is parsed
+    /// again only when its end is there, so that many small pieces cost little.
     async fn read_more<S: Sessions>(&mut self, site: &Site<S>) -> Result<bool, ExchangeError> {
         let largest = usize::try_from(site.policy.limits.head.0).unwrap_or(usize::MAX);
         let span = Some(site.policy.limits.head_time.0);
@@ -341,7 +342,7 @@ impl<IO: Stream> Client<IO> {
         Ok(if stays { Next::Another } else { Next::Close })
     }
 
-    /// The last words on a connection whose bytes are not understood any more.
+    /// The last answer on a connection that cannot be parsed any further.
     async fn refuse(
         &mut self,
         error: &ExchangeError,
@@ -363,8 +364,8 @@ impl<IO: Stream> Client<IO> {
         self.say(own_answer, false).await
     }
 
-    /// RFC 9112 §9.6: closed at once on a client that still sends, a connection would take our last
-    /// words with it.
+    /// RFC 9112 §9.6: if a connection is closed while its client still sends, the last answer may
+    /// be lost.
     async fn part(&mut self, at_once: bool) {
         if self.parting == CloseMode::Abrupt {
             return self.stream.abandon();

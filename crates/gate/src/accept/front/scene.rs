@@ -30,10 +30,10 @@ use crate::record::{Ledgers, Limit, Reason};
 use crate::{Authenticator, Secret};
 pub(super) use backend::{Backend, LARGE};
 
-/// Long enough for any machine; nothing waits for it to pass.
+/// Long enough for any machine; no test waits for it.
 const SCENE_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// Knows nobody.
+/// Has no session.
 pub(super) struct NoKnownSessions;
 
 impl Sessions for NoKnownSessions {
@@ -48,8 +48,7 @@ pub(super) struct Scene {
     book: Ledgers,
 }
 
-/// Plays a scene to its end. `guarded.example` is for those who have a session, and `mail.example`
-/// takes early JMAP.
+/// Runs a scene to its end. `guarded.example` needs a session, and `mail.example` takes early JMAP.
 pub(super) fn run(change: impl FnOnce(&mut Config), play: impl AsyncFnOnce(Scene)) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -96,12 +95,12 @@ impl Scene {
         }
     }
 
-    /// How often it was.
+    /// How often this limit was reached.
     pub(super) fn met(&self, limit: Limit) -> u64 {
         self.book.snapshot().get(limit)
     }
 
-    /// How often gate answered so by itself, or broke off.
+    /// How often gate answered by itself, or broke off, for this reason.
     pub(super) fn refused(&self, reason: Reason) -> u64 {
         self.book.snapshot().get(reason)
     }
@@ -112,7 +111,7 @@ impl Scene {
         (client, self.serve(gate, true))
     }
 
-    /// One that speaks before the end of its handshake.
+    /// A client that sends before its handshake is complete.
     pub(super) fn connect_early(&self) -> (DuplexStream, Rc<Handshake>) {
         let (client, gate) = duplex(64 * 1024);
         let handshake = Rc::<Handshake>::default();

@@ -29,19 +29,19 @@ use measured::Measured;
 pub(super) use reply::reply;
 pub(super) use reset_count::{ResetCount, StreamEnd};
 
-/// For our own answers, and for a client that was told to go.
+/// For our own answers, and for a client that was told to leave.
 pub(super) const SHORT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What the streams of one connection share.
 pub(super) struct ConnectionState<S> {
     pub(super) thread: Rc<Thread<S>>,
-    /// The handshake has ended: what comes is no replay.
+    /// The handshake is complete: requests are no replays.
     pub(super) confirmed: Rc<Signal>,
     version: Version,
     peer: Peer,
 }
 
-/// What a head became.
+/// The outcome of reading a head.
 enum Accepted {
     Forward(ForwardedRequest),
     Answer(OwnAnswer),
@@ -57,7 +57,7 @@ impl<S> ConnectionState<S> {
         }
     }
 
-    /// Of an exchange that begins now.
+    /// The entry of a new exchange.
     pub(super) fn entry(&self) -> Entry {
         self.thread.entry(self.peer, Protocol::from(self.version))
     }
@@ -68,7 +68,7 @@ impl<S> ConnectionState<S> {
 }
 
 impl<S: Sessions> ConnectionState<S> {
-    /// What comes of `work`, unless it takes longer than a head may.
+    /// Runs `work`, unless it takes longer than a head may.
     pub(super) async fn in_head_time<T>(
         &self,
         work: impl Future<Output = T>,
@@ -83,8 +83,8 @@ impl<S: Sessions> ConnectionState<S> {
         })
     }
 
-    /// One exchange. After an error the answer may be whole, or not begun, or broken off: the sink
-    /// knows.
+    /// Runs one exchange. After an error the answer may be complete, not begun, or incomplete: the
+    /// sink knows.
     pub(super) async fn exchange(
         &self,
         head: Head,
@@ -96,7 +96,7 @@ impl<S: Sessions> ConnectionState<S> {
         let mut buffers = Buffers::take(&self.thread);
         let outcome = match self.accept(&site, &head, body, &mut buffers, entry).await {
             Ok(Accepted::Forward(asked)) => {
-                // It may go on for days, and needs its head no more.
+                // The exchange may last for days and does not need the head any more.
                 drop(head);
                 self.forward(&site, &asked, body, answer, &mut buffers, entry)
                     .await
@@ -108,8 +108,8 @@ impl<S: Sessions> ConnectionState<S> {
         outcome
     }
 
-    /// Has the head judged: at once, where the session is known; else the store is asked, and it is
-    /// judged again.
+    /// Has the head judged: at once if the session is known; otherwise the store is asked, and the
+    /// head is judged again.
     async fn accept(
         &self,
         site: &Site<S>,
@@ -205,7 +205,7 @@ impl<S: Sessions> ConnectionState<S> {
     }
 }
 
-/// A body that was announced to be small.
+/// Reads a body that was announced to be small.
 async fn whole(body: &mut impl Source) -> Result<Vec<u8>, ExchangeError> {
     let mut all = Vec::new();
     while body.next(&mut all).await? {
@@ -216,7 +216,7 @@ async fn whole(body: &mut impl Source) -> Result<Vec<u8>, ExchangeError> {
     Ok(all)
 }
 
-/// Nothing was answered yet.
+/// Answers a request that has no answer yet.
 async fn refuse(
     error: ExchangeError,
     answer: &mut impl Sink,
@@ -257,7 +257,7 @@ async fn say(
 }
 
 impl ExchangeError {
-    /// Is it the client's doing, be it by a reset?
+    /// Whether the client caused it, perhaps by a reset.
     pub(super) fn is_the_clients(&self) -> bool {
         matches!(
             self,

@@ -19,7 +19,7 @@ impl Seed {
         Self(Salt::new(HKDF_SHA256, SALT).extract(bytes))
     }
 
-    /// Without a place where it is, one is made for as long as the process lives.
+    /// If none is configured, a random one is made for the life of the process.
     pub(crate) fn read(from: Option<&SecretFrom>) -> Result<Self, GateError> {
         let secret = match from {
             Some(from) => from.read()?,
@@ -44,7 +44,7 @@ impl Seed {
         self.derive("fast open", 0)
     }
 
-    /// Of address tokens and stateless resets.
+    /// The key for address tokens and stateless resets.
     pub(super) fn quic_key(&self) -> Result<[u8; 32], GateError> {
         self.derive("quic", 0)
     }

@@ -20,24 +20,23 @@ use crate::judge::guard::Sessions;
 use crate::record::Limit;
 use crate::record::{Entry, server_timing};
 
-/// Bytes of interim answers that a backend may send before its final one. For how long it may is a
-/// setting.
+/// How many bytes of interim answers a backend may send. How long it may send them is configured.
 const MAX_INTERIM: usize = 256 * 1024;
-/// Most answers come sooner; only then it is worth its cost to watch the client and its session. It
-/// is rounded up to the next round of deadlines, a quarter of a second or two.
+/// Most answers arrive sooner; watching the client and its session is worth its cost only later.
+/// Deadlines round it up by up to half a second.
 const WATCHED_AFTER: Duration = Duration::from_millis(1);
 
-/// What came of it.
+/// How a download ended.
 #[derive(Debug)]
 pub(super) enum DownloadOutcome {
-    /// The answer is with the client.
+    /// The client has the whole answer.
     Whole { link_stays: bool, ended: Ended },
-    /// 425: nothing went to the client. RFC 8470 §5.2.
+    /// 425: the client was sent nothing. RFC 8470 §5.2.
     TooEarly { link_stays: bool },
 }
 
 impl DownloadOutcome {
-    /// What was not read of a request would be taken for another one.
+    /// The rest of an unread request would be taken for another request.
     pub(super) fn after_upload(self, uploaded: bool) -> Self {
         match self {
             Self::Whole { link_stays, ended } => Self::Whole {
@@ -54,10 +53,10 @@ pub(super) struct Download<'a, S, R, A> {
     pub(super) site: &'a Site<S>,
     pub(super) upstream: &'a Upstream,
     pub(super) deadlines: &'a ExchangeDeadlines,
-    /// Is the request's body still on its way?
+    /// Whether the request's body is still being sent.
     pub(super) uploading: &'a Cell<bool>,
     pub(super) from: &'a mut R,
-    /// What the backend has sent and nobody has used; what follows the answer stays there.
+    /// What the backend has sent and nobody has used; what follows the answer stays in it.
     pub(super) buffer: &'a mut Vec<u8>,
     pub(super) to: &'a mut A,
     pub(super) begun: &'a mut bool,
@@ -66,7 +65,7 @@ pub(super) struct Download<'a, S, R, A> {
     pub(super) interim: Interim,
 }
 
-/// Interim answers so far.
+/// The interim answers so far.
 #[derive(Default)]
 pub(super) struct Interim {
     bytes: usize,
@@ -87,19 +86,19 @@ impl Interim {
     }
 }
 
-/// What a head says of the rest.
+/// What the head says about the rest of the answer.
 #[derive(Debug, Clone, Copy)]
 struct AnswerFacts {
     status: u16,
     body: ResponseBody,
     link_stays: bool,
-    /// `Connection` names no field, so none of the trailers either.
+    /// `Connection` names no field, so it names no trailer either.
     trailers: bool,
 }
 
 impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
-    /// `client` is what else may be heard from the client, and the way of what it says: where there
-    /// is no body on its way.
+    /// `client` reads what else the client sends and writes it to the backend, if no request body
+    /// is being sent.
     pub(super) async fn run<B: Source, W: AsyncWrite + Unpin>(
         &mut self,
         mut client: Option<(&mut B, &mut W)>,
@@ -109,7 +108,7 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
             let link_stays = rest.link_stays;
             return Ok(DownloadOutcome::TooEarly { link_stays });
         }
-        // Borrowed apart: what ends an exchange is asked for while it goes on.
+        // Borrowed separately, because what ends an exchange is polled while it goes on.
         let asked = self.asked;
         let over = over(self.site, asked);
         let mut body = Body {
@@ -137,12 +136,11 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
         }
         match (rest.body, client) {
             (ResponseBody::None, _) => body.end().await?,
-            // It is there already, as most are: nobody has to be watched.
+            // The whole body is there already, as usual: nobody has to be watched.
             (ResponseBody::Length(length), _) if body.buffer.len() as u64 >= length => {
                 body.counted(length).await?;
             }
-            // It may go on for days. Who watches the client where this does not is who sends its
-            // body.
+            // It may last for days. If this does not watch the client, the upload does.
             (_, Some((source, _))) => tokio::select! {
                 biased;
                 ended = body.rest(rest.body) => ended?,
@@ -161,7 +159,7 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
         ))
     }
 
-    /// Interim answers are passed on, the final one is left with the sink.
+    /// Passes interim answers on, and leaves the final head with the sink.
     async fn heads<B: Source, W>(
         &mut self,
         client: &mut Option<(&mut B, &mut W)>,
@@ -170,7 +168,7 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
             let (asked, site, to) = (self.asked, self.site, &mut *self.to);
             let interim_taken = to.takes_interim();
             let id = self.entry.caller.id;
-            // A few bytes, where somebody wants them.
+            // A few bytes, if the route adds the field.
             let mut timing = Vec::new();
             if asked.route.server_timing && !self.buffer.is_empty() {
                 let now = Instant::now();
@@ -225,7 +223,7 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
                 return Err(BadResponse::NotHttp.into());
             }
             self.interim.take(length, self.upstream.interim())?;
-            // RFC 9110 §15.2: HTTP/1.0 knows no interim answers.
+            // RFC 9110 §15.2: HTTP/1.0 has no interim answers.
             if interim_taken {
                 *self.passed_interim = true;
                 let span = self.upstream.first_byte();
@@ -237,8 +235,8 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
         }
     }
 
-    /// While the request is still on its way, its answer is not late. Neither for a client that has
-    /// left, nor for one whose session has ended, is it waited for.
+    /// While the request is still being sent, its answer is not late. The wait ends if the client
+    /// has left or its session has ended.
     async fn fill_first<B: Source>(&mut self, client: Option<&mut B>) -> Result<(), ExchangeError> {
         let (asked, site) = (self.asked, self.site);
         let mut left = self.upstream.first_byte();
@@ -287,14 +285,14 @@ fn whole(link_stays: bool, upgraded: bool) -> DownloadOutcome {
     DownloadOutcome::Whole { link_stays, ended }
 }
 
-/// What follows the head.
+/// The body behind the head.
 pub(super) struct Body<'a, R, A> {
     deadlines: &'a ExchangeDeadlines,
     silence: Option<std::time::Duration>,
     from: &'a mut R,
     buffer: &'a mut Vec<u8>,
     to: &'a mut A,
-    /// Until something has left, another answer may be given.
+    /// Until something has been sent, another answer is possible.
     begun: &'a mut bool,
     entry: &'a mut Entry,
     trailers: bool,
@@ -375,7 +373,7 @@ impl<R: AsyncRead + Unpin, A: Sink> Body<'_, R, A> {
         }
     }
 
-    /// A client that takes nothing for as long as a backend may be silent is not waited for.
+    /// A client that takes nothing for as long as a backend may be silent is given up.
     async fn flush(&mut self) -> Result<(), ExchangeError> {
         *self.begun = true;
         let flushing = self.to.flush();

@@ -14,16 +14,16 @@ use crate::judge::guard::Sessions;
 use crate::judge::request::Body;
 use crate::record::Early;
 
-/// What follows a link.
+/// What follows the use of a connection.
 pub(super) enum Next {
     Ended(Ended),
     Link(Link),
 }
 
 impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
-    /// A connection; and the body's beginning, unless all of it is there and stands behind the
-    /// head. Whose body is slow gets a connection only where one is free for such, and is read on
-    /// until then.
+    /// Leases a connection, and returns the beginning of the body unless all of it is there and
+    /// stands behind the head. A request whose body is slow gets a connection only if one is free
+    /// for such requests; until then its body is read ahead.
     pub(super) async fn first_link(
         &mut self,
         upstream: &Rc<Upstream>,
@@ -61,10 +61,10 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
         }
     }
 
-    /// Gives `link` back, and says what comes behind it: the end of the exchange, or another link
-    /// for the same request. A request is sent again after 425, when the handshake is over, and
-    /// once where a kept connection was gone and nothing can have happened twice. `uploads` says
-    /// that its body goes on beside the head.
+    /// Returns `link`, and says what comes next: the end of the exchange, or another connection for
+    /// the same request. A request is sent again after 425, when the handshake is complete, and
+    /// once if a kept connection was gone and nothing can have happened twice. `uploads`: its body
+    /// is sent beside the head.
     pub(super) async fn next_link(
         &mut self,
         upstream: &Upstream,
@@ -118,7 +118,7 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
         }
     }
 
-    /// The whole body, behind the head.
+    /// Puts the whole body behind the head.
     fn put_behind(&mut self, body: &[u8]) {
         self.entry.bytes_up += body.len() as u64;
         if self.asked.body.is_chunked() {
@@ -129,7 +129,7 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
         }
     }
 
-    /// A connection, unless whoever it is for has left meanwhile, or may not have it any more.
+    /// Runs `leasing`, unless the client leaves meanwhile or its session ends.
     async fn unless_gone(
         &mut self,
         leased: impl Future<Output = Result<Link, UpstreamError>>,
@@ -156,7 +156,7 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
     }
 
     /// RFC 9110 §9.2.2, RFC 9112 §9.3.1: a kept connection may have been closed while the request
-    /// was on its way. A body that is not `whole` is not kept, and so is sent once.
+    /// was in flight. A body that is not `whole` is not kept, so it is sent only once.
     fn may_be_sent_again(&self, link: &Link, sent: bool, whole: bool) -> bool {
         let untouched = whole || !sent;
         let silent = !self.begun && !self.interim;

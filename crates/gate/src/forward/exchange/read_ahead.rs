@@ -14,27 +14,27 @@ use crate::forward::upstream::Upstream;
 use crate::judge::request::BadRequestError;
 use crate::record::Limit;
 
-/// For all requests of one thread to one upstream. Beyond that connections are asked for at once.
+/// For all requests of one thread to one upstream. Beyond it, connections are requested at once.
 const MAX_HELD: usize = 64 * 1024 * 1024;
 
 /// The first part of a body.
 pub(super) struct ReadAhead {
     pub(super) bytes: Vec<u8>,
-    /// When the present window of its rate began, and what had come by then.
+    /// When the present window of the rate began, and how much had arrived by then.
     window: Option<(Instant, usize)>,
-    /// What `upstream` has counted of it.
+    /// How much of it `upstream` has counted.
     counted: usize,
     upstream: Rc<Upstream>,
 }
 
-/// What came of reading.
+/// How reading ahead ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReadAheadOutcome {
-    /// All of the body.
+    /// With the whole body.
     Whole,
-    /// As much of it as is read ahead.
+    /// With as much of it as is read ahead.
     Enough,
-    /// What there was in the time.
+    /// With what arrived in time.
     Some,
 }
 
@@ -48,8 +48,8 @@ impl ReadAhead {
         }
     }
 
-    /// Reads on. In time or not, what is there is there; but the least rate is asked of a body from
-    /// its beginning.
+    /// Reads on. What has arrived counts, in time or not; but the minimum rate applies to a body
+    /// from its beginning.
     pub(super) async fn read(
         &mut self,
         body: &mut impl Source,

@@ -6,7 +6,7 @@ use crate::forward::h1::{BadResponse, Response, ResponseBody};
 use crate::judge::ForwardedRequest;
 use crate::judge::request::Field;
 
-/// Hands a final head to the sink.
+/// Gives a final head to the sink.
 pub(super) fn head(
     asked: &ForwardedRequest,
     response: &Response<'_>,
@@ -24,7 +24,7 @@ pub(super) fn head(
     }
     let grant = asked.grant.as_deref();
     let passes = |field: &&Field<'_>| {
-        // RFC 8441 §5: it belongs to the key, which is ours.
+        // RFC 8441 §5: it belongs to the key, which gate made.
         !(opens && field.name.eq_ignore_ascii_case("sec-websocket-accept"))
             && grant.is_none_or(|grant| grant.passes(field.name))
     };

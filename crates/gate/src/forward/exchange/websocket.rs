@@ -4,7 +4,7 @@ use crate::forward::h1::{BadResponse, Response};
 use crate::judge::Opening;
 use crate::judge::websocket::PROTOCOL;
 
-/// Does this answer open it? One that does not must not look to the client as if it did.
+/// Whether this answer opens the WebSocket. The client must not see success if it does not.
 pub(super) fn opens(opening: &Opening, response: &Response<'_>) -> Result<bool, BadResponse> {
     match response.status {
         101 => {

@@ -11,14 +11,14 @@ use super::{LeaseNeeds, Upstream, UpstreamError};
 use crate::config::Protocol;
 
 impl Upstream {
-    /// A kept connection that lives, the one used last first; else a new one; else the next that
-    /// others give back.
+    /// Leases a kept connection, the one used last first; otherwise a new one; otherwise the next
+    /// one that is returned.
     pub(crate) async fn lease(&self, need: LeaseNeeds) -> Result<Link, UpstreamError> {
         let want = PoolRequest::from(need);
         self.lease_by(self.pools.claim(want), want, need).await
     }
 
-    /// `None` where it would have to be waited for.
+    /// `None` if it would have to wait.
     pub(crate) async fn lease_if_free(
         &self,
         need: LeaseNeeds,
@@ -38,7 +38,7 @@ impl Upstream {
     ) -> Result<Link, UpstreamError> {
         self.budget.borrow_mut().earn();
         self.pools.counts().asked.add(1);
-        // The warm path: nothing is waited for.
+        // The warm path: no waiting.
         if let Ok(Claim {
             slot,
             kept: Some(kept),
@@ -46,12 +46,11 @@ impl Upstream {
         {
             return Ok(Link::new(slot, kept, true, &self.buffers));
         }
-        // Apart, for an exchange that needs nothing of this should not be as large as one that
-        // does.
+        // Boxed, so that exchanges that do not need it are smaller.
         Box::pin(self.obtain(claim, want, need.repeatable)).await
     }
 
-    /// A connection that nobody has used, to another server than `not` where there is one.
+    /// A connection that has not been used, to another server than `not` if possible.
     pub(super) async fn fresh(
         &self,
         not: Option<Server>,
@@ -66,19 +65,19 @@ impl Upstream {
         Box::pin(self.obtain(claim, want, need.repeatable)).await
     }
 
-    /// A connection for the one retry of a request whose link was `lost`.
+    /// A connection for the one retry of a request whose connection was `lost`.
     pub(crate) async fn replace(
         &self,
         lost: Link,
         need: LeaseNeeds,
     ) -> Result<Link, UpstreamError> {
         let server = lost.server();
-        // Before another is asked for, or its place stays taken.
+        // Before another is requested; otherwise its slot would stay taken.
         lost.finish(Fate::Stale);
         self.fresh(Some(server), need).await
     }
 
-    /// Takes one retry from the budget that requests have earned; `false` where there is none.
+    /// Takes one retry from the budget that requests have earned; `false` if there is none.
     pub(crate) fn may_retry(&self) -> bool {
         let may = self.budget.borrow_mut().spend(Instant::now());
         let counts = self.pools.counts();
@@ -91,8 +90,8 @@ impl Upstream {
         may
     }
 
-    /// Waiting and connecting share one deadline. Who cannot be connected to has got nothing:
-    /// another server may do.
+    /// Waiting and connecting share one deadline. If connecting fails, nothing was sent, so another
+    /// server may be tried.
     async fn obtain(
         &self,
         mut claim: Result<Claim<Wire>, PoolError>,
@@ -100,7 +99,7 @@ impl Upstream {
         repeatable: bool,
     ) -> Result<Link, UpstreamError> {
         let deadline = self.deadline();
-        // TLS may always begin in the SYN: a hello that comes twice does nothing twice.
+        // TLS may always begin in the SYN: a duplicate ClientHello has no effect.
         let fast_open = self.group.config.fast_open && (repeatable || self.group.is_secure());
         let mut elsewhere = self.group.well.len() > 1;
         loop {
@@ -171,7 +170,7 @@ impl Upstream {
         Ok(Opened::new(slot, opened.wire, false))
     }
 
-    /// A stream of the connection that all share.
+    /// A stream of the shared connection.
     async fn join(&self, slot: Slot<Wire>, deadline: Instant) -> Result<Opened, UpstreamError> {
         let joined = self.stream(slot.server(), deadline).await;
         let (stream, reused) = joined.inspect_err(|trouble| {

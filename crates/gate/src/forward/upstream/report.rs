@@ -6,11 +6,11 @@ use std::rc::Rc;
 use super::{Counts, Upstream};
 use crate::record::{Gauge, Ledger, Limit, Link, Pool};
 
-/// What the ledger has heard already.
+/// What has been reported to the ledger.
 #[derive(Debug, Default)]
 pub(super) struct Reported(Cell<Counts>);
 
-/// Of all upstreams of the thread: what is so now is their sum.
+/// For all upstreams of the thread; gauges are their sum.
 pub(crate) fn report<'a>(upstreams: impl Iterator<Item = &'a Rc<Upstream>>, ledger: &Ledger) {
     let mut all = Counts::default();
     let (mut servers, mut down) = (0, 0);
@@ -28,7 +28,7 @@ pub(crate) fn report<'a>(upstreams: impl Iterator<Item = &'a Rc<Upstream>>, ledg
 }
 
 impl Upstream {
-    /// What has come since the last time.
+    /// Reports what was counted since the last time.
     fn report(&self, ledger: &Ledger) {
         let mut now = Counts::default();
         self.pools.counts().read(&mut now);
@@ -45,7 +45,7 @@ impl Upstream {
 }
 
 impl Counts {
-    /// For whatever reason.
+    /// For any reason.
     pub(crate) fn closed(&self) -> u64 {
         self.idled + self.aged + self.left + self.surplus + self.spent
     }

@@ -10,17 +10,17 @@ use crate::forward::h1::{Chunked, Trailers};
 use crate::forward::halves::Reading;
 use crate::judge::request::{BadRequestError, Body};
 
-/// Room for what a client says while it waits for its answer.
+/// Room for what a client sends while it waits for its answer.
 const REST_CAPACITY: usize = 64;
 
 pub(super) struct RequestBody<'h, 'a, IO> {
     from: Reading<'h, 'a, IO>,
-    /// What the client has sent already; what follows the body stays there.
+    /// What the client has sent already; what follows the body stays in it.
     buffer: &'a mut Vec<u8>,
     rest: Remaining,
 }
 
-/// What is still to come.
+/// The part of the body that has not been read.
 enum Remaining {
     Counted(u64),
     Chunks(Chunked),
@@ -44,7 +44,7 @@ impl<'h, 'a, IO: Stream> RequestBody<'h, 'a, IO> {
         read.map_err(ExchangeError::Client)
     }
 
-    /// Has something in the buffer; the end comes too early.
+    /// Waits until the buffer has something; a premature end is an error.
     async fn some(&mut self) -> Result<(), ExchangeError> {
         if self.buffer.is_empty() && self.fill().await? == 0 {
             return Err(ExchangeError::Gone);
@@ -99,9 +99,9 @@ impl<IO: Stream> Source for RequestBody<'_, '_, IO> {
     }
 
     async fn gone(&mut self) {
-        // Who sends more than a piece ahead is there; and its connection waits.
+        // A client that sends more than a piece ahead is there; its connection waits.
         while self.buffer.len() < PIECE {
-            // Mostly nothing comes.
+            // Usually nothing comes.
             self.buffer.reserve(REST_CAPACITY);
             if !self.from.read_buf(self.buffer).await.is_ok_and(|n| n > 0) {
                 return;

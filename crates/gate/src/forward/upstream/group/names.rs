@@ -18,7 +18,7 @@ const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 /// More are not tried.
 const MAX_ADDRESSES: usize = 8;
 
-/// What is known of a server's addresses.
+/// A server's addresses, as last looked up.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Resolved {
     addresses: Arc<[SocketAddr]>,
@@ -87,7 +87,7 @@ impl Group {
 }
 
 impl Server {
-    /// At once, but for a name that was never looked up before. The caller has a deadline.
+    /// Returns at once, unless the name was never looked up. The caller has a deadline.
     pub(super) async fn addresses(&self) -> Result<Arc<[SocketAddr]>, UpstreamError> {
         let mut resolved = self.resolved.subscribe();
         let known =

@@ -21,8 +21,8 @@ pub(in crate::forward::upstream) struct Opened {
 }
 
 impl Group {
-    /// With `fast_open`, a clear connection may be one that the first write opens. Names, TCP and
-    /// TLS share one deadline.
+    /// With `fast_open`, the first write may open a clear-text connection. Names, TCP and TLS share
+    /// one deadline.
     pub(in crate::forward::upstream) async fn open(
         &self,
         server: usize,
@@ -82,7 +82,7 @@ impl Group {
     }
 }
 
-/// One address after another; each has its share of the time that is left.
+/// Tries one address after another; each gets its share of the remaining time.
 async fn connect(
     addresses: &[SocketAddr],
     fast_open: bool,

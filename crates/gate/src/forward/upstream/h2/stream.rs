@@ -17,28 +17,28 @@ use super::head::{self, Framing};
 use super::{broken, invalid};
 use crate::forward::h1::Trailers;
 
-/// Heads are written by ourselves, and are smaller.
+/// Gate writes the heads itself, and they are smaller.
 const MAX_HEAD: usize = 1024 * 1024;
-/// Taken at once of a body.
+/// How much of a body is taken at once.
 const PIECE: usize = 16 * 1024;
 
 pub(crate) struct Stream {
     up: UploadState,
-    /// Of the body, still to go.
+    /// Data of the body that is still to be sent.
     pending: BytesMut,
     answer: Answer,
     secure: bool,
-    /// Whether the connection is to be used for others.
+    /// Whether the connection must not be used for others.
     suspect: Arc<AtomicBool>,
 }
 
 enum UploadState {
-    /// What has come of the head.
+    /// What has been written of the head.
     Head(SendRequest<Bytes>, Vec<u8>),
     Body(SendStream<Bytes>, Framing),
-    /// The body is whole; its end is to go behind what is pending.
+    /// The body is complete; its end follows what is pending.
     Ending(SendStream<Bytes>, Trailers),
-    /// All has gone, or the server wants no more of it.
+    /// Everything was sent, or the server wants no more of it.
     Done,
 }
 
@@ -57,19 +57,19 @@ impl Stream {
         self.secure
     }
 
-    /// The answer was whole.
+    /// The answer was complete.
     pub(crate) fn end(self) {
         if !self.answer.is_ended() && matches!(self.up, UploadState::Done) {
             tokio::spawn(self.answer.end());
         }
     }
 
-    /// The server did not answer: it may be gone, and others should not find that out again.
+    /// The server did not answer: the connection may be dead, and others should not use it.
     pub(crate) fn blame(&self) {
         self.suspect.store(true, Ordering::Relaxed);
     }
 
-    /// Asks what needs no body, and reads the status.
+    /// Sends a request without a body, and reads the status.
     pub(super) async fn status(mut self, request: &[u8]) -> io::Result<u16> {
         self.write_all(request).await?;
         let mut line = [0; "HTTP/1.1 200".len()];
@@ -137,7 +137,7 @@ impl Stream {
         Ok(used)
     }
 
-    /// Hands to the connection what there is room for.
+    /// Passes to the connection what it has room for.
     fn poll_push(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         loop {
             let none = &Trailers::default();
@@ -161,7 +161,7 @@ impl Stream {
             body.reserve_capacity(self.pending.len());
             let room = match ready!(body.poll_capacity(cx)) {
                 Some(Ok(room)) => room.min(self.pending.len()),
-                // RFC 9113 §8.1: the answer is whole without the rest.
+                // RFC 9113 §8.1: the answer is complete without the rest of the request.
                 Some(Err(error)) if error.reason() == Some(Reason::NO_ERROR) => {
                     return self.let_go();
                 }
@@ -178,7 +178,7 @@ impl Stream {
         }
     }
 
-    /// What else comes of the body goes nowhere.
+    /// The rest of the body is discarded.
     fn let_go(&mut self) -> Poll<io::Result<()>> {
         self.pending.clear();
         self.up = UploadState::Done;
@@ -202,7 +202,7 @@ impl AsyncWrite for Stream {
             UploadState::Done => data.len(),
             UploadState::Body(..) | UploadState::Ending(..) => this.take_body(data)?,
         };
-        // What finds no room now does so at the next call.
+        // What finds no room now is sent at the next call.
         if let Poll::Ready(pushed) = this.poll_push(cx) {
             pushed?;
         }

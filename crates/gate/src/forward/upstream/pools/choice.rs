@@ -47,8 +47,8 @@ impl<C: Carrier> Pools<C> {
             .is_some_and(|well| well.load(Ordering::Relaxed))
     }
 
-    /// Where all that are well are ejected: the one that was ejected longest ago. Not to try any
-    /// would be worse.
+    /// If all healthy servers are ejected: the one that was ejected longest ago. To try none would
+    /// be worse.
     fn last_resort(&self, state: &State<C>, now: Instant) -> Result<Option<usize>, PoolError> {
         let mut resort: Option<(Instant, usize)> = None;
         for (at, server) in state.servers.iter().enumerate() {
