@@ -20,14 +20,14 @@ use tokio::time::{MissedTickBehavior, interval, sleep};
 pub(crate) use readiness::{Readiness, ReadinessError};
 pub(crate) use state::AdminState;
 
-/// Connections at once; more have to wait.
+/// Open at once; more have to wait.
 const MAX_CONNECTIONS: usize = 64;
-/// Between two points of the page's charts.
+/// Between two points of the charts.
 const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
-/// After an accept that failed: mostly for want of descriptors, which time brings.
+/// After an accept that failed, usually because descriptors ran out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Serves until it is dropped, and ends its connections then.
+/// Serves until it is dropped, which ends its connections.
 pub(crate) async fn serve(listener: TcpListener, state: Arc<AdminState>) {
     let mut open = JoinSet::new();
     let mut tick = interval(SAMPLE_INTERVAL);

@@ -7,14 +7,14 @@ use roundtrip_model::Histogram;
 
 use crate::record::{Snapshot, StatusClass, Timer};
 
-/// Points of a chart.
+/// Points in a chart.
 pub(super) const MAX_POINTS: usize = 120;
-/// The «now» of figures: as many points.
+/// How many points count as "now".
 const RECENT_POINTS: usize = 10;
-/// Points closer to each other are not taken: rates of a moment say nothing.
+/// Points closer to each other are dropped: the rate of a moment means nothing.
 const MIN_INTERVAL: Duration = Duration::from_millis(200);
 
-/// What happened between two looks, a second apart or so.
+/// What happened between two samples, about a second apart.
 #[derive(Debug, Clone, Default)]
 pub(super) struct IntervalCounts {
     pub(super) seconds: f64,
@@ -22,15 +22,14 @@ pub(super) struct IntervalCounts {
     pub(super) errors: u64,
     pub(super) saved: u64,
     pub(super) avoided: u64,
-    /// Of all so many, so many were as one would wish.
+    /// All, and the good ones among them.
     pub(super) handshakes: (u64, u64),
     pub(super) early: (u64, u64),
     pub(super) carried: (u64, u64),
     pub(super) sessions: (u64, u64),
     /// By the class of their status.
     pub(super) classes: [u64; StatusClass::COUNT],
-    /// `None` where there was nothing: of what gate added, of the wait for the backend, and of the
-    /// whole.
+    /// What gate added, the wait for the backend, and the whole. `None` if nothing happened.
     pub(super) added: Option<Quantiles>,
     pub(super) backend: Option<Quantiles>,
     pub(super) whole: Option<Quantiles>,
@@ -43,13 +42,13 @@ pub(super) struct Quantiles {
     pub(super) p99: f64,
 }
 
-/// What the page shows quantiles of.
+/// The timers whose quantiles the page shows.
 const TIMERS: [Timer; 3] = [Timer::Added, Timer::Backend, Timer::Whole];
 
 #[derive(Debug, Default)]
 pub(super) struct History {
     points: VecDeque<IntervalCounts>,
-    /// The durations, as they were counted at each of the last looks.
+    /// The durations as counted at each of the last samples.
     timed: VecDeque<[Histogram; TIMERS.len()]>,
     before: Option<(Instant, Snapshot)>,
 }
@@ -73,7 +72,7 @@ impl History {
         self.points.iter()
     }
 
-    /// All of the last minute or ten seconds together.
+    /// The last ten seconds together.
     pub(super) fn lately(&self) -> IntervalCounts {
         let mut sum = self.sum(RECENT_POINTS);
         if let (Some(first), Some(last)) = (self.timed.front(), self.timed.back()) {

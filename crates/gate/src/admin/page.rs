@@ -36,7 +36,7 @@ static POLICY: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
-/// What the page may do: its own style and its own script, by their hashes, and ask its own server.
+/// What the page may do: use its own style and script, by their hashes, and ask its own server.
 pub(super) fn policy() -> &'static str {
     &POLICY
 }
@@ -68,7 +68,7 @@ pub(super) fn whole(view: &View<'_>) -> String {
     .into_string()
 }
 
-/// All that changes: first whether it works, and what does not.
+/// The part that changes: first whether gate works, and what does not.
 pub(super) fn live(view: &View<'_>) -> Markup {
     html! {
         (top(view))
@@ -118,7 +118,7 @@ fn now(view: &View<'_>) -> Markup {
     }
 }
 
-/// What gate is for.
+/// What gate has saved.
 fn saved(view: &View<'_>) -> Markup {
     let all = view.snapshot.saved();
     let lately = view.history.lately();

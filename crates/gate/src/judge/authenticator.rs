@@ -8,18 +8,18 @@ use crate::judge::guard::{
 };
 use crate::judge::request::Request;
 
-/// Between two questions about an open stream, where the store's answers hold for no time at all.
+/// How often the store is asked about an open stream if its answers are not cached at all.
 const RECHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Of one thread.
+/// One thread's guard and sessions.
 pub struct Authenticator<S>(Option<(Guard, S)>);
 
-/// There is nobody to ask.
+/// For a gate without a guard; never asked.
 pub enum NoSessions {}
 
-/// What the first look at a request says.
+/// The decision before the store is asked.
 pub(crate) enum AuthDecision {
-    /// `None` where there is no guard: the client's own `Authorization` is passed on.
+    /// `None` if there is no guard: the client's own `Authorization` is passed on.
     Pass(Option<Pass>),
     Ask(SessionQuery),
     Deny(AuthError),
@@ -47,7 +47,7 @@ impl<S: Sessions> Authenticator<S> {
         }
     }
 
-    /// Is it a cookie that would let this request in?
+    /// Whether a cookie would admit this request.
     pub(crate) fn goes_by_cookie(&self, request: &Request<'_>) -> bool {
         let guard = self.0.as_ref().map(|(guard, _)| guard);
         guard.is_some_and(|guard| guard.goes_by_cookie(request))
@@ -63,8 +63,8 @@ impl<S: Sessions> Authenticator<S> {
         guard.admit(question, answer)
     }
 
-    /// Would what a request was let in by still let it in, and as the same user? The store is asked
-    /// where that is not known.
+    /// Whether the session still admits the request, as the same user. The store is asked if that
+    /// is not known.
     pub(crate) async fn admits(&self, passed: &Pass) -> bool {
         let Some((guard, _)) = &self.0 else {
             return true;
@@ -76,9 +76,9 @@ impl<S: Sessions> Authenticator<S> {
                 .is_ok_and(|again| again.authorization() == passed.authorization())
     }
 
-    /// Ends when what a request was let in by would not let it in any more, or not as the same
-    /// user: its token is over, or its session. What merely changed, or was forgotten because the
-    /// store's pushes broke off, is asked for again.
+    /// Ends when the session would not admit the request any more, or not as the same user: its
+    /// token or its session is over. If the session was only changed, or forgotten because the
+    /// store's pushes stopped, the store is asked again.
     pub(crate) async fn over(&self, passed: &Pass) {
         let Some((guard, _)) = &self.0 else {
             return std::future::pending().await;

@@ -5,7 +5,7 @@ use super::request::Request;
 use crate::record::{Early, Entry, Known};
 
 impl Entry {
-    /// This is what was asked for.
+    /// Records the request.
     pub(crate) fn set_request(&mut self, request: &Request<'_>) {
         self.caller.set_request(request);
         if let Some(log_details) = &mut self.log_details {
@@ -13,7 +13,7 @@ impl Entry {
         }
     }
 
-    /// Who asks may, and the request goes to a backend.
+    /// Records that the request is admitted and goes to a backend.
     pub(crate) fn set_admitted(&mut self, asked: &ForwardedRequest) {
         if let Some(log_details) = &mut self.log_details {
             log_details.session = asked.session.as_ref().map(|pass| pass.name().clone());

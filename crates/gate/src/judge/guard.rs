@@ -35,42 +35,41 @@ pub(crate) use session::Pass;
 pub use session::{Found, ManualWatch, Session, SessionError, Sessions, Watch};
 use token::{SentToken, TokenSource};
 
-/// Something open looks at the clock at least this often: it may be set meanwhile, and timers do
-/// not notice.
+/// Open streams read the clock at least this often, because it may be set, which timers do not
+/// notice.
 const CLOCK_INTERVAL: Duration = Duration::from_mins(1);
 
 /// Judges the requests of one thread.
 pub struct Guard {
     rules: RefCell<Arc<Rules>>,
-    /// The rules that come after these.
+    /// The next rules.
     news: Option<RefCell<watch::Receiver<Arc<Rules>>>>,
     wall: Box<dyn WallClock>,
-    /// Tokens whose signature was found good.
+    /// Tokens with a verified signature.
     tokens: RefCell<Lru<Verified>>,
     sessions: RefCell<Lru<Rc<Session>>>,
 }
 
 struct Verified {
-    /// How it was brought: the same bytes are another token, or none, where they are taken for
-    /// something else.
+    /// Where it was found: the same bytes elsewhere are another token, or none.
     dress: TokenSource,
     session: Rc<str>,
     expires: i64,
     not_before: i64,
 }
 
-/// What becomes of a request.
+/// The guard's decision about a request.
 pub(crate) enum GuardDecision {
     Pass(Pass),
-    /// The token is good; whose session it is has to be asked.
+    /// The token is valid; the store must be asked for the session.
     Ask(SessionQuery),
     Deny(AuthError),
 }
 
-/// Asked of the store. No `Debug`: a session's name is not for logs.
+/// A question to the store. No `Debug`: a session's name must not be logged.
 pub(crate) struct SessionQuery {
     session: Rc<str>,
-    /// When the token is over.
+    /// When the token expires.
     until: i64,
 }
 
@@ -80,7 +79,7 @@ impl SessionQuery {
     }
 }
 
-/// Why a request does not pass. It names nobody.
+/// Why a request is denied. It names nobody.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum AuthError {
     #[error("no token")]
@@ -104,8 +103,8 @@ pub(crate) enum AuthError {
 }
 
 impl AuthError {
-    /// As hyper-auth-proxy answers; but that it takes expired tokens, and says 500 where its store
-    /// is down.
+    /// As hyper-auth-proxy answers, except that it accepts expired tokens, and says 500 if its
+    /// store is down.
     pub(crate) fn status(self) -> u16 {
         match self {
             Self::NoKeys | Self::Store(SessionError::Down) => 503,
@@ -126,7 +125,7 @@ impl Guard {
         })
     }
 
-    /// Goes by the latest rules, from the request on that comes after them.
+    /// Follows the latest rules, from the next request on.
     pub fn following(
         mut news: watch::Receiver<Arc<Rules>>,
         wall: Box<dyn WallClock>,
@@ -141,7 +140,7 @@ impl Guard {
         let Some(news) = &self.news else {
             return;
         };
-        // An error says that there will be no more.
+        // An error means that there will be no more.
         if !news.borrow().has_changed().unwrap_or(false) {
             return;
         }
@@ -176,17 +175,17 @@ impl Guard {
         judged
     }
 
-    /// Is its token in a cookie, which browsers send unasked?
+    /// Whether its token is in a cookie, which browsers send by themselves.
     pub(crate) fn goes_by_cookie(&self, request: &Request<'_>) -> bool {
         let worn = token::find(request.fields, &self.rules.borrow());
         matches!(worn, Some(SentToken::Cookie(_)))
     }
 
-    /// Times count on each request, however often the token was seen before.
+    /// Times are checked on each request, even if the token is cached.
     fn decide(&self, rules: &Rules, verified: &Verified, now: i64) -> GuardDecision {
         let leeway = rules.leeway_seconds();
         let until = verified.expires.saturating_add(leeway);
-        // RFC 7519 §4.1.4: «on or after» is too late.
+        // RFC 7519 §4.1.4: "on or after" is too late.
         if now >= until {
             return GuardDecision::Deny(AuthError::Expired);
         }
@@ -208,13 +207,12 @@ impl Guard {
         if session.holds(now) {
             return Some(session.clone());
         }
-        // Its password has no business in memory any more.
+        // Its password must not stay in memory.
         sessions.remove(name.as_bytes());
         None
     }
 
-    /// What the store said of the session that was asked for. The value for `Authorization` is made
-    /// here, once.
+    /// Takes the store's answer about a session. The value for `Authorization` is made here, once.
     pub(crate) fn admit(
         &self,
         question: &SessionQuery,
@@ -242,14 +240,14 @@ impl Guard {
         pass.holds(clock::seconds(self.wall.now()))
     }
 
-    /// Is its token still good, and is its session known to be?
+    /// Whether its token is still valid, and its session still known to be.
     pub(crate) fn still_holds(&self, pass: &Pass) -> bool {
         let now = clock::seconds(self.wall.now());
         now < pass.until() && pass.holds(now)
     }
 
-    /// Ends when what a request was let in by may have ended, and says whether it may go on: if the
-    /// session is asked for again. Nothing is allocated before this is awaited.
+    /// Ends when the admission may have ended; returns whether it may be renewed by asking for the
+    /// session again. Nothing is allocated before it is awaited.
     pub(crate) async fn outlast(&self, pass: &Pass) -> bool {
         let outdated = pass.outdated();
         tokio::pin!(outdated);
@@ -285,7 +283,7 @@ fn verify(rules: &Rules, worn: SentToken<'_>) -> Result<Verified, AuthError> {
             AuthError::BadToken
         });
     }
-    // Claims are read once the signature was found good, not before.
+    // Claims are read only after the signature was verified.
     let claims = jws.claims().map_err(|_| AuthError::BadToken)?;
     if !rules.admit(&claims) {
         return Err(AuthError::NotForUs);
@@ -298,7 +296,7 @@ fn verify(rules: &Rules, worn: SentToken<'_>) -> Result<Verified, AuthError> {
     })
 }
 
-/// What the shelves' hash is keyed with.
+/// The key of the caches' hash.
 fn seed() -> Result<[u64; 2], GateError> {
     let mut bytes = [[0; 8]; 2];
     aws_lc_rs::rand::fill(bytes.as_flattened_mut()).map_err(|_| GateError::Cryptography)?;

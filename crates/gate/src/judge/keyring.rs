@@ -22,9 +22,9 @@ use crate::judge::guard::{Fetched, Refresh, Rules};
 use crate::{GateError, Secret};
 use fetch::Source;
 
-/// After a failure, if the set is not read more often anyway.
+/// After a failure, unless the set is read more often anyway.
 const RETRY_INTERVAL: Duration = Duration::from_secs(15);
-/// Nobody is asked more often.
+/// No URL is asked more often.
 const MIN_INTERVAL: Duration = Duration::from_secs(1);
 
 pub struct Keyring {
@@ -37,20 +37,20 @@ pub struct Keyring {
 struct WatchedKeySet {
     from: Jwks,
     source: Option<Source>,
-    /// A digest of what it said last.
+    /// A digest of its last content.
     seen: Cell<Option<[u8; 32]>>,
 }
 
-/// What reading the set has brought.
+/// The result of reading the set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Read {
-    /// Those of the set alone.
+    /// Keys of the set only.
     pub keys: usize,
     pub changed: bool,
 }
 
 impl Keyring {
-    /// Reads the files. What is at a URL is not asked for yet: until it is, nobody has its keys.
+    /// Reads the files. A set at a URL is fetched later; until then its keys are missing.
     pub fn open(config: &Config) -> Result<Self, GateError> {
         let mut own = config.clone();
         if let Some(jwks) = &mut own.token.jwks {
@@ -78,14 +78,13 @@ impl Keyring {
         Ok(keyring)
     }
 
-    /// The same when a configuration is read again: a set that was fetched goes on where its URL is
-    /// as it was.
+    /// The same for a reload: a set that was fetched is kept if its URL is unchanged.
     pub fn reopen(config: &Config, before: &Rules) -> Result<Self, GateError> {
         let keyring = Self::open(config)?;
         if let (Some(set), Some(fetched)) = (&keyring.set, &before.fetched)
             && set.from.url.as_ref() == Some(&fetched.url)
         {
-            // What it may not say any more is fetched anew, as for the first time.
+            // If it is no longer acceptable, it is fetched as if for the first time.
             let _ = keyring.take(set, Some(&fetched.json));
         }
         Ok(keyring)
@@ -96,7 +95,7 @@ impl Keyring {
         self.rules.subscribe()
     }
 
-    /// Is there anything that may change?
+    /// Whether anything may change.
     pub fn changes(&self) -> bool {
         self.set.is_some()
     }
@@ -116,8 +115,8 @@ impl Keyring {
         self.take(set, fetched.as_deref())
     }
 
-    /// Reads it again and again, at once for the first time, and sooner where a token names a key
-    /// that is not here; `told` hears how that went each time.
+    /// Reads the set periodically, the first time at once, and earlier if a token names an unknown
+    /// key; `told` gets each result.
     pub async fn run(&self, mut told: impl FnMut(&Result<Read, GateError>)) {
         let Some(set) = &self.set else {
             return std::future::pending().await;

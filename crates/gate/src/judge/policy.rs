@@ -29,7 +29,7 @@ impl<S> Policy<S> {
         })
     }
 
-    /// May this client say whom it speaks for?
+    /// Whether this client's fields about whom it speaks for are believed.
     pub(crate) fn trusts(&self, client: IpAddr) -> bool {
         self.trusted.iter().any(|network| network.contains(client))
     }

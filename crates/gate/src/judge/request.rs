@@ -23,22 +23,22 @@ pub(crate) use inspect::{Body, Inspected, inspect};
 pub(crate) use readings::readings;
 pub(crate) use rewrite::Rewrite;
 
-/// A name and a value, as every protocol has them.
+/// A name and a value, as in every protocol.
 pub(crate) use roundtrip_wire::http1::Field;
 
-/// What was asked, before it is judged.
+/// A request head, before it is judged.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Request<'a> {
     pub(crate) method: &'a str,
-    /// As it stands in the request line, or `:path`.
+    /// As in the request line, or `:path`.
     pub(crate) target: &'a str,
-    /// `:authority`, where the protocol has one.
+    /// `:authority`, if the protocol has it.
     pub(crate) authority: Option<&'a str>,
     pub(crate) version: Version,
     /// The protocol has said that no body follows.
     pub(crate) ended: bool,
-    /// What the client would like to speak over its stream (RFC 8441, extended CONNECT); the method
-    /// is then that of the upgrade in HTTP/1.1 which it stands for.
+    /// The protocol that the client wants over its stream (RFC 8441, extended CONNECT); the method
+    /// is then that of the equivalent upgrade in HTTP/1.1.
     pub(crate) protocol: Option<&'a str>,
     pub(crate) fields: &'a [Field<'a>],
 }
@@ -52,13 +52,13 @@ pub(crate) enum Version {
 }
 
 impl Version {
-    /// Does the protocol itself say where a body ends?
+    /// Whether the protocol itself says where a body ends.
     pub(crate) fn frames(self) -> bool {
         self >= Self::H2
     }
 }
 
-/// Why a request is not passed on.
+/// Why a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum BadRequestError {
     #[error("not HTTP")]

@@ -11,7 +11,7 @@ use crate::record::{Counted, Gauge, Ledger, Store, Streams};
 
 const COUNT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Of one thread's sessions, for as long as the thread serves.
+/// Runs for as long as the thread serves.
 pub(crate) async fn sessions(known: NearSessions, outage: Outage, ledger: Arc<Ledger>) {
     let mut ticks = interval(COUNT_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -8,9 +8,9 @@ use super::{
     Protocol, Reason, Remedy, SingleUse, Snapshot, Store, Streams, TlsHandshake,
 };
 
-/// Counters of one name, told apart by labels.
+/// Counters with one name and different labels.
 pub(crate) struct Family {
-    /// Without `roundtrip_gate_` before it and `_total` behind it.
+    /// Without `roundtrip_gate_` and `_total`.
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
     pub(crate) rows: fn(&Snapshot) -> Vec<Row>,
@@ -124,7 +124,7 @@ pub(crate) const FAMILIES: [Family; 18] = [
     },
 ];
 
-/// What a gauge means.
+/// The meaning of a gauge.
 pub(crate) fn about(gauge: Gauge) -> &'static str {
     match gauge {
         Gauge::Connections => "Open connections of clients.",
@@ -158,7 +158,7 @@ fn single(snapshot: &Snapshot, what: impl Counted) -> Vec<Row> {
     }]
 }
 
-/// Of these there are many, and most never come: a row is there once it has been counted.
+/// There are many combinations, and most never occur: a row exists once it was counted.
 fn requests(snapshot: &Snapshot) -> Vec<Row> {
     let asked = RequestCounter::all().map(|asked| Row {
         labels: vec![
@@ -180,7 +180,7 @@ fn turned_away(snapshot: &Snapshot) -> Vec<Row> {
 }
 
 impl RequestCounter {
-    /// Every kind there is.
+    /// All combinations.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         Protocol::ALL.iter().flat_map(|protocol| {
             StatusClass::ALL.iter().flat_map(move |class| {

@@ -5,20 +5,20 @@
 pub(crate) trait LabelValue: Copy + 'static {
     const ALL: &'static [Self];
 
-    /// Its place in `ALL`.
+    /// Its index in `ALL`.
     fn index(self) -> usize;
 
-    /// As labels and the log have it: lower case, without spaces.
+    /// As in labels and the log: lower case, without spaces.
     fn as_str(self) -> &'static str;
 }
 
-/// A word that is counted; the counters of a set follow each other.
+/// A label value that is counted; the counters of a set are adjacent.
 pub(crate) trait Counted: Copy {
-    /// The place of its counter in a ledger.
+    /// The index of its counter in a ledger.
     fn slot(self) -> usize;
 }
 
-/// An enum whose members have words.
+/// Declares an enum whose members are label values.
 macro_rules! words {
     ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $member:ident = $word:literal,)+ }) => {
         $(#[$about])*

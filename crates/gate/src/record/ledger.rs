@@ -12,8 +12,8 @@ use super::{
     Streams, Timer, TlsHandshake,
 };
 
-/// One thread's. Cloned as an `Arc`: its thread's, and the admin's. No two share a line of the
-/// processor's cache.
+/// One thread's counters. The `Arc` is shared by that thread and the admin thread. No two ledgers
+/// share a cache line.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct Ledger {
@@ -26,7 +26,7 @@ pub(crate) struct Ledger {
 #[derive(Debug, Clone)]
 pub(crate) struct Ledgers(Arc<[Arc<Ledger>]>);
 
-/// An exchange, by what requests are counted by.
+/// An exchange, by the labels of requests.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestCounter {
     pub(crate) protocol: Protocol,
@@ -49,7 +49,7 @@ impl Counted for RequestCounter {
     }
 }
 
-/// Each set's counters begin where those of the set before it end.
+/// The counters of each set follow those of the set before.
 macro_rules! places {
     ($before:expr; $($set:ident,)+) => { places!(@ $before; $($set,)+); };
     (@ $before:expr; $set:ident, $($rest:ident,)*) => {
@@ -103,7 +103,7 @@ impl Ledger {
         }
     }
 
-    /// An exchange has ended.
+    /// Records an exchange that has ended.
     pub(crate) fn record(&self, entry: &Entry, ended: Instant) {
         self.count(RequestCounter {
             protocol: entry.protocol,
@@ -138,7 +138,7 @@ impl Ledger {
     fn record_session(&self, entry: &Entry) {
         let Some(known) = entry.known else { return };
         self.count(known);
-        // One question to the store, one round trip.
+        // One query to the store is one round trip.
         if known == Known::Near {
             self.count(Remedy::NearCache);
         }
@@ -171,7 +171,7 @@ impl Ledger {
         }
     }
 
-    /// A client's connection may speak HTTP.
+    /// Records a client's connection that may send requests.
     pub(crate) fn connection(&self, arrival: ConnectionStart) {
         self.count(Connected(arrival.protocol));
         if arrival.fast_open {
@@ -192,7 +192,7 @@ impl Ledger {
         }
     }
 
-    /// There is one more of these, for as long as what is returned is held.
+    /// Raises a gauge until the result is dropped.
     pub(crate) fn hold(&self, gauge: Gauge) -> GaugeGuard<'_> {
         self.raise(gauge);
         GaugeGuard {
@@ -235,17 +235,17 @@ impl Ledger {
 }
 
 impl Ledgers {
-    /// For so many threads.
+    /// For this number of threads.
     pub(crate) fn new(threads: usize) -> Self {
         Self((0..threads.max(1)).map(|_| Arc::default()).collect())
     }
 
-    /// Of the thread with this number; threads beyond the last have one that nobody reads.
+    /// The ledger of a thread; threads beyond the last get one that nobody reads.
     pub(crate) fn ledger(&self, thread: usize) -> Arc<Ledger> {
         self.0.get(thread).cloned().unwrap_or_default()
     }
 
-    /// The sum over all threads, of this moment or nearly.
+    /// The sum over all threads, at about this moment.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let mut snapshot = Snapshot::default();
         for ledger in self.0.iter() {
@@ -255,7 +255,7 @@ impl Ledgers {
     }
 }
 
-/// Lowers its gauge when it goes.
+/// Lowers its gauge when it is dropped.
 #[derive(Debug)]
 pub(crate) struct GaugeGuard<'a> {
     ledger: &'a Ledger,

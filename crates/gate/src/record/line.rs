@@ -12,16 +12,16 @@ use serde::Serialize;
 use super::{Entry, LabelValue};
 use crate::GateError;
 
-/// More of a path is cut off, and of a method.
+/// Longer paths and methods are cut off.
 const MAX_PATH_LENGTH: usize = 2048;
 const MAX_METHOD_LENGTH: usize = 32;
 
-/// What only the log wants to know of an exchange.
+/// What only the log needs of an exchange.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LineContext<'a> {
     pub(crate) client: IpAddr,
     pub(crate) method: &'a str,
-    /// As it was asked for: what follows the path is left out here.
+    /// As requested; what follows the path is not written.
     pub(crate) target: &'a str,
     /// By name.
     pub(crate) upstream: Option<&'a str>,
@@ -32,7 +32,7 @@ pub(crate) struct LineContext<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SessionPseudonym([u8; 8]);
 
-/// Makes marks, with a key that nobody knows.
+/// Makes pseudonyms with a random key.
 pub(crate) struct Pseudonymizer(hmac::Key);
 
 impl Pseudonymizer {
@@ -85,7 +85,7 @@ struct Line<'a> {
     request: &'a str,
 }
 
-/// Milliseconds, of the phases that were gone through.
+/// Milliseconds of each phase.
 #[derive(Default)]
 struct Phases(Vec<(&'static str, f64)>);
 
@@ -95,7 +95,7 @@ impl Serialize for Phases {
     }
 }
 
-/// The line with its newline. `at` is when the exchange ended.
+/// The line with its newline. `at` is the end of the exchange.
 pub(crate) fn line(
     entry: &Entry,
     ended: Instant,
@@ -139,8 +139,8 @@ pub(crate) fn line(
     bytes
 }
 
-/// Without scheme and authority, which may hold a password (RFC 3986 §3.2.1); without query and
-/// fragment.
+/// Without scheme and authority, which may contain a password (RFC 3986 §3.2.1), and without query
+/// and fragment.
 fn path(target: &str) -> &str {
     let end = target.find(['?', '#']).unwrap_or(target.len());
     let target = target.get(..end).unwrap_or_default();

@@ -3,14 +3,14 @@
 use std::fmt;
 use std::rc::Rc;
 
-/// More of a method and a target no line has.
+/// Longer methods and targets are cut off.
 const MAX_TEXT_LENGTH: usize = 2048;
 
 #[derive(Default)]
 pub(crate) struct LogDetails {
     pub(crate) method: String,
     pub(crate) target: String,
-    /// The session's name. It is marked before it is written.
+    /// The session's name. A pseudonym for it is written.
     pub(crate) session: Option<Rc<str>>,
     /// The upstream's name.
     pub(crate) upstream: Option<Rc<str>>,
@@ -25,7 +25,7 @@ impl LogDetails {
     }
 }
 
-/// A session's name is not for logs as it is.
+/// A session's name must not be logged.
 impl fmt::Debug for LogDetails {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LogDetails")

@@ -9,18 +9,18 @@ use super::families::{FAMILIES, about};
 use super::timer::DurationHistogram;
 use super::{Gauge, LabelValue, Snapshot, Timer};
 
-/// Buckets are told from 2¹⁰ ns (1 µs) to 2³⁶ ns (69 s), one for each power of two.
+/// Buckets from 2¹⁰ ns (1 µs) to 2³⁶ ns (69 s), one for each power of two.
 const POWERS: std::ops::RangeInclusive<u32> = 10..=36;
 
 pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// What does not come from ledgers.
+/// Values that do not come from ledgers.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Process {
     /// Seconds since 1970.
     pub(crate) started: u64,
     pub(crate) ready: bool,
-    /// Where there is a log.
+    /// If there is a log.
     pub(crate) log: Option<LogCounts>,
 }
 
@@ -71,7 +71,7 @@ fn plain(text: &mut String, name: &str, about: &str, value: u64) {
     line(text, name, &[], value);
 }
 
-/// What is written here are words of ours: there is nothing to escape in them.
+/// All texts here are constants and need no escaping.
 fn head(text: &mut String, name: &str, about: &str, kind: &str) {
     let _ = writeln!(text, "# HELP {name} {about}\n# TYPE {name} {kind}");
 }
@@ -90,8 +90,7 @@ fn durations(text: &mut String, timer: Timer, spread: &DurationHistogram) {
     let name = format!("roundtrip_gate_{}_seconds", timer.as_str());
     head(text, &name, timer.about(), "histogram");
     for power in POWERS {
-        // The last bucket below the power ends one nanosecond before it, and that is exactly what
-        // was counted.
+        // The last bucket below the power ends one nanosecond before it, so the count is exact.
         let end = (1_u64 << power) - 1;
         let count = spread.histogram.up_to(Histogram::bucket(end));
         let _ = writeln!(text, "{name}_bucket{{le=\"{}\"}} {count}", seconds(end));

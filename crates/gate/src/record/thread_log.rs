@@ -6,7 +6,7 @@ use std::time::{Instant, SystemTime};
 
 use super::{Entry, LineContext, LogSender, Pseudonymizer, line};
 
-/// Clones write to the same log, and have the same mark for a session.
+/// Clones write to the same log, and have the same pseudonym for a session.
 #[derive(Clone)]
 pub(crate) struct ThreadLog {
     sender: LogSender,

@@ -19,9 +19,9 @@ use crate::judge::keyring::Keyring;
 use crate::record::{Ledgers, LogSender};
 use crate::run::plan::Plan;
 
-/// Between two looks at the certificates' files.
+/// How often the certificates' files are checked.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// And at how long they are good for.
+/// How often their expiry is checked.
 const EXPIRY_INTERVAL: Duration = Duration::from_hours(1);
 
 pub(super) struct Maintenance {
@@ -31,7 +31,7 @@ pub(super) struct Maintenance {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What is looked after from now on.
+/// What is maintained from now on.
 struct Maintained {
     plan: Arc<Plan>,
     keyring: Keyring,
@@ -96,12 +96,12 @@ impl Maintenance {
 
     pub(super) fn follow(&self, plan: Arc<Plan>, keyring: Keyring) {
         if let Some(tell) = &self.tell {
-            // It ends with the gate, and not before.
+            // The thread ends with the gate, and not before.
             let _ = tell.send(Maintained { plan, keyring });
         }
     }
 
-    /// From now on gate does not want to be asked.
+    /// From now on `/readyz` says that gate is not ready.
     pub(super) fn drain(&self) {
         self.draining.store(true, Ordering::Relaxed);
     }
@@ -126,7 +126,7 @@ fn listen(address: SocketAddr) -> Result<std::net::TcpListener, GateError> {
     roundtrip_net::listen(address, &how).map_err(|source| GateError::Listen { address, source })
 }
 
-/// Until nobody is there to tell it anything.
+/// Runs until the channel is closed.
 async fn keep(
     first: Maintained,
     mut turns: UnboundedReceiver<Maintained>,
@@ -148,7 +148,7 @@ async fn keep(
         tokio::select! {
             turn = turns.recv() => {
                 let Some(turn) = turn else { return };
-                // What goes on is in both plans, and begins anew.
+                // What stays is in both plans, and starts again.
                 plan = turn.plan.clone();
                 follow(&dependencies, &plan);
                 if let Some(state) = &shown {
@@ -180,7 +180,7 @@ fn serve(state: Option<(std::net::TcpListener, Arc<AdminState>)>) -> JoinSet<()>
     serving
 }
 
-/// Names and checks of servers, and sets of keys.
+/// The lookups and checks of servers, and JWK Sets.
 fn tend(turn: Maintained, told: &std::rc::Rc<NewsHandler>) -> JoinSet<()> {
     let mut tasks = JoinSet::new();
     for group in turn.plan.groups.values() {
@@ -209,7 +209,7 @@ fn look(plan: &Plan, told: &NewsHandler) {
     }
 }
 
-/// From now on what this plan depends on is watched.
+/// From now on the dependencies of this plan are watched.
 fn follow(dependencies: &Dependencies, plan: &Plan) {
     dependencies.follow(&plan.config, plan.groups.values(), plan.place.outage());
 }

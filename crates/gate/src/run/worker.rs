@@ -18,7 +18,7 @@ use crate::run::plan::Plan;
 use listeners::Listeners;
 use thread_plan::ThreadPlan;
 
-/// How often the ledger hears of the upstreams.
+/// How often the upstreams' counts go to the ledger.
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What a thread is to do.
@@ -31,13 +31,13 @@ pub(crate) struct Order {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
     Serve,
-    /// Open exchanges may go on until then; nothing new is taken.
+    /// Open exchanges may continue until then; nothing new is accepted.
     Drain {
         until: Instant,
     },
 }
 
-/// What a thread is given when it begins.
+/// What a thread gets when it begins.
 pub(crate) struct Worker {
     pub(crate) sockets: ThreadSockets,
     pub(crate) orders: watch::Receiver<Order>,
@@ -47,8 +47,8 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// Serves until it is told to end, and says how many connections were cut then. `ready` hears
-    /// when clients can come in, or why they cannot.
+    /// Serves until it is told to end, and returns how many connections were cut. `ready` is called
+    /// when clients are accepted, or with the error.
     pub(crate) fn run(self, ready: impl FnOnce(Result<(), GateError>)) -> usize {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()

@@ -18,9 +18,9 @@ use tokio::time::timeout;
 use crate::GateError;
 use crate::error::FetchError;
 
-/// From the name's look-up to the answer's last byte.
+/// From the name lookup to the answer's last byte.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(10);
-/// Sets are smaller.
+/// Real sets are smaller.
 const MAX_SET_SIZE: usize = 256 * 1024;
 
 pub(super) struct Source {
@@ -141,7 +141,7 @@ fn is_here(host: &str) -> bool {
     address.map_or(host == "localhost", |address| address.is_loopback())
 }
 
-/// Somebody may have typed a password there.
+/// It may contain a password by mistake.
 fn shown(url: &str) -> String {
     let host = url.rsplit_once('@').map_or(url, |(_, host)| host);
     host.chars().take(80).collect()

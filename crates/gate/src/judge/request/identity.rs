@@ -1,9 +1,9 @@
 //! Fields by which proxies tell backends who asks, from where, and for what. Only a proxy may be
 //! believed, so they are removed from clients' requests.
 
-/// By their beginnings, in lower case. A name that ends in `-` is a family; others are whole names.
+/// Prefixes in lower case. A name that ends in `-` is a prefix; others are whole names.
 pub(crate) const FIELDS: [&str; 66] = [
-    // Who asks: proxies that authenticate, and what CGI makes of a server's own knowledge.
+    // Who asks: fields of proxies that authenticate, and CGI variables.
     "remote-",
     "x-remote-",
     "x-auth-request-",

@@ -22,7 +22,7 @@ pub(super) struct Listeners {
     thread_plan: ThreadPlan,
     admission: Rc<Admission>,
     quic: Vec<Rc<QuicListener>>,
-    /// What the ledger has heard already.
+    /// What the ledger has been told.
     single_use: SingleUseCounts,
     retries: u64,
     doors: JoinSet<()>,
@@ -86,8 +86,7 @@ impl Listeners {
         })
     }
 
-    /// Everything was made once already when the plan was; what fails here leaves the thread as it
-    /// was.
+    /// Everything was made once already with the plan; an error leaves the thread as it was.
     pub(super) fn follow(&mut self, plan: Arc<Plan>) {
         let next = ThreadPlan::begin(
             plan,
@@ -105,7 +104,7 @@ impl Listeners {
         self.thread_plan = next;
     }
 
-    /// Who waits at the door is still let in; then the doors close, and whoever is inside may
+    /// Accepts the clients that are already waiting, then closes the listeners; open exchanges may
     /// finish.
     pub(super) async fn empty(mut self, until: Instant) -> usize {
         let thread = self.admission.thread().clone();
@@ -123,7 +122,7 @@ impl Listeners {
         thread.inside()
     }
 
-    /// The ledger hears of what others count.
+    /// Adds to the ledger what others count.
     pub(super) fn tell(&mut self) {
         let ledger = &self.admission.thread().ledger;
         upstream::report(self.thread_plan.upstreams.values(), ledger);

@@ -24,7 +24,7 @@ pub(super) struct ThreadPlan {
 }
 
 impl ThreadPlan {
-    /// Upstreams whose group goes on go on with it.
+    /// Upstreams whose group is kept are kept as well.
     pub(super) fn begin(plan: Arc<Plan>, ledger: &Arc<Ledger>, before: Option<&Self>) -> Self {
         let same_place =
             |thread_plan: &&Self| thread_plan.plan.config.session == plan.config.session;
