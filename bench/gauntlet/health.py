@@ -17,7 +17,7 @@ def makers():
     for name, start in (
         ("nginx", servers.nginx), ("apache", servers.apache), ("caddy", servers.caddy), ("lighttpd", servers.lighttpd),
         ("node-https", servers.node), ("node-h2", lambda s: servers.node(s, "http2")), ("python", servers.python_http),
-        ("aiohttp", servers.aiohttp), ("openssl", servers.s_server), ("nghttpd", servers.nghttpd),
+        ("aiohttp", servers.aiohttp), ("openssl", servers.s_server),
         ("hitch", both(nginx(tls=False, port=8090), lambda s: servers.hitch(s, 8090))),
         ("haproxy", both(nginx(tls=False, port=8090), lambda s: servers.haproxy(s, 8090))),
     ):
@@ -42,19 +42,19 @@ def distances():
 def unrest():
     for mean in (1.5, 5, 10, 20):
         for shape in ("uniform", "exponential"):
-            both_ways = {"jitter": (shape, mean / 1e3)}
+            both_ways = {"jitter": (shape, mean)}
             yield healthy(f"jitter-{shape}-{mean}-h2", nginx(), up=both_ways, down=both_ways, allow=VARIES)
-        yield healthy(f"jitter-{mean}-h1-clear", nginx(tls=False), CLEAR + "b600", up={"jitter": ("exponential", mean / 1e3)},
-                      down={"jitter": ("exponential", mean / 1e3)}, allow=VARIES)
-        yield healthy(f"jitter-{mean}-tls-python", sockets(raw.think(0), tls={}), up={"jitter": ("uniform", mean / 1e3)},
-                      down={"jitter": ("uniform", mean / 1e3)}, allow=VARIES)
+        yield healthy(f"jitter-{mean}-h1-clear", nginx(tls=False), CLEAR + "b600", up={"jitter": ("exponential", mean)},
+                      down={"jitter": ("exponential", mean)}, allow=VARIES)
+        yield healthy(f"jitter-{mean}-tls-python", sockets(raw.think(0), tls={}), up={"jitter": ("uniform", mean)},
+                      down={"jitter": ("uniform", mean)}, allow=VARIES)
     for mean in (3, 8):
-        way = {"jitter": ("wifi", mean / 1e3)}
+        way = {"jitter": ("wifi", mean)}
         yield healthy(f"wifi-{mean}-h2", nginx(), up=way, down=way, allow=VARIES)
         yield healthy(f"wifi-{mean}-clear", nginx(tls=False), CLEAR + "b600", up=way, down=way, allow=VARIES)
         yield healthy(f"wifi-{mean}-count-5", nginx(), args="-c 5 -i 0.02", up=way, down=way, allow=VARIES)
-    yield healthy("jitter-5-count-5", nginx(), args="-c 5 -i 0.02", up={"jitter": ("exponential", 0.005)},
-                  down={"jitter": ("exponential", 0.005)}, allow=VARIES)
+    yield healthy("jitter-5-count-5", nginx(), args="-c 5 -i 0.02", up={"jitter": ("exponential", 5)},
+                  down={"jitter": ("exponential", 5)}, allow=VARIES)
 
 
 def odd():
@@ -74,7 +74,7 @@ def odd():
     yield healthy("ecn", nginx(), stage={"near": ecn, "far": ecn})
     yield healthy("ipv6", nginx(), resolve="site.test:443:[fd09::1]")
     yield healthy("ipv6-and-ipv4", nginx(), resolve="site.test:443:[fd09::1],10.9.0.1")
-    yield healthy("mtu-1280", nginx(), SITE + "b9000", stage={"mtu": 1280})
+    yield healthy("mtu-1280", nginx(), SITE + "b5000", stage={"mtu": 1280})
     yield healthy("mtu-1280-h1", nginx(h2=False), SITE + "b5000", stage={"mtu": 1280}, rtt=90)
     yield healthy("medium-certificate", nginx(cert="medium"))
     yield healthy("no-tickets", sockets(raw.think(0), tls={"tickets": 0}))
@@ -93,3 +93,8 @@ def kept():
     yield healthy("count-6-clear", nginx(tls=False), CLEAR + "b600", "-c 6 -i 0.02")
     yield healthy("count-4-python", lambda s: servers.python_http(s), args="-c 4 -i 0.02")
     yield healthy("behind-nginx-chunked", behind(raw.think(0, 5000)), SITE + "b5000")
+    for rtt in (5, 40, 150):
+        yield healthy(f"h3-over-{rtt}", servers.ngtcp2, args="--http3", rtt=rtt)
+    way = {"jitter": ("exponential", 5)}
+    yield healthy("h3-jitter-5", servers.ngtcp2, args="--http3", up=way, down=way, allow=VARIES)
+    yield healthy("h3-9k", servers.ngtcp2, SITE + "b9000", "--http3")

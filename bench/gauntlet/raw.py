@@ -223,6 +223,13 @@ def expecting(says, size=600):
     return story
 
 
+def blurt(talk):
+    """Answers whatever comes, as a server without TLS answers a ClientHello."""
+    talk.sock.recv(65536)
+    talk.send(answer(0, status="400 Bad Request"))
+    return False
+
+
 def closing(size=600):
     def story(talk):
         if talk.request() is None:

@@ -15,7 +15,7 @@ import time
 DROP = "drop"
 UP, DOWN = 0, 1
 SYN, FIN, RST, ACK = 2, 1, 4, 16
-# A step of the wandering delay, in seconds.
+# A step of the wandering delay, in seconds; the delay itself is in ms.
 STEP = 0.02
 
 
@@ -72,7 +72,7 @@ class Wander:
 
 
 class Way:
-    """One direction. Times in ms, rate in Mbit/s, queue in ms of that rate, hole in bytes."""
+    """One direction. Times in ms (also the jitter's mean), rate in Mbit/s, queue in ms of that rate, hole in bytes."""
 
     def __init__(self, delay=0.0, jitter=None, rate=None, queue=500, hole=None, outages=(), shift=()):
         self.delay, self.jitter, self.rate, self.queue = delay, jitter, rate, queue
@@ -108,7 +108,7 @@ class Way:
 def run(near, far, up, down, rule, seed):
     """Carries packets until it is killed. `near` and `far` are the TUN devices' descriptors."""
     try:
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(2))
     except OSError:
         try:
             os.nice(-20)

@@ -154,9 +154,10 @@ class Stage:
 
     def probe(self, binary, arguments, around=None, seconds=20, stdout=subprocess.PIPE):
         """One `probe --json`; `around(pid)` may do something to the process while it runs."""
-        command = [binary, "probe", "--json", "--max-time", str(seconds - 3), *arguments]
+        limit = [] if "--max-time" in arguments else ["--max-time", str(seconds - 3)]
+        command = [binary, "probe", "--json", *limit, *arguments]
         child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE,
-                                 cwd=self.dir, preexec_fn=start)
+                                 cwd=self.dir, preexec_fn=begin if around else start)
         try:
             if around:
                 around(child)
@@ -171,11 +172,18 @@ class Stage:
             raise RuntimeError(f"no JSON (exit {child.returncode}): {complaint.decode(errors='replace')[-300:]}")
 
 
-def start():
-    """What each program of a case begins with."""
+def begin():
+    """What a client in trouble begins with: it has no more right to a core than others."""
     die_with_parent()
-    with contextlib.suppress(OSError):
-        os.setpriority(os.PRIO_PROCESS, 0, NICE)
+
+
+def start():
+    """What each other program of a case begins with: it should not feel the machine's other load."""
+    die_with_parent()
+    for urge in (lambda: os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1)),
+                 lambda: os.setpriority(os.PRIO_PROCESS, 0, NICE)):
+        with contextlib.suppress(OSError):
+            return urge()
 
 
 def listening():
