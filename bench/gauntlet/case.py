@@ -47,6 +47,8 @@ class Case:
     seconds: int = 15
     # One exchange goes before over a short path: a server's first answer costs it more.
     warm: bool = True
+    # Seconds before each run, for a server that is slow to leave its last connection.
+    settle: float = 0.0
     needs: tuple = ()
 
     @property
@@ -67,6 +69,7 @@ class Case:
                     break
         runs = []
         for number in range(repeat):
+            time.sleep(self.settle)
             up, down = (Way(**{"delay": self.rtt / 2, **way}) for way in (self.up, self.down))
             seed = sum(map(ord, self.name)) * 64 + number
             stage.path(up, down, self.rule() if self.rule else None, seed)
@@ -267,6 +270,9 @@ def quota(ms, period=100):
                 write(group + "/cpu.max", f"{ms * 1000} {period * 1000}")
             write(group + ("/tasks" if v1 else "/cgroup.procs"), child.pid)
             child.wait(12)
+            held = dict(line.split() for line in open(group + "/cpu.stat"))
+            if int(held.get("throttled_time", 0)) / 1e6 + int(held.get("throttled_usec", 0)) / 1e3 < 50:
+                raise RuntimeError("the quota was never used up")
         finally:
             child.kill()
             child.wait()

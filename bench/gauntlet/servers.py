@@ -177,7 +177,8 @@ import http.server, os, ssl, sys
 os.chdir(sys.argv[1] + '/site')
 class Handler(http.server.SimpleHTTPRequestHandler):
     protocol_version = 'HTTP/1.1'
-    wbufsize = -1 if sys.argv[3] == 'buffered' else 0
+    disable_nagle_algorithm = sys.argv[3] == 'no delay'
+    wbufsize = -1 if disable_nagle_algorithm else 0
 server = http.server.ThreadingHTTPServer(('', int(sys.argv[2])), Handler)
 if sys.argv[2] == '443':
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -187,10 +188,10 @@ server.serve_forever()
 """
 
 
-def python_http(stage, tls=True, buffered=True):
+def python_http(stage, tls=True, tuned=True):
     port = 443 if tls else 80
     stage.serve(PYTHON, "-c", PYTHON_HTTP, str(stage.pki), str(port),
-                "buffered" if buffered else "as it is", port=port)
+                "no delay" if tuned else "as it is", port=port)
 
 
 AIOHTTP = """

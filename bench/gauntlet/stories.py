@@ -64,12 +64,13 @@ def handshakes():
     old = "TLSv1.2"
     yield story("tls12-nginx", nginx(protocols=old), "tls12-full-handshake", SITE + "b600", ms=40)
     yield story("tls12-nginx-over-120", nginx(protocols=old, h2=False), "tls12-full-handshake", SITE + "b600", rtt=120, ms=120)
-    yield story("tls12-openssl", lambda s: servers.s_server(s, "-tls1_2"), "tls12-full-handshake", SITE + "b600", rtt=60, ms=60)
+    yield story("tls12-openssl", lambda s: servers.s_server(s, "-tls1_2"), "tls12-full-handshake", SITE + "b600", rtt=60, ms=60,
+                settle=0.7)
     yield story("tls12-python", sockets(raw.think(0), tls={"versions": "1.2"}), "tls12-full-handshake", SITE + "b600", rtt=60, ms=60)
     yield story("hello-retry-python", sockets(raw.think(0), tls={"curve": "secp384r1"}), "hello-retry-request", SITE + "b600", ms=40)
     yield story("hello-retry-nginx", nginx(server="ssl_ecdh_curve secp384r1;"), "hello-retry-request", SITE + "b600", rtt=90, ms=90)
     yield story("hello-retry-openssl", lambda s: servers.s_server(s, "-groups", "P-384"), "hello-retry-request", SITE + "b600",
-                rtt=50, ms=50)
+                rtt=50, ms=50, settle=0.7)
     yield story("hello-retry-nghttpd", lambda s: servers.nghttpd(s), "hello-retry-request", SITE + "b600", rtt=70, ms=70)
     yield story("chain-over-window", nginx(cert="large"), "server-flight-over-window", SITE + "b600", ms=40)
     yield story("chain-over-window-over-150", nginx(cert="huge", h2=False), "server-flight-over-window", SITE + "b600", rtt=150)
@@ -134,7 +135,7 @@ def nagle():
     yield story("nagle-new-over-100", sockets(raw.two_writes(), **plain), "nagle-delayed-ack", rtt=100, ms=100)
     yield story("nagle-new-tls-over-60", sockets(raw.two_writes(), tls={"tickets": 0}, **plain), "nagle-delayed-ack", SITE + "b600",
                 rtt=60)
-    yield story("nagle-python-http-tls", lambda s: servers.python_http(s, buffered=False), "nagle-delayed-ack", SITE + "b600", ms=80)
+    yield story("nagle-python-http-tls", lambda s: servers.python_http(s, tuned=False), "nagle-delayed-ack", SITE + "b600", ms=80)
     yield story("nagle-python-http", lambda s: servers.python_http(s, False, False), "nagle-delayed-ack", CLEAR + "b600", rtt=70,
                 ms=70)
     yield story("nagle-python-http-kept-over-2", lambda s: servers.python_http(s, False, False), "nagle-delayed-ack",
@@ -245,7 +246,7 @@ def ends():
     yield story("close-in-body", sockets(raw.steps(4000, ("wait", 120), ("close",), size=9000)), "", fail="body-cut-short")
     yield story("close-before-answer", sockets(lambda talk: bool(talk.request()) and False), "", fail="closed closed-early no-answer empty")
     yield story("reset-before-answer", sockets(raw.steps(("reset",))), "", fail="reset body-reset connection-reset")
-    yield story("server-says-no-tls", sockets(raw.blurt, port=443), "", SITE + "b6", fail="tls not-tls protocol handshake")
+    yield story("server-says-no-tls", sockets(raw.blurt, port=443), "", SITE + "b6", fail="tls-failed not-tls")
     yield story("certificate-of-another-name", nginx(), "", "https://wrong.test/", resolve="wrong.test:443:10.9.0.1",
                 fail="certificate-wrong-name")
     yield story("answer-never-comes", sockets(raw.think(60000)), "", args="--max-time 2", fail="timeout")
@@ -270,8 +271,8 @@ def paths():
 
 
 def clients():
-    yield story("quota-3-of-100", nginx(h2=False), "cpu-throttled", SITE + "b300000", around=quota(3))
-    yield story("quota-5-of-200-h2", nginx(), "cpu-throttled", SITE + "b600", around=quota(5, 200))
+    yield story("quota-1-of-100", nginx(h2=False), "cpu-throttled", SITE + "b300000", around=quota(1))
+    yield story("quota-2-of-50-h2", nginx(), "cpu-throttled", SITE + "b1000000", around=quota(2, 50))
     yield story("stopped-in-handshake", nginx(), "client-starved", SITE + "b600", rtt=200, around=stopped(300, 600))
     yield story("stopped-in-wait", sockets(raw.think(0)), "client-starved", rtt=200, around=stopped(280, 600))
     yield story("stopped-in-body", nginx(tls=False, location="limit_rate 60k;"), "client-starved " + BODY, CLEAR + "b60000",
@@ -298,7 +299,7 @@ def names():
         keys = ("delay", "drop_first", "drop_type", "rcode", "truncate", "resolv")
         server = {key: more.pop(key) for key in keys if key in more}
         return story(name, with_names(site, http, **server), want, url, resolve="", **more)
-    yield case("name-server-slow-150", "slow-name-lookup", delay=lambda name, kind: 150, ms=150)
+    yield case("name-server-slow-150", "slow-name-lookup", delay=lambda name, kind: 150, ms=190)
     yield case("name-server-slow-600", "slow-name-lookup", delay=lambda name, kind: 600, rtt=10)
     yield case("name-question-lost", "dns-query-unanswered", resolv="nameserver 10.9.0.1\noptions timeout:1\n",
                rule=nth(UP, lambda p: p.dport == 53, 1, 2))
@@ -330,7 +331,7 @@ def uploads():
                 "-d @site/b100000", rtt=80)
     yield story("upload-server-does-not-read", sockets(raw.slow_reader(500), receive=16384), "upload-window",
                 CLEAR + "up", "-d @site/b300000", rtt=20)
-    yield story("upload-small-buffer-that-reads", sockets(raw.think(0)), "receive-window upload-slow-start",
+    yield story("upload-small-buffer-that-reads", sockets(raw.think(0)), "receive-window upload-window",
                 CLEAR + "up", "-d @site/b300000", stage={"far": (("net.ipv4.tcp_rmem", "4096 16384 16384"),)})
     yield story("upload-nghttpd-window", lambda s: servers.nghttpd(s), "h2-upload-window upload-slow-start",
                 SITE + "b600", "-d @site/b300000", rtt=80)
@@ -338,11 +339,12 @@ def uploads():
 
 def kept():
     yield story("kept-not", sockets(raw.closing()), "no-keep-alive", args="--reuse --http1.1")
-    yield story("no-ticket", nginx(h2=False, protocols="TLSv1.2", server="ssl_session_tickets off;"), "no-ticket tls12-full-handshake",
+    yield story("no-ticket", nginx(h2=False, protocols="TLSv1.2", server="ssl_session_tickets off; ssl_session_cache off;"),
+                "no-ticket tls12-full-handshake",
                 SITE + "b600", "--resume")
     yield story("ticket-forgotten", nginx(h2=False, protocols="TLSv1.2", server="ssl_session_cache none; ssl_session_tickets off;"),
                 "ticket-refused no-ticket tls12-full-handshake", SITE + "b600", "--resume")
-    yield story("hello-through-jitter-of-one-packet", nginx(tls=False), "path-varies late-answer",
+    yield story("one-segment-30-late", nginx(tls=False), "path-varies late-answer",
                 rule=nth(DOWN, data, 1, verdict=("late", 0.03)))
 
 
