@@ -78,6 +78,8 @@ class Case:
                 runs.append(self.ask(stage, binary, around, self.seconds))
             except (RuntimeError, subprocess.TimeoutExpired) as error:
                 runs.append(str(error)[:300])
+            # The connection ends at the other end, too.
+            time.sleep(self.rtt / 1e3 + 0.01)
             stage.end_path()
         return runs
 
@@ -257,25 +259,29 @@ def crowded(loops):
 
 
 def quota(ms, period=100):
-    """A control group lets the client run `ms` of each period."""
+    """The client shares a control group with a busy loop; both may run `ms` of each period."""
     def around(stage, child):
         v1 = os.path.isdir("/sys/fs/cgroup/cpu")
         group = ("/sys/fs/cgroup/cpu/" if v1 else "/sys/fs/cgroup/") + f"gauntlet-{os.getpid()}-{child.pid}-{time.monotonic_ns()}"
         os.mkdir(group)
+        busy = None
         try:
             if v1:
                 write(group + "/cpu.cfs_period_us", period * 1000)
                 write(group + "/cpu.cfs_quota_us", ms * 1000)
             else:
                 write(group + "/cpu.max", f"{ms * 1000} {period * 1000}")
-            write(group + ("/tasks" if v1 else "/cgroup.procs"), child.pid)
+            write(group + "/cgroup.procs", child.pid)
+            busy = subprocess.Popen(["sh", "-c", "while :; do :; done"], preexec_fn=lambda: write(group + "/cgroup.procs", 0))
             child.wait(12)
             held = dict(line.split() for line in open(group + "/cpu.stat"))
             if int(held.get("throttled_time", 0)) / 1e6 + int(held.get("throttled_usec", 0)) / 1e3 < 50:
                 raise RuntimeError("the quota was never used up")
         finally:
-            child.kill()
-            child.wait()
+            for one in (child, busy):
+                if one:
+                    one.kill()
+                    one.wait()
             os.rmdir(group)
     return around
 

@@ -21,8 +21,7 @@ def makers():
         ("hitch", both(nginx(tls=False, port=8090), lambda s: servers.hitch(s, 8090))),
         ("haproxy", both(nginx(tls=False, port=8090), lambda s: servers.haproxy(s, 8090))),
     ):
-        # openssl lingers half a second on each connection.
-        yield healthy(f"well-{name}", start, settle=0.7 if name == "openssl" else 0)
+        yield healthy(f"well-{name}", start)
     for name, start in (("nginx", nginx(tls=False)), ("apache", lambda s: servers.apache(s, tls=False)),
                         ("lighttpd", lambda s: servers.lighttpd(s, tls=False)), ("node", lambda s: servers.node(s, "http")),
                         ("python", lambda s: servers.python_http(s, tls=False)),

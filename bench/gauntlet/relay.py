@@ -118,7 +118,7 @@ def run(near, far, up, down, rule, seed):
     up.start(seed * 2 + 1)
     down.start(seed * 2 + 2)
     heap, order = [], itertools.count()
-    began = None
+    began, flows = None, set()
     while True:
         now = time.monotonic()
         wait = max(0.0, heap[0][0] - now) if heap else None
@@ -136,7 +136,11 @@ def run(near, far, up, down, rule, seed):
                 continue
             if began is None:
                 began = now
-            verdict = rule(packet) if rule else None
+            # What an earlier run's connection still says is nothing to the rule.
+            port = packet.sport if way == UP else packet.dport
+            if packet.proto != 6 or packet.flags & SYN:
+                flows.add(port)
+            verdict = rule(packet) if rule and port in flows else None
             due = line.due(packet, now - began)
             if verdict == DROP or due is None:
                 continue

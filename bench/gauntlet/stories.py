@@ -271,8 +271,8 @@ def paths():
 
 
 def clients():
-    yield story("quota-1-of-100", nginx(h2=False), "cpu-throttled", SITE + "b300000", around=quota(1))
-    yield story("quota-2-of-50-h2", nginx(), "cpu-throttled", SITE + "b1000000", around=quota(2, 50))
+    yield story("quota-20-of-100", nginx(h2=False), "cpu-throttled", SITE + "b300000", around=quota(20))
+    yield story("quota-10-of-50-h2", nginx(), "cpu-throttled", SITE + "b1000000", around=quota(10, 50))
     yield story("stopped-in-handshake", nginx(), "client-starved", SITE + "b600", rtt=200, around=stopped(300, 600))
     yield story("stopped-in-wait", sockets(raw.think(0)), "client-starved", rtt=200, around=stopped(280, 600))
     yield story("stopped-in-body", nginx(tls=False, location="limit_rate 60k;"), "client-starved " + BODY, CLEAR + "b60000",
