@@ -239,6 +239,22 @@ def closing(size=600):
     return story
 
 
+def leaving(after, race=False, size=600):
+    """Keeps a connection for one request: ends it `after` ms later, or when the second request comes."""
+    def story(talk):
+        if talk.requests:
+            if race:
+                talk.request()
+                talk.reset()
+            return False
+        if talk.request() is None:
+            return False
+        talk.send(answer(size))
+        time.sleep(after / 1e3)
+        return None if race else False
+    return story
+
+
 def connect_proxy(ms, target=("10.9.0.1", 443)):
     """A proxy whose own connect takes `ms`."""
     def story(talk):

@@ -130,8 +130,8 @@ WORDS = (
 )
 
 
-def show(outcomes):
-    """Totals, and a table of all stories, as Markdown."""
+def show(outcomes, briefly):
+    """Totals, and a table of all cases, as Markdown; briefly: of those that went wrong."""
     sums = totals(outcomes)
     rows = [(words, f"{sums[key][0]} of {sums[key][1]}") for key, words in WORDS]
     parts = [ledger.table(("", "result"), rows)]
@@ -141,13 +141,19 @@ def show(outcomes):
             missed[median_run(outcome)["first"] or "nothing"] += 1
     if missed:
         parts.append("What was said instead: " + ", ".join(f"{name} {count}" for name, count in missed.most_common()) + ".")
-    for title, chosen in (("Stories", [one for one in outcomes if not one["healthy"]]),
-                          ("Healthy exchanges", [one for one in outcomes if one["healthy"]])):
+    listed = [one for one in outcomes if not briefly or went_wrong(one)]
+    more = ", those that went wrong" if briefly else ""
+    for title, chosen in ((f"Stories{more}", [one for one in listed if not one["healthy"]]),
+                          (f"Healthy exchanges{more}", [one for one in listed if one["healthy"]])):
         if chosen:
             parts.append(f"### {title}\n\n" + ledger.table(
                 ("case", "expected", "first named", "right", "ms (expected)", "unexplained", "party's ms (expected)",
                  "round trips of the body"), [row(one) for one in chosen]))
     return "\n\n".join(parts)
+
+
+def went_wrong(outcome):
+    return not outcome["right"] or False in (outcome["cost_right"], outcome["party_right"], outcome["rounds_stable"])
 
 
 def row(outcome):

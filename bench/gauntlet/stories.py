@@ -271,8 +271,8 @@ def paths():
 
 
 def clients():
-    yield story("quota-20-of-100", nginx(h2=False), "cpu-throttled", SITE + "b300000", around=quota(20))
-    yield story("quota-10-of-50-h2", nginx(), "cpu-throttled", SITE + "b1000000", around=quota(10, 50))
+    yield story("quota-10-of-100", nginx(h2=False), "cpu-throttled", SITE + "b600", rtt=10, around=quota(10))
+    yield story("quota-5-of-50-h2", nginx(), "cpu-throttled", SITE + "b9000", rtt=5, around=quota(5, 50))
     yield story("stopped-in-handshake", nginx(), "client-starved", SITE + "b600", rtt=200, around=stopped(300, 600))
     yield story("stopped-in-wait", sockets(raw.think(0)), "client-starved", rtt=200, around=stopped(280, 600))
     yield story("stopped-in-body", nginx(tls=False, location="limit_rate 60k;"), "client-starved " + BODY, CLEAR + "b60000",
@@ -325,6 +325,13 @@ def proxies():
                 through % 3129, ms=240)
 
 
+def large_head(start):
+    def begin(stage):
+        (stage.dir / "head").write_text("Cookie: session=" + "c" * 22000 + "\n")
+        start(stage)
+    return begin
+
+
 def uploads():
     yield story("upload-slow-start-300k", nginx_upload(), "upload-slow-start", SITE + "up", "-d @site/b300000", rtt=80)
     yield story("upload-slow-start-100k-clear", sockets(raw.think(0)), "upload-slow-start", CLEAR + "up",
@@ -333,12 +340,17 @@ def uploads():
                 CLEAR + "up", "-d @site/b300000", rtt=20)
     yield story("upload-small-buffer-that-reads", sockets(raw.think(0)), "receive-window upload-window",
                 CLEAR + "up", "-d @site/b300000", stage={"far": (("net.ipv4.tcp_rmem", "4096 16384 16384"),)})
+    yield story("head-over-window", large_head(sockets(raw.think(0))), "request-over-window", args="-H @head", ms=40)
+    yield story("head-over-window-over-110", large_head(sockets(raw.think(0), tls={})), "request-over-window", SITE + "b600",
+                "--http1.1 -H @head", rtt=110, ms=110)
     yield story("upload-nghttpd-window", lambda s: servers.nghttpd(s), "h2-upload-window upload-slow-start",
                 SITE + "b600", "-d @site/b300000", rtt=80)
 
 
 def kept():
     yield story("kept-not", sockets(raw.closing()), "no-keep-alive", args="--reuse --http1.1")
+    yield story("kept-closed-while-idle", sockets(raw.leaving(150)), "idle-connection-closed", args="--strategy h1+clear+reuse -c 2 -i 0.5")
+    yield story("kept-closed-by-the-request", sockets(raw.leaving(0, race=True)), "reuse-race", args="--reuse --http1.1", ms=80)
     yield story("no-ticket", nginx(h2=False, protocols="TLSv1.2", server="ssl_session_tickets off; ssl_session_cache off;"),
                 "no-ticket tls12-full-handshake",
                 SITE + "b600", "--resume")
