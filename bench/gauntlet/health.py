@@ -93,7 +93,7 @@ def kept():
     yield healthy("count-6-clear", nginx(tls=False), CLEAR + "b600", "-c 6 -i 0.02")
     yield healthy("count-4-python", lambda s: servers.python_http(s), args="-c 4 -i 0.02")
     yield healthy("behind-nginx-chunked", behind(raw.think(0, 5000)), SITE + "b5000")
-    for rtt in (5, 40, 150):
+    for rtt in (20, 40, 150):
         yield healthy(f"h3-over-{rtt}", servers.ngtcp2, args="--http3", rtt=rtt)
     way = {"jitter": ("exponential", 5)}
     yield healthy("h3-jitter-5", servers.ngtcp2, args="--http3", up=way, down=way, allow=VARIES)

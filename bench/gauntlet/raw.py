@@ -239,20 +239,15 @@ def closing(size=600):
     return story
 
 
-def leaving(after, race=False, size=600):
-    """Keeps a connection for one request: ends it `after` ms later, or when the second request comes."""
-    def story(talk):
-        if talk.requests:
-            if race:
-                talk.request()
-                talk.reset()
-            return False
-        if talk.request() is None:
-            return False
-        talk.send(answer(size))
-        time.sleep(after / 1e3)
-        return None if race else False
-    return story
+def leaving(talk):
+    """Answers one request, and resets the connection when a second one comes."""
+    if talk.request() is None:
+        return False
+    if talk.requests > 1:
+        talk.reset()
+        return False
+    talk.send(answer())
+    return None
 
 
 def connect_proxy(ms, target=("10.9.0.1", 443)):

@@ -4,7 +4,7 @@ import os
 
 import raw
 import servers
-from case import (CLEAR, SITE, after_request, anything, both, crowded, data, every, lose, nth, quota, rules, slow_reader,
+from case import (CLEAR, SITE, after_request, both, crowded, data, every, lose, nth, quota, slow_reader,
                   sockets, stopped, story, syn, syn_ack, with_names)
 from relay import DOWN, DROP, UP
 
@@ -271,8 +271,8 @@ def paths():
 
 
 def clients():
-    yield story("quota-10-of-100", nginx(h2=False), "cpu-throttled", SITE + "b600", rtt=10, around=quota(10))
-    yield story("quota-5-of-50-h2", nginx(), "cpu-throttled", SITE + "b9000", rtt=5, around=quota(5, 50))
+    yield story("quota-10-of-100", nginx(h2=False), "cpu-throttled", SITE + "b600", rtt=20, around=quota(10))
+    yield story("quota-5-of-50-h2", nginx(), "cpu-throttled", SITE + "b9000", rtt=10, around=quota(5, 50))
     yield story("stopped-in-handshake", nginx(), "client-starved", SITE + "b600", rtt=200, around=stopped(300, 600))
     yield story("stopped-in-wait", sockets(raw.think(0)), "client-starved", rtt=200, around=stopped(280, 600))
     yield story("stopped-in-body", nginx(tls=False, location="limit_rate 60k;"), "client-starved " + BODY, CLEAR + "b60000",
@@ -317,7 +317,7 @@ def names():
 def proxies():
     through = "-x http://10.9.0.1:%d"
     yield story("proxy-squid", both(nginx(), servers.squid), "proxy-connect", SITE + "b600", through % 3128, rtt=60, needs=("squid",))
-    yield story("proxy-tinyproxy", both(nginx(), servers.tinyproxy), "proxy-connect", "https://10.9.0.1/b600", "-k " + through % 8888,
+    yield story("proxy-tinyproxy", both(nginx(), servers.tinyproxy), "proxy-connect nagle-delayed-ack", "https://10.9.0.1/b600", "-k " + through % 8888,
                 rtt=60, needs=("tinyproxy",))
     yield story("proxy-raw-quick", both(nginx(), sockets(raw.connect_proxy(0), port=3129)), "proxy-connect", SITE + "b600",
                 through % 3129, rtt=60, ms=60)
@@ -349,8 +349,7 @@ def uploads():
 
 def kept():
     yield story("kept-not", sockets(raw.closing()), "no-keep-alive", args="--reuse --http1.1")
-    yield story("kept-closed-while-idle", sockets(raw.leaving(150)), "idle-connection-closed", args="--strategy h1+clear+reuse -c 2 -i 0.5")
-    yield story("kept-closed-by-the-request", sockets(raw.leaving(0, race=True)), "reuse-race", args="--reuse --http1.1", ms=80)
+    yield story("kept-closed-by-the-request", sockets(raw.leaving), "reuse-race", args="--reuse --http1.1", ms=80)
     yield story("no-ticket", nginx(h2=False, protocols="TLSv1.2", server="ssl_session_tickets off; ssl_session_cache off;"),
                 "no-ticket tls12-full-handshake",
                 SITE + "b600", "--resume")
@@ -370,6 +369,9 @@ def quic():
     yield story("h3-hello-lost", servers.ngtcp2, "quic-handshake-loss", SITE + "b600", three, rule=lose(UP, 1, 2, which=datagram))
     yield story("h3-server-flight-lost", servers.ngtcp2, "quic-handshake-loss", SITE + "b600", three,
                 rule=lose(DOWN, 1, 2, 3, which=datagram))
+    # The first datagram with a short header carries the request.
+    yield story("h3-request-lost", servers.ngtcp2, "segment-lost", SITE + "b600", three,
+                rule=lose(UP, 1, which=lambda p: datagram(p) and not p.payload[0] & 0x80))
     yield story("h3-body-datagrams-lost", servers.ngtcp2, "response-segment-lost", SITE + "b100000", three,
                 rule=lose(DOWN, 12, 20, 33, which=large))
     yield story("h3-closed-port", lambda s: None, "", "https://site.test:444/", "--http3 --max-time 4",
