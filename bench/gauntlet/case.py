@@ -11,7 +11,7 @@ from typing import Any, Callable
 
 import raw
 import relay
-from relay import ACK, DOWN, DROP, FIN, SYN, UP, Way
+from relay import ACK, DROP, FIN, SYN, UP, Way
 
 SITE = "https://site.test/"
 CLEAR = "http://site.test/"
@@ -213,17 +213,6 @@ def pure_ack(packet):
 
 def anything(packet):
     return True
-
-
-def rules(*makers):
-    def make():
-        made = [maker() for maker in makers]
-
-        def rule(packet):
-            verdicts = [one(packet) for one in made]
-            return next((verdict for verdict in verdicts if verdict), None)
-        return rule
-    return make
 
 
 # Clients in trouble.
