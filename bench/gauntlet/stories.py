@@ -296,7 +296,7 @@ def names():
     http = sockets(raw.think(0))
 
     def case(name, want, args=None, url=CLEAR + "b600", **more):
-        keys = ("delay", "drop_first", "drop_type", "rcode", "truncate", "resolv")
+        keys = ("delay", "drop_type", "rcode", "truncate", "resolv")
         server = {key: more.pop(key) for key in keys if key in more}
         return story(name, with_names(site, http, **server), want, url, resolve="", **more)
     yield case("name-server-slow-150", "slow-name-lookup", delay=lambda name, kind: 150, ms=190)
