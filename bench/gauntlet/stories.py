@@ -224,8 +224,6 @@ def connections():
     yield story("silent-address", lambda s: None, "", resolve="site.test:80:10.9.0.99", args="--connect-timeout 3",
                 fail="connect-timeout")
     yield story("slow-first-packet-120", http, "slow-first-packet", rule=nth(UP, syn, 1, verdict=("late", 0.12)), ms=120)
-    yield story("udp-blocked", nginx(location="add_header Alt-Svc 'h3=\":443\"; ma=600';"), "udp-blocked", SITE + "b600",
-                "-c 2 -i 0.05", rule=every(UP, lambda p: p.proto == 17, 1, DROP))
 
 
 def detours():
@@ -376,5 +374,7 @@ def quic():
                 rule=lose(DOWN, 12, 20, 33, which=large))
     yield story("h3-closed-port", lambda s: None, "", "https://site.test:444/", "--http3 --max-time 4",
                 resolve="site.test:444:10.9.0.1", fail="refused")
+    yield story("h3-udp-blocked", servers.ngtcp2, "", SITE + "b600", "--http3 --max-time 4",
+                rule=every(UP, datagram, 1, DROP), fail="connect-timeout timeout")
     yield story("h3-slow-start-300k", servers.ngtcp2, "slow-start", SITE + "b300000", three, rtt=80)
     yield story("h3-downlink-5-mbit", servers.ngtcp2, "slow-downlink", SITE + "b500000", three, rtt=30, down={"rate": 5, "queue": 1500})
