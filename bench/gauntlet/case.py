@@ -49,7 +49,6 @@ class Case:
     warm: bool = True
     # Seconds before each run, for a server that is slow to leave its last connection.
     settle: float = 0.0
-    needs: tuple = ()
 
     @property
     def is_healthy(self):

@@ -2,7 +2,6 @@
 
 import os
 import pathlib
-import shutil
 import subprocess
 
 SIZES = (
@@ -25,10 +24,6 @@ SIZES = (
 )
 PYTHON = "/usr/bin/python3"
 os.environ["PATH"] += ":/usr/sbin:/sbin"
-
-
-def has(*programs):
-    return all(shutil.which(program) for program in programs)
 
 
 def pki(directory):

@@ -54,7 +54,7 @@ def thinking():
     yield story("hints-after-20-then-100-tls", sockets(raw.early_hints(100, first=20), tls={}), "server-think-time", SITE + "b600",
                 ms=120)
     yield story("cache-miss-behind-varnish", both(sockets(raw.think(150, headers="Cache-Control: no-store\r\nX-Cache: MISS\r\n"),
-                port=8090), lambda s: servers.varnish(s, 8090)), "cache-miss server-think-time", needs=("varnishd",))
+                port=8090), lambda s: servers.varnish(s, 8090)), "cache-miss server-think-time")
 
 
 def handshakes():
@@ -314,9 +314,9 @@ def names():
 
 def proxies():
     through = "-x http://10.9.0.1:%d"
-    yield story("proxy-squid", both(nginx(), servers.squid), "proxy-connect", SITE + "b600", through % 3128, rtt=60, needs=("squid",))
+    yield story("proxy-squid", both(nginx(), servers.squid), "proxy-connect", SITE + "b600", through % 3128, rtt=60)
     yield story("proxy-tinyproxy", both(nginx(), servers.tinyproxy), "proxy-connect nagle-delayed-ack", "https://10.9.0.1/b600", "-k " + through % 8888,
-                rtt=60, needs=("tinyproxy",))
+                rtt=60)
     yield story("proxy-raw-quick", both(nginx(), sockets(raw.connect_proxy(0), port=3129)), "proxy-connect", SITE + "b600",
                 through % 3129, rtt=60, ms=60)
     yield story("proxy-raw-slow-200", both(nginx(), sockets(raw.connect_proxy(200), port=3129)), "proxy-connect", SITE + "b600",
