@@ -39,7 +39,8 @@ fn varies(case: &Case<'_>) -> Option<Cost> {
     let r = case.rtt?;
     let beyond = |name| {
         if name == PhaseName::Tcp {
-            let took = case.tcp().and_then(|tcp| tcp.handshake_rtt).map(ms);
+            let tcp = case.tcp().filter(|tcp| tcp.syn_retransmits == 0);
+            let took = tcp.and_then(|tcp| tcp.handshake_rtt).map(ms);
             return took
                 .filter(|_| !super::connect::was_late_by_itself(case))
                 .map_or(0.0, |took| (took - r).max(0.0));
@@ -56,9 +57,14 @@ fn varies(case: &Case<'_>) -> Option<Cost> {
             _ => beyond,
         }
     };
-    let late = WAITS.into_iter().map(beyond);
-    let most = late.fold(case.exchange.spread(), f64::max);
-    if most < MIN_SPREAD.max(SPREAD_SHARE * r) {
+    // One late packet is no path that varies.
+    let least = MIN_SPREAD.max(SPREAD_SHARE * r);
+    let excesses = case.exchange.excesses();
+    let differ = excesses.iter().filter(|late| **late >= least).count() >= 2;
+    let spread = if differ { case.exchange.spread() } else { 0.0 };
+    let waits = WAITS.into_iter().filter(|name| *name != PhaseName::Tcp);
+    let most = waits.map(beyond).fold(spread, f64::max);
+    if most < least {
         return None;
     }
     let mut cost = Cost::new(format!(

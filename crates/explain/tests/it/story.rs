@@ -118,7 +118,8 @@ impl Story {
                 deferred: false,
             });
         story.attempt(v4(), began, AttemptOutcome::Won);
-        story.e.tcp.get_or_insert(tcp());
+        let facts = story.e.tcp.get_or_insert(tcp());
+        facts.handshake_rtt = Some(Duration::from_secs_f64((r + late) / 1e3));
         story
     }
 

@@ -273,24 +273,35 @@ fn a_server_that_sends_in_pieces_is_no_slow_start() {
 
 #[test]
 fn a_small_segment_that_was_held_back() {
-    let paused = |gap: f64, bytes: u64| {
+    let paused = |gap: f64, delayed: bool| {
         let mut story = secured().asked().told(0.3);
-        story.e.http.as_mut().unwrap().downloaded = bytes;
-        story.pass(gap).received(bytes).end()
+        story.e.http.as_mut().unwrap().downloaded = 300;
+        if delayed {
+            story = story.event(Event::AckDelayed);
+        }
+        story.pass(gap).received(300).end()
     };
-    let found = assert_only(&paused(R + 41.0, 300), "nagle-delayed-ack", R + 41.0, 0);
+    let found = assert_only(&paused(R + 41.0, true), "nagle-delayed-ack", R + 41.0, 0);
     assert!(found.evidence.contains("41 ms"), "{}", found.evidence);
+    // On a new connection the client acknowledges at once.
+    let found = assert_only(&paused(R, false), "nagle-delayed-ack", R, 0);
+    assert!(found.evidence.contains("at once"), "{}", found.evidence);
     // Tickets came first, and the answer's head was held back.
-    let behind = secured()
-        .asked()
-        .answered(0.3, 500)
-        .pass(R + 41.0)
-        .received(300);
+    let behind = secured().asked().answered(0.3, 500);
+    let behind = behind.event(Event::AckDelayed).pass(R + 41.0).received(300);
     let mut behind = behind.event(Event::FirstByte);
     behind.e.http = Some(HttpFacts::default());
     assert_only(&behind.end(), "nagle-delayed-ack", R + 41.0, 0);
-    // A server that pauses for as long, or for a round trip, has another reason.
-    assert_silent(&paused(41.0, 300));
-    assert_silent(&paused(R, 300));
-    assert_silent(&paused(R + 90.0, 300));
+    // A server that pauses for any other time has another reason.
+    for (gap, delayed) in [
+        (41.0, false),
+        (R + 41.0, false),
+        (R, true),
+        (R + 90.0, true),
+    ] {
+        assert!(
+            !ids(&paused(gap, delayed)).contains(&"nagle-delayed-ack"),
+            "{gap}"
+        );
+    }
 }

@@ -15,6 +15,10 @@ pub(super) const SHORTEST_DELAYED_ACK: f64 = 36.0;
 /// In milliseconds, and as a share of R: round trips that differ by less do not differ.
 const STEADY_MS: f64 = 1.0;
 const STEADY: f64 = 0.02;
+/// In milliseconds, and as a share of R: what is later than this, if only one other sample is known, is
+/// an exception.
+const ALONE_MS: f64 = 20.0;
+const ALONE: f64 = 0.5;
 /// As a share of R, and how many times as late as the samples a round trip may be.
 const WILD: f64 = 0.3;
 const RARE: f64 = 2.5;
@@ -67,8 +71,9 @@ impl Exchange {
         let mut excesses = self.excesses();
         excesses.sort_by(f64::total_cmp);
         let steady = STEADY_MS.max(STEADY * self.rtt.map_or(0.0, ms));
+        let alone = ALONE_MS.max(ALONE * self.rtt.map_or(0.0, ms));
         match excesses.as_slice() {
-            [.., next, _] if excesses.len() > 2 && *next < steady => *next,
+            [.., next, most] if *next < steady && (excesses.len() > 2 || *most >= alone) => *next,
             [.., most] => *most,
             [] => 0.0,
         }
