@@ -11,6 +11,7 @@ use crate::ProbeError;
 use crate::connection::OpenConnection;
 use crate::exchanger::{Exchanger, Transaction};
 use crate::names::Requester;
+use crate::output::Output;
 pub(crate) use echo::echo;
 pub(crate) use several::{Answered, ONE_BY_ONE, Part, exchange_all};
 
@@ -114,11 +115,12 @@ async fn ask(
         proxy_status: open.proxy_status(),
         ..HttpFacts::default()
     };
+    let mut output = Output::new(sink, &transaction.recorder);
     let turn = RequestRun {
         request: transaction.request,
         decode: exchanger.options().compressed,
         recorder: RequestRecorder::alone(&transaction.recorder),
-        sink,
+        sink: &mut output,
         facts: &mut answer.facts,
     };
     open.exchange(turn).await

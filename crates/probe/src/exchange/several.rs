@@ -8,6 +8,7 @@ use tokio::task::JoinHandle;
 use super::retry::{lost_trip, went_with_connection};
 use crate::ProbeError;
 use crate::exchanger::{Exchanger, Transaction};
+use crate::output::Output;
 
 /// HTTP/1.1 pipelining is not used: answers wait for one another, and after a failure it is unknown
 /// which requests were acted upon. RFC 9112 §9.3.2.
@@ -123,17 +124,21 @@ async fn carry<K: Sink>(
         return Err(ProbeError::Strategy { strategy, why });
     }
     let recorder = &transaction.recorder;
-    let mut turns = Vec::new();
+    let (mut outputs, mut asked) = (Vec::new(), Vec::new());
     for one in running {
         one.facts.proxy_status = open.proxy_status();
-        turns.push(RequestRun {
-            request: one.part.request,
-            decode: exchanger.options().compressed,
-            recorder: RequestRecorder::beside(recorder, &one.own),
-            sink: &mut one.part.sink,
-            facts: &mut one.facts,
-        });
+        outputs.push(Output::new(&mut one.part.sink, recorder));
+        asked.push((one.part.request, &one.own, &mut one.facts));
     }
+    let turns = asked.into_iter().zip(&mut outputs);
+    let turns = turns.map(|((request, own, facts), sink)| RequestRun {
+        request,
+        decode: exchanger.options().compressed,
+        recorder: RequestRecorder::beside(recorder, own),
+        sink,
+        facts,
+    });
+    let turns = turns.collect();
     let mut ended = |place, outcome: Result<(), _>| {
         if let Some(end) = ends.get_mut(place) {
             *end = Some((recorder.now(), outcome.map_err(ProbeError::Http)));

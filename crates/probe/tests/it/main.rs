@@ -17,6 +17,8 @@ mod retries;
 mod round_trips;
 mod scene;
 mod sequences;
+#[path = "../../../../tests/skip.rs"]
+mod skip;
 mod witnesses;
 
 roundtrip_path::sandbox_before_main!();

@@ -108,7 +108,7 @@ fn told(event: &Event) -> String {
             if *throttled {
                 "the quota was used up"
             } else {
-                "others had the processors"
+                "others had the processors, or it was stopped"
             }
         ),
         Event::Worked { task, took } => format!(
