@@ -1,4 +1,4 @@
-//! Why keys and secrets cannot be used. No message repeats any of them.
+//! Errors about keys and secrets that cannot be used. No message contains any of them.
 
 use std::io;
 use std::net::SocketAddr;

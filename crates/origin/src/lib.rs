@@ -4,9 +4,9 @@
 //! [`Knobs`] and a flag with the same name.
 //!
 //! The life of a request: `tcp` or `quic` accepts → `tls` shakes hands → `serve::{h1,h2,h3}` read a
-//! request → `routes` turns it into a `AnswerPlan` (pure) → `serve` carries out the plan, in the same way
-//! for all three protocols. Both ends can be compared: [`OriginCounters`] says what the server saw, in
-//! the API and at `/stats`.
+//! request → `routes` turns it into a `AnswerPlan` (pure) → `serve` carries out the plan, in the
+//! same way for all three protocols. Both ends can be compared: [`OriginCounters`] says what the
+//! server saw, in the API and at `/stats`.
 
 mod body;
 mod certificates;

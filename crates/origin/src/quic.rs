@@ -82,17 +82,17 @@ fn server_config(
 }
 
 /// Accepts until the future is dropped, and its connections with it.
-pub(crate) async fn accept(endpoint: Endpoint, manner: HandshakeConfig, hall: ListenerContext) {
+pub(crate) async fn accept(endpoint: Endpoint, manner: HandshakeConfig, context: ListenerContext) {
     let mut connections = JoinSet::new();
     loop {
         let Some(incoming) = endpoint.accept().await else {
             return;
         };
-        if let Some(incoming) = admit(incoming, manner, &hall.site) {
-            let Ok(place) = hall.places.clone().acquire_owned().await else {
+        if let Some(incoming) = admit(incoming, manner, &context.site) {
+            let Ok(place) = context.places.clone().acquire_owned().await else {
                 return;
             };
-            let site = hall.site.clone();
+            let site = context.site.clone();
             connections.spawn(async move {
                 serve_one(incoming, manner, &site).await;
                 site.counters.quic_over.increment();

@@ -4,7 +4,7 @@ mod echo;
 mod retry;
 mod several;
 
-use roundtrip_http::{HttpError, Pen, Request, Sink, Turn};
+use roundtrip_http::{HttpError, Request, RequestRecorder, RequestRun, Sink};
 use roundtrip_model::{Event, Exchange, HttpFacts, Moment, NotKept, Strategy};
 
 use crate::ProbeError;
@@ -47,8 +47,9 @@ pub(crate) async fn exchange(
         recorder.now()
     });
     recorder.record_at(ended, Event::Finished);
-    exchange.timeline = recorder.snapshot();
+    // The gauges of a connection that failed add to its timeline.
     observed.settle();
+    exchange.timeline = recorder.snapshot();
     let target = &request.target;
     exchanger.conclude(
         &mut exchange,
@@ -113,10 +114,10 @@ async fn ask(
         proxy_status: open.proxy_status(),
         ..HttpFacts::default()
     };
-    let turn = Turn {
+    let turn = RequestRun {
         request: transaction.request,
         decode: exchanger.options().compressed,
-        pen: Pen::alone(&transaction.recorder),
+        recorder: RequestRecorder::alone(&transaction.recorder),
         sink,
         facts: &mut answer.facts,
     };

@@ -3,8 +3,6 @@
 mod far;
 mod head;
 
-use std::time::SystemTime;
-
 use roundtrip_net::cpu::allowed_cpus;
 use roundtrip_perf::plan::{Arm, Pin, Terrain};
 use roundtrip_perf::{PerfError, PerfPlan, PlanError, Stop};
@@ -12,6 +10,7 @@ use roundtrip_report::terminal::Style;
 
 use crate::cli::{PerfArgs, PerfCommand, Switch, TaskArgs};
 use crate::output::{Outcome, Stream, deliver, failed};
+use crate::provenance::stamped;
 use crate::status::{PACE, Status};
 use crate::{ctrl_c, page};
 
@@ -89,7 +88,6 @@ fn measure(
     if let Err(error) = ctrl_c::at_the_first(move || stopping.now()) {
         return failed(&format!("cannot wait for Ctrl-C: {error}"));
     }
-    let began = SystemTime::now();
     let mut status = Status::new(task.output.quiet).every(PACE);
     let measured = run(&stop, &mut |now| {
         if !now.elapsed.is_zero() {
@@ -98,7 +96,7 @@ fn measure(
     });
     status.hide();
     match measured {
-        Ok(outcome) => show(task, &outcome, began),
+        Ok(outcome) => show(task, &outcome),
         Err(error) => ending(&error),
     }
 }
@@ -109,10 +107,10 @@ fn how_fast(now: &roundtrip_perf::PerfProgress<'_>) -> String {
     format!("perf: round {round} of {rounds}: {arm}, {gigabits:.2} Gbit/s")
 }
 
-fn show(task: &TaskArgs, outcome: &roundtrip_perf::PerfOutcome, began: SystemTime) -> Outcome {
+fn show(task: &TaskArgs, outcome: &roundtrip_perf::PerfOutcome) -> Outcome {
     let wishes = &task.output;
     let text = if wishes.json {
-        format!("{:#}\n", roundtrip_perf::json::document(outcome))
+        format!("{:#}\n", stamped(roundtrip_perf::json::document(outcome)))
     } else {
         let style = match &wishes.output {
             Some(_) => Style::default(),
@@ -124,7 +122,7 @@ fn show(task: &TaskArgs, outcome: &roundtrip_perf::PerfOutcome, began: SystemTim
         return ended;
     }
     if let Some(file) = &wishes.html {
-        let page = roundtrip_perf::html::page(outcome, &head::head(began));
+        let page = roundtrip_perf::html::page(outcome, &head::head());
         if let Err(ended) = page::deliver(file, &page, wishes.quiet) {
             return ended;
         }

@@ -1,14 +1,15 @@
-//! What gate says when it answers by itself: the status, why in a sentence and in a word, and the request's id; for people as
-//! text or a small page, for programs as RFC 9457 has it. No token, no name, no path and no query is in any of it.
+//! The answers that gate gives itself: the status, the reason in a sentence and in a word, and the
+//! request's ID; for people as text or a small page, for programs as RFC 9457. They contain no
+//! token, no name, no path and no query.
 
 use super::exchange::Sink;
 use crate::forward::h1::{Response, ResponseBody};
 use crate::judge::OwnAnswer;
 use crate::judge::request::{self, Field};
 use crate::record::{Caller, Form};
-use crate::record::{Reason, Word};
+use crate::record::{LabelValue, Reason};
 
-/// RFC 6750 §3.1: a code only where there was a token.
+/// RFC 6750 §3.1: an error code only if there was a token.
 const NO_TOKEN: &str = "Bearer realm=\"gate\"";
 
 impl OwnAnswer {
@@ -18,7 +19,7 @@ impl OwnAnswer {
         let (retry_after, challenge) = (self.retry_after.to_string(), self.challenge());
         let field = |name, value| Field { name, value };
         let more = match self.status {
-            // RFC 9110 §11.6.1 wants a challenge.
+            // RFC 9110 §11.6.1 requires a challenge.
             401 => Some(field("WWW-Authenticate", challenge.as_bytes())),
             405 => Some(field(
                 "Allow",
@@ -34,7 +35,7 @@ impl OwnAnswer {
             field("X-Content-Type-Options", b"nosniff"),
             field("Vary", b"Accept"),
         ];
-        // The backend's own id would not pass; ours is said beside.
+        // A backend's own ID would not pass, so ours is added.
         let id = field(request::ID, caller.id.as_bytes());
         let beside = [id, more.unwrap_or(id)];
         let count = if more.is_some() { 2 } else { 1 };
@@ -68,7 +69,7 @@ impl OwnAnswer {
                  <meta name=\"viewport\" content=\"width=device-width\"><title>{status} {title}</title>\
                  <h1>{title}</h1><p>{why}.</p><p><small>Status {status} · reason {word} · request <code>{id}</code></small></p></html>\n"
             ),
-            // None of it has a character that JSON would have escaped.
+            // Nothing in it needs escaping in JSON.
             Form::Problem => format!(
                 "{{\"type\":\"about:blank\",\"title\":\"{title}\",\"status\":{status},\"detail\":\"{why}.\",\
                  \"reason\":\"{word}\",\"request_id\":\"{id}\"}}\n"
@@ -95,7 +96,8 @@ fn kind(form: Form) -> &'static str {
     }
 }
 
-/// For people. It stands in a quoted string, too: no quotes, no backslash, ASCII alone (RFC 6750 §3).
+/// For people. It also stands in a quoted string, so it has no quotes, no backslash, and only ASCII
+/// (RFC 6750 §3).
 fn sentence(reason: Reason) -> &'static str {
     match reason {
         Reason::NotHttp => "The request is not HTTP",

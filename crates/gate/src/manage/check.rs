@@ -1,5 +1,6 @@
-//! Whether a start would succeed: all that is wrong with a configuration, not only the first thing, and what is likely not
-//! meant. Each table has a file; `reach` also asks the store and the servers. Nothing is changed by it.
+//! Whether gate could start: everything that is wrong with a configuration, not only the first
+//! error, and what is probably not intended. Each table has a file; `reach` also asks the store and
+//! the servers. It changes nothing.
 
 mod admin;
 mod listen;
@@ -38,11 +39,11 @@ pub struct Finding {
     pub what: String,
 }
 
-/// All that was found, and what a name server may say for gate.
+/// The findings, and the HTTPS records.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Report {
     pub findings: Vec<Finding>,
-    /// Lines for a zone file (RFC 9460): clients that ask for them come by HTTP/3 at once.
+    /// Lines for a zone file (RFC 9460), for clients to use HTTP/3 at once.
     pub https_records: Vec<String>,
 }
 
@@ -68,7 +69,7 @@ impl Report {
         });
     }
 
-    /// What a start finds depends on where it happens.
+    /// A relative path depends on the directory of the start.
     fn path(&mut self, place: &str, path: &Path) {
         if path.is_relative() {
             let path = path.display();
@@ -77,7 +78,7 @@ impl Report {
         }
     }
 
-    /// A file with a secret; that it can be read is looked at elsewhere.
+    /// A file with a secret; whether it can be read is checked elsewhere.
     fn secret(&mut self, place: &str, from: &SecretFrom) {
         let SecretFrom::File(path) = from else {
             return;
@@ -91,7 +92,7 @@ impl Report {
         }
     }
 
-    /// Certificates in PEM that vouch for somebody.
+    /// CA certificates in PEM.
     fn authority(&mut self, place: &str, path: &Path) {
         self.path(place, path);
         if let Err(why) = tls::certificates(path) {
@@ -100,7 +101,7 @@ impl Report {
     }
 }
 
-/// Looks at everything but the network.
+/// Checks everything except the network.
 pub fn check(config: &Config, now: SystemTime) -> Report {
     let mut report = Report::default();
     listen::check(config, &mut report);
@@ -116,7 +117,7 @@ pub fn check(config: &Config, now: SystemTime) -> Report {
     report
 }
 
-/// Who may write the configuration chooses the backends and the keys.
+/// Whoever may write the configuration chooses the backends and the keys.
 pub fn file(path: &Path, report: &mut Report) {
     let Ok(facts) = path.metadata() else {
         return;
@@ -132,7 +133,7 @@ pub fn file(path: &Path, report: &mut Report) {
     }
 }
 
-/// Where a secret is not there yet, with what makes it.
+/// If a secret does not exist yet, with the command that makes it.
 fn advised(error: impl Display, from: &SecretFrom, bytes: usize) -> String {
     match from {
         SecretFrom::File(path) if !path.exists() => {

@@ -1,4 +1,5 @@
-//! From start to end: requests pass, a reload and an end drop none of them, and the admin is told the truth.
+//! From start to end: requests are served, a reload or an end loses none of them, and the admin
+//! server reports the truth.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
@@ -213,7 +214,8 @@ fn eventually(mut so: impl FnMut() -> bool) -> bool {
     })
 }
 
-/// Its client, its backend and gate's log speak of the same request by the same name; and each form of an error has it.
+/// Its client, its backend and gate's log speak of the same request by the same name; and each form
+/// of an error has it.
 #[test]
 fn a_request_has_one_name_for_all() {
     let (at, _release) = backend("one");

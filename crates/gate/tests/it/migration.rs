@@ -1,5 +1,5 @@
-//! hyper-auth-proxy's behaviour, as it is seen from outside, row by row: whoever moves from it finds here what stays and what
-//! does not. `docs/gate-migration.md` has the same rows in words.
+//! hyper-auth-proxy's behaviour as seen from outside, row by row: what stays and what changes for
+//! those who migrate. `docs/gate-migration.md` has the same rows in words.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // what a test's helper expects is expected of the code
 
 mod scene;
@@ -184,7 +184,7 @@ fn who_is_down_is_told_apart() {
     }
 }
 
-/// The ancestor's faults are not ours.
+/// hyper-auth-proxy's faults are not ours.
 #[test]
 fn its_faults_stay_behind() {
     play("its_faults_stay_behind", |scene| {

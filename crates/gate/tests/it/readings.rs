@@ -1,6 +1,7 @@
-//! What is guarded is not reached by another spelling of its path or of its host, whatever the backend makes of it: servers
-//! of other makes, and models of readers that are known. Nobody here ever brings a token; what each backend answers to the
-//! same spelling without gate shows that there is something to be kept from.
+//! A protected path cannot be reached by another spelling of its path or host, whatever the backend
+//! makes of it: servers of other makers, and models of known readers. No request here has a token;
+//! each backend's answer to the same spelling without gate shows that there is something to
+//! protect.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -99,7 +100,8 @@ fn no_other_spelling_of_a_path_on_windows() {
     to(readers::windows);
 }
 
-/// What people name their files, and programs their resources: none of it is refused where all readings lead to one route.
+/// What people name their files, and programs their resources: none of it is refused where all
+/// readings lead to one route.
 #[test]
 fn ordinary_paths_of_open_routes_pass() {
     let backend = readers::serve(readers::c_string);

@@ -1,5 +1,6 @@
-//! A session that is revoked while its request waits for something: for the first byte of the answer, for the rest of its own
-//! body, or for a connection to the backend. Its client hears 401 before anything else is said, and never the answer.
+//! A session that is revoked while its request waits: for the first byte of the answer, for the
+//! rest of its own body, or for a connection to the backend. The client gets 401 before anything
+//! else, and never the answer.
 
 #![allow(
     clippy::unwrap_used,
@@ -12,18 +13,18 @@ mod backend;
 
 use std::io::Write;
 
-use crate::exchanges::speaker;
+use crate::exchanges::raw_client;
 use crate::lifecycle::scene;
 use crate::readings::h2;
 use crate::server;
 use crate::until;
 use backend::Backend;
 use h2::{Connection, DATA, Frame};
+use raw_client::RawClient;
 use roundtrip_gate::config::{Config, Span};
 use roundtrip_gate::manage::SessionManager;
 use scene::{Scene, session};
 use server::Server;
-use speaker::Speaker;
 
 const ANSWER: &str = "what only the session may hear";
 
@@ -71,8 +72,8 @@ impl Stage {
         })
     }
 
-    fn client(&self) -> Speaker {
-        Speaker::to(self.scene.gate().addresses().http[0])
+    fn client(&self) -> RawClient {
+        RawClient::to(self.scene.gate().addresses().http[0])
     }
 
     fn revoke(&self) {
@@ -86,7 +87,7 @@ impl Stage {
     }
 
     /// Nothing is released: who hears anything hears it from gate.
-    fn is_told(&self, client: &mut Speaker) {
+    fn is_told(&self, client: &mut RawClient) {
         self.backend.release_later();
         let answer = client.answer();
         assert!(!format!("{answer:?}").contains(ANSWER), "{answer:?}");

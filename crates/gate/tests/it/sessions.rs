@@ -1,4 +1,5 @@
-//! A gate on loopback before a backend, with a store turned by hand: who is served, as whom, and when that ends.
+//! A gate on loopback in front of a backend, with a store that tests control: who is served, as
+//! whom, and when that ends.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // what a test's helper expects is expected of the code
 
 mod scene;

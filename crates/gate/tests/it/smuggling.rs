@@ -1,6 +1,7 @@
-//! Request smuggling: bytes that readers of HTTP are known to understand in different ways go through gate to servers of
-//! other makes. Either gate refuses them, or all understand the same requests: as many, for the same target, of the same
-//! host, with the same body. The other way round, no answer of a hostile backend is taken for the next one.
+//! Request smuggling: bytes that HTTP readers are known to understand differently go through gate
+//! to servers of other makers. Either gate refuses them, or all see the same requests: the same
+//! number, targets, hosts and bodies. In the other direction, no answer of a hostile backend is
+//! taken for the next one.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)] // what a test's helper expects is expected of the code
 #![allow(clippy::too_many_lines)] // the tables of cases
 
@@ -24,7 +25,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::{LocalSet, spawn_local};
 use tokio::time::timeout;
-use wires::{Noted, Tap, echo, listener};
+use wires::{RecordedBytes, RecordingProxy, echo, listener};
 
 /// The fields that an echo tells of.
 const TOLD: [&str; 6] = [
@@ -102,12 +103,12 @@ pub(crate) fn run(play: impl Future<Output = ()>) {
 
 struct Seen {
     client: Vec<u8>,
-    server: Vec<Noted>,
+    server: Vec<RecordedBytes>,
 }
 
 /// Through a gate of its own: nothing is left from the case before.
 async fn send(case: &Case, server: SocketAddr) -> Seen {
-    let tap = Tap::before(server).await;
+    let tap = RecordingProxy::before(server).await;
     let (listener, gate) = listener().await;
     let relay = spawn_local(roundtrip_gate::measuring::relay(listener, tap.address));
     let mut client = TcpStream::connect(gate).await.unwrap();
@@ -147,7 +148,8 @@ fn judge(case: &Case, seen: &Seen) -> Result<usize, String> {
     let told: Vec<Message> = answers(seen)?;
     let understood = told.iter().filter(|answer| answer.status() == 200).count();
     let refused = told.len() - understood;
-    // What a server refused ends its connection; the rest goes unanswered, and gate's client hears so.
+    // What a server refused ends its connection; the rest goes unanswered, and gate's client hears
+    // so.
     let whole = if refused > 0 && case.refusable {
         expected.starts_with(&meanings)
     } else {
@@ -190,7 +192,7 @@ fn judge(case: &Case, seen: &Seen) -> Result<usize, String> {
 }
 
 /// The requests that gate wrote, read strictly.
-fn passed_on(case: &Case, server: &[Noted]) -> Result<Vec<Message>, String> {
+fn passed_on(case: &Case, server: &[RecordedBytes]) -> Result<Vec<Message>, String> {
     let mut all = Vec::new();
     for noted in server {
         let (requests, rest) = messages(&noted.up, Kind::Request)?;

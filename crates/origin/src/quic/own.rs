@@ -36,14 +36,14 @@ pub(crate) fn engine(
 }
 
 /// Accepts until the future is dropped, and its connections with it.
-pub(crate) async fn accept(endpoint: Endpoint, manner: HandshakeConfig, hall: ListenerContext) {
+pub(crate) async fn accept(endpoint: Endpoint, manner: HandshakeConfig, context: ListenerContext) {
     let mut connections = JoinSet::new();
     while let Some(incoming) = endpoint.accept().await {
-        if let Some(link) = admit(incoming, &hall.site) {
-            let Ok(place) = hall.places.clone().acquire_owned().await else {
+        if let Some(link) = admit(incoming, &context.site) {
+            let Ok(place) = context.places.clone().acquire_owned().await else {
                 return;
             };
-            let site = hall.site.clone();
+            let site = context.site.clone();
             connections.spawn(async move {
                 serve_one(link, manner, &site).await;
                 site.counters.quic_over.increment();

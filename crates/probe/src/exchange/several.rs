@@ -1,7 +1,7 @@
 //! One connection and several requests on it at once. Each has its own timeline, beside the
 //! connection's bytes, and its own end.
 
-use roundtrip_http::{Pen, Request, Sink, Turn};
+use roundtrip_http::{Request, RequestRecorder, RequestRun, Sink};
 use roundtrip_model::{Event, Exchange, HttpFacts, Moment, Recorder, Strategy, Timeline};
 use tokio::task::JoinHandle;
 
@@ -126,10 +126,10 @@ async fn carry<K: Sink>(
     let mut turns = Vec::new();
     for one in running {
         one.facts.proxy_status = open.proxy_status();
-        turns.push(Turn {
+        turns.push(RequestRun {
             request: one.part.request,
             decode: exchanger.options().compressed,
-            pen: Pen::beside(recorder, &one.own),
+            recorder: RequestRecorder::beside(recorder, &one.own),
             sink: &mut one.part.sink,
             facts: &mut one.facts,
         });

@@ -1,5 +1,5 @@
-//! What a route changes of a request's fields: `set`, `remove`, and `keep` for those of [`identity`](super::identity) that are
-//! taken away otherwise.
+//! How a route changes a request's fields: `set`, `remove`, and `keep` for those of
+//! [`identity`](super::identity) that would be removed otherwise.
 
 use super::fields::is_token;
 use super::identity::is_read_as;

@@ -1,4 +1,5 @@
-//! `[admin]`, `[log]` and `[limits]`: nothing told to strangers, files that can be written, bounds that leave room for a request.
+//! `[admin]`, `[log]` and `[limits]`: nothing is shown to strangers, files can be written, and
+//! limits leave room for a request.
 
 use std::fs::OpenOptions;
 use std::path::Path;
@@ -6,7 +7,7 @@ use std::path::Path;
 use super::Report;
 use crate::config::{Access, Config};
 
-/// RFC 9112 §3 wants 8000 for the request line alone.
+/// RFC 9112 §3 recommends 8000 bytes for the request line alone.
 const MIN_HEAD: u64 = 8 * 1024;
 
 pub(super) fn check(config: &Config, report: &mut Report) {

@@ -1,11 +1,11 @@
-//! `[listen]`: addresses that are ours, and that do not get into each other's way.
+//! `[listen]`: addresses that belong to this machine and do not conflict.
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 
 use super::Report;
 use crate::config::{Config, Network};
 
-/// Of a head. Libraries below take tens of thousands of fields, and no more.
+/// The largest head. The parsers have no room for more than tens of thousands of fields.
 const MAX_HEAD: u64 = 512 * 1024;
 
 pub(super) fn check(config: &Config, report: &mut Report) {
@@ -64,7 +64,7 @@ fn addresses(config: &Config, report: &mut Report) {
     }
 }
 
-/// The address that means all of them shares its ports with each. The one of IPv6 takes those of IPv4 too.
+/// The wildcard address shares its ports with every other; that of IPv6 includes IPv4.
 fn collide(a: SocketAddr, b: SocketAddr) -> bool {
     let wide =
         |a: IpAddr, b: IpAddr| a.is_unspecified() && (a.is_ipv4() == b.is_ipv4() || a.is_ipv6());

@@ -1,4 +1,4 @@
-//! `[[route]]`: each leads somewhere, and none to where another leads already.
+//! `[[route]]`: each leads to an upstream, and no two are the same.
 
 use super::Report;
 use crate::config::{Config, Resumption, Route};
@@ -90,7 +90,7 @@ fn host(place: &str, route: &Route, report: &mut Report) {
     }
 }
 
-/// Hosts are the same in capitals (RFC 9110 §4.2.3); a path matches with and without its last '/'.
+/// Hosts match in any case (RFC 9110 §4.2.3); a path matches with and without its trailing '/'.
 fn meets(a: &Route, b: &Route) -> bool {
     let path = |route: &Route| route.path.trim_end_matches('/').to_owned();
     a.bare_host() == b.bare_host() && path(a) == path(b)

@@ -58,7 +58,7 @@ fn file(path: &Path, report: &mut Report) {
                 let what = format!("others may open {shown}; run 'chmod 600' on it");
                 report.error(PLACE, what);
             }
-            // Opened and left as it is.
+            // Opened, but not changed.
             if let Err(error) = OpenOptions::new().read(true).write(true).open(path) {
                 report.error(PLACE, format!("cannot write to {shown}: {error}"));
             }
@@ -67,7 +67,7 @@ fn file(path: &Path, report: &mut Report) {
     }
 }
 
-/// The file is made at the first start, if its directory is there.
+/// The file is created at the first start, if its directory exists.
 fn directory(path: &Path, report: &mut Report) {
     let parent = path.parent().filter(|p| !p.as_os_str().is_empty());
     let parent = parent.unwrap_or(Path::new("."));

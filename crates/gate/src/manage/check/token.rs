@@ -1,4 +1,4 @@
-//! `[token]`: is there a place where tokens are looked for, and a key that can verify one?
+//! `[token]`: at least one place for tokens, and a key that can verify one.
 
 use url::Url;
 
@@ -36,7 +36,7 @@ pub(super) fn check(config: &Config, report: &mut Report) {
     }
 }
 
-/// Each one for itself, so that all that are wrong are named.
+/// Each one by itself, so that all errors are reported.
 fn keys(config: &Config, report: &mut Report) {
     for (n, key) in config.token.key.iter().enumerate() {
         let place = format!("token.key[{n}]");

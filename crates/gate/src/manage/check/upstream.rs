@@ -1,4 +1,4 @@
-//! `[upstream.NAME]`: servers that can be spoken to, and numbers that leave room for a request.
+//! `[upstream.NAME]`: servers with a supported protocol, and limits that leave room for a request.
 
 use url::Url;
 
@@ -64,7 +64,7 @@ fn servers(place: &str, upstream: &Upstream, report: &mut Report) {
     }
 }
 
-/// Where a server is. A password in it is not repeated.
+/// A server's URL. A password in it is not repeated.
 pub(super) fn server(text: &str) -> Result<Url, String> {
     let url = Url::parse(text)
         .map_err(|error| format!("it is no URL ({error}); write it like http://127.0.0.1:8000"))?;

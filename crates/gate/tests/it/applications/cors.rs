@@ -1,4 +1,4 @@
-//! Pages of other origins, as a browser lets them ask. WHATWG Fetch §3.2; RFC 6455 §10.2.
+//! Pages of other origins, as far as a browser lets them ask. WHATWG Fetch §3.2; RFC 6455 §10.2.
 
 use roundtrip_gate::manage::TokenTransport;
 use serde_json::{Value, json};
@@ -116,7 +116,8 @@ fn a_page_of_another_origin_does_what_its_route_lets_it() {
         "closed": "refused",
     });
     assert_eq!(heard, expected, "{heard:#}\n{}", stage.metrics());
-    // What was refused has not even reached the app: a page need not be able to read an answer to do harm.
+    // What was refused has not even reached the app: a page need not be able to read an answer to
+    // do harm.
     let seen: Vec<(String, String, Option<String>, Option<String>)> =
         serde_json::from_value(app.get("/seen")).unwrap();
     let posted = seen[before..]

@@ -1,4 +1,4 @@
-//! A whole gate with a certificate for `localhost`, and programs before and behind it.
+//! A whole gate with a certificate for `localhost`, with programs on both sides of it.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -1,4 +1,5 @@
-//! Trailers, both ways, through all pairs of protocols; Node and aioquic say what they understood. RFC 9110 §6.5.
+//! Trailers in both directions, through all pairs of protocols; Node and aioquic report what they
+//! received. RFC 9110 §6.5.
 
 use std::process::Command;
 
@@ -28,7 +29,8 @@ fn asked(stage: &Stage, protocol: &str, path: &str, fields: &str) -> Value {
     ask(node("trailers.mjs").args(["ask", protocol, &url, fields]))
 }
 
-/// The trailers that may pass, and none of those that may not: of a request none that its route removes.
+/// The trailers that may pass, and none of those that may not: of a request none that its route
+/// removes.
 fn passed(heard: &Value) {
     assert_eq!(heard["status"], 200, "{heard}");
     assert_eq!(heard["told"]["body"], "up", "{heard}");

@@ -1,4 +1,5 @@
-//! WebSocket over HTTP/2: python-h2 and a browser talk with a server of WebSocket over HTTP/1.1. RFC 8441.
+//! WebSocket over HTTP/2: python-h2 and a browser talk to a server that speaks WebSocket over
+//! HTTP/1.1. RFC 8441.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;

@@ -1,5 +1,6 @@
-//! The warm path costs nothing but the request and its answer: no connection, no handshake, no query of the store, no packet
-//! more than the two of each hop. Counted at the backend, in a real Redis, in gate's own metrics and by the kernel.
+//! The warm path costs only the request and its answer: no connection, no handshake, no store
+//! query, and only two packets on each hop. Counted at the backend, in a real Redis, in gate's own
+//! metrics and by the kernel.
 
 use std::net::TcpStream;
 use std::process::Command;
@@ -12,7 +13,7 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use std::io::{Read, Write};
 
 use crate::exchanges::backend::{Backend, echo};
-use crate::exchanges::speaker::Speaker;
+use crate::exchanges::raw_client::RawClient;
 use crate::lifecycle::scene::{Scene, session};
 use crate::server::Server;
 use crate::skip;
@@ -102,7 +103,7 @@ fn a_warm_request_costs_one_packet_each_way_on_each_hop() {
     let backend = Backend::start(echo);
     let scene = Scene::tuned(backend.at, "", |config| config.listen.threads = 1);
     let field = scene.session("s", "u:p");
-    let mut client = Speaker::to(scene.gate().addresses().http[0]);
+    let mut client = RawClient::to(scene.gate().addresses().http[0]);
     let request = format!("GET /warm HTTP/1.1\r\nHost: a\r\n{field}\r\n\r\n");
     let mut get = || {
         client.send(&request);

@@ -1,4 +1,5 @@
-//! What gate depends on goes and comes back: told in a line, and `/readyz` is true, though nothing checks the servers.
+//! Gate's dependencies go down and come back: each change is reported in a line, and `/readyz` is
+//! right, even without health checks.
 
 use std::net::{SocketAddr, TcpListener};
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! What came as early data on a connection whose handshake never ended: somebody may have sent it again. RFC 8446 §8.
+//! Early data on a connection whose handshake never completed: it may be a replay. RFC 8446 §8.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
@@ -31,13 +31,13 @@ fn backend() -> (SocketAddr, Arc<AtomicUsize>) {
 }
 
 /// Whoever stands on the way, and lets only first flights pass, once that is wanted.
-struct Highwayman {
+struct Interceptor {
     at: SocketAddr,
     robs: Arc<AtomicBool>,
     over: Arc<AtomicBool>,
 }
 
-impl Highwayman {
+impl Interceptor {
     fn before(gate: SocketAddr) -> Self {
         let socket = || {
             let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
@@ -85,7 +85,7 @@ impl Highwayman {
     }
 }
 
-impl Drop for Highwayman {
+impl Drop for Interceptor {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
     }
@@ -115,7 +115,7 @@ fn what_nobody_confirmed_reaches_no_backend() {
     let (at, reached) = backend();
     let more = format!("auth = false\n{EARLY}[limits]\nidle_time = \"1s\"\n");
     let scene = scene(at, &more);
-    let way = Highwayman::before(scene.gate().addresses().https[0]);
+    let way = Interceptor::before(scene.gate().addresses().https[0]);
     run(async {
         let mut caller = Caller::new(&scene);
         caller.to = way.at;

@@ -1,5 +1,5 @@
-//! Keys that are replaced where they are published: a token that names a new one has the set read at once, and no flood of them
-//! has it read often.
+//! Keys that are replaced where they are published: a token that names a new one makes gate read
+//! the set at once, and no flood of tokens makes gate read it often.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};

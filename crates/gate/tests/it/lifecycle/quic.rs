@@ -1,4 +1,4 @@
-//! Clients over QUIC: how their handshakes are counted, and those for whom there is no room.
+//! Clients over QUIC: how their handshakes are counted, and what happens to those beyond the limit.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! A whole gate, as `gate run` starts it, before a backend that names itself and can be slow.
+//! A whole gate, as `gate run` starts it, in front of a backend that names itself and can be slow.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

@@ -1,5 +1,5 @@
-//! A server that counts what it holds. What it is asked for below `/work` it does until it is released, whoever has left;
-//! but it knows who has.
+//! A server that counts what it holds. What it is asked for below `/work` it does until it is
+//! released, whoever has left; but it knows who has.
 
 use std::io::{ErrorKind, Read};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, sleep};
 use std::time::Duration;
 
-use crate::exchanges::speaker::{Speaker, counted, field, path};
+use crate::exchanges::raw_client::{RawClient, counted, field, path};
 use crate::lifecycle::scene::PATIENCE;
 
 pub(crate) struct Backend {
@@ -60,7 +60,7 @@ impl Backend {
 
 impl Inner {
     fn serve(&self, stream: TcpStream) {
-        let mut client = Speaker::new(stream);
+        let mut client = RawClient::new(stream);
         while let Some(head) = client.head() {
             let length = field(&head, "content-length").is_some_and(|value| value != "0");
             if length || field(&head, "transfer-encoding").is_some() {
@@ -83,7 +83,7 @@ impl Inner {
         }
     }
 
-    fn work(&self, client: &Speaker) -> bool {
+    fn work(&self, client: &RawClient) -> bool {
         self.asked.fetch_add(1, Ordering::SeqCst);
         self.working.fetch_add(1, Ordering::SeqCst);
         let there = self.wait(&client.stream);

@@ -1,8 +1,9 @@
-//! Clients that ask for work and leave: the backend hears of it, and who comes next is served though the work goes on.
+//! Clients that ask for work and leave: the backend learns of it, and the next client is served
+//! although the work continues.
 
 use std::io::Write;
 
-use crate::exchanges::speaker::Speaker;
+use crate::exchanges::raw_client::RawClient;
 use crate::lifecycle::scene::Scene;
 use crate::limits::backend::Backend;
 use crate::limits::other_proxies::Make;
@@ -66,7 +67,7 @@ fn leave_gate(name: &str, ask: impl Fn(&Scene) -> Vec<Box<dyn Send>>) {
 
 fn speaking(scene: &Scene, text: &str) -> Vec<Box<dyn Send>> {
     let each = |_| {
-        let mut client = Speaker::to(scene.gate().addresses().http[0]);
+        let mut client = RawClient::to(scene.gate().addresses().http[0]);
         client.send(text);
         Box::new(client) as Box<dyn Send>
     };
@@ -96,7 +97,7 @@ fn a_client_that_leaves_behind_its_next_request() {
 
 #[test]
 fn a_client_that_leaves_with_a_reset() {
-    struct Resetting(Option<Speaker>);
+    struct Resetting(Option<RawClient>);
     impl Drop for Resetting {
         fn drop(&mut self) {
             self.0.take().unwrap().reset();
@@ -104,7 +105,7 @@ fn a_client_that_leaves_with_a_reset() {
     }
     leave_gate("reset", |scene| {
         let each = |_| {
-            let mut client = Speaker::to(scene.gate().addresses().http[0]);
+            let mut client = RawClient::to(scene.gate().addresses().http[0]);
             client.send(GET);
             Box::new(Resetting(Some(client))) as Box<dyn Send>
         };
@@ -239,7 +240,7 @@ fn others_tell_the_backend_that_a_client_has_left() {
                 continue;
             };
             let ask = || {
-                let mut client = Speaker::to(peer.address);
+                let mut client = RawClient::to(peer.address);
                 client.send(text);
                 client
             };

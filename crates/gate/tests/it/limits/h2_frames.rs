@@ -1,4 +1,5 @@
-//! Frames of HTTP/2 that cost and mean nothing: who sends little else is ended, and who uses them as they are meant is not.
+//! HTTP/2 frames that cost something and mean nothing: a client that sends little else is
+//! disconnected, and one that uses them as intended is not.
 
 use std::io::Read;
 use std::process::{Command, Stdio};
@@ -124,7 +125,8 @@ fn who_sends_some_of_each_is_ended() {
     );
 }
 
-/// As a browser has it, or more of it: with each request a priority, old and new, and windows opened by what was taken.
+/// As a browser has it, or more of it: with each request a priority, old and new, and windows
+/// opened by what was taken.
 #[test]
 fn who_sends_what_goes_with_requests_is_served() {
     let scene = gate(Backend::start().at);
@@ -154,7 +156,8 @@ fn who_sends_what_goes_with_requests_is_served() {
     }
 }
 
-/// Windows of a few bytes: for each DATA frame that comes, the stream's and the connection's are opened.
+/// Windows of a few bytes: for each DATA frame that comes, the stream's and the connection's are
+/// opened.
 #[test]
 fn who_takes_much_in_small_windows_is_served() {
     const SIZE: usize = 4 << 20;

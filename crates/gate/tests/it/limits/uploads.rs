@@ -1,11 +1,12 @@
-//! Bodies that trickle in: who sends a little now and then holds nothing that others need, and arrives all the same.
+//! Bodies that trickle in: a client that sends a little now and then holds nothing that others
+//! need, and its request arrives all the same.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, sleep};
 use std::time::Duration;
 
-use crate::exchanges::speaker::Speaker;
+use crate::exchanges::raw_client::RawClient;
 use crate::limits::backend::Backend;
 use crate::limits::other_proxies::Make;
 use crate::limits::{CONNECTIONS, gate, get, soon};
@@ -20,7 +21,7 @@ const ALL_PIECES: usize = 1000;
 
 /// What trickles in, and how.
 #[derive(Debug, Clone, Copy)]
-struct Trickle {
+struct SlowUpload {
     clients: usize,
     chunked: bool,
     /// Sent at once.
@@ -31,7 +32,7 @@ struct Trickle {
 }
 
 /// 800 bytes a second.
-const LAWFUL: Trickle = Trickle {
+const LAWFUL: SlowUpload = SlowUpload {
     clients: CONNECTIONS + 4,
     chunked: false,
     begun: 0,
@@ -39,7 +40,7 @@ const LAWFUL: Trickle = Trickle {
     pause: Duration::from_millis(100),
 };
 
-impl Trickle {
+impl SlowUpload {
     fn head(&self) -> String {
         let framing = if self.chunked {
             "Transfer-Encoding: chunked".to_owned()
@@ -100,9 +101,11 @@ fn served_amid(address: SocketAddr, pause: Duration, step: Step<'_>) -> usize {
 }
 
 /// Of the ordinary requests so many are served; and of the uploads, which end then, so many.
-fn through(address: SocketAddr, trickle: Trickle) -> (usize, usize) {
+fn through(address: SocketAddr, trickle: SlowUpload) -> (usize, usize) {
     let head = trickle.head();
-    let mut clients: Vec<Speaker> = (0..trickle.clients).map(|_| Speaker::to(address)).collect();
+    let mut clients: Vec<RawClient> = (0..trickle.clients)
+        .map(|_| RawClient::to(address))
+        .collect();
     for client in &mut clients {
         client.send(&format!("{head}{}", trickle.piece(trickle.begun)));
     }
@@ -132,7 +135,7 @@ fn through(address: SocketAddr, trickle: Trickle) -> (usize, usize) {
 }
 
 /// Through each of them at the same time, each before a backend of its own; gate's comes first.
-fn beside(trickle: Trickle, makes: &[Make]) -> Vec<(usize, usize)> {
+fn beside(trickle: SlowUpload, makes: &[Make]) -> Vec<(usize, usize)> {
     thread::scope(|scope| {
         let others: Vec<_> = makes
             .iter()
@@ -150,8 +153,9 @@ fn beside(trickle: Trickle, makes: &[Make]) -> Vec<(usize, usize)> {
     })
 }
 
-/// Gate serves whom the others serve, and that is everybody; and what trickled in fast enough arrives.
-fn lawful(trickle: Trickle, makes: &[Make]) {
+/// Gate serves whom the others serve, and that is everybody; and what trickled in fast enough
+/// arrives.
+fn lawful(trickle: SlowUpload, makes: &[Make]) {
     let seen = beside(trickle, makes);
     println!("{trickle:?}: served, and uploads that arrived: gate, {makes:?}: {seen:?}");
     for (served, _) in &seen[1..] {
@@ -168,7 +172,7 @@ fn uploads_that_trickle_in_hold_no_connection() {
 #[test]
 fn uploads_in_chunks_that_trickle_in_hold_no_connection() {
     lawful(
-        Trickle {
+        SlowUpload {
             chunked: true,
             ..LAWFUL
         },
@@ -179,7 +183,7 @@ fn uploads_in_chunks_that_trickle_in_hold_no_connection() {
 /// More than anybody would keep in memory comes at once, and the rest as slowly as is allowed.
 #[test]
 fn uploads_that_begin_fast_and_then_trickle_hold_no_connection() {
-    let trickle = Trickle {
+    let trickle = SlowUpload {
         begun: 200_000,
         ..LAWFUL
     };
@@ -193,7 +197,7 @@ fn uploads_that_begin_fast_and_then_trickle_hold_no_connection() {
 
 #[test]
 fn a_byte_a_second_of_many_clients_holds_no_connection() {
-    let trickle = Trickle {
+    let trickle = SlowUpload {
         clients: 300,
         piece: 1,
         pause: Duration::from_millis(1000 / PIECES as u64),
@@ -253,12 +257,13 @@ fn uploads_over_http_2_that_trickle_in_hold_no_connection() {
     }
 }
 
-/// A body that is there, and one that ends soon, are passed on; nobody waits for more than there is.
+/// A body that is there, and one that ends soon, are passed on; nobody waits for more than there
+/// is.
 #[test]
 fn a_body_that_is_whole_goes_on_at_once() {
     let backend = Backend::start();
     let scene = gate(backend.at);
-    let mut client = Speaker::to(scene.gate().addresses().http[0]);
+    let mut client = RawClient::to(scene.gate().addresses().http[0]);
     for length in [1, 80, 70_000, 1_000_000] {
         let text = "x".repeat(length);
         client.send(&format!(

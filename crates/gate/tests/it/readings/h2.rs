@@ -1,4 +1,5 @@
-//! HTTP/2 by hand, over TLS: frames as they are written here, whatever a decent client would say to them. RFC 9113.
+//! HTTP/2 frames written by hand over TLS, including those that no correct client would send. RFC
+//! 9113.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -231,7 +232,8 @@ impl Connection {
         }
     }
 
-    /// What has been decrypted. Not by the stream, which writes before it reads: what was said before a reset is still there.
+    /// What has been decrypted. Not by the stream, which writes before it reads: what was said
+    /// before a reset is still there.
     fn take(&mut self) -> usize {
         let mut piece = [0; 16 * 1024];
         let read = self.stream.conn.reader().read(&mut piece).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Other spellings of a host, in every place where a request may name one.
+//! Other spellings of a host, in every place where a request can name one.
 
 use std::collections::BTreeSet;
 

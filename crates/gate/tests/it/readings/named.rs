@@ -1,4 +1,4 @@
-//! The same of hosts: a guarded one before one that is open for everybody else's name.
+//! The same for hosts: a protected one in front of one that is open for every other name.
 
 use crate::lifecycle::scene::Scene;
 use crate::readings::h2::Connection;

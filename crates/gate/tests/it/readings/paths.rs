@@ -1,4 +1,5 @@
-//! Other spellings of a path, generated: each mutation at each place by itself, then mutations of mutations by chance.
+//! Other spellings of a path, generated: each mutation at each place by itself, then random
+//! sequences of mutations.
 
 use std::collections::BTreeSet;
 
@@ -128,7 +129,8 @@ const UPS: [&str; 36] = [
 
 type Path = Vec<u8>;
 
-/// Of this path, and of ways to it from an open folder, so many by chance beside those of one mutation. None twice.
+/// Of this path, and of ways to it from an open folder, so many by chance beside those of one
+/// mutation. None twice.
 pub(crate) fn spellings(plain: &str, open: &str, by_chance: usize, seed: u64) -> Vec<Path> {
     let (mut all, mut known) = (Vec::new(), BTreeSet::from([plain.as_bytes().to_vec()]));
     let mut add = |path: Path| {

@@ -1,5 +1,6 @@
-//! Servers that read paths as programs are known to, a few lines each, for those who are not installed here: whatever such a
-//! program finds below `/guarded` is answered with what is guarded there.
+//! Servers that read paths as known programs do, a few lines each, for programs that are not
+//! installed here: whatever such a program finds below `/guarded` is answered with what is
+//! protected there.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

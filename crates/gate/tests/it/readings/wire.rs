@@ -1,4 +1,5 @@
-//! A client that sends exactly these bytes, one request at a time on a kept connection, and reads what comes back as bytes.
+//! A client that sends exactly these bytes, one request at a time on a kept connection, and reads
+//! answers as bytes.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -41,7 +42,8 @@ impl Wire {
         self.ask(&[b"GET ", target, rest.as_bytes()].concat(), false)
     }
 
-    /// `last`: the connection ends with the answer. Once more on a new connection, where a kept one had ended.
+    /// `last`: the connection ends with the answer. Once more on a new connection, where a kept one
+    /// had ended.
     pub(crate) fn ask(&mut self, request: &[u8], last: bool) -> Reply {
         let kept = self.stream.is_some();
         let mut reply = self.once(request, last);

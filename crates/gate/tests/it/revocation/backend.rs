@@ -1,4 +1,4 @@
-//! A server that counts what it was asked and what it holds, and answers when it is told to.
+//! A server that counts its requests and open connections, and answers when it is told to.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, sleep};
 use std::time::Duration;
 
-use crate::exchanges::speaker::{Speaker, counted, path};
+use crate::exchanges::raw_client::{RawClient, counted, path};
 
 /// Long after anybody should have been told, and not so long that a failing test lasts.
 const LATER: Duration = Duration::from_secs(10);
@@ -75,7 +75,7 @@ impl Backend {
 
 impl Inner {
     fn serve(&self, stream: TcpStream, answer: &str) {
-        let mut client = Speaker::new(stream);
+        let mut client = RawClient::new(stream);
         while let Some(head) = client.head() {
             self.asked.fetch_add(1, Ordering::SeqCst);
             if path(&head) == "/hint" {
@@ -95,7 +95,7 @@ impl Inner {
     }
 
     /// Until it is released; `false` where the other side closes before.
-    fn wait(&self, client: &Speaker) -> bool {
+    fn wait(&self, client: &RawClient) -> bool {
         let stream = client.stream.clone();
         stream
             .set_read_timeout(Some(Duration::from_millis(5)))

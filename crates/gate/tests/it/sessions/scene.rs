@@ -1,4 +1,5 @@
-//! A backend that answers with the head it was sent, a store in memory, and gates before the backend, all in one thread.
+//! A backend that answers with the head it received, a store in memory, and gates in front of the
+//! backend, all in one thread.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -12,7 +13,7 @@ use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use roundtrip_gate::credentials::Vault;
 use roundtrip_gate::guard::{Found, Guard, Keys, ManualWatch, Rules, SessionError, Sessions};
-use roundtrip_gate::{Door, Secret};
+use roundtrip_gate::{Authenticator, Secret};
 use roundtrip_wire::jwt::Algorithm;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -66,7 +67,7 @@ pub(crate) fn run(play: impl AsyncFnOnce(Scene)) {
     });
 }
 
-/// The field with a token for a session, as the ancestor's users have it.
+/// The field with a token for a session, as in hyper-auth-proxy.
 pub(crate) fn cookie(session: &str) -> String {
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -95,7 +96,7 @@ impl Scene {
     async fn new() -> Self {
         let store = Store::default();
         let guard = Guard::new(rules(), Box::new(SystemTime::now)).unwrap();
-        let door = Door::new(guard, store.clone());
+        let authenticator = Authenticator::new(guard, store.clone());
         let (backend, at) = Backend::start().await;
         let (gate, plain) = (listener().await, listener().await);
         let scene = Self {
@@ -104,7 +105,7 @@ impl Scene {
             store,
             backend,
         };
-        spawn_local(roundtrip_gate::measuring::guarded(gate, at, door));
+        spawn_local(roundtrip_gate::measuring::guarded(gate, at, authenticator));
         spawn_local(roundtrip_gate::measuring::relay(plain, at));
         scene
     }
@@ -202,8 +203,8 @@ impl Backend {
         (backend, at)
     }
 
-    /// The head that came is the body that goes; under `/events` there is one now and more when told so, under `/slow` it
-    /// never comes to its end.
+    /// The head that came is the body that goes; under `/events` there is one now and more when
+    /// told so, under `/slow` it never comes to its end.
     async fn serve(self: Rc<Self>, stream: TcpStream) {
         let mut peer = Client {
             stream,

@@ -1,5 +1,5 @@
-//! Gates before a backend, with sessions in a redis-server that is started for the test: what is promised of revocation,
-//! of outages, and of whose credentials go where.
+//! Gates in front of a backend, with sessions in a redis-server that is started for the test:
+//! revocation, outages, and which credentials go where.
 
 mod gates;
 mod load;
@@ -176,4 +176,4 @@ pub(crate) fn is_denied(answer: &str) -> bool {
 }
 
 /// Seconds that a gate's clock is ahead of the system's.
-pub(crate) type Ahead = Rc<Cell<i64>>;
+pub(crate) type ClockOffset = Rc<Cell<i64>>;

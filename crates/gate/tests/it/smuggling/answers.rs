@@ -1,5 +1,5 @@
-//! The other way round: a backend that answers one request with bytes of two readings. The client hears one answer, whole or
-//! visibly cut, and what it hears next is the true answer to its next request.
+//! The other direction: a backend that answers one request with bytes of two readings. The client
+//! gets one answer, complete or visibly cut, and next the true answer to its next request.
 
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! One case: the bytes that a client sends, and the one meaning that they may have.
+//! One case: the bytes that a client sends, and the only meaning that they may have.
 
 pub(crate) const HOST: &str = "gate.example";
 /// Sent behind every case: whoever reads the case differently reads this differently.

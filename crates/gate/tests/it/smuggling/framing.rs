@@ -1,4 +1,5 @@
-//! Where a request ends: `Content-Length`, `Transfer-Encoding` in every dress, chunks. RFC 9112 §6, §7.1, §11.2.
+//! Where a request ends: every form of `Content-Length`, `Transfer-Encoding` and chunks. RFC 9112
+//! §6, §7.1, §11.2.
 
 use crate::smuggling::case::{Case, HOST, chunks, cut, get, means, post, refused};
 

@@ -1,4 +1,4 @@
-//! How a request is written, and with which fields: lines, fields of one hop, expectations. RFC 9112 §2, §3, §5.
+//! How a request head is written: lines, hop-by-hop fields, expectations. RFC 9112 §2, §3, §5.
 
 use crate::smuggling::case::{Case, End, HOST, get, means, post, refused};
 

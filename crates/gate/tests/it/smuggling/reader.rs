@@ -1,4 +1,4 @@
-//! A reader of HTTP/1.1 as strict as it can be, which shares no line with the one that it checks: whatever has two
+//! A strict HTTP/1.1 reader that shares no code with the one that it checks: whatever has two
 //! readings is an error here.
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -139,7 +139,8 @@ fn body(message: &mut Message, rest: &[u8], kind: Kind) -> Result<Option<usize>,
     Ok(Some(length))
 }
 
-/// Without extensions. Trailers are fields that no server takes for another message, nor for another sender.
+/// Without extensions. Trailers are fields that no server takes for another message, nor for
+/// another sender.
 fn chunks(bytes: &[u8]) -> Result<Option<(Vec<u8>, usize)>, String> {
     let (mut data, mut at) = (Vec::new(), 0);
     loop {

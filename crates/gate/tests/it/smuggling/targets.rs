@@ -1,4 +1,4 @@
-//! What a request asks for, and of whom. RFC 9112 §3.2.
+//! Request targets and hosts. RFC 9112 §3.2.
 
 use crate::smuggling::case::{Case, HOST, means, refused};
 

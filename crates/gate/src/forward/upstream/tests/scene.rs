@@ -1,4 +1,5 @@
-//! Servers that do as they are told, and upstreams before them, in one thread with real sockets.
+//! Servers that behave as a test says, and upstreams in front of them, in one thread with real
+//! sockets.
 
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
@@ -12,10 +13,10 @@ use tokio::task::{JoinHandle, LocalSet, spawn_local};
 use tokio::time::timeout;
 
 use crate::config;
-use crate::forward::upstream::{Fate, Group, Link, Need, Upstream};
+use crate::forward::upstream::{Fate, Group, LeaseNeeds, Link, Upstream};
 
 /// Of a request that is whole, and may be sent again.
-pub(super) const ANY: Need = Need {
+pub(super) const ANY: LeaseNeeds = LeaseNeeds {
     repeatable: true,
     upload: false,
 };

@@ -1,4 +1,4 @@
-//! Upstreams before servers that are well, ill, slow or gone.
+//! Upstreams in front of servers that are healthy, failing, slow or gone.
 
 use std::net::TcpListener;
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! Faults, one at a time: what is replaced in the sound configuration, by what, and what has to be found.
+//! Faults, one at a time: what is replaced in the correct configuration, with what, and what has to
+//! be found.
 
 pub(super) type Case = (&'static str, &'static str, &'static [&'static str]);
 

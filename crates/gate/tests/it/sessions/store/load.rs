@@ -1,4 +1,4 @@
-//! Many at once: whose credentials go where, and what an outage does amid it.
+//! Many requests at once: which credentials go where, also during an outage.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -42,8 +42,8 @@ async fn give(gates: &Gates, n: u64, change: u64) {
     gates.set(&sid(n), &login(n, change)).await;
 }
 
-/// What the backend saw of one request: nothing, where it was not let in; else the number of the password's change. What
-/// it must not be is anybody else's, or the client's own.
+/// What the backend saw of one request: nothing, where it was not let in; else the number of the
+/// password's change. What it must not be is anybody else's, or the client's own.
 async fn ask(client: &mut Client, n: u64) -> (String, Option<u64>) {
     let line = format!("{}\r\nAuthorization: Basic ZXZpbDplcw==", cookie(&sid(n)));
     let answer = client.get(&line).await;

@@ -1,4 +1,5 @@
-//! Servers and proxies of other makers: each gets a free port and an empty directory, and ends with its test.
+//! Servers and proxies of other makers: each gets a free port and an empty directory, and ends with
+//! its test.
 
 use std::fs;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -15,13 +16,13 @@ const START_TIMEOUT: Duration = Duration::from_mins(1);
 /// Another program may take the free port first.
 const MAX_TRIES: usize = 5;
 
-pub(crate) struct Foreign {
+pub(crate) struct ExternalProgram {
     pub(crate) address: SocketAddr,
     child: Child,
     _directory: tempfile::TempDir,
 }
 
-impl Foreign {
+impl ExternalProgram {
     /// Starts the command that `prepare` makes for a directory and an address, once it listens
     /// there. `None` if one of the `needed` files is not installed, which is said of `test`.
     pub(crate) fn start(
@@ -40,13 +41,13 @@ impl Foreign {
             open_to_all(directory.path());
             command.env_clear().env("PATH", PATH).stdin(Stdio::null());
             command.stdout(Stdio::null()).stderr(Stdio::null());
-            let mut foreign = Self {
+            let mut external_program = Self {
                 address,
                 child: command.spawn().unwrap(),
                 _directory: directory,
             };
-            if foreign.listens() {
-                return Some(foreign);
+            if external_program.listens() {
+                return Some(external_program);
             }
         }
         panic!("{test}: {needed:?} does not start");
@@ -67,7 +68,7 @@ impl Foreign {
     }
 }
 
-impl Drop for Foreign {
+impl Drop for ExternalProgram {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

@@ -1,5 +1,5 @@
-//! One end of a connection that speaks HTTP/1.1 as a test wants it, well or not; and reads strictly: what is not whole is
-//! never taken for it.
+//! One end of an HTTP/1.1 connection that sends what a test wants, valid or not, and reads
+//! strictly: it never takes an incomplete message for a complete one.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -11,7 +11,7 @@ use socket2::SockRef;
 
 use crate::lifecycle::scene::PATIENCE;
 
-pub(crate) struct Speaker {
+pub(crate) struct RawClient {
     pub(crate) stream: Arc<TcpStream>,
     buffer: Vec<u8>,
 }
@@ -49,7 +49,7 @@ impl Answer {
     }
 }
 
-impl Speaker {
+impl RawClient {
     pub(crate) fn new(stream: TcpStream) -> Self {
         stream.set_nodelay(true).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
