@@ -23,9 +23,9 @@ pub(crate) struct Readiness {
 pub(crate) enum ReadinessError {
     #[error("draining")]
     Draining,
-    #[error("no thread takes connections")]
+    #[error("no thread accepts connections")]
     NotAccepting,
-    #[error("no server is left of {0}")]
+    #[error("all servers of {0} are down")]
     NoServer(String),
     #[error("the session store has been down for longer than session.grace")]
     NoStore,
