@@ -1,6 +1,6 @@
 //! A complete exchange: what was asked, when each thing happened, and what was learnt.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use crate::{
     Attempt, EchoFacts, Failure, HttpFacts, KeptFacts, NameFacts, NotKept, QuicFacts, Strategy,
@@ -15,6 +15,8 @@ const UNEXPLAINED_SHARE: f64 = 0.05;
 #[derive(Debug, Clone, Default)]
 pub struct Exchange {
     pub url: String,
+    /// The wall clock when the timeline began. Everything else is measured from that moment.
+    pub started: Option<SystemTime>,
     /// The number of the repetition, from 0, and of the redirect within it.
     pub run: u32,
     pub hop: u32,

@@ -133,6 +133,10 @@ pub struct TcpFacts {
     /// The largest segment in bytes when the connection was new. If `mss` is smaller now, the path
     /// did not carry that size.
     pub first_mss: u32,
+    /// The MSS that the peer announced, in bytes. `None` if it is not below what the path's MTU
+    /// allows: then the kernel does not tell.
+    pub announced_mss: Option<u32>,
+    /// The kernel's estimate of the size of the segments that arrive (`tcpi_rcv_mss`).
     pub peer_mss: u32,
     pub congestion_control: String,
     pub ecn: bool,

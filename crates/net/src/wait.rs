@@ -22,6 +22,8 @@ pub(crate) struct WaitCounters {
     pub(crate) segments: u32,
     pub(crate) bytes: u64,
     pub(crate) rtt: Duration,
+    /// The receive window that the peer was last told of, if the kernel tells.
+    pub(crate) window: Option<u64>,
 }
 
 /// Follows a connection from one arrival to the next, in the clock's own time.
@@ -125,7 +127,8 @@ impl WaitTracker {
         let event = Event::Paused {
             segments: dry.segments.saturating_sub(self.flight.segments).into(),
             bytes: dry.bytes.saturating_sub(self.flight.bytes),
-            window: None,
+            // The flight began when the peer knew this window.
+            window: self.flight.window,
         };
         self.flight = dry;
         Some((last, event))

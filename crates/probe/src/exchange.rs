@@ -47,8 +47,9 @@ pub(crate) async fn exchange(
         recorder.now()
     });
     recorder.record_at(ended, Event::Finished);
-    exchange.timeline = recorder.snapshot();
+    // The gauges of a connection that failed add to its timeline.
     observed.settle();
+    exchange.timeline = recorder.snapshot();
     let target = &request.target;
     exchanger.conclude(
         &mut exchange,

@@ -9,6 +9,7 @@ use crate::cli::CompareArgs;
 use crate::output::{Outcome, Stream, failed, interrupted, note};
 use crate::page;
 use crate::probe::{UsageError, asked, check_writable};
+use crate::provenance::{self, stamped};
 use crate::status::Status;
 
 pub(crate) fn run(args: &CompareArgs) -> Outcome {
@@ -81,13 +82,13 @@ fn wishes(args: &CompareArgs) -> Result<Wishes, UsageError> {
 
 fn show(args: &CompareArgs, comparison: &Comparison) -> Outcome {
     if args.output.json {
-        Stream::Out.print_json(&format!("{:#}\n", json::document(comparison)));
+        Stream::Out.print_json(&format!("{:#}\n", stamped(json::document(comparison))));
     } else {
         let style = Stream::Out.style(args.output.color);
         Stream::Out.print(text::render(comparison, style));
     }
     if let Some(file) = &args.output.html {
-        let page = html::page(comparison, page::MADE_BY);
+        let page = html::page(comparison, &provenance::here());
         if let Err(ended) = page::deliver(file, &page, args.output.quiet) {
             return ended;
         }

@@ -278,7 +278,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
         }) = &mut self.observer
         {
             match &outcome {
-                Poll::Pending => framing.ran_dry(),
+                Poll::Pending => framing.ran_dry(recorder),
                 Poll::Ready(_) => framing.took(self.incoming.waiting(), recorder),
             }
         }

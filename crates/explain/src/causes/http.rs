@@ -52,7 +52,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "server-think-time",
             name: "The server took long to answer the request",
-            shows: "the first byte came later than one round trip after the request, by 3 ms and more than the path varies, and nothing of ours was sent again",
+            shows: "the answer came later than one round trip after the request, by 3 ms and more than the path varies, and a witness: the peer had acknowledged the request before, or Server-Timing accounts for the time",
             signature: think_time,
             cost: "what it took",
             remedy: "profile the handler and what it waits for; let it report that in Server-Timing",
@@ -65,6 +65,22 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
                 RemedySetting::new("Apache", "LogFormat \"%D %r\""),
             ],
             source: "W3C Server Timing",
+        },
+        Cause {
+            id: "late-answer",
+            name: "An answer came late, and nothing shows whether the server or the path delayed it",
+            shows: "the answer came later than one round trip after what it answers, by 3 ms and more than the path varies, and neither an acknowledgement nor Server-Timing tells who had it meanwhile (acknowledgements may be delayed by 40 ms)",
+            signature: late_answer,
+            cost: "by how much it was late",
+            remedy: "ask again: what the server does comes each time (-c 10), what the path does comes sometimes; let the server report its time in Server-Timing",
+            settings: &[
+                RemedySetting::new("roundtrip", "probe -c 10 URL"),
+                RemedySetting::new(
+                    "nginx",
+                    "add_header Server-Timing \"app;dur=$upstream_response_time\";",
+                ),
+            ],
+            source: "RFC 1122 §4.2.3.2; W3C Server Timing",
         },
     ],
 };
@@ -88,8 +104,8 @@ fn proxy_connect(case: &Case<'_>) -> Option<Cost> {
     Some(cost.waited(PhaseName::Proxy, WaitPart::Server, beyond))
 }
 
-/// By how much the first byte was later than a round trip, if that is more than the path and a busy
-/// host explain; in milliseconds.
+/// By how much the answer was later than a round trip, if that is more than the path and a busy host
+/// explain; in milliseconds.
 fn thought(case: &Case<'_>) -> Option<f64> {
     if !case.is_answered() {
         return None;
@@ -104,12 +120,59 @@ fn thought(case: &Case<'_>) -> Option<f64> {
 
 fn think_time(case: &Case<'_>) -> Option<Cost> {
     let thought = thought(case)?;
+    let witness = witness(case, thought)?;
     let evidence = format!(
-        "the first byte came {:.1} ms later than a round trip after the request{}",
+        "the answer came {:.1} ms later than a round trip after the request{witness}",
         case.waited(PhaseName::FirstByte, WaitPart::Server),
-        confirmation(case, thought)
     );
     Some(Cost::new(evidence).waited(PhaseName::FirstByte, WaitPart::Server, thought))
+}
+
+/// What shows that the server had the request while the client waited for so long.
+fn witness(case: &Case<'_>, thought: f64) -> Option<String> {
+    let said = case.exchange.http.iter().flat_map(|h| &h.server_timing);
+    let said: f64 = said.filter_map(|(_, took, _)| Some(ms((*took)?))).sum();
+    if said >= 0.5 * thought {
+        return Some(timing(case));
+    }
+    let mut phases = case.phases.iter();
+    let asked = phases.find(|p| p.name == PhaseName::FirstByte)?.start;
+    let early = case.acknowledged_before(asked, case.exchange.answer_began()?)?;
+    Some(format!(
+        "; the request had been acknowledged {early:.1} ms before{}",
+        timing(case)
+    ))
+}
+
+fn late_answer(case: &Case<'_>) -> Option<Cost> {
+    let most = case.exchange.excesses().into_iter().fold(0.0, f64::max);
+    let least = MIN_THINKING
+        .max(JITTER * case.rtt?)
+        .max(3.0 * case.unrest())
+        .max(most);
+    let mut cost = Cost::default();
+    let mut told = Vec::new();
+    let mut tell = |phase, late: f64, to: &str| {
+        let told_before = std::mem::take(&mut cost);
+        cost = told_before.waited(phase, WaitPart::Server, late);
+        told.push(format!(
+            "the answer to {to} came {late:.1} ms later than a round trip{}",
+            case.doubt(late)
+        ));
+    };
+    let greeting = super::greeting::lateness(case).map_or(0.0, |(late, _, _)| late);
+    if greeting >= least.max(super::greeting::MAX_HANDSHAKE_WORK) {
+        tell(case.handshake(), greeting, "the ClientHello");
+    }
+    if let Some(late) = thought(case).filter(|late| *late >= least) {
+        tell(PhaseName::FirstByte, late, "the request");
+    }
+    cost.evidence = format!(
+        "{}; nothing shows who had it meanwhile{}",
+        told.join("; "),
+        timing(case)
+    );
+    (!told.is_empty()).then_some(cost)
 }
 
 fn cache_miss(case: &Case<'_>) -> Option<Cost> {
@@ -150,18 +213,6 @@ fn behind_the_proxy(case: &Case<'_>) -> Option<f64> {
     }
     let trips = case.round_trips(PhaseName::Tls);
     (trips > 0).then(|| case.waited(PhaseName::Tls, WaitPart::Server) / f64::from(trips))
-}
-
-/// What the server itself said about the wait, or what else may explain it.
-fn confirmation(case: &Case<'_>, thought: f64) -> String {
-    let timing = timing(case);
-    let said = case.exchange.http.iter().flat_map(|h| &h.server_timing);
-    let said: f64 = said.filter_map(|(_, took, _)| Some(ms((*took)?))).sum();
-    if said >= 0.5 * thought {
-        timing
-    } else {
-        timing + case.doubt(thought)
-    }
 }
 
 /// What the server itself said about the wait (Server-Timing).

@@ -13,7 +13,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "mtu-black-hole",
             name: "The path silently dropped large segments until the kernel sent smaller ones",
-            shows: "segments had to be sent again, and the largest segment is smaller than it was when the connection was new",
+            shows: "segments had to be sent again, and the largest segment is smaller than it was when the connection was new; or only short segments of the server's came, and what precedes them was missing for several time-outs",
             signature: black_hole,
             cost: "1 to 3 s: several timeouts before the kernel tries smaller segments; without probing, for ever",
             remedy: "let ICMP «fragmentation needed» (and ICMPv6 «packet too big») pass, clamp the MSS at the narrow link, or let the ends probe",
@@ -70,7 +70,36 @@ const WAITS: [PhaseName; 5] = [
     PhaseName::Body,
 ];
 
+/// In milliseconds and round trips: whoever sends full segments again and again in vain needs this
+/// long, and one loss does not.
+const MIN_BLACK_HOLE: f64 = 900.0;
+const BLACK_HOLE_TRIPS: f64 = 4.0;
+
 fn black_hole(case: &Case<'_>) -> Option<Cost> {
+    behind_a_gap(case).or_else(|| shrunk(case))
+}
+
+/// Only short segments came through: the full ones before them were missing for several time-outs.
+fn behind_a_gap(case: &Case<'_>) -> Option<Cost> {
+    let mut gaps = case.exchange.timeline.iter();
+    let segments = gaps.find_map(|(_, event)| match event {
+        Event::GapOpened {
+            segments,
+            short: true,
+        } => Some(*segments),
+        _ => None,
+    })?;
+    let lost: f64 = WAITS.iter().map(|w| case.waited(*w, WaitPart::Loss)).sum();
+    let least = MIN_BLACK_HOLE.max(BLACK_HOLE_TRIPS * case.rtt.unwrap_or(0.0));
+    (lost >= least).then(|| {
+        let evidence = format!(
+            "{segments} short segments of the server's came, and what precedes them was missing for {lost:.0} ms: full segments do not come through"
+        );
+        Cost::new(evidence).phases(&case.phases, &WAITS, &[WaitPart::Loss])
+    })
+}
+
+fn shrunk(case: &Case<'_>) -> Option<Cost> {
     let tcp = case.tcp()?;
     let again = tcp.retransmits.saturating_sub(tcp.syn_retransmits);
     (again > 0 && tcp.mss < tcp.first_mss).then(|| {

@@ -17,5 +17,6 @@ mod retries;
 mod round_trips;
 mod scene;
 mod sequences;
+mod witnesses;
 
 roundtrip_path::sandbox_before_main!();

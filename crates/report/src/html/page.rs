@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use roundtrip_model::Exchange;
 
-use super::frame::frame;
+use super::frame::{Head, frame};
 use super::{distribution, parts, waterfall};
 use crate::numbers::{ms, trips};
 use crate::run::{Run, runs};
@@ -12,14 +12,21 @@ use crate::terminal::clean;
 /// Waterfalls beyond this many make a page slow to open; a note says how many are left out.
 const MOST_WATERFALLS: usize = 24;
 
-/// All exchanges on one page. `made_by` stands in the footer, such as `roundtrip 0.1.0`.
-pub fn page(exchanges: &[Exchange], made_by: &str) -> String {
+/// All exchanges on one page.
+pub fn page(exchanges: &[Exchange], head: &Head) -> String {
     let all: Vec<Run> = runs(exchanges).collect();
     let title = match all.first() {
         Some(run) => run.url().to_owned(),
         None => "nothing measured".into(),
     };
-    frame(&title, "", &body(exchanges, &all), made_by)
+    let body = html! {
+        (body(exchanges, &all))
+        article {
+            h2.first { "How it was measured" }
+            dl.facts { (head.entries("")) }
+        }
+    };
+    frame(&title, "", &body, &head.made_by)
 }
 
 /// One after the other, what was measured of each URL.

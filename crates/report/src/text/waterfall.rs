@@ -2,7 +2,7 @@
 
 use roundtrip_model::{Exchange, Phase, PhaseName, Waited};
 
-use super::bars::{Scale, fill};
+use super::bars::{Scale, legend};
 use super::blocks;
 use crate::numbers::{decimals, least, ms, trips};
 use crate::party::Party;
@@ -31,7 +31,11 @@ pub fn run(run: &Run, style: &Style) -> String {
         let frame = Frame::new(style, run.total_ms(), run.offset_ms(place));
         lines.extend(frame.rows(style, hop));
         lines.push(String::new());
-        lines.extend(split(style, hop, decimals(run.total_ms())));
+        let product = hop
+            .rtt
+            .map(|rtt| (hop.round_trips(), rtt.as_secs_f64() * 1e3));
+        let places = decimals(run.total_ms());
+        lines.extend(legend(style, &hop_waited(hop), product, places));
         lines.push(String::new());
         lines.extend(blocks::verdict(style, hop));
         lines.extend(blocks::learnt(style, hop));
@@ -231,41 +235,6 @@ fn short(name: PhaseName) -> &'static str {
         PhaseName::FirstByte => "first byte",
         PhaseName::Body => "body",
     }
-}
-
-/// Whose time the total was; it serves as the legend of the bars too.
-fn split(style: &Style, exchange: &Exchange, places: usize) -> Vec<String> {
-    let (waited, trips) = (hop_waited(exchange), exchange.round_trips());
-    let seen = |p: &Party| p.share(&waited) > 0.0 || !matches!(p, Party::Resolver | Party::Loss);
-    let parts = Party::BY_WEIGHT.into_iter().filter(seen).map(|party| {
-        let product = match (party, exchange.rtt) {
-            (Party::Network, Some(rtt)) if trips > 0 => {
-                format!(" ({trips} × {:.places$})", rtt.as_secs_f64() * 1e3)
-            }
-            _ => String::new(),
-        };
-        let words = format!(
-            "{} {:.places$} ms{product}",
-            party.name(),
-            party.share(&waited)
-        );
-        (party, cut(&words, style.columns() - 5))
-    });
-    let (mut lines, mut used) = (vec![String::new()], 0);
-    for (party, words) in parts {
-        let length = width(&words) + 5;
-        if used > 0 && used + length > style.columns() {
-            lines.push(String::new());
-            used = 0;
-        }
-        used += length;
-        if let Some(line) = lines.last_mut() {
-            let fill = style.tint(Tone::Of(party), &fill(style, party).to_string());
-            let words = style.paint(Tone::Plain, &words);
-            line.extend(["  ", &fill, " ", &words, " "]);
-        }
-    }
-    lines
 }
 
 fn chain_total(style: &Style, run: &Run) -> Vec<String> {

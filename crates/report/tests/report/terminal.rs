@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use roundtrip_model::Exchange;
+use roundtrip_report::html::Head;
 use roundtrip_report::terminal::{Style, width as columns};
 use roundtrip_report::text::{exchange, line, run, summary};
 use roundtrip_report::{Run, runs};
@@ -137,7 +138,7 @@ fn what_is_unexplained_is_said_where_it_is_much() {
     let told = |unexplained: f64| {
         let mut e = samples::explained();
         e.unexplained = unexplained;
-        let html = roundtrip_report::html::page(std::slice::from_ref(&e), "test");
+        let html = roundtrip_report::html::page(std::slice::from_ref(&e), &Head::default());
         [exchange(&e, &plain(100)), html].map(|text| text.to_lowercase().contains("unexplained"))
     };
     assert_eq!(told(120.0), [true, true]);

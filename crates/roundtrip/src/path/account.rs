@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::{Ending, tell};
 use crate::cli::PathArgs;
 use crate::output::Stream;
+use crate::provenance::{masked, stamped};
 
 pub(super) fn give(counters: &PathCounters, args: &PathArgs, status: u8) -> Result<(), Ending> {
     if args.json {
@@ -85,19 +86,19 @@ fn document(counters: &PathCounters, args: &PathArgs, status: u8) -> Value {
     let command: Vec<_> = args
         .command
         .iter()
-        .map(|part| part.to_string_lossy())
+        .map(|part| part.to_string_lossy().into_owned())
         .collect();
-    json!({
+    stamped(json!({
         "schema": "roundtrip/path/1",
         "path": words,
         "offload": args.offload,
         "tun": args.tun,
-        "command": command,
+        "command": masked(&command),
         "exit_code": status,
         "up": way(&counters.up),
         "down": way(&counters.down),
         "fell_behind": counters.fell_behind(),
-    })
+    }))
 }
 
 fn way(tally: &DirectionCounters) -> Value {

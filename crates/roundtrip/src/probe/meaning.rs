@@ -88,6 +88,7 @@ fn options(args: &ProbeArgs) -> Result<Options, UsageError> {
     Ok(Options {
         strategy: strategy(args)?,
         cold: args.way.cold,
+        keeps_way: args.repeat.count > 1,
         family: match (args.way.ipv4, args.way.ipv6) {
             (true, _) => Family::V4,
             (_, true) => Family::V6,

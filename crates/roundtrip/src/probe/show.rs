@@ -14,6 +14,7 @@ use super::progress::Progress;
 use crate::cli::ProbeArgs;
 use crate::output::{Outcome, Stream, say};
 use crate::page;
+use crate::provenance::{self, stamped};
 
 pub(crate) struct Show<'a> {
     args: &'a ProbeArgs,
@@ -64,7 +65,7 @@ impl<'a> Show<'a> {
             self.write_out(template, hops, given, url_number);
         } else if self.args.output.ndjson {
             for exchange in hops {
-                Stream::Out.print_json(&(json::result(exchange).to_string() + "\n"));
+                Stream::Out.print_json(&(stamped(json::result(exchange)).to_string() + "\n"));
             }
         } else if self.for_people() {
             let text = if self.args.repeat.count > 1 {
@@ -164,13 +165,13 @@ impl<'a> Show<'a> {
     /// Everything is over.
     pub(crate) fn finish(self, all: &[Exchange]) -> Outcome {
         if self.args.output.json {
-            match serde_json::to_string_pretty(&json::document(all)) {
+            match serde_json::to_string_pretty(&stamped(json::document(all))) {
                 Ok(text) => Stream::Out.print_json(&(text + "\n")),
                 Err(error) => return Outcome::Usage(error.to_string()),
             }
         }
         if let Some(path) = &self.args.output.html {
-            let page = html::page(all, page::MADE_BY);
+            let page = html::page(all, &provenance::here());
             if let Err(ended) = page::deliver(path, &page, !self.for_people()) {
                 return ended;
             }

@@ -1,0 +1,64 @@
+//! The path itself: round trips that differ.
+
+use roundtrip_model::PhaseName;
+
+use crate::{Case, Cause, CauseFamily, Cost, RemedySetting, WaitPart};
+
+/// In milliseconds, and as a share of R: a path whose round trips differ by less is steady.
+const MIN_SPREAD: f64 = 3.0;
+const SPREAD_SHARE: f64 = 0.1;
+/// What is late by more than this multiple of the largest difference has a reason of its own.
+const WITHIN: f64 = 3.0;
+
+pub(super) const FAMILY: CauseFamily = CauseFamily {
+    title: "The path",
+    causes: &[Cause {
+        id: "path-varies",
+        name: "Round trips on this path take different times",
+        shows: "acknowledgements and the SYN-ACK took longer than the smallest round trip by 3 ms and a tenth of it, and what was late was late by no more than three times that",
+        signature: varies,
+        cost: "what the waits took beyond the smallest round trip",
+        remedy: "look for a queue, a radio, or a shared line on the path (compare with a cable; mtr -c 100); fewer round trips suffer less often",
+        settings: &[
+            RemedySetting::new("Linux (router)", "tc qdisc replace dev eth0 root cake"),
+            RemedySetting::new("Linux (Wi-Fi)", "iw dev wlan0 set power_save off"),
+        ],
+        source: "RFC 6298 §2; RFC 8290",
+    }],
+};
+
+/// The waits that a path prolongs, whatever is waited for.
+const WAITS: [PhaseName; 5] = [
+    PhaseName::Tcp,
+    PhaseName::Proxy,
+    PhaseName::Tls,
+    PhaseName::Quic,
+    PhaseName::FirstByte,
+];
+
+fn varies(case: &Case<'_>) -> Option<Cost> {
+    let r = case.rtt?;
+    let beyond = |name| {
+        let trips = f64::from(case.round_trips(name)) * r;
+        let carried: f64 = case.named(name).map(|p| p.carried).sum();
+        (case.waited(name, WaitPart::Network) - trips - carried).max(0.0)
+    };
+    let excesses = case.exchange.excesses();
+    let late = WAITS.into_iter().map(beyond);
+    let most = excesses.iter().copied().chain(late).fold(0.0, f64::max);
+    if most < MIN_SPREAD.max(SPREAD_SHARE * r) {
+        return None;
+    }
+    let mut cost = Cost::new(format!(
+        "round trips and acknowledgements took {r:.1} to {:.1} ms",
+        r + most
+    ));
+    for name in WAITS {
+        let server = case.waited(name, WaitPart::Server);
+        cost = cost.waited(name, WaitPart::Network, beyond(name));
+        if server <= WITHIN * most {
+            cost = cost.waited(name, WaitPart::Server, server);
+        }
+    }
+    Some(cost)
+}
