@@ -5,8 +5,8 @@
 //!
 //! The life of a request: `tcp` or `quic` accepts → `tls` performs the handshake →
 //! `serve::{h1,h2,h3}` read a request → `routes` turns it into an `AnswerPlan` (pure) → `serve`
-//! carries out the plan, in the same way for all three protocols. Both ends can be compared: [`OriginCounters`] says what the
-//! server saw, in the API and at `/stats`.
+//! carries out the plan, in the same way for all three protocols. Both ends can be compared:
+//! [`OriginCounters`] says what the server saw, in the API and at `/stats`.
 
 mod body;
 mod certificates;

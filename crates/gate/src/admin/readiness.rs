@@ -25,7 +25,7 @@ pub(crate) enum ReadinessError {
     Draining,
     #[error("no thread accepts connections")]
     NotAccepting,
-    #[error("all servers of {0} are down")]
+    #[error("no server is left of {0}")]
     NoServer(String),
     #[error("the session store has been down for longer than session.grace")]
     NoStore,

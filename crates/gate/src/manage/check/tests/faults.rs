@@ -80,7 +80,7 @@ pub(super) const CASES: &[Case] = &[
     (
         "HS512",
         "HS511",
-        &["error token.key[0].algorithm: 'HS511' is no algorithm"],
+        &["error token.key[0].algorithm: 'HS511' is not an algorithm"],
     ),
     ("HS512", "ES256", &["error token.key[0].from: "]),
     (
@@ -225,7 +225,7 @@ pub(super) const CASES: &[Case] = &[
     (
         "upstream = \"backend\"",
         "upstream = \"backend\"\n[admin]\nlisten = \"0.0.0.0:9180\"",
-        &["warning admin.listen: nothing of it is protected"],
+        &["warning admin.listen: it is not protected"],
     ),
     (
         "upstream = \"backend\"",
