@@ -22,7 +22,7 @@ use roundtrip_gate::{Authenticator, Secret};
 use roundtrip_wire::jwt::Algorithm;
 
 const SECRET: &[u8] = b"a secret of sixty-four bytes, which is what HS512 would like to have";
-/// What gate adds to it, with an id of its own making.
+/// A field that gate adds, with an ID that it made.
 const ID: &[u8] = b"X-Request-Id: 0123456789abcdef-01234567\r\n";
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const REQUESTS: usize = 200;
@@ -31,19 +31,19 @@ static GUARDED: AtomicUsize = AtomicUsize::new(0);
 static PLAIN: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// Where this thread's allocations are counted.
+    /// The counter for this thread's allocations.
     static COUNTER: Cell<Option<&'static AtomicUsize>> = const { Cell::new(None) };
 }
 
 struct Counting;
 
-// SAFETY: all is done by the system's allocator, whose contract is the caller's.
+// SAFETY: the system's allocator does the work, and the caller keeps its contract.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if let Ok(Some(counter)) = COUNTER.try_with(Cell::get) {
             counter.fetch_add(1, Ordering::SeqCst);
         }
-        // SAFETY: as it was asked of us.
+        // SAFETY: the caller keeps the contract of `alloc`.
         unsafe { System.alloc(layout) }
     }
 
@@ -56,7 +56,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Knows everybody.
+/// Has every session.
 struct EverySession(Rc<ManualWatch>);
 
 impl Sessions for EverySession {
@@ -74,14 +74,14 @@ fn a_request_on_the_warm_path_allocates_nothing() {
     let backend = backend();
     for (guarded, counter) in [(true, &GUARDED), (false, &PLAIN)] {
         let allocated = requested(gate(counter, backend, guarded), counter);
-        // One for each request would be twice this much.
+        // One for each request would be twice this number.
         assert!(allocated < REQUESTS / 2, "{allocated}, guarded: {guarded}");
         let before = counter.load(Ordering::SeqCst) - allocated;
         assert!(before > 10, "nothing is counted: {before}");
     }
 }
 
-/// Allocations of a gate for so many requests on a connection that is warm.
+/// Gate's allocations for this number of requests on a warm connection.
 fn requested(gate: SocketAddr, counter: &AtomicUsize) -> usize {
     let mut client = TcpStream::connect(gate).unwrap();
     client
@@ -115,7 +115,7 @@ fn cookie() -> String {
     STANDARD.encode(format!("{input}.{}", URL_SAFE_NO_PAD.encode(tag)))
 }
 
-/// In a thread of its own, whose allocations count.
+/// In a thread of its own, whose allocations are counted.
 fn gate(counter: &'static AtomicUsize, backend: SocketAddr, guarded: bool) -> SocketAddr {
     let (tell, told) = mpsc::channel();
     thread::spawn(move || {

@@ -147,14 +147,14 @@ impl Running {
     ) -> Result<(), OriginError> {
         let failed = |source| ports::failed(knobs, source);
         let tls = ListenerRole::Tls(tls::tcp_config(&knobs.tls, certificates)?);
-        for (listeners, door) in [
+        for (listeners, role) in [
             (ports.http, ListenerRole::Clear),
             (ports.https, tls),
             (ports.echo, ListenerRole::Echo),
         ] {
             for listener in listeners {
                 let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
-                let accepting = tcp::accept(listener, door.clone(), context.clone());
+                let accepting = tcp::accept(listener, role.clone(), context.clone());
                 self.tasks.push(tokio::spawn(accepting));
             }
         }

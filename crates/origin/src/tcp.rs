@@ -40,7 +40,7 @@ pub(crate) struct ListenerContext {
 }
 
 /// Accepts until the future is dropped, and its connections with it.
-pub(crate) async fn accept(listener: TcpListener, door: ListenerRole, context: ListenerContext) {
+pub(crate) async fn accept(listener: TcpListener, role: ListenerRole, context: ListenerContext) {
     let mut connections = JoinSet::new();
     loop {
         match listener.accept().await {
@@ -50,9 +50,9 @@ pub(crate) async fn accept(listener: TcpListener, door: ListenerRole, context: L
                 let Ok(place) = context.places.clone().acquire_owned().await else {
                     return;
                 };
-                let (door, context) = (door.clone(), context.clone());
+                let (role, context) = (role.clone(), context.clone());
                 connections.spawn(async move {
-                    serve_one(tcp, door, &context).await;
+                    serve_one(tcp, role, &context).await;
                     drop(place);
                 });
             }
@@ -62,7 +62,7 @@ pub(crate) async fn accept(listener: TcpListener, door: ListenerRole, context: L
     }
 }
 
-async fn serve_one(tcp: TcpStream, door: ListenerRole, context: &ListenerContext) {
+async fn serve_one(tcp: TcpStream, role: ListenerRole, context: &ListenerContext) {
     let site = &context.site;
     site.counters.tcp_connections.increment();
     if context.fast_open && TcpInfo::of(&tcp).is_some_and(|info| info.took_syn_data()) {
@@ -72,11 +72,11 @@ async fn serve_one(tcp: TcpStream, door: ListenerRole, context: &ListenerContext
     let _ = tcp.set_nodelay(true);
     let link = TcpConnectionInfo {
         fuse: Fuse::default(),
-        secure: matches!(door, ListenerRole::Tls(_)),
+        secure: matches!(role, ListenerRole::Tls(_)),
         early: EarlyFlag::default(),
     };
     let wire = FusedStream::new(tcp, link.fuse.clone());
-    match door {
+    match role {
         ListenerRole::Echo => crate::echo::serve(wire, &site.counters).await,
         ListenerRole::Clear => {
             let phases = [FaultPhase::Accept, FaultPhase::Hello, FaultPhase::Handshake];

@@ -26,7 +26,7 @@ pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin {
 
     /// Sends what the protocol below requires before a stream is closed. Closing the socket is
     /// enough for TCP.
-    fn poll_farewell(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+    fn poll_close_notify(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }
 
@@ -55,8 +55,8 @@ impl<IO: Stream> Stream for Box<IO> {
         (**self).rest();
     }
 
-    fn poll_farewell(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        (**self).poll_farewell(cx)
+    fn poll_close_notify(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        (**self).poll_close_notify(cx)
     }
 
     fn abandon(&mut self) {

@@ -23,7 +23,7 @@ pub(crate) struct Readiness {
 pub(crate) enum ReadinessError {
     #[error("draining")]
     Draining,
-    #[error("no thread takes connections")]
+    #[error("no thread accepts connections")]
     NotAccepting,
     #[error("no server is left of {0}")]
     NoServer(String),

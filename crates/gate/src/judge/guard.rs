@@ -86,13 +86,13 @@ pub(crate) enum AuthError {
     NoToken,
     #[error("a token that is malformed, or that none of the keys has signed")]
     BadToken,
-    #[error("a token that none of the keys has signed that are here yet")]
+    #[error("a token that none of the present keys has signed")]
     NoKeys,
     #[error("a token that has expired")]
     Expired,
     #[error("a token that is not valid yet")]
     TooEarly,
-    #[error("a token of another issuer, or for another audience")]
+    #[error("a token with another issuer or audience")]
     NotForUs,
     #[error("a session that the store does not know")]
     UnknownSession,

@@ -79,7 +79,7 @@ pub(crate) enum BadRequestError {
     Target,
     #[error("a path with '.' or '..' in it")]
     DotSegments,
-    #[error("a path that a backend may read as one of another route")]
+    #[error("a path that backends may assign to different routes")]
     TwoWays,
     #[error("a path with control characters, or that is not UTF-8")]
     Characters,

@@ -73,7 +73,9 @@ impl Report {
     fn path(&mut self, place: &str, path: &Path) {
         if path.is_relative() {
             let path = path.display();
-            let what = format!("'{path}' is looked for where gate is started; begin it with '/'");
+            let what = format!(
+                "'{path}' is relative to the directory in which gate is started; begin it with '/'"
+            );
             self.warn(place, what);
         }
     }
@@ -86,8 +88,9 @@ impl Report {
         self.path(place, path);
         if Secret::is_shared(path) {
             let path = path.display();
-            let what =
-                format!("its group may read {path}; unless that is meant, run: chmod 600 {path}");
+            let what = format!(
+                "its group may read {path}; unless this is intended, run: chmod 600 {path}"
+            );
             self.warn(place, what);
         }
     }
@@ -128,7 +131,8 @@ pub fn file(path: &Path, report: &mut Report) {
         let what = format!("everybody may write it; run: chmod o-w {shown}");
         report.error(place, what);
     } else if mode & 0o020 != 0 {
-        let what = format!("its group may write it; unless that is meant, run: chmod g-w {shown}");
+        let what =
+            format!("its group may write it; unless this is intended, run: chmod g-w {shown}");
         report.warn(place, what);
     }
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use crate::skip;
 
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-/// A JVM on a busy machine takes a while.
+/// A JVM on a busy machine is slow to start.
 const START_TIMEOUT: Duration = Duration::from_mins(1);
 /// Another program may take the free port first.
 const MAX_TRIES: usize = 5;
@@ -23,8 +23,9 @@ pub(crate) struct ExternalProgram {
 }
 
 impl ExternalProgram {
-    /// Starts the command that `prepare` makes for a directory and an address, once it listens
-    /// there. `None` if one of the `needed` files is not installed, which is said of `test`.
+    /// Starts the command that `prepare` makes for a directory and an address, and waits until it
+    /// listens there. `None`, with a note for `test`, if one of the `needed` files is not
+    /// installed.
     pub(crate) fn start(
         test: &str,
         needed: &[&str],
@@ -75,7 +76,7 @@ impl Drop for ExternalProgram {
     }
 }
 
-/// nginx with its files in the directory and its settings in `file`.
+/// nginx with its files in the directory, and its configuration in `file`.
 pub(crate) fn nginx(directory: &Path, file: &Path) -> Command {
     let mut command = Command::new("nginx");
     command.arg("-p").arg(directory);
@@ -84,7 +85,7 @@ pub(crate) fn nginx(directory: &Path, file: &Path) -> Command {
     command
 }
 
-/// What nginx's settings begin with, up to the inside of `http`.
+/// The beginning of nginx's configuration, up to the inside of `http`.
 pub(crate) fn nginx_head(directory: &Path) -> String {
     let place = directory.display();
     let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
@@ -96,7 +97,7 @@ pub(crate) fn nginx_head(directory: &Path) -> String {
     )
 }
 
-/// Apache with its files in the directory and its settings in `file`.
+/// Apache with its files in the directory, and its configuration in `file`.
 pub(crate) fn apache(directory: &Path, file: &Path) -> Command {
     let mut command = ordinary("apache2");
     command.arg("-X").arg("-d").arg(directory);
@@ -104,7 +105,7 @@ pub(crate) fn apache(directory: &Path, file: &Path) -> Command {
     command
 }
 
-/// What Apache's settings begin with.
+/// The beginning of Apache's configuration.
 pub(crate) fn apache_head(directory: &Path, modules: &[&str]) -> String {
     let place = directory.display();
     let load =
@@ -116,7 +117,7 @@ pub(crate) fn apache_head(directory: &Path, modules: &[&str]) -> String {
     )
 }
 
-/// Some programs serve nobody as root.
+/// Some programs do not run as root.
 pub(crate) fn ordinary(program: &str) -> Command {
     if fs::metadata("/proc/self").unwrap().uid() != 0 {
         return Command::new(program);

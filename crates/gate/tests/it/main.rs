@@ -22,7 +22,7 @@ mod smuggling;
 
 use std::time::{Duration, Instant};
 
-/// Asks until it is so; how long that takes is no matter of a test.
+/// Asks until it is true; tests do not depend on how long that takes.
 pub(crate) async fn until(what: &str, mut is: impl AsyncFnMut() -> bool) {
     let began = Instant::now();
     while !is().await {

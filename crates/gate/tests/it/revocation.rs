@@ -28,7 +28,7 @@ use server::Server;
 
 const ANSWER: &str = "what only the session may hear";
 
-/// Where sessions are.
+/// The kind of the session store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kept {
     Redb,
@@ -39,12 +39,12 @@ struct Stage {
     scene: Scene,
     backend: Backend,
     field: String,
-    // Ends behind the gate that asks it.
+    // Dropped after the gate that uses it.
     _server: Option<Server>,
 }
 
 impl Stage {
-    /// `None` where there is no store, which is said.
+    /// `None`, with a note, if the store is not installed.
     fn new(kept: Kept, connections: usize) -> Option<Self> {
         let server = match kept {
             Kept::Redb => None,
@@ -86,7 +86,7 @@ impl Stage {
         }));
     }
 
-    /// Nothing is released: who hears anything hears it from gate.
+    /// Nothing is released, so any answer is gate's own.
     fn is_told(&self, client: &mut RawClient) {
         self.backend.release_later();
         let answer = client.answer();
@@ -136,7 +136,7 @@ fn while_the_answer_is_awaited(kept: Kept) {
         stage.is_asked(1);
         stage.revoke();
         stage.is_told(&mut client);
-        // Nobody is left who would take the answer.
+        // No client is left to take the answer.
         runtime().block_on(until("the backend's connection ends", async || {
             stage.backend.held() == 0
         }));
@@ -153,7 +153,7 @@ fn revoked_in_redis_while_the_answer_is_awaited() {
     while_the_answer_is_awaited(Kept::Redis);
 }
 
-/// What was said in between is no answer yet.
+/// An interim answer is no answer yet.
 #[test]
 fn revoked_behind_an_interim_answer() {
     let Some(stage) = Stage::new(Kept::Redb, 16) else {
@@ -184,7 +184,7 @@ fn while_the_body_is_on_its_way(kept: Kept) {
             _ => "x".repeat(1000),
         };
         client.send(&format!("{head}{piece}"));
-        // Whether gate has passed it on yet or not: it is under way.
+        // Whether or not gate has passed it on yet, it is in progress.
         runtime().block_on(until("it is under way", async || {
             stage
                 .scene

@@ -27,7 +27,7 @@ use tokio::task::{LocalSet, spawn_local};
 use tokio::time::timeout;
 use wires::{RecordedBytes, RecordingProxy, echo, listener};
 
-/// The fields that an echo tells of.
+/// The fields that an echo server reports.
 const TOLD: [&str; 6] = [
     "host",
     "authorization",
@@ -36,7 +36,7 @@ const TOLD: [&str; 6] = [
     "x_forwarded_for",
     "x-injected",
 ];
-/// Long enough for any machine; nothing waits for it to pass.
+/// Long enough for any machine; no test waits for it.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 #[test]
@@ -106,7 +106,7 @@ struct Seen {
     server: Vec<RecordedBytes>,
 }
 
-/// Through a gate of its own: nothing is left from the case before.
+/// Through a new gate, so that nothing is left from the case before.
 async fn send(case: &Case, server: SocketAddr) -> Seen {
     let tap = RecordingProxy::before(server).await;
     let (listener, gate) = listener().await;
@@ -116,7 +116,7 @@ async fn send(case: &Case, server: SocketAddr) -> Seen {
     let mut answered = Vec::new();
     let (mut from, mut to) = client.split();
     let asking = async {
-        // Who refuses does not read on.
+        // A server that refuses does not read on.
         let _ = to.write_all(&wire).await;
         if case.end == End::Cut {
             let _ = to.shutdown().await;
@@ -137,7 +137,7 @@ async fn send(case: &Case, server: SocketAddr) -> Seen {
     }
 }
 
-/// How many requests the server refused that gate passed on.
+/// How many requests the server refused that gate had passed on.
 fn judge(case: &Case, seen: &Seen) -> Result<usize, String> {
     let mut expected = case.means.clone();
     if case.end == End::After {
@@ -148,8 +148,8 @@ fn judge(case: &Case, seen: &Seen) -> Result<usize, String> {
     let told: Vec<Message> = answers(seen)?;
     let understood = told.iter().filter(|answer| answer.status() == 200).count();
     let refused = told.len() - understood;
-    // What a server refused ends its connection; the rest goes unanswered, and gate's client hears
-    // so.
+    // A refusal by the server ends its connection; the rest is not answered, and gate's client
+    // learns it.
     let whole = if refused > 0 && case.refusable {
         expected.starts_with(&meanings)
     } else {
@@ -161,7 +161,7 @@ fn judge(case: &Case, seen: &Seen) -> Result<usize, String> {
         ));
     }
     for (request, answer) in passed.iter().zip(&told) {
-        // Some answer to `*` themselves.
+        // Some servers answer `*` themselves.
         let told = !request.asked().ends_with(" *") || !answer.body.is_empty();
         if answer.status() == 200 && told && answer.body != belief(request).as_bytes() {
             return Err(format!(
@@ -217,7 +217,7 @@ fn passed_on(case: &Case, server: &[RecordedBytes]) -> Result<Vec<Message>, Stri
                 .find(|request| request.values(name).next().is_some())
             {
                 let old = case.wire.windows(8).any(|w| w == b"HTTP/1.0");
-                // RFC 9110 §10.1.4: together, and nothing else.
+                // RFC 9110 §10.1.4: both together, and nothing else.
                 let said = |name| request.values(name).collect::<Vec<_>>();
                 let tells = matches!(name, "connection" | "te")
                     && said("connection") == ["TE"]
@@ -232,7 +232,7 @@ fn passed_on(case: &Case, server: &[RecordedBytes]) -> Result<Vec<Message>, Stri
     Ok(all)
 }
 
-/// What the server said, without interim answers.
+/// The server's answers, without interim ones.
 fn answers(seen: &Seen) -> Result<Vec<Message>, String> {
     let mut all = Vec::new();
     for noted in &seen.server {
@@ -242,7 +242,7 @@ fn answers(seen: &Seen) -> Result<Vec<Message>, String> {
     Ok(all)
 }
 
-/// The client hears each answer once, in order, and gate's own refusal at the end.
+/// The client gets each answer once, in order, and gate's own refusal at the end.
 fn heard(case: &Case, seen: &Seen, told: &[Message]) -> Result<(), String> {
     let (mut heard, rest) = messages(&seen.client, Kind::Response)?;
     heard.retain(|answer| answer.status() >= 200);
@@ -261,7 +261,7 @@ fn heard(case: &Case, seen: &Seen, told: &[Message]) -> Result<(), String> {
     }
     if let End::Refused(status) = case.end {
         let last = heard.pop().map(|answer| (answer.status(), answer.body));
-        // In words of gate's own, which end where they say.
+        // Gate's own answer, which ends where its length says.
         let words = format!("{status} ");
         let is_refusal =
             |(said, body): &(u16, Vec<u8>)| *said == status && body.starts_with(words.as_bytes());
@@ -291,7 +291,7 @@ fn meaning(request: &Message) -> Meaning {
     }
 }
 
-/// What an echo says of a request.
+/// What an echo server reports about a request.
 pub(crate) fn belief(request: &Message) -> String {
     let fields: String = TOLD
         .iter()

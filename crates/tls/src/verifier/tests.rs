@@ -1,3 +1,6 @@
+//! A self-signed certificate that the user trusts by name: accepted as a server, with its name and
+//! dates still checked.
+
 use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair, date_time_ymd};
 use rustls::crypto::aws_lc_rs::default_provider;
 

@@ -371,11 +371,11 @@ impl<IO: Stream> Client<IO> {
             return self.stream.abandon();
         }
         if self.parting == CloseMode::Quiet || at_once {
-            let farewell = poll_fn(|cx| self.stream.poll_farewell(cx));
+            let close_notify = poll_fn(|cx| self.stream.poll_close_notify(cx));
             let _ = self
                 .deadlines
                 .down
-                .within(Some(SHORT_TIMEOUT), farewell)
+                .within(Some(SHORT_TIMEOUT), close_notify)
                 .await;
             return;
         }

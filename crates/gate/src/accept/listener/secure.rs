@@ -44,7 +44,7 @@ impl crate::accept::stream::Stream for Secure {
         self.stream.poll_handshake(cx)
     }
 
-    fn poll_farewell(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    fn poll_close_notify(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.stream.poll_close_notify(cx)
     }
 

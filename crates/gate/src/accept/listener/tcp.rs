@@ -72,7 +72,7 @@ pub(crate) enum AcceptError {
     Tls(#[from] TlsError),
     #[error("{0}")]
     Quic(#[source] roundtrip_quic::CloseReason),
-    #[error("it did not say enough in time")]
+    #[error("it did not send a complete request in time")]
     TimedOut,
     #[error("{0}")]
     Io(#[from] io::Error),

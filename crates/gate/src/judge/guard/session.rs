@@ -31,9 +31,9 @@ pub struct Found {
 /// Why a store has no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SessionError {
-    #[error("the store of sessions does not answer")]
+    #[error("the session store does not answer")]
     Down,
-    #[error("the store has something else than a session there")]
+    #[error("the store's entry is not a session")]
     Unreadable,
 }
 

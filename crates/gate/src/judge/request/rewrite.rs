@@ -114,7 +114,7 @@ fn known(key: &'static str, name: &str) -> Result<String, RewriteError> {
     let why = if !is_token(name.as_bytes()) {
         format!("'{name}' is not a field's name")
     } else if RESERVED.iter().any(|reserved| is_read_as(&lower, reserved)) {
-        format!("'{name}' is gate's own to say")
+        format!("'{name}' is set by gate itself")
     } else {
         return Ok(lower);
     };

@@ -11,12 +11,11 @@ const MAX_HEAD: u64 = 512 * 1024;
 pub(super) fn check(config: &Config, report: &mut Report) {
     let listen = &config.listen;
     if listen.http.is_empty() && listen.https.is_empty() {
-        let what =
-            "nobody can come in; give 'http' or 'https' an address, as in [\"127.0.0.1:8080\"]";
+        let what = "there is no address for clients; give 'http' or 'https' one, as in [\"127.0.0.1:8080\"]";
         report.error("listen", what);
     }
     if listen.h3 && listen.https.is_empty() && !listen.http.is_empty() {
-        let what = "HTTP/3 needs an address under 'https'; 'h3 = false' says that none is meant";
+        let what = "HTTP/3 needs an address under 'https'; 'h3 = false' turns HTTP/3 off";
         report.warn("listen.h3", what);
     }
     addresses(config, report);
@@ -29,7 +28,7 @@ pub(super) fn check(config: &Config, report: &mut Report) {
         }
     }
     if config.limits.head.0 > MAX_HEAD {
-        let what = "at most 512KiB: beyond that fields are too many for those who read them";
+        let what = "at most 512KiB: the parsers do not take more fields";
         report.error("limits.head", what);
     }
     if listen.backlog == 0 {

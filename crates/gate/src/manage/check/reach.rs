@@ -72,7 +72,7 @@ async fn ask(url: &Url, upstream: &Upstream) -> Result<(), String> {
     let bound = upstream.connect.0;
     match timeout(bound, connect(url, upstream)).await {
         Ok(outcome) => outcome,
-        Err(_) => Err(format!("nothing came within {bound:?}")),
+        Err(_) => Err(format!("there was no answer within {bound:?}")),
     }
 }
 

@@ -7,7 +7,7 @@ use crate::judge::request::{Rewrite, readings};
 
 pub(super) fn check(config: &Config, report: &mut Report) {
     if config.route.is_empty() {
-        let what = "no request leads anywhere; add a [[route]] with upstream = \"…\"";
+        let what = "there is no route; add a [[route]] with upstream = \"…\"";
         report.error("route", what);
     }
     for (n, route) in config.route.iter().enumerate() {
@@ -36,13 +36,12 @@ pub(super) fn check(config: &Config, report: &mut Report) {
         host(&place, route, report);
         let earlier = config.route.get(..n).unwrap_or_default();
         if let Some(same) = earlier.iter().position(|other| meets(other, route)) {
-            let what =
-                format!("'route[{same}]' is for the same host and path; take one of both away");
+            let what = format!("'route[{same}]' is for the same host and path; remove one of them");
             report.error(&place, what);
         }
         let early = config.tls.early_data && config.tls.resumption == Resumption::SingleUse;
         if route.safe_jmap && !early {
-            let what = "it says what early data may hold, and 'tls.early_data' is off";
+            let what = "it has no effect while 'tls.early_data' is off";
             report.warn(format!("{place}.safe_jmap"), what);
         }
     }

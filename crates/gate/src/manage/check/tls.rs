@@ -58,14 +58,11 @@ fn settings(config: &Config, report: &mut Report) {
         report.error("tls.early_data", what);
     }
     if config.listen.https.is_empty() && (tls.early_data || !tls.certificate.is_empty()) {
-        let what = "it is of no use while 'listen.https' is empty";
+        let what = "it has no effect while 'listen.https' is empty";
         report.warn("tls", what);
     }
     if tls.epoch.0.as_secs() < 60 {
-        report.error(
-            "tls.epoch",
-            "a ticket key has to serve for a minute at least",
-        );
+        report.error("tls.epoch", "the minimum is one minute");
     }
     if let Some(seed) = &tls.seed {
         report.secret("tls.seed", seed);

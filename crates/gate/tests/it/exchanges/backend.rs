@@ -17,7 +17,7 @@ pub(crate) struct Backend {
 struct Inner {
     dead: AtomicBool,
     connections: AtomicUsize,
-    /// Whoever serves one closes it.
+    /// Each is closed by the thread that serves it.
     open: Mutex<Vec<Weak<TcpStream>>>,
 }
 
@@ -56,7 +56,7 @@ impl Backend {
         self.inner.connections.load(Ordering::SeqCst)
     }
 
-    /// Nobody listens there any more, and all who were connected are not.
+    /// Stops listening, and closes all connections.
     pub(crate) fn kill(self) {
         self.inner.dead.store(true, Ordering::SeqCst);
         drop(TcpStream::connect(self.at));
@@ -69,7 +69,7 @@ impl Backend {
     }
 }
 
-/// Each request is answered with its path and its body, until the other side closes.
+/// Answers each request with its path and its body, until the other side closes.
 pub(crate) fn echo(mut client: RawClient) {
     while let Some(request) = client.request() {
         let body = format!("{} {}", path(&request.head), request.body);

@@ -9,7 +9,7 @@ use crate::exchanges::backend::{Backend, echo};
 use crate::exchanges::raw_client::{Answer, RawClient, path};
 use crate::lifecycle::scene::{PATIENCE, Scene};
 
-/// Without sessions.
+/// Without authentication.
 fn open(config: &mut Config) {
     config.route[0].auth = false;
 }
@@ -52,7 +52,7 @@ fn a_backend_that_was_killed_is_a_502_and_is_asked_again_when_it_is_back() {
     assert!(backend.connections() > 0);
 }
 
-/// Each request is known by its path: `/good` is answered.
+/// The path of a request decides: `/good` is answered.
 fn moody(mut client: RawClient) {
     while let Some(request) = client.request() {
         let begun = match path(&request.head) {
@@ -67,7 +67,7 @@ fn moody(mut client: RawClient) {
             _ => "",
         };
         client.send(begun);
-        // No more until gate has had enough.
+        // Nothing more until gate gives up.
         let _ = client.rest();
         return;
     }
@@ -107,7 +107,7 @@ fn a_backend_that_falls_silent_amid_its_answer_leaves_no_whole_one() {
 
 #[test]
 fn an_exchange_has_no_more_than_its_total_time() {
-    // Each piece comes in time, and the whole never ends.
+    // Each piece comes in time, but the answer never ends.
     let backend = Backend::start(|mut client| {
         let _ = client.request();
         client.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
@@ -124,7 +124,8 @@ fn an_exchange_has_no_more_than_its_total_time() {
     assert_eq!(get(&mut client, "/"), Answer::Cut);
 }
 
-/// RFC 1945 §7.2.2: a client of HTTP/1.0 sees an end, and has to see that it is none.
+/// RFC 1945 §7.2.2: an HTTP/1.0 client sees the connection end, and must see that the answer is
+/// incomplete.
 #[test]
 fn an_answer_to_http_1_0_that_is_cut_ends_with_a_reset() {
     let backend = Backend::start(|mut client| {

@@ -8,7 +8,7 @@ use crate::exchanges::backend::Backend;
 use crate::exchanges::raw_client::{Answer, RawClient, counted, path};
 use crate::lifecycle::scene::Scene;
 
-/// The moment at which it goes.
+/// The moment at which the backend fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
 enum At {
     Unread,
@@ -21,7 +21,7 @@ enum At {
     AmidChunk,
     BetweenChunks,
     AmidLastChunk,
-    /// It says nothing of a length, and so the end is the end of the connection.
+    /// Without a length, so the end of the connection is the end of the answer.
     AmidEndless,
 }
 
@@ -39,12 +39,12 @@ const MOMENTS: [At; 11] = [
     At::AmidEndless,
 ];
 
-/// And how.
+/// How it fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ending {
     Close,
     Reset,
-    /// It says no more, and listens on.
+    /// It sends no more, but still reads.
     HalfClose,
 }
 
@@ -59,7 +59,7 @@ const REQUESTS: [(&str, Body); 9] = [
     ("POST", Body::Counted),
     ("POST", Body::Chunked),
     ("PATCH", Body::Counted),
-    // Nobody knows what it does.
+    // An unknown method.
     ("FROBNICATE", Body::None),
 ];
 
@@ -76,7 +76,7 @@ struct Case {
     body: Body,
     at: At,
     how: Ending,
-    /// It goes whenever this request comes, and not only the first time.
+    /// It fails whenever this request arrives, not only the first time.
     lasting: bool,
 }
 
@@ -109,14 +109,14 @@ impl Case {
         }
     }
 
-    /// RFC 9110 §9.2.2. A body that is small and there at once is kept until it was answered.
+    /// RFC 9110 §9.2.2. A small body that has arrived at once is kept until the answer.
     fn may_arrive(&self, kept: bool) -> usize {
         let idempotent = matches!(self.method, "GET" | "DELETE" | "PUT");
         if idempotent && kept { 2 } else { 1 }
     }
 
-    /// Does it have to be right in spite of it? Nothing was answered on a connection that may have
-    /// been closed for long.
+    /// Whether the client must get the right answer all the same, because nothing was answered on a
+    /// connection that may have been closed long before.
     fn must_recover(&self, kept: bool) -> bool {
         self.may_arrive(kept) == 2 && !self.lasting && self.at <= At::AmidHead
     }
@@ -124,7 +124,7 @@ impl Case {
 
 type Cases = Arc<Mutex<HashMap<usize, (Case, usize)>>>;
 
-/// Goes as the case of a request says; answers all others.
+/// Fails as the case of a request says; answers all others.
 fn fickle(cases: &Cases) -> impl Fn(RawClient) + Send + Sync + use<> {
     let cases = cases.clone();
     move |mut raw_client| {
@@ -179,7 +179,7 @@ fn go(mut raw_client: RawClient, case: Case) {
     }
 }
 
-/// `kept`: over a connection that has carried another request before.
+/// `kept`: over a connection that was used before.
 fn all_cases(kept: bool) {
     let cases = Cases::default();
     let backend = Backend::start(fickle(&cases));
@@ -198,7 +198,7 @@ fn all_cases(kept: bool) {
     for (number, case) in Case::all().enumerate() {
         let (id, other) = (2 * number, 2 * number + 1);
         let mut client = RawClient::to(gate);
-        // On the same thread it is the connection that this one leaves behind.
+        // On the same thread, this is the connection that the request before left.
         good(&mut client, other);
         cases.lock().unwrap().insert(id, (case, 0));
         client.send(&case.request(id));
@@ -210,14 +210,14 @@ fn all_cases(kept: bool) {
         );
         let is_right = match &answer {
             Answer::Whole(200, message) if case.at == At::AmidEndless => {
-                // Where the end is orderly it is the end of the answer.
+                // A FIN is the end of the answer.
                 case.how != Ending::Reset && message.body == "hello"
             }
             Answer::Whole(200, message) => message.body == right(id) && arrived == 2,
             Answer::Whole(status, message) => {
                 *status == 502 && message.body.starts_with("502 Bad Gateway: ")
             }
-            // Once the answer had begun there is nothing else to say.
+            // Once the answer has begun, there is no other answer.
             Answer::Cut | Answer::Nothing => case.at > At::AmidHead,
         };
         assert!(is_right, "{case:?}: {answer:?}");

@@ -4,7 +4,7 @@ use crate::exchanges::backend::Backend;
 use crate::exchanges::raw_client::{RawClient, field, path};
 use crate::lifecycle::scene::Scene;
 
-/// Answers as the path says, a byte at a time, with what it understood.
+/// Answers as the path says, a byte at a time, with the request as it parsed it.
 fn dripping(mut client: RawClient) {
     while let Some(head) = client.head() {
         let expects = field(&head, "expect").is_some();

@@ -24,7 +24,7 @@ fn met(scene: &Scene, limit: &str) -> u64 {
     line.unwrap().1.parse().unwrap()
 }
 
-/// Sends a byte now and then until it is answered, or nobody listens.
+/// Sends a byte now and then until there is an answer, or the other side has closed.
 fn trickle(client: &mut RawClient, byte: &str) -> Answer {
     let mut seen = [0];
     client
@@ -64,7 +64,7 @@ fn a_body_that_trickles_in_is_not_waited_for() {
     assert_eq!(met(&scene, "body_rate"), 1);
 }
 
-/// A conversation may pause for longer than an upload may.
+/// A two-way stream may pause for longer than an upload.
 #[test]
 fn a_body_without_a_length_may_be_silent_where_its_route_streams() {
     let backend = Backend::start(echo);
@@ -130,7 +130,7 @@ fn a_client_of_http_1_0_is_served_as_it_understands() {
         assert_eq!(message.body, "hello");
         assert_eq!(field(&message.head, "connection"), Some("keep-alive"));
     }
-    // What has no length ends with the connection, whatever it was asked for.
+    // An answer without a length ends with the connection, even if the client wants to keep it.
     kept.send("GET /chunked HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\n\r\n");
     let message = kept.answer().whole(200);
     assert_eq!(message.body, "hello");
@@ -144,7 +144,7 @@ fn a_client_of_http_1_0_is_served_as_it_understands() {
     }
 }
 
-/// It may be slow for good reasons: the clock begins anew with each request.
+/// A client may be slow for good reasons: the deadline starts again with each request.
 #[test]
 fn a_client_may_rest_between_requests() {
     let backend = Backend::start(echo);

@@ -45,7 +45,7 @@ fn an_expired_token_is_refused_though_it_is_remembered() {
         assert!(passed < 100_000, "it never ends");
         std::thread::sleep(Duration::from_millis(2));
     }
-    // Else it was never a remembered one that was refused.
+    // Otherwise the token that was refused was never a cached one.
     assert!(passed > 1, "{passed}");
     for _ in 0..20 {
         assert_eq!(get(), 401);

@@ -11,7 +11,7 @@ use crate::exchanges::backend::Backend;
 use crate::exchanges::raw_client::{Answer, RawClient};
 use crate::lifecycle::scene::Scene;
 
-/// RFC 9112 §9.8: anybody on the way can end a TCP connection.
+/// RFC 9112 §9.8: anybody on the path can end a TCP connection.
 #[test]
 fn an_answer_without_a_length_that_tls_did_not_end_is_cut() {
     let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".into()]).unwrap();

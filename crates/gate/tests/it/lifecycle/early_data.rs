@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::lifecycle::quic::{Caller, EARLY, run, scene};
 use crate::lifecycle::scene::{PATIENCE, Scene};
 
-/// A backend that counts what reaches it.
+/// A backend that counts its requests.
 fn backend() -> (SocketAddr, Arc<AtomicUsize>) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let at = listener.local_addr().unwrap();
@@ -30,7 +30,7 @@ fn backend() -> (SocketAddr, Arc<AtomicUsize>) {
     (at, reached)
 }
 
-/// Whoever stands on the way, and lets only first flights pass, once that is wanted.
+/// An attacker on the path who lets only first flights pass, once told to.
 struct Interceptor {
     at: SocketAddr,
     robs: Arc<AtomicBool>,

@@ -52,7 +52,7 @@ fn a_second_gate_on_the_same_addresses_takes_over() {
         }
     };
     reach(20);
-    // As the same file would say it, but for where it leads.
+    // As the same file would say it, except for the upstream.
     let mut config = Scene::config(&scene.folder, two, "");
     config.listen.http = addresses.http.clone();
     config.admin.listen = addresses.admin;

@@ -18,7 +18,7 @@ fn work(client: &mut RawClient, path: &str, field: &str) {
     client.send(&format!("GET {path} HTTP/1.1\r\nHost: a\r\n{field}\r\n"));
 }
 
-/// A client at this address.
+/// A client with this address.
 fn from(address: IpAddr, to: SocketAddr) -> RawClient {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
     socket.bind(&SocketAddr::new(address, 0).into()).unwrap();
@@ -26,7 +26,7 @@ fn from(address: IpAddr, to: SocketAddr) -> RawClient {
     RawClient::new(TcpStream::from(socket))
 }
 
-/// 429, with the time to come again (RFC 6585 §4); and the backend hears nothing.
+/// 429 with `Retry-After` (RFC 6585 §4); and the backend gets nothing.
 fn is_refused(client: &mut RawClient) {
     let answer = client.answer().whole(429);
     let after = field(&answer.head, "retry-after").unwrap_or_else(|| panic!("{}", answer.head));
@@ -41,7 +41,7 @@ fn the_exchanges_of_one_address_are_bounded() {
     let backend = Backend::start();
     let more = format!("[limits]\nexchanges_per_client = {MOST}\n");
     let scene = Scene::tuned(backend.at, &more, |config| {
-        // It counts on whatever thread they are.
+        // All threads count together.
         config.listen.threads = 2;
         config.listen.https = vec!["127.0.0.1:0".parse().unwrap()];
         config.route[0].auth = false;
@@ -60,7 +60,7 @@ fn the_exchanges_of_one_address_are_bounded() {
         work(&mut one_more, "/quick", "");
         is_refused(&mut one_more);
     }
-    // However it comes.
+    // Over any protocol.
     let mut connection = Connection::open(&scene, &[]);
     let fields: [(&str, &[u8]); 4] = [
         (":method", b"GET"),
@@ -70,12 +70,12 @@ fn the_exchanges_of_one_address_are_bounded() {
     ];
     let id = connection.ask(&fields, true);
     assert_eq!(connection.answer(id).status, 429);
-    // Others have their own.
+    // Other clients have their own limit.
     let mut other = from(OTHER, gate);
     work(&mut other, "/quick", "");
     other.answer().whole(200);
     assert_eq!(backend.asked(), MOST);
-    // One leaves, and one may come.
+    // One leaves, so one may come.
     drop(holding.pop());
     assert!(soon(|| backend.working() == MOST - 1));
     let served = soon(|| {
@@ -89,7 +89,7 @@ fn the_exchanges_of_one_address_are_bounded() {
     }
 }
 
-/// An upload is an exchange, too, wherever its body is.
+/// An upload is an exchange too, wherever its body is.
 #[test]
 fn uploads_of_one_address_are_bounded() {
     let backend = Backend::start();
@@ -131,7 +131,7 @@ fn the_exchanges_of_one_session_are_bounded() {
     let fields = [format!("{one}\r\n"), format!("{two}\r\n")];
     let mut holding: Vec<RawClient> = (0..MOST)
         .map(|n| {
-            // From wherever it comes.
+            // From any address.
             let mut client = if n % 2 == 0 {
                 RawClient::to(gate)
             } else {

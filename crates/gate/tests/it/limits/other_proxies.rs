@@ -16,7 +16,7 @@ pub(crate) enum Make {
 }
 
 impl Make {
-    /// `None` if it is not installed, which is said.
+    /// `None`, with a note, if it is not installed.
     pub(crate) fn start(self, backend: SocketAddr) -> Option<ExternalProgram> {
         let program = match self {
             Self::Nginx => "nginx",

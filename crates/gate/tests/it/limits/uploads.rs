@@ -13,20 +13,20 @@ use crate::limits::{CONNECTIONS, gate, get, soon};
 use crate::readings::h2::{Connection, DATA, END_STREAM, Frame};
 
 const ORDINARY: usize = 20;
-/// Requests are made in so many rounds, each after as many pieces of every upload.
+/// Requests are made in this many rounds, each after this many pieces of every upload.
 const ROUNDS: usize = 10;
 const PIECES: usize = 6;
-/// Pieces that there are: for as long as ordinary requests take, however badly they fare.
+/// Enough pieces for as long as the ordinary requests may take.
 const ALL_PIECES: usize = 1000;
 
-/// What trickles in, and how.
+/// A slow upload.
 #[derive(Debug, Clone, Copy)]
 struct SlowUpload {
     clients: usize,
     chunked: bool,
     /// Sent at once.
     begun: usize,
-    /// And then these, each time.
+    /// Then sent after each pause.
     piece: usize,
     pause: Duration,
 }
@@ -64,10 +64,10 @@ impl SlowUpload {
     }
 }
 
-/// What is to be sent on all of them each time.
+/// Sends the next piece on all of them.
 type Step<'a> = &'a mut (dyn FnMut() + Send);
 
-/// How many ordinary requests are served while the uploads go on.
+/// How many ordinary requests are served while the uploads continue.
 fn served_amid(address: SocketAddr, pause: Duration, step: Step<'_>) -> usize {
     let (round, over) = (AtomicUsize::new(0), AtomicBool::new(false));
     thread::scope(|scope| {
@@ -100,7 +100,7 @@ fn served_amid(address: SocketAddr, pause: Duration, step: Step<'_>) -> usize {
     })
 }
 
-/// Of the ordinary requests so many are served; and of the uploads, which end then, so many.
+/// How many ordinary requests are served, and how many of the uploads, which end then.
 fn through(address: SocketAddr, trickle: SlowUpload) -> (usize, usize) {
     let head = trickle.head();
     let mut clients: Vec<RawClient> = (0..trickle.clients)
@@ -117,7 +117,7 @@ fn through(address: SocketAddr, trickle: SlowUpload) -> (usize, usize) {
             client.send(&piece);
         }
     });
-    // One after the other: how many may end at once is not asked here.
+    // One after the other: how many may end at once is not tested here.
     let rest =
         trickle.piece(trickle.whole() - sent) + if trickle.chunked { "0\r\n\r\n" } else { "" };
     let length = trickle.whole().to_string();
@@ -134,7 +134,7 @@ fn through(address: SocketAddr, trickle: SlowUpload) -> (usize, usize) {
     (served, arrived)
 }
 
-/// Through each of them at the same time, each before a backend of its own; gate's comes first.
+/// Through each proxy at the same time, each with a backend of its own; gate's result comes first.
 fn beside(trickle: SlowUpload, makes: &[Make]) -> Vec<(usize, usize)> {
     thread::scope(|scope| {
         let others: Vec<_> = makes
@@ -153,8 +153,7 @@ fn beside(trickle: SlowUpload, makes: &[Make]) -> Vec<(usize, usize)> {
     })
 }
 
-/// Gate serves whom the others serve, and that is everybody; and what trickled in fast enough
-/// arrives.
+/// Gate serves everybody, as the others do, and uploads that were fast enough arrive.
 fn lawful(trickle: SlowUpload, makes: &[Make]) {
     let seen = beside(trickle, makes);
     println!("{trickle:?}: served, and uploads that arrived: gate, {makes:?}: {seen:?}");
@@ -180,7 +179,7 @@ fn uploads_in_chunks_that_trickle_in_hold_no_connection() {
     );
 }
 
-/// More than anybody would keep in memory comes at once, and the rest as slowly as is allowed.
+/// More than a proxy would buffer comes at once, and the rest as slowly as is allowed.
 #[test]
 fn uploads_that_begin_fast_and_then_trickle_hold_no_connection() {
     let trickle = SlowUpload {
@@ -257,8 +256,7 @@ fn uploads_over_http_2_that_trickle_in_hold_no_connection() {
     }
 }
 
-/// A body that is there, and one that ends soon, are passed on; nobody waits for more than there
-/// is.
+/// A body that is there, and one that ends soon, are passed on without waiting.
 #[test]
 fn a_body_that_is_whole_goes_on_at_once() {
     let backend = Backend::start();
@@ -271,7 +269,7 @@ fn a_body_that_is_whole_goes_on_at_once() {
         ));
         assert_eq!(client.answer().whole(200).body, length.to_string());
     }
-    // A large one is not kept until it is whole, nor one that goes on as it came.
+    // A large one is not buffered until it is complete, nor one that continues at the same rate.
     let before = backend.uploads();
     client.send("POST /upload HTTP/1.1\r\nHost: a\r\nContent-Length: 9000000\r\n\r\n");
     client.send(&"x".repeat(8_000_000));

@@ -19,12 +19,12 @@ pub(crate) enum Make {
     Tomcat,
     /// `http`, and paths by `new URL`.
     Node,
-    /// As Express routes: the case of letters is nothing, and what was matched is decoded once.
+    /// As Express routes: case does not matter, and what matched is decoded once.
     Express,
 }
 
 impl Make {
-    /// `None` if it is not installed, which is said.
+    /// `None`, with a note, if it is not installed.
     pub(crate) fn start(self) -> Option<ExternalProgram> {
         let test = format!("other spellings before {self:?}");
         ExternalProgram::start(&test, self.needs(), |directory, at| {
@@ -42,7 +42,7 @@ impl Make {
         }
     }
 
-    /// Files to serve, and the settings.
+    /// Files to serve, and the configuration.
     fn prepare(self, directory: &Path, at: SocketAddr) {
         let [root, secret] = match self {
             Self::Tomcat => ["webapps/ROOT", "secret/ROOT"],
@@ -113,7 +113,7 @@ impl Make {
     }
 }
 
-/// Whatever is below `/guarded` is guarded, whether there is such a file or not.
+/// Everything below `/guarded` is protected, whether there is such a file or not.
 fn nginx(directory: &Path, at: SocketAddr) -> String {
     let (head, place) = (external_program::nginx_head(directory), directory.display());
     format!(

@@ -22,7 +22,7 @@ use tokio::task::{LocalSet, spawn_local};
 use tokio::time::timeout;
 
 const SECRET: &[u8] = b"a secret of sixty-four bytes, which is what HS512 would like to have";
-/// Long enough for any machine; nothing waits for it to pass.
+/// Long enough for any machine; no test waits for it.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 #[derive(Clone)]
@@ -55,7 +55,7 @@ pub(crate) struct Client {
     buffer: Vec<u8>,
 }
 
-/// Plays a scene to its end.
+/// Runs a scene to its end.
 pub(crate) fn run(play: impl AsyncFnOnce(Scene)) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -84,7 +84,7 @@ pub(crate) fn cookie(session: &str) -> String {
     format!("Cookie: Authorization={}", STANDARD.encode(token))
 }
 
-/// What signs the cookies, and plain credentials.
+/// The key that signs the cookies; credentials are plain.
 pub(crate) fn rules() -> Arc<Rules> {
     let mut keys = Keys::default();
     keys.add_secret(Algorithm::Hs512, None, &Secret::new(SECRET.to_vec()))
@@ -129,7 +129,7 @@ impl Scene {
     pub(crate) fn outdate(&self, session: &str) {
         let mut known = self.store.0.known.borrow_mut();
         let (_, watch) = known.get_mut(session).unwrap();
-        // Who had the old one asks again, and gets another.
+        // Holders of the old watch ask again, and get another.
         std::mem::take(watch).outdate();
     }
 
@@ -203,8 +203,8 @@ impl Backend {
         (backend, at)
     }
 
-    /// The head that came is the body that goes; under `/events` there is one now and more when
-    /// told so, under `/slow` it never comes to its end.
+    /// Answers with the head of the request as the body; `/events` gets one event now and more when
+    /// told, `/slow` never ends.
     async fn serve(self: Rc<Self>, stream: TcpStream) {
         let mut peer = Client {
             stream,
@@ -222,7 +222,7 @@ impl Backend {
                     .await;
                 self.event.notified().await;
                 peer.send("7\r\ndata: 2\r\n").await;
-                // For ever after it is silent.
+                // It sends nothing more.
                 let _ = peer.head().await;
                 return;
             }
@@ -263,7 +263,7 @@ impl Client {
         answer
     }
 
-    /// What came up to and with this.
+    /// What arrived, up to and including this.
     pub(crate) async fn until(&mut self, what: &str) -> String {
         loop {
             let there = String::from_utf8(self.buffer.clone()).unwrap();
@@ -275,7 +275,7 @@ impl Client {
         }
     }
 
-    /// All until the end.
+    /// Everything up to the end.
     pub(crate) async fn rest(&mut self) -> String {
         while self.read().await > 0 {}
         String::from_utf8(std::mem::take(&mut self.buffer)).unwrap()
@@ -294,7 +294,7 @@ impl Client {
         }
     }
 
-    /// A reset is an end, too.
+    /// A reset counts as the end.
     async fn read(&mut self) -> usize {
         self.stream.read_buf(&mut self.buffer).await.unwrap_or(0)
     }

@@ -17,7 +17,7 @@ pub(crate) enum Make {
 }
 
 impl Make {
-    /// `None` if it is not installed, which is said.
+    /// `None`, with a note, if it is not installed.
     pub(crate) fn start(self, echo: SocketAddr) -> Option<ExternalProgram> {
         let test = format!("smuggling past gate to {self:?}");
         ExternalProgram::start(&test, &[self.program()], |directory, at| {
@@ -49,7 +49,7 @@ impl Make {
 
     fn settings(self, directory: &Path, at: SocketAddr, echo: SocketAddr) -> String {
         match self {
-            // Nothing is dropped silently: what would be is to be seen.
+            // Nothing may be dropped silently.
             Self::Nginx => format!(
                 "{}underscores_in_headers on;\nignore_invalid_headers off;\n\
                  server {{ listen {at}; location / {{\nproxy_pass http://{echo};\nproxy_http_version 1.1;\n\

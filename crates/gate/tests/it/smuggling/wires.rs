@@ -12,7 +12,7 @@ use tokio::task::{AbortHandle, spawn_local};
 
 use crate::smuggling::reader::{Kind, message};
 
-/// Of one connection from gate to the server.
+/// The bytes of one connection from gate to the server.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct RecordedBytes {
     pub(crate) up: Vec<u8>,
@@ -27,7 +27,7 @@ pub(crate) async fn listener() -> (TcpListener, SocketAddr) {
     (listener, address)
 }
 
-/// Answers each request with what it understood of it.
+/// Answers each request with how it was understood.
 pub(crate) async fn echo() -> SocketAddr {
     let (listener, address) = listener().await;
     spawn_local(async move {
@@ -66,7 +66,7 @@ async fn tell(mut stream: TcpStream) {
     }
 }
 
-/// A whole head that waits for leave to send its body.
+/// A complete head that waits for 100 Continue.
 fn expects(bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes).to_ascii_lowercase();
     let head = text.split_once("\r\n\r\n").map(|(head, _)| head);
@@ -76,7 +76,7 @@ fn expects(bytes: &[u8]) -> bool {
 pub(crate) struct RecordingProxy {
     pub(crate) address: SocketAddr,
     noted: Rc<RefCell<Vec<RecordedBytes>>>,
-    /// Gate has nothing more to say: what it keeps for later is to end.
+    /// Gate has sent everything: connections that it keeps are to end.
     done: watch::Sender<bool>,
     task: AbortHandle,
 }
@@ -103,8 +103,7 @@ impl RecordingProxy {
         }
     }
 
-    /// The client has heard all that it will hear. Waits until the server, too, has said what it
-    /// has to say.
+    /// The client has everything that it will get. Waits until the server has sent everything, too.
     pub(crate) async fn finish(self) -> Vec<RecordedBytes> {
         let _ = self.done.send(true);
         while self.noted.borrow().iter().any(|noted| !noted.over) {
@@ -115,7 +114,7 @@ impl RecordingProxy {
     }
 }
 
-/// When gate is done the server is told, and may say all that it still has to say.
+/// When gate is done, the server gets a FIN, and may send the rest.
 async fn carry(
     gate: TcpStream,
     server: TcpStream,

@@ -44,7 +44,7 @@ impl WallClock for ManualClock {
     }
 }
 
-/// Plays it to its end, where there is a redis-server.
+/// Runs a test, if redis-server is installed.
 pub(crate) fn run(test: &str, grace: &str, gates: usize, play: impl AsyncFnOnce(Gates)) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -118,7 +118,7 @@ impl Gates {
         self.ask(&["SET", sid, &record]).await;
     }
 
-    /// Asked of the store by somebody else. One at a time.
+    /// A query to the store by another client. One at a time.
     pub(crate) async fn ask(&self, parts: &[&str]) -> Value {
         let mut other = self.other.borrow_mut().take().expect("nobody else asks");
         let answer = other.ask(parts).await;
