@@ -193,7 +193,8 @@ pub(crate) struct RepeatArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "What comes out")]
 pub(crate) struct OutputArgs {
-    /// Write the body to this file; - is standard output (the report then goes to standard error)
+    /// Write the body to this file; - is standard output (the report, JSON too, then goes to
+    /// standard error)
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<String>,
     /// curl's write-out, instead of the report; @FILE reads it from there
