@@ -48,6 +48,19 @@ pub fn facts(exchange: &Exchange) -> Vec<Fact> {
     list.facts
 }
 
+/// The time in which bytes were on their way, where it is much: it belongs to no finding.
+pub(crate) fn carried(exchange: &Exchange) -> Option<String> {
+    let ms = numbers::ms(exchange.carried_worth_telling()?);
+    let size = exchange
+        .http
+        .as_ref()
+        .map_or(0, |http| http.uploaded + http.downloaded);
+    let size = numbers::bytes(size);
+    Some(format!(
+        "{ms} ms: bytes on the path ({size} in all); no cause claims this time"
+    ))
+}
+
 #[derive(Default)]
 struct List {
     facts: Vec<Fact>,

@@ -184,6 +184,7 @@ fn hop_section(run: &Run, key: usize, place: usize, hop: &Exchange) -> Markup {
             @if is_worth_drawing(hop) { (waterfall::figure(run, key, place, hop)) }
             (parts::notes(&hop.notes))
             (parts::findings(&hop.findings))
+            (parts::carried(hop))
             (parts::unexplained(hop.unexplained_worth_telling()))
             (waterfall::table(hop))
             (parts::facts(hop))

@@ -2,7 +2,7 @@
 
 use roundtrip_model::{Exchange, Failure, Finding};
 
-use crate::facts::facts;
+use crate::facts::{carried, facts};
 use crate::numbers;
 use crate::series::Series;
 use crate::terminal::{Style, Tone, clean, wrap};
@@ -24,6 +24,15 @@ pub(super) fn verdict(style: &Style, exchange: &Exchange) -> Vec<String> {
     let mut lines = Vec::new();
     for finding in &exchange.findings {
         lines.extend(finding_block(style, finding));
+    }
+    if let Some(told) = carried(exchange) {
+        lines.extend(labelled(
+            style,
+            Tone::Faint,
+            "under way",
+            Tone::Plain,
+            &told,
+        ));
     }
     lines.extend(unexplained_block(style, exchange));
     lines.extend(notes_block(style, &exchange.notes));

@@ -180,7 +180,11 @@ impl<'a> Show<'a> {
         for complaint in &self.broken {
             say(complaint);
         }
-        let failed = all.is_empty() || runs(all).any(|run| !run.ok());
+        let refused = |run: Run| {
+            let http = run.last().and_then(|e| e.http.as_ref());
+            self.args.output.fail && http.is_some_and(|http| http.status >= 400)
+        };
+        let failed = all.is_empty() || runs(all).any(|run| !run.ok() || refused(run));
         match (failed, self.broken.is_empty()) {
             (_, false) => Outcome::LimitMissed,
             (true, true) => Outcome::Failed,
