@@ -11,7 +11,7 @@ from typing import Any, Callable
 
 import raw
 import relay
-from relay import ACK, DOWN, DROP, FIN, SYN, UP, Way
+from relay import ACK, DROP, FIN, SYN, UP, Way
 
 SITE = "https://site.test/"
 CLEAR = "http://site.test/"
@@ -49,7 +49,6 @@ class Case:
     warm: bool = True
     # Seconds before each run, for a server that is slow to leave its last connection.
     settle: float = 0.0
-    needs: tuple = ()
 
     @property
     def is_healthy(self):
@@ -85,9 +84,18 @@ class Case:
 
     def ask(self, stage, binary, around, seconds):
         resolve = self.resolve
-        entries = ["site.test:443:10.9.0.1", "site.test:80:10.9.0.1"] if resolve is None else [resolve] if resolve else []
+        entries = (
+            ["site.test:443:10.9.0.1", "site.test:80:10.9.0.1"]
+            if resolve is None
+            else [resolve] if resolve else []
+        )
         flags = [word for entry in entries for word in ("--resolve", entry)]
-        return stage.probe(binary, [*flags, "--cacert", str(stage.pki / "ca.pem"), *self.args, self.url], around, seconds)
+        return stage.probe(
+            binary,
+            [*flags, "--cacert", str(stage.pki / "ca.pem"), *self.args, self.url],
+            around,
+            seconds,
+        )
 
 
 def words(text):
@@ -107,38 +115,47 @@ def healthy(name, serve, url=SITE + "b600", args="", allow="", **more):
 
 # Servers of our own.
 
+
 def sockets(what, tls=None, port=None, **more):
     """A raw server; `tls` are the arguments of `raw.context`."""
+
     def start(stage):
         secure = raw.context(stage.pki, **tls) if tls is not None else None
         at = port or (443 if secure else 80)
         stage.fork_far(lambda: raw.serve(what, at, secure, **more), at)
+
     return start
 
 
 def both(*starts):
     """Several servers, in order."""
+
     def start(stage):
         for one in starts:
             one(stage)
+
     return start
 
 
 def with_names(records, start, resolv="nameserver 10.9.0.1\n", **more):
     """A name server at the far end, and a resolv.conf that names it."""
+
     def begin(stage):
         file = stage.dir / "resolv.conf"
         file.write_text(resolv)
         subprocess.run(["mount", "--bind", str(file), "/etc/resolv.conf"], check=True)
         stage.fork_far(lambda: raw.names(records, **more), 53)
         start(stage)
+
     return begin
 
 
 # Rules for single packets.
 
+
 def nth(way, matches, *numbers, verdict=DROP):
     """Does `verdict` to the packets of one direction that match, by their number (from 1)."""
+
     def make():
         count = 0
 
@@ -149,7 +166,9 @@ def nth(way, matches, *numbers, verdict=DROP):
                 if count in numbers:
                     return verdict
             return None
+
         return rule
+
     return make
 
 
@@ -175,6 +194,7 @@ def after_request(number, least=1, most=1 << 16):
 
     The request is the second flight of the client behind TLS, the first without.
     """
+
     def make():
         state = {"up": 0, "down": 0, "seen": False}
 
@@ -184,18 +204,26 @@ def after_request(number, least=1, most=1 << 16):
             if packet.way == UP:
                 if not packet.payload.startswith(b"\x16\x03"):
                     # Not a ClientHello: a request, or the Finished with it.
-                    state["seen"] = state["seen"] or packet.payload[:1] in (b"\x14", b"\x17", b"G", b"P")
+                    state["seen"] = state["seen"] or packet.payload[:1] in (
+                        b"\x14",
+                        b"\x17",
+                        b"G",
+                        b"P",
+                    )
             elif state["seen"] and least <= len(packet.payload) <= most:
                 state["down"] += 1
                 if state["down"] == number:
                     return DROP
             return None
+
         return rule
+
     return make
 
 
 def every(way, matches, fraction, verdict):
     """Does `verdict` to a fraction of the packets, by a fixed draw."""
+
     def make():
         draw = random.Random(7)
 
@@ -203,7 +231,9 @@ def every(way, matches, fraction, verdict):
             if packet.way == way and matches(packet) and draw.random() < fraction:
                 return verdict
             return None
+
         return rule
+
     return make
 
 
@@ -215,38 +245,35 @@ def anything(packet):
     return True
 
 
-def rules(*makers):
-    def make():
-        made = [maker() for maker in makers]
-
-        def rule(packet):
-            verdicts = [one(packet) for one in made]
-            return next((verdict for verdict in verdicts if verdict), None)
-        return rule
-    return make
-
-
 # Clients in trouble.
+
 
 def stopped(after, ms):
     """The client is stopped `after` ms after its start, for `ms`."""
+
     def around(stage, child):
         time.sleep(after / 1e3)
         os.kill(child.pid, signal.SIGSTOP)
         time.sleep(ms / 1e3)
         os.kill(child.pid, signal.SIGCONT)
+
     return around
 
 
 def crowded(loops):
     """The client runs with the lowest priority on a core that busy loops have."""
+
     def around(stage, child):
         os.setpriority(os.PRIO_PROCESS, child.pid, 19)
         os.sched_setaffinity(child.pid, {0})
         busy = []
         for _ in range(loops):
-            busy.append(subprocess.Popen(["sh", "-c", "while :; do :; done"],
-                                         preexec_fn=lambda: os.sched_setaffinity(0, {0})))
+            busy.append(
+                subprocess.Popen(
+                    ["sh", "-c", "while :; do :; done"],
+                    preexec_fn=lambda: os.sched_setaffinity(0, {0}),
+                )
+            )
         stage.busy = busy
         try:
             child.wait(12)
@@ -255,27 +282,37 @@ def crowded(loops):
         for one in busy:
             one.kill()
             one.wait()
+
     return around
 
 
 def quota(ms, period=100):
-    """The client shares a control group with a busy loop; both may run `ms` of each period."""
+    """A busy loop shares core and control group with the client; both may run `ms` a period."""
+
     def around(stage, child):
         v1 = os.path.isdir("/sys/fs/cgroup/cpu")
-        group = ("/sys/fs/cgroup/cpu/" if v1 else "/sys/fs/cgroup/") + f"gauntlet-{os.getpid()}-{child.pid}-{time.monotonic_ns()}"
+        group = (
+            "/sys/fs/cgroup/cpu/" if v1 else "/sys/fs/cgroup/"
+        ) + f"gauntlet-{time.monotonic_ns()}"
         os.mkdir(group)
         busy = None
+
+        def join():
+            os.sched_setaffinity(0, {1})
+            write(group + "/cgroup.procs", 0)
+
         try:
             if v1:
                 write(group + "/cpu.cfs_period_us", period * 1000)
                 write(group + "/cpu.cfs_quota_us", ms * 1000)
             else:
                 write(group + "/cpu.max", f"{ms * 1000} {period * 1000}")
+            for thread in os.listdir(f"/proc/{child.pid}/task"):
+                os.sched_setaffinity(int(thread), {1})
             write(group + "/cgroup.procs", child.pid)
-            busy = subprocess.Popen(["sh", "-c", "while :; do :; done"], preexec_fn=lambda: write(group + "/cgroup.procs", 0))
+            busy = subprocess.Popen(["sh", "-c", "while :; do :; done"], preexec_fn=join)
             child.wait(12)
-            held = dict(line.split() for line in open(group + "/cpu.stat"))
-            if int(held.get("throttled_time", 0)) / 1e6 + int(held.get("throttled_usec", 0)) / 1e3 < 50:
+            if int(dict(line.split() for line in open(group + "/cpu.stat"))["nr_throttled"]) == 0:
                 raise RuntimeError("the quota was never used up")
         finally:
             for one in (child, busy):
@@ -283,6 +320,7 @@ def quota(ms, period=100):
                     one.kill()
                     one.wait()
             os.rmdir(group)
+
     return around
 
 
@@ -293,10 +331,12 @@ def write(path, value):
 
 def slow_reader(each, ms):
     """A reader takes the body from the pipe `out`, `each` bytes at a time and `ms` apart."""
+
     def around(stage, child):
         if os.fork() == 0:
             with open(stage.dir / "out", "rb", buffering=0) as pipe:
                 while pipe.read(each):
                     time.sleep(ms / 1e3)
             os._exit(0)
+
     return around

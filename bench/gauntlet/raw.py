@@ -52,7 +52,7 @@ class Talk:
             self.buffer += more
             if pause:
                 time.sleep(pause)
-        self.buffer = self.buffer[self.length:]
+        self.buffer = self.buffer[self.length :]
 
     def send(self, data):
         self.sock.sendall(data)
@@ -87,7 +87,9 @@ def serve(story, port, tls=None, nodelay=True, before_tls=0.0, host="::", receiv
     listener.listen(backlog)
     while True:
         plain, _ = listener.accept()
-        threading.Thread(target=_talk, args=(plain, story, tls, nodelay, before_tls), daemon=True).start()
+        threading.Thread(
+            target=_talk, args=(plain, story, tls, nodelay, before_tls), daemon=True
+        ).start()
 
 
 def _talk(plain, story, tls, nodelay, before_tls):
@@ -114,17 +116,20 @@ def _talk(plain, story, tls, nodelay, before_tls):
 
 # Stories.
 
+
 def think(ms, size=600, headers=""):
     def story(talk):
         if talk.request() is None:
             return False
         time.sleep(ms / 1e3)
         talk.send(answer(size, headers))
+
     return story
 
 
 def steps(*what, size=None, headers=""):
-    """Sends bytes (a number), waits (("wait", ms)), then goes on; the head goes with the first bytes."""
+    """Sends bytes (a number) or waits ("wait", ms) in turn; the head goes with the first bytes."""
+
     def story(talk):
         if talk.request() is None:
             return False
@@ -141,6 +146,7 @@ def steps(*what, size=None, headers=""):
                 return False
             elif step[0] == "close":
                 return False
+
     return story
 
 
@@ -154,6 +160,7 @@ def stalls(before, count, ms, each, size=None):
 
 def trickle(count, ms, each):
     """Chunks of `each` bytes, `ms` apart."""
+
     def story(talk):
         if talk.request() is None:
             return False
@@ -163,17 +170,20 @@ def trickle(count, ms, each):
                 time.sleep(ms / 1e3)
             talk.send(b"%x\r\n" % each + b"y" * each + b"\r\n")
         talk.send(b"0\r\n\r\n")
+
     return story
 
 
 def two_writes(size=600, ms=0):
-    """Head and body in two small writes: with Nagle's algorithm the second waits for an acknowledgement."""
+    """Head and body in two small writes: Nagle's algorithm holds back the second."""
+
     def story(talk):
         if talk.request() is None:
             return False
         time.sleep(ms / 1e3)
         talk.send(head(size))
         talk.send(b"x" * size)
+
     return story
 
 
@@ -185,6 +195,7 @@ def early_hints(ms, size=600, first=0):
         talk.send(b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n")
         time.sleep(ms / 1e3)
         talk.send(answer(size))
+
     return story
 
 
@@ -197,17 +208,20 @@ def redirect(to, ms=0, size=600):
             talk.send(answer(0, f"Location: {to}\r\n", "302 Found"))
         else:
             talk.send(answer(size))
+
     return story
 
 
 def slow_reader(ms, size=600, first=0):
     """Reads `first` bytes of the upload, then nothing for `ms`, then all."""
+
     def story(talk):
         if talk.request(body=False) is None:
             return False
         time.sleep(ms / 1e3)
         talk.body()
         talk.send(answer(size))
+
     return story
 
 
@@ -220,6 +234,7 @@ def expecting(says, size=600):
             talk.send(b"HTTP/1.1 100 Continue\r\n\r\n")
         talk.body()
         talk.send(answer(size))
+
     return story
 
 
@@ -236,11 +251,24 @@ def closing(size=600):
             return False
         talk.send(answer(size, "Connection: close\r\n"))
         return False
+
     return story
+
+
+def leaving(talk):
+    """Answers one request, and resets the connection when a second one comes."""
+    if talk.request() is None:
+        return False
+    if talk.requests > 1:
+        talk.reset()
+        return False
+    talk.send(answer())
+    return None
 
 
 def connect_proxy(ms, target=("10.9.0.1", 443)):
     """A proxy whose own connect takes `ms`."""
+
     def story(talk):
         if talk.request() is None:
             return False
@@ -256,30 +284,32 @@ def connect_proxy(ms, target=("10.9.0.1", 443)):
                 sink.shutdown(socket.SHUT_WR)
             except OSError:
                 pass
+
         back = threading.Thread(target=carry, args=(other, talk.sock), daemon=True)
         back.start()
         carry(talk.sock, other)
         back.join()
         return False
+
     return story
 
 
 # A name server.
 
-def names(records, delay=None, drop_first=0, drop_type=None, rcode=None, truncate=False, port=53):
-    """Answers A and AAAA from `records` (name -> list of addresses, or a name); others do not exist.
 
-    `delay(name, type)` is in ms. The first `drop_first` questions get no answer.
+def names(records, delay=None, drop_type=None, rcode=None, truncate=False, port=53):
+    """Answers A and AAAA from `records`: a name has a list of addresses, or is an alias.
+
+    Other names do not exist. `delay(name, type)` is in ms.
     """
-    seen = {"count": 0}
 
     def reply(question, over_tcp=False):
         at, labels = 12, []
         while question[at]:
-            labels.append(question[at + 1:at + 1 + question[at]].decode())
+            labels.append(question[at + 1 : at + 1 + question[at]].decode())
             at += 1 + question[at]
-        name, kind = ".".join(labels).lower(), int.from_bytes(question[at + 1:at + 3], "big")
-        asked = question[12:at + 5]
+        name, kind = ".".join(labels).lower(), int.from_bytes(question[at + 1 : at + 3], "big")
+        asked = question[12 : at + 5]
         if delay:
             time.sleep(delay(name, kind) / 1e3)
         code, answers, owner = 0, [], b"\xc0\x0c"
@@ -302,7 +332,9 @@ def names(records, delay=None, drop_first=0, drop_type=None, rcode=None, truncat
         flags = 0x8180 | code
         if truncate and not over_tcp and answers:
             flags, answers = flags | 0x200, []
-        return kind, question[:2] + struct.pack(">HHHHH", flags, 1, len(answers), 0, 0) + asked + b"".join(answers)
+        return kind, question[:2] + struct.pack(
+            ">HHHHH", flags, 1, len(answers), 0, 0
+        ) + asked + b"".join(answers)
 
     def one(server, question, client):
         kind, data = reply(question)
@@ -326,7 +358,4 @@ def names(records, delay=None, drop_first=0, drop_type=None, rcode=None, truncat
     server.bind(("0.0.0.0", port))
     while True:
         question, client = server.recvfrom(4096)
-        seen["count"] += 1
-        if seen["count"] <= drop_first:
-            continue
         threading.Thread(target=one, args=(server, question, client), daemon=True).start()

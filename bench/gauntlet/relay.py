@@ -1,7 +1,7 @@
 """A path in Python: carries IP packets between two TUN devices with delay, rate, loss and holes.
 
-Jitter is drawn in time, not for each packet: the delay wanders, and packets keep their order. What a
-case does to single packets is a rule, `rule(packet) -> None | DROP | ("late", s) | ("copy", n)`.
+Jitter is drawn in time, not for each packet: the delay wanders, and packets keep their order. What
+a case does to single packets is a rule, `rule(packet) -> None | DROP | ("late", s) | ("copy", n)`.
 """
 
 import bisect
@@ -31,16 +31,18 @@ class Packet:
         self.proto = data[6] if self.v6 else data[9]
         self.flags, self.sport, self.dport, self.payload = 0, 0, 0, b""
         if self.proto in (6, 17) and len(data) >= at + 8:
-            self.sport = int.from_bytes(data[at:at + 2], "big")
-            self.dport = int.from_bytes(data[at + 2:at + 4], "big")
+            self.sport = int.from_bytes(data[at : at + 2], "big")
+            self.dport = int.from_bytes(data[at + 2 : at + 4], "big")
             if self.proto == 6:
                 self.flags = data[at + 13]
-                self.payload = data[at + (data[at + 12] >> 4) * 4:]
+                self.payload = data[at + (data[at + 12] >> 4) * 4 :]
             else:
-                self.payload = data[at + 8:]
+                self.payload = data[at + 8 :]
 
     def is_tcp(self, flags_set=0, flags_clear=0):
-        return self.proto == 6 and self.flags & flags_set == flags_set and not self.flags & flags_clear
+        return (
+            self.proto == 6 and self.flags & flags_set == flags_set and not self.flags & flags_clear
+        )
 
     def has_data(self):
         return self.proto == 6 and bool(self.payload)
@@ -72,9 +74,11 @@ class Wander:
 
 
 class Way:
-    """One direction. Times in ms (also the jitter's mean), rate in Mbit/s, queue in ms of that rate, hole in bytes."""
+    """One direction. Times in ms (the jitter's mean, the queue, too), rate in Mbit/s."""
 
-    def __init__(self, delay=0.0, jitter=None, rate=None, queue=500, hole=None, outages=(), shift=()):
+    def __init__(
+        self, delay=0.0, jitter=None, rate=None, queue=500, hole=None, outages=(), shift=()
+    ):
         self.delay, self.jitter, self.rate, self.queue = delay, jitter, rate, queue
         self.hole, self.outages, self.shift = hole, outages, shift
 

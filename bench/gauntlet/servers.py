@@ -1,35 +1,88 @@
-"""Other makers' servers and proxies at the far end, each with the smallest configuration that serves the documents."""
+"""Other makers' servers and proxies at the far end, each with a minimal configuration."""
 
 import os
 import pathlib
-import shutil
 import subprocess
 
-SIZES = (6, 100, 600, 5000, 9000, 14000, 20000, 30000, 60000, 100000, 150000, 200000, 300000, 500000, 1000000, 2000000)
+SIZES = (
+    6,
+    100,
+    600,
+    5000,
+    9000,
+    14000,
+    20000,
+    30000,
+    60000,
+    100000,
+    150000,
+    200000,
+    300000,
+    500000,
+    1000000,
+    2000000,
+)
 PYTHON = "/usr/bin/python3"
 os.environ["PATH"] += ":/usr/sbin:/sbin"
 
 
-def has(*programs):
-    return all(shutil.which(program) for program in programs)
-
-
 def pki(directory):
-    """A CA, and certificates that it signed: a small one, one of a few segments, and one over a window."""
+    """A CA, and certificates that it signed: small, of some segments, and over a window."""
     at = pathlib.Path(directory)
 
     def openssl(*words):
-        subprocess.run(["openssl", *words], cwd=at, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        subprocess.run(
+            ["openssl", *words],
+            cwd=at,
+            check=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
     key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
-    openssl("req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.pem", "-days", "30", "-subj", "/CN=gauntlet CA",
-            "-addext", "basicConstraints=critical,CA:TRUE")
+    openssl(
+        "req",
+        "-x509",
+        *key,
+        "-keyout",
+        "ca.key",
+        "-out",
+        "ca.pem",
+        "-days",
+        "30",
+        "-subj",
+        "/CN=gauntlet CA",
+        "-addext",
+        "basicConstraints=critical,CA:TRUE",
+    )
     openssl("req", *key, "-keyout", "key.pem", "-out", "leaf.csr", "-subj", "/CN=site.test")
     for name, others in (("leaf", 0), ("medium", 130), ("large", 560), ("huge", 900)):
-        names = ["site.test", "other.test", "*.corp.test"] + [f"host-{n:04}.of-a-long-zone.test" for n in range(others)]
-        (at / f"{name}.ext").write_text("basicConstraints=CA:FALSE\nsubjectAltName=" + ",".join("DNS:" + n for n in names))
-        openssl("x509", "-req", "-in", "leaf.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "20",
-                "-extfile", f"{name}.ext", "-out", f"{name}.pem")
-        (at / f"{name}-both.pem").write_text((at / f"{name}.pem").read_text() + (at / "key.pem").read_text())
+        names = ["site.test", "other.test", "*.corp.test"] + [
+            f"host-{n:04}.of-a-long-zone.test" for n in range(others)
+        ]
+        (at / f"{name}.ext").write_text(
+            "basicConstraints=CA:FALSE\nsubjectAltName=" + ",".join("DNS:" + n for n in names)
+        )
+        openssl(
+            "x509",
+            "-req",
+            "-in",
+            "leaf.csr",
+            "-CA",
+            "ca.pem",
+            "-CAkey",
+            "ca.key",
+            "-CAcreateserial",
+            "-days",
+            "20",
+            "-extfile",
+            f"{name}.ext",
+            "-out",
+            f"{name}.pem",
+        )
+        (at / f"{name}-both.pem").write_text(
+            (at / f"{name}.pem").read_text() + (at / "key.pem").read_text()
+        )
     site = at / "site"
     site.mkdir()
     for size in SIZES:
@@ -43,15 +96,36 @@ def _listener(tls, port, extra=""):
     return f"listen {port}{' ssl' if tls else ''}{extra}; listen [::]:{port}{' ssl' if tls else ''}{extra};"
 
 
-def nginx(stage, tls=True, h2=True, port=None, cert="leaf", server="", location="", protocols="TLSv1.2 TLSv1.3",
-          upstream=None, address=None, plain=None, also=""):
+def nginx(
+    stage,
+    tls=True,
+    h2=True,
+    port=None,
+    cert="leaf",
+    server="",
+    location="",
+    protocols="TLSv1.2 TLSv1.3",
+    upstream=None,
+    address=None,
+    plain=None,
+    also="",
+):
     """nginx with its defaults; `upstream` is a port of this end to which it passes requests."""
     port = port or (443 if tls else 80)
-    passing = f"proxy_pass http://127.0.0.1:{upstream}; proxy_http_version 1.1; proxy_buffering off;" if upstream else ""
-    listen = f"listen {address}:{port}{' ssl' if tls else ''}{' http2' if tls and h2 else ''};" if address else \
-        _listener(tls, port, " http2" if tls and h2 else "")
+    passing = (
+        f"proxy_pass http://127.0.0.1:{upstream}; proxy_http_version 1.1; proxy_buffering off;"
+        if upstream
+        else ""
+    )
+    listen = (
+        f"listen {address}:{port}{' ssl' if tls else ''}{' http2' if tls and h2 else ''};"
+        if address
+        else _listener(tls, port, " http2" if tls and h2 else "")
+    )
     certs = f"ssl_certificate {stage.pki}/{cert}.pem; ssl_certificate_key {stage.pki}/key.pem; ssl_protocols {protocols};"
-    more = f"server {{ listen {plain}; listen [::]:{plain}; root {stage.pki}/site; }}" if plain else ""
+    more = (
+        f"server {{ listen {plain}; listen [::]:{plain}; root {stage.pki}/site; }}" if plain else ""
+    )
     config = stage.dir / f"nginx-{port}.conf"
     config.write_text(f"""
 daemon off; master_process off; pid {stage.dir}/nginx-{port}.pid; error_log {stage.dir}/nginx-{port}.err;
@@ -71,10 +145,18 @@ http {{
 def apache(stage, tls=True, h2=True):
     port = 443 if tls else 80
     modules = "/usr/lib/apache2/modules"
-    load = "".join(f"LoadModule {name}_module {modules}/mod_{name}.so\n"
-                   for name in ("mpm_event", "authz_core", "dir", "ssl", "http2", "socache_shmcb"))
-    secure = (f"SSLEngine on\nSSLCertificateFile {stage.pki}/leaf.pem\nSSLCertificateKeyFile {stage.pki}/key.pem\n"
-              + ("Protocols h2 http/1.1\n" if h2 else "")) if tls else ""
+    load = "".join(
+        f"LoadModule {name}_module {modules}/mod_{name}.so\n"
+        for name in ("mpm_event", "authz_core", "dir", "ssl", "http2", "socache_shmcb")
+    )
+    secure = (
+        (
+            f"SSLEngine on\nSSLCertificateFile {stage.pki}/leaf.pem\nSSLCertificateKeyFile {stage.pki}/key.pem\n"
+            + ("Protocols h2 http/1.1\n" if h2 else "")
+        )
+        if tls
+        else ""
+    )
     config = stage.dir / "apache.conf"
     config.write_text(f"""{load}ServerRoot {stage.dir}
 ServerName site.test
@@ -94,7 +176,9 @@ Require all granted
 
 def haproxy(stage, backend, tls=True, h2=True):
     port = 443 if tls else 80
-    secure = f" ssl crt {stage.pki}/leaf-both.pem" + (" alpn h2,http/1.1" if h2 else "") if tls else ""
+    secure = (
+        f" ssl crt {stage.pki}/leaf-both.pem" + (" alpn h2,http/1.1" if h2 else "") if tls else ""
+    )
     config = stage.dir / "haproxy.cfg"
     config.write_text(f"""
 defaults
@@ -126,28 +210,66 @@ def caddy(stage, h2=True):
   file_server
 }}
 """)
-    stage.serve("caddy", "run", "--config", str(config), "--adapter", "caddyfile", port=443,
-                env={"HOME": str(stage.dir), "XDG_DATA_HOME": str(stage.dir), "XDG_CONFIG_HOME": str(stage.dir)})
+    stage.serve(
+        "caddy",
+        "run",
+        "--config",
+        str(config),
+        "--adapter",
+        "caddyfile",
+        port=443,
+        env={
+            "HOME": str(stage.dir),
+            "XDG_DATA_HOME": str(stage.dir),
+            "XDG_CONFIG_HOME": str(stage.dir),
+        },
+    )
 
 
 def lighttpd(stage, tls=True):
     port = 443 if tls else 80
     config = stage.dir / "lighttpd.conf"
-    secure = (f'server.modules = ("mod_openssl")\nssl.engine = "enable"\nssl.pemfile = "{stage.pki}/leaf-both.pem"\n'
-              if tls else "")
-    config.write_text(f'server.document-root = "{stage.pki}/site"\nserver.port = {port}\n'
-                      f'server.errorlog = "{stage.dir}/lighttpd.err"\n{secure}')
+    secure = (
+        f'server.modules = ("mod_openssl")\nssl.engine = "enable"\nssl.pemfile = "{stage.pki}/leaf-both.pem"\n'
+        if tls
+        else ""
+    )
+    config.write_text(
+        f'server.document-root = "{stage.pki}/site"\nserver.port = {port}\n'
+        f'server.errorlog = "{stage.dir}/lighttpd.err"\n{secure}'
+    )
     stage.serve("lighttpd", "-D", "-f", str(config), port=port)
 
 
 def hitch(stage, backend):
-    stage.serve("hitch", "--frontend=[*]:443", f"--backend=[127.0.0.1]:{backend}", "--user=nobody",
-                "--alpn-protos=http/1.1", "--workers=1", f"{stage.pki}/leaf-both.pem", port=443)
+    stage.serve(
+        "hitch",
+        "--frontend=[*]:443",
+        f"--backend=[127.0.0.1]:{backend}",
+        "--user=nobody",
+        "--alpn-protos=http/1.1",
+        "--workers=1",
+        f"{stage.pki}/leaf-both.pem",
+        port=443,
+    )
 
 
 def varnish(stage, backend, port=80):
-    stage.serve("varnishd", "-F", "-a", f":{port}", "-b", f"127.0.0.1:{backend}", "-n", str(stage.dir / "varnish"),
-                "-s", "malloc,32m", "-j", "none", port=port)
+    stage.serve(
+        "varnishd",
+        "-F",
+        "-a",
+        f":{port}",
+        "-b",
+        f"127.0.0.1:{backend}",
+        "-n",
+        str(stage.dir / "varnish"),
+        "-s",
+        "malloc,32m",
+        "-j",
+        "none",
+        port=port,
+    )
 
 
 NODE = """
@@ -190,8 +312,15 @@ server.serve_forever()
 
 def python_http(stage, tls=True, tuned=True):
     port = 443 if tls else 80
-    stage.serve(PYTHON, "-c", PYTHON_HTTP, str(stage.pki), str(port),
-                "no delay" if tuned else "as it is", port=port)
+    stage.serve(
+        PYTHON,
+        "-c",
+        PYTHON_HTTP,
+        str(stage.pki),
+        str(port),
+        "no delay" if tuned else "as it is",
+        port=port,
+    )
 
 
 AIOHTTP = """
@@ -213,18 +342,40 @@ def aiohttp(stage, think=0):
 
 
 def s_server(stage, *options):
-    stage.serve("sh", "-c", f"cd {stage.pki}/site && exec openssl s_server -accept 443 -WWW -cert {stage.pki}/leaf.pem "
-                f"-key {stage.pki}/key.pem {' '.join(options)}", port=443)
+    stage.serve(
+        "sh",
+        "-c",
+        f"cd {stage.pki}/site && exec openssl s_server -accept 443 -WWW -cert {stage.pki}/leaf.pem "
+        f"-key {stage.pki}/key.pem {' '.join(options)}",
+        port=443,
+    )
 
 
 def nghttpd(stage, *options):
-    stage.serve("nghttpd", "-d", f"{stage.pki}/site", *options, "443", f"{stage.pki}/key.pem", f"{stage.pki}/leaf.pem",
-                port=443)
+    stage.serve(
+        "nghttpd",
+        "-d",
+        f"{stage.pki}/site",
+        *options,
+        "443",
+        f"{stage.pki}/key.pem",
+        f"{stage.pki}/leaf.pem",
+        port=443,
+    )
 
 
 def ngtcp2(stage):
-    stage.serve("gtlsserver", "-q", "-d", f"{stage.pki}/site", "*", "443", f"{stage.pki}/key.pem", f"{stage.pki}/leaf.pem",
-                port=443)
+    stage.serve(
+        "gtlsserver",
+        "-q",
+        "-d",
+        f"{stage.pki}/site",
+        "*",
+        "443",
+        f"{stage.pki}/key.pem",
+        f"{stage.pki}/leaf.pem",
+        port=443,
+    )
 
 
 def squid(stage, port=3128):
@@ -246,7 +397,7 @@ hosts_file {stage.dir}/hosts
 
 def tinyproxy(stage, port=8888):
     config = stage.dir / "tinyproxy.conf"
-    config.write_text(f"Port {port}\nTimeout 60\nMaxClients 20\nLogFile \"{stage.dir}/tinyproxy.log\"\n")
+    config.write_text(
+        f'Port {port}\nTimeout 60\nMaxClients 20\nLogFile "{stage.dir}/tinyproxy.log"\n'
+    )
     stage.serve("tinyproxy", "-d", "-c", str(config), port=port)
-
-

@@ -1,4 +1,4 @@
-"""The stage of one case: two network namespaces, a relay between them, and the programs at either end.
+"""The stage of one case: two network namespaces, a relay between them, programs at either end.
 
 Namespaces are nameless, and a case runs in a process namespace of its own: when its first process
 ends, for whatever reason, the kernel ends all others and drops the devices.
@@ -55,18 +55,29 @@ class Stage:
     def _namespace(self, name, v4, v6, mtu, control, settings):
         call("unshare", CLONE_NEWNET)
         # Measured state of earlier exchanges must not leak into the next one.
-        for key, value in (("net.ipv4.tcp_no_metrics_save", 1), ("net.ipv6.conf.default.accept_dad", 0), ("net.ipv6.conf.all.accept_dad", 0),
-                           ("net.ipv4.ip_unprivileged_port_start", 0), *settings):
+        for key, value in (
+            ("net.ipv4.tcp_no_metrics_save", 1),
+            ("net.ipv6.conf.default.accept_dad", 0),
+            ("net.ipv6.conf.all.accept_dad", 0),
+            ("net.ipv4.ip_unprivileged_port_start", 0),
+            *settings,
+        ):
             self._set(key, value)
         device = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
         fcntl.ioctl(device, TUNSETIFF, struct.pack("16sH22x", name.encode(), IFF_TUN | IFF_NO_PI))
         setattr(self, f"{name}_tun", device)
-        for words in (f"link set lo up", f"addr add {v4}/24 dev {name}", f"-6 addr add {v6}/64 dev {name} nodad",
-                      f"link set {name} mtu {mtu} txqueuelen 20000 up"):
+        for words in (
+            f"link set lo up",
+            f"addr add {v4}/24 dev {name}",
+            f"-6 addr add {v6}/64 dev {name} nodad",
+            f"link set {name} mtu {mtu} txqueuelen 20000 up",
+        ):
             subprocess.run(["ip", *words.split()], check=True)
         # By the route: a namespace may not take any control as its default.
-        for words in (f"route change 10.9.0.0/24 dev {name} src {v4} congctl {control}",
-                      f"-6 route add fd09::/64 dev {name} metric 10 congctl {control}"):
+        for words in (
+            f"route change 10.9.0.0/24 dev {name} src {v4} congctl {control}",
+            f"-6 route add fd09::/64 dev {name} metric 10 congctl {control}",
+        ):
             subprocess.run(["ip", *words.split()], check=True)
         return os.open("/proc/self/ns/net", os.O_RDONLY)
 
@@ -93,8 +104,15 @@ class Stage:
         """Starts a server at the far end, and waits until it listens."""
         log = open(self.dir / f"{pathlib.Path(command[0]).name}.log", "ab")
         with self.at_far():
-            child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.dir,
-                                     env={**os.environ, **(env or {})}, preexec_fn=start)
+            child = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self.dir,
+                env={**os.environ, **(env or {})},
+                preexec_fn=start,
+            )
         if port:
             self.wait_for(port, child, log.name)
         return child
@@ -156,8 +174,14 @@ class Stage:
         """One `probe --json`; `around(pid)` may do something to the process while it runs."""
         limit = [] if "--max-time" in arguments else ["--max-time", str(seconds - 3)]
         command = [binary, "probe", "--json", *limit, *arguments]
-        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE,
-                                 cwd=self.dir, preexec_fn=begin if around else start)
+        child = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            cwd=self.dir,
+            preexec_fn=begin if around else start,
+        )
         try:
             if around:
                 around(child)
@@ -169,7 +193,9 @@ class Stage:
         try:
             return json.loads(out)["results"]
         except (json.JSONDecodeError, KeyError):
-            raise RuntimeError(f"no JSON (exit {child.returncode}): {complaint.decode(errors='replace')[-300:]}")
+            raise RuntimeError(
+                f"no JSON (exit {child.returncode}): {complaint.decode(errors='replace')[-300:]}"
+            )
 
 
 def begin():
@@ -180,8 +206,10 @@ def begin():
 def start():
     """What each other program of a case begins with: it should not feel the machine's other load."""
     die_with_parent()
-    for urge in (lambda: os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1)),
-                 lambda: os.setpriority(os.PRIO_PROCESS, 0, NICE)):
+    for urge in (
+        lambda: os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1)),
+        lambda: os.setpriority(os.PRIO_PROCESS, 0, NICE),
+    ):
         with contextlib.suppress(OSError):
             return urge()
 

@@ -4,7 +4,7 @@ import os
 
 import raw
 import servers
-from case import (CLEAR, SITE, after_request, anything, both, crowded, data, every, lose, nth, quota, rules, slow_reader,
+from case import (CLEAR, SITE, after_request, both, crowded, data, every, lose, nth, quota, slow_reader,
                   sockets, stopped, story, syn, syn_ack, with_names)
 from relay import DOWN, DROP, UP
 
@@ -54,7 +54,7 @@ def thinking():
     yield story("hints-after-20-then-100-tls", sockets(raw.early_hints(100, first=20), tls={}), "server-think-time", SITE + "b600",
                 ms=120)
     yield story("cache-miss-behind-varnish", both(sockets(raw.think(150, headers="Cache-Control: no-store\r\nX-Cache: MISS\r\n"),
-                port=8090), lambda s: servers.varnish(s, 8090)), "cache-miss server-think-time", needs=("varnishd",))
+                port=8090), lambda s: servers.varnish(s, 8090)), "cache-miss server-think-time")
 
 
 def handshakes():
@@ -224,8 +224,6 @@ def connections():
     yield story("silent-address", lambda s: None, "", resolve="site.test:80:10.9.0.99", args="--connect-timeout 3",
                 fail="connect-timeout")
     yield story("slow-first-packet-120", http, "slow-first-packet", rule=nth(UP, syn, 1, verdict=("late", 0.12)), ms=120)
-    yield story("udp-blocked", nginx(location="add_header Alt-Svc 'h3=\":443\"; ma=600';"), "udp-blocked", SITE + "b600",
-                "-c 2 -i 0.05", rule=every(UP, lambda p: p.proto == 17, 1, DROP))
 
 
 def detours():
@@ -271,8 +269,8 @@ def paths():
 
 
 def clients():
-    yield story("quota-20-of-100", nginx(h2=False), "cpu-throttled", SITE + "b300000", around=quota(20))
-    yield story("quota-10-of-50-h2", nginx(), "cpu-throttled", SITE + "b1000000", around=quota(10, 50))
+    yield story("quota-10-of-100", nginx(h2=False), "cpu-throttled", SITE + "b600", rtt=20, around=quota(10))
+    yield story("quota-5-of-50-h2", nginx(), "cpu-throttled", SITE + "b9000", rtt=10, around=quota(5, 50))
     yield story("stopped-in-handshake", nginx(), "client-starved", SITE + "b600", rtt=200, around=stopped(300, 600))
     yield story("stopped-in-wait", sockets(raw.think(0)), "client-starved", rtt=200, around=stopped(280, 600))
     yield story("stopped-in-body", nginx(tls=False, location="limit_rate 60k;"), "client-starved " + BODY, CLEAR + "b60000",
@@ -296,7 +294,7 @@ def names():
     http = sockets(raw.think(0))
 
     def case(name, want, args=None, url=CLEAR + "b600", **more):
-        keys = ("delay", "drop_first", "drop_type", "rcode", "truncate", "resolv")
+        keys = ("delay", "drop_type", "rcode", "truncate", "resolv")
         server = {key: more.pop(key) for key in keys if key in more}
         return story(name, with_names(site, http, **server), want, url, resolve="", **more)
     yield case("name-server-slow-150", "slow-name-lookup", delay=lambda name, kind: 150, ms=190)
@@ -316,13 +314,20 @@ def names():
 
 def proxies():
     through = "-x http://10.9.0.1:%d"
-    yield story("proxy-squid", both(nginx(), servers.squid), "proxy-connect", SITE + "b600", through % 3128, rtt=60, needs=("squid",))
-    yield story("proxy-tinyproxy", both(nginx(), servers.tinyproxy), "proxy-connect", "https://10.9.0.1/b600", "-k " + through % 8888,
-                rtt=60, needs=("tinyproxy",))
+    yield story("proxy-squid", both(nginx(), servers.squid), "proxy-connect", SITE + "b600", through % 3128, rtt=60)
+    yield story("proxy-tinyproxy", both(nginx(), servers.tinyproxy), "proxy-connect nagle-delayed-ack", "https://10.9.0.1/b600", "-k " + through % 8888,
+                rtt=60)
     yield story("proxy-raw-quick", both(nginx(), sockets(raw.connect_proxy(0), port=3129)), "proxy-connect", SITE + "b600",
                 through % 3129, rtt=60, ms=60)
     yield story("proxy-raw-slow-200", both(nginx(), sockets(raw.connect_proxy(200), port=3129)), "proxy-connect", SITE + "b600",
                 through % 3129, ms=240)
+
+
+def large_head(start):
+    def begin(stage):
+        (stage.dir / "head").write_text("Cookie: session=" + "c" * 22000 + "\n")
+        start(stage)
+    return begin
 
 
 def uploads():
@@ -333,12 +338,16 @@ def uploads():
                 CLEAR + "up", "-d @site/b300000", rtt=20)
     yield story("upload-small-buffer-that-reads", sockets(raw.think(0)), "receive-window upload-window",
                 CLEAR + "up", "-d @site/b300000", stage={"far": (("net.ipv4.tcp_rmem", "4096 16384 16384"),)})
+    yield story("head-over-window", large_head(sockets(raw.think(0))), "request-over-window", args="-H @head", ms=40)
+    yield story("head-over-window-over-110", large_head(sockets(raw.think(0), tls={})), "request-over-window", SITE + "b600",
+                "--http1.1 -H @head", rtt=110, ms=110)
     yield story("upload-nghttpd-window", lambda s: servers.nghttpd(s), "h2-upload-window upload-slow-start",
                 SITE + "b600", "-d @site/b300000", rtt=80)
 
 
 def kept():
     yield story("kept-not", sockets(raw.closing()), "no-keep-alive", args="--reuse --http1.1")
+    yield story("kept-closed-by-the-request", sockets(raw.leaving), "reuse-race", args="--reuse --http1.1", ms=80)
     yield story("no-ticket", nginx(h2=False, protocols="TLSv1.2", server="ssl_session_tickets off; ssl_session_cache off;"),
                 "no-ticket tls12-full-handshake",
                 SITE + "b600", "--resume")
@@ -358,9 +367,14 @@ def quic():
     yield story("h3-hello-lost", servers.ngtcp2, "quic-handshake-loss", SITE + "b600", three, rule=lose(UP, 1, 2, which=datagram))
     yield story("h3-server-flight-lost", servers.ngtcp2, "quic-handshake-loss", SITE + "b600", three,
                 rule=lose(DOWN, 1, 2, 3, which=datagram))
+    # The first datagram with a short header carries the request.
+    yield story("h3-request-lost", servers.ngtcp2, "segment-lost", SITE + "b600", three,
+                rule=lose(UP, 1, which=lambda p: datagram(p) and not p.payload[0] & 0x80))
     yield story("h3-body-datagrams-lost", servers.ngtcp2, "response-segment-lost", SITE + "b100000", three,
                 rule=lose(DOWN, 12, 20, 33, which=large))
     yield story("h3-closed-port", lambda s: None, "", "https://site.test:444/", "--http3 --max-time 4",
                 resolve="site.test:444:10.9.0.1", fail="refused")
+    yield story("h3-udp-blocked", servers.ngtcp2, "", SITE + "b600", "--http3 --max-time 4",
+                rule=every(UP, datagram, 1, DROP), fail="connect-timeout timeout")
     yield story("h3-slow-start-300k", servers.ngtcp2, "slow-start", SITE + "b300000", three, rtt=80)
     yield story("h3-downlink-5-mbit", servers.ngtcp2, "slow-downlink", SITE + "b500000", three, rtt=30, down={"rate": 5, "queue": 1500})

@@ -110,13 +110,14 @@ impl<'a> Case<'a> {
             .collect()
     }
 
-    /// By how much round trips on this path differ, in milliseconds: what is less late than this is
-    /// nobody's fault.
-    pub(crate) fn unrest(&self) -> f64 {
+    /// In milliseconds: what is later than a round trip by less than this is nobody's fault, but the
+    /// path's.
+    pub(crate) fn tolerance(&self) -> f64 {
         let connect = self.waited(PhaseName::Tcp, WaitPart::Network);
         let trips = f64::from(self.round_trips(PhaseName::Tcp));
         let late = connect - trips * self.rtt.unwrap_or(connect);
-        late.clamp(0.0, MAX_UNREST).max(self.exchange.spread())
+        let unrest = late.clamp(0.0, MAX_UNREST);
+        (2.0 * unrest).max(self.exchange.tolerance())
     }
 
     /// Between the last departure in a phase and its answer at `answered`: how long before the answer
@@ -124,7 +125,7 @@ impl<'a> Case<'a> {
     /// afterwards it was not the path that was slow.
     pub(crate) fn acknowledged_before(&self, asked: Moment, answered: Moment) -> Option<f64> {
         let r = self.rtt?;
-        let mut events = self.exchange.timeline.iter().rev();
+        let mut events = self.exchange.timeline.iter();
         let at = events.find_map(|(at, event)| match event {
             Event::Acknowledged { after }
                 if *at <= answered && *at - *after >= asked - ACK_SLACK =>

@@ -169,6 +169,11 @@ fn syn_lost(case: &Case<'_>) -> Option<Cost> {
     )
 }
 
+/// Whether the SYN-ACK alone was late.
+pub(super) fn was_late_by_itself(case: &Case<'_>) -> bool {
+    slow_first(case).is_some()
+}
+
 fn slow_first(case: &Case<'_>) -> Option<Cost> {
     let (tcp, r) = (case.tcp()?, case.rtt?);
     // What was refused before took round trips, too.

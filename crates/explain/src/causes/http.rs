@@ -12,6 +12,15 @@ const MIN_THINKING: f64 = 3.0;
 /// much anyway.
 const JITTER: f64 = 0.1;
 
+/// In milliseconds and as a share of R: round trips that differ by less show that the path is steady.
+const STEADY_MS: f64 = 1.5;
+const STEADY: f64 = 0.05;
+/// In milliseconds: how late an answer has to be that nobody can be blamed for.
+const MIN_LATE: f64 = 5.0;
+const MIN_LATE_UNSTEADY: f64 = 45.0;
+/// As a share of the wait: a server that reports less than this was not what was waited for.
+const CONTRADICTION: f64 = 0.1;
+
 pub(super) const FAMILY: CauseFamily = CauseFamily {
     title: "HTTP",
     causes: &[
@@ -110,9 +119,7 @@ fn thought(case: &Case<'_>) -> Option<f64> {
     if !case.is_answered() {
         return None;
     }
-    let least = MIN_THINKING
-        .max(JITTER * case.rtt?)
-        .max(2.0 * case.unrest());
+    let least = MIN_THINKING.max(JITTER * case.rtt?).max(case.tolerance());
     let later = case.waited(PhaseName::FirstByte, WaitPart::Server);
     let thought = later - behind_the_proxy(case)?;
     (thought >= least).then_some(thought)
@@ -135,6 +142,10 @@ fn witness(case: &Case<'_>, thought: f64) -> Option<String> {
     if said >= 0.5 * thought {
         return Some(timing(case));
     }
+    // The server itself says that it was not slow.
+    if has_timing(case) && said < CONTRADICTION * thought {
+        return None;
+    }
     let mut phases = case.phases.iter();
     let asked = phases.find(|p| p.name == PhaseName::FirstByte)?.start;
     let early = case.acknowledged_before(asked, case.exchange.answer_began()?)?;
@@ -144,12 +155,18 @@ fn witness(case: &Case<'_>, thought: f64) -> Option<String> {
     ))
 }
 
+/// Where round trips are known not to differ, a late answer has a reason that the exchange does not
+/// show; elsewhere only one that is far later.
 fn late_answer(case: &Case<'_>) -> Option<Cost> {
-    let most = case.exchange.excesses().into_iter().fold(0.0, f64::max);
-    let least = MIN_THINKING
-        .max(JITTER * case.rtt?)
-        .max(3.0 * case.unrest())
-        .max(most);
+    let r = case.rtt?;
+    let spread = case.exchange.spread();
+    let steady = case.exchange.excesses().len() >= 2 && spread <= STEADY_MS.max(STEADY * r);
+    let least = if steady {
+        MIN_LATE.max(JITTER * r)
+    } else {
+        MIN_LATE_UNSTEADY.max(r).max(10.0 * spread)
+    };
+    let least = least.max(case.tolerance());
     let mut cost = Cost::default();
     let mut told = Vec::new();
     let mut tell = |phase, late: f64, to: &str| {
@@ -213,6 +230,11 @@ fn behind_the_proxy(case: &Case<'_>) -> Option<f64> {
     }
     let trips = case.round_trips(PhaseName::Tls);
     (trips > 0).then(|| case.waited(PhaseName::Tls, WaitPart::Server) / f64::from(trips))
+}
+
+fn has_timing(case: &Case<'_>) -> bool {
+    let mut said = case.exchange.http.iter().flat_map(|h| &h.server_timing);
+    said.any(|(_, took, _)| took.is_some())
 }
 
 /// What the server itself said about the wait (Server-Timing).

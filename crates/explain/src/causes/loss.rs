@@ -29,7 +29,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "response-segment-lost",
             name: "A segment that the server sent was lost and had to be sent again",
-            shows: "segments arrived out of order, and the missing one was late by half a round trip or more; or a flight ended in the middle of a TLS record (without TLS: after full segments), and the rest came as late as after a timeout",
+            shows: "segments arrived out of order, and the missing one was late by a round trip or more; or a flight ended in the middle of a TLS record (without TLS: after full segments), and the rest came as late as after a timeout",
             signature: theirs,
             cost: "1 round trip or more if later segments reveal the loss; otherwise 200 ms or more",
             remedy: "look for loss on the path (mtr); let the server recover sooner",
@@ -123,6 +123,7 @@ struct SeenLosses {
     resent: u32,
     unacked: Duration,
     overtaken: u32,
+    cut: bool,
 }
 
 fn seen(case: &Case<'_>) -> Vec<SeenLosses> {
@@ -148,6 +149,7 @@ fn seen_in(case: &Case<'_>, phase: &Phase) -> SeenLosses {
                 seen.unacked += *unacked;
             }
             Event::Overtaken { segments, .. } => seen.overtaken += segments,
+            Event::CutOff => seen.cut = true,
             _ => {}
         }
     }
@@ -188,7 +190,7 @@ fn ours(case: &Case<'_>) -> Option<Cost> {
 fn theirs(case: &Case<'_>) -> Option<Cost> {
     let seen = seen(case);
     let late: f64 = seen.iter().map(|s| s.theirs).sum();
-    if late < 0.5 * case.rtt? {
+    if late < 0.9 * case.rtt? {
         return None;
     }
     let told: Vec<String> = seen
@@ -203,6 +205,11 @@ fn theirs(case: &Case<'_>) -> Option<Cost> {
 /// How a loss of the server's segments showed in one phase.
 fn told(case: &Case<'_>, seen: &SeenLosses) -> String {
     let late = seen.theirs;
+    if seen.overtaken == 0 && !seen.cut && seen.phase == Some(PhaseName::FirstByte) {
+        return format!(
+            "the answer and the acknowledgement of the request came together, {late:.0} ms late, as after a time-out of the server's"
+        );
+    }
     match seen.overtaken {
         0 => {
             let end = if case.exchange.tls.is_some() {

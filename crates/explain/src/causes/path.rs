@@ -2,20 +2,19 @@
 
 use roundtrip_model::PhaseName;
 
+use crate::case::ms;
 use crate::{Case, Cause, CauseFamily, Cost, RemedySetting, WaitPart};
 
 /// In milliseconds, and as a share of R: a path whose round trips differ by less is steady.
 const MIN_SPREAD: f64 = 3.0;
 const SPREAD_SHARE: f64 = 0.1;
-/// What is late by more than this multiple of the largest difference has a reason of its own.
-const WITHIN: f64 = 3.0;
 
 pub(super) const FAMILY: CauseFamily = CauseFamily {
     title: "The path",
     causes: &[Cause {
         id: "path-varies",
         name: "Round trips on this path take different times",
-        shows: "acknowledgements and the SYN-ACK took longer than the smallest round trip by 3 ms and a tenth of it, and what was late was late by no more than three times that",
+        shows: "acknowledgements and the SYN-ACK took longer than the smallest round trip by 3 ms and a tenth of it, and what was late was hardly later than that",
         signature: varies,
         cost: "what the waits took beyond the smallest round trip",
         remedy: "look for a queue, a radio, or a shared line on the path (compare with a cable; mtr -c 100); fewer round trips suffer less often",
@@ -39,13 +38,26 @@ const WAITS: [PhaseName; 5] = [
 fn varies(case: &Case<'_>) -> Option<Cost> {
     let r = case.rtt?;
     let beyond = |name| {
+        if name == PhaseName::Tcp {
+            let took = case.tcp().and_then(|tcp| tcp.handshake_rtt).map(ms);
+            return took
+                .filter(|_| !super::connect::was_late_by_itself(case))
+                .map_or(0.0, |took| (took - r).max(0.0));
+        }
         let trips = f64::from(case.round_trips(name)) * r;
         let carried: f64 = case.named(name).map(|p| p.carried).sum();
-        (case.waited(name, WaitPart::Network) - trips - carried).max(0.0)
+        let beyond = (case.waited(name, WaitPart::Network) - trips - carried).max(0.0);
+        match case.exchange.answer_began() {
+            // After the answer has begun to arrive, bytes are under way.
+            Some(began) if name == PhaseName::FirstByte => {
+                let wait: f64 = case.named(name).map(|p| ms(began.since(p.start))).sum();
+                beyond.min((wait - r).max(0.0))
+            }
+            _ => beyond,
+        }
     };
-    let excesses = case.exchange.excesses();
     let late = WAITS.into_iter().map(beyond);
-    let most = excesses.iter().copied().chain(late).fold(0.0, f64::max);
+    let most = late.fold(case.exchange.spread(), f64::max);
     if most < MIN_SPREAD.max(SPREAD_SHARE * r) {
         return None;
     }
@@ -56,7 +68,7 @@ fn varies(case: &Case<'_>) -> Option<Cost> {
     for name in WAITS {
         let server = case.waited(name, WaitPart::Server);
         cost = cost.waited(name, WaitPart::Network, beyond(name));
-        if server <= WITHIN * most {
+        if server <= case.tolerance().max(most) {
             cost = cost.waited(name, WaitPart::Server, server);
         }
     }

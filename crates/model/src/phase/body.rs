@@ -22,6 +22,8 @@ const GROWTH: f64 = 1.25;
 const LATEST_FLIGHT: f64 = 2.5;
 /// In round trips: shorter pauses are the line's.
 const SHORTEST_PAUSE: f64 = 0.5;
+/// As a share of a silence: a client that did not read for so long closed its window.
+const UNREAD: f64 = 0.4;
 /// A segment of QUIC, in bytes, and the least that a segment of TCP is taken for.
 const SMALLEST_SEGMENT: u64 = 500;
 const QUIC_SEGMENT: u64 = 1200;
@@ -65,7 +67,11 @@ pub struct Pause {
 impl Exchange {
     /// When the first bytes of the answer arrived, which may not have been readable yet.
     pub fn answer_began(&self) -> Option<Moment> {
-        let read = self.timeline.first(|e| *e == Event::FirstByte)?;
+        let first = self.timeline.first(|e| *e == Event::FirstByte)?;
+        let read = self
+            .timeline
+            .first(|e| *e == Event::Answered)
+            .unwrap_or(first);
         let asked = self.timeline.last(|e| *e == Event::RequestSent);
         Some(waiting::answer_began(
             self,
@@ -173,12 +179,16 @@ impl<'a> Body<'a> {
                 .unwrap_or_default();
             growing &= self.grew(flight, next, last, windows.len())
                 && (n > 0 || heard.is_like_a_window(self.exchange));
-            if self.was_stopped(flight, next, &heard, growing) {
-                let own = heard.fills_own_window();
+            let more = next.bytes as f64 >= GROWTH * flight.bytes as f64;
+            let before = windows
+                .last()
+                .is_some_and(|(_, w): &(usize, FullWindow)| w.own);
+            let own = heard.fills_own_window() && !more && (before || !last);
+            if self.was_stopped(flight, next, &heard, growing, own) {
                 let window = FullWindow {
                     bytes: heard.flight_bytes().unwrap_or(flight.bytes),
                     segments: heard.segments(),
-                    grew: !own && (last || next.bytes as f64 >= GROWTH * flight.bytes as f64),
+                    grew: !own && (last || more),
                     own,
                 };
                 windows.push((next.first, window));
@@ -189,13 +199,20 @@ impl<'a> Body<'a> {
         windows
     }
 
-    fn was_stopped(&self, flight: &Flight, next: &Flight, heard: &Evidence, growing: bool) -> bool {
+    fn was_stopped(
+        &self,
+        flight: &Flight,
+        next: &Flight,
+        heard: &Evidence,
+        growing: bool,
+        own: bool,
+    ) -> bool {
         let late = ms(next.began.since(flight.began)) - self.rtt;
         let tolerance = (ON_TIME * self.rtt).max(ON_TIME_MS).max(self.spread);
         let on_time = late.abs() <= tolerance;
         let gap = next.gap;
         let broken = heard.stop(self.exchange, gap, self.rtt) == Stop::Window;
-        let by_receiver = heard.fills_own_window() && gap <= LATEST_FLIGHT * self.rtt;
+        let by_receiver = own && gap <= LATEST_FLIGHT * self.rtt;
         (on_time && (growing || broken)) || (broken && late > 0.0) || by_receiver
     }
 
@@ -225,7 +242,7 @@ impl<'a> Body<'a> {
     fn step(&mut self, gap: f64, arrival: &Arrival, window: Option<FullWindow>) -> bool {
         let heard = &arrival.heard;
         let gap = self.starved(gap, heard);
-        let lost = heard.loss(gap, self.rtt, arrival.at);
+        let lost = heard.loss(self.exchange, gap, arrival.at);
         self.waited.loss += lost;
         let gap = gap - lost;
         if let Some(window) = window {
@@ -239,6 +256,7 @@ impl<'a> Body<'a> {
             }
             return true;
         }
+        let gap = self.unread(gap, heard);
         match self.stop(gap, heard) {
             Stop::Timeout => self.waited.loss += gap,
             Stop::Line | Stop::Window => {
@@ -275,6 +293,16 @@ impl<'a> Body<'a> {
         let client = heard.not_running().min(gap);
         self.waited.client += client;
         gap - client
+    }
+
+    /// A silence while the client did not read is its own, up to where its window had opened again.
+    fn unread(&mut self, gap: f64, heard: &Evidence) -> f64 {
+        let unread = heard.not_reading();
+        if unread < UNREAD * gap {
+            return gap;
+        }
+        self.waited.client += gap;
+        0.0
     }
 
     /// From the last byte to the end: the client's time, unless the exchange failed while it waited.

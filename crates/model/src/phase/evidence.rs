@@ -1,7 +1,7 @@
 //! What the kernel and TLS tell about one wait: how much of it was a loss, and why a flight ended.
 
-use super::ms;
-use crate::{Event, Exchange, Moment};
+use super::{ms, rtt_ms};
+use crate::{Event, Exchange, Moment, Task};
 
 /// In milliseconds: the kernel measures unacknowledged time in ticks, and its timers end on them.
 const TICKS: f64 = 12.0;
@@ -16,7 +16,10 @@ const INITIAL_WINDOW: u64 = 10;
 const DENSE: f64 = 0.97;
 /// A flight that is this share of the client's receive window was stopped by it: the rest is less
 /// than a segment, or was not offered yet.
-const FULL_OWN_WINDOW: f64 = 0.7;
+const FULL_OWN_WINDOW: f64 = 0.85;
+
+/// In round trips.
+const FASTEST_COPY: f64 = 0.9;
 
 /// A paced flight lasts this share of a round trip; of segments that arrived too early, only the
 /// last is known.
@@ -37,8 +40,10 @@ pub(super) struct Evidence {
     cut: bool,
     /// When the last acknowledgement arrived, and how long after the bytes had left.
     acknowledged: Option<(Moment, f64)>,
-    /// How long the client could have run and did not, in milliseconds.
+    /// How long the client could have run and did not, and how long it wrote to its own output, in
+    /// milliseconds.
     not_running: f64,
+    writing: f64,
 }
 
 /// Why nothing more arrived for a while.
@@ -87,6 +92,10 @@ impl Evidence {
             Event::Starved { took, .. } | Event::HeldBack { took } => {
                 self.not_running += ms(*took);
             }
+            Event::Worked {
+                task: Task::Write,
+                took,
+            } => self.writing += ms(*took),
             _ => {}
         }
     }
@@ -102,8 +111,16 @@ impl Evidence {
         evidence
     }
 
+    /// How long data was late that others had overtaken on the path, in milliseconds.
+    pub(super) fn reordered(&self, rtt: f64) -> f64 {
+        self.overtaken
+            .filter(|late| *late < FASTEST_COPY * rtt)
+            .unwrap_or(0.0)
+    }
+
     /// The part of `rest`, the excess length of a wait that ended at `end`, that was due to a loss.
-    pub(super) fn loss(&self, rest: f64, rtt: f64, end: Moment) -> f64 {
+    pub(super) fn loss(&self, exchange: &Exchange, rest: f64, end: Moment) -> f64 {
+        let rtt = rtt_ms(exchange);
         // Rounding can make a difference negative.
         let rest = rest.max(0.0);
         let missed = self.gap_opened.map(|opened| ms(end.since(opened)));
@@ -111,12 +128,24 @@ impl Evidence {
             (Some(overtaken), Some(missed)) => Some(overtaken.max(missed)),
             (overtaken, _) => overtaken,
         };
-        let theirs = late.map_or(0.0, |late| {
+        // Whoever lost a segment learns of it half a round trip after what follows it has arrived, and
+        // its copy takes as long: what comes sooner was reordered.
+        let lost = late.filter(|late| *late >= FASTEST_COPY * rtt);
+        let theirs = lost.map_or(0.0, |late| {
             let whole = rest - late <= SPREAD * rtt;
             if whole { rest } else { late }
         });
         let left = rest - theirs;
-        let ours = self.unacked.map_or(0.0, |unacked| {
+        // A copy that was needless was no loss, and one that was not takes a round trip after the one
+        // that showed the loss.
+        let needless = exchange.tcp.as_ref().is_some_and(|tcp| {
+            let resent = tcp.retransmits.saturating_sub(tcp.syn_retransmits);
+            resent > 0 && tcp.needless_retransmits >= resent
+        });
+        let unacked = self
+            .unacked
+            .filter(|unacked| !needless && *unacked >= 2.0 * rtt - TICKS);
+        let ours = unacked.map_or(0.0, |unacked| {
             let late = (unacked - rtt).min(left).max(0.0);
             if left - late < TICKS { left } else { late }
         });
@@ -170,6 +199,11 @@ impl Evidence {
             .is_some_and(|((_, bytes), window)| {
                 bytes > 0 && bytes as f64 >= FULL_OWN_WINDOW * window as f64
             })
+    }
+
+    /// How long the client read nothing, in milliseconds: its receive window may have closed.
+    pub(super) fn not_reading(&self) -> f64 {
+        self.not_running + self.writing
     }
 
     pub(super) fn segments(&self) -> Option<u64> {

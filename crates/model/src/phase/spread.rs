@@ -12,6 +12,13 @@ use crate::{Event, Exchange, Moment};
 pub const DELAYED_ACK: f64 = 45.0;
 /// In milliseconds: the shortest delay of an acknowledgement on Linux, less a tick.
 pub(super) const SHORTEST_DELAYED_ACK: f64 = 36.0;
+/// In milliseconds, and as a share of R: round trips that differ by less do not differ.
+const STEADY_MS: f64 = 1.0;
+const STEADY: f64 = 0.02;
+/// As a share of R, and how many times as late as the samples a round trip may be.
+const WILD: f64 = 0.3;
+const RARE: f64 = 2.5;
+const RARE_WILD: f64 = 10.0;
 /// An acknowledgement and data that come this close to each other come in one segment.
 const TOGETHER: Duration = Duration::from_micros(200);
 
@@ -53,16 +60,26 @@ impl Exchange {
             .collect()
     }
 
-    /// In milliseconds: by how much round trips on this path differ. One sample that is far from the
-    /// others says nothing about the path (a neighbour had to be found, a radio woke up).
+    /// In milliseconds: by how much round trips on this path differ. One sample that is far from
+    /// others which hardly differ says nothing about the path: a neighbour had to be found, or a
+    /// radio woke up.
     pub fn spread(&self) -> f64 {
         let mut excesses = self.excesses();
         excesses.sort_by(f64::total_cmp);
-        match excesses.len() {
-            0 | 1 => 0.0,
-            // R itself is one of the samples, so its excess is zero.
-            2 => excesses.last().copied().unwrap_or_default(),
-            n => excesses.get(n - 2).copied().unwrap_or_default(),
+        let steady = STEADY_MS.max(STEADY * self.rtt.map_or(0.0, ms));
+        match excesses.as_slice() {
+            [.., next, _] if excesses.len() > 2 && *next < steady => *next,
+            [.., most] => *most,
+            [] => 0.0,
         }
+    }
+
+    /// In milliseconds: what is later than a round trip by less than this may be the path's doing. A
+    /// path whose round trips differ as much as they take has now and then one that is far longer.
+    pub fn tolerance(&self) -> f64 {
+        let spread = self.spread();
+        let r = self.rtt.map_or(0.0, ms);
+        let rare = if spread >= WILD * r { RARE_WILD } else { RARE };
+        rare * spread
     }
 }

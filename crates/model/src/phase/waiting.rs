@@ -197,16 +197,30 @@ pub(super) fn answered(
         rest -= taken;
     };
     book(&mut waited.client, heard.not_running());
-    let lost = heard.loss(gap - network, r, at);
+    let lost = heard.loss(exchange, gap - network, at);
     book(&mut waited.loss, lost);
+    book(&mut waited.network, heard.reordered(r));
     // Had the server had the request and thought, its acknowledgement would have come before.
     if let Some((acknowledged, after)) = heard.acknowledged()
         && acknowledged >= since
         && after - r > DELAYED_ACK
     {
-        book(&mut waited.network, after - r - lost);
+        if is_like_a_timeout(after - r, r) {
+            book(&mut waited.loss, after - r - lost);
+        } else {
+            book(&mut waited.network, after - r - lost);
+        }
     }
     waited.server += rest;
+}
+
+/// Whether an answer that came so late, together with the acknowledgement of what it answers, was sent
+/// again by a time-out: 200 ms (Linux' shortest) after the smoothed round trip, twice that for a
+/// probe, or three round trips before there are samples (RFC 6298 §2, RFC 8985 §7.2).
+fn is_like_a_timeout(late: f64, r: f64) -> bool {
+    [r + 200.0, 2.0 * r + 200.0, (3.0 * r).max(r + 200.0)]
+        .iter()
+        .any(|timeout| (-5.0..40.0).contains(&(late - timeout)))
 }
 
 /// The number of round trips in this silence in which a new connection's window grew under the

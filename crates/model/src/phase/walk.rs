@@ -231,7 +231,7 @@ impl<'a> Walk<'a> {
         let client = heard.not_running().min(gap);
         self.waited.client += client;
         let gap = gap - client;
-        let lost = heard.loss(gap, self.rtt, at);
+        let lost = heard.loss(self.exchange, gap, at);
         self.waited.loss += lost;
         let gap = gap - lost;
         let stop = if gap < self.shortest_answer().min(f64::MAX) {
