@@ -210,7 +210,8 @@ impl Exchanger {
             recorder.timed(Task::Configure, || self.connector.prepare_tls())?;
         }
         if options.unix_socket.is_none() {
-            exchange.name = Some(self.look_up(target, recorder).await?);
+            let found = self.look_up(target, recorder).await;
+            exchange.name = Some(found.map_err(|error| error.of_proxy(proxy.map(|p| &p.0)))?);
         }
         let found = exchange.name.as_ref();
         let https_record = found.and_then(|n| n.https_record.as_ref());
@@ -231,7 +232,8 @@ impl Exchanger {
         let opening = self
             .connector
             .open(&plan, target, found, recorder, observed);
-        let open = Box::pin(opening).await?;
+        let opened = Box::pin(opening).await;
+        let open = opened.map_err(|error| error.of_proxy(proxy.map(|p| &p.0)))?;
         if plan.early_data && !open.has_early_data() {
             observed
                 .notes

@@ -1,14 +1,13 @@
 //! `roundtrip compare`: flags become wishes, the comparison becomes a report.
 
 use roundtrip_compare::{Comparison, Ended, Limits, Progress, Wishes, html, json, text};
-use roundtrip_model::Target;
 use roundtrip_probe::{Family, Options};
 use tokio::runtime::Builder;
 
 use crate::cli::CompareArgs;
 use crate::output::{Outcome, Stream, failed, interrupted, note};
 use crate::page;
-use crate::probe::{UsageError, asked, check_writable};
+use crate::probe::{UsageError, asked, check_writable, target};
 use crate::provenance::{self, stamped};
 use crate::status::Status;
 
@@ -61,7 +60,7 @@ fn wishes(args: &CompareArgs) -> Result<Wishes, UsageError> {
         _ => Family::Any,
     };
     Ok(Wishes {
-        target: Target::parse(&args.url)?,
+        target: target(&args.url, &args.request)?,
         url: args.url.clone(),
         options: Options {
             family,

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use roundtrip_model::{Exchange, Failure, Finding, Waited};
 
 use super::bar::{stacked, swatch};
-use crate::facts::facts as facts_of;
+use crate::facts::{carried as carried_of, facts as facts_of};
 use crate::numbers::{decimals, ms, span_ms, trips};
 use crate::party::Party;
 use crate::series::Series;
@@ -81,6 +81,12 @@ pub(super) fn series(series: &Series) -> Markup {
         }
         @if let Some(told) = series.unexplained_told() { p.note { b { "Unexplained" } " " (told) } }
         @for note in series.notes_told() { p.note { b { "Note" } " " (clean(&note)) } }
+    }
+}
+
+pub(super) fn carried(exchange: &Exchange) -> Markup {
+    html! {
+        @if let Some(told) = carried_of(exchange) { p.note { b { "Bytes under way" } " " (told) } }
     }
 }
 

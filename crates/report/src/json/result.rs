@@ -44,6 +44,7 @@ pub fn result(exchange: &Exchange) -> Value {
         "notes": exchange.notes,
         "findings": exchange.findings.iter().map(finding).collect::<Vec<Value>>(),
         "unexplained_ms": rounded(exchange.unexplained),
+        "under_way_ms": rounded(exchange.carried),
     })
 }
 

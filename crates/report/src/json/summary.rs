@@ -64,6 +64,8 @@ fn figures(runs: &[Run]) -> Map<String, Value> {
     map.insert("waited_for".into(), waited(&statistics));
     map.insert("phases".into(), phases(&statistics));
     map.insert("findings".into(), findings(&Series::new(runs)));
+    let carried = |r: &Run| Some(r.hops.iter().map(|e| e.carried).sum());
+    map.insert("under_way_ms".into(), statistics(&carried));
     let unexplained = |r: &Run| Some(r.hops.iter().map(|e| e.unexplained).sum());
     map.insert("unexplained_ms".into(), statistics(&unexplained));
     map

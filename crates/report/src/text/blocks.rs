@@ -2,21 +2,37 @@
 
 use roundtrip_model::{Exchange, Failure, Finding};
 
-use crate::facts::facts;
+use crate::facts::{carried, facts};
 use crate::numbers;
 use crate::series::Series;
 use crate::terminal::{Style, Tone, clean, wrap};
 
 const LABEL: usize = 15;
 
-/// What went wrong and what it cost, set apart from the facts below.
-pub(super) fn verdict(style: &Style, exchange: &Exchange) -> Vec<String> {
+/// Why it failed and what to do: that comes before any picture.
+pub(super) fn failed(style: &Style, exchange: &Exchange) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(failure) = &exchange.failure {
         lines.extend(failure_block(style, failure));
+        lines.push(String::new());
     }
+    lines
+}
+
+/// What cost time, set apart from the facts below.
+pub(super) fn verdict(style: &Style, exchange: &Exchange) -> Vec<String> {
+    let mut lines = Vec::new();
     for finding in &exchange.findings {
         lines.extend(finding_block(style, finding));
+    }
+    if let Some(told) = carried(exchange) {
+        lines.extend(labelled(
+            style,
+            Tone::Faint,
+            "under way",
+            Tone::Plain,
+            &told,
+        ));
     }
     lines.extend(unexplained_block(style, exchange));
     lines.extend(notes_block(style, &exchange.notes));

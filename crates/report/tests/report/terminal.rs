@@ -146,6 +146,18 @@ fn what_is_unexplained_is_said_where_it_is_much() {
 }
 
 #[test]
+fn bytes_under_way_are_said_where_they_took_long() {
+    let told = |carried: f64| {
+        let mut e = samples::explained();
+        e.carried = carried;
+        let html = roundtrip_report::html::page(std::slice::from_ref(&e), &Head::default());
+        [exchange(&e, &plain(100)), html].map(|text| text.to_lowercase().contains("under way"))
+    };
+    assert_eq!(told(120.0), [true, true]);
+    assert_eq!(told(2.0), [false, false]);
+}
+
+#[test]
 fn repeats_are_summed_up() {
     let series = samples::repeats(20);
     let text: String = runs(&series)
