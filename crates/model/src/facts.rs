@@ -127,6 +127,8 @@ pub struct TcpFacts {
     /// How much the kernel's samples of the round trip vary (`tcpi_rttvar`).
     pub rtt_var: Option<Duration>,
     pub retransmits: u32,
+    /// How many of them had arrived the first time, as the peer reports (RFC 2883).
+    pub needless_retransmits: u32,
     pub syn_retransmits: u32,
     pub congestion_window: u32,
     pub mss: u32,

@@ -15,12 +15,17 @@ const MAX_UNDER_WAY: usize = 1024;
 /// Timestamps take room in the receive buffer until they are read.
 const MAX_UNREAD: usize = 32;
 
+/// In bytes: what fits the initial window (RFC 6928 §2) waits for nobody but this host.
+const MAX_SHORT: u64 = 5_000;
+
 /// Writes that are not acknowledged, in the clock's own time.
 #[derive(Debug, Default)]
 pub(crate) struct Departures {
     /// The position in the stream from which the kernel counts; `None` if it does not stamp.
     origin: Option<u64>,
     under_way: VecDeque<Departure>,
+    /// The position behind the last write.
+    end: u64,
     unread: usize,
 }
 
@@ -31,6 +36,8 @@ struct Departure {
     /// Before the system call.
     written: Moment,
     left: Option<Moment>,
+    /// It fits any initial window.
+    is_short: bool,
 }
 
 /// What a timestamp told about a write.
@@ -45,6 +52,7 @@ impl Departures {
     /// Notes that the kernel stamps what is written from this position on.
     pub(crate) fn begin(&mut self, origin: u64) {
         self.origin = Some(origin);
+        self.end = origin;
     }
 
     /// Notes a write that ends at this position.
@@ -59,7 +67,9 @@ impl Departures {
             end,
             written: at,
             left: None,
+            is_short: end.saturating_sub(self.end) <= MAX_SHORT,
         });
+        self.end = end;
         self.unread += 1;
     }
 
@@ -93,7 +103,8 @@ impl Departures {
                 let (written, left) = (departure.written, at.max(departure.written));
                 departure.left = Some(left);
                 let took = left.since(written);
-                (took >= MIN_HELD_BACK).then_some(Told {
+                // What follows other bytes may wait for a window.
+                (took >= MIN_HELD_BACK && index == 0 && departure.is_short).then_some(Told {
                     written,
                     at: left,
                     event: Event::HeldBack { took },

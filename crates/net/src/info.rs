@@ -76,6 +76,7 @@ impl TcpInfo {
             busy: Duration::from_micros(self.0.busy_time),
             segments: self.0.data_segs_in,
             bytes: self.0.bytes_received,
+            acks: self.0.segs_out.saturating_sub(self.0.data_segs_out),
             rtt: self.min_rtt().or(self.rtt()).unwrap_or_default(),
             window: (self.0.rcv_wnd != u32::MAX).then_some(self.0.rcv_wnd.into()),
         }
@@ -217,6 +218,7 @@ pub(crate) fn tcp_facts(
         facts.rtt = info.rtt();
         facts.rtt_var = micros(info.0.rttvar);
         facts.retransmits = info.retransmits();
+        facts.needless_retransmits = info.counters().needless;
         facts.congestion_window = info.0.snd_cwnd;
         facts.mss = info.0.snd_mss;
         facts.peer_mss = info.0.rcv_mss;

@@ -229,7 +229,7 @@ impl Socket {
             match event {
                 // It belongs to an earlier exchange.
                 _ if at < zero => {}
-                Event::Paused { .. } => self.recorder.record_arrival(event),
+                Event::Paused { .. } | Event::AckDelayed => self.recorder.record_arrival(event),
                 _ => self
                     .recorder
                     .record_at(Moment::ZERO + at.since(zero), event),

@@ -21,6 +21,8 @@ pub(crate) struct WaitCounters {
     /// Segments with data that arrived.
     pub(crate) segments: u32,
     pub(crate) bytes: u64,
+    /// Acknowledgements without data that left.
+    pub(crate) acks: u32,
     pub(crate) rtt: Duration,
     /// The receive window that the peer was last told of, if the kernel tells.
     pub(crate) window: Option<u64>,
@@ -119,10 +121,12 @@ impl WaitTracker {
     }
 
     /// The flight before this arrival, if it ended with a pause.
-    fn pause(&mut self, at: Moment, counters: WaitCounters) -> Option<(Moment, Event)> {
-        let (last, (_, dry)) = self.last_arrival.zip(self.dry)?;
+    fn pause(&mut self, at: Moment, counters: WaitCounters) -> Vec<(Moment, Event)> {
+        let Some((last, (_, dry))) = self.last_arrival.zip(self.dry) else {
+            return Vec::new();
+        };
         if at.since(last) < shortest_pause(counters) {
-            return None;
+            return Vec::new();
         }
         let event = Event::Paused {
             segments: dry.segments.saturating_sub(self.flight.segments).into(),
@@ -130,8 +134,11 @@ impl WaitTracker {
             // The flight began when the peer knew this window.
             window: self.flight.window,
         };
+        let held = dry.segments > self.flight.segments && dry.acks == self.flight.acks;
         self.flight = dry;
-        Some((last, event))
+        let mut events = vec![(last, event)];
+        events.extend(held.then_some((last, Event::AckDelayed)));
+        events
     }
 }
 

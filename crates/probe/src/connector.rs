@@ -7,7 +7,7 @@ mod race;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use roundtrip_http::{OpenError, Opening, Speech, Stream, Tokens, Trail};
+use roundtrip_http::{OpenError, Opening, OpeningFacts, Stream, StreamProtocol, Tokens};
 use roundtrip_model::{NameFacts, Recorder, Target, Task, TlsFacts};
 use roundtrip_net::Connect;
 use roundtrip_tls::{Client, Offer};
@@ -102,7 +102,7 @@ impl Connector {
         target: &Target,
         peers: &[SocketAddr],
         recorder: &Recorder,
-        trail: &mut Trail,
+        trail: &mut OpeningFacts,
     ) -> Result<OpenConnection, ProbeError> {
         let host = target.host_name();
         let opening = self.opening(&host, recorder);
@@ -117,7 +117,7 @@ impl Connector {
         target: &Target,
         peers: &[SocketAddr],
         recorder: &Recorder,
-        trail: &mut Trail,
+        trail: &mut OpeningFacts,
     ) -> Result<OpenConnection, ProbeError> {
         let socket = match &self.options.unix_socket {
             Some(path) => Connect::open_unix(path, recorder)?,
@@ -143,7 +143,7 @@ impl Connector {
             });
         }
         let host = target.host_name();
-        let speech = Speech {
+        let speech = StreamProtocol {
             tls: plan.tls.clone(),
             early_data: plan.early_data,
             prior_knowledge: plan.prior_knowledge,

@@ -4,7 +4,7 @@ mod echo;
 mod retry;
 mod several;
 
-use roundtrip_http::{HttpError, Pen, Request, Sink, Turn};
+use roundtrip_http::{HttpError, Request, RequestRecorder, RequestRun, Sink};
 use roundtrip_model::{Event, Exchange, HttpFacts, Moment, NotKept, Strategy};
 
 use crate::ProbeError;
@@ -116,10 +116,10 @@ async fn ask(
         ..HttpFacts::default()
     };
     let mut output = Output::new(sink, &transaction.recorder);
-    let turn = Turn {
+    let turn = RequestRun {
         request: transaction.request,
         decode: exchanger.options().compressed,
-        pen: Pen::alone(&transaction.recorder),
+        recorder: RequestRecorder::alone(&transaction.recorder),
         sink: &mut output,
         facts: &mut answer.facts,
     };

@@ -1,7 +1,7 @@
 //! Facts gathered while a connection is opened and used, which survive its failure, and how they
 //! become part of an `Exchange`.
 
-use roundtrip_http::Trail;
+use roundtrip_http::OpeningFacts;
 use roundtrip_model::{
     EarlyData, Event, Exchange, Http, Memory, Moment, QuicFacts, Security, Strategy, TcpFacts,
     TlsFacts,
@@ -12,7 +12,7 @@ use crate::ProbeError;
 
 #[derive(Default)]
 pub(crate) struct Observed {
-    pub(crate) trail: Trail,
+    pub(crate) trail: OpeningFacts,
     pub(crate) tcp: Option<TcpFacts>,
     pub(crate) tls: Option<TlsFacts>,
     pub(crate) quic: Option<QuicFacts>,
@@ -65,6 +65,7 @@ impl Observed {
         exchange.failure = error.map(|error| error.explain(exchange));
         let account = roundtrip_explain::account(exchange);
         exchange.unexplained = account.unexplained;
+        exchange.carried = account.carried;
         exchange.findings = account.findings;
     }
 }

@@ -16,11 +16,13 @@ fn the_page_is_not_stale() {
     );
 }
 
-/// What stands in these tests is injected over an emulated path; what does not says so.
+/// What stands in these tests is injected over an emulated path, and what stands in the gauntlet over
+/// another; what does not says so.
 #[test]
 fn every_cause_is_injected_for_real_or_says_that_it_is_not() {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../probe/tests/it");
-    let files = [tests.join("causes.rs")].into_iter().chain(
+    let gauntlet = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/gauntlet/stories.py");
+    let files = [tests.join("causes.rs"), gauntlet].into_iter().chain(
         std::fs::read_dir(tests.join("causes"))
             .unwrap()
             .map(|f| f.unwrap().path()),

@@ -12,7 +12,7 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::watch;
 
-use crate::Pen;
+use crate::RequestRecorder;
 
 /// What was seen of the frames of one connection.
 #[derive(Clone)]
@@ -20,7 +20,7 @@ pub(super) struct HeadersObserver(Arc<Inner>);
 
 struct Inner {
     /// Requests that wait for the first HEADERS of their response, by stream.
-    waiting: Mutex<HashMap<u32, Pen>>,
+    waiting: Mutex<HashMap<u32, RequestRecorder>>,
     settings_received: watch::Sender<bool>,
     going_away: AtomicBool,
 }
@@ -93,20 +93,20 @@ impl HeadersObserver {
         }
     }
 
-    pub(super) fn await_response(&self, stream: u32, pen: &Pen) {
-        self.waiting().insert(stream, pen.clone());
+    pub(super) fn await_response(&self, stream: u32, recorder: &RequestRecorder) {
+        self.waiting().insert(stream, recorder.clone());
     }
 
     /// Records that the first byte of the response came with what arrived last, unless that was
     /// recorded before.
     pub(super) fn response_arrived(&self, stream: u32) {
         let waiting = self.waiting().remove(&stream);
-        if let Some(pen) = waiting {
-            pen.arrived();
+        if let Some(recorder) = waiting {
+            recorder.arrived();
         }
     }
 
-    fn waiting(&self) -> MutexGuard<'_, HashMap<u32, Pen>> {
+    fn waiting(&self) -> MutexGuard<'_, HashMap<u32, RequestRecorder>> {
         let waiting = self.0.waiting.lock();
         waiting.unwrap_or_else(PoisonError::into_inner)
     }
@@ -254,7 +254,7 @@ mod tests {
     fn a_response_began_with_the_bytes_that_held_its_headers() {
         let recorder = Recorder::new(Arc::new(Frozen));
         let observer = HeadersObserver::default();
-        observer.await_response(1, &Pen::alone(&recorder));
+        observer.await_response(1, &RequestRecorder::alone(&recorder));
         let stream = [frame(4, 0), frame(HEADERS, 9), frame(0, 40)].concat();
         let mut reader = ObservedStream::new(&*stream, observer.clone());
         for at in [5, 9] {

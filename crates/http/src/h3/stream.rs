@@ -9,7 +9,7 @@ use super::client::Sender;
 use super::datagrams::DatagramRecorder;
 use crate::body::Body;
 use crate::response::{MAX_HEAD_SIZE, describe, expected_length};
-use crate::{HttpError, Turn};
+use crate::{HttpError, RequestRun};
 
 /// What may be read of a stream at once: more than the largest head takes, however it is encoded.
 const READ_ALLOWANCE: u64 = 2 * MAX_HEAD_SIZE as u64;
@@ -18,32 +18,32 @@ const READ_ALLOWANCE: u64 = 2 * MAX_HEAD_SIZE as u64;
 /// then carries it to the end of the response.
 pub(super) async fn carry(
     mut sender: Sender,
-    turn: &mut Turn<'_>,
+    run: &mut RequestRun<'_>,
     connection: &Connection,
     datagrams: &DatagramRecorder,
 ) -> Result<(), HttpError> {
-    let request = turn.request;
-    turn.facts.method.clone_from(&request.method);
+    let request = run.request;
+    run.facts.method.clone_from(&request.method);
     let head = request.modern()?;
-    turn.facts.request_bytes = request.modern_size()?;
-    turn.pen.started();
+    run.facts.request_bytes = request.modern_size()?;
+    run.recorder.started();
     let mut stream = sender.send_request(head).await.map_err(failed)?;
     let allowance = ReadAllowance {
         connection,
         stream: stream.id().into_inner(),
     };
     allowance.renew();
-    let queued = turn.pen.now();
+    let queued = run.recorder.now();
     if !request.body.is_empty() {
         let body = request.body.clone();
         stream.send_data(body).await.map_err(failed)?;
-        turn.facts.uploaded = request.body.len() as u64;
+        run.facts.uploaded = request.body.len() as u64;
     }
     stream.finish().await.map_err(failed)?;
     // The driver writes. It is given the turn, so that the request has left when that is recorded.
     tokio::task::yield_now().await;
     tokio::task::yield_now().await;
-    turn.pen.departed_since(queued, request);
+    run.recorder.departed_since(queued, request);
     let response = {
         let _one_by_one = datagrams.one_by_one();
         stream.recv_response().await
@@ -57,9 +57,9 @@ pub(super) async fn carry(
             failed(error)
         }
     })?;
-    turn.pen.arrived_since_departure();
-    describe(&response.into_parts().0, "3", turn.facts);
-    receive(stream, turn, &allowance).await
+    run.recorder.arrived_since_departure();
+    describe(&response.into_parts().0, "3", run.facts);
+    receive(stream, run, &allowance).await
 }
 
 /// The read allowance of a stream. Without one, `h3` would gather a frame whole, however large it
@@ -82,10 +82,10 @@ impl ReadAllowance<'_> {
 
 async fn receive(
     mut stream: RequestStream<BidiStream, Bytes>,
-    turn: &mut Turn<'_>,
+    run: &mut RequestRun<'_>,
     allowance: &ReadAllowance<'_>,
 ) -> Result<(), HttpError> {
-    let mut body = Body::new(turn.facts, turn.decode, turn.sink);
+    let mut body = Body::new(run.facts, run.decode, run.sink);
     let outcome = loop {
         allowance.renew();
         match stream.recv_data().await {

@@ -8,7 +8,7 @@ use roundtrip_net::{NetError, datagram_socket};
 use roundtrip_tls::Offer;
 use tokio::time::timeout;
 
-use super::{OpenError, Opened, Opening, Trail, Transport};
+use super::{OpenError, Opened, Opening, OpeningFacts, Transport};
 use crate::{Connection, Quic};
 
 /// RFC 8305 §5, for addresses that are tried over QUIC.
@@ -19,13 +19,13 @@ impl Opening<'_> {
         &self,
         offer: &Offer,
         peers: &[SocketAddr],
-        trail: &mut Trail,
+        opening_facts: &mut OpeningFacts,
     ) -> Result<Opened, OpenError> {
-        trail.over_quic = true;
+        opening_facts.over_quic = true;
         let (last, others) = peers.split_last().ok_or(NetError::NoAddress)?;
         let mut quic = None;
         for peer in others {
-            let attempt = self.try_quic(*peer, offer, trail);
+            let attempt = self.try_quic(*peer, offer, opening_facts);
             // An address that has not answered by then is given up for the next.
             quic = timeout(ATTEMPT_DELAY, attempt)
                 .await
@@ -34,13 +34,13 @@ impl Opening<'_> {
             if quic.is_some() {
                 break;
             }
-            if let Some(attempt) = trail.attempts.last_mut() {
+            if let Some(attempt) = opening_facts.attempts.last_mut() {
                 attempt.ended = self.recorder.now();
             }
         }
         let quic = match quic {
             Some(quic) => quic,
-            None => self.try_quic(*last, offer, trail).await?,
+            None => self.try_quic(*last, offer, opening_facts).await?,
         };
         Ok(Opened {
             early_data: quic.is_early(),
@@ -53,12 +53,12 @@ impl Opening<'_> {
         &self,
         peer: SocketAddr,
         offer: &Offer,
-        trail: &mut Trail,
+        opening_facts: &mut OpeningFacts,
     ) -> Result<Quic, OpenError> {
         let socket = datagram_socket(peer, self.bind)?;
         let began = self.recorder.now();
-        let place = trail.attempts.len();
-        trail.attempts.push(Attempt {
+        let place = opening_facts.attempts.len();
+        opening_facts.attempts.push(Attempt {
             peer,
             over_quic: true,
             began,
@@ -69,12 +69,12 @@ impl Opening<'_> {
         let (tokens, recorder) = (self.tokens, self.recorder);
         let quic = match Quic::begin(peer, socket, self.host, client, offer, tokens, recorder) {
             Ok(opening) => {
-                trail.quic = Some(opening.gauge());
+                opening_facts.quic = Some(opening.gauge());
                 opening.opened().await
             }
             Err(error) => Err(error),
         };
-        if let Some(attempt) = trail.attempts.get_mut(place) {
+        if let Some(attempt) = opening_facts.attempts.get_mut(place) {
             attempt.ended = self.recorder.now();
             attempt.outcome = match &quic {
                 Ok(_) => AttemptOutcome::Won,

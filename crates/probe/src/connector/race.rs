@@ -3,7 +3,7 @@
 
 use std::net::SocketAddr;
 
-use roundtrip_http::{Trail, race};
+use roundtrip_http::{OpeningFacts, race};
 use roundtrip_model::{Attempt, AttemptOutcome, Recorder, Target};
 use roundtrip_tls::Offer;
 
@@ -25,7 +25,7 @@ impl Connector {
         observed: &mut Observed,
     ) -> Result<OpenConnection, ProbeError> {
         let (quic_sheet, tcp_sheet) = (recorder.branch(), recorder.branch());
-        let (mut quic_trail, mut tcp_trail) = (Trail::default(), Trail::default());
+        let (mut quic_trail, mut tcp_trail) = (OpeningFacts::default(), OpeningFacts::default());
         let began = recorder.now();
         let raced = race(
             Box::pin(self.open_quic(offer, target, h3_peers, &quic_sheet, &mut quic_trail)),

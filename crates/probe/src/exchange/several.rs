@@ -1,7 +1,7 @@
 //! One connection and several requests on it at once. Each has its own timeline, beside the
 //! connection's bytes, and its own end.
 
-use roundtrip_http::{Pen, Request, Sink, Turn};
+use roundtrip_http::{Request, RequestRecorder, RequestRun, Sink};
 use roundtrip_model::{Event, Exchange, HttpFacts, Moment, Recorder, Strategy, Timeline};
 use tokio::task::JoinHandle;
 
@@ -131,10 +131,10 @@ async fn carry<K: Sink>(
         asked.push((one.part.request, &one.own, &mut one.facts));
     }
     let turns = asked.into_iter().zip(&mut outputs);
-    let turns = turns.map(|((request, own, facts), sink)| Turn {
+    let turns = turns.map(|((request, own, facts), sink)| RequestRun {
         request,
         decode: exchanger.options().compressed,
-        pen: Pen::beside(recorder, own),
+        recorder: RequestRecorder::beside(recorder, own),
         sink,
         facts,
     });

@@ -86,6 +86,8 @@ fn told(event: &Event) -> String {
             counted(*segments, "segment", "segments")
         ),
         Event::CutOff => "no more for now, in the middle of a TLS record".into(),
+        Event::AckDelayed => "the acknowledgement waits".into(),
+        Event::RecordBegan { bytes } => format!("a TLS record of {bytes} bytes begins"),
         Event::Answered => "head of the final response".into(),
         Event::Acknowledged { after } => format!(
             "acknowledged, {:.1} ms after it had left",
