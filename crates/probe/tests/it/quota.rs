@@ -32,10 +32,10 @@ impl Group {
         let group = Self(Path::new(root).join(name));
         fs::create_dir(&group.0).ok()?;
         let quota = if file == second.2 {
-            "40000 200000"
+            "26000 130000"
         } else {
-            fs::write(group.0.join(first.1), "200000").ok()?;
-            "40000"
+            fs::write(group.0.join(first.1), "130000").ok()?;
+            "26000"
         };
         let file = group.0.join(file);
         (file.exists() && fs::write(file, quota).is_ok()).then_some(group)
@@ -92,7 +92,7 @@ fn inside() {
             ..Options::default()
         });
         let mut exchanges = Vec::new();
-        for run in 0..8 {
+        for run in 0..10 {
             exchanges.extend(prober.run(&target, run, &mut std::io::sink()).await);
         }
         exchanges
