@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use roundtrip_model::{Attempt, AttemptOutcome};
+use roundtrip_model::{Attempt, AttemptOutcome, Event, Moment, Recorder};
 use roundtrip_net::{NetError, datagram_socket};
 use roundtrip_tls::Offer;
 use tokio::time::timeout;
@@ -34,9 +34,6 @@ impl Opening<'_> {
             if quic.is_some() {
                 break;
             }
-            if let Some(attempt) = trail.attempts.last_mut() {
-                attempt.ended = self.recorder.now();
-            }
         }
         let quic = match quic {
             Some(quic) => quic,
@@ -56,31 +53,61 @@ impl Opening<'_> {
         trail: &mut Trail,
     ) -> Result<Quic, OpenError> {
         let socket = datagram_socket(peer, self.bind)?;
-        let began = self.recorder.now();
-        let place = trail.attempts.len();
-        trail.attempts.push(Attempt {
-            peer,
-            over_quic: true,
-            began,
-            ended: began,
-            outcome: AttemptOutcome::Abandoned,
-        });
         let client = self.client.ok_or(OpenError::NoTls)?;
+        let trying = Trying::begin(peer, trail, self.recorder);
         let (tokens, recorder) = (self.tokens, self.recorder);
         let quic = match Quic::begin(peer, socket, self.host, client, offer, tokens, recorder) {
             Ok(opening) => {
-                trail.quic = Some(opening.gauge());
+                trying.trail.quic = Some(opening.gauge());
                 opening.opened().await
             }
             Err(error) => Err(error),
         };
-        if let Some(attempt) = trail.attempts.get_mut(place) {
-            attempt.ended = self.recorder.now();
-            attempt.outcome = match &quic {
-                Ok(_) => AttemptOutcome::Won,
-                Err(error) => AttemptOutcome::Failed(error.to_string()),
-            };
-        }
+        trying.end(match &quic {
+            Ok(_) => AttemptOutcome::Won,
+            Err(error) => AttemptOutcome::Failed(error.to_string()),
+        });
         Ok(quic?)
+    }
+}
+
+/// An attempt that is told of, however it ends: dropped, it was given up.
+struct Trying<'a> {
+    peer: SocketAddr,
+    began: Moment,
+    outcome: AttemptOutcome,
+    trail: &'a mut Trail,
+    recorder: &'a Recorder,
+}
+
+impl<'a> Trying<'a> {
+    fn begin(peer: SocketAddr, trail: &'a mut Trail, recorder: &'a Recorder) -> Self {
+        Self {
+            peer,
+            began: recorder.now(),
+            outcome: AttemptOutcome::Abandoned,
+            trail,
+            recorder,
+        }
+    }
+
+    fn end(mut self, outcome: AttemptOutcome) {
+        if matches!(outcome, AttemptOutcome::Failed(_)) {
+            let peer = self.peer;
+            self.recorder.record(Event::AttemptFailed { peer });
+        }
+        self.outcome = outcome;
+    }
+}
+
+impl Drop for Trying<'_> {
+    fn drop(&mut self) {
+        self.trail.attempts.push(Attempt {
+            peer: self.peer,
+            over_quic: true,
+            began: self.began,
+            ended: self.recorder.now(),
+            outcome: std::mem::replace(&mut self.outcome, AttemptOutcome::Abandoned),
+        });
     }
 }

@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 
 use roundtrip_http::{Trail, race};
-use roundtrip_model::{Attempt, AttemptOutcome, Recorder, Target};
+use roundtrip_model::{Recorder, Target};
 use roundtrip_tls::Offer;
 
 use super::Connector;
@@ -26,7 +26,6 @@ impl Connector {
     ) -> Result<OpenConnection, ProbeError> {
         let (quic_sheet, tcp_sheet) = (recorder.branch(), recorder.branch());
         let (mut quic_trail, mut tcp_trail) = (Trail::default(), Trail::default());
-        let began = recorder.now();
         let raced = race(
             Box::pin(self.open_quic(offer, target, h3_peers, &quic_sheet, &mut quic_trail)),
             Box::pin(self.open_tcp(plan, target, peers, &tcp_sheet, &mut tcp_trail)),
@@ -40,22 +39,7 @@ impl Connector {
         }
         recorder.absorb(&tcp_sheet);
         observed.trail = tcp_trail;
-        let told = quic_failed
-            .clone()
-            .map_or(AttemptOutcome::Abandoned, AttemptOutcome::Failed);
-        if let Some(peer) = h3_peers.first() {
-            let (peer, ended) = (*peer, recorder.now());
-            observed.trail.attempts.insert(
-                0,
-                Attempt {
-                    peer,
-                    over_quic: true,
-                    began,
-                    ended,
-                    outcome: told,
-                },
-            );
-        }
+        observed.trail.attempts.splice(0..0, quic_trail.attempts);
         let why = quic_failed.unwrap_or_else(|| "QUIC did not answer in time".into());
         observed
             .notes
