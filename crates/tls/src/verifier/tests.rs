@@ -1,3 +1,5 @@
+//! A certificate that calls itself an authority, shown by a server.
+
 use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair, date_time_ymd};
 use rustls::crypto::aws_lc_rs::default_provider;
 
