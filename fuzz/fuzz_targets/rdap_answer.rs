@@ -7,7 +7,7 @@ use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
 use roundtrip_rdap::answer::Answer;
 use roundtrip_rdap::check::{Delivery, Profile, check};
-use roundtrip_rdap::text::{COLUMNS, Column, Form, Part, State, Style, LookupResult, tell};
+use roundtrip_rdap::text::{COLUMNS, Column, Form, LookupResult, Part, State, Style, tell};
 use roundtrip_report::terminal;
 
 fuzz_target!(|input: (u8, &[u8])| {

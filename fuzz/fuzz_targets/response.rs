@@ -5,7 +5,7 @@ use std::io::Cursor;
 use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
-use roundtrip_http::{Connection, RequestRecorder, Request, RequestRun};
+use roundtrip_http::{Connection, Request, RequestRecorder, RequestRun};
 use roundtrip_model::{Clock, HttpFacts, Moment, Recorder, Target};
 
 struct Frozen;

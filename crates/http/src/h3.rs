@@ -8,6 +8,7 @@ mod stream;
 mod tickets;
 mod tokens;
 
+use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -69,7 +70,7 @@ impl Quic {
         config.token = offer.resume.then(|| tokens.take_newest(host)).flatten();
         // A connected socket knows the address that datagrams leave from, and fails at once where
         // there is no route.
-        socket.connect(peer).map_err(HttpError::Io)?;
+        socket.connect(peer).map_err(unroutable)?;
         let datagrams = DatagramRecorder::new(recorder.clone());
         let random = config.tls.crypto_provider().secure_random;
         let seed = random_seed(random).map_err(ConnectError::from)?;
@@ -129,6 +130,16 @@ impl Quic {
 impl Drop for Quic {
     fn drop(&mut self) {
         self.endpoint.close(H3_NO_ERROR, b"");
+    }
+}
+
+/// Why a UDP socket could not be connected, in the words of a connection that could not be opened.
+fn unroutable(error: io::Error) -> HttpError {
+    match error.kind() {
+        why @ (io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable) => {
+            HttpError::Quic(QuicError::Unreachable(why))
+        }
+        _ => HttpError::Io(error),
     }
 }
 

@@ -97,7 +97,7 @@ pub struct Attempt {
 pub enum AttemptOutcome {
     Won,
     Failed(String),
-    /// Another attempt was faster.
+    /// It was given up before it was answered: another was faster, or the time was over.
     Abandoned,
 }
 

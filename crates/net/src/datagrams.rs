@@ -71,6 +71,8 @@ pub struct Datagrams {
     joins: bool,
     /// The connected peer, if any.
     peer: Option<SocketAddr>,
+    /// What was last heard of the peer's being unreachable.
+    unreachable: Cell<Option<io::ErrorKind>>,
     calls: Cell<CallCounters>,
 }
 
@@ -98,6 +100,7 @@ impl Datagrams {
             socket,
             segments: Cell::new(MAX_SEGMENTS),
             joins,
+            unreachable: Cell::default(),
             calls: Cell::default(),
         })
     }
@@ -117,6 +120,30 @@ impl Datagrams {
         self.socket.connect(peer)?;
         self.peer = Some(peer);
         Ok(())
+    }
+
+    /// Enables [`Datagrams::take_unreachable`] for a connected socket, and for whatever ICMP says:
+    /// without it, the kernel passes on only what RFC 1122 §4.1.3.3 calls hard errors, and wakes
+    /// nobody.
+    pub fn hear_unreachable(&self) -> io::Result<()> {
+        if self.peer.is_none() {
+            return Ok(());
+        }
+        let local = self.socket.local_addr()?;
+        let (level, option) = if local.is_ipv6() {
+            (libc::IPPROTO_IPV6, libc::IPV6_RECVERR)
+        } else {
+            (libc::IPPROTO_IP, libc::IP_RECVERR)
+        };
+        sys::set_int(&self.socket, level, option, ON)?;
+        let urgent = libc::SO_SELECT_ERR_QUEUE;
+        sys::set_int(&self.socket, libc::SOL_SOCKET, urgent, ON)
+    }
+
+    /// What ICMP or the routes have said about the connected peer since the last call, if anything.
+    /// Anybody on the path, and whoever guesses the ports, can send such a message.
+    pub fn take_unreachable(&self) -> Option<io::ErrorKind> {
+        self.unreachable.take()
     }
 
     /// The most datagrams per call: [`MAX_SEGMENTS`], or 1 once the kernel has refused to segment.
@@ -146,7 +173,8 @@ impl Datagrams {
     /// `WouldBlock` means that nothing was sent because there is no room. If room runs out between
     /// separate datagrams, the rest counts as sent, and is lost. A datagram longer than the MTU is
     /// an error for which [`is_too_long`] holds. Too many segments or bytes are `InvalidInput`.
-    /// ICMP errors about earlier datagrams are not reported.
+    /// ICMP errors about earlier datagrams are not errors of this call: see
+    /// [`Datagrams::take_unreachable`].
     pub fn send(&self, parcel: &Parcel<'_>) -> io::Result<()> {
         let is_known = self.peer == Some(parcel.to);
         let to = (!is_known).then(|| parcel.to.into());
@@ -162,7 +190,8 @@ impl Datagrams {
                 outgoing.from(from);
             }
             self.count(|calls| calls.sends += 1);
-            sys::udp::send(self.as_fd(), to.as_ref(), bytes, outgoing.parts())
+            let sent = sys::udp::send(self.as_fd(), to.as_ref(), bytes, outgoing.parts());
+            sent.inspect_err(|error| self.hear(error))
         };
         let sent = dispatch::dispatch(parcel, &self.segments, call)?;
         self.count(|calls| calls.datagrams_out += sent as u64);
@@ -175,7 +204,8 @@ impl Datagrams {
     pub fn receive(&self, intake: &mut Intake) -> io::Result<usize> {
         let taken = dispatch::attempt(|| {
             self.count(|calls| calls.receives += 1);
-            intake.fill(self.as_fd())
+            let filled = intake.fill(self.as_fd());
+            filled.inspect_err(|error| self.hear(error))
         })?;
         self.count(|calls| {
             calls.datagrams_in += taken.datagrams;
@@ -201,6 +231,18 @@ impl Datagrams {
     ) -> io::Result<WaitOutcome> {
         self.count(|calls| calls.waits += 1);
         readiness::wait(self.as_fd(), room, waker, timeout)
+    }
+
+    /// Notes what an error says about the connected peer.
+    fn hear(&self, error: &io::Error) {
+        let about_peer = dispatch::unreachable(error).filter(|_| self.peer.is_some());
+        if about_peer.is_some() {
+            self.unreachable.set(about_peer);
+        }
+        // Each error that is not about this call has an entry in the queue, if there is one.
+        if error.kind() != io::ErrorKind::WouldBlock {
+            sys::udp::drop_queued_error(self.as_fd());
+        }
     }
 
     fn count(&self, change: impl FnOnce(&mut CallCounters)) {

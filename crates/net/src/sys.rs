@@ -16,6 +16,8 @@ use std::time::Duration;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
+const READABLE_OR_URGENT: Interest = Interest::READABLE.add(Interest::PRIORITY);
+
 /// The kernel's `struct tcp_info` as of Linux 6.2, the part that is read here. An older kernel leaves
 /// the end as it was. `include/uapi/linux/tcp.h`.
 #[repr(C)]
@@ -222,11 +224,12 @@ pub(crate) fn register(
     unsafe { AsyncFd::register_with_interest(socket, interest) }.map_err(io::Error::from)
 }
 
-/// Registers a descriptor with the runtime, for reading.
+/// Registers a descriptor with the runtime, for reading; a socket's error is read as well, if it
+/// counts as urgent (`SO_SELECT_ERR_QUEUE`).
 pub(crate) fn watch(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     // SAFETY: it is owned, moved into the result, and stays the same there: `Watch` hands it to
     // nobody.
-    unsafe { AsyncFd::register_with_interest(descriptor, Interest::READABLE) }
+    unsafe { AsyncFd::register_with_interest(descriptor, READABLE_OR_URGENT) }
         .map_err(io::Error::from)
 }
 

@@ -149,6 +149,7 @@ impl Rounds {
             if came {
                 self.deliver();
             }
+            self.hear_unreachable();
             if !more {
                 return Ok(false);
             }
@@ -237,7 +238,15 @@ impl Rounds {
             // Without a route, or behind a firewall, it counts as lost on the way.
             Ok(()) | Err(_) => {}
         }
+        self.hear_unreachable();
         true
+    }
+
+    /// Passes on what the network says about the peer of a connected socket.
+    fn hear_unreachable(&mut self) {
+        if let Some(why) = self.socket.take_unreachable() {
+            self.shared.lock().on_unreachable(why);
+        }
     }
 
     /// Sends what belongs to no connection. It may be lost.

@@ -66,6 +66,8 @@ impl Endpoint {
         observer: Option<Arc<dyn DatagramObserver>>,
     ) -> io::Result<Self> {
         let local = datagrams.local_addr()?;
+        // Otherwise the peer counts as unreachable when its time is over.
+        let _ = datagrams.hear_unreachable();
         let shared = Shared::new(engine);
         let socket = Socket::new(datagrams, observer);
         tokio::spawn(Driver::new(socket, shared.clone())?);

@@ -75,6 +75,11 @@ impl Socket {
         Ok(())
     }
 
+    /// What the network has said about the connected peer.
+    pub(crate) fn take_unreachable(&self) -> Option<io::ErrorKind> {
+        self.datagrams.take_unreachable()
+    }
+
     fn show_received(&mut self) {
         if let Some(observer) = self.observer.clone() {
             for arrival in self.arrivals_mut() {

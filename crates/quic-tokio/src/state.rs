@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::future::poll_fn;
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
@@ -258,6 +259,18 @@ impl State {
             }
         }
         None
+    }
+
+    /// The peer of all connections cannot be reached.
+    pub(crate) fn on_unreachable(&mut self, why: ErrorKind) {
+        let now = self.now();
+        let handles: Vec<Handle> = self.connections.keys().copied().collect();
+        for handle in handles {
+            if let Some(connection) = self.engine.connection(handle) {
+                connection.on_unreachable(now, why);
+                self.queue(handle);
+            }
+        }
     }
 
     /// Remembers how to wake the driver. False if it has something to do.

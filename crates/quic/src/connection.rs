@@ -72,7 +72,7 @@ const MIN_PACKET: usize = 100;
 ///
 /// - **Handlers** take what comes in: datagrams come from [`crate::Endpoint::receive`]; time from
 ///   [`Self::on_timeout`], when [`Self::deadline`] has come; what a socket refused from
-///   [`Self::on_too_big`].
+///   [`Self::on_too_big`], and what the network says about the peer from [`Self::on_unreachable`].
 /// - **What the application does**: [`Self::open`], [`Self::accept`], [`Self::write`],
 ///   [`Self::read`] and their kin on streams; [`Self::close`], [`Self::ping`], [`Self::migrate`] on
 ///   the whole.

@@ -1,5 +1,7 @@
 //! Why a connection ended, and what a peer did wrong.
 
+use std::io::ErrorKind;
+
 use roundtrip_wire::quic::Version;
 use thiserror::Error;
 
@@ -67,6 +69,9 @@ pub enum CloseReason {
     Application { code: u64, reason: String },
     #[error("nothing came from the peer for the idle timeout")]
     TimedOut,
+    /// ICMP or the routes said so before anything had come from the peer.
+    #[error("{0}")]
+    Unreachable(ErrorKind),
     #[error("the peer has forgotten the connection (stateless reset)")]
     Reset,
     #[error("the peer speaks none of our versions, but {}", list(.offered))]

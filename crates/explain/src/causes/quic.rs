@@ -107,14 +107,15 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
     ],
 };
 
-/// A QUIC attempt before the TCP one, and what it cost.
+/// The last QUIC attempt before the TCP one, and what all of them cost.
 fn given_up<'a>(case: &Case<'a>) -> Option<(&'a Attempt, f64)> {
     case.tcp()?;
-    let quic = case.exchange.attempts.iter().find(|a| a.over_quic)?;
+    let (quic, _) = case.attempts(true);
+    let (first, last) = (quic.first()?, quic.last()?);
     let (tcp, won) = case.tcp_attempts();
     won?;
     let then = tcp.iter().map(|a| a.began).min()?;
-    Some((quic, ms(then.since(quic.began))))
+    Some((last, ms(then.since(first.began))))
 }
 
 fn blocked(case: &Case<'_>) -> Option<Cost> {

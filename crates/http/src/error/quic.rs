@@ -1,5 +1,7 @@
 //! Why a QUIC connection ended, told apart as far as a person would act on it.
 
+use std::io::ErrorKind;
+
 use roundtrip_quic::CloseReason;
 use rustls::CertificateError;
 
@@ -12,6 +14,9 @@ pub enum QuicError {
     Alert(u8),
     #[error("nobody answered")]
     TimedOut,
+    /// ICMP said so before anything had come from the server, or there is no route.
+    #[error("{0}")]
+    Unreachable(ErrorKind),
     #[error("stateless reset")]
     Reset,
     #[error("{0}")]
@@ -27,6 +32,7 @@ impl QuicError {
         match reason {
             CloseReason::TimedOut => Self::TimedOut,
             CloseReason::Reset => Self::Reset,
+            CloseReason::Unreachable(why) => Self::Unreachable(why),
             // CRYPTO_ERROR is 0x0100 to 0x01ff. RFC 9000 §20.1.
             CloseReason::Transport { code, .. }
                 if let Ok(alert) = u8::try_from(code.0.wrapping_sub(0x100)) =>

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use roundtrip_model::{Attempt, AttemptOutcome};
+use roundtrip_model::{Attempt, AttemptOutcome, Event, Moment, Recorder};
 use roundtrip_net::{NetError, datagram_socket};
 use roundtrip_tls::Offer;
 use tokio::time::timeout;
@@ -34,9 +34,6 @@ impl Opening<'_> {
             if quic.is_some() {
                 break;
             }
-            if let Some(attempt) = opening_facts.attempts.last_mut() {
-                attempt.ended = self.recorder.now();
-            }
         }
         let quic = match quic {
             Some(quic) => quic,
@@ -56,31 +53,61 @@ impl Opening<'_> {
         opening_facts: &mut OpeningFacts,
     ) -> Result<Quic, OpenError> {
         let socket = datagram_socket(peer, self.bind)?;
-        let began = self.recorder.now();
-        let place = opening_facts.attempts.len();
-        opening_facts.attempts.push(Attempt {
-            peer,
-            over_quic: true,
-            began,
-            ended: began,
-            outcome: AttemptOutcome::Abandoned,
-        });
         let client = self.client.ok_or(OpenError::NoTls)?;
+        let trying = Trying::begin(peer, opening_facts, self.recorder);
         let (tokens, recorder) = (self.tokens, self.recorder);
         let quic = match Quic::begin(peer, socket, self.host, client, offer, tokens, recorder) {
             Ok(opening) => {
-                opening_facts.quic = Some(opening.gauge());
+                trying.facts.quic = Some(opening.gauge());
                 opening.opened().await
             }
             Err(error) => Err(error),
         };
-        if let Some(attempt) = opening_facts.attempts.get_mut(place) {
-            attempt.ended = self.recorder.now();
-            attempt.outcome = match &quic {
-                Ok(_) => AttemptOutcome::Won,
-                Err(error) => AttemptOutcome::Failed(error.to_string()),
-            };
-        }
+        trying.end(match &quic {
+            Ok(_) => AttemptOutcome::Won,
+            Err(error) => AttemptOutcome::Failed(error.to_string()),
+        });
         Ok(quic?)
+    }
+}
+
+/// An attempt that is told of, however it ends: dropped, it was given up.
+struct Trying<'a> {
+    peer: SocketAddr,
+    began: Moment,
+    outcome: AttemptOutcome,
+    facts: &'a mut OpeningFacts,
+    recorder: &'a Recorder,
+}
+
+impl<'a> Trying<'a> {
+    fn begin(peer: SocketAddr, facts: &'a mut OpeningFacts, recorder: &'a Recorder) -> Self {
+        Self {
+            peer,
+            began: recorder.now(),
+            outcome: AttemptOutcome::Abandoned,
+            facts,
+            recorder,
+        }
+    }
+
+    fn end(mut self, outcome: AttemptOutcome) {
+        if matches!(outcome, AttemptOutcome::Failed(_)) {
+            let peer = self.peer;
+            self.recorder.record(Event::AttemptFailed { peer });
+        }
+        self.outcome = outcome;
+    }
+}
+
+impl Drop for Trying<'_> {
+    fn drop(&mut self) {
+        self.facts.attempts.push(Attempt {
+            peer: self.peer,
+            over_quic: true,
+            began: self.began,
+            ended: self.recorder.now(),
+            outcome: std::mem::replace(&mut self.outcome, AttemptOutcome::Abandoned),
+        });
     }
 }

@@ -63,6 +63,19 @@ pub(super) fn attempt<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<
     })
 }
 
+/// What the error says about the peer, if it comes from ICMP or from the routes: that nobody listens
+/// there, or that nothing gets there (`icmp_err_convert`, `icmpv6_err_convert`).
+pub(super) fn unreachable(error: &io::Error) -> Option<io::ErrorKind> {
+    match error.raw_os_error()? {
+        libc::ECONNREFUSED => Some(io::ErrorKind::ConnectionRefused),
+        libc::ENETUNREACH => Some(io::ErrorKind::NetworkUnreachable),
+        libc::EHOSTUNREACH | libc::EHOSTDOWN | libc::ENONET | libc::ENOPROTOOPT | libc::EACCES => {
+            Some(io::ErrorKind::HostUnreachable)
+        }
+        _ => None,
+    }
+}
+
 /// Whether the error may come from an ICMP message about an earlier datagram (`icmp_err_convert`).
 /// The kernel reports each once.
 fn may_be_belated(error: &io::Error) -> bool {

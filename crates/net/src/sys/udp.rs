@@ -55,6 +55,15 @@ pub(crate) fn send(
     Ok(())
 }
 
+/// Removes the oldest entry of the socket's error queue; false if there is none.
+pub(crate) fn drop_queued_error(socket: BorrowedFd<'_>) -> bool {
+    // SAFETY: all-zero is a valid `msghdr`. Without buffers the kernel writes only its flags.
+    let mut message: libc::msghdr = unsafe { mem::zeroed() };
+    let flags = libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT;
+    // SAFETY: `message` is alive, and has no buffers.
+    unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, flags) >= 0 }
+}
+
 /// What `recvmmsg` fills beside the bytes of each message; created once and reused.
 pub(crate) struct ReceiveSlots {
     headers: Box<[libc::mmsghdr]>,

@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 
 use roundtrip_http::{OpeningFacts, race};
-use roundtrip_model::{Attempt, AttemptOutcome, Recorder, Target};
+use roundtrip_model::{Recorder, Target};
 use roundtrip_tls::Offer;
 
 use super::Connector;
@@ -25,37 +25,21 @@ impl Connector {
         observed: &mut Observed,
     ) -> Result<OpenConnection, ProbeError> {
         let (quic_sheet, tcp_sheet) = (recorder.branch(), recorder.branch());
-        let (mut quic_trail, mut tcp_trail) = (OpeningFacts::default(), OpeningFacts::default());
-        let began = recorder.now();
+        let (mut quic_facts, mut tcp_facts) = (OpeningFacts::default(), OpeningFacts::default());
         let raced = race(
-            Box::pin(self.open_quic(offer, target, h3_peers, &quic_sheet, &mut quic_trail)),
-            Box::pin(self.open_tcp(plan, target, peers, &tcp_sheet, &mut tcp_trail)),
+            Box::pin(self.open_quic(offer, target, h3_peers, &quic_sheet, &mut quic_facts)),
+            Box::pin(self.open_tcp(plan, target, peers, &tcp_sheet, &mut tcp_facts)),
         )
         .await;
         let quic_failed = raced.quic_failed.map(|error| error.to_string());
         if raced.over_quic && raced.outcome.is_ok() {
             recorder.absorb(&quic_sheet);
-            observed.trail = quic_trail;
+            observed.facts = quic_facts;
             return raced.outcome;
         }
         recorder.absorb(&tcp_sheet);
-        observed.trail = tcp_trail;
-        let told = quic_failed
-            .clone()
-            .map_or(AttemptOutcome::Abandoned, AttemptOutcome::Failed);
-        if let Some(peer) = h3_peers.first() {
-            let (peer, ended) = (*peer, recorder.now());
-            observed.trail.attempts.insert(
-                0,
-                Attempt {
-                    peer,
-                    over_quic: true,
-                    began,
-                    ended,
-                    outcome: told,
-                },
-            );
-        }
+        observed.facts = tcp_facts;
+        observed.facts.attempts.splice(0..0, quic_facts.attempts);
         let why = quic_failed.unwrap_or_else(|| "QUIC did not answer in time".into());
         observed
             .notes

@@ -117,6 +117,14 @@ fn quic(error: &QuicError, exchange: &Exchange) -> Words {
             FailureKind::ConnectTimeout,
             "UDP may be blocked on the way: try without --http3",
         ),
+        QuicError::Unreachable(io::ErrorKind::ConnectionRefused) => (
+            FailureKind::Refused,
+            "nothing listens on that UDP port: check the port, or try without --http3",
+        ),
+        QuicError::Unreachable(_) => (
+            FailureKind::Unreachable,
+            "check routes and firewalls for UDP; -4 or -6 tries one family alone",
+        ),
         QuicError::Reset => (
             FailureKind::Reset,
             "the server lost the connection's state, or was restarted",

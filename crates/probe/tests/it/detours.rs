@@ -1,9 +1,10 @@
 //! What costs one round trip more than the arithmetic says, each time seen and counted.
 
 use roundtrip_model::EarlyData as Taken;
+use roundtrip_model::{AttemptOutcome, Event, FailureKind, PhaseName};
 use roundtrip_origin::{EarlyData, Group, Knobs, Tickets};
 
-use crate::scene::{ENGINES, Scene, assert_trips};
+use crate::scene::{self, ENGINES, Scene, assert_trips};
 
 #[test]
 fn hello_retry_request() {
@@ -109,6 +110,33 @@ fn an_address_where_nobody_answers_quic() {
     assert_eq!(exchange.round_trips(), 2);
     let lost: f64 = exchange.phases().iter().map(|p| p.waited.loss).sum();
     assert!(lost >= 240.0, "{:?}", exchange.phases());
+}
+
+/// One round trip, not the time that a silent address is given.
+#[test]
+fn a_closed_udp_port_refuses() {
+    let scene = Scene::new(Knobs::default());
+    for address in [
+        scene.path.server().address_v4().into(),
+        std::net::IpAddr::from(scene.path.server().address_v6()),
+    ] {
+        let place = std::net::SocketAddr::new(address, 9);
+        let options = scene.trusting(roundtrip_probe::Options {
+            strategy: "h3".parse().unwrap(),
+            ..roundtrip_probe::Options::default()
+        });
+        let target = roundtrip_model::Target::parse(&format!("https://{place}/")).unwrap();
+        let exchange = scene.ask(1, options, target).remove(0);
+        let failure = exchange.failure.as_ref().unwrap();
+        assert_eq!(failure.kind, FailureKind::Refused, "{failure}");
+        assert_eq!(failure.phase, PhaseName::Quic, "{failure}");
+        assert_eq!(exchange.attempts.len(), 1);
+        let refused = matches!(&exchange.attempts[0].outcome, AttemptOutcome::Failed(why) if why.contains("refused"));
+        assert!(refused, "{:?}", exchange.attempts);
+        let failed = |e: &Event| matches!(e, Event::AttemptFailed { .. });
+        assert!(exchange.timeline.first(failed).is_some());
+        assert!(exchange.total() < 5 * scene::RTT, "{:?}", exchange.total());
+    }
 }
 
 #[test]

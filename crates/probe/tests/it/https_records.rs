@@ -2,8 +2,8 @@
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 
-use roundtrip_model::{Answer, Http, PhaseName, Target};
-use roundtrip_origin::Knobs;
+use roundtrip_model::{Answer, AttemptOutcome, Http, PhaseName, Target};
+use roundtrip_origin::{Knobs, Quic};
 use roundtrip_probe::Options;
 use roundtrip_wire::dns::{Data, Kind, Message, Name, Rcode, Record, Service};
 
@@ -96,4 +96,27 @@ fn without_it_tcp_is_taken() {
         assert_eq!(exchange.used.http, Http::H2);
         assert_eq!(exchange.round_trips(), 3);
     }
+}
+
+/// The refusal is there after a round trip, and QUIC's head start is three of them.
+#[test]
+fn a_udp_port_that_refuses_lets_tcp_go_on_at_once() {
+    let mut knobs = Knobs::default();
+    knobs.listen.h3 = Quic::Off;
+    let scene = Scene::new(knobs);
+    let exchange = ask(&scene, &["h3", "h2"]);
+    assert!(exchange.ok(), "{:?}", exchange.failure);
+    assert_eq!(exchange.used.http, Http::H2);
+    let [quic, tcp] = exchange.attempts.as_slice() else {
+        panic!("{:?}", exchange.attempts);
+    };
+    assert!(quic.over_quic && !tcp.over_quic);
+    let AttemptOutcome::Failed(why) = &quic.outcome else {
+        panic!("{quic:?}");
+    };
+    assert!(why.contains("connection refused"), "{why}");
+    assert!(tcp.began >= quic.ended);
+    assert!(tcp.began.since(quic.began) < 2 * RTT, "{quic:?} {tcp:?}");
+    let named = exchange.findings.iter().any(|f| f.id == "quic-failed");
+    assert!(named, "{:?}", exchange.findings);
 }

@@ -1,5 +1,7 @@
 //! Ends a connection: this side closes, the peer does, or the time is over. RFC 9000 §10.
 
+use std::io::ErrorKind;
+
 use roundtrip_wire::quic::{Frame, Pen, Side, set_length};
 
 use super::closing::CloseFrame;
@@ -83,6 +85,17 @@ impl Connection {
     pub(super) fn time_out(&mut self) {
         self.closing.end();
         self.end(CloseReason::TimedOut);
+    }
+
+    /// The network says that the peer cannot be reached. Anybody can say so: it is believed only
+    /// while nothing authentic has come. RFC 9000 §21.1.
+    pub fn on_unreachable(&mut self, now: Time, why: ErrorKind) {
+        self.clock = now;
+        let is_proven = self.stats.packets_received > 0 || self.handshake.was_retried();
+        if self.closing.is_open() && !is_proven {
+            self.closing.end();
+            self.end(CloseReason::Unreachable(why));
+        }
     }
 
     /// Until when packets of an ended connection may still come.

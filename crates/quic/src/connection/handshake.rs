@@ -199,6 +199,11 @@ impl Handshake {
         self.is_peer_validated = true;
     }
 
+    /// Whether a Retry was taken.
+    pub(super) fn was_retried(&self) -> bool {
+        self.retry_source.is_some()
+    }
+
     /// Whether a Retry is taken: once, before anything else has come, and only with a good tag. RFC
     /// 9000 §17.2.5.2.
     pub(super) fn on_retry(&mut self, retry: &Retry<'_>, own: &ConnectionId) -> bool {

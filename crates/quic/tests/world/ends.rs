@@ -1,5 +1,6 @@
 //! How connections end: said, timed out, forgotten.
 
+use std::io::ErrorKind;
 use std::time::Duration;
 
 use roundtrip_quic::{CloseReason, Endpoint, Transport};
@@ -134,4 +135,27 @@ fn handles_of_connections_that_are_gone_name_nothing() {
             .connection(client)
             .is_none()
     );
+}
+
+#[test]
+fn an_unreachable_peer_is_believed_in_until_it_was_heard() {
+    let mut simulation = Simulation::new(5);
+    let client = simulation.connect();
+    simulation.run_for(RTT / 4);
+    let now = simulation.now;
+    let connection = simulation.nodes[CLIENT].connection(client);
+    connection.on_unreachable(now, ErrorKind::ConnectionRefused);
+    simulation.nodes[CLIENT].stir(client);
+    simulation.run_for(RTT);
+    let refused = CloseReason::Unreachable(ErrorKind::ConnectionRefused);
+    assert_eq!(simulation.life(client).closed(), Some(&refused));
+
+    let mut simulation = Simulation::new(6);
+    let (client, _) = simulation.establish();
+    let now = simulation.now;
+    let connection = simulation.nodes[CLIENT].connection(client);
+    connection.on_unreachable(now, ErrorKind::ConnectionRefused);
+    simulation.nodes[CLIENT].stir(client);
+    simulation.run_for(RTT);
+    assert_eq!(simulation.life(client).closed(), None);
 }

@@ -146,6 +146,18 @@ fn what_is_unexplained_is_said_where_it_is_much() {
 }
 
 #[test]
+fn nothing_is_drawn_where_nothing_was_waited_for() {
+    let mut local = samples::refused();
+    local.timeline = roundtrip_model::Timeline::default();
+    samples::push(&mut local, &[(0.2, roundtrip_model::Event::Finished)]);
+    for (e, drawn) in [(samples::refused(), true), (local, false)] {
+        let html = roundtrip_report::html::page(std::slice::from_ref(&e), &Head::default());
+        assert_eq!(exchange(&e, &plain(100)).contains("one mark"), drawn);
+        assert_eq!(html.contains("class=\"waterfall\""), drawn);
+    }
+}
+
+#[test]
 fn bytes_under_way_are_said_where_they_took_long() {
     let told = |carried: f64| {
         let mut e = samples::explained();

@@ -1,5 +1,4 @@
-//! A self-signed certificate that the user trusts by name: accepted as a server, with its name and
-//! dates still checked.
+//! A certificate that calls itself an authority, shown by a server.
 
 use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair, date_time_ymd};
 use rustls::crypto::aws_lc_rs::default_provider;

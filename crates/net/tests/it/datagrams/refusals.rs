@@ -84,6 +84,9 @@ fn a_closed_port_is_no_error() {
             assert!(client.wait(None).unwrap(), "it is told of");
             let error = client.receive(&mut intake).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::WouldBlock);
+            let refused = Some(ErrorKind::ConnectionRefused);
+            assert_eq!(client.take_unreachable(), refused);
+            assert_eq!(client.take_unreachable(), None);
             client.send(&to_nobody).unwrap();
             client.send(&to_nobody).unwrap();
             let error = client.receive(&mut intake).unwrap_err();
