@@ -166,6 +166,7 @@ mod tests {
         WaitCounters {
             segments,
             bytes: u64::from(segments) * 1000,
+            acks: segments,
             rtt: Duration::from_millis(40),
             ..WaitCounters::default()
         }
@@ -211,6 +212,20 @@ mod tests {
             window: None,
         };
         assert_eq!(events, [(at(80), flight)]);
+    }
+
+    #[test]
+    fn a_flight_that_was_not_acknowledged_when_it_was_over_says_so() {
+        let mut watch = WaitTracker::default();
+        watch.opened(counters(0));
+        watch.ended(arrival(41, 40, 40), counters(1));
+        let dry = WaitCounters {
+            acks: 0,
+            ..counters(1)
+        };
+        watch.ran_dry(at(42), dry);
+        let (_, events) = watch.ended(arrival(81, 80, 80), counters(2));
+        assert_eq!(events.last(), Some(&(at(40), Event::AckDelayed)));
     }
 
     #[test]
