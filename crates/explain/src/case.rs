@@ -127,7 +127,7 @@ impl<'a> Case<'a> {
         let r = self.rtt?;
         let mut events = self.exchange.timeline.iter();
         let at = events.find_map(|(at, event)| match event {
-            Event::Acknowledged { after }
+            Event::Acknowledged { after, .. }
                 if *at <= answered && *at - *after >= asked - ACK_SLACK =>
             {
                 Some(*at)

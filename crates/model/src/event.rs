@@ -87,9 +87,11 @@ pub enum Event {
         bytes: u64,
     },
     /// The peer's acknowledgement arrived of bytes that had left this long before, and of everything
-    /// before them. The kernel's times, on both ends.
+    /// before them; and how long before they had left again, if they did. The kernel's times, on both
+    /// ends.
     Acknowledged {
         after: Duration,
+        again: Option<Duration>,
     },
     /// What had been handed to the kernel this long before left the host only now.
     HeldBack {

@@ -36,6 +36,8 @@ struct Departure {
     /// Before the system call.
     written: Moment,
     left: Option<Moment>,
+    /// When it was sent again.
+    again: Option<Moment>,
     /// It fits any initial window.
     is_short: bool,
 }
@@ -67,6 +69,7 @@ impl Departures {
             end,
             written: at,
             left: None,
+            again: None,
             is_short: end.saturating_sub(self.end) <= MAX_SHORT,
         });
         self.end = end;
@@ -88,8 +91,8 @@ impl Departures {
         self.unread = 0;
     }
 
-    /// Takes in one timestamp. Writes that share a segment have one stamp, the last one's; stamps
-    /// of segments that are sent again say nothing new.
+    /// Takes in one timestamp. Writes that share a segment have one stamp, the last one's; another
+    /// stamp of a departure is that of a copy.
     pub(crate) fn stamped(&mut self, stage: Stage, place: u32, at: Moment) -> Option<Told> {
         let origin = self.origin?;
         let is_meant = |d: &Departure| (d.end.wrapping_sub(origin + 1)) as u32 == place;
@@ -98,6 +101,7 @@ impl Departures {
             Stage::Left => {
                 let departure = self.under_way.get_mut(index)?;
                 if departure.left.is_some() {
+                    departure.again = Some(at);
                     return None;
                 }
                 let (written, left) = (departure.written, at.max(departure.written));
@@ -118,6 +122,7 @@ impl Departures {
                     at: at.max(left),
                     event: Event::Acknowledged {
                         after: at.since(left),
+                        again: acknowledged.again.map(|again| at.since(again)),
                     },
                 })
             }
@@ -138,7 +143,7 @@ mod tests {
         Told {
             written: at(written),
             at: at(at_ms),
-            event: Event::Acknowledged { after },
+            event: Event::Acknowledged { after, again: None },
         }
     }
 
@@ -174,9 +179,15 @@ mod tests {
         assert_eq!((told.at, told.event), (at(31.0), Event::HeldBack { took }));
         assert_eq!(departures.stamped(Stage::Left, 9, at(231.0)), None);
         assert_eq!(
-            departures.stamped(Stage::Acknowledged, 9, at(271.0)),
-            Some(acknowledged(1.0, 271.0, 240.0)),
-            "from when it left first"
+            departures
+                .stamped(Stage::Acknowledged, 9, at(271.0))
+                .unwrap()
+                .event,
+            Event::Acknowledged {
+                after: Duration::from_millis(240),
+                again: Some(Duration::from_millis(40)),
+            },
+            "from when it left first, and from when it left again"
         );
     }
 

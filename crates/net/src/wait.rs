@@ -82,7 +82,7 @@ impl WaitTracker {
         events.extend(self.pause(at, counters));
         let late = self.late(arrival, at);
         let mut judged = counters;
-        if overtaken > 0 && late >= shortest_pause(counters) {
+        if overtaken > 0 && late >= MIN_PAUSE {
             let event = Event::Overtaken {
                 segments: overtaken,
                 late,

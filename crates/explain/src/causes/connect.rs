@@ -10,6 +10,8 @@ const MAX_HOST_DELAY: f64 = 20.0;
 /// In milliseconds, with some tolerance: a SYN is repeated after a second, and so is QUIC's first
 /// flight.
 const FIRST_TIMEOUT: f64 = 950.0;
+/// In milliseconds: an acknowledgement that is later by less is not late.
+const MIN_SPREAD: f64 = 3.0;
 
 pub(super) const FAMILY: CauseFamily = CauseFamily {
     title: "Addresses and TCP",
@@ -185,12 +187,20 @@ fn slow_first(case: &Case<'_>) -> Option<Cost> {
     let late = took - r;
     // Another answer on the connection has to show how long the path takes when it is awake.
     let compared = case.waited(PhaseName::FirstByte, WaitPart::Network) > 0.0;
-    (compared && tcp.syn_retransmits == 0 && late >= MAX_HOST_DELAY.max(0.5 * r)).then(|| {
-        let evidence = format!(
-            "the SYN-ACK took {took:.1} ms, later answers no more than {r:.1} ms for the path"
-        );
-        Cost::new(evidence).waited(PhaseName::Tcp, WaitPart::Network, late)
-    })
+    // On a path that varies it was late like others.
+    let excesses = case.exchange.excesses();
+    let others = excesses
+        .iter()
+        .filter(|other| **other >= MIN_SPREAD.max(0.1 * r));
+    let alone = others.count() < 2;
+    (alone && compared && tcp.syn_retransmits == 0 && late >= MAX_HOST_DELAY.max(0.5 * r)).then(
+        || {
+            let evidence = format!(
+                "the SYN-ACK took {took:.1} ms, later answers no more than {r:.1} ms for the path"
+            );
+            Cost::new(evidence).waited(PhaseName::Tcp, WaitPart::Network, late)
+        },
+    )
 }
 
 /// The time that the connect lost on the address that won in the end, in milliseconds.

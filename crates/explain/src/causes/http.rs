@@ -13,8 +13,8 @@ const MIN_THINKING: f64 = 3.0;
 const JITTER: f64 = 0.1;
 
 /// In milliseconds and as a share of R: round trips that differ by less show that the path is steady.
-const STEADY_MS: f64 = 1.5;
-const STEADY: f64 = 0.05;
+const STEADY_MS: f64 = 0.7;
+const STEADY: f64 = 0.01;
 /// In milliseconds: how late an answer has to be that nobody can be blamed for.
 const MIN_LATE: f64 = 5.0;
 const MIN_LATE_UNSTEADY: f64 = 45.0;

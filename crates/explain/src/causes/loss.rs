@@ -5,7 +5,7 @@ use std::time::Duration;
 use roundtrip_model::{Event, Moment, Phase, PhaseName};
 
 use crate::case::ms;
-use crate::{Case, Cause, CauseFamily, Cost, RemedySetting, WaitPart};
+use crate::{Case, Cause, CauseFamily, Claim, Cost, RemedySetting, WaitPart};
 
 pub(super) const FAMILY: CauseFamily = CauseFamily {
     title: "Losses",
@@ -82,18 +82,17 @@ fn black_hole(case: &Case<'_>) -> Option<Cost> {
 /// Only short segments came through: the full ones before them were missing for several time-outs.
 fn behind_a_gap(case: &Case<'_>) -> Option<Cost> {
     let mut gaps = case.exchange.timeline.iter();
-    let segments = gaps.find_map(|(_, event)| match event {
-        Event::GapOpened {
-            segments,
-            short: true,
-        } => Some(*segments),
+    let (segments, short) = gaps.find_map(|(_, event)| match event {
+        Event::GapOpened { segments, short } => Some((*segments, *short)),
         _ => None,
     })?;
     let lost: f64 = WAITS.iter().map(|w| case.waited(*w, WaitPart::Loss)).sum();
     let least = MIN_BLACK_HOLE.max(BLACK_HOLE_TRIPS * case.rtt.unwrap_or(0.0));
+    // Where the sizes are not known, more copies have to be lost.
+    let least = if short { least } else { 2.0 * least };
     (lost >= least).then(|| {
         let evidence = format!(
-            "{segments} short segments of the server's came, and what precedes them was missing for {lost:.0} ms: full segments do not come through"
+            "{segments} segments of the server's came, and what precedes them was missing for {lost:.0} ms, however often it was sent again: full segments do not come through"
         );
         Cost::new(evidence).phases(&case.phases, &WAITS, &[WaitPart::Loss])
     })
@@ -199,7 +198,25 @@ fn theirs(case: &Case<'_>) -> Option<Cost> {
         .map(|s| told(case, s))
         .collect();
     let evidence = told.join("; ");
-    Some(claimed(&seen, evidence, |s| s.theirs))
+    let cost = claimed(&seen, evidence, |s| s.theirs);
+    // The sender's window shrank, and had to grow again.
+    let transfer = case.exchange.transfer().unwrap_or_default();
+    let shrunk = transfer
+        .windows
+        .iter()
+        .filter(|w| w.after_loss && !w.grew && !w.own);
+    let trips = (shrunk.count() as u32).min(case.round_trips(PhaseName::Body));
+    let claim = Claim {
+        phase: PhaseName::Body,
+        part: WaitPart::Network,
+        ms: f64::from(trips) * case.rtt?,
+        round_trips: trips,
+    };
+    let recovery = transfer.recovery;
+    Some(
+        cost.claim(claim)
+            .waited(PhaseName::Body, WaitPart::Network, recovery),
+    )
 }
 
 /// How a loss of the server's segments showed in one phase.

@@ -59,8 +59,17 @@ fn varies(case: &Case<'_>) -> Option<Cost> {
     };
     // One late packet is no path that varies.
     let least = MIN_SPREAD.max(SPREAD_SHARE * r);
+    if case.phases.iter().any(|phase| phase.carried > 0.0) {
+        // What was sent filled the line, and acknowledgements waited behind it.
+        return None;
+    }
     let excesses = case.exchange.excesses();
-    let differ = excesses.iter().filter(|late| **late >= least).count() >= 2;
+    let late = excesses.iter().filter(|late| **late >= least).count();
+    let waits = [case.handshake(), PhaseName::FirstByte];
+    let waits = waits
+        .into_iter()
+        .map(|name| case.waited(name, WaitPart::Server));
+    let differ = late >= 1 && late + waits.filter(|late| *late >= least).count() >= 2;
     let spread = if differ { case.exchange.spread() } else { 0.0 };
     let waits = WAITS.into_iter().filter(|name| *name != PhaseName::Tcp);
     let most = waits.map(beyond).fold(spread, f64::max);

@@ -59,7 +59,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "send-window",
             name: "The server sent no more than a fixed amount in each round trip",
-            shows: "flights of the body, each a round trip after the one before, that did not grow",
+            shows: "flights of the body, each a round trip after the one before, that did not grow (seen only in synthetic exchanges)",
             signature: send_window,
             cost: "1 round trip for each flight",
             remedy: "let the server's send buffer and congestion window grow",
@@ -172,7 +172,7 @@ fn fixed(case: &Case<'_>, own: bool, what: &str) -> Option<Cost> {
     let fixed: Vec<&FullWindow> = transfer
         .windows
         .iter()
-        .filter(|w| !w.grew && w.own == own)
+        .filter(|w| !w.grew && w.own == own && (own || !w.after_loss))
         .collect();
     let n = (fixed.len() as u32).min(case.round_trips(PhaseName::Body));
     let bytes: u64 = fixed.iter().map(|w| w.bytes).sum();

@@ -71,7 +71,7 @@ impl Story {
     /// What left so long ago is acknowledged now.
     pub(crate) fn acknowledged(self, after: f64) -> Self {
         let after = Duration::from_secs_f64(after / 1e3);
-        self.event(Event::Acknowledged { after })
+        self.event(Event::Acknowledged { after, again: None })
     }
 
     pub(crate) fn worked(self, task: Task, ms: f64) -> Self {

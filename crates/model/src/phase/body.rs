@@ -22,6 +22,13 @@ const GROWTH: f64 = 1.25;
 const LATEST_FLIGHT: f64 = 2.5;
 /// In round trips: shorter pauses are the line's.
 const SHORTEST_PAUSE: f64 = 0.5;
+/// As shares of the client's receive window: what comes in a round trip if that window alone sets the
+/// pace. A window that is not full is twice as large, as Linux makes it.
+const FILLED: std::ops::RangeInclusive<f64> = 0.75..=1.15;
+/// In segments.
+const MAX_AFTER_TIMEOUT: u64 = 3;
+/// In round trips.
+const RECOVERY: f64 = 1.2;
 /// As a share of a silence: a client that did not read for so long closed its window.
 const UNREAD: f64 = 0.4;
 /// A segment of QUIC, in bytes, and the least that a segment of TCP is taken for.
@@ -42,6 +49,8 @@ pub struct Transfer {
     pub windows: Vec<FullWindow>,
     /// The pauses of the server.
     pub pauses: Vec<Pause>,
+    /// The milliseconds of shorter pauses after a loss, while the sender's window recovered.
+    pub recovery: f64,
     /// What came after the last of both without a pause: bytes, and milliseconds.
     pub steady: (u64, f64),
     pub bytes: u64,
@@ -55,6 +64,8 @@ pub struct FullWindow {
     pub grew: bool,
     /// The client's receive window had no room for more.
     pub own: bool,
+    /// Something was missing before: the sender's window shrank.
+    pub after_loss: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -122,6 +133,8 @@ struct Body<'a> {
     round_trips: u32,
     waited: Waited,
     transfer: Transfer,
+    /// Something has been missing.
+    lossy: bool,
 }
 
 impl<'a> Body<'a> {
@@ -134,6 +147,7 @@ impl<'a> Body<'a> {
             round_trips: 0,
             waited: Waited::default(),
             transfer: Transfer::default(),
+            lossy: false,
         };
         let last = arrivals.last().map_or(start, |a| a.at);
         body.follow(start, &arrivals);
@@ -154,7 +168,9 @@ impl<'a> Body<'a> {
         for (n, arrival) in arrivals.iter().enumerate() {
             let gap = ms(arrival.at.since(last));
             let window = windows.iter().find(|(first, _)| *first == n);
-            if self.step(gap, arrival, window.map(|(_, window)| *window)) {
+            let next = flights.iter().find(|f| f.first == n).map(|f| f.bytes);
+            self.lossy |= arrival.heard.has_gap();
+            if self.step(gap, arrival, window.map(|(_, window)| *window), next) {
                 (steady_since, steady) = (arrival.at, 0);
             }
             self.transfer.bytes += arrival.bytes;
@@ -167,6 +183,7 @@ impl<'a> Body<'a> {
     /// The flights that a window stopped, by the arrival with which the next one began.
     fn windows(&self, flights: &[Flight], arrivals: &[Arrival]) -> Vec<(usize, FullWindow)> {
         let mut windows = Vec::new();
+        let mut room = None;
         let mut growing = flights
             .first()
             .is_some_and(|first| self.is_full(first, flights, arrivals));
@@ -183,13 +200,17 @@ impl<'a> Body<'a> {
             let before = windows
                 .last()
                 .is_some_and(|(_, w): &(usize, FullWindow)| w.own);
-            let own = heard.fills_own_window() && !more && (before || !last);
+            room = heard.window().or(room);
+            let steady = next.gap < SHORTEST_PAUSE * self.rtt
+                && room.is_some_and(|room| FILLED.contains(&(flight.bytes as f64 / room as f64)));
+            let own = (heard.fills_own_window() || steady) && !more && (before || !last);
             if self.was_stopped(flight, next, &heard, growing, own) {
                 let window = FullWindow {
                     bytes: heard.flight_bytes().unwrap_or(flight.bytes),
                     segments: heard.segments(),
                     grew: !own && (last || more),
                     own,
+                    after_loss: false,
                 };
                 windows.push((next.first, window));
             } else {
@@ -239,14 +260,22 @@ impl<'a> Body<'a> {
     }
 
     /// Books the time before an arrival; returns whether the stream had stopped there.
-    fn step(&mut self, gap: f64, arrival: &Arrival, window: Option<FullWindow>) -> bool {
+    fn step(
+        &mut self,
+        gap: f64,
+        arrival: &Arrival,
+        window: Option<FullWindow>,
+        next: Option<u64>,
+    ) -> bool {
         let heard = &arrival.heard;
-        let gap = self.starved(gap, heard);
         let lost = heard.loss(self.exchange, gap, arrival.at);
         self.waited.loss += lost;
         let gap = gap - lost;
         if let Some(window) = window {
-            self.transfer.windows.push(window);
+            self.transfer.windows.push(FullWindow {
+                after_loss: self.lossy,
+                ..window
+            });
             self.round_trips += 1;
             let late = gap - self.rtt;
             if late <= self.spread.max(ON_TIME * self.rtt) {
@@ -257,8 +286,12 @@ impl<'a> Body<'a> {
             return true;
         }
         let gap = self.unread(gap, heard);
-        match self.stop(gap, heard) {
+        match self.stop(gap, heard, next) {
             Stop::Timeout => self.waited.loss += gap,
+            Stop::Sender if self.lossy && gap <= RECOVERY * self.rtt => {
+                self.waited.network += gap;
+                self.transfer.recovery += gap;
+            }
             Stop::Line | Stop::Window => {
                 self.waited.network += gap;
                 return lost > 0.0;
@@ -273,7 +306,7 @@ impl<'a> Body<'a> {
     }
 
     /// Why nothing came for `gap`, if no window stopped the sender.
-    fn stop(&self, gap: f64, heard: &Evidence) -> Stop {
+    fn stop(&self, gap: f64, heard: &Evidence, next: Option<u64>) -> Stop {
         // Such a short pause is attributed to nobody.
         if gap < (SHORTEST_PAUSE * self.rtt).min(f64::MAX) || gap < 1.0 || gap <= self.spread {
             return Stop::Line;
@@ -281,18 +314,17 @@ impl<'a> Body<'a> {
         if heard.segments().is_some() {
             match heard.stop(self.exchange, gap, self.rtt) {
                 Stop::Window => Stop::Line,
+                // After a time-out the window is one segment.
+                Stop::Timeout
+                    if next.is_some_and(|next| next > MAX_AFTER_TIMEOUT * self.segment()) =>
+                {
+                    Stop::Sender
+                }
                 other => other,
             }
         } else {
             Stop::Sender
         }
-    }
-
-    /// Books what the client did not run, and returns the rest of the wait.
-    fn starved(&mut self, gap: f64, heard: &Evidence) -> f64 {
-        let client = heard.not_running().min(gap);
-        self.waited.client += client;
-        gap - client
     }
 
     /// A silence while the client did not read is its own, up to where its window had opened again.

@@ -40,6 +40,10 @@ pub(super) struct Evidence {
     cut: bool,
     /// When the last acknowledgement arrived, and how long after the bytes had left.
     acknowledged: Option<(Moment, f64)>,
+    /// How long before the acknowledgement what was acknowledged had left again, in milliseconds.
+    copy: Option<f64>,
+    /// How long what was written did not leave the host, in milliseconds.
+    held_back: f64,
     /// How long the client could have run and did not, and how long it wrote to its own output, in
     /// milliseconds.
     not_running: f64,
@@ -88,10 +92,12 @@ impl Evidence {
                 self.window = *window;
             }
             Event::CutOff => self.cut = true,
-            Event::Acknowledged { after } => self.acknowledged = Some((at, ms(*after))),
-            Event::Starved { took, .. } | Event::HeldBack { took } => {
-                self.not_running += ms(*took);
+            Event::Acknowledged { after, again } => {
+                self.acknowledged = Some((at, ms(*after)));
+                self.copy = again.map(ms).or(self.copy);
             }
+            Event::HeldBack { took } => self.held_back += ms(*took),
+            Event::Starved { took, .. } => self.not_running += ms(*took),
             Event::Worked {
                 task: Task::Write,
                 took,
@@ -142,9 +148,10 @@ impl Evidence {
             let resent = tcp.retransmits.saturating_sub(tcp.syn_retransmits);
             resent > 0 && tcp.needless_retransmits >= resent
         });
+        let answers_original = self.copy.is_some_and(|copy| copy < FASTEST_COPY * rtt);
         let unacked = self
             .unacked
-            .filter(|unacked| !needless && *unacked >= 2.0 * rtt - TICKS);
+            .filter(|unacked| !needless && !answers_original && *unacked >= 2.0 * rtt - TICKS);
         let ours = unacked.map_or(0.0, |unacked| {
             let late = (unacked - rtt).min(left).max(0.0);
             if left - late < TICKS { left } else { late }
@@ -223,9 +230,23 @@ impl Evidence {
         self.acknowledged
     }
 
+    /// How long what was written did not leave the host, in milliseconds.
+    pub(super) fn held_back(&self) -> f64 {
+        self.held_back
+    }
+
     /// How long the client could have run and did not, in milliseconds.
     pub(super) fn not_running(&self) -> f64 {
         self.not_running
+    }
+
+    /// Whether something was missing.
+    pub(super) fn has_gap(&self) -> bool {
+        self.overtaken.is_some() || self.gap_opened.is_some()
+    }
+
+    pub(super) fn window(&self) -> Option<u64> {
+        self.window
     }
 }
 

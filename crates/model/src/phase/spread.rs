@@ -54,7 +54,7 @@ impl Exchange {
                 .is_none_or(|arrival| *arrival > at + TOGETHER)
         };
         let acknowledged = self.timeline.iter().filter_map(|(at, event)| match event {
-            Event::Acknowledged { after } if alone(*at) => Some(ms(*after) - r),
+            Event::Acknowledged { after, again: None } if alone(*at) => Some(ms(*after) - r),
             _ => None,
         });
         let undelayed = acknowledged.filter(|late| !(SHORTEST_DELAYED_ACK..).contains(late));

@@ -379,7 +379,8 @@ fn any_event() -> impl Strategy<Value = Event> {
         Just(Event::CutOff),
         (0u64..20_000).prop_map(|bytes| Event::RecordBegan { bytes }),
         (0u64..900).prop_map(|ms| Event::Acknowledged {
-            after: Duration::from_millis(ms)
+            after: Duration::from_millis(ms),
+            again: None,
         }),
         (0u64..900).prop_map(|ms| Event::HeldBack {
             took: Duration::from_millis(ms)

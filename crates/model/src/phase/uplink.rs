@@ -117,7 +117,7 @@ fn agree(exchange: &Exchange, line: f64, largest: u64) -> bool {
         .timeline
         .iter()
         .filter_map(|(at, event)| match event {
-            Event::Acknowledged { after } => {
+            Event::Acknowledged { after, .. } => {
                 Some((sent_around(exchange, *at - *after), ms(*after) - r))
             }
             _ => None,
@@ -276,6 +276,7 @@ mod tests {
         let mut e = exchange(R + 20.0, 100, R + 10.0, limited_by_what_there_was(R + 14.0));
         let acknowledged = |ms: f64| Event::Acknowledged {
             after: Duration::from_secs_f64(ms / 1e3),
+            again: None,
         };
         // 100 bytes need 0.8 ms on such a line.
         let answered = R + 20.0 + R;

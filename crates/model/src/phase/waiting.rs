@@ -196,7 +196,11 @@ pub(super) fn answered(
         *part += taken;
         rest -= taken;
     };
-    book(&mut waited.client, heard.not_running());
+    book(&mut waited.client, heard.held_back());
+    // The kernel stamps what arrives over TCP, and quinn what the client has read.
+    if exchange.quic.is_some() {
+        book(&mut waited.client, heard.not_running());
+    }
     let lost = heard.loss(exchange, gap - network, at);
     book(&mut waited.loss, lost);
     book(&mut waited.network, heard.reordered(r));

@@ -228,9 +228,6 @@ impl<'a> Walk<'a> {
 
     /// Nothing arrived for a while, although the peer was not waiting for the client.
     fn silence(&mut self, gap: f64, heard: &Evidence, at: Moment) {
-        let client = heard.not_running().min(gap);
-        self.waited.client += client;
-        let gap = gap - client;
         let lost = heard.loss(self.exchange, gap, at);
         self.waited.loss += lost;
         let gap = gap - lost;

@@ -25,7 +25,7 @@ fn told<T>(exchange: &Exchange, is: impl Fn(&Event) -> Option<T>) -> Vec<(Moment
 
 fn acknowledged(exchange: &Exchange) -> Vec<(Moment, Duration)> {
     told(exchange, |event| match event {
-        Event::Acknowledged { after } => Some(*after),
+        Event::Acknowledged { after, .. } => Some(*after),
         _ => None,
     })
 }

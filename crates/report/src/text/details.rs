@@ -89,7 +89,7 @@ fn told(event: &Event) -> String {
         Event::AckDelayed => "the acknowledgement waits".into(),
         Event::RecordBegan { bytes } => format!("a TLS record of {bytes} bytes begins"),
         Event::Answered => "head of the final response".into(),
-        Event::Acknowledged { after } => format!(
+        Event::Acknowledged { after, .. } => format!(
             "acknowledged, {:.1} ms after it had left",
             after.as_secs_f64() * 1e3
         ),

@@ -92,6 +92,7 @@ fn the_client_s_own_window_is_told_from_the_server_s() {
         segments: Some(6),
         grew: false,
         own: true,
+        after_loss: false,
     };
     assert_eq!(windows, [own, own]);
 }

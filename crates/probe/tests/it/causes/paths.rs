@@ -2,13 +2,11 @@
 
 use std::time::Duration;
 
-use roundtrip_model::{Exchange, Target};
+use roundtrip_model::Exchange;
 use roundtrip_origin::Knobs;
 use roundtrip_path::Path;
-use roundtrip_probe::Options;
 
 use super::trip;
-use crate::peer::answering;
 use crate::scene::{RTT, Scene};
 
 fn over(words: &[(&str, &str)]) -> Scene {
@@ -64,45 +62,6 @@ fn a_receive_window_that_does_not_grow() {
     let (id, trips) = first(&exchange);
     assert_eq!(id, "receive-window", "{:?}", exchange.findings);
     assert!(trips >= 5.0, "{trips}");
-}
-
-#[test]
-fn a_send_buffer_that_does_not_grow() {
-    let path = Path::builder().rtt(RTT).build().unwrap();
-    let small = path
-        .server()
-        .sysctl("net.ipv4.tcp_wmem", "4096 16384 16384");
-    if small.is_err() {
-        return;
-    }
-    let scene = Scene::over(path, Knobs::default());
-    let exchange = scene.probe("h1+clear", "/bytes/150000");
-    let (id, trips) = first(&exchange);
-    assert_eq!(id, "send-window", "{:?}", exchange.findings);
-    assert!(trips >= 4.0, "{trips}");
-}
-
-/// On a connection that has gone to and fro, the server's kernel acknowledges with the answer.
-#[test]
-fn an_answer_that_is_late_without_a_witness() {
-    let scene = Scene::new(Knobs::default());
-    let text = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
-    let at = answering(&scene, Duration::from_millis(30), text);
-    let options = Options {
-        strategy: "h1+clear+reuse".parse().unwrap(),
-        ..Options::default()
-    };
-    let target = Target::parse(&format!("http://{at}/")).unwrap();
-    let exchanges = scene.ask(6, options, target);
-    for exchange in exchanges.iter().skip(3) {
-        let accused = exchange
-            .findings
-            .iter()
-            .any(|f| f.id == "server-think-time");
-        assert!(!accused, "{:?}", exchange.findings);
-    }
-    let late = |e: &Exchange| e.findings.iter().any(|f| f.id == "late-answer");
-    assert!(exchanges.iter().any(late), "{exchanges:?}");
 }
 
 #[test]
