@@ -70,15 +70,3 @@ fn a_name_without_a_resolver() {
     assert_failure(&report, "refused", "tcp");
     assert_eq!(report.at("/name/source"), "hosts");
 }
-
-#[test]
-fn an_interface_that_is_not_there() {
-    let site = Site::start();
-    let report = site.report(&["--interface", "nowhere0", &site.http("/")]);
-    assert_failure(&report, "local", "tcp");
-    assert!(
-        message(&report).contains("nowhere0"),
-        "{}",
-        message(&report)
-    );
-}
