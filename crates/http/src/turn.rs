@@ -78,6 +78,22 @@ impl Pen {
         self.write(at.filter(|at| Some(*at) > left), Event::FirstByte);
     }
 
+    /// Records that the head of the final response came with the bytes that came last.
+    pub(crate) fn answered(&self) {
+        self.answered_at(self.last_arrival());
+    }
+
+    /// As `answered`, with bytes that came at this time.
+    pub(crate) fn answered_at(&self, at: Option<Moment>) {
+        let began = self.own.last(|e| *e == Event::FirstByte);
+        self.write(at.max(began), Event::Answered);
+    }
+
+    /// When bytes came last.
+    pub(crate) fn last_arrival(&self) -> Option<Moment> {
+        self.bytes.last(is_received)
+    }
+
     fn write(&self, at: Option<Moment>, event: Event) {
         let at = at.unwrap_or_else(|| self.own.now());
         self.own.record_at(at, event);
