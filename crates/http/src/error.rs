@@ -24,6 +24,13 @@ pub enum HttpError {
     BodyCutShort { got: u64, expected: u64 },
     #[error("the body ended within a chunk, after {got} bytes")]
     ChunksCutShort { got: u64 },
+    /// By RST, RST_STREAM or RESET_STREAM; `expected` is the whole body, if it is known.
+    #[error("the peer reset the {what} after {got}{} bytes of the body", .expected.map_or_else(String::new, |n| format!(" of {n}")))]
+    BodyReset {
+        what: String,
+        got: u64,
+        expected: Option<u64>,
+    },
     #[error("the body's encoding ({encoding}) is invalid: {source}")]
     Encoding {
         encoding: &'static str,
@@ -99,6 +106,16 @@ impl From<io::Error> for HttpError {
             tls => Self::Tls(tls),
         }
     }
+}
+
+/// Did the peer reset the connection?
+pub(crate) fn is_reset(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionReset
+            | io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::BrokenPipe
+    )
 }
 
 /// Text from a peer, cut and cleaned for a message.

@@ -10,12 +10,12 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
 use crate::body::Body;
-use crate::response::MAX_HEAD_SIZE;
+use crate::error::is_reset;
+use crate::response::{MAX_HEAD_SIZE, MAX_INTERIM};
 use crate::{HttpError, Request, RequestRecorder, RequestRun, Stream};
 pub use head::response_head;
 use head::{Framing, Head};
 
-const INTERIM_LIMIT: usize = 32;
 /// How long to wait for `100 Continue` before the body is sent anyway; curl waits as long.
 const CONTINUE_WAIT: Duration = Duration::from_secs(1);
 const CHUNK_LIMITS: Limits = Limits {
@@ -44,6 +44,7 @@ pub(crate) async fn exchange(
         Some(head) if head.status >= 200 => head,
         _ => reader.final_head(facts).await?,
     };
+    run.recorder.answered();
     let framing = head.framing(&request.method)?;
     head.describe(facts, &framing);
     let mut body = Body::new(facts, run.decode, run.sink);
@@ -110,8 +111,8 @@ impl Reader<'_> {
             if head.status >= 200 || head.status == 101 {
                 return Ok(head);
             }
-            if facts.interim.len() > INTERIM_LIMIT {
-                return Err(HttpError::TooManyInterim(INTERIM_LIMIT));
+            if facts.interim.len() > MAX_INTERIM {
+                return Err(HttpError::TooManyInterim(MAX_INTERIM));
             }
         }
     }
@@ -159,7 +160,7 @@ impl Reader<'_> {
             Framing::UntilClose => loop {
                 body.take(&self.buffer)?;
                 self.buffer.clear();
-                if self.fill().await? == 0 {
+                if self.fill_body(body.downloaded(), None).await? == 0 {
                     return Ok(());
                 }
             },
@@ -173,7 +174,7 @@ impl Reader<'_> {
     ) -> Result<(), HttpError> {
         while body.downloaded() < expected {
             let got = body.downloaded();
-            if self.buffer.is_empty() && self.fill_body(got, expected).await? == 0 {
+            if self.buffer.is_empty() && self.fill_body(got, Some(expected)).await? == 0 {
                 return Err(HttpError::BodyCutShort { got, expected });
             }
             let want = (expected - body.downloaded()).min(self.buffer.len() as u64) as usize;
@@ -183,10 +184,15 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// A reset in the middle of a body is a body cut short.
-    async fn fill_body(&mut self, got: u64, expected: u64) -> Result<usize, HttpError> {
+    /// Reads more of a body of which `got` bytes have come. The error of a connection that the peer
+    /// reset says so.
+    async fn fill_body(&mut self, got: u64, expected: Option<u64>) -> Result<usize, HttpError> {
         match self.fill().await {
-            Err(HttpError::Io(_)) => Err(HttpError::BodyCutShort { got, expected }),
+            Err(HttpError::Io(error)) if is_reset(&error) => Err(HttpError::BodyReset {
+                what: "connection".into(),
+                got,
+                expected,
+            }),
             outcome => outcome,
         }
     }
@@ -199,14 +205,9 @@ impl Reader<'_> {
             if chunked.is_done() {
                 return Ok(());
             }
-            match self.fill().await {
-                Ok(0) | Err(HttpError::Io(_)) => {
-                    return Err(HttpError::ChunksCutShort {
-                        got: body.downloaded(),
-                    });
-                }
-                Ok(_) => {}
-                Err(e) => return Err(e),
+            let got = body.downloaded();
+            if self.fill_body(got, None).await? == 0 {
+                return Err(HttpError::ChunksCutShort { got });
             }
         }
     }

@@ -4,6 +4,7 @@ mod first_error;
 mod headers;
 
 use std::future::poll_fn;
+use std::io::ErrorKind;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ::h2::client::{self, ResponseFuture, SendRequest};
@@ -14,7 +15,7 @@ use tokio::sync::watch::Receiver;
 use tokio::task::JoinHandle;
 
 use crate::body::Body;
-use crate::response::{MAX_HEAD_SIZE, describe, expected_length, head_size};
+use crate::response::{MAX_HEAD_SIZE, MAX_INTERIM, describe, expected_length, head_size};
 use crate::run::all;
 use crate::{Ended, HttpError, Request, RequestRun, Sink, Stream};
 use first_error::{ErrorRecorder, FirstError};
@@ -200,7 +201,8 @@ impl SentRequest {
         interim(&mut self.response, run.facts).await?;
         let (parts, body) = self.response.await?.into_parts();
         *heard = true;
-        self.awaited.headers.response_arrived(self.awaited.stream);
+        let interim = run.facts.interim.len();
+        self.awaited.headers.answered(self.awaited.stream, interim);
         describe(&parts, "2", run.facts);
         if run.facts.header_bytes > MAX_HEAD_SIZE as u64 {
             return Err(HttpError::HeadTooLarge {
@@ -216,7 +218,7 @@ async fn upload(
     request: &Request,
     facts: &mut HttpFacts,
 ) -> Result<(), HttpError> {
-    // The driver writes when it is polled. It is given the turn, so that the request has left when
+    // The driver writes when it is polled. It is given the time, so that the request has left when
     // that is recorded.
     tokio::task::yield_now().await;
     let mut rest = request.body.clone();
@@ -258,7 +260,6 @@ impl Drop for Session {
 
 /// Collects interim responses (1xx) until the final one is on its way.
 async fn interim(response: &mut ResponseFuture, facts: &mut HttpFacts) -> Result<(), HttpError> {
-    const MAX_INTERIM: usize = 32;
     while let Some(told) = poll_fn(|cx| response.poll_informational(cx)).await {
         let told = told?;
         facts.interim.push(told.status().as_u16());
@@ -294,8 +295,29 @@ async fn receive(
     let got = body.downloaded();
     let expected = expected_length(body.facts).filter(|e| got < *e);
     match (outcome, expected) {
+        (Err(error), expected) if let Some(what) = what_was_reset(&error) => {
+            Err(HttpError::BodyReset {
+                what,
+                got,
+                expected,
+            })
+        }
         (Err(_), Some(expected)) => Err(HttpError::BodyCutShort { got, expected }),
         (Err(e), None) => Err(e.into()),
         (Ok(()), _) => body.finish(),
     }
+}
+
+/// The stream, or the connection below.
+fn what_was_reset(error: &::h2::Error) -> Option<String> {
+    if let Some(reason) = error.reason().filter(|_| error.is_reset()) {
+        return Some(format!("stream ({reason:?})"));
+    }
+    // The end of the connection is a broken pipe to the `h2` crate.
+    let kind = error.get_io()?.kind();
+    let is_reset = matches!(
+        kind,
+        ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted
+    );
+    is_reset.then(|| "connection".to_owned())
 }

@@ -3,6 +3,7 @@
 mod attempt;
 mod client;
 mod datagrams;
+mod evidence;
 mod handshake;
 mod stream;
 mod tickets;
@@ -191,7 +192,12 @@ impl QuicGauge {
     /// it did nothing.
     fn reason(&self, error: HttpError) -> HttpError {
         let closed = self.connection.close_reason();
-        match closed.filter(|_| matches!(error, HttpError::H3(_))) {
+        let is_of_connection = |closed: &CloseReason| match error {
+            HttpError::H3(_) => true,
+            HttpError::BodyCutShort { .. } => *closed == CloseReason::Reset,
+            _ => false,
+        };
+        match closed.filter(is_of_connection) {
             Some(closed) => self.closed(closed),
             None => error,
         }
@@ -232,6 +238,9 @@ impl QuicGauge {
             datagrams_received: stats.datagrams_received,
             lost_packets: stats.packets_lost,
             lost_in_handshake: self.lost.get().copied().unwrap_or(0),
+            missing_packets: stats.missing,
+            gaps: self.datagrams.gaps(),
+            probe_timeouts: stats.probe_timeouts,
             mtu: stats.datagram,
             congestion_window: stats.window,
         }

@@ -6,6 +6,9 @@ use roundtrip_model::HttpFacts;
 /// allows 300 KiB.)
 pub(crate) const MAX_HEAD_SIZE: usize = 256 * 1024;
 
+/// The most interim responses (1xx) before the final one.
+pub(crate) const MAX_INTERIM: usize = 32;
+
 /// Writes the head of a final response into the facts.
 pub(crate) fn describe(parts: &http::response::Parts, version: &str, facts: &mut HttpFacts) {
     facts.version = version.into();

@@ -30,12 +30,12 @@ pub struct RequestRecorder {
 pub type Ended<'a> = dyn FnMut(usize, Result<(), HttpError>) + Send + 'a;
 
 impl RequestRecorder {
-    /// Makes a pen for a request that has the connection to itself.
+    /// Makes a recorder for a request that has the connection to itself.
     pub fn alone(recorder: &Recorder) -> Self {
         Self::beside(recorder, recorder)
     }
 
-    /// Makes a pen for one of several requests: its boundaries go to `own`, with the times of the
+    /// Makes a recorder for one of several requests: its boundaries go to `own`, with the times of the
     /// bytes on `connection`.
     pub fn beside(connection: &Recorder, own: &Recorder) -> Self {
         let (bytes, own) = (connection.clone(), own.clone());
@@ -76,6 +76,22 @@ impl RequestRecorder {
         let left = self.own.last(|e| *e == Event::RequestSent);
         let at = self.bytes.last(is_received);
         self.write(at.filter(|at| Some(*at) > left), Event::FirstByte);
+    }
+
+    /// Records that the head of the final response came with the bytes that came last.
+    pub(crate) fn answered(&self) {
+        self.answered_at(self.last_arrival());
+    }
+
+    /// As `answered`, with bytes that came at this time.
+    pub(crate) fn answered_at(&self, at: Option<Moment>) {
+        let began = self.own.last(|e| *e == Event::FirstByte);
+        self.write(at.max(began), Event::Answered);
+    }
+
+    /// When bytes came last.
+    pub(crate) fn last_arrival(&self) -> Option<Moment> {
+        self.bytes.last(is_received)
     }
 
     fn write(&self, at: Option<Moment>, event: Event) {

@@ -103,6 +103,11 @@ pub enum Event {
         segments: u32,
         short: bool,
     },
+    /// Before the next bytes, this many packets of the peer's did not come: QUIC numbers them. They
+    /// were lost or are late; now and then a sender leaves a number out.
+    Missed {
+        packets: u64,
+    },
     /// The client could have run for this long before this moment, and did not: others had the
     /// processors, or a quota was used up.
     Starved {

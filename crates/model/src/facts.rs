@@ -240,6 +240,12 @@ pub struct QuicFacts {
     pub lost_packets: u64,
     /// How many of them were lost before the handshake was complete.
     pub lost_in_handshake: u64,
+    /// Numbers of the server's packets that never came, though higher ones did: lost, or left out.
+    pub missing_packets: u64,
+    /// How often something that the server had sent came before what it follows.
+    pub gaps: u32,
+    /// How often the client's probe timer fired. RFC 9002 §6.2.
+    pub probe_timeouts: u64,
     pub mtu: u16,
     pub congestion_window: u64,
 }

@@ -1,7 +1,7 @@
 //! One connection attempt and its options.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::Path;
 
 use roundtrip_model::{Attempt, AttemptOutcome, Event, FastOpenFacts, Moment, Recorder};
@@ -185,6 +185,15 @@ fn syn_left(called: Moment, returned: Moment, by_answer: Moment) -> Moment {
 }
 
 impl Bind {
+    /// Whether this machine has such an interface or address.
+    pub fn check(&self) -> Result<(), NetError> {
+        let peer: SocketAddr = match self {
+            Self::Address(address) => (*address, 0).into(),
+            Self::Interface(_) => (Ipv4Addr::LOCALHOST, 0).into(),
+        };
+        datagram_socket(peer, Some(self)).map(drop)
+    }
+
     fn apply(&self, socket: &socket2::Socket, peer: SocketAddr) -> Result<(), NetError> {
         match self {
             Self::Interface(name) => {

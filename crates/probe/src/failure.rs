@@ -46,6 +46,7 @@ impl ProbeError {
             Self::Http(
                 HttpError::BodyCutShort { .. }
                 | HttpError::ChunksCutShort { .. }
+                | HttpError::BodyReset { .. }
                 | HttpError::Encoding { .. },
             ) => PhaseName::Body,
             _ => phase,

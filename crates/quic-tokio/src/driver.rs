@@ -160,6 +160,7 @@ impl Rounds {
     /// Hands what was received to the engine.
     fn deliver(&mut self) {
         self.others_first = self.socket.received_single_run();
+        let observer = self.socket.observer();
         let mut state = self.shared.lock();
         let now = state.now();
         for mut arrival in self.socket.arrivals_mut() {
@@ -168,10 +169,18 @@ impl Rounds {
                 local: arrival.to,
                 ecn: arrival.ecn,
             };
+            let mut reader = None;
             for datagram in arrival.datagrams_mut() {
                 if let Some(handle) = state.engine.receive(now, &way, datagram) {
                     state.queue(handle);
+                    reader = Some(handle);
                 }
+            }
+            if let Some(observer) = &observer {
+                let at = arrival.moment(|| observer.now());
+                let connection = reader.and_then(|handle| state.connection(handle));
+                let counted = connection.map(|connection| connection.stats());
+                observer.on_read(at, arrival.bytes.len(), counted.as_ref());
             }
         }
         state.take_in_clients(&mut self.wakes);

@@ -80,6 +80,10 @@ impl Socket {
         self.datagrams.take_unreachable()
     }
 
+    pub(crate) fn observer(&self) -> Option<Arc<dyn DatagramObserver>> {
+        self.observer.clone()
+    }
+
     fn show_received(&mut self) {
         if let Some(observer) = self.observer.clone() {
             for arrival in self.arrivals_mut() {

@@ -145,6 +145,11 @@ impl Crypto {
         }
     }
 
+    /// Whether handshake bytes came of which what lies before is missing.
+    pub(crate) fn has_gap(&self) -> bool {
+        self.session.has_gap()
+    }
+
     /// Keys that open packets of that level may still come: such packets are worth keeping.
     pub(crate) fn awaits(&self, level: Level) -> bool {
         let before = match level {

@@ -22,6 +22,8 @@ pub(crate) struct Received {
     floor: u64,
     /// The peer knows that what lies below was received.
     known: u64,
+    /// How many numbers below the highest have not come.
+    missing: u64,
     /// When the packet with the highest number came.
     highest_at: Time,
     highest_eliciting: Option<u64>,
@@ -58,6 +60,7 @@ impl Received {
             ranges: Ranges::default(),
             floor: 0,
             known: 0,
+            missing: 0,
             highest_at: Time::ZERO,
             highest_eliciting: None,
             told: None,
@@ -89,8 +92,12 @@ impl Received {
     /// A new packet, all of whose frames have been read; `ecn` are the two bits of its IP header.
     #[inline]
     pub(crate) fn on_packet(&mut self, now: Time, number: u64, eliciting: bool, ecn: u8) {
-        let is_late = number < self.expected();
-        if !is_late {
+        let expected = self.expected();
+        let is_late = number < expected;
+        if is_late {
+            self.missing = self.missing.saturating_sub(1);
+        } else {
+            self.missing += number - expected;
             self.highest_at = now;
         }
         self.ranges.insert(number);
@@ -167,6 +174,12 @@ impl Received {
     /// The highest number, which an ACK frame begins with.
     pub(crate) fn largest(&self) -> Option<u64> {
         self.ranges.highest()
+    }
+
+    /// How many numbers below the highest have not come: of packets that were lost or are late, and
+    /// those that the peer left out.
+    pub(crate) fn missing(&self) -> u64 {
+        self.missing
     }
 
     /// How long its packet has waited. RFC 9000 §13.2.5.

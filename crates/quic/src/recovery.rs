@@ -70,6 +70,8 @@ pub(crate) struct Recovery {
     ptos_in_a_row: u32,
     /// Since when a client that has nothing in flight waits. RFC 9002 §6.2.2.1.
     anchor: Time,
+    /// How long before the last acknowledgement the newest packet had left that it settled.
+    acked_after: Duration,
     /// Packets of `Data` below this left on a path that is no longer used.
     path_start: u64,
     counters: Counters,
@@ -149,6 +151,7 @@ impl Recovery {
             blocked: false,
             ptos_in_a_row: 0,
             anchor: now,
+            acked_after: Duration::ZERO,
             path_start: 0,
             counters: Counters::default(),
         }
@@ -343,6 +346,10 @@ impl Recovery {
 
     pub(crate) fn rtt(&self) -> &Rtt {
         &self.rtt
+    }
+
+    pub(crate) fn acked_after(&self) -> Duration {
+        self.acked_after
     }
 
     pub(crate) fn in_flight(&self) -> u64 {

@@ -20,8 +20,18 @@ pub struct Stats {
     /// Without those that were to find out how large datagrams may be.
     pub packets_lost: u64,
     pub bytes_lost: u64,
+    /// How long before it was last found that packets were lost the first of them had left.
+    pub lost_after: Duration,
     /// Packets that were taken for lost and came after all.
     pub spurious: u64,
+    /// Packet numbers of the peer's that have not come, though higher ones have: those packets were
+    /// lost, or are late, or the peer left their numbers out.
+    pub missing: u64,
+    /// Datagrams that came since the peer's data has had a gap, the one that showed it included; 0
+    /// where there is none.
+    pub behind_gap: u64,
+    /// How long before the last acknowledgement the newest packet had left that it settled.
+    pub acked_after: Duration,
     /// How often the probe timer fired. RFC 9002 §6.2.
     pub probe_timeouts: u64,
     pub bursts: u64,
@@ -38,6 +48,7 @@ pub struct Stats {
     /// New stream data sent.
     pub stream_bytes_sent: u64,
     pub stream_bytes_resent: u64,
+    pub stream_bytes_acked: u64,
     pub stream_bytes_received: u64,
     /// How often the way to the peer changed.
     pub migrations: u64,

@@ -181,6 +181,11 @@ impl Streams {
         }
     }
 
+    /// Whether data came of which what lies before is missing.
+    pub(crate) fn has_gap(&self) -> bool {
+        self.fragments > 0
+    }
+
     /// How many streams there are, of both sides, of which something is still to be sent, received
     /// or read.
     #[cfg(test)]

@@ -1,6 +1,8 @@
 //! QUIC: what its handshake cost beyond one round trip, and what was lost when it failed.
 
-use roundtrip_model::{Answer, Attempt, AttemptOutcome, Http, PhaseName, Security};
+use roundtrip_model::{
+    Answer, Attempt, AttemptOutcome, Event, Http, Moment, Phase, PhaseName, Security,
+};
 
 use crate::case::ms;
 use crate::{Case, Cause, CauseFamily, Cost, RemedySetting, WaitPart};
@@ -104,8 +106,36 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             settings: &[],
             source: "RFC 9002 §6.2",
         },
+        Cause {
+            id: "quic-response-loss",
+            name: "A packet that the server sent over QUIC was lost and its content had to be sent again",
+            shows: "data came before what it follows, and that was late by half a round trip or more; or numbers of the server's packets were missing when the wait ended (seen only in synthetic exchanges)",
+            signature: theirs,
+            cost: "1 round trip or more if later packets reveal the loss; otherwise the server's probe timeout, about two round trips",
+            remedy: "look for loss or rate limits on UDP along the path (mtr --udp)",
+            settings: &[],
+            source: "RFC 9002 §6.1 and §6.2; RFC 9000 §2.2",
+        },
+        Cause {
+            id: "quic-request-loss",
+            name: "Something the client sent over QUIC was lost and had to be sent again",
+            shows: "an acknowledgement after the handshake showed that packets of the client's were lost, and the answer to them came late (seen only in synthetic exchanges)",
+            signature: ours,
+            cost: "a round trip and an eighth if later packets reveal the loss, otherwise the probe timeout",
+            remedy: "look for loss or rate limits on UDP along the path (mtr --udp)",
+            settings: &[],
+            source: "RFC 9002 §6.1 and §6.2",
+        },
     ],
 };
+
+/// Waits that a lost packet prolongs.
+const WAITS: [PhaseName; 4] = [
+    PhaseName::Quic,
+    PhaseName::FirstByte,
+    PhaseName::Request,
+    PhaseName::Body,
+];
 
 /// The last QUIC attempt before the TCP one, and what all of them cost.
 fn given_up<'a>(case: &Case<'a>) -> Option<(&'a Attempt, f64)> {
@@ -254,4 +284,93 @@ fn trips_of_loss(case: &Case<'_>) -> u32 {
     }
     let stalled = u32::from(chain_over_limit(case).is_some());
     more_trips(case).saturating_sub(stalled).min(1)
+}
+
+/// What the numbers of packets and the offsets of their data showed in one phase with losses.
+struct SeenLosses {
+    phase: PhaseName,
+    /// The milliseconds of loss in the phase: of the client's packets, and of the server's.
+    ours: f64,
+    theirs: f64,
+    resent: u32,
+    missed: u64,
+    overtaken: u32,
+}
+
+fn seen(case: &Case<'_>) -> Vec<SeenLosses> {
+    let over_quic = case.exchange.quic.is_some();
+    let phases = case.phases.iter();
+    phases
+        .filter(|phase| over_quic && WAITS.contains(&phase.name) && phase.waited.loss > 0.0)
+        .map(|phase| seen_in(case, phase))
+        .collect()
+}
+
+fn seen_in(case: &Case<'_>, phase: &Phase) -> SeenLosses {
+    let (mut resent, mut missed, mut overtaken, mut unacked) = (0, 0, 0, 0.0);
+    // An event at the very beginning of a phase ended the phase before.
+    let within = |at: Moment| at > phase.start && at <= phase.end;
+    for (_, event) in case.exchange.timeline.iter().filter(|(at, _)| within(*at)) {
+        match event {
+            Event::Resent {
+                segments,
+                unacked: wait,
+            } => {
+                resent += segments;
+                unacked += ms(*wait);
+            }
+            Event::Missed { packets } => missed += packets,
+            Event::Overtaken { segments, .. } => overtaken += segments,
+            _ => {}
+        }
+    }
+    let lost = phase.waited.loss;
+    let late = (unacked - case.rtt.unwrap_or(0.0)).clamp(0.0, lost);
+    let server_lost = missed > 0 || overtaken > 0;
+    // The handshake's own timeouts are another cause's.
+    let ours = match (phase.name, resent) {
+        (PhaseName::Quic, _) | (_, 0) => 0.0,
+        _ if server_lost => late,
+        _ => lost,
+    };
+    SeenLosses {
+        phase: phase.name,
+        ours,
+        theirs: if server_lost { lost - ours } else { 0.0 },
+        resent,
+        missed,
+        overtaken,
+    }
+}
+
+fn theirs(case: &Case<'_>) -> Option<Cost> {
+    let seen = seen(case);
+    let late: f64 = seen.iter().map(|s| s.theirs).sum();
+    if late < 0.5 * case.rtt? {
+        return None;
+    }
+    let guilty = || seen.iter().filter(|s| s.theirs > 0.0);
+    let missed: u64 = guilty().map(|s| s.missed).sum();
+    let overtaken: u32 = guilty().map(|s| s.overtaken).sum();
+    let evidence = format!(
+        "packets of the server's missing when later ones came: {missed}; datagrams that came before what they follow: {overtaken}; what was missing came {late:.0} ms late"
+    );
+    Some(claimed(&seen, evidence, |s| s.theirs))
+}
+
+fn ours(case: &Case<'_>) -> Option<Cost> {
+    let seen = seen(case);
+    let late: f64 = seen.iter().map(|s| s.ours).sum();
+    let resent: u32 = seen.iter().map(|s| s.resent).sum();
+    let evidence = format!(
+        "packets of the client's that the server did not get: {resent}; the answer came {late:.0} ms late"
+    );
+    (late >= 0.5 * case.rtt?).then(|| claimed(&seen, evidence, |s| s.ours))
+}
+
+fn claimed(seen: &[SeenLosses], evidence: String, part: impl Fn(&SeenLosses) -> f64) -> Cost {
+    let parts = seen.iter().map(|s| (s.phase, part(s)));
+    parts.fold(Cost::new(evidence), |cost, (phase, lost)| {
+        cost.waited(phase, WaitPart::Loss, lost)
+    })
 }

@@ -1,5 +1,7 @@
 //! QUIC.
 
+use std::time::Duration;
+
 use roundtrip_model::{Answer, Attempt, AttemptOutcome, Event, Exchange, Moment, QuicFacts};
 
 use crate::story::{R, Story, assert_only, assert_silent, ids, quic, tls, v4, v6};
@@ -173,4 +175,45 @@ fn an_address_that_is_given_up_for_the_next() {
         });
     }
     assert_only(&finish(story, 2_000), "dead-address", 250.0, 0);
+}
+
+/// The answer comes `late` ms after a round trip, with this evidence.
+fn answered_late(late: f64, evidence: Event) -> Exchange {
+    let mut facts = tls("TLSv1.3", 0);
+    facts.chain.as_mut().unwrap().bytes_on_wire = 2_000;
+    quic(R)
+        .answered(0.5, 3_000)
+        .shook_hands(facts)
+        .asked()
+        .pass(R + late)
+        .event(evidence)
+        .received(1_000)
+        .event(Event::FirstByte)
+        .end()
+}
+
+#[test]
+fn losses_of_either_side() {
+    let ms = |ms: f64| Duration::from_secs_f64(ms / 1e3);
+    let overtaken = Event::Overtaken {
+        segments: 3,
+        late: ms(80.0),
+    };
+    assert_only(
+        &answered_late(80.0, overtaken),
+        "quic-response-loss",
+        80.0,
+        0,
+    );
+    let resent = Event::Resent {
+        segments: 1,
+        unacked: ms(R + 80.0),
+    };
+    assert_only(&answered_late(80.0, resent), "quic-request-loss", 80.0, 0);
+    // A reordered datagram costs what it was late, and that is not worth a name.
+    let reordered = Event::Overtaken {
+        segments: 1,
+        late: ms(2.0),
+    };
+    assert_silent(&answered_late(2.0, reordered));
 }

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
+use roundtrip_model::Moment;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::watch;
 
@@ -19,10 +20,16 @@ use crate::RequestRecorder;
 pub(super) struct HeadersObserver(Arc<Inner>);
 
 struct Inner {
-    /// Requests that wait for the first HEADERS of their response, by stream.
-    waiting: Mutex<HashMap<u32, RequestRecorder>>,
+    /// Requests that wait for the head of their response, by stream.
+    waiting: Mutex<HashMap<u32, AwaitedHead>>,
     settings_received: watch::Sender<bool>,
     going_away: AtomicBool,
+}
+
+/// The HEADERS that came for one request: of interim responses, then of the final one.
+struct AwaitedHead {
+    recorder: RequestRecorder,
+    came: Vec<Option<Moment>>,
 }
 
 /// The stream below the `h2` crate.
@@ -50,6 +57,8 @@ enum SeenFrame {
 }
 
 const HEADER_LENGTH: usize = 9;
+/// More interim responses than this are an error.
+const MAX_HEADS: usize = 40;
 /// RFC 9113 §6.2, §6.5, §6.8.
 const HEADERS: u8 = 1;
 const SETTINGS: u8 = 4;
@@ -85,7 +94,7 @@ impl HeadersObserver {
 
     fn on_frame(&self, seen: SeenFrame) {
         match seen {
-            SeenFrame::Headers(stream) => self.response_arrived(stream),
+            SeenFrame::Headers(stream) => self.head_arrived(stream),
             SeenFrame::Settings => {
                 self.0.settings_received.send_replace(true);
             }
@@ -94,19 +103,33 @@ impl HeadersObserver {
     }
 
     pub(super) fn await_response(&self, stream: u32, recorder: &RequestRecorder) {
-        self.waiting().insert(stream, recorder.clone());
+        let (recorder, came) = (recorder.clone(), Vec::new());
+        self.waiting()
+            .insert(stream, AwaitedHead { recorder, came });
     }
 
-    /// Records that the first byte of the response came with what arrived last, unless that was
-    /// recorded before.
-    pub(super) fn response_arrived(&self, stream: u32) {
-        let waiting = self.waiting().remove(&stream);
-        if let Some(recorder) = waiting {
-            recorder.arrived();
+    /// Records that the final response has come, after this many interim ones. The crate may have
+    /// read on before it told.
+    pub(super) fn answered(&self, stream: u32, interim: usize) {
+        if let Some(awaited) = self.waiting().remove(&stream) {
+            let came = awaited.came.get(interim).copied().flatten();
+            awaited.recorder.answered_at(came);
         }
     }
 
-    fn waiting(&self) -> MutexGuard<'_, HashMap<u32, RequestRecorder>> {
+    /// Notes HEADERS that came with what arrived last. The first are the first byte of the response.
+    fn head_arrived(&self, stream: u32) {
+        if let Some(awaited) = self.waiting().get_mut(&stream) {
+            if awaited.came.is_empty() {
+                awaited.recorder.arrived();
+            }
+            if awaited.came.len() < MAX_HEADS {
+                awaited.came.push(awaited.recorder.last_arrival());
+            }
+        }
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, HashMap<u32, AwaitedHead>> {
         let waiting = self.0.waiting.lock();
         waiting.unwrap_or_else(PoisonError::into_inner)
     }
@@ -194,7 +217,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for ObservedStream<S> {
 mod tests {
     use std::task::Waker;
 
-    use roundtrip_model::{Clock, Event, Moment, Recorder};
+    use roundtrip_model::{Clock, Event, Recorder};
 
     use super::*;
 
@@ -251,13 +274,14 @@ mod tests {
     }
 
     #[test]
-    fn a_response_began_with_the_bytes_that_held_its_headers() {
+    fn a_response_began_and_ended_its_head_with_the_bytes_that_held_them() {
         let recorder = Recorder::new(Arc::new(Frozen));
         let observer = HeadersObserver::default();
         observer.await_response(1, &RequestRecorder::alone(&recorder));
-        let stream = [frame(4, 0), frame(HEADERS, 9), frame(0, 40)].concat();
+        let (interim, last) = (frame(HEADERS, 9), frame(HEADERS, 9));
+        let stream = [frame(4, 0), interim, last, frame(0, 40)].concat();
         let mut reader = ObservedStream::new(&*stream, observer.clone());
-        for at in [5, 9] {
+        for at in [5, 9, 12] {
             recorder.record_at(Moment(at), Event::Received { bytes: 1 });
             let mut buffer = [0; 30];
             let polled = Pin::new(&mut reader).poll_read(
@@ -266,12 +290,11 @@ mod tests {
             );
             assert!(polled.is_ready());
         }
-        observer.response_arrived(1);
+        observer.answered(1, 1);
         let timeline = recorder.snapshot();
-        let told: Vec<_> = timeline
-            .iter()
-            .filter(|(_, e)| *e == Event::FirstByte)
-            .collect();
-        assert_eq!(told, [&(Moment(5), Event::FirstByte)]);
+        let of_head = |e: &Event| matches!(e, Event::FirstByte | Event::Answered);
+        let told: Vec<_> = timeline.iter().filter(|(_, e)| of_head(e)).collect();
+        let first = (Moment(5), Event::FirstByte);
+        assert_eq!(told, [&first, &(Moment(9), Event::Answered)]);
     }
 }

@@ -1,16 +1,20 @@
-//! Records each datagram of a connection, and shows `handshake` what passes in clear.
+//! Records each datagram of a connection and what it shows, and lets `handshake` see what passes in
+//! clear.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use roundtrip_model::{Event, Moment, Recorder, TlsFacts};
+use roundtrip_quic::Stats;
 use roundtrip_quic_tokio::DatagramObserver;
 
+use super::evidence::Evidence;
 use super::handshake::ClearHandshake;
 
 pub(super) struct DatagramRecorder {
     recorder: Recorder,
     seen: Mutex<ClearHandshake>,
+    evidence: Mutex<Evidence>,
     /// The number of responses that are awaited: until they begin, it has to be known which
     /// datagram brought one.
     awaited: AtomicUsize,
@@ -23,6 +27,7 @@ impl DatagramRecorder {
         Arc::new(Self {
             recorder,
             seen: Mutex::default(),
+            evidence: Mutex::default(),
             awaited: AtomicUsize::new(0),
             stopped: AtomicBool::new(false),
         })
@@ -43,6 +48,16 @@ impl DatagramRecorder {
     pub(super) fn detours(&self) -> (bool, bool) {
         let seen = self.lock();
         (seen.retry, seen.version_negotiation)
+    }
+
+    /// How often something came before what it follows.
+    pub(super) fn gaps(&self) -> u32 {
+        self.evidence().gaps()
+    }
+
+    fn evidence(&self) -> MutexGuard<'_, Evidence> {
+        let evidence = self.evidence.lock();
+        evidence.unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn describe(&self, facts: &mut TlsFacts) {
@@ -82,13 +97,23 @@ impl DatagramObserver for DatagramRecorder {
         }
     }
 
-    fn on_received(&self, at: Moment, segment: usize, bytes: &[u8]) {
-        let length = bytes.len() as u64;
-        self.record(at, Event::Received { bytes: length });
+    fn on_received(&self, _: Moment, segment: usize, bytes: &[u8]) {
         let mut seen = self.lock();
         for datagram in bytes.chunks(segment.max(1)) {
             seen.received(datagram);
         }
+    }
+
+    fn on_read(&self, at: Moment, bytes: usize, stats: Option<&Stats>) {
+        if let Some(stats) = stats {
+            let now = self.recorder.now();
+            let shown = self.evidence().on_read(at, now, bytes, stats);
+            for event in shown {
+                self.record(at, event);
+            }
+        }
+        let bytes = bytes as u64;
+        self.record(at, Event::Received { bytes });
     }
 
     fn wants_each(&self) -> bool {
@@ -116,7 +141,7 @@ mod tests {
         let datagrams = DatagramRecorder::new(recorder.clone());
         let written = || {
             datagrams.on_sent(Moment(3), 20, &[0; 30]);
-            datagrams.on_received(Moment(4), 30, &[0; 30]);
+            datagrams.on_read(Moment(4), 30, None);
             recorder.snapshot().iter().cloned().collect::<Vec<_>>()
         };
         let both = [

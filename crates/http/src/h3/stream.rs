@@ -8,7 +8,7 @@ use roundtrip_quic_tokio::{BidiStream, Connection};
 use super::client::Sender;
 use super::datagrams::DatagramRecorder;
 use crate::body::Body;
-use crate::response::{MAX_HEAD_SIZE, describe, expected_length};
+use crate::response::{MAX_HEAD_SIZE, MAX_INTERIM, describe, expected_length, head_size};
 use crate::{HttpError, RequestRun};
 
 /// What may be read of a stream at once: more than the largest head takes, however it is encoded.
@@ -40,13 +40,13 @@ pub(super) async fn carry(
         run.facts.uploaded = request.body.len() as u64;
     }
     stream.finish().await.map_err(failed)?;
-    // The driver writes. It is given the turn, so that the request has left when that is recorded.
+    // The driver writes. It is given the time, so that the request has left when that is recorded.
     tokio::task::yield_now().await;
     tokio::task::yield_now().await;
     run.recorder.departed_since(queued, request);
     let response = {
         let _one_by_one = datagrams.one_by_one();
-        stream.recv_response().await
+        final_response(&mut stream, run).await
     };
     let response = response.map_err(|error| {
         if allowance.is_spent() {
@@ -54,12 +54,33 @@ pub(super) async fn carry(
                 limit: MAX_HEAD_SIZE,
             }
         } else {
-            failed(error)
+            error
         }
     })?;
-    run.recorder.arrived_since_departure();
     describe(&response.into_parts().0, "3", run.facts);
     receive(stream, run, &allowance).await
+}
+
+/// Takes the responses in until the final one, and records when the first and the last came.
+async fn final_response(
+    stream: &mut RequestStream<BidiStream, Bytes>,
+    run: &mut RequestRun<'_>,
+) -> Result<::http::Response<()>, HttpError> {
+    loop {
+        let response = stream.recv_response().await.map_err(failed)?;
+        if run.facts.interim.is_empty() {
+            run.recorder.arrived_since_departure();
+        }
+        if !response.status().is_informational() {
+            run.recorder.answered();
+            return Ok(response);
+        }
+        run.facts.interim.push(response.status().as_u16());
+        run.facts.header_bytes += head_size(response.headers());
+        if run.facts.interim.len() > MAX_INTERIM {
+            return Err(HttpError::TooManyInterim(MAX_INTERIM));
+        }
+    }
 }
 
 /// The read allowance of a stream. Without one, `h3` would gather a frame whole, however large it
@@ -100,6 +121,13 @@ async fn receive(
             Err(_) if allowance.is_spent() => {
                 let why = format!("a frame is longer than {READ_ALLOWANCE} bytes");
                 break Err(HttpError::H3(why));
+            }
+            Err(StreamError::RemoteTerminate { code, .. }) if code != Code::H3_REQUEST_REJECTED => {
+                return Err(HttpError::BodyReset {
+                    what: format!("stream ({code})"),
+                    got: body.downloaded(),
+                    expected: expected_length(body.facts),
+                });
             }
             Err(e) => break Err(failed(e)),
         }

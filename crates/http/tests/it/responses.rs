@@ -1,10 +1,13 @@
 //! HTTP/1.1 responses, good, bad and hostile, over a stream in memory.
 
-use std::io::{Cursor, Write};
+use std::io::{self, Cursor, Write};
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
 use proptest::prelude::*;
 use roundtrip_http::{Connection, HttpError};
 use roundtrip_model::HttpFacts;
+use tokio::io::{AsyncRead, ReadBuf};
 
 use crate::requests::{self, recorder};
 
@@ -93,6 +96,49 @@ fn what_ends_too_early_is_named() {
             "{} gave {outcome:?}",
             String::from_utf8_lossy(wire)
         );
+    }
+}
+
+/// Gives these bytes, and then the error of a connection that was reset.
+struct ResetAfter(Cursor<Vec<u8>>);
+
+impl AsyncRead for ResetAfter {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if self.0.position() == self.0.get_ref().len() as u64 {
+            return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
+        }
+        Pin::new(&mut self.0).poll_read(cx, into)
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_is_reset_was_not_cut_short() {
+    let (length, chunked, neither) = (
+        "Content-Length: 9\r\n",
+        "Transfer-Encoding: chunked\r\n",
+        "",
+    );
+    for (framing, body, expected) in [
+        (length, "abc", Some(9)),
+        (chunked, "5\r\nabc", None),
+        (neither, "abc", None),
+    ] {
+        let wire = format!("HTTP/1.1 200 OK\r\n{framing}\r\n{body}");
+        let reader = ResetAfter(Cursor::new(wire.into_bytes()));
+        let mut connection = Connection::h1(tokio::io::join(reader, tokio::io::sink()));
+        let url = "http://example.com/";
+        let asked = requests::ask(&mut connection, "GET", url, &recorder()).await;
+        let Err(HttpError::BodyReset {
+            got, expected: of, ..
+        }) = asked.0
+        else {
+            panic!("{:?}", asked.0);
+        };
+        assert_eq!((got, of), (3, expected));
     }
 }
 

@@ -39,6 +39,10 @@ pub(super) fn exchange(error: &HttpError, exchange: &Exchange) -> Words {
             FailureKind::BodyCutShort,
             "the server or something between closed too early: see its log",
         ),
+        HttpError::BodyReset { .. } => (
+            FailureKind::Reset,
+            "the server crashed or gave up, or a load balancer's time-out was over: see their logs",
+        ),
         HttpError::Encoding { .. } => (
             FailureKind::BodyInvalid,
             "ask without --compressed to see the raw body",

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use roundtrip_model::{Phase, PhaseName};
+use roundtrip_model::{Event, Phase, PhaseName};
 use roundtrip_origin::{Knobs, Quic};
 use roundtrip_path::{Direction, Path};
 use roundtrip_probe::Options;
@@ -105,4 +105,27 @@ fn what_the_path_costs_is_known_from_the_handshake() {
         (expected * 0.95..expected * 1.1).contains(&network),
         "{network} of {expected}"
     );
+}
+
+/// The first byte is that of the 103, and the answer's head comes when the server has thought.
+#[test]
+fn an_answer_after_an_interim_response() {
+    let mut knobs = Knobs::default();
+    knobs.http.think = Duration::from_millis(300);
+    let scene = Scene::new(knobs);
+    for strategy in ["h1+tls1.3", "h2+tls1.3", "h3"] {
+        let exchange = scene.probe(strategy, "/hints");
+        assert!(exchange.ok(), "{strategy}: {:?}", exchange.failure);
+        let http = exchange.http.as_ref().unwrap();
+        assert_eq!((http.status, http.interim.as_slice()), (200, &[103][..]));
+        let at = |event: Event| exchange.timeline.first(|e| *e == event).unwrap();
+        let thought = at(Event::Answered).since(at(Event::FirstByte));
+        assert!(
+            thought >= Duration::from_millis(290),
+            "{strategy}: {thought:?}"
+        );
+        let plain = scene.probe(strategy, "/bytes/10");
+        let at = |event: Event| plain.timeline.first(|e| *e == event).unwrap();
+        assert_eq!(at(Event::Answered), at(Event::FirstByte), "{strategy}");
+    }
 }

@@ -8,6 +8,7 @@ use rustls::pki_types::CertificateDer;
 
 use super::Connection;
 use crate::crypto::Level;
+use crate::received::Received;
 use crate::streams::{Dir, Peek, Read, ReadError, StreamId, WriteError};
 use crate::{Event, Stats};
 
@@ -171,7 +172,10 @@ impl Connection {
             ecn: self.recovery.is_ecn_capable(),
             stream_bytes_sent: streams.bytes_sent,
             stream_bytes_resent: streams.bytes_resent,
+            stream_bytes_acked: streams.bytes_acked,
             stream_bytes_received: streams.bytes_received,
+            missing: self.received.iter().map(Received::missing).sum(),
+            acked_after: self.recovery.acked_after(),
             ..self.stats
         }
     }

@@ -35,6 +35,9 @@ impl Connection {
         }
         self.stats.packets_lost += feedback.lost_packets;
         self.stats.bytes_lost += feedback.lost_bytes;
+        if feedback.lost_bytes > 0 {
+            self.stats.lost_after = feedback.lost_after;
+        }
         self.stats.spurious += feedback.spurious;
         self.recovery.on_sizes(feedback);
     }

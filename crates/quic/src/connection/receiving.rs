@@ -64,6 +64,19 @@ impl Connection {
         if !self.undecryptable.is_empty() {
             self.open_undecryptable(now);
         }
+        self.look_for_gap();
+    }
+
+    /// Counts the datagrams since something of the peer's has been missing before what came.
+    fn look_for_gap(&mut self) {
+        let in_handshake = !self.handshake.is_confirmed()
+            && (self.crypto.has_gap() || !self.undecryptable.is_empty());
+        let has_gap = in_handshake || self.streams.has_gap();
+        self.stats.behind_gap = if has_gap {
+            self.stats.behind_gap + 1
+        } else {
+            0
+        };
     }
 
     fn read_packets(&mut self, context: &Datagram<'_>, datagram: &mut [u8]) {

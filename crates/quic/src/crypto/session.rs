@@ -206,6 +206,11 @@ impl Session {
         }
     }
 
+    /// Whether bytes came of which what lies before is missing.
+    pub(super) fn has_gap(&self) -> bool {
+        self.inbound.iter().any(Inbound::has_rest)
+    }
+
     fn read(&mut self, bytes: &[u8]) -> Result<(), Error> {
         let mut reading = HandshakeBytes::new(&mut self.tls, bytes);
         if let Some(observer) = &mut self.observer {

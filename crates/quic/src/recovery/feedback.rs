@@ -1,6 +1,8 @@
 //! What an acknowledgement or a timer has settled: for the streams, the handshake and the
 //! connection to act on.
 
+use std::time::Duration;
+
 use crate::sent::{Chunk, Item};
 use crate::space::Space;
 
@@ -20,6 +22,8 @@ pub(crate) struct Feedback {
     /// Packets declared lost, and what they held in flight.
     pub(crate) lost_packets: u64,
     pub(crate) lost_bytes: u64,
+    /// How long ago the first of them had left that asked for an acknowledgement.
+    pub(crate) lost_after: Duration,
     /// Packets that had been declared lost and arrived after all.
     pub(crate) spurious: u64,
     /// The largest datagram among those acknowledged, 0 where there is none. For `Mtu::on_acked`.

@@ -179,6 +179,7 @@ impl Recovery {
         let sent = self.bursts.get(was.burst).time;
         if was.size > 0 && !was.is(MTU_PROBE) {
             losses.bytes += u64::from(was.size);
+            feedback.lost_after = feedback.lost_after.max(now.since(sent));
             losses.newest = Some(sent);
             losses.marked += u64::from(was.is(MARKED));
             let before = self.reordering.episode;

@@ -19,6 +19,7 @@ impl Streams {
         let before = outgoing.held();
         let end = chunk.offset.saturating_add(u64::from(chunk.length));
         outgoing.on_acked(chunk.offset, end, chunk.fin);
+        self.counters.bytes_acked += before.saturating_sub(outgoing.held());
         self.held = (self.held + outgoing.held()).saturating_sub(before);
         if outgoing.urgent.wants() {
             let is_urgent = outgoing.is_urgent();

@@ -73,6 +73,8 @@ pub(crate) struct StreamCounters {
     pub(crate) bytes_sent: u64,
     /// Bytes sent again.
     pub(crate) bytes_resent: u64,
+    /// Bytes that the peer has, up to the first that it does not have, over all streams.
+    pub(crate) bytes_acked: u64,
     /// Bytes that came for the first time: up to the highest offset of each stream.
     pub(crate) bytes_received: u64,
     /// Streams that this side opened.

@@ -135,6 +135,9 @@ pub(super) fn quic(quic: &QuicFacts) -> Value {
         "datagrams_received": quic.datagrams_received,
         "lost_packets": quic.lost_packets,
         "lost_in_handshake": quic.lost_in_handshake,
+        "missing_packets": quic.missing_packets,
+        "gaps": quic.gaps,
+        "probe_timeouts": quic.probe_timeouts,
         "mtu": quic.mtu,
         "congestion_window": quic.congestion_window,
     })

@@ -102,6 +102,10 @@ fn told(event: &Event) -> String {
             counted(u64::from(*segments), "segment", "segments"),
             if *short { ", none of them full," } else { "" }
         ),
+        Event::Missed { packets } => format!(
+            "{} missing before what comes now",
+            counted(*packets, "packet", "packets")
+        ),
         Event::Starved { took, throttled } => format!(
             "did not run for {:.1} ms: {}",
             took.as_secs_f64() * 1e3,

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use roundtrip_model::{
     Http, Memory, Scheme, Security, Strategy, StrategyError, Target, TargetError,
 };
+use roundtrip_net::NetError;
 use roundtrip_probe::{Environment, Exceptions, Family, Options, OptionsError, Pace};
 use roundtrip_report::write_out::{Template, WriteOutError};
 use roundtrip_tls::{Client, Identity, Roots, TlsError};
@@ -45,6 +46,8 @@ pub(crate) enum UsageError {
     Options(#[from] OptionsError),
     #[error(transparent)]
     Trust(#[from] TlsError),
+    #[error("--interface: {0}")]
+    Interface(NetError),
     #[error("--doh-url: {0}")]
     Doh(TargetError),
     #[error("--doh-url needs an https:// URL")]
@@ -61,6 +64,9 @@ impl Meaning {
         let (targets, options) = (targets?, options(args)?);
         for (_, target) in &targets {
             options.check_for(target)?;
+        }
+        if let Some(bind) = &options.bind {
+            bind.check().map_err(UsageError::Interface)?;
         }
         for path in [
             args.output.output.as_deref(),

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use roundtrip_explain::findings;
-use roundtrip_model::{Exchange, PhaseName, Target};
+use roundtrip_model::{Event, Exchange, Moment, PhaseName, Target};
 use roundtrip_origin::Knobs;
 use roundtrip_path::Path;
 use roundtrip_probe::{Manner, Options};
 
 use super::{assert_named, trip};
 use crate::peer::hesitating;
-use crate::scene::{RTT, Scene};
+use crate::scene::{ENGINES, RTT, Scene};
 
 fn losing(words: &[&str], knobs: Knobs) -> Scene {
     let mut path = Path::builder().rtt(RTT);
@@ -145,4 +145,82 @@ fn a_stall_that_all_requests_wait_for() {
     assert_named(exchange, "quic-amplification-stall", trip(), 1);
     let (_, server) = waited(exchange, PhaseName::Quic);
     assert!(server < 0.3 * trip(), "{:?}", exchange.phases());
+}
+
+/// A datagram in the middle of a body: those after it wait for what it held.
+#[test]
+fn a_datagram_of_a_body_over_quic() {
+    for engine in ENGINES {
+        let mut knobs = Knobs::default();
+        knobs.listen.quic_engine = engine;
+        // Which of the server's datagrams begins the body depends on its engine.
+        let lost = [10, 12, 14].map(|n| {
+            let scene = losing(&[&format!("down:nth:{n}")], knobs.clone());
+            scene.probe("h3", "/bytes/11000")
+        });
+        let mut found = 0;
+        for exchange in &lost {
+            assert!(exchange.ok(), "{:?}", exchange.failure);
+            let (begun, late) = (body_begins(exchange), overtaken(exchange));
+            let Some((_, late)) = late.filter(|(at, _)| *at > begun) else {
+                continue;
+            };
+            found += 1;
+            let quic = exchange.quic.as_ref().unwrap();
+            assert!(quic.gaps > 0 && quic.missing_packets > 0, "{quic:?}");
+            // A round trip, and as long as the server takes to believe in the loss.
+            assert!(late >= RTT.mul_f64(0.8), "{engine:?} {late:?}");
+        }
+        assert!(found > 0, "{engine:?}: {lost:?}");
+    }
+}
+
+fn body_begins(exchange: &Exchange) -> Moment {
+    let first = exchange.timeline.first(|e| *e == Event::FirstByte);
+    first.unwrap()
+}
+
+fn overtaken(exchange: &Exchange) -> Option<(Moment, Duration)> {
+    exchange.timeline.iter().find_map(|(at, e)| match e {
+        Event::Overtaken { late, .. } => Some((*at, *late)),
+        _ => None,
+    })
+}
+
+/// The acknowledgement of what left later tells of it, and how long it had been under way.
+#[test]
+fn a_request_over_quic_that_is_lost() {
+    let asked = [4, 5].map(|n| {
+        let scene = losing(&[&format!("up:nth:{n}")], Knobs::default());
+        scene.probe("h3", "/bytes/10")
+    });
+    let resent = |exchange: &Exchange| {
+        let asked = exchange.timeline.first(|e| *e == Event::RequestSent);
+        exchange.timeline.iter().find_map(|(at, e)| match e {
+            Event::Resent { unacked, .. } if Some(*at) > asked => Some(*unacked),
+            _ => None,
+        })
+    };
+    let unacked = asked.iter().filter_map(resent).max();
+    assert!(unacked.is_some_and(|span| span >= RTT), "{asked:?}");
+}
+
+#[test]
+fn a_request_over_quic_is_acknowledged_before_the_server_has_thought() {
+    for engine in ENGINES {
+        let mut knobs = Knobs::default();
+        knobs.listen.quic_engine = engine;
+        let exchange = losing(&[], knobs).probe("h3", "/delay/400");
+        let heard = exchange.timeline.iter().find_map(|(at, e)| match e {
+            Event::Acknowledged { after, .. } => Some((*at, *after)),
+            _ => None,
+        });
+        let (at, after) = heard.unwrap();
+        assert!(after >= RTT.mul_f64(0.9) && after < RTT * 2, "{after:?}");
+        let first = exchange.timeline.first(|e| *e == Event::FirstByte);
+        assert!(at < first.unwrap(), "{engine:?}");
+        // Senders leave a number out now and then.
+        let quic = exchange.quic.as_ref().unwrap();
+        assert!(quic.gaps == 0 && quic.missing_packets <= 1, "{quic:?}");
+    }
 }

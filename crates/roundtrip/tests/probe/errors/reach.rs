@@ -3,7 +3,7 @@
 use roundtrip_path::{Direction, Path};
 
 use super::{assert_failure, message};
-use crate::peer::{Site, free_port};
+use crate::peer::free_port;
 use crate::report::{Report, report};
 use crate::run;
 
@@ -69,16 +69,4 @@ fn a_name_without_a_resolver() {
     let report = report(&[&format!("http://shop.localhost:{port}/")]);
     assert_failure(&report, "refused", "tcp");
     assert_eq!(report.at("/name/source"), "hosts");
-}
-
-#[test]
-fn an_interface_that_is_not_there() {
-    let site = Site::start();
-    let report = site.report(&["--interface", "nowhere0", &site.http("/")]);
-    assert_failure(&report, "local", "tcp");
-    assert!(
-        message(&report).contains("nowhere0"),
-        "{}",
-        message(&report)
-    );
 }

@@ -150,6 +150,8 @@ fn words_that_mean_nothing() {
         (&["--doh-url", "http://x"], "https://"),
         (&["--doh-url", ":"], "is not a URL"),
         (&["--interface", ""], "interface"),
+        (&["--interface", "nowhere0"], "nowhere0"),
+        (&["--interface", "192.0.2.77"], "192.0.2.77"),
         (&["-H", "nocolon"], "is not a header"),
         (&["-H", ": value"], "is not a header"),
         (&["-H", "A B: c"], "cannot be sent"),

@@ -1,0 +1,148 @@
+//! What the numbers of packets and the offsets of their data tell: what was lost or late, in either
+//! direction, and when the peer had what was sent.
+
+use roundtrip_model::{Event, Moment};
+use roundtrip_quic::Stats;
+
+/// In bytes. A datagram that is smaller is not full. RFC 9000 §14.1.
+const SMALLEST_FULL: usize = 1200;
+
+#[derive(Default)]
+pub(super) struct Evidence {
+    last: Stats,
+    /// When data came of which what precedes it is still missing.
+    gap: Option<Moment>,
+    gaps: u32,
+}
+
+impl Evidence {
+    /// How often there was a gap.
+    pub(super) fn gaps(&self) -> u32 {
+        self.gaps
+    }
+
+    /// What `bytes` bytes show that came at this time, and were read at `now`. A gap that was opened
+    /// and filled by the same bytes is none.
+    pub(super) fn on_read(
+        &mut self,
+        at: Moment,
+        now: Moment,
+        bytes: usize,
+        stats: &Stats,
+    ) -> Vec<Event> {
+        let before = std::mem::replace(&mut self.last, *stats);
+        let mut events = Vec::new();
+        let spurious = stats.spurious.saturating_sub(before.spurious);
+        let lost = stats.packets_lost.saturating_sub(before.packets_lost);
+        let lost = lost.saturating_sub(spurious);
+        // The loss of what is not sent again, such as acknowledgements, delays nothing.
+        if lost > 0 && stats.bytes_lost > before.bytes_lost {
+            events.push(Event::Resent {
+                segments: narrow(lost),
+                unacked: stats.lost_after,
+            });
+        }
+        let packets = stats.missing.saturating_sub(before.missing);
+        if packets > 0 {
+            events.push(Event::Missed { packets });
+        }
+        match (self.gap, stats.behind_gap) {
+            (None, 0) => {}
+            (None, segments) => {
+                self.gap = Some(at);
+                self.gaps += 1;
+                events.push(Event::GapOpened {
+                    segments: narrow(segments),
+                    short: bytes < SMALLEST_FULL,
+                });
+            }
+            (Some(since), 0) => {
+                self.gap = None;
+                events.push(Event::Overtaken {
+                    segments: narrow(before.behind_gap),
+                    late: at.since(since),
+                });
+            }
+            (Some(_), _) => {}
+        }
+        if stats.stream_bytes_acked > before.stream_bytes_acked {
+            let unread = now.since(at);
+            events.push(Event::Acknowledged {
+                after: stats.acked_after.saturating_sub(unread),
+                again: None,
+            });
+        }
+        events
+    }
+}
+
+fn narrow(count: u64) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn read(evidence: &mut Evidence, at: u64, stats: &Stats) -> Vec<Event> {
+        evidence.on_read(Moment(at), Moment(at + 1), 1200, stats)
+    }
+
+    #[test]
+    fn what_came_early_is_told_with_what_it_waited_for() {
+        let mut evidence = Evidence::default();
+        let mut stats = Stats {
+            missing: 2,
+            behind_gap: 1,
+            ..Stats::default()
+        };
+        let (segments, short) = (1, false);
+        let opened = [
+            Event::Missed { packets: 2 },
+            Event::GapOpened { segments, short },
+        ];
+        assert_eq!(read(&mut evidence, 100, &stats), opened);
+        stats.behind_gap = 3;
+        assert_eq!(read(&mut evidence, 110, &stats), []);
+        (stats.behind_gap, stats.missing) = (0, 1);
+        let (segments, late) = (3, Duration::from_nanos(50));
+        let filled = [Event::Overtaken { segments, late }];
+        assert_eq!(read(&mut evidence, 150, &stats), filled);
+        assert_eq!(evidence.gaps(), 1);
+    }
+
+    #[test]
+    fn what_was_lost_of_ours_is_told_unless_it_came_after_all() {
+        let mut evidence = Evidence::default();
+        let unacked = Duration::from_nanos(90);
+        let mut stats = Stats {
+            packets_lost: 2,
+            bytes_lost: 900,
+            lost_after: unacked,
+            ..Stats::default()
+        };
+        let segments = 2;
+        let lost = [Event::Resent { segments, unacked }];
+        assert_eq!(read(&mut evidence, 100, &stats), lost);
+        (stats.packets_lost, stats.bytes_lost, stats.spurious) = (3, 1000, 1);
+        assert_eq!(read(&mut evidence, 120, &stats), []);
+        stats.packets_lost = 4;
+        assert_eq!(read(&mut evidence, 120, &stats), []);
+    }
+
+    #[test]
+    fn an_acknowledgement_counts_from_when_it_came() {
+        let mut evidence = Evidence::default();
+        let stats = Stats {
+            stream_bytes_acked: 5,
+            acked_after: Duration::from_nanos(61),
+            ..Stats::default()
+        };
+        let after = Duration::from_nanos(60);
+        let acknowledged = [Event::Acknowledged { after }];
+        assert_eq!(read(&mut evidence, 100, &stats), acknowledged);
+        assert_eq!(read(&mut evidence, 120, &stats), []);
+    }
+}
