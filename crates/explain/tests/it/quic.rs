@@ -197,19 +197,19 @@ fn losses_of_either_side() {
     let ms = |ms: f64| Duration::from_secs_f64(ms / 1e3);
     let overtaken = Event::Overtaken {
         segments: 3,
-        late: ms(80.0),
+        late: ms(130.0),
     };
     assert_only(
-        &answered_late(80.0, overtaken),
+        &answered_late(130.0, overtaken),
         "quic-response-loss",
-        80.0,
+        130.0,
         0,
     );
     let resent = Event::Resent {
         segments: 1,
-        unacked: ms(R + 80.0),
+        unacked: ms(R + 130.0),
     };
-    assert_only(&answered_late(80.0, resent), "quic-request-loss", 80.0, 0);
+    assert_only(&answered_late(130.0, resent), "quic-request-loss", 130.0, 0);
     // A reordered datagram costs what it was late, and that is not worth a name.
     let reordered = Event::Overtaken {
         segments: 1,
