@@ -141,7 +141,7 @@ mod tests {
             ..Stats::default()
         };
         let after = Duration::from_nanos(60);
-        let acknowledged = [Event::Acknowledged { after }];
+        let acknowledged = [Event::Acknowledged { after, again: None }];
         assert_eq!(read(&mut evidence, 100, &stats), acknowledged);
         assert_eq!(read(&mut evidence, 120, &stats), []);
     }
