@@ -21,7 +21,7 @@ SID, PLAIN_SID = "0123456789abcdef0123456789abcdef", "fedcba9876543210fedcba9876
 LOGIN, LOGIN_BASE64 = "u:p", "dTpw"
 OPEN, CLOSED = "/page", "/private/page"
 PYTHON = tools.ROOT / "lab" / "clients" / "auth_proxy.py"
-ANCESTOR = """[package]
+HYPER_AUTH_PROXY = """[package]
 name = "hyper-auth-proxy-alone"
 version = "0.1.2"
 edition = "2021"
@@ -110,7 +110,7 @@ def all_of(stage, roundtrip, python):
     found.append(listening(stage, "aiohttp relay", False, lambda s, p: python and [python, PYTHON, local(p), http(s.backend)]))
     found.append(listening(stage, "roundtrip auth", True, lambda s, p: gate(s, p, roundtrip, True, MEMORY)))
     found.append(listening(stage, "roundtrip auth, no token cache", True, lambda s, p: gate(s, p, roundtrip, True, 0)))
-    found.append(listening(stage, "hyper-auth-proxy", True, ancestor, sid=PLAIN_SID))
+    found.append(listening(stage, "hyper-auth-proxy", True, hyper_auth_proxy, sid=PLAIN_SID))
     found.append(listening(stage, "aiohttp auth", True, lambda s, p: python and [
         python, PYTHON, local(p), http(s.backend), s.secret, s.key, redis_url(s)]))
     return found
@@ -227,14 +227,14 @@ auth = {str(auth).lower()}
     return [roundtrip, "gate", "run", "--config", config]
 
 
-def ancestor(stage, port):
+def hyper_auth_proxy(stage, port):
     """Built from its published package and the program in its README; its source is not read."""
     made = peers.cache() / "bin" / "hyper-auth-proxy"
     if not made.is_file():
         place = peers.cache() / "hyper-auth-proxy"
         place.mkdir(parents=True, exist_ok=True)
-        (place / "Cargo.toml").write_text(ANCESTOR)
-        shutil.copy(tools.ROOT / "bench" / "harness" / "ancestor.rs", place / "main.rs")
+        (place / "Cargo.toml").write_text(HYPER_AUTH_PROXY)
+        shutil.copy(tools.ROOT / "bench" / "harness" / "hyper_auth_proxy.rs", place / "main.rs")
         peers.attempt(["cargo", "build", "--quiet", "--release", "--manifest-path", str(place / "Cargo.toml")],
                       {"CARGO_TARGET_DIR": str(place / "target")}, "some minutes")
         built = place / "target" / "release" / "hyper-auth-proxy"

@@ -8,7 +8,7 @@ mod reader;
 
 use libfuzzer_sys::fuzz_target;
 use reader::{Kind, Message, messages};
-use roundtrip_gate::fuzzing::{Framing, Way, request};
+use roundtrip_gate::fuzzing::{Framing, RequestSettings, request};
 
 const LOGIN: &[u8] = b"Basic dTpw";
 /// Of one hop, or read as such behind CGI.
@@ -34,7 +34,7 @@ fuzz_target!(|bytes: &[u8]| {
         return;
     };
     let flag = |bit: u8| flags >> bit & 1 == 1;
-    let way = Way {
+    let way = RequestSettings {
         framed: flag(0),
         trusted: flag(1),
         upgrades: flag(2),
@@ -65,7 +65,7 @@ fuzz_target!(|bytes: &[u8]| {
     check(&all[0], &way, &passed.host, &passed.path);
 });
 
-fn check(sent: &Message, way: &Way<'_>, host: &str, path: &str) {
+fn check(sent: &Message, way: &RequestSettings<'_>, host: &str, path: &str) {
     let count = |name: &str| sent.values(name).count();
     assert_eq!(sent.value("host"), host);
     assert!(sent.asked().ends_with(&format!(" {path}")), "{sent:?}");

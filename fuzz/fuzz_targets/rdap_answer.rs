@@ -7,7 +7,7 @@ use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
 use roundtrip_rdap::answer::Answer;
 use roundtrip_rdap::check::{Delivery, Profile, check};
-use roundtrip_rdap::text::{COLUMNS, Column, Form, Part, State, Style, Told, tell};
+use roundtrip_rdap::text::{COLUMNS, Column, Form, LookupResult, Part, State, Style, tell};
 use roundtrip_report::terminal;
 
 fuzz_target!(|input: (u8, &[u8])| {
@@ -46,7 +46,7 @@ fn told(answer: &Answer, state: State, width: usize) {
         why: None,
         clear: false,
     };
-    let told = Told {
+    let told = LookupResult {
         query: "a.example",
         kind: "domain",
         first: part,

@@ -5,7 +5,7 @@ use std::io::Cursor;
 use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
-use roundtrip_http::{Connection, Pen, Request, Turn};
+use roundtrip_http::{Connection, Request, RequestRecorder, RequestRun};
 use roundtrip_model::{Clock, HttpFacts, Moment, Recorder, Target};
 
 struct Frozen;
@@ -31,10 +31,10 @@ fuzz_target!(|bytes: &[u8]| {
         .expect("a runtime");
     let mut facts = HttpFacts::default();
     let recorder = Recorder::new(Arc::new(Frozen));
-    let _ = runtime.block_on(Connection::h1(stream).exchange(Turn {
+    let _ = runtime.block_on(Connection::h1(stream).exchange(RequestRun {
         request: &request,
         decode: true,
-        pen: Pen::alone(&recorder),
+        recorder: RequestRecorder::alone(&recorder),
         sink: &mut std::io::sink(),
         facts: &mut facts,
     }));

@@ -6,7 +6,7 @@ mod bars;
 mod sections;
 
 use maud::{Markup, html};
-use roundtrip_report::html::frame;
+use roundtrip_report::html::{Head, frame};
 use roundtrip_report::{clean, count, ms};
 
 use crate::outcome::{Comparison, Kind};
@@ -14,8 +14,8 @@ use crate::text::{control, round_trips};
 
 const STYLE: &str = include_str!("html/compare.css");
 
-/// `made_by` is, for example, `roundtrip 0.1.0`.
-pub fn page(c: &Comparison, made_by: &str) -> String {
+/// The whole page.
+pub fn page(c: &Comparison, head: &Head) -> String {
     let body = html! {
         article {
             header {
@@ -27,11 +27,11 @@ pub fn page(c: &Comparison, made_by: &str) -> String {
             (sections::findings(c))
             @for kind in Kind::ALL { (sections::ways(c, kind)) }
             (sections::absent(c))
-            (facts(c))
+            (facts(c, head))
             @for note in &c.notes { p.note { b { "Note" } " " (clean(note)) } }
         }
     };
-    frame(&format!("compare · {}", c.url), STYLE, &body, made_by)
+    frame(&format!("compare · {}", c.url), STYLE, &body, &head.made_by)
 }
 
 /// What saves most, in one sentence.
@@ -72,7 +72,7 @@ fn conditions(c: &Comparison) -> Markup {
     }
 }
 
-fn facts(c: &Comparison) -> Markup {
+fn facts(c: &Comparison, head: &Head) -> Markup {
     html! {
         h2 { "How it was measured" }
         dl.facts {
@@ -83,6 +83,7 @@ fn facts(c: &Comparison) -> Markup {
             } }
             div { dt { "Took" } dd { (format!("{:.0} s", c.took_s)) ", ended: " (c.ended.as_str()) } }
             div { dt { "Control" } dd { (control(&c.control)) } }
+            (head.entries(""))
         }
     }
 }

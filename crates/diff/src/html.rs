@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use roundtrip_model::Waited;
-use roundtrip_report::html::{bar, frame, percent, swatch};
+use roundtrip_report::html::{Head, bar, frame, percent, swatch};
 use roundtrip_report::{Party, clean, ms};
 
 use crate::numbers::{Decimals, by_size, number, price, spread, title, trips};
@@ -17,12 +17,19 @@ td svg { min-width: 6rem; }
 ";
 
 /// The whole page; `files` are the names of A and B.
-pub fn page(diff: &Diff, files: (&str, &str), made_by: &str) -> String {
-    let body = match diff {
+pub fn page(diff: &Diff, files: (&str, &str), head: &Head) -> String {
+    let answer = match diff {
         Diff::Probe(diff) => probe(diff, files),
         Diff::Doctor(diff) => doctor(diff, files),
     };
-    frame("A and B", STYLE, &body, made_by)
+    let body = html! {
+        (answer)
+        article {
+            h2.first { "How it was compared" }
+            dl.facts { (head.entries("")) }
+        }
+    };
+    frame("A and B", STYLE, &body, &head.made_by)
 }
 
 fn probe(diff: &ProbeDiff, files: (&str, &str)) -> Markup {

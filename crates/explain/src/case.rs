@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use roundtrip_model::{
-    Attempt, AttemptOutcome, Event, Exchange, Phase, PhaseName, Task, TcpFacts, TlsFacts,
+    Attempt, AttemptOutcome, Event, Exchange, Moment, Phase, PhaseName, Task, TcpFacts, TlsFacts,
 };
 
 use crate::{Claim, Cost, WaitPart};
@@ -18,6 +18,13 @@ pub(crate) const INITIAL_WINDOW: u64 = 10;
 /// In milliseconds. A SYN-ACK that was later than this had a special reason, which says nothing
 /// about the next answer.
 const MAX_UNREST: f64 = 10.0;
+
+/// In milliseconds, and as a share of R: an acknowledgement that comes this long before the answer
+/// came without it.
+const MIN_EARLY: f64 = 2.0;
+const SHARE_EARLY: f64 = 0.05;
+/// The kernel's time of a departure and ours differ by less than this.
+const ACK_SLACK: Duration = Duration::from_millis(1);
 
 /// Linux' shortest retransmission timeout, and by how much its timers may be late, in milliseconds.
 const MIN_RETRANSMISSION_TIMEOUT: f64 = 200.0;
@@ -56,7 +63,7 @@ impl<'a> Case<'a> {
         self.named(name).map(|p| p.round_trips).sum()
     }
 
-    fn named(&self, name: PhaseName) -> impl Iterator<Item = &Phase> {
+    pub(crate) fn named(&self, name: PhaseName) -> impl Iterator<Item = &Phase> {
         self.phases.iter().filter(move |p| p.name == name)
     }
 
@@ -103,13 +110,32 @@ impl<'a> Case<'a> {
             .collect()
     }
 
-    /// By how much the SYN-ACK was late, without application work: the noise of this path and its
-    /// hosts, in milliseconds.
-    pub(crate) fn unrest(&self) -> f64 {
+    /// In milliseconds: what is later than a round trip by less than this is nobody's fault, but the
+    /// path's.
+    pub(crate) fn tolerance(&self) -> f64 {
         let connect = self.waited(PhaseName::Tcp, WaitPart::Network);
-        let late =
-            connect - f64::from(self.round_trips(PhaseName::Tcp)) * self.rtt.unwrap_or(connect);
-        late.clamp(0.0, MAX_UNREST)
+        let trips = f64::from(self.round_trips(PhaseName::Tcp));
+        let late = connect - trips * self.rtt.unwrap_or(connect);
+        let unrest = late.clamp(0.0, MAX_UNREST);
+        (2.0 * unrest).max(self.exchange.tolerance())
+    }
+
+    /// Between the last departure in a phase and its answer at `answered`: how long before the answer
+    /// the peer acknowledged what it had been asked, in milliseconds. Until then it had not read it;
+    /// afterwards it was not the path that was slow.
+    pub(crate) fn acknowledged_before(&self, asked: Moment, answered: Moment) -> Option<f64> {
+        let r = self.rtt?;
+        let mut events = self.exchange.timeline.iter();
+        let at = events.find_map(|(at, event)| match event {
+            Event::Acknowledged { after, .. }
+                if *at <= answered && *at - *after >= asked - ACK_SLACK =>
+            {
+                Some(*at)
+            }
+            _ => None,
+        })?;
+        let early = ms(answered.since(at));
+        (early >= MIN_EARLY.max(SHARE_EARLY * r).max(self.exchange.spread())).then_some(early)
     }
 
     /// A caveat for an answer that was `late` by this much, when nothing shows whether its server

@@ -12,6 +12,7 @@ mod kept;
 mod loss;
 mod nagle;
 mod name;
+mod path;
 mod quic;
 mod tickets;
 mod tls;
@@ -41,6 +42,7 @@ pub const FAMILIES: &[CauseFamily] = &[
     http::FAMILY,
     loss::FAMILY,
     transfer::FAMILY,
+    path::FAMILY,
 ];
 
 pub fn all() -> impl Iterator<Item = &'static Cause> {

@@ -1,5 +1,6 @@
-//! A relay with a guard, to measure: `guarded LISTEN BACKEND SECRET-FILE [TOKENS]`. Every session is known and is `u:p`;
-//! it prints a cookie to send. TOKENS 0 verifies each signature each time.
+//! A relay with a guard, to measure: `guarded LISTEN BACKEND SECRET-FILE [TOKENS]`. Every session
+//! is known and is `u:p`; it prints a cookie to send. With TOKENS 0, every signature is verified
+//! each time.
 #![allow(clippy::unwrap_used)] // who measures reads what went wrong
 
 use std::rc::Rc;
@@ -10,12 +11,12 @@ use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use roundtrip_gate::credentials::Vault;
 use roundtrip_gate::guard::{Found, Guard, Keys, ManualWatch, Rules, SessionError, Sessions};
-use roundtrip_gate::{Door, Secret};
+use roundtrip_gate::{Authenticator, Secret};
 use roundtrip_wire::jwt::Algorithm;
 
-struct Everybody(Rc<ManualWatch>);
+struct EverySession(Rc<ManualWatch>);
 
-impl Sessions for Everybody {
+impl Sessions for EverySession {
     async fn find(&self, _: &str) -> Result<Option<Found>, SessionError> {
         Ok(Some(Found {
             credentials: STANDARD.encode("u:p").into_bytes(),
@@ -37,14 +38,14 @@ fn main() {
         rules.tokens = tokens.parse().unwrap();
     }
     let guard = Guard::new(Arc::new(rules), Box::new(std::time::SystemTime::now)).unwrap();
-    let door = Door::new(guard, Everybody(Rc::default()));
+    let authenticator = Authenticator::new(guard, EverySession(Rc::default()));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .unwrap();
     tokio::task::LocalSet::new().block_on(&runtime, async {
         let listener = tokio::net::TcpListener::bind(&words[1]).await.unwrap();
-        roundtrip_gate::measuring::guarded(listener, words[2].parse().unwrap(), door)
+        roundtrip_gate::measuring::guarded(listener, words[2].parse().unwrap(), authenticator)
             .await
             .unwrap();
     });

@@ -1,5 +1,6 @@
-//! What connections at rest take: `idle [COUNT]`, 10 000 if it is not said. Each kind of connection is measured in a process of
-//! its own, its clients are in another one. Each of the two needs as many descriptors (`ulimit -n`).
+//! What idle connections cost: `idle [COUNT]`, by default 10 000. Each kind of connection is
+//! measured in a process of its own; its clients are in another one. Each of the two needs as many
+//! descriptors (`ulimit -n`).
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // who measures reads what went wrong
 
@@ -10,7 +11,7 @@ mod gauge;
 
 use std::process::Command;
 
-use clients::{Crowd, KINDS, attend};
+use clients::{IdleClients, KINDS, attend};
 use gauge::{address, gate, resident_at_rest, right};
 
 const USUAL: usize = 10_000;
@@ -18,7 +19,7 @@ const USUAL: usize = 10_000;
 const FIRST: usize = 200;
 
 fn main() {
-    if std::env::var_os("CROWD").is_some() {
+    if std::env::var_os("CLIENTS").is_some() {
         return attend();
     }
     let words: Vec<String> = std::env::args().collect();
@@ -34,9 +35,9 @@ fn main() {
     let (name, kind) = KINDS[kind.parse::<usize>().unwrap()];
     let gate = gate(right(), "");
     let (to, certificate) = (address(&gate, kind), gate.certificate().unwrap());
-    let _first = Crowd::gather(again(), kind, to, FIRST, certificate);
+    let _first = IdleClients::gather(again(), kind, to, FIRST, certificate);
     let before = resident_at_rest();
-    let _crowd = Crowd::gather(again(), kind, to, count, certificate);
+    let _clients = IdleClients::gather(again(), kind, to, count, certificate);
     let after = resident_at_rest();
     println!(
         "{name}: {count} connections at rest: {} bytes for each ({before} bytes before them, {after} with them)",

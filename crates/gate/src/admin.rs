@@ -1,6 +1,6 @@
-//! What gate tells those who run it: is it alive, does it want to be asked, what has it done; as text for programs and as a
-//! page for people. A small HTTP/1.1 server of its own in the main thread, that takes GET and HEAD and nothing else. What it
-//! shows comes from `record` alone, which has nothing that would have to be kept to oneself.
+//! The admin server: health, readiness, metrics and a dashboard, as text for programs and as a page
+//! for people. It is a small HTTP/1.1 server in the main thread that accepts only GET and HEAD. It
+//! shows only what `record` holds, and `record` holds nothing secret.
 
 mod connection;
 pub(crate) mod dependencies;
@@ -20,14 +20,14 @@ use tokio::time::{MissedTickBehavior, interval, sleep};
 pub(crate) use readiness::{Readiness, ReadinessError};
 pub(crate) use state::AdminState;
 
-/// Connections at once; more have to wait.
+/// Open at once; more have to wait.
 const MAX_CONNECTIONS: usize = 64;
-/// Between two points of the page's charts.
+/// Between two points of the charts.
 const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
-/// After an accept that failed: mostly for want of descriptors, which time brings.
+/// After an accept that failed, usually because descriptors ran out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Serves until it is dropped, and ends its connections then.
+/// Serves until it is dropped, which ends its connections.
 pub(crate) async fn serve(listener: TcpListener, state: Arc<AdminState>) {
     let mut open = JoinSet::new();
     let mut tick = interval(SAMPLE_INTERVAL);

@@ -1,8 +1,10 @@
-//! The configuration as its file has it: plain values with their defaults (one file for each table). `reading` takes them
-//! from a file, where an unknown key is an error with line and column; `home` has those of a gate without a file; `meaning`
-//! makes of them what they stand for; `template` is a file with all of them.
+//! The configuration as it stands in the file: plain values with their defaults, one file for each
+//! table. `reading` parses a file and reports an unknown key with line and column; `home` supplies
+//! the configuration if there is no file; `meaning` turns values into what they name; `template` is
+//! a file with all of them.
 //!
-//! Whether they go together (upstreams that exist, certificates that fit their keys) is for [`check`](crate::manage::check).
+//! Whether the values fit together (upstreams that exist, certificates that match their keys) is
+//! checked by [`check`](crate::manage::check).
 
 mod admin;
 mod cors;
@@ -41,7 +43,7 @@ pub struct Config {
     pub tls: Tls,
     pub token: Tokens,
     pub session: SessionStore,
-    /// By name; routes say which.
+    /// By name; routes refer to them.
     pub upstream: std::collections::BTreeMap<String, Upstream>,
     /// The longest path that matches wins; a route with a host goes before one without.
     pub route: Vec<Route>,

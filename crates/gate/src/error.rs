@@ -1,4 +1,4 @@
-//! Why keys and secrets cannot be used. No message repeats any of them.
+//! Errors about keys and secrets that cannot be used. No message contains any of them.
 
 use std::io;
 use std::net::SocketAddr;
@@ -14,7 +14,7 @@ use roundtrip_tls::TlsError;
 pub enum GateError {
     #[error("cannot read {}: {source}", path.display())]
     Unreadable { path: PathBuf, source: io::Error },
-    #[error("{} is larger than {limit} bytes: that is no key", path.display())]
+    #[error("{} is larger than {limit} bytes, too large for a key", path.display())]
     FileTooLarge { path: PathBuf, limit: usize },
     #[error(transparent)]
     Secret(#[from] roundtrip_tls::SecretError),
@@ -22,17 +22,17 @@ pub enum GateError {
     Key { name: String, why: &'static str },
     #[error("{what} holds no key that can be used: {why}")]
     NoKey { what: String, why: &'static str },
-    #[error("more than {0} keys: old ones have to go")]
+    #[error("more than {0} keys; remove old ones")]
     TooManyKeys(usize),
     #[error("there is no key to seal with")]
     NoSealingKey,
     #[error("credentials are 'user:password', in UTF-8 and without control characters")]
     NotALogin,
-    #[error("the route '{route}' leads to the upstream '{upstream}', which there is not")]
+    #[error("the route '{route}' leads to the upstream '{upstream}', which does not exist")]
     NoUpstream { route: String, upstream: String },
     #[error("the route '{route}' cannot be served: {why}")]
     Route { route: String, why: String },
-    #[error("the cryptographic library refuses to work")]
+    #[error("the cryptographic library fails")]
     Cryptography,
     // The configuration.
     #[error("{name}:{line}:{column}: {why}")]
@@ -43,7 +43,7 @@ pub enum GateError {
         why: String,
     },
     #[error(
-        "'{0}' is no algorithm for tokens; there are HS256, HS384 and HS512, the same of RS, PS and ES, and EdDSA"
+        "'{0}' is not an algorithm for tokens; use HS256, HS384 and HS512, the same of RS, PS and ES, and EdDSA"
     )]
     Algorithm(String),
     #[error("neither XDG_STATE_HOME nor HOME says where state goes; give a file with --config")]
@@ -52,9 +52,9 @@ pub enum GateError {
     Unwritable { path: PathBuf, source: io::Error },
 
     // The life of a gate.
-    #[error("a thread cannot begin: {0}")]
+    #[error("a thread cannot be started: {0}")]
     Thread(#[source] io::Error),
-    #[error("{0} has changed, and takes a restart; nothing else was changed")]
+    #[error("{0} has changed, which needs a restart; nothing was changed")]
     NeedsRestart(&'static str),
 
     // The listener.
@@ -67,7 +67,7 @@ pub enum GateError {
     Certificate { path: PathBuf, why: String },
     #[error("no certificate could be made: {0}")]
     SelfMade(String),
-    #[error("early data wants sessions that are taken once: set tls.resumption = \"single-use\"")]
+    #[error("early data needs single-use sessions: set tls.resumption = \"single-use\"")]
     EarlyDataNeedsSingleUse,
 
     // Sessions.
@@ -75,7 +75,7 @@ pub enum GateError {
     Store(#[from] roundtrip_store::StoreError),
 
     // A set of keys at a URL.
-    #[error("the set of keys at {url}: {source}")]
+    #[error("the JWK Set at {url}: {source}")]
     Fetch {
         url: String,
         source: Box<FetchError>,
@@ -102,7 +102,7 @@ pub enum GateError {
         roundtrip_store::LONGEST_SID
     )]
     SessionName,
-    #[error("its end is past")]
+    #[error("it has expired")]
     Past,
     #[error(
         "it is not {{\"sid\": …, \"credentials\": base64 of user:password, \"expires\": seconds since 1970, or not there}}: {0}"
@@ -113,11 +113,11 @@ pub enum GateError {
     #[error("{0}")]
     CredentialsError(#[from] CredentialsError),
     #[error(
-        "there is neither a key to seal with nor are plain credentials taken; give a [[session.seal]] key, or set plain = true"
+        "there is no key to seal with, and plain credentials are not accepted; add a [[session.seal]] key, or set plain = true"
     )]
     NothingStorable,
     #[error(
-        "sessions in memory are known only to the process that serves; give [session] another store, such as 'redb:/path/of/a/file'"
+        "sessions in memory exist only in the process that serves; use another [session] store, such as 'redb:/path/of/a/file'"
     )]
     OnlyInMemory,
     #[error("the input cannot be read: {0}")]
@@ -133,11 +133,11 @@ pub enum GateError {
 pub enum CredentialsError {
     #[error("the stored credentials are malformed")]
     Malformed,
-    #[error("the stored credentials are sealed with a key that is not here")]
+    #[error("the stored credentials are sealed with an unknown key")]
     NoSuchKey,
-    #[error("the stored credentials do not open: another key, another session's, or spoilt")]
+    #[error("the stored credentials do not open: another key, another session, or damaged")]
     Closed,
-    #[error("the stored credentials are not sealed, and only sealed ones are taken")]
+    #[error("the stored credentials are not sealed, and only sealed ones are accepted")]
     Plain,
     #[error("the stored credentials are not 'user:password'")]
     NotALogin,
@@ -149,10 +149,10 @@ pub enum FetchError {
     #[error("{0}")]
     Url(#[from] TargetError),
     #[error(
-        "over http anybody on the way could give keys of their own; it has to be https, or on this machine"
+        "over http anybody on the path could replace the keys; use https, or an address on this machine"
     )]
     Clear,
-    #[error("a user and a password in it would not be sent; take them out")]
+    #[error("a user and a password in it would not be sent; remove them")]
     Userinfo,
     #[error("{0}")]
     Name(#[from] ResolveError),
@@ -164,8 +164,8 @@ pub enum FetchError {
     Http(#[from] HttpError),
     #[error("it answers with status {0} and not with 200")]
     Status(u16),
-    #[error("it is larger than {0} bytes: that is no set of keys")]
+    #[error("it is larger than {0} bytes, too large for a JWK Set")]
     TooLarge(usize),
-    #[error("it was not there within {0:?}")]
+    #[error("it was not received within {0:?}")]
     TimedOut(Duration),
 }

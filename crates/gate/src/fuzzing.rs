@@ -1,17 +1,18 @@
-//! What the fuzz targets reach of gate's inside: pure functions over bytes of peers. No interface for anybody else.
+//! Access for the fuzz targets to gate's pure functions over bytes from peers. Not an interface for
+//! anybody else.
 
 use std::net::{IpAddr, Ipv4Addr};
 
 use crate::config::Limits;
 use crate::forward::h1::{self, ResponseBody};
-use crate::judge::guard::{Guard, Judged};
+use crate::judge::guard::{Guard, GuardDecision};
 use crate::judge::request::{
     Body, Field, Forwarding, Inspected, Request, Rewrite, Version, compose, inspect, readings,
 };
 
 /// How a request is passed on.
 #[derive(Debug, Clone, Copy)]
-pub struct Way<'a> {
+pub struct RequestSettings<'a> {
     /// The client speaks a protocol with frames of its own.
     pub framed: bool,
     pub trusted: bool,
@@ -41,14 +42,14 @@ pub enum Framing {
 }
 
 /// From a client's bytes to the head for the backend.
-pub fn request(bytes: &[u8], way: &Way<'_>) -> Option<Passed> {
+pub fn request(bytes: &[u8], way: &RequestSettings<'_>) -> Option<Passed> {
     let read = h1::request(bytes, &Limits::default(), |request| pass(request, way));
     let (passed, used) = read.ok()??;
     let passed = passed?;
     Some(Passed { used, ..passed })
 }
 
-fn pass(request: &Request<'_>, way: &Way<'_>) -> Option<Passed> {
+fn pass(request: &Request<'_>, way: &RequestSettings<'_>) -> Option<Passed> {
     let named = request.fields.iter().find(|f| f.name == "authority");
     let framed = Request {
         version: Version::H2,
@@ -128,9 +129,9 @@ pub fn response(bytes: &[u8], of_head: bool) -> Option<Answered> {
 pub fn judge(guard: &Guard, head: &[u8]) -> Option<String> {
     let read = h1::request(head, &Limits::default(), |request| {
         match guard.judge(request) {
-            Judged::Ask(question) => Some(question.session().to_owned()),
+            GuardDecision::Ask(question) => Some(question.session().to_owned()),
             // The store was never asked, so nobody is known.
-            Judged::Pass(_) | Judged::Deny(_) => None,
+            GuardDecision::Pass(_) | GuardDecision::Deny(_) => None,
         }
     });
     read.ok()??.0

@@ -1,21 +1,23 @@
-//! From a head that was read to what is to be done with it, and the head that the backend is to have. The same for every
-//! protocol.
+//! Decides what is done with a request head, and writes the head for the backend. It is the same
+//! for every protocol.
 //!
-//! A front calls [`judge`] with the [`Policy`] that is served now. It does no I/O, and goes this way:
+//! A front calls [`judge`] with the [`Policy`] that is served now. `judge` does no I/O and takes
+//! these steps:
 //!
-//! 1. `request::inspect` refuses what can be read in two ways.
+//! 1. `request::inspect` refuses heads that can be read in two ways.
 //! 2. `route` finds the route, by every reading of the path (`request::readings`).
-//! 3. What came as early data and is not plainly safe has to wait ([`Verdict::Wait`]), or its body is to be looked at
-//!    ([`Verdict::Look`], `jmap`).
+//! 3. A request that came as early data and is not plainly safe has to wait ([`Verdict::Wait`]), or
+//!    its body must be read first ([`Verdict::ReadBody`], `jmap`).
 //! 4. `cors` answers or refuses what a page of another origin may not do.
-//! 5. `door` asks the `guard` for token and session. Where the store has to be asked ([`Verdict::Ask`]), the front calls
-//!    `Door::authorize` and judges the head again.
-//! 6. `request::compose` writes the head for the backend, and what must be remembered of the request is [`Asked`].
+//! 5. `authenticator` asks the `guard` for token and session. If the store must be asked
+//!    ([`Verdict::Ask`]), the front calls `Authenticator::authorize` and judges the head again.
+//! 6. `request::compose` writes the head for the backend; [`ForwardedRequest`] keeps what is needed
+//!    later.
 
+pub(crate) mod authenticator;
 pub(crate) mod configured;
 pub(crate) mod cors;
 pub mod credentials;
-pub(crate) mod door;
 mod entry;
 pub mod guard;
 pub(crate) mod jmap;
@@ -31,8 +33,8 @@ pub(crate) mod websocket;
 use std::net::IpAddr;
 use std::rc::Rc;
 
-use crate::judge::door::Glance;
-use crate::judge::guard::{AuthError, Pass, Question, Sessions};
+use crate::judge::authenticator::AuthDecision;
+use crate::judge::guard::{AuthError, Pass, SessionQuery, Sessions};
 use crate::judge::request::{
     BadRequestError, Body, Forwarding, Inspected, Request, Version, compose, inspect,
     overrides_method,
@@ -40,89 +42,93 @@ use crate::judge::request::{
 use crate::judge::route::Route;
 use crate::record::Reason;
 use crate::record::RequestId;
-pub(crate) use cors::{Cors, Grant};
-use cors::{Look, Own};
+pub(crate) use cors::{Cors, CorsHeaders};
+use cors::{CorsDecision, OwnOrigin};
 use policy::Policy;
 pub(crate) use websocket::Opening;
 
-/// What must be remembered of a request once its head was written for the backend.
+/// What is needed of a request after its head was written for the backend.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct ForwardedRequest {
     pub(crate) version: Version,
     pub(crate) body: Body,
     pub(crate) keep_alive: bool,
     pub(crate) is_head: bool,
-    /// May it be sent twice? RFC 9110 §9.2.2.
+    /// Whether it may be sent twice. RFC 9110 §9.2.2.
     pub(crate) idempotent: bool,
-    /// It asks for another protocol, and the route has them.
+    /// It asks for another protocol, and the route allows upgrades.
     pub(crate) upgrade: bool,
-    /// The backend is to have the head before the body is there: it may have something to say to it.
+    /// The backend gets the head before the body is there, because it may answer early.
     pub(crate) eager: bool,
-    /// What the client opens over a stream. RFC 8441.
+    /// The WebSocket that the client opens over a stream. RFC 8441.
     pub(crate) socket: Option<Opening>,
-    /// What a browser is told with the answer.
-    pub(crate) grant: Option<Rc<Grant>>,
-    /// The client says that it takes trailers. RFC 9110 §10.1.4.
+    /// The CORS fields of the answer.
+    pub(crate) grant: Option<Rc<CorsHeaders>>,
+    /// The client accepts trailers. RFC 9110 §10.1.4.
     pub(crate) takes_trailers: bool,
-    /// Its own may go on: `Connection` names none of them.
+    /// Its own trailers may be passed on: `Connection` names none of them.
     pub(crate) sends_trailers: bool,
-    /// Where in the head `Early-Data` stands, which a request sent again after the handshake has not.
+    /// Where `Early-Data` is in the head; it is removed if the request is sent again after the
+    /// handshake.
     pub(crate) early: Option<std::ops::Range<usize>>,
-    /// Came it over TLS or QUIC?
+    /// Whether it came over TLS or QUIC.
     pub(crate) secure: bool,
-    /// Whose it is, where there is a guard.
+    /// Its session, if there is a guard.
     pub(crate) session: Option<Pass>,
     pub(crate) route: Rc<Route>,
 }
 
-/// Whence and how a request came.
+/// From where, and how, a request came.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestContext<'a> {
     pub(crate) client: IpAddr,
     /// Over TLS or QUIC.
     pub(crate) secure: bool,
-    /// Before the end of the handshake: it may be a replay.
+    /// Before the handshake was complete, so it may be a replay.
     pub(crate) early: bool,
-    /// Its whole body, where that was asked for.
+    /// Its whole body, if it was asked for.
     pub(crate) body: Option<&'a [u8]>,
-    /// Its name.
+    /// Its ID.
     pub(crate) id: RequestId,
 }
 
-/// What is over soon, or not soon at all.
+/// Seconds, for conditions that may soon be over.
 const RETRY_AFTER: u32 = 1;
 
-/// What the store said of a request.
+/// What the store answered for a request.
 pub(crate) type Admitted = Result<Pass, AuthError>;
 
-/// What is to be done.
+/// What is done with a request.
 pub(crate) enum Verdict {
-    Forward(Asked),
-    /// The store is to be asked whose session it is; then the head is judged again.
-    Ask(Question),
-    /// It changes something, and may be a replay: it has to wait for the end of the handshake. RFC 8470 §3.
+    Forward(ForwardedRequest),
+    /// The store must be asked for the session; then the head is judged again.
+    Ask(SessionQuery),
+    /// It changes something and may be a replay, so it has to wait for the end of the handshake.
+    /// RFC 8470 §3.
     Wait,
-    /// Its body, of no more than [`jmap::MAX_BODY`], says whether it changes something; then it is judged again.
-    Look,
+    /// Its body, of at most [`jmap::MAX_BODY`] bytes, decides whether it changes something; then it
+    /// is judged again.
+    ReadBody,
     Answer(OwnAnswer),
 }
 
-/// An answer of our own, told in `telling`.
+/// An answer of gate's own; `forward::own_answer` writes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OwnAnswer {
     pub(crate) status: u16,
-    /// May the connection go on? Not with a body that nobody reads, where the protocol has no frames.
+    /// Whether the connection may continue. Not after an unread body, if the protocol has no
+    /// frames.
     pub(crate) stays: bool,
     pub(crate) reason: Reason,
-    /// With 503: when to come again, in seconds.
+    /// With 503: when to try again, in seconds.
     pub(crate) retry_after: u32,
-    /// What a browser is told with it.
-    pub(crate) grant: Option<Rc<Grant>>,
+    /// The CORS fields of the answer.
+    pub(crate) grant: Option<Rc<CorsHeaders>>,
 }
 
 impl OwnAnswer {
-    /// The client, or its session, has too much under way. RFC 6585 §4.
-    pub(crate) fn too_many(asked: &Asked) -> Self {
+    /// The client, or its session, has too many exchanges in progress. RFC 6585 §4.
+    pub(crate) fn too_many(asked: &ForwardedRequest) -> Self {
         Self {
             status: 429,
             stays: asked.keep_alive && (asked.body == Body::None || asked.version.frames()),
@@ -133,7 +139,8 @@ impl OwnAnswer {
     }
 }
 
-/// `admitted` is what the store said of this request. The head for the backend is written into `out`.
+/// `admitted` is what the store answered for this request. The head for the backend is written into
+/// `out`.
 pub(crate) fn judge<S: Sessions>(
     policy: &Policy<S>,
     request: &Request<'_>,
@@ -158,12 +165,12 @@ pub(crate) fn judge<S: Sessions>(
     if let Some(body) = arrival.body
         && inspected.body != Body::Length(body.len() as u64)
     {
-        // What is too much would be taken for the next request.
+        // The surplus would be taken for the next request.
         return Err(BadRequestError::Length);
     }
     if arrival.early && !is_safe(request, &inspected) {
         match arrival.body {
-            None if is_to_be_looked_at(route, request, &inspected) => return Ok(Verdict::Look),
+            None if is_to_be_looked_at(route, request, &inspected) => return Ok(Verdict::ReadBody),
             Some(body) if jmap::only_reads(body) => {}
             _ => return Ok(Verdict::Wait),
         }
@@ -177,22 +184,22 @@ pub(crate) fn judge<S: Sessions>(
     }
     let trusted = policy.trusts(arrival.client);
     let grant = route.cors.grant(request);
-    let own = Own::new(request, &inspected, arrival.secure, trusted);
-    let by_cookie = || route.auth && policy.door.goes_by_cookie(request);
+    let own = OwnOrigin::new(request, &inspected, arrival.secure, trusted);
+    let by_cookie = || route.auth && policy.authenticator.goes_by_cookie(request);
     let look = route
         .cors
         .look(request, &inspected, upgrade, &own, by_cookie);
-    let anonymous = matches!(look, Look::Anonymous);
+    let anonymous = matches!(look, CorsDecision::Anonymous);
     let session = match look {
-        Look::Answered(told) => {
+        CorsDecision::Answered(told) => {
             return Ok(answer(204, Reason::Preflight, Some(Rc::new(told))));
         }
-        Look::Refused => return Ok(answer(403, Reason::Origin, grant)),
-        Look::Anonymous => None,
-        Look::Usual => match glance(policy, route, request, admitted) {
-            Glance::Pass(session) => session,
-            Glance::Ask(question) => return Ok(Verdict::Ask(question)),
-            Glance::Deny(denial) => return Ok(answer(denial.status(), denial.into(), grant)),
+        CorsDecision::Refused => return Ok(answer(403, Reason::Origin, grant)),
+        CorsDecision::Anonymous => None,
+        CorsDecision::Usual => match decide(policy, route, request, admitted) {
+            AuthDecision::Pass(session) => session,
+            AuthDecision::Ask(question) => return Ok(Verdict::Ask(question)),
+            AuthDecision::Deny(denial) => return Ok(answer(denial.status(), denial.into(), grant)),
         },
     };
     let opening = match request.protocol {
@@ -214,10 +221,10 @@ pub(crate) fn judge<S: Sessions>(
     out.clear();
     let early = compose(request, &inspected, &forwarding, route.upgrades, out);
     if let Some(body) = arrival.body {
-        // It leaves with the head, and as often as that does.
+        // It leaves with the head, and as often.
         out.extend_from_slice(body);
     }
-    Ok(Verdict::Forward(Asked {
+    Ok(Verdict::Forward(ForwardedRequest {
         version: request.version,
         body: arrival.body.map_or(inspected.body, |_| Body::None),
         keep_alive: inspected.keep_alive,
@@ -236,27 +243,27 @@ pub(crate) fn judge<S: Sessions>(
     }))
 }
 
-fn glance<S: Sessions>(
+fn decide<S: Sessions>(
     policy: &Policy<S>,
     route: &Route,
     request: &Request<'_>,
     admitted: Option<&Admitted>,
-) -> Glance {
+) -> AuthDecision {
     match admitted {
-        _ if !route.auth => Glance::Pass(None),
-        None => policy.door.glance(request),
-        Some(Ok(session)) => Glance::Pass(Some(session.clone())),
-        Some(Err(denial)) => Glance::Deny(*denial),
+        _ if !route.auth => AuthDecision::Pass(None),
+        None => policy.authenticator.decide(request),
+        Some(Ok(session)) => AuthDecision::Pass(Some(session.clone())),
+        Some(Err(denial)) => AuthDecision::Deny(*denial),
     }
 }
 
-/// May the backend have something to say to a body before it is whole?
+/// Whether the backend may answer before the body is complete.
 fn is_eager(route: &Route, request: &Request<'_>, inspected: &Inspected<'_>) -> bool {
     let is_stream = route.streams && inspected.body.is_chunked();
     is_stream || inspected.expects_continue || (inspected.body != Body::None && is_grpc(request))
 }
 
-/// Its body may be a conversation.
+/// Its body may be a two-way stream.
 fn is_grpc(request: &Request<'_>) -> bool {
     const GRPC: &[u8] = b"application/grpc";
     let mut fields = request.fields.iter();
@@ -269,7 +276,7 @@ fn is_grpc(request: &Request<'_>) -> bool {
     })
 }
 
-/// Does it change nothing, however often it is sent? RFC 9110 §9.2.1, RFC 8470 §4.
+/// Whether it changes nothing, however often it is sent. RFC 9110 §9.2.1, RFC 8470 §4.
 fn is_safe(request: &Request<'_>, inspected: &Inspected<'_>) -> bool {
     inspected.body == Body::None
         && request.protocol.is_none()
@@ -277,7 +284,7 @@ fn is_safe(request: &Request<'_>, inspected: &Inspected<'_>) -> bool {
         && !has_other_method(request)
 }
 
-/// A JMAP request may be all reads, which only its body says.
+/// A JMAP request may consist of reads, which only its body shows.
 fn is_to_be_looked_at(route: &Route, request: &Request<'_>, inspected: &Inspected<'_>) -> bool {
     let mut fields = request.fields.iter();
     let is_json = fields.any(|field| {
@@ -301,7 +308,7 @@ fn is_json(kind: &[u8]) -> bool {
     )
 }
 
-/// RFC 9110 §9.2.2. What is not known to be is not.
+/// RFC 9110 §9.2.2. Unknown methods are not.
 fn is_idempotent(request: &Request<'_>) -> bool {
     matches!(
         request.method,
@@ -309,7 +316,7 @@ fn is_idempotent(request: &Request<'_>) -> bool {
     ) && !has_other_method(request)
 }
 
-/// A backend may take it for one of another method.
+/// A backend may use another method because of such a field.
 fn has_other_method(request: &Request<'_>) -> bool {
     request.fields.iter().any(|f| overrides_method(f.name))
 }

@@ -1,4 +1,4 @@
-//! What an administrator does beside serving: check a configuration, keep sessions, make tokens.
+//! The administrator's commands: check a configuration, manage sessions, make tokens.
 
 pub mod check;
 mod sessions;

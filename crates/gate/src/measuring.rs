@@ -1,4 +1,4 @@
-//! What is measured of a gate: relays without a configuration, for examples, tests and benches.
+//! Relays without a configuration, for examples, tests and benchmarks that measure gate.
 
 use std::io;
 use std::net::SocketAddr;
@@ -13,17 +13,17 @@ use crate::accept::thread::Thread;
 use crate::config::{self, Config, Route};
 use crate::forward::site::Site;
 use crate::forward::upstream::{Group, Upstream};
-use crate::judge::door::Door;
+use crate::judge::authenticator::Authenticator;
 use crate::judge::guard::Sessions;
 
 /// Relays until it is ended.
 pub async fn relay(listener: TcpListener, to: SocketAddr) -> io::Result<()> {
-    accept(listener, to, Door::open(), false).await
+    accept(listener, to, Authenticator::open(), false).await
 }
 
 /// Relays what comes as HTTP/2, without TLS, until it is ended.
 pub async fn relay_h2(listener: TcpListener, to: SocketAddr) -> io::Result<()> {
-    let thread = thread(to, Door::open(), false)?;
+    let thread = thread(to, Authenticator::open(), false)?;
     loop {
         let (stream, peer) = met(&listener).await?;
         let thread = thread.clone();
@@ -37,18 +37,18 @@ pub async fn relay_h2(listener: TcpListener, to: SocketAddr) -> io::Result<()> {
 pub async fn guarded<S: Sessions + 'static>(
     listener: TcpListener,
     to: SocketAddr,
-    door: Door<S>,
+    authenticator: Authenticator<S>,
 ) -> io::Result<()> {
-    accept(listener, to, door, true).await
+    accept(listener, to, authenticator, true).await
 }
 
 async fn accept<S: Sessions + 'static>(
     listener: TcpListener,
     to: SocketAddr,
-    door: Door<S>,
+    authenticator: Authenticator<S>,
     auth: bool,
 ) -> io::Result<()> {
-    let thread = thread(to, door, auth)?;
+    let thread = thread(to, authenticator, auth)?;
     loop {
         let (stream, peer) = met(&listener).await?;
         let thread = thread.clone();
@@ -72,7 +72,7 @@ async fn met(listener: &TcpListener) -> io::Result<(TcpStream, Peer)> {
 /// One route, to one backend.
 fn thread<S: Sessions + 'static>(
     to: SocketAddr,
-    door: Door<S>,
+    authenticator: Authenticator<S>,
     auth: bool,
 ) -> io::Result<Rc<Thread<S>>> {
     let config = Config {
@@ -91,7 +91,7 @@ fn thread<S: Sessions + 'static>(
     let backend = Upstream::new(&group);
     tokio::task::spawn_local(backend.maintain());
     let upstreams = [("backend".to_owned(), backend)].into();
-    let site = Site::new(&config, door, &upstreams, None).map_err(io::Error::other)?;
+    let site = Site::new(&config, authenticator, &upstreams, None).map_err(io::Error::other)?;
     let thread = Rc::new(Thread::new(site, Arc::default(), None, Arc::default()));
     let ticking = thread.clone();
     tokio::task::spawn_local(async move { ticking.deadlines.run().await });

@@ -1,7 +1,8 @@
 //! The life of the process: start, reload, end, and the threads that serve.
 //!
-//! [`run`] waits for signals and drives a [`Gate`]: it makes a `plan` of the configuration, starts a `worker` on each thread,
-//! which opens its listeners by `accept`, and a `maintenance` thread. A reload sends each worker a new plan.
+//! [`run`] waits for signals and drives a [`Gate`]: it makes a `plan` from the configuration,
+//! starts a `worker` on each thread, which opens its listeners through `accept`, and a
+//! `maintenance` thread. A reload sends each worker a new plan.
 
 mod gate;
 mod maintenance;

@@ -1,4 +1,4 @@
-//! What a request of a session that is known costs in allocations, on connections that are warm: nothing, with a guard or
+//! Heap allocations of a request with a known session on warm connections: none, with a guard or
 //! without.
 #![allow(clippy::unwrap_used, clippy::panic)] // what a test's helper expects is expected of the code
 #![allow(unsafe_code)] // an allocator that counts is an allocator
@@ -18,11 +18,11 @@ use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use roundtrip_gate::credentials::Vault;
 use roundtrip_gate::guard::{Found, Guard, Keys, ManualWatch, Rules, SessionError, Sessions};
-use roundtrip_gate::{Door, Secret};
+use roundtrip_gate::{Authenticator, Secret};
 use roundtrip_wire::jwt::Algorithm;
 
 const SECRET: &[u8] = b"a secret of sixty-four bytes, which is what HS512 would like to have";
-/// What gate adds to it, with an id of its own making.
+/// A field that gate adds, with an ID that it made.
 const ID: &[u8] = b"X-Request-Id: 0123456789abcdef-01234567\r\n";
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const REQUESTS: usize = 200;
@@ -31,19 +31,19 @@ static GUARDED: AtomicUsize = AtomicUsize::new(0);
 static PLAIN: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// Where this thread's allocations are counted.
+    /// The counter for this thread's allocations.
     static COUNTER: Cell<Option<&'static AtomicUsize>> = const { Cell::new(None) };
 }
 
 struct Counting;
 
-// SAFETY: all is done by the system's allocator, whose contract is the caller's.
+// SAFETY: the system's allocator does the work, and the caller keeps its contract.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if let Ok(Some(counter)) = COUNTER.try_with(Cell::get) {
             counter.fetch_add(1, Ordering::SeqCst);
         }
-        // SAFETY: as it was asked of us.
+        // SAFETY: the caller keeps the contract of `alloc`.
         unsafe { System.alloc(layout) }
     }
 
@@ -56,10 +56,10 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Knows everybody.
-struct Everybody(Rc<ManualWatch>);
+/// Has every session.
+struct EverySession(Rc<ManualWatch>);
 
-impl Sessions for Everybody {
+impl Sessions for EverySession {
     async fn find(&self, _: &str) -> Result<Option<Found>, SessionError> {
         Ok(Some(Found {
             credentials: STANDARD.encode("u:p").into_bytes(),
@@ -74,14 +74,14 @@ fn a_request_on_the_warm_path_allocates_nothing() {
     let backend = backend();
     for (guarded, counter) in [(true, &GUARDED), (false, &PLAIN)] {
         let allocated = requested(gate(counter, backend, guarded), counter);
-        // One for each request would be twice this much.
+        // One for each request would be twice this number.
         assert!(allocated < REQUESTS / 2, "{allocated}, guarded: {guarded}");
         let before = counter.load(Ordering::SeqCst) - allocated;
         assert!(before > 10, "nothing is counted: {before}");
     }
 }
 
-/// Allocations of a gate for so many requests on a connection that is warm.
+/// Gate's allocations for this number of requests on a warm connection.
 fn requested(gate: SocketAddr, counter: &AtomicUsize) -> usize {
     let mut client = TcpStream::connect(gate).unwrap();
     client
@@ -115,7 +115,7 @@ fn cookie() -> String {
     STANDARD.encode(format!("{input}.{}", URL_SAFE_NO_PAD.encode(tag)))
 }
 
-/// In a thread of its own, whose allocations count.
+/// In a thread of its own, whose allocations are counted.
 fn gate(counter: &'static AtomicUsize, backend: SocketAddr, guarded: bool) -> SocketAddr {
     let (tell, told) = mpsc::channel();
     thread::spawn(move || {
@@ -128,7 +128,7 @@ fn gate(counter: &'static AtomicUsize, backend: SocketAddr, guarded: bool) -> So
             tell.send(listener.local_addr().unwrap()).unwrap();
             COUNTER.set(Some(counter));
             if guarded {
-                roundtrip_gate::measuring::guarded(listener, backend, door()).await
+                roundtrip_gate::measuring::guarded(listener, backend, authenticator()).await
             } else {
                 roundtrip_gate::measuring::relay(listener, backend).await
             }
@@ -137,13 +137,13 @@ fn gate(counter: &'static AtomicUsize, backend: SocketAddr, guarded: bool) -> So
     told.recv().unwrap()
 }
 
-fn door() -> Door<Everybody> {
+fn authenticator() -> Authenticator<EverySession> {
     let mut keys = Keys::default();
     let secret = Secret::new(SECRET.to_vec());
     keys.add_secret(Algorithm::Hs512, None, &secret).unwrap();
     let rules = Arc::new(Rules::new(keys, Vault::default()));
     let guard = Guard::new(rules, Box::new(SystemTime::now)).unwrap();
-    Door::new(guard, Everybody(Rc::default()))
+    Authenticator::new(guard, EverySession(Rc::default()))
 }
 
 fn backend() -> SocketAddr {

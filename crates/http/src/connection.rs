@@ -5,7 +5,7 @@ use std::task::{Context, Waker};
 
 use tokio::io::ReadBuf;
 
-use crate::{Ended, HttpError, Quic, Stream, Turn, h1, h2};
+use crate::{Ended, HttpError, Quic, RequestRun, Stream, h1, h2};
 
 pub enum Connection {
     H1(Box<dyn Stream>),
@@ -24,27 +24,27 @@ impl Connection {
     }
 
     /// Carries one request and its response.
-    pub async fn exchange(&mut self, turn: Turn<'_>) -> Result<(), HttpError> {
+    pub async fn exchange(&mut self, run: RequestRun<'_>) -> Result<(), HttpError> {
         if let Self::H1(stream) = self {
-            return h1::exchange(stream.as_mut(), turn).await;
+            return h1::exchange(stream.as_mut(), run).await;
         }
         let mut outcome = Ok(());
-        self.exchange_all(vec![turn], &mut |_, ended| outcome = ended)
+        self.exchange_all(vec![run], &mut |_, ended| outcome = ended)
             .await;
         outcome
     }
 
     /// Carries several requests. Where the protocol has streams, all leave at once, and one fails
     /// without the others. Over HTTP/1.1 they go one after another.
-    pub async fn exchange_all(&mut self, turns: Vec<Turn<'_>>, ended: &mut Ended<'_>) {
+    pub async fn exchange_all(&mut self, runs: Vec<RequestRun<'_>>, ended: &mut Ended<'_>) {
         match self {
             Self::H1(stream) => {
-                for (place, turn) in turns.into_iter().enumerate() {
-                    ended(place, h1::exchange(stream.as_mut(), turn).await);
+                for (place, run) in runs.into_iter().enumerate() {
+                    ended(place, h1::exchange(stream.as_mut(), run).await);
                 }
             }
-            Self::H2(session) => session.exchange_all(turns, ended).await,
-            Self::H3(quic) => quic.exchange_all(turns, ended).await,
+            Self::H2(session) => session.exchange_all(runs, ended).await,
+            Self::H3(quic) => quic.exchange_all(runs, ended).await,
         }
     }
 

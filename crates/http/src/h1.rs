@@ -11,8 +11,8 @@ use tokio::time::timeout;
 
 use crate::body::Body;
 use crate::error::is_reset;
-use crate::response::{MAX_HEAD_SIZE as HEAD_LIMIT, MAX_INTERIM};
-use crate::{HttpError, Pen, Request, Stream, Turn};
+use crate::response::{MAX_HEAD_SIZE, MAX_INTERIM};
+use crate::{HttpError, Request, RequestRecorder, RequestRun, Stream};
 pub use head::response_head;
 use head::{Framing, Head};
 
@@ -27,13 +27,16 @@ const CHUNK_LIMITS: Limits = Limits {
 };
 
 /// One request and its response over an open stream.
-pub(crate) async fn exchange(stream: &mut dyn Stream, turn: Turn<'_>) -> Result<(), HttpError> {
-    let (request, facts) = (turn.request, turn.facts);
+pub(crate) async fn exchange(
+    stream: &mut dyn Stream,
+    run: RequestRun<'_>,
+) -> Result<(), HttpError> {
+    let (request, facts) = (run.request, run.facts);
     facts.method.clone_from(&request.method);
     let mut reader = Reader {
         stream,
         buffer: Vec::new(),
-        pen: &turn.pen,
+        recorder: &run.recorder,
         begun: false,
     };
     let interim = reader.send(request, facts).await?;
@@ -41,10 +44,10 @@ pub(crate) async fn exchange(stream: &mut dyn Stream, turn: Turn<'_>) -> Result<
         Some(head) if head.status >= 200 => head,
         _ => reader.final_head(facts).await?,
     };
-    turn.pen.answered();
+    run.recorder.answered();
     let framing = head.framing(&request.method)?;
     head.describe(facts, &framing);
-    let mut body = Body::new(facts, turn.decode, turn.sink);
+    let mut body = Body::new(facts, run.decode, run.sink);
     reader.body(&framing, &mut body).await?;
     // What nobody asked for would be taken for the next answer.
     body.facts.keep_alive &= reader.buffer.is_empty();
@@ -54,7 +57,7 @@ pub(crate) async fn exchange(stream: &mut dyn Stream, turn: Turn<'_>) -> Result<
 struct Reader<'a> {
     stream: &'a mut dyn Stream,
     buffer: Vec<u8>,
-    pen: &'a Pen,
+    recorder: &'a RequestRecorder,
     /// The first byte of the response is on the timeline.
     begun: bool,
 }
@@ -68,35 +71,36 @@ impl Reader<'_> {
     ) -> Result<Option<Head>, HttpError> {
         let head = request.head()?;
         facts.request_bytes = head.len() as u64;
-        self.pen.started();
+        self.recorder.started();
         let mut early_answer = None;
         if request.expects_continue() {
             self.stream.write_all(head.as_bytes()).await?;
             self.stream.flush().await?;
             // A `100 Continue` answers the head, not the request: it is no first byte.
             self.begun = true;
-            let began = self.pen.now();
+            let began = self.recorder.now();
             early_answer = timeout(CONTINUE_WAIT, self.head(facts))
                 .await
                 .ok()
                 .transpose()?;
-            facts.continue_wait = Some(self.pen.now().since(began));
+            facts.continue_wait = Some(self.recorder.now().since(began));
             if early_answer.as_ref().is_some_and(|h| h.status >= 200) {
-                self.pen.departed();
-                self.pen.arrived();
+                self.recorder.departed();
+                self.recorder.arrived();
                 return Ok(early_answer);
             }
             self.begun = false;
             self.stream.write_all(&request.body).await?;
         } else {
-            // Head and body leave in one write: two small ones meet Nagle and delayed acknowledgements.
+            // Head and body leave in one write: two small ones meet Nagle and delayed
+            // acknowledgements.
             let mut whole = head.into_bytes();
             whole.extend_from_slice(&request.body);
             self.stream.write_all(&whole).await?;
         }
         self.stream.flush().await?;
         facts.uploaded = request.body.len() as u64;
-        self.pen.departed();
+        self.recorder.departed();
         Ok(early_answer)
     }
 
@@ -123,8 +127,10 @@ impl Reader<'_> {
                 }
                 return Ok(head);
             }
-            if self.buffer.len() >= HEAD_LIMIT {
-                return Err(HttpError::HeadTooLarge { limit: HEAD_LIMIT });
+            if self.buffer.len() >= MAX_HEAD_SIZE {
+                return Err(HttpError::HeadTooLarge {
+                    limit: MAX_HEAD_SIZE,
+                });
             }
             if self.fill().await? == 0 {
                 return Err(if self.buffer.is_empty() {
@@ -141,7 +147,7 @@ impl Reader<'_> {
         let n = self.stream.read_buf(&mut self.buffer).await?;
         if n > 0 && !self.begun {
             self.begun = true;
-            self.pen.arrived();
+            self.recorder.arrived();
         }
         Ok(n)
     }

@@ -16,8 +16,8 @@ use tokio::task::JoinHandle;
 
 use crate::body::Body;
 use crate::response::{MAX_HEAD_SIZE, MAX_INTERIM, describe, expected_length, head_size};
-use crate::turn::all;
-use crate::{Ended, HttpError, Request, Sink, Stream, Turn};
+use crate::run::all;
+use crate::{Ended, HttpError, Request, RequestRun, Sink, Stream};
 use first_error::{ErrorRecorder, FirstError};
 use headers::{HeadersObserver, ObservedStream};
 
@@ -94,29 +94,29 @@ impl Session {
     }
 
     /// Carries one request, beside others that begin and end at any time.
-    pub(crate) async fn exchange(&self, mut turn: Turn<'_>) -> Result<(), HttpError> {
-        let asked = self.ask(&mut turn);
+    pub(crate) async fn exchange(&self, mut run: RequestRun<'_>) -> Result<(), HttpError> {
+        let asked = self.ask(&mut run);
         self.start();
-        self.carry(turn, asked).await
+        self.carry(run, asked).await
     }
 
     /// All requests are queued before the driver may write: on a new connection they leave in its
     /// first flight.
-    pub(crate) async fn exchange_all(&self, mut turns: Vec<Turn<'_>>, ended: &mut Ended<'_>) {
-        let asked: Vec<_> = turns.iter_mut().map(|turn| self.ask(turn)).collect();
+    pub(crate) async fn exchange_all(&self, mut runs: Vec<RequestRun<'_>>, ended: &mut Ended<'_>) {
+        let asked: Vec<_> = runs.iter_mut().map(|run| self.ask(run)).collect();
         self.start();
-        let carried = turns.into_iter().zip(asked);
-        all(carried.map(|(turn, asked)| self.carry(turn, asked)), ended).await;
+        let carried = runs.into_iter().zip(asked);
+        all(carried.map(|(run, asked)| self.carry(run, asked)), ended).await;
     }
 
     async fn carry(
         &self,
-        turn: Turn<'_>,
-        asked: Result<Asked, HttpError>,
+        run: RequestRun<'_>,
+        asked: Result<SentRequest, HttpError>,
     ) -> Result<(), HttpError> {
         let mut heard = false;
         let outcome = match asked {
-            Ok(asked) => asked.carry(turn, &mut heard).await,
+            Ok(asked) => asked.carry(run, &mut heard).await,
             Err(error) => Err(error),
         };
         outcome.map_err(|error| self.explain(error, heard))
@@ -127,22 +127,22 @@ impl Session {
     }
 
     /// Queues a request.
-    fn ask(&self, turn: &mut Turn<'_>) -> Result<Asked, HttpError> {
-        let request = turn.request;
-        turn.facts.method.clone_from(&request.method);
+    fn ask(&self, run: &mut RequestRun<'_>) -> Result<SentRequest, HttpError> {
+        let request = run.request;
+        run.facts.method.clone_from(&request.method);
         let head = request.modern()?;
-        turn.facts.request_bytes = request.modern_size()?;
-        turn.pen.started();
-        let queued = turn.pen.now();
+        run.facts.request_bytes = request.modern_size()?;
+        run.recorder.started();
+        let queued = run.recorder.now();
         let mut send = self.send.clone();
         let (response, upload) = send.send_request(head, request.body.is_empty())?;
         let stream = response.stream_id().as_u32();
-        self.headers.await_response(stream, &turn.pen);
+        self.headers.await_response(stream, &run.recorder);
         let awaited = Awaited {
             headers: self.headers.clone(),
             stream,
         };
-        Ok(Asked {
+        Ok(SentRequest {
             queued,
             response,
             upload,
@@ -174,7 +174,7 @@ impl Session {
 }
 
 /// A request that is on its way.
-struct Asked {
+struct SentRequest {
     queued: Moment,
     response: ResponseFuture,
     upload: SendStream<Bytes>,
@@ -193,23 +193,23 @@ impl Drop for Awaited {
     }
 }
 
-impl Asked {
+impl SentRequest {
     /// From the request's departure to the response's end.
-    async fn carry(mut self, turn: Turn<'_>, heard: &mut bool) -> Result<(), HttpError> {
-        upload(self.upload, turn.request, turn.facts).await?;
-        turn.pen.departed_since(self.queued, turn.request);
-        interim(&mut self.response, turn.facts).await?;
+    async fn carry(mut self, run: RequestRun<'_>, heard: &mut bool) -> Result<(), HttpError> {
+        upload(self.upload, run.request, run.facts).await?;
+        run.recorder.departed_since(self.queued, run.request);
+        interim(&mut self.response, run.facts).await?;
         let (parts, body) = self.response.await?.into_parts();
         *heard = true;
-        let interim = turn.facts.interim.len();
+        let interim = run.facts.interim.len();
         self.awaited.headers.answered(self.awaited.stream, interim);
-        describe(&parts, "2", turn.facts);
-        if turn.facts.header_bytes > MAX_HEAD_SIZE as u64 {
+        describe(&parts, "2", run.facts);
+        if run.facts.header_bytes > MAX_HEAD_SIZE as u64 {
             return Err(HttpError::HeadTooLarge {
                 limit: MAX_HEAD_SIZE,
             });
         }
-        receive(body, turn.decode, turn.sink, turn.facts).await
+        receive(body, run.decode, run.sink, run.facts).await
     }
 }
 

@@ -19,8 +19,8 @@ use roundtrip_quic::{ClientConfig, CloseReason, ConnectError, Transport};
 use roundtrip_quic_tokio::{Connection, Endpoint, random_seed};
 use roundtrip_tls::{Client, Offer, RecordingVerifier, peer_facts};
 
-use crate::turn::all;
-use crate::{Ended, HttpError, QuicError, Turn};
+use crate::run::all;
+use crate::{Ended, HttpError, QuicError, RequestRun};
 pub use attempt::QuicAttempt;
 use attempt::TokenTask;
 use client::H3Client;
@@ -113,17 +113,17 @@ impl Quic {
 
     /// All requests are queued before the driver may write: with a ticket they leave in the first
     /// flight.
-    pub(crate) async fn exchange_all(&self, turns: Vec<Turn<'_>>, ended: &mut Ended<'_>) {
-        all(turns.into_iter().map(|turn| self.exchange(turn)), ended).await;
+    pub(crate) async fn exchange_all(&self, runs: Vec<RequestRun<'_>>, ended: &mut Ended<'_>) {
+        all(runs.into_iter().map(|run| self.exchange(run)), ended).await;
     }
 
     /// Carries one request, beside others that begin and end at any time. A request that left as
     /// early data and was refused is sent again unchanged, once: the server has seen nothing of it,
     /// and it depended on nothing that the server had said. RFC 9001 §4.6.2.
-    pub(crate) async fn exchange(&self, mut turn: Turn<'_>) -> Result<(), HttpError> {
+    pub(crate) async fn exchange(&self, mut run: RequestRun<'_>) -> Result<(), HttpError> {
         let sender = self.client.sender();
         let (connection, datagrams) = (&self.gauge.connection, &self.gauge.datagrams);
-        let outcome = stream::carry(sender, &mut turn, connection, datagrams).await;
+        let outcome = stream::carry(sender, &mut run, connection, datagrams).await;
         outcome.map_err(|error| self.gauge.reason(error))
     }
 }

@@ -1,6 +1,6 @@
 //! Exchanges over HTTP/1.1, 2 or 3, with every boundary written on the timeline.
 //!
-//! A [`Connection`] carries one [`Turn`] after another, or several at once, and fills
+//! A [`Connection`] carries one [`RequestRun`] after another, or several at once, and fills
 //! [`HttpFacts`](roundtrip_model::HttpFacts); the body goes to a [`Sink`]. What leaves when is
 //! decided here: a request shares its flight with a Finished or with early data. An [`Opening`]
 //! brings a connection up: TLS over a socket, QUIC, or both side by side. A [`SharedConnection`] is
@@ -15,19 +15,21 @@ mod h3;
 mod opening;
 mod request;
 mod response;
+mod run;
 mod sharing;
 mod stream;
 mod tunnel;
-mod turn;
 
 pub use body::Sink;
 pub use connection::Connection;
 pub use error::{HttpError, QuicError};
 pub use h1::response_head;
 pub use h3::{Quic, QuicAttempt, QuicGauge, Tokens};
-pub use opening::{OpenError, Opened, Opening, Raced, Speech, Trail, Transport, race};
+pub use opening::{
+    OpenError, Opened, Opening, OpeningFacts, Raced, StreamProtocol, Transport, race,
+};
 pub use request::{Request, check_sendable};
+pub use run::{Ended, RequestRecorder, RequestRun};
 pub use sharing::SharedConnection;
 pub use stream::Stream;
 pub use tunnel::open_tunnel;
-pub use turn::{Ended, Pen, Turn};

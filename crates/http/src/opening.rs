@@ -32,7 +32,7 @@ pub struct Opening<'a> {
 
 /// What is spoken over a stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Speech {
+pub struct StreamProtocol {
     pub tls: Option<Offer>,
     /// The request may leave before the handshake is over, where a ticket allows it.
     pub early_data: bool,
@@ -52,7 +52,7 @@ pub struct Opened {
 
 /// What is learnt while a connection is opened, also where that fails.
 #[derive(Default)]
-pub struct Trail {
+pub struct OpeningFacts {
     pub attempts: Vec<Attempt>,
     pub over_quic: bool,
     /// The gauge of the last attempt over QUIC.
@@ -67,16 +67,16 @@ impl Opening<'_> {
         &self,
         peers: &[SocketAddr],
         fast_open: bool,
-        speech: &Speech,
-        trail: &mut Trail,
+        protocol: &StreamProtocol,
+        opening_facts: &mut OpeningFacts,
     ) -> Result<Opened, OpenError> {
         let bind = self.bind.cloned();
         let connect = Connect { fast_open, bind };
-        let opening = connect.open(peers, self.recorder, &mut trail.attempts);
+        let opening = connect.open(peers, self.recorder, &mut opening_facts.attempts);
         let socket = opening.await?;
         let gauge = socket.gauge().map_err(roundtrip_net::NetError::Socket)?;
-        trail.gauge = socket.gauge().ok();
-        self.over_stream(Box::new(socket), gauge, speech, trail)
+        opening_facts.gauge = socket.gauge().ok();
+        self.over_stream(Box::new(socket), gauge, protocol, opening_facts)
             .await
     }
 
@@ -86,11 +86,11 @@ impl Opening<'_> {
         &self,
         stream: Box<dyn Stream>,
         gauge: Gauge,
-        speech: &Speech,
-        trail: &mut Trail,
+        protocol: &StreamProtocol,
+        opening_facts: &mut OpeningFacts,
     ) -> Result<Opened, OpenError> {
-        let Some(offer) = &speech.tls else {
-            let connection = if speech.prior_knowledge {
+        let Some(offer) = &protocol.tls else {
+            let connection = if protocol.prior_knowledge {
                 Connection::h2(stream).await?
             } else {
                 Connection::h1(stream)
@@ -104,8 +104,8 @@ impl Opening<'_> {
         let client = self.client.ok_or(OpenError::NoTls)?;
         let mut tls = client.connect(stream, offer, self.host, self.recorder)?;
         let facts = tls.facts();
-        trail.tls = Some(facts.clone());
-        let early_data = speech.early_data && tls.takes_early_data();
+        opening_facts.tls = Some(facts.clone());
+        let early_data = protocol.early_data && tls.takes_early_data();
         if !early_data {
             tls.handshake().await?;
         }
@@ -118,7 +118,7 @@ impl Opening<'_> {
                 |p| String::from_utf8_lossy(p).into_owned(),
             ),
         };
-        if let Some(wanted) = speech.insists.filter(|w| *w != alpn) {
+        if let Some(wanted) = protocol.insists.filter(|w| *w != alpn) {
             return Err(OpenError::Alpn { wanted, got: alpn });
         }
         let connection = if alpn == "h2" {

@@ -5,7 +5,7 @@ mod slots;
 
 use std::sync::Arc;
 
-use crate::{Connection, HttpError, Quic, Stream, Turn, h2};
+use crate::{Connection, HttpError, Quic, RequestRun, Stream, h2};
 use slots::Slots;
 
 /// Slots before an HTTP/2 server has said how many it allows: no server should allow fewer. RFC
@@ -48,15 +48,15 @@ impl Connection {
 impl SharedConnection {
     /// Carries one request, as soon as there is a slot for it. Requests that are made before the
     /// driver runs leave together: on a new connection in its first flight.
-    pub async fn exchange(&self, turn: Turn<'_>) -> Result<(), HttpError> {
+    pub async fn exchange(&self, run: RequestRun<'_>) -> Result<(), HttpError> {
         match &self.0.carrier {
             Carrier::H2(session) => {
                 let _slot = self.0.slots.take_of(session).await;
-                session.exchange(turn).await
+                session.exchange(run).await
             }
             Carrier::H3(quic) => {
                 let _slot = self.0.slots.take().await;
-                quic.exchange(turn).await
+                quic.exchange(run).await
             }
         }
     }

@@ -30,17 +30,15 @@ pub async fn open_tunnel(
     stream.flush().await?;
     let mut answer = Vec::new();
     loop {
-        // Byte by byte, so that nothing of what comes through the tunnel is taken.
-        let mut byte = [0];
-        if stream.read(&mut byte).await? == 0 {
+        if stream.read_buf(&mut answer).await? == 0 {
             return Err(HttpError::ClosedUnanswered);
         }
-        answer.extend_from_slice(&byte);
-        if byte != *b"\n" {
-            continue;
-        }
-        if let Some((head, _)) = response_head(&answer)? {
+        if let Some((head, length)) = response_head(&answer)? {
             if (200..300).contains(&head.status) {
+                // TLS follows, in which the server says nothing before the client has spoken.
+                if length < answer.len() {
+                    return Err(HttpError::Malformed("the proxy sent more than its head"));
+                }
                 recorder.record(Event::TunnelReady);
                 return Ok(head.status);
             }

@@ -79,10 +79,19 @@ pub enum Event {
     },
     /// The flight ended in the middle of a TLS record, so its sender had the rest ready as well.
     CutOff,
+    /// When the flight was over, the client had not acknowledged its last segments yet: it does so
+    /// later, or with what it sends next (RFC 1122 §4.2.3.2).
+    AckDelayed,
+    /// A TLS record of so many bytes began to arrive, and nothing of it could be read yet.
+    RecordBegan {
+        bytes: u64,
+    },
     /// The peer's acknowledgement arrived of bytes that had left this long before, and of everything
-    /// before them. The kernel's times, on both ends.
+    /// before them; and how long before they had left again, if they did. The kernel's times, on both
+    /// ends.
     Acknowledged {
         after: Duration,
+        again: Option<Duration>,
     },
     /// What had been handed to the kernel this long before left the host only now.
     HeldBack {

@@ -1,6 +1,6 @@
 //! A complete exchange: what was asked, when each thing happened, and what was learnt.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use crate::{
     Attempt, EchoFacts, Failure, HttpFacts, KeptFacts, NameFacts, NotKept, QuicFacts, Strategy,
@@ -15,6 +15,8 @@ const UNEXPLAINED_SHARE: f64 = 0.05;
 #[derive(Debug, Clone, Default)]
 pub struct Exchange {
     pub url: String,
+    /// The wall clock when the timeline began. Everything else is measured from that moment.
+    pub started: Option<SystemTime>,
     /// The number of the repetition, from 0, and of the redirect within it.
     pub run: u32,
     pub hop: u32,
@@ -50,6 +52,8 @@ pub struct Exchange {
     pub findings: Vec<Finding>,
     /// Milliseconds that neither a finding nor the arithmetic accounts for.
     pub unexplained: f64,
+    /// Milliseconds in which bytes were on their way, at the rate of the line.
+    pub carried: f64,
     pub failure: Option<Failure>,
 }
 
@@ -65,8 +69,17 @@ impl Exchange {
     /// The unexplained time, if it is more than the normal variation of the path and the host. For
     /// a failed exchange there is none: the failure says what was waited for in vain.
     pub fn unexplained_worth_telling(&self) -> Option<f64> {
+        self.worth_telling(self.unexplained)
+    }
+
+    /// The time in which bytes were on their way, by the same measure.
+    pub fn carried_worth_telling(&self) -> Option<f64> {
+        self.worth_telling(self.carried)
+    }
+
+    fn worth_telling(&self, ms: f64) -> Option<f64> {
         let share = UNEXPLAINED_SHARE * self.total().as_secs_f64() * 1e3;
-        (self.ok() && self.unexplained >= LEAST_UNEXPLAINED.max(share)).then_some(self.unexplained)
+        (self.ok() && ms >= LEAST_UNEXPLAINED.max(share)).then_some(ms)
     }
 }
 

@@ -127,12 +127,18 @@ pub struct TcpFacts {
     /// How much the kernel's samples of the round trip vary (`tcpi_rttvar`).
     pub rtt_var: Option<Duration>,
     pub retransmits: u32,
+    /// How many of them had arrived the first time, as the peer reports (RFC 2883).
+    pub needless_retransmits: u32,
     pub syn_retransmits: u32,
     pub congestion_window: u32,
     pub mss: u32,
     /// The largest segment in bytes when the connection was new. If `mss` is smaller now, the path
     /// did not carry that size.
     pub first_mss: u32,
+    /// The MSS that the peer announced, in bytes. `None` if it is not below what the path's MTU
+    /// allows: then the kernel does not tell.
+    pub announced_mss: Option<u32>,
+    /// The kernel's estimate of the size of the segments that arrive (`tcpi_rcv_mss`).
     pub peer_mss: u32,
     pub congestion_control: String,
     pub ecn: bool,

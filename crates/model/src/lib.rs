@@ -36,7 +36,7 @@ pub use failure::{Failure, FailureKind};
 pub use histogram::Histogram;
 pub use limit::{Limit, LimitError};
 pub use origin::{Origin, Scheme};
-pub use phase::{Phase, Waited};
+pub use phase::{DELAYED_ACK, FullWindow, Pause, Phase, Transfer, Waited};
 pub use phase_name::PhaseName;
 pub use random::{Random, blocks};
 pub use saving::{CONFIDENCE, LEAST_PAIRS, Saving};

@@ -1,9 +1,11 @@
 //! Divides a timeline into phases that cover it without gaps, each defined by what it waited for.
 
+mod body;
 mod boundary;
 mod connect;
 mod evidence;
 mod flights;
+mod spread;
 mod uplink;
 mod waiting;
 mod walk;
@@ -11,6 +13,9 @@ mod walk;
 use std::time::Duration;
 
 use crate::{Exchange, Moment, PhaseName};
+
+pub use body::{FullWindow, Pause, Transfer};
+pub use spread::DELAYED_ACK;
 
 /// Milliseconds, divided by whom they were spent waiting for. Their sum is the length of the phase.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -27,6 +32,17 @@ pub struct Waited {
 impl Waited {
     pub fn sum(&self) -> f64 {
         self.network + self.server + self.client + self.resolver + self.loss
+    }
+
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            network: self.network + other.network,
+            server: self.server + other.server,
+            client: self.client + other.client,
+            resolver: self.resolver + other.resolver,
+            loss: self.loss + other.loss,
+        }
     }
 }
 

@@ -6,8 +6,9 @@ use std::path::Path;
 
 use roundtrip_model::{Attempt, AttemptOutcome, Event, FastOpenFacts, Moment, Recorder};
 use socket2::{Domain, Protocol, SockAddr, Type};
-use tokio::io::unix::AsyncFd;
+use tokio::io::Interest;
 
+use crate::presence::{MIN_ABSENCE, Presence, Throttling};
 use crate::{NetError, Socket, TcpInfo, sys};
 
 /// The local address or interface of a connection.
@@ -37,13 +38,9 @@ impl Connect {
         socket
             .connect(&SockAddr::unix(path).map_err(failed)?)
             .map_err(failed)?;
-        let fd = sys::register(socket).map_err(NetError::Socket)?;
-        Ok(Socket::new(
-            fd,
-            recorder.clone(),
-            false,
-            FastOpenFacts::default(),
-        ))
+        let (fast_open, throttling) = (FastOpenFacts::default(), Throttling::watch());
+        Socket::new(socket, recorder.clone(), false, fast_open, throttling)
+            .map_err(NetError::Socket)
     }
 
     /// Creates a socket with all options set, not yet connected.
@@ -67,41 +64,62 @@ impl Connect {
         Ok(socket)
     }
 
-    /// Runs one attempt to its end. Errors of the socket itself are told apart from errors of the
-    /// path.
+    /// Runs one attempt to its end, of which the timeline has the beginning. Errors of the socket
+    /// itself are told apart from errors of the path.
     pub(crate) async fn attempt(
         &self,
         peer: SocketAddr,
+        began: Presence,
+        mut throttling: Throttling,
         recorder: &Recorder,
     ) -> Result<OpenedConnection, AttemptError> {
+        let local = |source| AttemptError::Local(NetError::Socket(source));
         let socket = self.prepare(peer).map_err(AttemptError::Local)?;
-        let began = recorder.now();
+        let called = Presence::now(recorder);
         let immediately = match socket.connect(&peer.into()) {
             Ok(()) => true,
             Err(e) if e.raw_os_error() == Some(libc::EINPROGRESS) => false,
             Err(e) => return Err(AttemptError::Peer(e)),
         };
-        let fd = sys::register(socket).map_err(|e| AttemptError::Local(NetError::Socket(e)))?;
+        let returned = Presence::now(recorder);
         let mut fast_open = FastOpenFacts {
             asked: self.fast_open,
             ..FastOpenFacts::default()
         };
-        let deferred = immediately && TcpInfo::of(fd.get_ref()).is_some_and(|i| i.is_opening());
-        if deferred {
+        let deferred = immediately && TcpInfo::of(&socket).is_some_and(|i| i.is_opening());
+        let socket = if deferred {
             fast_open.cookie = true;
+            socket
         } else {
-            established(&fd).await.map_err(AttemptError::Peer)?;
-        }
-        let socket = Socket::new(fd, recorder.clone(), deferred, fast_open);
+            established(socket).await.map_err(AttemptError::Peer)?
+        };
+        let now = Presence::now(recorder);
+        let info = TcpInfo::of(&socket).filter(|i| !deferred && i.retransmits() == 0);
+        let mut at = now.at;
+        let mut absences = Vec::new();
         // The kernel measured the handshake more exactly than a wake-up can.
-        let now = recorder.now();
-        let at = socket
-            .clean_handshake_rtt()
-            .map_or(now, |rtt| now.min(began + rtt));
+        if let Some((info, rtt)) = info.and_then(|info| Some((info, info.rtt()?))) {
+            let came = now.at - info.last_arrival();
+            let left = syn_left(called.at, returned.at, came - rtt);
+            at = now.at.min(left + rtt);
+            let late = |from: Presence, until: Presence| {
+                let took = from.absence(from.at, &until, recorder)?;
+                Some((until.at, took))
+            };
+            absences.extend(late(began, returned.moved(left)));
+            absences.extend(late(called.moved(at), now));
+        }
+        let took = absences.iter().map(|(_, took)| *took).sum();
+        let throttled = !absences.is_empty() && throttling.explains(took);
+        let since = |at: Moment| Moment::ZERO + at.since(recorder.zero());
+        let starved = |(at, took)| (since(at), Event::Starved { took, throttled });
+        let absences = absences.into_iter().map(starved).collect();
+        let socket = Socket::new(socket, recorder.clone(), deferred, fast_open, throttling);
         Ok(OpenedConnection {
-            socket,
-            at,
+            socket: socket.map_err(local)?,
+            at: since(at),
             deferred,
+            absences,
         })
     }
 }
@@ -131,6 +149,8 @@ pub(crate) struct OpenedConnection {
     pub(crate) socket: Socket,
     pub(crate) at: Moment,
     pub(crate) deferred: bool,
+    /// When the client did not run although it could have.
+    absences: Vec<(Moment, Event)>,
 }
 
 pub(crate) enum AttemptError {
@@ -139,16 +159,28 @@ pub(crate) enum AttemptError {
     Peer(io::Error),
 }
 
-async fn established(fd: &AsyncFd<socket2::Socket>) -> io::Result<()> {
+async fn established(socket: socket2::Socket) -> io::Result<socket2::Socket> {
+    let fd = sys::register(socket, Interest::WRITABLE)?;
     loop {
         let mut guard = fd.writable().await?;
         if let Some(error) = fd.get_ref().take_error()? {
             return Err(error);
         }
         if !TcpInfo::of(fd.get_ref()).is_some_and(|i| i.is_opening()) {
-            return Ok(());
+            break;
         }
         guard.clear_ready();
+    }
+    Ok(fd.into_inner())
+}
+
+/// When the SYN left: with the call, unless that took long. Then the SYN-ACK, which came a round
+/// trip later, tells (as exactly as the kernel's tick).
+fn syn_left(called: Moment, returned: Moment, by_answer: Moment) -> Moment {
+    if returned.since(called) < MIN_ABSENCE {
+        called
+    } else {
+        by_answer.clamp(called, returned)
     }
 }
 
@@ -187,13 +219,11 @@ impl Bind {
 impl OpenedConnection {
     /// Records on the timeline that this attempt won.
     pub(crate) fn record(&self, peer: SocketAddr, recorder: &Recorder) {
-        recorder.record_at(
-            self.at,
-            Event::Connected {
-                peer,
-                deferred: self.deferred,
-            },
-        );
+        let deferred = self.deferred;
+        recorder.record_at(self.at, Event::Connected { peer, deferred });
+        for (at, starved) in &self.absences {
+            recorder.record_at(*at, starved.clone());
+        }
     }
 }
 

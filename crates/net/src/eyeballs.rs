@@ -12,6 +12,7 @@ use roundtrip_model::{Attempt, AttemptOutcome, Event, Moment, Recorder};
 use tokio::time::{Sleep, sleep};
 
 use crate::connect::{AttemptError, OpenedConnection, attempt_fact};
+use crate::presence::{Presence, Throttling};
 use crate::{Connect, NetError, Socket};
 
 /// RFC 8305 §5, the recommended Connection Attempt Delay.
@@ -27,6 +28,7 @@ impl Connect {
     ) -> Result<Socket, NetError> {
         let mut race = Race {
             connect: self,
+            throttling: Throttling::watch(),
             recorder,
             pending: alternate(peers).into_iter(),
             running: Vec::new(),
@@ -66,6 +68,7 @@ struct RunningAttempt<'a> {
 
 struct Race<'a> {
     connect: &'a Connect,
+    throttling: Throttling,
     recorder: &'a Recorder,
     pending: std::vec::IntoIter<SocketAddr>,
     running: Vec<RunningAttempt<'a>>,
@@ -79,11 +82,14 @@ impl Race<'_> {
         let Some(peer) = self.pending.next() else {
             return;
         };
-        let began = self.recorder.now();
+        let presence = Presence::now(self.recorder);
+        let began = Moment::ZERO + presence.at.since(self.recorder.zero());
         self.recorder
             .record_at(began, Event::AttemptStarted { peer });
-        let (connect, recorder) = (self.connect, self.recorder);
-        let future = Box::pin(async move { connect.attempt(peer, recorder).await });
+        let future = self
+            .connect
+            .attempt(peer, presence, self.throttling, self.recorder);
+        let future = Box::pin(future);
         self.running.push(RunningAttempt {
             peer,
             began,

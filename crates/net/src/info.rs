@@ -6,6 +6,7 @@ use std::time::Duration;
 use roundtrip_model::{FastOpenFacts, KeptFacts, TcpFacts};
 use socket2::Socket;
 
+use crate::gaps::GapSigns;
 use crate::sys;
 use crate::wait::WaitCounters;
 
@@ -75,8 +76,49 @@ impl TcpInfo {
             busy: Duration::from_micros(self.0.busy_time),
             segments: self.0.data_segs_in,
             bytes: self.0.bytes_received,
+            acks: self.0.segs_out.saturating_sub(self.0.data_segs_out),
             rtt: self.min_rtt().or(self.rtt()).unwrap_or_default(),
+            window: (self.0.rcv_wnd != u32::MAX).then_some(self.0.rcv_wnd.into()),
         }
+    }
+
+    pub(crate) fn gap_signs(&self) -> GapSigns {
+        GapSigns {
+            out_of_order: self.0.rcv_ooopack,
+            // What we announced, and what the peer announced: hosts announce what they can send.
+            full: self.0.advmss.min(self.0.snd_mss),
+            last_arrival: self.last_arrival(),
+        }
+    }
+
+    /// How long ago the last segment arrived, to the kernel's tick.
+    pub(crate) fn last_arrival(&self) -> Duration {
+        Duration::from_millis(self.0.last_ack_recv.into())
+    }
+
+    /// The window that the peer allows us, in bytes.
+    pub(crate) fn peer_window(&self) -> u64 {
+        self.0.snd_wnd.into()
+    }
+
+    pub(crate) fn has_nothing_under_way(&self) -> bool {
+        self.0.unacked == 0
+    }
+
+    /// The MSS that the peer announced, of a new connection. The kernel tells only what we may
+    /// send: where that is all that the path's MTU allows, the peer announced as much or more.
+    pub(crate) fn announced_mss(&self) -> Option<u32> {
+        let has_stamps = self.0.options & OPTION_TIMESTAMPS != 0;
+        let options = if has_stamps {
+            TIMESTAMP_SPACE as u32
+        } else {
+            0
+        };
+        let announced = self.0.snd_mss.saturating_add(options);
+        // We announce what fits the interface; the headers are those of IPv6, or shorter.
+        let carried = self.0.pmtu.saturating_sub(60);
+        let allowed = self.0.advmss.saturating_add(options).min(carried);
+        (0 < self.0.snd_mss && announced < allowed).then_some(announced)
     }
 
     /// What was received, and how long ago anything was last sent or received.
@@ -174,7 +216,9 @@ pub(crate) fn tcp_facts(
     if let Some(info) = TcpInfo::of(socket) {
         facts.min_rtt = info.min_rtt();
         facts.rtt = info.rtt();
+        facts.rtt_var = micros(info.0.rttvar);
         facts.retransmits = info.retransmits();
+        facts.needless_retransmits = info.counters().needless;
         facts.congestion_window = info.0.snd_cwnd;
         facts.mss = info.0.snd_mss;
         facts.peer_mss = info.0.rcv_mss;

@@ -6,93 +6,83 @@
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use roundtrip_model::{Event, FastOpenFacts, KeptFacts, Moment, Reading, Recorder, TcpFacts};
+use roundtrip_model::{Event, FastOpenFacts, Moment, Reading, Recorder};
 use tokio::io::unix::AsyncFd;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
+use tokio::task::coop;
 
-use crate::clock;
+use crate::gaps::Looks;
+use crate::gauge::{Gauge, SocketState, lock};
+use crate::presence::{Presence, Throttling};
+use crate::room::Room;
 use crate::wait::{AwaitedArrival, WaitTracker};
-use crate::{TcpInfo, info, sys};
+use crate::{TcpInfo, clock, sys};
 
 pub struct Socket {
+    /// Registered for reading.
     fd: AsyncFd<socket2::Socket>,
+    room: Room,
     recorder: Recorder,
     state: Arc<Mutex<SocketState>>,
     /// Bytes were sent and nothing has arrived since, or there was nothing to read: the next
     /// arrival ends a wait.
     waiting: bool,
     watch: WaitTracker,
-}
-
-/// What the socket learns, shared with its gauges.
-#[derive(Debug, Default)]
-struct SocketState {
-    /// The connection is being opened: the SYN waits for the first data, or was sent with it.
-    opening: bool,
-    fast_open: FastOpenFacts,
-    handshake_rtt: Option<Duration>,
-    syn_retransmits: u32,
-    first_mss: u32,
-    /// Kept here, because the kernel forgets the peer of a connection that was reset.
-    peer: Option<SocketAddr>,
-    sent: u64,
-}
-
-/// A view of a socket that remains accessible when TLS and HTTP own the socket.
-pub struct Gauge {
-    socket: socket2::Socket,
-    state: Arc<Mutex<SocketState>>,
+    looks: Looks,
+    /// When the thread last wrote, or found nothing to read.
+    presence: Presence,
+    throttling: Throttling,
+    /// When the SYN left, if it left with data.
+    syn_left: Moment,
 }
 
 impl Socket {
+    /// Takes a socket that is connected or, with `opening`, waits for the data of its SYN.
     pub(crate) fn new(
-        fd: AsyncFd<socket2::Socket>,
+        socket: socket2::Socket,
         recorder: Recorder,
         opening: bool,
         fast_open: FastOpenFacts,
-    ) -> Self {
-        let first = if opening {
-            None
-        } else {
-            TcpInfo::of(fd.get_ref())
-        };
-        let mut watch = WaitTracker::default();
-        if let Some(info) = first {
-            watch.opened(info.counters());
-        }
-        let state = SocketState {
+        throttling: Throttling,
+    ) -> io::Result<Self> {
+        let fd = sys::register(socket, Interest::READABLE)?;
+        let mut state = SocketState {
             opening,
             fast_open,
-            handshake_rtt: first.and_then(|i| i.rtt()),
-            syn_retransmits: first.map_or(0, |i| i.retransmits()),
-            first_mss: first.map_or(0, |i| i.mss()),
             peer: peer_of(fd.get_ref()),
             ..SocketState::default()
         };
-        Self {
+        let mut watch = WaitTracker::default();
+        if let Some(info) = TcpInfo::of(fd.get_ref()).filter(|_| !opening) {
+            watch.opened(info.counters());
+            state.syn_retransmits = info.retransmits();
+            state.opened(fd.get_ref(), &info);
+        }
+        Ok(Self {
             fd,
+            room: Room::default(),
+            presence: Presence::now(&recorder),
             recorder,
             state: Arc::new(Mutex::new(state)),
             waiting: false,
             watch,
-        }
-    }
-
-    pub fn gauge(&self) -> io::Result<Gauge> {
-        Ok(Gauge {
-            socket: self.fd.get_ref().try_clone()?,
-            state: self.state.clone(),
+            looks: Looks::default(),
+            throttling,
+            syn_left: Moment::ZERO,
         })
     }
 
-    /// The handshake's round-trip time, unless the SYN had to be repeated.
-    pub(crate) fn clean_handshake_rtt(&self) -> Option<Duration> {
-        let state = lock(&self.state);
-        state.handshake_rtt.filter(|_| state.syn_retransmits == 0)
+    pub fn gauge(&self) -> io::Result<Gauge> {
+        let socket = self.fd.get_ref().try_clone()?;
+        Ok(Gauge::new(
+            socket,
+            self.recorder.clone(),
+            self.state.clone(),
+        ))
     }
 
     /// Notices the SYN-ACK while fast open is under way.
@@ -103,14 +93,11 @@ impl Socket {
                 return;
             }
             drop(state);
-            let Poll::Ready(guard) = self.fd.poll_write_ready(cx) else {
-                return;
-            };
-            if TcpInfo::of(self.fd.get_ref()).is_some_and(|i| i.is_opening()) {
-                let Ok(mut guard) = guard else { return };
-                guard.clear_ready();
-            } else {
+            let socket = self.fd.get_ref();
+            if !TcpInfo::of(socket).is_some_and(|i| i.is_opening()) {
                 self.opened(None);
+            } else if !matches!(self.room.poll(socket, cx), Poll::Ready(Ok(()))) {
+                return;
             }
         }
     }
@@ -118,6 +105,7 @@ impl Socket {
     /// Evaluates the SYN-ACK. `answer` is when the first answer arrived, if only that revealed the
     /// SYN-ACK.
     fn opened(&mut self, answer: Option<Moment>) {
+        self.room.forget();
         let mut state = lock(&self.state);
         state.opening = false;
         state.peer = peer_of(self.fd.get_ref());
@@ -125,8 +113,7 @@ impl Socket {
             return;
         };
         self.watch.opened(info.counters());
-        state.handshake_rtt = info.rtt();
-        state.first_mss = info.mss();
+        state.opened(self.fd.get_ref(), &info);
         let data_again = u32::from(info.resent_syn_data());
         state.syn_retransmits = info.retransmits().saturating_sub(data_again);
         let data_sent = state.fast_open.data_sent;
@@ -134,27 +121,48 @@ impl Socket {
         state.fast_open.data_acked = data_acked;
         state.fast_open.saved_round_trips = u32::from(data_acked > 0 && data_acked == data_sent);
         let now = self.recorder.now();
+        // The kernel measured the handshake more exactly than a wake-up can.
+        let clean = info.rtt().filter(|_| state.syn_retransmits == 0);
         let at = match (answer, info.rtt()) {
             // What the SYN-ACK left out was answered a round trip later, at the earliest.
             (Some(answer), Some(rtt)) if data_acked < data_sent => answer - rtt,
             (Some(answer), _) => answer,
-            (None, _) => now,
+            (None, _) => clean.map_or(now, |rtt| now.min(self.syn_left + rtt)),
         };
         let event = Event::SynAcked {
             data_sent,
             data_acked,
         };
         self.recorder.record_at(at, event);
+        drop(state);
+        if answer.is_none() {
+            self.was_absent(self.recorder.zero() + at.since(Moment::ZERO));
+        }
+    }
+
+    fn read_stamps(&self) {
+        let reading = clock::read(|| self.recorder.clock());
+        lock(&self.state).read_stamps(self.fd.get_ref(), &self.recorder, &reading);
     }
 
     fn departed(&mut self, bytes: usize, of: usize, at: Moment) {
+        self.room.forget();
+        self.presence = Presence::now(&self.recorder);
         let mut state = lock(&self.state);
         if state.opening && state.sent == 0 {
+            self.syn_left = at;
             // The SYN takes what it has room for; fast open saves a wait only if that was the whole
             // flight.
             state.fast_open.data_sent = of as u64;
         }
         state.sent += bytes as u64;
+        let end = state.sent;
+        let written = self.recorder.zero() + at.since(Moment::ZERO);
+        state.departures.wrote(end, written);
+        if state.departures.is_full() {
+            let reading = clock::read(|| self.recorder.clock());
+            state.read_stamps(self.fd.get_ref(), &self.recorder, &reading);
+        }
         self.recorder.record_at(
             at,
             Event::Sent {
@@ -170,8 +178,16 @@ impl Socket {
             |stamp: Option<Duration>| stamp.map_or(reading.after, |s| reading.moment_of(s));
         let zero = self.recorder.zero();
         let first = moment(stamps.first.or(stamps.last));
-        if lock(&self.state).opening {
+        let mut state = lock(&self.state);
+        if state.opening {
+            drop(state);
             self.opened(Some(Moment::ZERO + first.since(zero)));
+        } else if self.waiting {
+            state.read_stamps(self.fd.get_ref(), &self.recorder, &reading);
+            drop(state);
+            self.was_absent(first);
+        } else {
+            drop(state);
         }
         let at = if !std::mem::take(&mut self.waiting) {
             moment(stamps.last)
@@ -184,6 +200,17 @@ impl Socket {
         let bytes = bytes as u64;
         let at = Moment::ZERO + at.since(zero);
         self.recorder.record_at(at, Event::Received { bytes });
+    }
+
+    /// Records that the thread did not run although bytes had arrived at `first`, by the clock.
+    fn was_absent(&mut self, first: Moment) {
+        let now = Presence::now(&self.recorder);
+        if let Some(took) = self.presence.absence(first, &now, &self.recorder) {
+            let at = Moment::ZERO + now.at.since(self.recorder.zero());
+            let throttled = self.throttling.explains(took);
+            self.recorder
+                .record_at(at, Event::Starved { took, throttled });
+        }
     }
 
     /// When the wait ended; records what the kernel knows about it. Uses the clock's own time,
@@ -202,7 +229,7 @@ impl Socket {
             match event {
                 // It belongs to an earlier exchange.
                 _ if at < zero => {}
-                Event::Paused { .. } => self.recorder.record_arrival(event),
+                Event::Paused { .. } | Event::AckDelayed => self.recorder.record_arrival(event),
                 _ => self
                     .recorder
                     .record_at(Moment::ZERO + at.since(zero), event),
@@ -214,50 +241,25 @@ impl Socket {
     /// Notes that there is nothing to read, and that the reader will wait.
     fn ran_dry(&mut self) {
         self.waiting = true;
+        self.presence = Presence::now(&self.recorder);
         if let Some(info) = TcpInfo::of(self.fd.get_ref()) {
-            self.watch.ran_dry(self.recorder.clock(), info.counters());
+            let counters = info.counters();
+            self.watch.ran_dry(self.presence.at, counters);
+            self.look(&info);
+            self.looks.begin(counters.rtt);
         }
     }
-}
 
-impl Gauge {
-    pub fn facts(&self) -> TcpFacts {
-        let state = lock(&self.state);
-        let mut facts =
-            info::tcp_facts(&self.socket, state.fast_open.clone(), state.syn_retransmits);
-        facts.handshake_rtt = state.handshake_rtt;
-        facts.first_mss = state.first_mss;
-        facts.peer = facts.peer.or(state.peer);
-        facts
-    }
-
-    /// The smallest round-trip time that the kernel has seen on this connection.
-    pub fn min_rtt(&self) -> Option<Duration> {
-        let info = TcpInfo::of(&self.socket)?;
-        [info.min_rtt(), lock(&self.state).handshake_rtt]
-            .into_iter()
-            .flatten()
-            .min()
-    }
-
-    /// What the connection has done so far, for a later exchange on it.
-    pub fn past(&self) -> Option<KeptFacts> {
-        TcpInfo::of(&self.socket).map(|info| info.past())
-    }
-
-    /// Whether the peer has closed, or sent data that was not asked for. Such a connection carries
-    /// no further request.
-    pub fn is_spent(&self) -> bool {
-        !matches!(sys::receive(&self.socket, &mut [0], true), Err(e) if e.kind() == io::ErrorKind::WouldBlock)
+    /// Looks for what arrived behind a gap, while there is nothing to read.
+    fn look(&self, info: &TcpInfo) {
+        let mut state = lock(&self.state);
+        state.note_window(info);
+        state.look_for_gap(self.fd.get_ref(), &self.recorder, info);
     }
 }
 
 fn peer_of(socket: &socket2::Socket) -> Option<SocketAddr> {
     socket.peer_addr().ok()?.as_socket()
-}
-
-fn lock(state: &Mutex<SocketState>) -> MutexGuard<'_, SocketState> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The kernel's timestamps of a read: of its last segment and, after a wait, of its first. The
@@ -311,7 +313,13 @@ impl AsyncRead for Socket {
         let this = self.get_mut();
         loop {
             this.watch_opening(cx);
-            let mut guard = ready!(this.fd.poll_read_ready(cx))?;
+            let Poll::Ready(guard) = this.fd.poll_read_ready(cx) else {
+                while this.looks.is_due(cx) {
+                    TcpInfo::of(this.fd.get_ref()).inspect(|info| this.look(info));
+                }
+                return Poll::Pending;
+            };
+            let mut guard = guard?;
             let watch = this.waiting.then_some(&this.watch);
             match guard.try_io(|fd| read_stamped(fd.get_ref(), buffer, watch)) {
                 Ok(Ok((n, stamps))) => {
@@ -335,23 +343,22 @@ impl AsyncWrite for Socket {
         data: &[u8],
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
+        let turn = ready!(coop::poll_proceed(cx));
         loop {
             this.watch_opening(cx);
-            let mut guard = ready!(this.fd.poll_write_ready(cx))?;
             let began = this.recorder.now();
-            match guard.try_io(|fd| send(fd.get_ref(), data)) {
-                Ok(Ok(n)) => {
-                    // While fast open is under way, the SYN-ACK causes the next readiness.
-                    if lock(&this.state).opening {
-                        guard.clear_ready();
-                    }
-                    drop(guard);
+            match send(this.fd.get_ref(), data) {
+                Ok(n) => {
+                    turn.made_progress();
                     this.departed(n, data.len(), began);
                     return Poll::Ready(Ok(n));
                 }
-                Ok(Err(e)) if e.kind() == io::ErrorKind::Interrupted => {}
-                Ok(Err(e)) => return Poll::Ready(Err(e)),
-                Err(_would_block) => {}
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                    this.read_stamps();
+                    ready!(this.room.poll(this.fd.get_ref(), cx))?;
+                }
+                Err(e) => return Poll::Ready(Err(e)),
             }
         }
     }

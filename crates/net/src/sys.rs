@@ -5,6 +5,7 @@
 
 pub(crate) mod alarm;
 pub(crate) mod thread;
+pub(crate) mod transmit;
 pub(crate) mod udp;
 
 use std::io;
@@ -17,8 +18,8 @@ use tokio::io::unix::AsyncFd;
 
 const READABLE_OR_URGENT: Interest = Interest::READABLE.add(Interest::PRIORITY);
 
-/// The kernel's `struct tcp_info` as of Linux 5.4, the part that is read here.
-/// `include/uapi/linux/tcp.h`.
+/// The kernel's `struct tcp_info` as of Linux 6.2, the part that is read here. An older kernel leaves
+/// the end as it was. `include/uapi/linux/tcp.h`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct RawTcpInfo {
@@ -78,10 +79,17 @@ pub(crate) struct RawTcpInfo {
     pub(crate) reord_seen: u32,
     pub(crate) rcv_ooopack: u32,
     pub(crate) snd_wnd: u32,
+    /// `u32::MAX` if the kernel does not tell.
+    pub(crate) rcv_wnd: u32,
+    /// The structure's length is a multiple of 8.
+    pub(crate) rehash: u32,
 }
 
 pub(crate) fn tcp_info(socket: &impl AsRawFd) -> io::Result<RawTcpInfo> {
-    let mut info = RawTcpInfo::default();
+    let mut info = RawTcpInfo {
+        rcv_wnd: u32::MAX,
+        ..RawTcpInfo::default()
+    };
     let mut length = mem::size_of::<RawTcpInfo>() as libc::socklen_t;
     // SAFETY: the pointer and the length describe `info`; the kernel writes at most `length` bytes
     // of plain integers.
@@ -185,11 +193,35 @@ pub(crate) fn set_int(
     }
 }
 
+/// The memory of what a socket has received and nobody has read, in bytes with the kernel's
+/// overhead: in the receive queue, behind a gap, and in the error queue. `None` before Linux 4.12.
+pub(crate) fn received_memory(socket: &impl AsRawFd) -> Option<u32> {
+    /// `include/uapi/asm-generic/socket.h`.
+    const SO_MEMINFO: libc::c_int = 55;
+    let mut memory = [0u32; libc::SK_MEMINFO_DROPS as usize + 1];
+    let mut length = mem::size_of_val(&memory) as libc::socklen_t;
+    // SAFETY: the pointer and the length describe `memory`; the kernel writes at most `length`
+    // bytes of plain integers.
+    let outcome = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            SO_MEMINFO,
+            memory.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    };
+    (outcome == 0).then_some(memory[libc::SK_MEMINFO_RMEM_ALLOC as usize])
+}
+
 /// Registers a socket with the runtime.
-pub(crate) fn register(socket: socket2::Socket) -> io::Result<AsyncFd<socket2::Socket>> {
+pub(crate) fn register(
+    socket: socket2::Socket,
+    interest: Interest,
+) -> io::Result<AsyncFd<socket2::Socket>> {
     // SAFETY: `socket` owns its descriptor, keeps the same one for its whole life, and is moved
     // into the result.
-    unsafe { AsyncFd::register(socket) }.map_err(io::Error::from)
+    unsafe { AsyncFd::register_with_interest(socket, interest) }.map_err(io::Error::from)
 }
 
 /// Registers a descriptor with the runtime, for reading; a socket's error is read as well, if it

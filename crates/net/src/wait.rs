@@ -21,7 +21,11 @@ pub(crate) struct WaitCounters {
     /// Segments with data that arrived.
     pub(crate) segments: u32,
     pub(crate) bytes: u64,
+    /// Acknowledgements without data that left.
+    pub(crate) acks: u32,
     pub(crate) rtt: Duration,
+    /// The receive window that the peer was last told of, if the kernel tells.
+    pub(crate) window: Option<u64>,
 }
 
 /// Follows a connection from one arrival to the next, in the clock's own time.
@@ -78,7 +82,7 @@ impl WaitTracker {
         events.extend(self.pause(at, counters));
         let late = self.late(arrival, at);
         let mut judged = counters;
-        if overtaken > 0 && late >= shortest_pause(counters) {
+        if overtaken > 0 && late >= MIN_PAUSE {
             let event = Event::Overtaken {
                 segments: overtaken,
                 late,
@@ -117,18 +121,24 @@ impl WaitTracker {
     }
 
     /// The flight before this arrival, if it ended with a pause.
-    fn pause(&mut self, at: Moment, counters: WaitCounters) -> Option<(Moment, Event)> {
-        let (last, (_, dry)) = self.last_arrival.zip(self.dry)?;
+    fn pause(&mut self, at: Moment, counters: WaitCounters) -> Vec<(Moment, Event)> {
+        let Some((last, (_, dry))) = self.last_arrival.zip(self.dry) else {
+            return Vec::new();
+        };
         if at.since(last) < shortest_pause(counters) {
-            return None;
+            return Vec::new();
         }
         let event = Event::Paused {
             segments: dry.segments.saturating_sub(self.flight.segments).into(),
             bytes: dry.bytes.saturating_sub(self.flight.bytes),
-            window: None,
+            // The flight began when the peer knew this window.
+            window: self.flight.window,
         };
+        let held = dry.segments > self.flight.segments && dry.acks == self.flight.acks;
         self.flight = dry;
-        Some((last, event))
+        let mut events = vec![(last, event)];
+        events.extend(held.then_some((last, Event::AckDelayed)));
+        events
     }
 }
 
@@ -156,6 +166,7 @@ mod tests {
         WaitCounters {
             segments,
             bytes: u64::from(segments) * 1000,
+            acks: segments,
             rtt: Duration::from_millis(40),
             ..WaitCounters::default()
         }
@@ -201,6 +212,20 @@ mod tests {
             window: None,
         };
         assert_eq!(events, [(at(80), flight)]);
+    }
+
+    #[test]
+    fn a_flight_that_was_not_acknowledged_when_it_was_over_says_so() {
+        let mut watch = WaitTracker::default();
+        watch.opened(counters(0));
+        watch.ended(arrival(41, 40, 40), counters(1));
+        let dry = WaitCounters {
+            acks: 0,
+            ..counters(1)
+        };
+        watch.ran_dry(at(42), dry);
+        let (_, events) = watch.ended(arrival(81, 80, 80), counters(2));
+        assert_eq!(events.last(), Some(&(at(40), Event::AckDelayed)));
     }
 
     #[test]

@@ -21,10 +21,9 @@ pub struct Knobs {
     pub tls: TlsKnobs,
     #[command(flatten)]
     pub http: HttpKnobs,
-    /// Misbehave at one point of each connection: KIND@PHASE.
-    /// Kinds: reset (RST), close (FIN), stall, garbage.
-    /// Phases: accept, hello (after the `ClientHello`), handshake (after half of the server's flight),
-    /// request (after the request), head (in mid-headers), body (in mid-body)
+    /// Misbehave at one point of each connection: KIND@PHASE. Kinds: reset (RST), close (FIN),
+    /// stall, garbage. Phases: accept, hello (after the `ClientHello`), handshake (after half of
+    /// the server's flight), request (after the request), head (in mid-headers), body (in mid-body)
     #[arg(long, value_name = "KIND@PHASE", help_heading = "Faults")]
     pub fault: Option<Fault>,
     /// Misbehave so often, and be good from then on

@@ -3,10 +3,10 @@
 //! or badly (tickets, early data, fast open, slow answers, faults at each phase) is a field of
 //! [`Knobs`] and a flag with the same name.
 //!
-//! The life of a request: `tcp` or `quic` accepts → `tls` shakes hands → `serve::{h1,h2,h3}` read a
-//! request → `routes` turns it into a `AnswerPlan` (pure) → `serve` carries out the plan, in the same way
-//! for all three protocols. Both ends can be compared: [`OriginCounters`] says what the server saw, in
-//! the API and at `/stats`.
+//! The life of a request: `tcp` or `quic` accepts → `tls` performs the handshake →
+//! `serve::{h1,h2,h3}` read a request → `routes` turns it into an `AnswerPlan` (pure) → `serve`
+//! carries out the plan, in the same way for all three protocols. Both ends can be compared:
+//! [`OriginCounters`] says what the server saw, in the API and at `/stats`.
 
 mod body;
 mod certificates;

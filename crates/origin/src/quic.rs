@@ -82,19 +82,23 @@ fn server_config(
 }
 
 /// Accepts until the future is dropped, and its connections with it.
-pub(crate) async fn accept(endpoint: Endpoint, manner: HandshakeConfig, hall: ListenerContext) {
+pub(crate) async fn accept(
+    endpoint: Endpoint,
+    handshake_config: HandshakeConfig,
+    context: ListenerContext,
+) {
     let mut connections = JoinSet::new();
     loop {
         let Some(incoming) = endpoint.accept().await else {
             return;
         };
-        if let Some(incoming) = admit(incoming, manner, &hall.site) {
-            let Ok(place) = hall.places.clone().acquire_owned().await else {
+        if let Some(incoming) = admit(incoming, handshake_config, &context.site) {
+            let Ok(place) = context.places.clone().acquire_owned().await else {
                 return;
             };
-            let site = hall.site.clone();
+            let site = context.site.clone();
             connections.spawn(async move {
-                serve_one(incoming, manner, &site).await;
+                serve_one(incoming, handshake_config, &site).await;
                 site.counters.quic_over.increment();
                 drop(place);
             });
@@ -103,8 +107,12 @@ pub(crate) async fn accept(endpoint: Endpoint, manner: HandshakeConfig, hall: Li
     }
 }
 
-fn admit(incoming: Incoming, manner: HandshakeConfig, site: &OriginState) -> Option<Incoming> {
-    if manner.retry && !incoming.remote_address_validated() {
+fn admit(
+    incoming: Incoming,
+    handshake_config: HandshakeConfig,
+    site: &OriginState,
+) -> Option<Incoming> {
+    if handshake_config.retry && !incoming.remote_address_validated() {
         // RFC 9000, section 8.1.2.
         if incoming.retry().is_ok() {
             site.counters.quic_retries.increment();
@@ -123,9 +131,13 @@ fn admit(incoming: Incoming, manner: HandshakeConfig, site: &OriginState) -> Opt
     None
 }
 
-async fn serve_one(incoming: Incoming, manner: HandshakeConfig, site: &Arc<OriginState>) {
+async fn serve_one(incoming: Incoming, handshake_config: HandshakeConfig, site: &Arc<OriginState>) {
     site.counters.quic_connections.increment();
-    let taken = timeout(HANDSHAKE_TIMEOUT, take_in(incoming, manner.early_data)).await;
+    let taken = timeout(
+        HANDSHAKE_TIMEOUT,
+        take_in(incoming, handshake_config.early_data),
+    )
+    .await;
     if let Ok(Ok((connection, confirmation))) = taken {
         h3::serve(QuinnCarrier::new(connection, confirmation), site.clone()).await;
     }

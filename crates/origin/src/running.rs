@@ -61,12 +61,12 @@ impl Origin {
             silent: Vec::new(),
             thread: None,
         };
-        let hall = ListenerContext {
+        let context = ListenerContext {
             site,
             places: Arc::new(Semaphore::new(knobs.listen.max_connections as usize)),
             fast_open: knobs.listen.fast_open > 0,
         };
-        running.open(ports, &knobs, &certificates, &hall)?;
+        running.open(ports, &knobs, &certificates, &context)?;
         Ok(running)
     }
 
@@ -143,18 +143,18 @@ impl Running {
         ports: Ports,
         knobs: &Knobs,
         certificates: &IssuedCertificates,
-        hall: &ListenerContext,
+        context: &ListenerContext,
     ) -> Result<(), OriginError> {
         let failed = |source| ports::failed(knobs, source);
         let tls = ListenerRole::Tls(tls::tcp_config(&knobs.tls, certificates)?);
-        for (listeners, door) in [
+        for (listeners, role) in [
             (ports.http, ListenerRole::Clear),
             (ports.https, tls),
             (ports.echo, ListenerRole::Echo),
         ] {
             for listener in listeners {
                 let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
-                let accepting = tcp::accept(listener, door.clone(), hall.clone());
+                let accepting = tcp::accept(listener, role.clone(), context.clone());
                 self.tasks.push(tokio::spawn(accepting));
             }
         }
@@ -164,8 +164,8 @@ impl Running {
         }
         for socket in ports.quic {
             match knobs.listen.quic_engine {
-                QuicEngine::Quinn => self.open_quinn(socket, knobs, certificates, hall)?,
-                QuicEngine::Own => self.open_own(socket, knobs, certificates, hall)?,
+                QuicEngine::Quinn => self.open_quinn(socket, knobs, certificates, context)?,
+                QuicEngine::Own => self.open_own(socket, knobs, certificates, context)?,
             }
         }
         Ok(())
@@ -176,13 +176,17 @@ impl Running {
         socket: UdpSocket,
         knobs: &Knobs,
         certificates: &IssuedCertificates,
-        hall: &ListenerContext,
+        context: &ListenerContext,
     ) -> Result<(), OriginError> {
         let config = tls::quic_config(&knobs.tls, certificates, &self.counters, &["h3"])?;
         let crypto = Arc::new(QuicServerConfig::try_from(config)?);
         let endpoint = quic::open(socket, crypto, knobs).map_err(|e| ports::failed(knobs, e))?;
         self.endpoints.push(endpoint.clone());
-        let accepting = quic::accept(endpoint, HandshakeConfig::from_knobs(knobs), hall.clone());
+        let accepting = quic::accept(
+            endpoint,
+            HandshakeConfig::from_knobs(knobs),
+            context.clone(),
+        );
         self.tasks.push(tokio::spawn(accepting));
         Ok(())
     }
@@ -192,7 +196,7 @@ impl Running {
         socket: UdpSocket,
         knobs: &Knobs,
         certificates: &IssuedCertificates,
-        hall: &ListenerContext,
+        context: &ListenerContext,
     ) -> Result<(), OriginError> {
         let protocols = &quic::own::PROTOCOLS;
         let tls = tls::quic_config(&knobs.tls, certificates, &self.counters, protocols)?;
@@ -200,8 +204,11 @@ impl Running {
         let endpoint = OwnEndpoint::new(socket, engine).map_err(|e| ports::failed(knobs, e))?;
         self.counters.add_endpoint(endpoint.clone());
         self.own_endpoints.push(endpoint.clone());
-        let accepting =
-            quic::own::accept(endpoint, HandshakeConfig::from_knobs(knobs), hall.clone());
+        let accepting = quic::own::accept(
+            endpoint,
+            HandshakeConfig::from_knobs(knobs),
+            context.clone(),
+        );
         self.tasks.push(tokio::spawn(accepting));
         Ok(())
     }

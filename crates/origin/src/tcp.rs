@@ -40,19 +40,19 @@ pub(crate) struct ListenerContext {
 }
 
 /// Accepts until the future is dropped, and its connections with it.
-pub(crate) async fn accept(listener: TcpListener, door: ListenerRole, hall: ListenerContext) {
+pub(crate) async fn accept(listener: TcpListener, role: ListenerRole, context: ListenerContext) {
     let mut connections = JoinSet::new();
     loop {
         match listener.accept().await {
             Ok((tcp, _)) => {
                 // One connection beyond the limit is accepted but not served; the kernel holds the
                 // others.
-                let Ok(place) = hall.places.clone().acquire_owned().await else {
+                let Ok(place) = context.places.clone().acquire_owned().await else {
                     return;
                 };
-                let (door, hall) = (door.clone(), hall.clone());
+                let (role, context) = (role.clone(), context.clone());
                 connections.spawn(async move {
-                    serve_one(tcp, door, &hall).await;
+                    serve_one(tcp, role, &context).await;
                     drop(place);
                 });
             }
@@ -62,21 +62,21 @@ pub(crate) async fn accept(listener: TcpListener, door: ListenerRole, hall: List
     }
 }
 
-async fn serve_one(tcp: TcpStream, door: ListenerRole, hall: &ListenerContext) {
-    let site = &hall.site;
+async fn serve_one(tcp: TcpStream, role: ListenerRole, context: &ListenerContext) {
+    let site = &context.site;
     site.counters.tcp_connections.increment();
-    if hall.fast_open && TcpInfo::of(&tcp).is_some_and(|info| info.took_syn_data()) {
+    if context.fast_open && TcpInfo::of(&tcp).is_some_and(|info| info.took_syn_data()) {
         site.counters.fast_open_accepted.increment();
     }
     // Otherwise the second small write of an answer would wait for an acknowledgement.
     let _ = tcp.set_nodelay(true);
     let link = TcpConnectionInfo {
         fuse: Fuse::default(),
-        secure: matches!(door, ListenerRole::Tls(_)),
+        secure: matches!(role, ListenerRole::Tls(_)),
         early: EarlyFlag::default(),
     };
     let wire = FusedStream::new(tcp, link.fuse.clone());
-    match door {
+    match role {
         ListenerRole::Echo => crate::echo::serve(wire, &site.counters).await,
         ListenerRole::Clear => {
             let phases = [FaultPhase::Accept, FaultPhase::Hello, FaultPhase::Handshake];

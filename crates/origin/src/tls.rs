@@ -13,7 +13,7 @@ use rustls::server::{
 };
 use rustls::{RootCertStore, ServerConfig, SupportedProtocolVersion, version};
 
-use self::sessions::{CountedSessions, DriftingClock, Forgetful};
+use self::sessions::{CountedSessions, DiscardingStore, DriftingClock};
 use crate::certificates::IssuedCertificates;
 use crate::{
     ClientCertificate, EarlyData, Group, OriginCounters, OriginError, Tickets, TlsKnobs,
@@ -109,7 +109,7 @@ fn base(
 fn remember(config: &mut ServerConfig, knobs: &TlsKnobs) -> Result<(), OriginError> {
     let storage: Arc<dyn StoresServerSessions> = match knobs.tickets {
         Tickets::Stateful => ServerSessionMemoryCache::new(MAX_SESSIONS),
-        Tickets::Refused => Arc::new(Forgetful),
+        Tickets::Refused => Arc::new(DiscardingStore),
         Tickets::Stateless | Tickets::Off => Arc::new(NoServerSessionStorage {}),
     };
     config.session_storage = storage;

@@ -49,7 +49,7 @@ impl PathCounters {
                 (tally.missed > 0).then(|| format!("{} packets missed {way}", tally.missed));
             let oversized = (tally.oversized > 0)
                 .then(|| format!("{} packets longer than the MTU {way}", tally.oversized));
-            let late = (tally.lateness.p99 > LATE_RELEASE).then(|| {
+            let late = tally.is_late().then(|| {
                 let p99 = tally.lateness.p99.as_secs_f64() * 1e3;
                 format!("released up to {p99:.1} ms late (p99) {way}")
             });
@@ -57,6 +57,17 @@ impl PathCounters {
         });
         let faults: Vec<String> = faults.collect();
         (!faults.is_empty()).then(|| faults.join(", "))
+    }
+}
+
+impl DirectionCounters {
+    /// Whether the relay had more to carry than it could: what joins segments is another fault.
+    pub fn is_overloaded(&self) -> bool {
+        self.missed > 0 || self.is_late()
+    }
+
+    fn is_late(&self) -> bool {
+        self.lateness.p99 > LATE_RELEASE
     }
 }
 
@@ -112,6 +123,20 @@ mod tests {
         let punctual =
             |tally: &mut DirectionCounters| tally.lateness.p99 = Duration::from_micros(999);
         assert_eq!(judged(punctual), None);
+    }
+
+    #[test]
+    fn too_much_to_carry_is_not_too_long_to_carry() {
+        let overloaded = |change: fn(&mut DirectionCounters)| {
+            let mut counters = DirectionCounters::default();
+            change(&mut counters);
+            counters.is_overloaded()
+        };
+        assert!(overloaded(|tally| tally.missed = 1));
+        assert!(overloaded(
+            |tally| tally.lateness.p99 = Duration::from_millis(2)
+        ));
+        assert!(!overloaded(|tally| tally.oversized = 1));
     }
 
     #[test]

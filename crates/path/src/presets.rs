@@ -58,10 +58,10 @@ pub const PRESETS: &[Preset] = &[
     ),
     preset(
         "starlink",
-        "rtt=40ms jitter=10ms rate=down:105mbit rate=up:15mbit",
+        "rtt=30ms jitter=down:40ms rate=down:105mbit rate=up:15mbit",
         "Satellites in low orbit. 40 to 60 ms are the quartiles towards European RIPE Atlas anchors (UCLouvain, APNIC \
-         blog, 28 November 2022); rates are US medians of Ookla's Speedtest, Q1 2025: 104.71 and 14.84 Mbit/s. The \
-         even spread is ours",
+         blog, 28 November 2022); rates are US medians of Ookla's Speedtest, Q1 2025: 104.71 and 14.84 Mbit/s. That \
+         the spread is even, and all of it on the way down, is ours",
     ),
     preset(
         "dial-up",
@@ -119,8 +119,16 @@ pub const PRESETS: &[Preset] = &[
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use roundtrip_model::Random;
+
     use super::*;
     use crate::builder::Builder;
+    use crate::direction::Direction;
+    use crate::hop::{DelayHop, Hop, HopOutput};
+    use crate::link::Link;
+    use crate::packet::Packet;
 
     #[test]
     fn each_can_be_said_and_says_where_it_is_from() {
@@ -131,6 +139,51 @@ mod tests {
             assert!(preset.source.len() > 50, "{}", preset.name);
             let same = PRESETS.iter().filter(|other| other.name == preset.name);
             assert_eq!(same.count(), 1, "{}", preset.name);
+        }
+    }
+
+    /// The delays, in ms, that so many packets meet on a link, so many of them a second.
+    fn delays(link: &Link, seed: u64, a_second: f64, packets: u32) -> Vec<f64> {
+        let mut hop = DelayHop::new(link.delay, link.jitter, None, Random::seeded(seed));
+        let mut exit = HopOutput::default();
+        let mut delay = |number| {
+            let at = Duration::from_secs_f64(f64::from(number) / a_second);
+            hop.pass(Packet::from_ip(&[], at), Direction::Up, at, &mut exit);
+            let spent = exit.moves.pop().unwrap().at.saturating_sub(at);
+            spent.as_secs_f64() * 1e3
+        };
+        (0..packets).map(&mut delay).collect()
+    }
+
+    #[test]
+    fn delays_vary_as_the_source_says_however_dense_the_traffic_is() {
+        // The share of packets that take no longer than so many ms, there and back.
+        for (name, shares) in [
+            ("starlink", [(0.25, 40.0), (0.75, 60.0)]),
+            ("wifi", [(0.5, 20.0), (0.9, 100.0)]),
+        ] {
+            let mut path = Builder::default();
+            path.set("preset", name).unwrap();
+            let link = &path.current().link;
+            for (a_second, packets) in [
+                (5.0, 20_000),
+                (50.0, 20_000),
+                (500.0, 50_000),
+                (2_000.0, 200_000),
+            ] {
+                let up = delays(&link.up, 1, a_second, packets);
+                let down = delays(&link.down, 2, a_second, packets);
+                let mut all: Vec<f64> = up.iter().zip(&down).map(|(up, down)| up + down).collect();
+                all.sort_by(f64::total_cmp);
+                for (share, expected_ms) in shares {
+                    let found_ms = all[(share * f64::from(packets)) as usize];
+                    let ratio = found_ms / expected_ms;
+                    assert!(
+                        (0.85..1.15).contains(&ratio),
+                        "{name}, {a_second} a second: {share} under {found_ms}, not {expected_ms} ms"
+                    );
+                }
+            }
         }
     }
 

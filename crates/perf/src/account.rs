@@ -9,6 +9,11 @@
 //! separately: there the core's `softirq` and `irq` are added. A trial finds out which of the two
 //! runs ([`readings::counts_apart`]).
 //!
+//! **Not counted** are interrupts that strike the idle core of a kernel that does not count them
+//! separately: they belong to the idle task. Nor is the work of going idle and waking up. The time
+//! in which the core was neither idle nor at work for the side ([`Usage::uncounted`]) is their
+//! upper bound; other programs and, in a virtual machine, the hypervisor's share are part of it.
+//!
 //! Nothing is divided by guessing. Over a veth pair, the sender of a packet also carries it through
 //! the receiver's stack up to its socket, and the sender of an acknowledgement carries that back:
 //! time is charged where it is spent, for every transport alike.
@@ -67,6 +72,12 @@ impl Usage {
     /// Seconds of processor time per gigabyte (1e9 bytes).
     pub fn per_gigabyte(&self, payload: u64) -> Option<f64> {
         (payload > 0).then(|| self.cpu().as_secs_f64() / (payload as f64 / 1e9))
+    }
+
+    /// The time in which the core was not idle, and that is not part of the cost.
+    pub fn uncounted(&self) -> Option<Duration> {
+        let awake = self.wall.saturating_sub(self.core?.idle);
+        Some(awake.saturating_sub(self.cpu()))
     }
 
     /// The share of the core that other programs used.
@@ -142,6 +153,22 @@ mod tests {
         assert!((usage.per_gigabyte(2_000_000_000).unwrap() - 0.35).abs() < 1e-9);
         assert!((usage.foreign().unwrap() - 0.1).abs() < 1e-9);
         assert_eq!(usage.per_gigabyte(0), None);
+    }
+
+    #[test]
+    fn what_kept_the_core_awake_besides_is_uncounted() {
+        assert_eq!(usage().uncounted(), Some(ms(100)));
+        let anywhere = Usage {
+            core: None,
+            ..usage()
+        };
+        assert_eq!(anywhere.uncounted(), None);
+        // Idle time comes in ticks, and may be a little too long.
+        let tight = Usage {
+            thread: ms(750),
+            ..usage()
+        };
+        assert_eq!(tight.uncounted(), Some(Duration::ZERO));
     }
 
     #[test]

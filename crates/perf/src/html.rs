@@ -109,10 +109,7 @@ fn conditions(outcome: &PerfOutcome, head: &Head) -> Markup {
         dl.facts {
             div { dt { "Work" } dd { (clean(&work)) } }
             div { dt { "Place" } dd { (clean(&place)) } }
-            div { dt { "Machine" } dd { (clean(&head.machine)) } }
-            div { dt { "Measured" } dd { (clean(&head.when)) ", all arms in turn in each round" } }
-            div { dt { "Program" } dd { (clean(&head.made_by)) } }
-            div { dt { "This page again" } dd { code { (clean(&head.command)) } } }
+            (head.entries(", all arms in turn in each round"))
         }
     }
 }

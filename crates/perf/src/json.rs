@@ -10,6 +10,7 @@ use crate::outcome::{PerfArmOutcome, PerfFigures, PerfOutcome, Visit};
 use crate::plan::{
     Amount, Arm, ArmTransport, DatagramLength, Pattern, PerfPlan, SideRole, Terrain, Work,
 };
+use crate::ratio::RatioInterval;
 
 pub const SCHEMA: &str = "roundtrip/perf/1";
 
@@ -92,6 +93,8 @@ fn arm_of(outcome: &PerfArmOutcome, whole: &PerfOutcome) -> Value {
         sender,
         receiver,
         ratio_to_tls,
+        ratio_interval,
+        both_to_tls,
         requests_per_second,
         latencies,
         bottleneck,
@@ -112,6 +115,9 @@ fn arm_of(outcome: &PerfArmOutcome, whole: &PerfOutcome) -> Value {
         "max": sender.map(|s| s.max),
         "unit": whole.unit(),
         "ratio_to_tls": ratio_to_tls,
+        "ratio_to_tls_interval": interval(ratio_interval.as_ref()),
+        "both_to_tls": both_to_tls.map(|both| both.ratio),
+        "both_to_tls_interval": interval(both_to_tls.and_then(|both| both.interval).as_ref()),
         "receiver": spread(receiver.as_ref()),
         "gbit_per_s": spread(gigabits.as_ref()),
         "requests_per_s": spread(requests_per_second.as_ref()),
@@ -144,6 +150,13 @@ fn spread(summary: Option<&Summary>) -> Value {
     summary.map_or(
         Value::Null,
         |s| json!({ "median": s.median, "min": s.min, "max": s.max }),
+    )
+}
+
+fn interval(interval: Option<&RatioInterval>) -> Value {
+    interval.map_or(
+        Value::Null,
+        |i| json!({ "low": i.low, "high": i.high, "pairs": i.pairs }),
     )
 }
 
@@ -189,6 +202,7 @@ fn usage(usage: &Usage) -> Value {
             "interrupts_s": core.interrupts.as_secs_f64(),
             "beside_threads_s": core.beside.as_secs_f64(),
             "foreign_share": usage.foreign(),
+            "uncounted_s": usage.uncounted().map(|uncounted| uncounted.as_secs_f64()),
         })
     });
     json!({

@@ -7,6 +7,7 @@ use roundtrip_model::{Histogram, Summary};
 use crate::account::Usage;
 use crate::engine::SideReport;
 use crate::plan::{Arm, ArmTransport, Pattern, PerfPlan, SideRole, Work};
+use crate::ratio::{CostRatio, RatioInterval};
 use crate::verdict::{Bottleneck, judge};
 
 /// 1e9 bytes, as with link rates.
@@ -47,6 +48,10 @@ pub struct PerfFigures {
     /// The sender's cost of TLS over TCP in the same run, divided by this arm's: the throughput
     /// that a sender's core would have, relative to TLS.
     pub ratio_to_tls: Option<f64>,
+    /// How certain that is; `None` for the arm that the others are compared with.
+    pub ratio_interval: Option<RatioInterval>,
+    /// The same for the cost of both sides together.
+    pub both_to_tls: Option<CostRatio>,
     pub requests_per_second: Option<Summary>,
     /// The latencies of the requests of all rounds.
     pub latencies: Histogram,
@@ -65,16 +70,24 @@ impl PerfOutcome {
             })
             .collect();
         // The first TLS arm: an arm without knobs precedes its variants in the user's order.
-        let tls = arms
+        let tls_place = arms
             .iter()
-            .find(|arm| arm.arm.transport == ArmTransport::Tls);
-        let tls = tls.and_then(|arm| arm.figures.sender).map(|s| s.median);
-        for arm in &mut arms {
-            let own = arm.figures.sender.map(|sender| sender.median);
-            arm.figures.ratio_to_tls = tls
-                .zip(own)
-                .filter(|(_, own)| *own > 0.0)
-                .map(|(tls, own)| tls / own);
+            .position(|arm| arm.arm.transport == ArmTransport::Tls);
+        let costs_of_tls = tls_place.and_then(|place| Some(arms.get(place)?.costs(&plan.work)));
+        for (place, arm) in arms.iter_mut().enumerate() {
+            let Some(tls_costs) = &costs_of_tls else {
+                break;
+            };
+            let own = arm.costs(&plan.work);
+            let compare = |tls: &[f64], own: &[f64]| {
+                let found = CostRatio::new(tls, own)?;
+                let interval = found.interval.filter(|_| tls_place != Some(place));
+                Some(CostRatio { interval, ..found })
+            };
+            let of_sender = compare(&tls_costs.sender, &own.sender);
+            arm.figures.ratio_to_tls = of_sender.map(|found| found.ratio);
+            arm.figures.ratio_interval = of_sender.and_then(|found| found.interval);
+            arm.figures.both_to_tls = compare(&tls_costs.both, &own.both);
         }
         Self {
             plan,
@@ -86,6 +99,52 @@ impl PerfOutcome {
     /// The unit of CPU time: per gigabyte of payload, or per request if requests are the work.
     pub fn unit(&self) -> &'static str {
         unit(&self.plan.work)
+    }
+}
+
+/// What each round of an arm cost, in the unit of the outcome.
+struct RoundCosts {
+    sender: Vec<f64>,
+    both: Vec<f64>,
+}
+
+impl PerfArmOutcome {
+    fn costs(&self, work: &Work) -> RoundCosts {
+        let of = |figure: &dyn Fn(&Visit) -> Option<f64>| {
+            self.visits
+                .iter()
+                .map(|visit| figure(visit).unwrap_or(f64::NAN))
+                .collect()
+        };
+        let sender = |visit: &Visit| visit.cost(&visit.sender(work).usage, work);
+        let receiver = |visit: &Visit| visit.cost(&visit.receiver(work).usage, work);
+        RoundCosts {
+            sender: of(&sender),
+            both: of(&|visit| Some(sender(visit)? + receiver(visit)?)),
+        }
+    }
+
+    /// The time of either side's core that was neither idle nor counted, in the unit of the
+    /// outcome: the median of the rounds. At most so much is missing in the cost of the side.
+    pub(crate) fn uncounted(&self, work: &Work) -> [Option<f64>; 2] {
+        let of = |usage: &dyn Fn(&Visit) -> Usage| {
+            let of_visit = |visit: &Visit| {
+                let thread = usage(visit).uncounted()?;
+                visit.cost(
+                    &Usage {
+                        thread,
+                        ..Usage::default()
+                    },
+                    work,
+                )
+            };
+            let all: Vec<f64> = self.visits.iter().filter_map(of_visit).collect();
+            Summary::of(&all).map(|summary| summary.median)
+        };
+        [
+            of(&|visit| visit.sender(work).usage),
+            of(&|visit| visit.receiver(work).usage),
+        ]
     }
 }
 
@@ -153,6 +212,8 @@ impl PerfFigures {
             sender: over(&|visit| visit.cost(&visit.sender(work).usage, work)),
             receiver: over(&|visit| visit.cost(&visit.receiver(work).usage, work)),
             ratio_to_tls: None,
+            ratio_interval: None,
+            both_to_tls: None,
             requests_per_second: over(&Visit::requests_per_second),
             latencies,
             bottleneck: most_frequent(visits, work),
@@ -234,6 +295,14 @@ pub(crate) mod tests {
         assert!((tls.figures.sender.unwrap().median - 0.21).abs() < 1e-9);
         assert!((tls.figures.ratio_to_tls.unwrap() - 1.0).abs() < 1e-9);
         assert!((quic.figures.ratio_to_tls.unwrap() - 0.21 / 0.4).abs() < 1e-9);
+        // Of pairs: 200/400, 900/420, 210/10. TLS is not compared with itself.
+        let interval = quic.figures.ratio_interval.unwrap();
+        assert!((interval.low - 0.5).abs() < 1e-9, "{interval:?}");
+        assert!((interval.high - 21.0).abs() < 1e-9, "{interval:?}");
+        assert_eq!(tls.figures.ratio_interval, None);
+        // The receiver's half second is the same everywhere.
+        let both = quic.figures.both_to_tls.unwrap();
+        assert!((both.ratio - 0.71 / 0.9).abs() < 1e-9, "{both:?}");
         assert!((quic.figures.gigabits.unwrap().median - 8.0).abs() < 1e-9);
     }
 

@@ -2,12 +2,16 @@
 
 use std::fmt::Write;
 
-use roundtrip_model::Summary;
+use roundtrip_model::{LEAST_PAIRS, Summary};
 use roundtrip_report::terminal::{Cell, Style, Table, Tone};
 
 use crate::outcome::{PerfArmOutcome, PerfOutcome};
 use crate::plan::{Amount, Pattern, PerfPlan, Terrain};
+use crate::ratio::RatioInterval;
 use crate::verdict::Bottleneck;
+
+/// What is not counted is told if it is more than this share of a cost.
+const UNCOUNTED_SHARE: f64 = 0.1;
 
 pub(crate) const INTERRUPTED: &str = "Interrupted before all was measured: this is what there was.";
 
@@ -98,6 +102,7 @@ fn table(outcome: &PerfOutcome, style: Style) -> String {
         "min-max",
         "x TLS",
         &receiver,
+        "x TLS, both",
         "packets/call",
         "acks",
         "lost",
@@ -137,8 +142,12 @@ fn row(arm: &PerfArmOutcome, outcome: &PerfOutcome, asks: bool) -> Vec<String> {
             || "-".into(),
             |s| format!("{:.digits$}-{:.digits$}", s.min, s.max),
         ),
-        number(figures.ratio_to_tls, 2),
+        ratio(figures.ratio_to_tls, figures.ratio_interval),
         median(figures.receiver, digits),
+        ratio(
+            figures.both_to_tls.map(|both| both.ratio),
+            figures.both_to_tls.and_then(|both| both.interval),
+        ),
         number(
             datagrams
                 .zip(sends)
@@ -156,6 +165,11 @@ fn row(arm: &PerfArmOutcome, outcome: &PerfOutcome, asks: bool) -> Vec<String> {
     }
     cells.push(figures.bottleneck.word().into());
     cells
+}
+
+fn ratio(ratio: Option<f64>, interval: Option<RatioInterval>) -> String {
+    let interval = interval.map_or_else(String::new, |i| format!(" [{:.2}-{:.2}]", i.low, i.high));
+    ratio.map_or_else(|| "-".into(), |ratio| format!("{ratio:.2}{interval}"))
 }
 
 /// What a reader would otherwise take for granted.
@@ -184,14 +198,61 @@ pub(crate) fn notes(outcome: &PerfOutcome) -> Vec<String> {
         .iter()
         .any(|arm| arm.figures.ratio_to_tls.is_some())
     {
-        notes.push("x TLS: what TLS cost the sender, divided by what the arm cost it. Above 1 is cheaper than TLS.".into());
+        notes.push("x TLS: what TLS cost the sender (both: sender and receiver), divided by what the arm cost. Above 1 is cheaper than TLS.".into());
     }
+    let intervals = outcome
+        .arms
+        .iter()
+        .filter_map(|arm| arm.figures.ratio_interval);
+    if let Some(rounds) = intervals.map(|interval| interval.pairs).max() {
+        notes.push(
+            if rounds < LEAST_PAIRS {
+                "In brackets: the range of the ratio over the rounds, which are too few for a 95 % interval."
+            } else {
+                "In brackets: the 95 % interval of the ratio, of pairs from the same round."
+            }
+            .into(),
+        );
+    }
+    notes.extend(uncounted(outcome));
     if outcome.plan.pin.sender.is_none() {
         notes.push(
             "No side is kept on a CPU, so interrupts beside its threads are not counted.".into(),
         );
     }
     notes
+}
+
+/// How much more the cores did than is counted, if it could change a comparison.
+fn uncounted(outcome: &PerfOutcome) -> Option<String> {
+    let work = &outcome.plan.work;
+    let digits = if outcome.unit() == "s/GB" { 3 } else { 1 };
+    let mut matters = false;
+    let arms: Vec<String> = outcome
+        .arms
+        .iter()
+        .filter_map(|arm| {
+            let costs = [arm.figures.sender?, arm.figures.receiver?].map(|cost| cost.median);
+            let [sender, receiver] = arm.uncounted(work);
+            let missing = [sender?, receiver?];
+            let shares = missing.iter().zip(costs);
+            matters |= shares
+                .clone()
+                .any(|(more, cost)| *more > UNCOUNTED_SHARE * cost);
+            let [sender, receiver] = missing;
+            Some(format!(
+                "{} {sender:.digits$} and {receiver:.digits$}",
+                arm.arm
+            ))
+        })
+        .collect();
+    matters.then(|| {
+        format!(
+            "Not counted: interrupts that struck an idle core, and waking it. With other programs, they took at most (sender and receiver, {}): {}.",
+            outcome.unit(),
+            arms.join("; ")
+        )
+    })
 }
 
 fn unique<'a>(words: &[&'a str]) -> Vec<&'a str> {
@@ -202,4 +263,58 @@ fn unique<'a>(words: &[&'a str]) -> Vec<&'a str> {
         }
     }
     seen
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::account::Core;
+    use crate::outcome::Visit;
+    use crate::outcome::tests::{plan, visit};
+
+    /// A visit whose receiver's core was idle for so many of 1000 ms, 500 of which it worked.
+    fn woken(idle: u64) -> Visit {
+        let core = |idle| Core {
+            idle: Duration::from_millis(idle),
+            ..Core::default()
+        };
+        let mut visit = visit(900);
+        visit.server.usage.core = Some(core(100));
+        visit.client.usage.core = Some(core(idle));
+        visit
+    }
+
+    #[test]
+    fn what_is_not_counted_is_told_where_it_matters() {
+        let told = |idle| {
+            let outcome = PerfOutcome::new(plan(&["tls"]), vec![vec![woken(idle); 2]]);
+            render(&outcome, Style::default())
+        };
+        assert!(!told(480).contains("Not counted"), "{}", told(480));
+        let text = told(300);
+        assert!(text.contains("s/GB): tls 0.000 and 0.200."), "{text}");
+    }
+
+    #[test]
+    fn an_interval_of_few_rounds_says_so() {
+        let told = |rounds: u32| {
+            let mut plan = plan(&["tls", "quic"]);
+            plan.rounds = rounds;
+            let visits = |cost| vec![visit(cost); rounds as usize];
+            render(
+                &PerfOutcome::new(plan, vec![visits(200), visits(400)]),
+                Style::default(),
+            )
+        };
+        assert!(told(3).contains("0.50 [0.50-0.50]"), "{}", told(3));
+        assert!(told(3).contains("too few for a 95 %"), "{}", told(3));
+        assert!(
+            told(6).contains("the 95 % interval of the ratio"),
+            "{}",
+            told(6)
+        );
+        assert!(!told(1).contains('['), "{}", told(1));
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use roundtrip_http::{Connection, Ended, HttpError, Opened, Stream, Transport, Turn};
+use roundtrip_http::{Connection, Ended, HttpError, Opened, RequestRun, Stream, Transport};
 use roundtrip_model::{
     KeptFacts, NotKept, Origin, QuicFacts, Recorder, Target, TcpFacts, TlsFacts,
 };
@@ -35,11 +35,11 @@ impl OpenConnection {
         }
     }
 
-    pub(crate) async fn exchange(&mut self, turn: Turn<'_>) -> Result<(), HttpError> {
+    pub(crate) async fn exchange(&mut self, turn: RequestRun<'_>) -> Result<(), HttpError> {
         self.connection.exchange(turn).await
     }
 
-    pub(crate) async fn exchange_all(&mut self, turns: Vec<Turn<'_>>, ended: &mut Ended<'_>) {
+    pub(crate) async fn exchange_all(&mut self, turns: Vec<RequestRun<'_>>, ended: &mut Ended<'_>) {
         self.connection.exchange_all(turns, ended).await;
     }
 

@@ -7,7 +7,7 @@ mod race;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use roundtrip_http::{OpenError, Opening, Speech, Stream, Tokens, Trail};
+use roundtrip_http::{OpenError, Opening, OpeningFacts, Stream, StreamProtocol, Tokens};
 use roundtrip_model::{NameFacts, Recorder, Target, Task, TlsFacts};
 use roundtrip_net::Connect;
 use roundtrip_tls::{Client, Offer};
@@ -77,7 +77,7 @@ impl Connector {
         let peers = peers_at(port);
         match (&plan.quic, plan.tcp) {
             (Some(offer), false) => {
-                self.open_quic(offer, target, &peers, recorder, &mut observed.trail)
+                self.open_quic(offer, target, &peers, recorder, &mut observed.facts)
                     .await
             }
             (Some(offer), true) => {
@@ -90,7 +90,7 @@ impl Connector {
                     .await
             }
             (None, _) => {
-                self.open_tcp(plan, target, &peers, recorder, &mut observed.trail)
+                self.open_tcp(plan, target, &peers, recorder, &mut observed.facts)
                     .await
             }
         }
@@ -102,11 +102,11 @@ impl Connector {
         target: &Target,
         peers: &[SocketAddr],
         recorder: &Recorder,
-        trail: &mut Trail,
+        facts: &mut OpeningFacts,
     ) -> Result<OpenConnection, ProbeError> {
         let host = target.host_name();
         let opening = self.opening(&host, recorder);
-        let opened = opening.over_quic(offer, peers, trail).await;
+        let opened = opening.over_quic(offer, peers, facts).await;
         let opened = opened.map_err(|error| self.open_error(error))?;
         Ok(OpenConnection::new(opened, target, recorder, 0))
     }
@@ -117,7 +117,7 @@ impl Connector {
         target: &Target,
         peers: &[SocketAddr],
         recorder: &Recorder,
-        trail: &mut Trail,
+        facts: &mut OpeningFacts,
     ) -> Result<OpenConnection, ProbeError> {
         let socket = match &self.options.unix_socket {
             Some(path) => Connect::open_unix(path, recorder)?,
@@ -126,11 +126,11 @@ impl Connector {
                     fast_open: plan.fast_open,
                     bind: self.options.bind.clone(),
                 };
-                connect.open(peers, recorder, &mut trail.attempts).await?
+                connect.open(peers, recorder, &mut facts.attempts).await?
             }
         };
         let gauge = socket.gauge().map_err(roundtrip_net::NetError::Socket)?;
-        trail.gauge = socket.gauge().ok();
+        facts.gauge = socket.gauge().ok();
         let mut stream: Box<dyn Stream> = Box::new(socket);
         let mut proxy_status = 0;
         if plan.via_proxy {
@@ -143,14 +143,14 @@ impl Connector {
             });
         }
         let host = target.host_name();
-        let speech = Speech {
+        let speech = StreamProtocol {
             tls: plan.tls.clone(),
             early_data: plan.early_data,
             prior_knowledge: plan.prior_knowledge,
             insists: plan.insists,
         };
         let opening = self.opening(&host, recorder);
-        let opened = opening.over_stream(stream, gauge, &speech, trail).await;
+        let opened = opening.over_stream(stream, gauge, &speech, facts).await;
         let opened = opened.map_err(|error| self.open_error(error))?;
         Ok(OpenConnection::new(opened, target, recorder, proxy_status))
     }

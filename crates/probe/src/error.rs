@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use roundtrip_http::HttpError;
-use roundtrip_model::Strategy;
+use roundtrip_model::{Strategy, Target};
 use roundtrip_net::{NetError, ResolveError};
 use roundtrip_tls::TlsError;
 
@@ -18,6 +18,8 @@ pub enum ProbeError {
     NoAddressOfFamily { host: String, family: &'static str },
     #[error(transparent)]
     Net(#[from] NetError),
+    #[error("the proxy {proxy}: {error}")]
+    Proxy { proxy: String, error: Box<Self> },
     #[error(transparent)]
     Tls(#[from] TlsError),
     #[error(transparent)]
@@ -39,6 +41,22 @@ pub enum ProbeError {
     Interrupted,
     #[error("the echo was {got:?}, not {wanted:?}")]
     Echo { wanted: String, got: String },
+}
+
+impl ProbeError {
+    /// Looking a name up, or connecting to an address, failed for the proxy and not for the target.
+    pub(crate) fn of_proxy(self, proxy: Option<&Target>) -> Self {
+        match (proxy, self) {
+            (
+                Some(proxy),
+                error @ (Self::Name(_) | Self::NoAddressOfFamily { .. } | Self::Net(_)),
+            ) => Self::Proxy {
+                proxy: format!("{}:{}", proxy.host, proxy.port),
+                error: Box::new(error),
+            },
+            (_, error) => error,
+        }
+    }
 }
 
 /// Spells a limit, in milliseconds below a second: «within 0.0 s» says nothing.

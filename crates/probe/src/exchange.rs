@@ -4,13 +4,14 @@ mod echo;
 mod retry;
 mod several;
 
-use roundtrip_http::{HttpError, Pen, Request, Sink, Turn};
+use roundtrip_http::{HttpError, Request, RequestRecorder, RequestRun, Sink};
 use roundtrip_model::{Event, Exchange, HttpFacts, Moment, NotKept, Strategy};
 
 use crate::ProbeError;
 use crate::connection::OpenConnection;
 use crate::exchanger::{Exchanger, Transaction};
 use crate::names::Requester;
+use crate::output::Output;
 pub(crate) use echo::echo;
 pub(crate) use several::{Answered, ONE_BY_ONE, Part, exchange_all};
 
@@ -47,8 +48,9 @@ pub(crate) async fn exchange(
         recorder.now()
     });
     recorder.record_at(ended, Event::Finished);
-    exchange.timeline = recorder.snapshot();
+    // The gauges of a connection that failed add to its timeline.
     observed.settle();
+    exchange.timeline = recorder.snapshot();
     let target = &request.target;
     exchanger.conclude(
         &mut exchange,
@@ -113,11 +115,12 @@ async fn ask(
         proxy_status: open.proxy_status(),
         ..HttpFacts::default()
     };
-    let turn = Turn {
+    let mut output = Output::new(sink, &transaction.recorder);
+    let turn = RequestRun {
         request: transaction.request,
         decode: exchanger.options().compressed,
-        pen: Pen::alone(&transaction.recorder),
-        sink,
+        recorder: RequestRecorder::alone(&transaction.recorder),
+        sink: &mut output,
         facts: &mut answer.facts,
     };
     open.exchange(turn).await

@@ -5,6 +5,7 @@
 //! `exchange` takes them for one request, `exchange::several` for several at once.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use roundtrip_http::Request;
 use roundtrip_model::{
@@ -24,6 +25,9 @@ use crate::options::Options;
 use crate::plan::ConnectionPlan;
 use crate::protocols::Protocols;
 use crate::{ProbeError, answer};
+
+const KEPT_WAY: &str =
+    "HTTP/3 is announced; all requests go the way of the first one (--http3 asks over HTTP/3)";
 
 /// Carries out exchanges, one after another. Each of its fields is the only owner of its state.
 pub(crate) struct Exchanger {
@@ -139,6 +143,7 @@ impl Exchanger {
             used: strategy,
             primed: self.is_primed,
             primer: self.primer,
+            started: Some(SystemTime::now()),
             reused: kept.is_some(),
             ..Exchange::default()
         };
@@ -205,7 +210,8 @@ impl Exchanger {
             recorder.timed(Task::Configure, || self.connector.prepare_tls())?;
         }
         if options.unix_socket.is_none() {
-            exchange.name = Some(self.look_up(target, recorder).await?);
+            let found = self.look_up(target, recorder).await;
+            exchange.name = Some(found.map_err(|error| error.of_proxy(proxy.map(|p| &p.0)))?);
         }
         let found = exchange.name.as_ref();
         let https_record = found.and_then(|n| n.https_record.as_ref());
@@ -213,6 +219,9 @@ impl Exchanger {
         let is_safe = matches!(request.method.as_str(), "GET" | "HEAD" | "OPTIONS");
         let proxied = proxy.is_some();
         let plan = ConnectionPlan::new(*strategy, target, announced, proxied, is_safe)?;
+        if options.keeps_way && announced.is_h3_left_out(*strategy, proxied) {
+            observed.notes.push(KEPT_WAY.into());
+        }
         if strategy.memory == Memory::EarlyData && !is_safe {
             observed.notes.push(format!(
                 "{} may not be replayed, so it was not sent as early data",
@@ -223,7 +232,8 @@ impl Exchanger {
         let opening = self
             .connector
             .open(&plan, target, found, recorder, observed);
-        let open = Box::pin(opening).await?;
+        let opened = Box::pin(opening).await;
+        let open = opened.map_err(|error| error.of_proxy(proxy.map(|p| &p.0)))?;
         if plan.early_data && !open.has_early_data() {
             observed
                 .notes
@@ -275,9 +285,11 @@ impl Exchanger {
         observed.conclude(exchange, error);
     }
 
-    /// Remembers the protocol of an answer, where later requests depend on what it left behind.
+    /// Remembers the protocol of an answer, where later requests depend on what it left behind or
+    /// are to go the same way.
     pub(crate) fn remember(&mut self, exchange: &Exchange, target: &Target) {
-        if self.options.strategy.is_warm() && exchange.ok() {
+        let keeps = self.options.strategy.is_warm() || self.options.keeps_way;
+        if keeps && exchange.ok() {
             self.protocols.remember(target, exchange.used.http);
         }
     }

@@ -34,7 +34,11 @@ impl ProbeError {
             .phases()
             .last()
             .map_or(PhaseName::Setup, |p| p.name);
-        let phase = match self {
+        let cause = match self {
+            Self::Proxy { error, .. } => error,
+            error => error,
+        };
+        let phase = match cause {
             Self::Name(_) | Self::Doh { .. } | Self::NoAddressOfFamily { .. } => PhaseName::Name,
             Self::Strategy { .. } => PhaseName::Setup,
             Self::Net(_) => PhaseName::Tcp,
@@ -75,6 +79,14 @@ impl ProbeError {
                 "check --doh-url, or leave it away",
             ),
             Self::Net(error) => net::connect(error),
+            Self::Proxy { proxy, error } => {
+                let words = error.words(exchange, phase);
+                Words {
+                    message: format!("the proxy {proxy}: {}", words.message),
+                    advice: format!("{}; --noproxy asks without the proxy", words.advice),
+                    ..words
+                }
+            }
             Self::Tls(error) => tls::handshake(error, exchange),
             Self::Http(error) => http::exchange(error, exchange),
             Self::Timeout(_) => net::timeout(self, exchange, phase),

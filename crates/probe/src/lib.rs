@@ -29,6 +29,7 @@ mod interruption;
 mod names;
 mod observed;
 mod options;
+mod output;
 mod plan;
 mod priming;
 mod prober;

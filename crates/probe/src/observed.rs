@@ -1,7 +1,7 @@
 //! Facts gathered while a connection is opened and used, which survive its failure, and how they
 //! become part of an `Exchange`.
 
-use roundtrip_http::Trail;
+use roundtrip_http::OpeningFacts;
 use roundtrip_model::{
     EarlyData, Event, Exchange, Http, Memory, Moment, QuicFacts, Security, Strategy, TcpFacts,
     TlsFacts,
@@ -12,7 +12,7 @@ use crate::ProbeError;
 
 #[derive(Default)]
 pub(crate) struct Observed {
-    pub(crate) trail: Trail,
+    pub(crate) facts: OpeningFacts,
     pub(crate) tcp: Option<TcpFacts>,
     pub(crate) tls: Option<TlsFacts>,
     pub(crate) quic: Option<QuicFacts>,
@@ -22,11 +22,11 @@ pub(crate) struct Observed {
 impl Observed {
     /// Reads the gauges of a connection that failed half way.
     pub(crate) fn settle(&mut self) {
-        let gauge = self.trail.gauge.as_ref();
+        let gauge = self.facts.gauge.as_ref();
         self.tcp = self.tcp.take().or_else(|| gauge.map(Gauge::facts));
-        let told = self.trail.tls.as_ref().and_then(|f| f.get());
+        let told = self.facts.tls.as_ref().and_then(|f| f.get());
         self.tls = self.tls.take().or_else(|| told.cloned());
-        if let Some(gauge) = &self.trail.quic {
+        if let Some(gauge) = &self.facts.quic {
             self.quic.get_or_insert_with(|| gauge.facts());
             // A server that was heard has sent its hello or its certificates.
             let heard = |facts: &TlsFacts| !facts.cipher.is_empty() || facts.chain.is_some();
@@ -38,12 +38,12 @@ impl Observed {
     /// Completes an exchange that has its timeline and its answer. Adds the facts, and what follows
     /// from them: the strategy that was used, the failure in words, the findings.
     pub(crate) fn conclude(&self, exchange: &mut Exchange, error: Option<&ProbeError>) {
-        exchange.attempts.clone_from(&self.trail.attempts);
+        exchange.attempts.clone_from(&self.facts.attempts);
         exchange.notes.extend_from_slice(&self.notes);
         exchange.tcp.clone_from(&self.tcp);
         exchange.tls.clone_from(&self.tls);
         exchange.quic.clone_from(&self.quic);
-        if self.trail.over_quic {
+        if self.facts.over_quic {
             exchange.quic.get_or_insert_default();
         }
         exchange.rtt = exchange.rtt.or_else(|| {
@@ -65,6 +65,7 @@ impl Observed {
         exchange.failure = error.map(|error| error.explain(exchange));
         let account = roundtrip_explain::account(exchange);
         exchange.unexplained = account.unexplained;
+        exchange.carried = account.carried;
         exchange.findings = account.findings;
     }
 }

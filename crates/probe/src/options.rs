@@ -25,6 +25,9 @@ pub struct Options {
     pub strategy: Strategy,
     /// Measure even the first exchange that a warm strategy needs to become warm.
     pub cold: bool,
+    /// Ask again as the first exchange with an origin did, whatever its answer announced: the
+    /// exchanges of a series are to be compared.
+    pub keeps_way: bool,
     pub method: Option<String>,
     pub headers: Vec<(String, String)>,
     pub body: Bytes,
@@ -60,6 +63,7 @@ impl Default for Options {
         Self {
             strategy: Strategy::default(),
             cold: false,
+            keeps_way: false,
             method: None,
             headers: Vec::new(),
             body: Bytes::new(),

@@ -33,6 +33,19 @@ pub(crate) struct Announced<'a> {
     pub(crate) spoken: Option<Http>,
 }
 
+impl Announced<'_> {
+    fn is_h3(&self) -> bool {
+        let in_record = |r: &HttpsRecord| r.alpn.iter().any(|p| p == "h3");
+        self.alt_svc_h3 || self.https_record.is_some_and(in_record)
+    }
+
+    /// HTTP/3 would be tried, if the first exchange had not gone another way.
+    pub(crate) fn is_h3_left_out(&self, strategy: Strategy, proxied: bool) -> bool {
+        let is_free = strategy == Strategy::default() && !proxied;
+        is_free && self.is_h3() && self.spoken.is_some_and(|http| http != Http::H3)
+    }
+}
+
 impl ConnectionPlan {
     pub(crate) fn new(
         strategy: Strategy,
@@ -72,10 +85,6 @@ impl ConnectionPlan {
             alpn,
             quic,
         };
-        let announced_h3 = announced.alt_svc_h3
-            || announced
-                .https_record
-                .is_some_and(|r| r.alpn.iter().any(|p| p == "h3"));
         let http = match strategy.http {
             Http::Auto => announced.spoken.unwrap_or(Http::Auto),
             asked => asked,
@@ -85,7 +94,7 @@ impl ConnectionPlan {
             && !proxied
             && !strategy.fast_open
             && strategy.security == Security::Auto
-            && announced_h3;
+            && announced.is_h3();
         Ok(Self {
             tls: secure.then(|| offer(tcp_alpn(http, strategy.http), false)),
             tcp: http != Http::H3,

@@ -9,9 +9,9 @@
 //! it is first needed: a lookup of an address does not parse the names.
 //!
 //! [`Bootstrap::servers`] finds the longest matching entry and returns its base URLs, https first,
-//! otherwise in IANA's order. If there is none, [`NoServer`] says why and what to do. Registries of
-//! countries need not be listed: the overlay, off by default, holds servers that are known to
-//! exist, each with the source that says so.
+//! otherwise in IANA's order. If there is none, [`NoServerError`] says why and what to do.
+//! Registries of countries need not be listed: the overlay, off by default, holds servers that are
+//! known to exist, each with the source that says so.
 //!
 //! Parsing is strict about a file and lenient about its parts: a file that is truncated or has no
 //! usable entry is refused; unknown members are ignored; a wrong entry is left out and reported
@@ -33,7 +33,7 @@ use std::sync::OnceLock;
 
 use roundtrip_model::{Target, TargetError};
 
-pub use error::{BootstrapError, NoServer};
+pub use error::{BootstrapError, NoServerError};
 pub use registry::Registry;
 
 use crate::query::Key;
@@ -101,7 +101,7 @@ impl Bootstrap {
     }
 
     /// The servers to ask, in this order.
-    pub fn servers(&self, key: &Key<'_>) -> Result<Servers, NoServer> {
+    pub fn servers(&self, key: &Key<'_>) -> Result<Servers, NoServerError> {
         let registry = Registry::of(key);
         let table = self.table(registry);
         let listed = table.find(key);
@@ -119,7 +119,7 @@ impl Bootstrap {
                 Servers::of(found, registry, true)
             }
             (Some(found), _) => Servers::of(found, registry, false),
-            (None, unlisted) => Err(NoServer::Unlisted {
+            (None, unlisted) => Err(NoServerError::Unlisted {
                 asked: error::asked(key),
                 why: error::set_aside(key).unwrap_or_default(),
                 registry,
@@ -157,11 +157,11 @@ impl Bootstrap {
 }
 
 impl Servers {
-    fn of(found: Found<'_>, registry: Registry, overlaid: bool) -> Result<Self, NoServer> {
+    fn of(found: Found<'_>, registry: Registry, overlaid: bool) -> Result<Self, NoServerError> {
         let parse = |url: &String| Target::parse(url).ok();
         let bases: Vec<Target> = found.urls.iter().filter_map(parse).collect();
         if bases.is_empty() {
-            return Err(NoServer::Unusable {
+            return Err(NoServerError::Unusable {
                 entry: found.entry,
                 registry,
                 urls: found.urls.join(" "),

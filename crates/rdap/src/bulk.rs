@@ -1,7 +1,7 @@
 //! Many queries: where they come from ([`list`]), in which order they are asked and answered
-//! ([`desk`]), and how an interrupted run continues ([`journal`]). The desk does not know what a
-//! lookup is.
+//! ([`scheduler`]), and how an interrupted run continues ([`journal`]). The scheduler does not know
+//! what a lookup is.
 
-pub mod desk;
 pub mod journal;
 pub mod list;
+pub mod scheduler;

@@ -25,22 +25,22 @@ use roundtrip_model::Target;
 
 pub use outcome::{From, Outcome, Source, Trouble};
 
-use crate::bootstrap::{Bootstrap, NoServer, Registry};
+use crate::bootstrap::{Bootstrap, NoServerError, Registry};
 use crate::credentials::Credentials;
 use crate::flights::Flights;
-use crate::manners::Manners;
 use crate::memory::answers::Policy;
 use crate::memory::{Memory, Stamp};
 use crate::pool::Pool;
 use crate::query::{Key, Kind, Query, QueryError};
+use crate::rate_limiter::RateLimiter;
 use crate::text::State;
-use clear::Doors;
+use clear::EntrySchemes;
 use keeping::Keeping;
 use ranges::Ranges;
 
 /// How to look things up.
 #[derive(Debug)]
-pub struct Wishes {
+pub struct LookupOptions {
     /// The kind of the queries, if their form does not tell it.
     pub kind: Option<Kind>,
     /// The server to ask, whatever the registries say: a base URL with its last slash.
@@ -68,13 +68,13 @@ pub struct Wishes {
 
 /// The client: the state that all lookups share.
 pub struct Client {
-    wishes: Wishes,
+    options: LookupOptions,
     pool: Pool,
     bootstrap: RefCell<Bootstrap>,
     /// The registries that this run needed.
     used: RefCell<Vec<Registry>>,
     memory: Arc<Memory>,
-    manners: Manners,
+    rate_limiter: RateLimiter,
     keeping: Keeping,
     ranges: RefCell<Ranges>,
     flights: Flights<String, Result<Source, Trouble>>,
@@ -82,23 +82,23 @@ pub struct Client {
 
 /// What a client is made from.
 pub struct Parts {
-    pub wishes: Wishes,
+    pub options: LookupOptions,
     pub pool: Pool,
     /// The TLS client of the pool, into which sessions are put and from which new ones are taken.
     pub tls: Arc<roundtrip_tls::Client>,
     pub tokens: roundtrip_http::Tokens,
     pub bootstrap: Bootstrap,
     pub memory: Arc<Memory>,
-    pub manners: Manners,
+    pub rate_limiter: RateLimiter,
 }
 
 /// Why a query cannot be asked at all.
 #[derive(Debug, thiserror::Error)]
-pub enum Unasked {
+pub enum LookupError {
     #[error(transparent)]
     Query(#[from] QueryError),
     #[error(transparent)]
-    NoServer(#[from] NoServer),
+    NoServer(#[from] NoServerError),
     #[error("{0}: name the server with --server URL")]
     Serverless(String),
     #[error("{0}")]
@@ -112,20 +112,20 @@ pub enum Unasked {
 impl Client {
     pub fn new(parts: Parts) -> Self {
         Self {
-            wishes: parts.wishes,
+            options: parts.options,
             pool: parts.pool,
             bootstrap: RefCell::new(parts.bootstrap),
             used: RefCell::default(),
             keeping: Keeping::new(parts.memory.clone(), parts.tls, parts.tokens),
             memory: parts.memory,
-            manners: parts.manners,
+            rate_limiter: parts.rate_limiter,
             ranges: RefCell::default(),
             flights: Flights::default(),
         }
     }
 
     pub fn read(&self, text: &str) -> Result<Query, QueryError> {
-        Query::parse(text, self.wishes.kind)
+        Query::parse(text, self.options.kind)
     }
 
     /// Stores what this run has learnt for the next run.
@@ -162,7 +162,7 @@ impl Client {
     /// Asks one server after another, and then the registrar, until there is an answer or no server
     /// is left.
     pub async fn look_up(&self, query: &Query) -> Outcome {
-        let _turn = self.turn(query).await;
+        let _range = self.turn(query).await;
         if let Some(covered) = self.covered(query) {
             return covered;
         }
@@ -171,11 +171,11 @@ impl Client {
             Err(unasked) => return Outcome::unasked(query, &unasked),
         };
         let mut outcome = Outcome::of(query);
-        let doors = Doors::of(&targets, self.is_chosen(query));
+        let doors = EntrySchemes::of(&targets, self.is_chosen(query));
         self.ask_in_turn(targets, &doors, is_personal(query), &mut outcome)
             .await;
         self.turn_pages(&mut outcome).await;
-        if self.wishes.follow {
+        if self.options.follow {
             self.follow(&mut outcome).await;
         }
         self.remember_range(&outcome);
@@ -187,7 +187,7 @@ impl Client {
     async fn ask_in_turn(
         &self,
         targets: Vec<Target>,
-        doors: &Doors,
+        doors: &EntrySchemes,
         personal: bool,
         outcome: &mut Outcome,
     ) {
@@ -215,25 +215,25 @@ impl Client {
 
     /// Whether the user named the server.
     fn is_chosen(&self, query: &Query) -> bool {
-        self.wishes.server.is_some() || query.url().is_some()
+        self.options.server.is_some() || query.url().is_some()
     }
 
     /// The URLs for the query, in the order in which to try them.
-    fn targets(&self, query: &Query) -> Result<Vec<Target>, Unasked> {
+    fn targets(&self, query: &Query) -> Result<Vec<Target>, LookupError> {
         if query.kind() == Kind::Url
             && let Some(url) = query.url()
         {
             if url.userinfo().is_some() {
-                return Err(Unasked::Password(url.redacted()));
+                return Err(LookupError::Password(url.redacted()));
             }
             return Ok(vec![url.clone()]);
         }
         let path = query.path();
-        if let Some(base) = self.wishes.server.as_ref().or(query.url()) {
+        if let Some(base) = self.options.server.as_ref().or(query.url()) {
             return Ok(vec![base.join(&path)?]);
         }
         let key = query.key().ok_or_else(|| {
-            Unasked::Serverless(format!("no registry names a server for '{query}'"))
+            LookupError::Serverless(format!("no registry names a server for '{query}'"))
         })?;
         self.recall(Registry::of(&key));
         let servers = self.bootstrap.borrow().servers(&key)?;
@@ -243,7 +243,7 @@ impl Client {
 
     /// If an answer may serve a whole range, neighbouring addresses wait for it.
     async fn turn(&self, query: &Query) -> Option<ranges::Turn> {
-        let Some(Key::Ip(address, _)) = query.key().filter(|_| self.wishes.by_range) else {
+        let Some(Key::Ip(address, _)) = query.key().filter(|_| self.options.by_range) else {
             return None;
         };
         let turn = self.ranges.borrow_mut().turn(address);
@@ -252,7 +252,7 @@ impl Client {
 
     /// An earlier answer that also covers this address.
     fn covered(&self, query: &Query) -> Option<Outcome> {
-        let Some(Key::Ip(address, bits)) = query.key().filter(|_| self.wishes.by_range) else {
+        let Some(Key::Ip(address, bits)) = query.key().filter(|_| self.options.by_range) else {
             return None;
         };
         let source = self.ranges.borrow().find(address, bits)?;
@@ -262,7 +262,7 @@ impl Client {
     }
 
     fn remember_range(&self, outcome: &Outcome) {
-        let found = outcome.registry.as_ref().filter(|_| self.wishes.by_range);
+        let found = outcome.registry.as_ref().filter(|_| self.options.by_range);
         if let Some(source) = found.filter(|source| source.state() == State::Found) {
             self.ranges.borrow_mut().keep(source);
         }

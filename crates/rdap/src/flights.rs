@@ -23,8 +23,8 @@ impl<K, T> Default for Flights<K, T> {
 }
 
 impl<K: Clone + Eq + Hash, T: Clone> Flights<K, T> {
-    /// What `fetch` brings; or what the one brings that was here first, and then `true`. If that one is given up, the next
-    /// one fetches. Once it is answered, whoever comes fetches anew.
+    /// What `fetch` brings; or what the one brings that was here first, and then `true`. If that
+    /// one is given up, the next one fetches. Once it is answered, whoever comes fetches anew.
     pub(crate) async fn join<F: Future<Output = T>>(
         &self,
         key: K,

@@ -7,8 +7,8 @@
 //! limits are left to the client.
 
 mod carry;
+mod context;
 mod error;
-mod ground;
 mod knowledge;
 mod lane;
 mod names;
@@ -33,14 +33,14 @@ use tokio::sync::Semaphore;
 
 use crate::flights::Flights;
 
-use carry::Errand;
+use carry::RequestAttempt;
+pub use context::PoolStats;
+use context::{PoolContext, count};
 pub use error::{Fault, PoolError};
-pub use ground::Tally;
-use ground::{Ground, count};
 pub use knowledge::{Alternative, OriginKnowledge};
 use reply::Key;
-pub use reply::{Ask, BODY_LIMIT, Reply, Timing};
-use resend::{Tries, Verdict, Why};
+pub use reply::{BODY_LIMIT, PoolRequest, Reply, Timing};
+use resend::{ResendReason, Tries, Verdict};
 pub use settings::{Deadlines, Family, Override, Settings};
 use site::Site;
 
@@ -52,7 +52,7 @@ const MOST_SITES: usize = 1024;
 pub struct Pool(Arc<Inner>);
 
 struct Inner {
-    ground: Arc<Ground>,
+    context: Arc<PoolContext>,
     sites: Mutex<HashMap<Origin, Arc<Site>>>,
     flights: Flights<Key, Result<Reply, PoolError>>,
     /// One permit, if requests are made one after another.
@@ -62,9 +62,9 @@ struct Inner {
 impl Pool {
     pub fn new(settings: Settings) -> Result<Self, TlsError> {
         let serial = settings.serial.then(|| Semaphore::new(1));
-        let ground = Arc::new(Ground::new(settings)?);
+        let context = Arc::new(PoolContext::new(settings)?);
         Ok(Self(Arc::new(Inner {
-            ground,
+            context,
             sites: Mutex::default(),
             flights: Flights::default(),
             serial,
@@ -72,10 +72,10 @@ impl Pool {
     }
 
     /// Sends a request and reads the answer to its end. May be called from many tasks at any time.
-    pub async fn fetch(&self, ask: &Ask) -> Result<Reply, PoolError> {
+    pub async fn fetch(&self, ask: &PoolRequest) -> Result<Reply, PoolError> {
         let inner = &self.0;
-        let asked = inner.ground.now();
-        if !inner.ground.settings.strategy.reuse {
+        let asked = inner.context.now();
+        if !inner.context.settings.strategy.reuse {
             return Box::pin(inner.fetch_in_turn(ask, asked)).await;
         }
         // Boxed, so that a task that only waits for another's answer takes little memory.
@@ -96,7 +96,7 @@ impl Pool {
     pub fn recall(&self, told: &OriginKnowledge) {
         let mut sites = self.0.sites();
         if !sites.contains_key(&told.origin) {
-            let site = Site::new(told.origin.clone(), self.0.ground.clone());
+            let site = Site::new(told.origin.clone(), self.0.context.clone());
             site.recall(told);
             sites.insert(told.origin.clone(), site);
         }
@@ -108,8 +108,8 @@ impl Pool {
         sites.iter().map(|site| site.learnt()).collect()
     }
 
-    pub fn tally(&self) -> Tally {
-        self.0.ground.counters.tally()
+    pub fn tally(&self) -> PoolStats {
+        self.0.context.counters.tally()
     }
 
     /// Closes all connections. Requests in flight fail.
@@ -122,14 +122,14 @@ impl Pool {
 }
 
 impl Inner {
-    async fn fetch_in_turn(&self, ask: &Ask, asked: Moment) -> Result<Reply, PoolError> {
-        let _turn = match &self.serial {
+    async fn fetch_in_turn(&self, ask: &PoolRequest, asked: Moment) -> Result<Reply, PoolError> {
+        let _range = match &self.serial {
             // The semaphore is never closed.
             Some(places) => places.acquire().await.ok(),
             None => None,
         };
         // With serial requests, time counts from the moment when it is this request's turn.
-        let asked = self.serial.as_ref().map_or(asked, |_| self.ground.now());
+        let asked = self.serial.as_ref().map_or(asked, |_| self.context.now());
         let mut tries = Tries::default();
         let outcome = self.carry(ask, asked, &mut tries).await;
         outcome.map_err(|fault| PoolError {
@@ -141,14 +141,14 @@ impl Inner {
 
     async fn carry(
         &self,
-        ask: &Ask,
+        ask: &PoolRequest,
         asked: Moment,
         tries: &mut Tries,
     ) -> Result<Reply, Arc<Fault>> {
         let (request, site) = (request(ask), self.site(&ask.target));
         let early = self.may_be_early(ask);
-        let errand = Errand {
-            ground: &self.ground,
+        let attempt = RequestAttempt {
+            context: &self.context,
             site: &site,
             request: &request,
             limit: ask.limit,
@@ -158,8 +158,8 @@ impl Inner {
         loop {
             let mut seat = Box::pin(site.seat(early && !tries.is_careful())).await?;
             let lane = seat.lane.clone();
-            let outcome = Box::pin(errand.run(&mut seat, began)).await;
-            began = self.ground.now();
+            let outcome = Box::pin(attempt.run(&mut seat, began)).await;
+            began = self.context.now();
             seat.leave();
             if lane.early_data {
                 site.review();
@@ -176,8 +176,10 @@ impl Inner {
                 site.retire(&lane);
             }
             match tries.judge(failed, &lane) {
-                Verdict::Again(Why::TurnedAway) => count(&self.ground.counters.turned_away),
-                Verdict::Again(Why::Ended) => count(&self.ground.counters.resent),
+                Verdict::Again(ResendReason::TurnedAway) => {
+                    count(&self.context.counters.turned_away);
+                }
+                Verdict::Again(ResendReason::Ended) => count(&self.context.counters.resent),
                 Verdict::Give(fault) => return Err(Arc::new(fault)),
             }
         }
@@ -185,8 +187,8 @@ impl Inner {
 
     /// An attacker who replays a lookup learns only what anyone can learn; that does not hold for
     /// one with credentials. RFC 8470 §4.
-    fn may_be_early(&self, ask: &Ask) -> bool {
-        let settings = &self.ground.settings;
+    fn may_be_early(&self, ask: &PoolRequest) -> bool {
+        let settings = &self.context.settings;
         let secret = |(name, _): &(String, String)| {
             let secrets = ["authorization", "cookie", "proxy-authorization"];
             secrets.iter().any(|s| name.eq_ignore_ascii_case(s))
@@ -202,15 +204,15 @@ impl Inner {
         let timing = &reply.timing;
         let again = reply.status == 425 && timing.early && tries.too_early(timing);
         if again {
-            count(&self.ground.counters.too_early);
+            count(&self.context.counters.too_early);
         }
         again
     }
 
     /// An answer that another request fetched.
     fn coalesced(&self, mut reply: Reply, asked: Moment) -> Reply {
-        count(&self.ground.counters.coalesced);
-        let waited = self.ground.now().since(asked);
+        count(&self.context.counters.coalesced);
+        let waited = self.context.now().since(asked);
         let timing = &mut reply.timing;
         timing.coalesced = true;
         timing.total = waited.min(timing.total);
@@ -227,7 +229,7 @@ impl Inner {
         if sites.len() >= MOST_SITES {
             sites.retain(|_, site| !site.is_idle());
         }
-        let site = Site::new(origin.clone(), self.ground.clone());
+        let site = Site::new(origin.clone(), self.context.clone());
         sites.insert(origin, site.clone());
         site
     }
@@ -237,7 +239,7 @@ impl Inner {
     }
 }
 
-fn request(ask: &Ask) -> Request {
+fn request(ask: &PoolRequest) -> Request {
     let mut headers = ask.headers.clone();
     let chosen = |(name, _): &(String, String)| name.eq_ignore_ascii_case("accept-encoding");
     if !headers.iter().any(chosen) {

@@ -51,7 +51,7 @@ use std::str::FromStr;
 
 use roundtrip_model::Target;
 
-pub use error::{NameFault, NumberFault, QueryError};
+pub use error::{NameError, NumberError, QueryError};
 pub use kind::{Collection, Kind, KindError, Relation, Resource};
 pub use parameter::{Parameter, Parameters};
 
@@ -62,12 +62,12 @@ use search::Search;
 /// One query, parsed and normalised: equal queries compare equal, however they were written.
 #[derive(Debug, Clone)]
 pub struct Query {
-    asked: Asked,
+    asked: ParsedQuery,
     note: Option<String>,
 }
 
 #[derive(Debug, Clone)]
-enum Asked {
+enum ParsedQuery {
     Domain(Name),
     Nameserver(Name),
     Network(Network),
@@ -107,15 +107,15 @@ impl Query {
 
     pub fn kind(&self) -> Kind {
         match &self.asked {
-            Asked::Domain(_) => Kind::Domain,
-            Asked::Nameserver(_) => Kind::Nameserver,
-            Asked::Network(_) => Kind::Ip,
-            Asked::Autnum(_) => Kind::Autnum,
-            Asked::Entity(_) => Kind::Entity,
-            Asked::Help(_) => Kind::Help,
-            Asked::Url(_) => Kind::Url,
-            Asked::Search(search) => search.kind(),
-            Asked::Relative(relation, ..) => Kind::Relative(*relation),
+            ParsedQuery::Domain(_) => Kind::Domain,
+            ParsedQuery::Nameserver(_) => Kind::Nameserver,
+            ParsedQuery::Network(_) => Kind::Ip,
+            ParsedQuery::Autnum(_) => Kind::Autnum,
+            ParsedQuery::Entity(_) => Kind::Entity,
+            ParsedQuery::Help(_) => Kind::Help,
+            ParsedQuery::Url(_) => Kind::Url,
+            ParsedQuery::Search(search) => search.kind(),
+            ParsedQuery::Relative(relation, ..) => Kind::Relative(*relation),
         }
     }
 
@@ -123,15 +123,15 @@ impl Query {
     /// without secrets.
     pub fn shown(&self) -> String {
         match &self.asked {
-            Asked::Domain(name) | Asked::Nameserver(name) => name.shown(),
-            Asked::Network(network) => network.to_string(),
-            Asked::Autnum(number) => format!("AS{number}"),
-            Asked::Entity(handle) => handle.clone(),
-            Asked::Help(None) => "help".into(),
-            Asked::Help(Some(of)) => format!("help of {}", of.shown()),
-            Asked::Url(target) => target.redacted(),
-            Asked::Search(search) => search.shown(),
-            Asked::Relative(relation, object, parameters) => {
+            ParsedQuery::Domain(name) | ParsedQuery::Nameserver(name) => name.shown(),
+            ParsedQuery::Network(network) => network.to_string(),
+            ParsedQuery::Autnum(number) => format!("AS{number}"),
+            ParsedQuery::Entity(handle) => handle.clone(),
+            ParsedQuery::Help(None) => "help".into(),
+            ParsedQuery::Help(Some(of)) => format!("help of {}", of.shown()),
+            ParsedQuery::Url(target) => target.redacted(),
+            ParsedQuery::Search(search) => search.shown(),
+            ParsedQuery::Relative(relation, object, parameters) => {
                 format!("{relation} of {}{}", object.shown(), parameters.shown(" "))
             }
         }
@@ -141,15 +141,15 @@ impl Query {
     /// URL, its path and query.
     pub fn path(&self) -> String {
         match &self.asked {
-            Asked::Domain(name) => format!("domain/{}", name.encoded()),
-            Asked::Nameserver(name) => format!("nameserver/{}", name.encoded()),
-            Asked::Network(network) => format!("ip/{network}"),
-            Asked::Autnum(number) => format!("autnum/{number}"),
-            Asked::Entity(handle) => format!("entity/{}", encoding::encode(handle)),
-            Asked::Help(_) => "help".into(),
-            Asked::Url(target) => target.path_and_query().trim_start_matches('/').into(),
-            Asked::Search(search) => search.path(),
-            Asked::Relative(relation, object, parameters) => {
+            ParsedQuery::Domain(name) => format!("domain/{}", name.encoded()),
+            ParsedQuery::Nameserver(name) => format!("nameserver/{}", name.encoded()),
+            ParsedQuery::Network(network) => format!("ip/{network}"),
+            ParsedQuery::Autnum(number) => format!("autnum/{number}"),
+            ParsedQuery::Entity(handle) => format!("entity/{}", encoding::encode(handle)),
+            ParsedQuery::Help(_) => "help".into(),
+            ParsedQuery::Url(target) => target.path_and_query().trim_start_matches('/').into(),
+            ParsedQuery::Search(search) => search.path(),
+            ParsedQuery::Relative(relation, object, parameters) => {
                 format!(
                     "{}/rirSearch1/rdap-{relation}/{}{}",
                     object.collection(),
@@ -163,18 +163,19 @@ impl Query {
     /// The key for the bootstrap registries; `None` if only the user can know the server.
     pub fn key(&self) -> Option<Key<'_>> {
         match &self.asked {
-            Asked::Domain(name) | Asked::Relative(_, Object::Domain(name), _) => Some(name.key()),
-            Asked::Nameserver(name) => Some(Key::Domain(name.ascii())),
-            Asked::Network(network) | Asked::Relative(_, Object::Network(network), _) => {
-                Some(network.key())
+            ParsedQuery::Domain(name) | ParsedQuery::Relative(_, Object::Domain(name), _) => {
+                Some(name.key())
             }
-            Asked::Autnum(number) | Asked::Relative(_, Object::Autnum(number), _) => {
+            ParsedQuery::Nameserver(name) => Some(Key::Domain(name.ascii())),
+            ParsedQuery::Network(network)
+            | ParsedQuery::Relative(_, Object::Network(network), _) => Some(network.key()),
+            ParsedQuery::Autnum(number) | ParsedQuery::Relative(_, Object::Autnum(number), _) => {
                 Some(Key::Autnum(*number))
             }
-            Asked::Entity(handle) => tag(handle).map(Key::Tag),
-            Asked::Help(of) => of.as_ref()?.key(),
-            Asked::Url(_) => None,
-            Asked::Search(search) => search.key(),
+            ParsedQuery::Entity(handle) => tag(handle).map(Key::Tag),
+            ParsedQuery::Help(of) => of.as_ref()?.key(),
+            ParsedQuery::Url(_) => None,
+            ParsedQuery::Search(search) => search.key(),
         }
     }
 
@@ -182,8 +183,8 @@ impl Query {
     /// registries.
     pub fn url(&self) -> Option<&Target> {
         match &self.asked {
-            Asked::Url(target) => Some(target),
-            Asked::Help(Some(of)) => of.url(),
+            ParsedQuery::Url(target) => Some(target),
+            ParsedQuery::Help(Some(of)) => of.url(),
             _ => None,
         }
     }
@@ -196,8 +197,8 @@ impl Query {
     /// The parameters of a search.
     pub fn parameters(&self) -> Option<&Parameters> {
         match &self.asked {
-            Asked::Search(search) => Some(search.parameters()),
-            Asked::Relative(_, _, parameters) => Some(parameters),
+            ParsedQuery::Search(search) => Some(search.parameters()),
+            ParsedQuery::Relative(_, _, parameters) => Some(parameters),
             _ => None,
         }
     }
@@ -206,8 +207,8 @@ impl Query {
     pub fn set(&mut self, parameter: Parameter, value: &str) -> Result<(), QueryError> {
         let kind = self.kind();
         let parameters = match &mut self.asked {
-            Asked::Search(search) => search.parameters_mut(),
-            Asked::Relative(_, _, parameters) => parameters,
+            ParsedQuery::Search(search) => search.parameters_mut(),
+            ParsedQuery::Relative(_, _, parameters) => parameters,
             _ => return Err(QueryError::NotASearch { parameter, kind }),
         };
         parameters.set(parameter, value)

@@ -33,7 +33,7 @@ pub use violations::violations;
 
 /// The outcome of one query: the registry's part and, if it was asked, the registrar's.
 #[derive(Debug, Clone, Copy)]
-pub struct Told<'a> {
+pub struct LookupResult<'a> {
     /// As people write it: `bücher.example`.
     pub query: &'a str,
     /// The word for the kind: `domain`, `ip`, …
@@ -135,7 +135,7 @@ pub enum TextError {
 }
 
 /// The text of one outcome; unless it is empty, it ends with a line break.
-pub fn tell(told: &Told<'_>, style: &Style) -> String {
+pub fn tell(told: &LookupResult<'_>, style: &Style) -> String {
     let text = match &style.form {
         Form::Readable => return readable::tell(told, style),
         Form::Whois => return whois::tell(told),

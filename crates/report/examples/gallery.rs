@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use roundtrip_report::html::Head;
 use roundtrip_report::{html, json, runs, terminal, text};
 
 #[path = "../tests/report/samples.rs"]
@@ -22,7 +23,7 @@ fn main() -> std::io::Result<()> {
     for (name, exchanges) in pages {
         std::fs::write(
             directory.join(format!("{name}.html")),
-            html::page(&exchanges, "roundtrip"),
+            html::page(&exchanges, &Head::default()),
         )?;
         let document = serde_json::to_string_pretty(&json::document(&exchanges))?;
         std::fs::write(directory.join(format!("{name}.json")), document)?;

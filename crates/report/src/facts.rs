@@ -48,6 +48,19 @@ pub fn facts(exchange: &Exchange) -> Vec<Fact> {
     list.facts
 }
 
+/// The time in which bytes were on their way, where it is much: it belongs to no finding.
+pub(crate) fn carried(exchange: &Exchange) -> Option<String> {
+    let ms = numbers::ms(exchange.carried_worth_telling()?);
+    let size = exchange
+        .http
+        .as_ref()
+        .map_or(0, |http| http.uploaded + http.downloaded);
+    let size = numbers::bytes(size);
+    Some(format!(
+        "{ms} ms: bytes on the path ({size} in all); no cause claims this time"
+    ))
+}
+
 #[derive(Default)]
 struct List {
     facts: Vec<Fact>,
@@ -72,35 +85,39 @@ impl List {
     }
 }
 
-/// `the first request paid 275.5 ms, 3 round trips as h2+tls1.3`.
+fn strategy(list: &mut List, exchange: &Exchange) {
+    let is_connected = exchange.tcp.is_some() || exchange.quic.is_some();
+    if exchange.ok() || is_connected {
+        let asked = if exchange.asked == exchange.used {
+            String::new()
+        } else {
+            format!(" (asked for {})", exchange.asked)
+        };
+        list.add("strategy", format!("{}{asked}", exchange.used));
+    }
+    if exchange.ok() {
+        let expected = trips(exchange.used.round_trips());
+        let more = match exchange.extra_trips {
+            0 => String::new(),
+            n => format!(", and {n} more in the handshake"),
+        };
+        list.add("arithmetic", expected + &more);
+    }
+    match &exchange.primer {
+        Some(primer) => list.add("before it", paid(primer)),
+        None if exchange.primed => list.add("before it", "an unmeasured exchange".into()),
+        None => {}
+    }
+}
+
+/// `an unmeasured exchange: 275.5 ms, 3 round trips as h2+tls1.3`.
 fn paid(primer: &Primer) -> String {
     format!(
-        "the first request paid {} ms, {} as {}",
+        "an unmeasured exchange: {} ms, {} as {}",
         span_ms(primer.took),
         trips(primer.round_trips),
         primer.used
     )
-}
-
-fn strategy(list: &mut List, exchange: &Exchange) {
-    let mut parts = vec![exchange.used.to_string()];
-    if exchange.asked != exchange.used {
-        parts.push(format!("asked for {}", exchange.asked));
-    }
-    if exchange.ok() {
-        let expected = trips(exchange.used.round_trips());
-        parts.push(format!("its arithmetic: {expected}"));
-    }
-    if exchange.extra_trips > 0 {
-        parts.push(format!("{} more in the handshake", exchange.extra_trips));
-    }
-    if exchange.primed {
-        parts.push("an unmeasured exchange went before".into());
-    }
-    if let Some(primer) = &exchange.primer {
-        parts.push(paid(primer));
-    }
-    list.join("strategy", ", ", parts);
 }
 
 fn response(list: &mut List, http: &HttpFacts) {

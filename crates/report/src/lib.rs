@@ -10,6 +10,7 @@ pub mod json;
 mod numbers;
 mod party;
 mod run;
+mod series;
 pub mod terminal;
 pub mod text;
 pub mod ways;

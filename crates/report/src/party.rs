@@ -1,6 +1,6 @@
 //! Whom a phase waits for, in the one order every report shows them.
 
-use roundtrip_model::Waited;
+use roundtrip_model::{Summary, Waited};
 
 /// By whom time was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,4 +77,19 @@ pub(crate) fn sum<'a>(waits: impl IntoIterator<Item = &'a Waited>) -> Waited {
         resolver: a.resolver + b.resolver,
         loss: a.loss + b.loss,
     })
+}
+
+/// The median of several waits, party by party.
+pub(crate) fn median(waits: &[Waited]) -> Waited {
+    let of = |share: fn(&Waited) -> f64| {
+        let shares: Vec<f64> = waits.iter().map(share).collect();
+        Summary::of(&shares).map_or(0.0, |s| s.median)
+    };
+    Waited {
+        network: of(|w| w.network),
+        server: of(|w| w.server),
+        client: of(|w| w.client),
+        resolver: of(|w| w.resolver),
+        loss: of(|w| w.loss),
+    }
 }

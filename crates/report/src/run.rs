@@ -4,6 +4,9 @@ use roundtrip_model::{Event, Exchange, Failure, Phase, PhaseName, Waited};
 
 use crate::party;
 
+/// In milliseconds. Less is what a refusal on this machine takes.
+const LEAST_WAIT_MS: f64 = 1.0;
+
 /// The exchanges of one run, in order. Each hop's timeline begins at its own zero; a run sets them end to end.
 #[derive(Debug, Clone, Copy)]
 pub struct Run<'a> {
@@ -70,6 +73,17 @@ impl<'a> Run<'a> {
             .map(|p| p.ms())
             .reduce(|a, b| a + b)
     }
+}
+
+/// Whom an exchange waited for, over all its phases.
+pub(crate) fn waited(exchange: &Exchange) -> Waited {
+    party::sum(exchange.phases().iter().map(|p| &p.waited))
+}
+
+/// A failure that came before anything was waited for has nothing to show but its reason.
+pub(crate) fn is_worth_drawing(exchange: &Exchange) -> bool {
+    let waited = waited(exchange);
+    exchange.ok() || waited.sum() - waited.client >= LEAST_WAIT_MS
 }
 
 pub(crate) fn total_ms(exchange: &Exchange) -> f64 {

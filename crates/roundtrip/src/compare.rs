@@ -1,14 +1,14 @@
 //! `roundtrip compare`: flags become wishes, the comparison becomes a report.
 
 use roundtrip_compare::{Comparison, Ended, Limits, Progress, Wishes, html, json, text};
-use roundtrip_model::Target;
 use roundtrip_probe::{Family, Options};
 use tokio::runtime::Builder;
 
 use crate::cli::CompareArgs;
 use crate::output::{Outcome, Stream, failed, interrupted, note};
 use crate::page;
-use crate::probe::{UsageError, asked, check_writable};
+use crate::probe::{UsageError, asked, check_writable, target};
+use crate::provenance::{self, stamped};
 use crate::status::Status;
 
 pub(crate) fn run(args: &CompareArgs) -> Outcome {
@@ -60,7 +60,7 @@ fn wishes(args: &CompareArgs) -> Result<Wishes, UsageError> {
         _ => Family::Any,
     };
     Ok(Wishes {
-        target: Target::parse(&args.url)?,
+        target: target(&args.url, &args.request)?,
         url: args.url.clone(),
         options: Options {
             family,
@@ -81,13 +81,13 @@ fn wishes(args: &CompareArgs) -> Result<Wishes, UsageError> {
 
 fn show(args: &CompareArgs, comparison: &Comparison) -> Outcome {
     if args.output.json {
-        Stream::Out.print_json(&format!("{:#}\n", json::document(comparison)));
+        Stream::Out.print_json(&format!("{:#}\n", stamped(json::document(comparison))));
     } else {
         let style = Stream::Out.style(args.output.color);
         Stream::Out.print(text::render(comparison, style));
     }
     if let Some(file) = &args.output.html {
-        let page = html::page(comparison, page::MADE_BY);
+        let page = html::page(comparison, &provenance::here());
         if let Err(ended) = page::deliver(file, &page, args.output.quiet) {
             return ended;
         }

@@ -11,6 +11,7 @@ use roundtrip_report::{json, ways::Ways};
 
 use crate::cli::DemoArgs;
 use crate::output::{Outcome, Stream, failed};
+use crate::provenance::stamped;
 use live::Live;
 
 /// What to type next, and what for.
@@ -51,7 +52,7 @@ fn measure(args: &DemoArgs) -> Result<Ways, DemoError> {
     let ways = demo::run(&demo, |ways| live.show(ways))?;
     live.finish(&ways);
     if args.json {
-        Stream::Out.print_json(&format!("{:#}\n", json::ways(&ways)));
+        Stream::Out.print_json(&format!("{:#}\n", stamped(json::ways(&ways))));
         return Ok(ways);
     }
     let style = Stream::Out.style(args.color);

@@ -10,6 +10,7 @@ use roundtrip_report::clean;
 use crate::cli::DiffArgs;
 use crate::output::{Outcome, Stream, failed, say};
 use crate::page;
+use crate::provenance::{self, stamped};
 
 pub(crate) fn run(args: &DiffArgs) -> Outcome {
     if is_stdin(&args.a) && is_stdin(&args.b) {
@@ -73,7 +74,7 @@ fn show(args: &DiffArgs, diff: &Diff) -> Outcome {
     let files = (name(&args.a), name(&args.b));
     let files = (files.0.as_str(), files.1.as_str());
     if args.json {
-        let document = json::document(diff, files);
+        let document = stamped(json::document(diff, files));
         Stream::Out.print_json(&format!("{document:#}\n"));
     } else {
         let page = text::Page {
@@ -85,7 +86,7 @@ fn show(args: &DiffArgs, diff: &Diff) -> Outcome {
         Stream::Out.print(text::render(diff, &page));
     }
     if let Some(file) = &args.html {
-        let made = html::page(diff, files, page::MADE_BY);
+        let made = html::page(diff, files, &provenance::here());
         if let Err(ended) = page::deliver(file, &made, true) {
             return ended;
         }

@@ -4,6 +4,7 @@ use roundtrip_doctor::{CheckStatus, DoctorReport, examine, render};
 
 use crate::cli::DoctorArgs;
 use crate::output::{Outcome, Stream};
+use crate::provenance::stamped;
 
 pub(crate) fn run(args: &DoctorArgs) -> Outcome {
     let checks = match examine(args.root.as_deref()) {
@@ -12,9 +13,9 @@ pub(crate) fn run(args: &DoctorArgs) -> Outcome {
     };
     if args.json {
         let report = DoctorReport::new(args.root.as_deref(), checks);
-        return match serde_json::to_string_pretty(&report) {
-            Ok(text) => {
-                Stream::Out.print_json(&(text + "\n"));
+        return match serde_json::to_value(&report) {
+            Ok(document) => {
+                Stream::Out.print_json(&format!("{:#}\n", stamped(document)));
                 Outcome::Done
             }
             Err(error) => Outcome::Usage(error.to_string()),

@@ -4,7 +4,6 @@ mod faults;
 mod progress;
 
 use std::path::Path;
-use std::time::SystemTime;
 
 use roundtrip_lab::{Experiment, LabError, RunOptions, Stop};
 use roundtrip_report::terminal::Style;
@@ -13,7 +12,7 @@ use serde_json::{Value, json};
 use crate::cli::{LabArgs, LabCommand, LabRunArgs};
 use crate::output::{Outcome, Stream, deliver, failed};
 use crate::status::{PATIENCE, Status};
-use crate::{ctrl_c, page};
+use crate::{ctrl_c, page, provenance};
 
 pub(crate) fn run(args: &LabArgs) -> Outcome {
     match &args.command {
@@ -94,7 +93,6 @@ fn measure(args: &LabRunArgs) -> Outcome {
     if let Err(error) = stop_when_told(&stop) {
         return failed(&error);
     }
-    let began = SystemTime::now();
     let mut outcomes = Vec::new();
     for (name, experiment) in names.iter().zip(experiments) {
         if stop.is_set() {
@@ -114,7 +112,7 @@ fn measure(args: &LabRunArgs) -> Outcome {
         }
     }
     let shown = show(args, &outcomes);
-    match write_page(args, &outcomes, began) {
+    match write_page(args, &outcomes) {
         Ok(()) => shown,
         Err(told) => told,
     }
@@ -139,15 +137,11 @@ fn settings(args: &LabRunArgs) -> String {
     said.join(" ")
 }
 
-fn write_page(
-    args: &LabRunArgs,
-    outcomes: &[roundtrip_lab::LabOutcome],
-    began: SystemTime,
-) -> Result<(), Outcome> {
+fn write_page(args: &LabRunArgs, outcomes: &[roundtrip_lab::LabOutcome]) -> Result<(), Outcome> {
     let Some(file) = &args.html else {
         return Ok(());
     };
-    let head = page::head(began, page::machine(), command(args, file));
+    let head = provenance::head(&provenance::machine(), command(args, file));
     let page = roundtrip_lab::html::page(outcomes, &head);
     page::deliver(file, &page, args.quiet)
 }
@@ -155,7 +149,7 @@ fn write_page(
 fn show(args: &LabRunArgs, outcomes: &[roundtrip_lab::LabOutcome]) -> Outcome {
     let text = if args.json {
         match document(outcomes) {
-            Ok(document) => format!("{document:#}\n"),
+            Ok(document) => format!("{:#}\n", provenance::stamped(document)),
             Err(error) => return failed(&error),
         }
     } else {

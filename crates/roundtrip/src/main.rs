@@ -16,6 +16,7 @@ mod page;
 mod path;
 mod perf;
 mod probe;
+mod provenance;
 mod rdap;
 mod status;
 
@@ -28,6 +29,7 @@ use cli::{Cli, Command};
 use output::Outcome;
 
 fn main() -> ExitCode {
+    provenance::begin();
     let outcome = match typed().command {
         Command::Demo(args) => demo::run(&args),
         Command::Probe(args) => probe::run(&args),

@@ -3,8 +3,6 @@
 mod far;
 mod head;
 
-use std::time::SystemTime;
-
 use roundtrip_net::cpu::allowed_cpus;
 use roundtrip_perf::plan::{Arm, Pin, Terrain};
 use roundtrip_perf::{PerfError, PerfPlan, PlanError, Stop};
@@ -12,11 +10,13 @@ use roundtrip_report::terminal::Style;
 
 use crate::cli::{PerfArgs, PerfCommand, Switch, TaskArgs};
 use crate::output::{Outcome, Stream, deliver, failed};
+use crate::provenance::stamped;
 use crate::status::{PACE, Status};
 use crate::{ctrl_c, page};
 
-/// What is measured where nothing was named: from no protection to the safest.
-const ALL: [&str; 3] = ["tcp", "tls", "quic"];
+/// What is measured where nothing was named. TLS stands there twice: QUIC is compared with equal
+/// writes, and the longer ones are the cheapest way to use TLS.
+const ALL: [&str; 4] = ["tcp", "tls", "tls+write256k", "quic"];
 
 pub(crate) fn run(args: &PerfArgs) -> Outcome {
     match &args.command {
@@ -51,13 +51,19 @@ fn meant(args: &PerfArgs) -> Result<PerfPlan, PlanError> {
 }
 
 fn plan(task: &TaskArgs, pin: Pin, terrain: Terrain) -> Result<PerfPlan, PlanError> {
-    let named: Vec<&str> = if task.arms.is_empty() {
+    let is_default = task.arms.is_empty();
+    let named: Vec<&str> = if is_default {
         ALL.to_vec()
     } else {
         task.arms.iter().map(String::as_str).collect()
     };
+    let mut arms = Arm::read_all(named, &task.knobs.tuning(), task.knobs.engine)?;
+    if is_default {
+        // With `--write-size 256k` they are the same.
+        arms.dedup();
+    }
     let plan = PerfPlan {
-        arms: Arm::read_all(named, &task.knobs.tuning(), task.knobs.engine)?,
+        arms,
         work: task.work.work()?,
         rounds: task.work.rounds,
         pin,
@@ -82,7 +88,6 @@ fn measure(
     if let Err(error) = ctrl_c::at_the_first(move || stopping.now()) {
         return failed(&format!("cannot wait for Ctrl-C: {error}"));
     }
-    let began = SystemTime::now();
     let mut status = Status::new(task.output.quiet).every(PACE);
     let measured = run(&stop, &mut |now| {
         if !now.elapsed.is_zero() {
@@ -91,7 +96,7 @@ fn measure(
     });
     status.hide();
     match measured {
-        Ok(outcome) => show(task, &outcome, began),
+        Ok(outcome) => show(task, &outcome),
         Err(error) => ending(&error),
     }
 }
@@ -102,10 +107,10 @@ fn how_fast(now: &roundtrip_perf::PerfProgress<'_>) -> String {
     format!("perf: round {round} of {rounds}: {arm}, {gigabits:.2} Gbit/s")
 }
 
-fn show(task: &TaskArgs, outcome: &roundtrip_perf::PerfOutcome, began: SystemTime) -> Outcome {
+fn show(task: &TaskArgs, outcome: &roundtrip_perf::PerfOutcome) -> Outcome {
     let wishes = &task.output;
     let text = if wishes.json {
-        format!("{:#}\n", roundtrip_perf::json::document(outcome))
+        format!("{:#}\n", stamped(roundtrip_perf::json::document(outcome)))
     } else {
         let style = match &wishes.output {
             Some(_) => Style::default(),
@@ -117,7 +122,7 @@ fn show(task: &TaskArgs, outcome: &roundtrip_perf::PerfOutcome, began: SystemTim
         return ended;
     }
     if let Some(file) = &wishes.html {
-        let page = roundtrip_perf::html::page(outcome, &head::head(began));
+        let page = roundtrip_perf::html::page(outcome, &head::head());
         if let Err(ended) = page::deliver(file, &page, wishes.quiet) {
             return ended;
         }

@@ -11,7 +11,7 @@ use tokio::runtime::Builder;
 use crate::cli::ProbeArgs;
 use crate::output::{Outcome, interrupted};
 use meaning::Meaning;
-pub(crate) use meaning::{UsageError, asked, check_writable, roots};
+pub(crate) use meaning::{UsageError, asked, check_writable, roots, target};
 use progress::Progress;
 use show::Show;
 

@@ -1,4 +1,4 @@
-//! `roundtrip rdap`: flags become wishes, lookups become lines.
+//! `roundtrip rdap`: flags become options, lookups become lines.
 
 mod conformance;
 mod meaning;
@@ -12,8 +12,8 @@ use std::process;
 use std::rc::Rc;
 use std::time::Instant;
 
-use roundtrip_rdap::bulk::desk::{self, Asker, Tally};
 use roundtrip_rdap::bulk::list::{self, Line};
+use roundtrip_rdap::bulk::scheduler::{self, ListProgress, LookupService};
 use roundtrip_rdap::client::{Client, Outcome as Found};
 use roundtrip_rdap::query::Query;
 use roundtrip_rdap::text::{COLUMNS, Form, State};
@@ -59,22 +59,22 @@ async fn serve(args: &RdapArgs, meaning: Meaning, began: Instant) -> Outcome {
     let mut status = Status::new(args.output.quiet).after(PATIENCE).every(PACE);
     // Results go to the same terminal.
     let is_shared = Stream::Out.is_terminal() && args.output.output.is_none();
-    let desk = Rc::new(Desk(meaning.client));
+    let lookups = Rc::new(Lookups(meaning.client));
     let mut ends = Ends::default();
     let mut broken = None;
     let served = {
-        let tell = |line: Line, found: Found, tally: Tally| {
+        let tell = |line: Line, found: Found, tally: ListProgress| {
             ends.count(found.state());
             if is_shared {
                 status.hide();
             }
             broken = sink.borrow_mut().tell(line.place, &found).err();
-            status.show(|took| progress::line(tally, meaning.length, &desk.0, took));
+            status.show(|took| progress::line(tally, meaning.length, &lookups.0, took));
             broken.is_none()
         };
         let skip = |place| sink.borrow().was_told(place);
         let lines = list::read(meaning.list);
-        let serving = desk::serve(desk.clone(), lines, meaning.order, skip, tell);
+        let serving = scheduler::serve(lookups.clone(), lines, meaning.order, skip, tell);
         tokio::select! {
             served = serving => Some(served),
             () = stopped() => None,
@@ -82,7 +82,7 @@ async fn serve(args: &RdapArgs, meaning: Meaning, began: Instant) -> Outcome {
     };
     let took = began.elapsed();
     status.hide();
-    desk.0.keep();
+    lookups.0.keep();
     let whole = matches!(served, Some(Ok(_))) && broken.is_none();
     let finished = sink.borrow_mut().finish(whole).err();
     let ended = match (broken.or(finished), served) {
@@ -100,16 +100,16 @@ async fn serve(args: &RdapArgs, meaning: Meaning, began: Instant) -> Outcome {
         let total = timing::total(ends.count_all(), took);
         notes.extend(beside_answers(args, &meaning.form, total));
     }
-    notes.extend(desk.0.notes());
+    notes.extend(lookups.0.notes());
     if whole && !args.memory.offline {
-        notes.extend(desk.0.refresh().await);
-        notes.extend(desk.0.notes());
+        notes.extend(lookups.0.refresh().await);
+        notes.extend(lookups.0.notes());
     }
     // A person reads meanwhile; a script would pay now for what the next run may spare.
     if whole && Stream::Out.is_terminal() {
-        desk.0.settle().await;
+        lookups.0.settle().await;
     }
-    desk.0.pool().close().await;
+    lookups.0.pool().close().await;
     if !args.output.quiet {
         for told in notes {
             note("rdap", &told);
@@ -132,9 +132,9 @@ fn beside_answers(args: &RdapArgs, form: &Form, line: String) -> Option<String> 
     None
 }
 
-struct Desk(Client);
+struct Lookups(Client);
 
-impl Asker for Desk {
+impl LookupService for Lookups {
     type Query = Query;
     type Outcome = Found;
 

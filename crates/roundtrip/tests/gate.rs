@@ -262,7 +262,7 @@ fn what_is_no_session_is_refused_and_not_repeated() {
                 "--credentials-env",
                 "CANARY",
             ],
-            "its end is past",
+            "it has expired",
         ),
     ];
     for (arguments, expected) in cases {
@@ -468,7 +468,7 @@ fn what_cannot_start_is_said_whole() {
     assert_eq!(said.status.code(), Some(1));
     let told = err(&said);
     for expected in [
-        "listen: nobody can come in",
+        "listen: there is no address for clients",
         "token.key: ",
         "route[0].upstream: ",
         "it cannot start like that",

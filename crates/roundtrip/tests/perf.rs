@@ -30,7 +30,7 @@ fn a_document_has_every_arm_and_its_ratio() {
     assert_eq!(document["schema"], "roundtrip/perf/1");
     let arms = document["arms"].as_array().unwrap();
     let names: Vec<&str> = arms.iter().filter_map(|arm| arm["name"].as_str()).collect();
-    assert_eq!(names, ["tcp", "tls", "quic"]);
+    assert_eq!(names, ["tcp", "tls", "tls+write262144", "quic"]);
     let tls = arms[1]["median"].as_f64().unwrap();
     for arm in arms {
         assert_eq!(arm["rounds"].as_array().unwrap().len(), 2);
@@ -39,11 +39,34 @@ fn a_document_has_every_arm_and_its_ratio() {
             arm["ratio_to_tls"].as_f64(),
         );
         assert!((ratio.unwrap() - tls / own).abs() < 1e-9, "{arm}");
+        let interval = &arm["ratio_to_tls_interval"];
+        if arm["name"] == "tls" {
+            assert!(interval.is_null(), "{arm}");
+        } else {
+            assert_eq!(interval["pairs"], 2, "{arm}");
+            assert!(interval["low"].as_f64() <= ratio && ratio <= interval["high"].as_f64());
+        }
+        assert!(arm["both_to_tls"].as_f64() > Some(0.0), "{arm}");
         for round in arm["rounds"].as_array().unwrap() {
             assert_eq!(round["payload_bytes"], 5_000_000);
-            assert!(round["sender"]["cpu"]["seconds"].as_f64().unwrap() > 0.0);
+            let cpu = &round["sender"]["cpu"];
+            assert!(cpu["seconds"].as_f64().unwrap() > 0.0);
+            // A machine with one CPU keeps no side on it.
+            if let Some(uncounted) = cpu["core"]["uncounted_s"].as_f64() {
+                assert!(uncounted <= cpu["wall_s"].as_f64().unwrap(), "{cpu}");
+            } else {
+                assert!(cpu["core"].is_null(), "{cpu}");
+            }
         }
     }
+}
+
+#[test]
+fn an_arm_of_the_defaults_is_not_measured_twice() {
+    let document = document(&perf("--write-size 256k --bytes 1MB --rounds 1 --json"));
+    let arms = document["arms"].as_array().unwrap();
+    let tls = |arm: &&Value| arm["transport"] == "tls";
+    assert_eq!(arms.iter().filter(tls).count(), 1, "{document}");
 }
 
 #[test]

@@ -50,12 +50,36 @@ fn certificate(der: &CertificateDer<'_>) -> CertificateFacts {
     facts.names = read.names;
     facts.key = read.key;
     facts.not_after = read.not_after;
-    facts.days_left = (read.not_after - unix_now()).div_euclid(86_400);
+    facts.days_left = days(read.not_after - unix_now());
     facts
+}
+
+/// A day that has begun is counted, so that a certificate of 90 days has 90 days when it is made and
+/// a moment later.
+fn days(seconds: i64) -> i64 {
+    const DAY: i64 = 86_400;
+    if seconds > 0 {
+        (seconds + DAY - 1) / DAY
+    } else {
+        seconds.div_euclid(DAY)
+    }
 }
 
 fn unix_now() -> i64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |d| d.as_secs().cast_signed())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::days;
+
+    #[test]
+    fn days_left_do_not_change_within_the_first_second() {
+        const DAY: i64 = 86_400;
+        assert_eq!(days(90 * DAY), days(90 * DAY - 1));
+        assert_eq!([days(1), days(DAY), days(DAY + 1)], [1, 1, 2]);
+        assert_eq!([days(-1), days(-DAY), days(-DAY - 1)], [-1, -1, -2]);
+    }
 }

@@ -15,12 +15,19 @@ pub(crate) struct Framing {
     missing: usize,
     /// Nothing more came, in the middle of a record.
     dry: bool,
+    /// It has been told that this record began.
+    told: bool,
 }
 
 impl Framing {
     /// Nothing was there to be read.
-    pub(crate) fn ran_dry(&mut self) {
+    pub(crate) fn ran_dry(&mut self, recorder: &Recorder) {
         self.dry = self.begun > 0 || self.missing > 0;
+        if self.missing > 0 && !std::mem::replace(&mut self.told, true) {
+            let [_, _, _, high, low] = self.header;
+            let bytes = u16::from_be_bytes([high, low]).into();
+            recorder.record_arrival(Event::RecordBegan { bytes });
+        }
     }
 
     /// These bytes have come: where there was a pause before them, it is told that the flight had
@@ -49,6 +56,7 @@ impl Framing {
                 let [_, _, _, high, low] = self.header;
                 self.missing = u16::from_be_bytes([high, low]).into();
                 self.begun = 0;
+                self.told = false;
             }
         }
     }
@@ -84,7 +92,7 @@ mod tests {
         let mut framing = Framing::default();
         framing.took(first, &recorder);
         for _ in 0..2 {
-            framing.ran_dry();
+            framing.ran_dry(&recorder);
         }
         let flight = Event::Paused {
             segments: 1,

@@ -41,4 +41,4 @@ pub use secret::{Secret, SecretError};
 pub use stored_session::StoredSession;
 pub use stream::Stream;
 pub use tickets::Tickets;
-pub use verifier::RecordingVerifier;
+pub use verifier::{RecordingVerifier, is_an_authoritys};

@@ -44,6 +44,16 @@ impl Roots {
         }
     }
 
+    /// Says whether the user named this very certificate.
+    pub(crate) fn names(&self, certificate: &CertificateDer<'_>) -> bool {
+        let pem = match self {
+            Self::File(path) => std::fs::read(path).unwrap_or_default(),
+            Self::Pem(text) => text.clone().into_bytes(),
+            Self::System | Self::Anything => return false,
+        };
+        CertificateDer::pem_slice_iter(&pem).any(|named| named.is_ok_and(|c| c == *certificate))
+    }
+
     pub(crate) fn system_bundle() -> Result<PathBuf, TlsError> {
         if let Some(path) = std::env::var_os("SSL_CERT_FILE") {
             return Ok(path.into());

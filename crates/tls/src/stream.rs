@@ -21,7 +21,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::framing::first_record_length;
 use crate::{RecordingVerifier, TlsError, handshake_facts, intercept};
-use buffers::{Dry, Incoming, Outgoing};
+use buffers::{EmptyReader, Incoming, Outgoing};
 use early::Early;
 use observer::{Counts, Observer};
 
@@ -278,13 +278,13 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
         }) = &mut self.observer
         {
             match &outcome {
-                Poll::Pending => framing.ran_dry(),
+                Poll::Pending => framing.ran_dry(recorder),
                 Poll::Ready(_) => framing.took(self.incoming.waiting(), recorder),
             }
         }
         if outcome.is_pending() && std::mem::take(&mut self.bulky) {
             // Before it reads, rustls gives back the room that larger records took.
-            let _ = self.tls.read_tls(&mut Dry);
+            let _ = self.tls.read_tls(&mut EmptyReader);
         }
         let n = ready!(outcome)?;
         self.bulky |= n > BULK_THRESHOLD;

@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 
 use roundtrip_model::{Recorder, Task};
 use roundtrip_wire::x509::Certificate;
-use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
 
 use crate::{Roots, TlsError, compression, seal};
@@ -90,6 +91,21 @@ impl RecordingVerifier {
         self.note(|seen| seen.took)
     }
 
+    /// A certificate that was made with `openssl req -x509` calls itself an authority, which webpki
+    /// refuses in a server's. If the user named this very certificate as trusted, nothing is left
+    /// to prove but its dates, which webpki looks at first, and its name.
+    fn is_own_anchor(
+        &self,
+        error: Error,
+        end_entity: &CertificateDer<'_>,
+        server_name: &ServerName<'_>,
+    ) -> Result<(), Error> {
+        if is_authority(&error) && self.roots.names(end_entity) {
+            return verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name);
+        }
+        Err(error)
+    }
+
     fn note<T>(&self, work: impl FnOnce(&mut Observation) -> T) -> T {
         let began = Instant::now();
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
@@ -124,7 +140,8 @@ impl ServerCertVerifier for RecordingVerifier {
             let verdict = match inner {
                 Some(inner) => inner
                     .verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
-                    .map(|_| ()),
+                    .map(|_| ())
+                    .or_else(|error| self.is_own_anchor(error, end_entity, server_name)),
                 None => Err(CertificateError::UnknownIssuer.into()),
             };
             if let Err(Error::InvalidCertificate(error)) = &verdict {
@@ -184,6 +201,16 @@ impl ServerCertVerifier for RecordingVerifier {
     }
 }
 
+/// Says whether a certificate was refused because it is an authority's, not a server's.
+pub fn is_an_authoritys(error: &CertificateError) -> bool {
+    // webpki's own error cannot be named here, but its name is its text.
+    matches!(error, CertificateError::Other(why) if format!("{why:?}").contains("CaUsedAsEndEntity"))
+}
+
+fn is_authority(error: &Error) -> bool {
+    matches!(error, Error::InvalidCertificate(error) if is_an_authoritys(error))
+}
+
 impl Observation {
     /// OpenSSL's number for the verdict, which is what curl reports as `ssl_verify_result`; 0 for a
     /// good one.
@@ -191,6 +218,7 @@ impl Observation {
         match &self.verdict {
             // OpenSSL tells a self-signed leaf from one of an unknown issuer.
             Some(CertificateError::UnknownIssuer) if self.is_self_signed() => 18,
+            Some(error) if is_an_authoritys(error) && self.is_self_signed() => 18,
             verdict => verdict.as_ref().map_or(0, openssl_code),
         }
     }
@@ -217,3 +245,6 @@ fn openssl_code(error: &CertificateError) -> u32 {
         _ => 1,
     }
 }
+
+#[cfg(test)]
+mod tests;

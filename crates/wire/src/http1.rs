@@ -1,7 +1,7 @@
 //! HTTP/1.x on the wire: heads and the chunked coding, for clients, servers and proxies. RFC 9112.
 //!
-//! What a head means, where a body ends and which trailers may pass is decided by the callers, who differ there for good
-//! reasons. How strictly bytes are read is a value, [`Strictness`].
+//! What a head means, where a body ends and which trailers may pass is decided by the callers, who
+//! differ there for good reasons. How strictly bytes are read is a value, [`Strictness`].
 
 mod chunked;
 mod head;
@@ -15,11 +15,11 @@ pub use head::{
 /// How much of what RFC 9112 forbids is borne.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Strictness {
-    /// What two recipients could read in two ways is refused: for proxies. Every line ends in CRLF, and sizes,
-    /// extensions and trailers of chunks follow the grammar.
+    /// What two recipients could read in two ways is refused: for proxies. Every line ends in CRLF,
+    /// and sizes, extensions and trailers of chunks follow the grammar.
     Strict,
-    /// A line may end in LF alone (RFC 9112 §2.2), blanks may surround a chunk's size, and extensions and trailers are
-    /// skipped unread.
+    /// A line may end in LF alone (RFC 9112 §2.2), blanks may surround a chunk's size, and
+    /// extensions and trailers are skipped unread.
     Tolerant,
     /// As `Tolerant`, and several spaces may separate the parts of a status line.
     AsCurl,

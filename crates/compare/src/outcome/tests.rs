@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use roundtrip_model::{Exchange, Finding, QuicFacts, Random, TlsFacts, Waited};
 use roundtrip_probe::Family;
+use roundtrip_report::html::Head;
 use roundtrip_report::terminal::Style;
 
 use super::*;
@@ -149,7 +150,7 @@ fn of_few_pairs_nothing_is_said_but_that_they_are_few() {
     let c = shortened(5);
     let kinds: Vec<Kind> = c.lines.iter().map(Line::kind).collect();
     assert_eq!(kinds, [Kind::Unsure, Kind::Idle, Kind::Unsure]);
-    let (text, page) = (text::render(&c, wide()), html::page(&c, "test"));
+    let (text, page) = (text::render(&c, wide()), html::page(&c, &Head::default()));
     for report in [&text, &page] {
         for denied in ["No saving is shown", "No difference shown", "no difference"] {
             assert!(!report.contains(denied), "{denied}: {report}");
@@ -179,7 +180,7 @@ fn the_page_has_what_the_text_has_of_every_kind() {
     same.disagreement = Some("a reason of its own".into());
     same.failures.push("refused once".into());
     c.lines.push(same);
-    let (text, page) = (text::render(&c, wide()), html::page(&c, "test"));
+    let (text, page) = (text::render(&c, wide()), html::page(&c, &Head::default()));
     let shown = [Kind::Saves, Kind::Idle, Kind::Nothing, Kind::Costs].map(Kind::title);
     let reasons = ["a reason of its own", "1 time: refused once"];
     for told in shown.into_iter().chain(reasons) {
@@ -194,7 +195,7 @@ fn the_page_has_what_the_text_has_of_every_kind() {
 fn what_others_chose_stays_text() {
     let c = sample();
     let text = text::render(&c, Style::default());
-    let page = html::page(&c, "test");
+    let page = html::page(&c, &Head::default());
     for report in [&text, &page] {
         assert!(!report.contains('\u{1b}') && !report.contains('\u{202e}'));
     }

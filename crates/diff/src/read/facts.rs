@@ -31,7 +31,7 @@ const TELLING: [(&str, &str); 33] = [
     ),
     ("congestion control", "tcp.congestion_control"),
     ("MSS", "tcp.mss"),
-    ("peer's MSS", "tcp.peer_mss"),
+    ("peer's MSS", "tcp.announced_mss"),
     ("ECN", "tcp.ecn"),
     ("SYN sent again", "tcp.syn_retransmits"),
     ("segments sent again", "tcp.retransmits"),
@@ -48,7 +48,7 @@ const TELLING: [(&str, &str); 33] = [
 ];
 
 /// What seldom matters, or differs each time.
-const FINE: [(&str, &str); 23] = [
+const FINE: [(&str, &str); 24] = [
     ("asked for", "asked"),
     ("expected round trips", "expected_round_trips"),
     ("ClientHello bytes", "tls.client_hello_bytes"),
@@ -58,6 +58,7 @@ const FINE: [(&str, &str); 23] = [
     ("tickets", "tls.tickets"),
     ("OCSP stapled", "tls.chain.stapled_ocsp"),
     ("congestion window", "tcp.congestion_window"),
+    ("segment size received, estimated", "tcp.peer_mss"),
     ("fast open cookie", "tcp.fast_open.cookie"),
     ("fast open bytes acknowledged", "tcp.fast_open.data_acked"),
     ("QUIC MTU", "quic.mtu"),

@@ -1,5 +1,6 @@
 //! How names are looked up: resolv.conf(5), and the order of sources in nsswitch.conf(5).
 
+use super::system;
 use crate::check::{Area, Check, CheckStatus, CheckSubject};
 use crate::root::RootReadError;
 use crate::scene::ExaminedSystem;
@@ -8,11 +9,19 @@ const SERVERS: CheckSubject = CheckSubject::new("resolver", Area::Names, "Name s
 const SEARCH: CheckSubject = CheckSubject::new("resolver-search", Area::Names, "Search list");
 const ORDER: CheckSubject = CheckSubject::new("name-order", Area::Names, "Order of sources");
 
-/// The most servers that glibc uses (MAXNS).
+/// The most servers that glibc and musl use (MAXNS).
 const MAX_SERVERS: usize = 3;
-/// Defaults of `options timeout:` and `attempts:`, and the maxima that glibc allows.
+/// Defaults of `options timeout:` and `attempts:`, in both C libraries.
 const DEFAULT: (u64, u64) = (5, 2);
-const BOUNDS: (u64, u64) = (30, 5);
+
+/// Whose resolver reads the file. The same options mean different things to the two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CLibrary {
+    /// Asks one server after the other, each for `timeout`, and all of them `attempts` times.
+    Glibc,
+    /// Asks all servers at once, `attempts` times in `timeout` (`res_msend.c`).
+    Musl,
+}
 
 /// The settings in resolv.conf.
 #[derive(Debug, PartialEq, Eq)]
@@ -31,10 +40,14 @@ pub(super) fn examine(scene: &ExaminedSystem) -> Vec<Check> {
         Ok(text) => Ok(ResolverSettings::parse(text)),
         Err(lack) => Err(*lack),
     };
-    vec![servers(&settings), search(&settings), order(scene)]
+    let library = match system::musl(scene) {
+        Some(_) => CLibrary::Musl,
+        None => CLibrary::Glibc,
+    };
+    vec![servers(&settings, library), search(&settings), order(scene)]
 }
 
-fn servers(settings: &Result<ResolverSettings, RootReadError>) -> Check {
+fn servers(settings: &Result<ResolverSettings, RootReadError>, library: CLibrary) -> Check {
     let settings = match settings {
         Ok(settings) => settings,
         Err(lack) => {
@@ -54,13 +67,12 @@ fn servers(settings: &Result<ResolverSettings, RootReadError>) -> Check {
             )
             .change("nameserver ADDRESS in /etc/resolv.conf");
     }
-    let used = settings.servers.len().min(MAX_SERVERS);
-    let longest = settings.timeout_s * settings.attempts * used as u64;
+    let (timeout_s, attempts) = settings.limits(library);
     let value = format!(
         "{}; timeout {} s, {} attempts",
         settings.servers.join(", "),
-        settings.timeout_s,
-        settings.attempts,
+        timeout_s,
+        attempts,
     );
     let value = [&[value.as_str()], settings.options.as_slice()]
         .concat()
@@ -75,22 +87,39 @@ fn servers(settings: &Result<ResolverSettings, RootReadError>) -> Check {
         "Each lookup pays a round trip to the server unless the program caches: the C library \
          does not."
     };
-    let meaning = format!(
-        "{cache} A server that stays silent costs {} s before the next attempt; in all, a lookup \
-         fails after about {longest} s.",
-        settings.timeout_s
-    );
-    let patient = settings.timeout_s > 2;
+    let (silence, patient, options) = match library {
+        CLibrary::Glibc => {
+            let servers = settings.servers.len().min(MAX_SERVERS) as u64;
+            let silence = format!(
+                "A server that stays silent costs {timeout_s} s before the next attempt; in all, a \
+                 lookup fails after about {} s.",
+                timeout_s * attempts * servers
+            );
+            (silence, timeout_s > 2, "options timeout:1 attempts:3")
+        }
+        CLibrary::Musl => {
+            let interval_s = timeout_s as f64 / attempts as f64;
+            let silence = format!(
+                "musl asks all servers at once: one that stays silent costs nothing if another \
+                 answers. If none does, it asks again every {} s; in all, a lookup fails after \
+                 {timeout_s} s.",
+                (interval_s * 100.0).round() / 100.0
+            );
+            (silence, interval_s > 2.0, "options timeout:5 attempts:5")
+        }
+    };
+    let meaning = format!("{cache} {silence}");
     let status = if patient {
         CheckStatus::Notice
     } else {
         CheckStatus::Good
     };
-    let change = if settings.servers.len() == 1 {
-        "options timeout:1 attempts:3 in /etc/resolv.conf, and a second nameserver"
+    let second = if settings.servers.len() == 1 {
+        ", and a second nameserver"
     } else {
-        "options timeout:1 attempts:3 in /etc/resolv.conf"
+        ""
     };
+    let change = format!("{options} in /etc/resolv.conf{second}");
     SERVERS
         .found(status, value, meaning)
         .change_if(patient, change)
@@ -183,6 +212,15 @@ impl<'a> ResolverSettings<'a> {
         settings
     }
 
+    /// Timeout and attempts, cut to the maxima that the library allows.
+    fn limits(&self, library: CLibrary) -> (u64, u64) {
+        let (timeout_s, attempts) = match library {
+            CLibrary::Glibc => (30, 5),
+            CLibrary::Musl => (60, 10),
+        };
+        (self.timeout_s.min(timeout_s), self.attempts.min(attempts))
+    }
+
     fn option(&mut self, word: &'a str) {
         let (name, value) = word.split_once(':').unwrap_or((word, ""));
         let Ok(number) = value.parse::<u64>() else {
@@ -190,8 +228,8 @@ impl<'a> ResolverSettings<'a> {
             return;
         };
         match name {
-            "timeout" => self.timeout_s = number.clamp(1, BOUNDS.0),
-            "attempts" => self.attempts = number.clamp(1, BOUNDS.1),
+            "timeout" => self.timeout_s = number.max(1),
+            "attempts" => self.attempts = number.max(1),
             "ndots" => self.dots = number.min(15),
             _ => self.options.push(word),
         }
@@ -221,6 +259,29 @@ mod tests {
         );
         assert_eq!(checks[0].status, CheckStatus::Notice);
         assert_eq!(checks[1].value, "none");
+    }
+
+    #[test]
+    fn the_timeout_of_musl_is_for_all_attempts() {
+        let servers = |options: &str| {
+            let text = format!("nameserver 192.0.2.1\nnameserver 192.0.2.2\n{options}\n");
+            let files = [
+                ("/lib/ld-musl-x86_64.so.1", ""),
+                ("/etc/resolv.conf", &text),
+            ];
+            examine(&fake::image(&files).scene).remove(0)
+        };
+        let check = servers("options timeout:3 attempts:4");
+        assert!(check.meaning.contains("every 0.75 s"), "{}", check.meaning);
+        assert!(check.meaning.contains("after 3 s"), "{}", check.meaning);
+        assert_eq!(check.status, CheckStatus::Good);
+        let check = servers("");
+        assert!(check.meaning.contains("every 2.5 s"), "{}", check.meaning);
+        assert_eq!(check.status, CheckStatus::Notice);
+        let change = check.change.unwrap();
+        assert!(change.contains("timeout:5 attempts:5"), "{change}");
+        let check = servers("options timeout:99 attempts:99");
+        assert!(check.value.ends_with("timeout 60 s, 10 attempts"));
     }
 
     #[test]

@@ -22,10 +22,13 @@ fn retries(scene: &ExaminedSystem) -> Check {
     let linear = scene.number::<u8>("net.ipv4.tcp_syn_linear_timeouts");
     let linear = linear.map_or(0, u64::from);
     let total = seconds_to_give_up(retries, linear);
-    let value = format!(
-        "sent again {} times, {linear} of them after 1 s each",
-        retries + linear
-    );
+    // The first of the waits that double takes 1 s, too.
+    let after_1_s = linear + retries.min(1);
+    let times = retries + linear;
+    let value = match after_1_s {
+        1 => format!("sent again {times} times, first after 1 s"),
+        _ => format!("sent again {times} times, {after_1_s} of them after 1 s each"),
+    };
     let wait = format!(
         "connect() gives up on a silent server after {total} s: programs need a shorter time-out \
          of their own, or another address to try (RFC 8305)."
@@ -42,7 +45,10 @@ fn retries(scene: &ExaminedSystem) -> Check {
     }
     RETRIES.good(
         value,
-        format!("A lost SYN costs 1 s (RFC 6298), so does each of the next. {wait}"),
+        format!(
+            "A lost SYN costs 1 s (RFC 6298), and so does each of the first {after_1_s}; after \
+             these, the wait doubles. {wait}"
+        ),
     )
 }
 
@@ -72,10 +78,17 @@ mod tests {
     #[test]
     fn a_kernel_that_doubles_from_the_start_is_noticed() {
         let retries_only = fake::machine(&[("net.ipv4.tcp_syn_retries", "6")]);
-        assert_eq!(retries_only.check(retries).status, CheckStatus::Notice);
+        let check = retries_only.check(retries);
+        assert_eq!(check.status, CheckStatus::Notice);
+        assert_eq!(check.value, "sent again 6 times, first after 1 s");
         retries_only.write("net.ipv4.tcp_syn_linear_timeouts", b"4\n");
         let check = retries_only.check(retries);
         assert_eq!(check.status, CheckStatus::Good);
-        assert_eq!(check.value, "sent again 10 times, 4 of them after 1 s each");
+        assert_eq!(check.value, "sent again 10 times, 5 of them after 1 s each");
+        assert!(check.meaning.contains("first 5;"), "{}", check.meaning);
+        // Without a wait that doubles, only the linear ones are left.
+        retries_only.write("net.ipv4.tcp_syn_retries", b"0\n");
+        let check = retries_only.check(retries);
+        assert_eq!(check.value, "sent again 4 times, 4 of them after 1 s each");
     }
 }

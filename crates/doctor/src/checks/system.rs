@@ -65,8 +65,20 @@ fn kernel(scene: &ExaminedSystem) -> Check {
     }
 }
 
+/// The dynamic loader of musl, if musl is the C library of the distribution. A machine with glibc
+/// may have it besides, for building.
+pub(super) fn musl(scene: &ExaminedSystem) -> Option<String> {
+    let has_glibc = GLIBC.iter().any(|path| !scene.root.glob(path).is_empty());
+    scene
+        .root
+        .glob(MUSL)
+        .into_iter()
+        .next()
+        .filter(|_| !has_glibc)
+}
+
 fn c_library(scene: &ExaminedSystem) -> Check {
-    if let Some(path) = scene.root.glob(MUSL).first() {
+    if let Some(path) = musl(scene) {
         return C_LIBRARY.good(
             format!("musl ({path})"),
             "Asks all name servers at once and takes the first answer; has no cache.",
@@ -139,6 +151,10 @@ mod tests {
         assert_eq!(check.value, "glibc 2.36 (/lib/x86_64-linux-gnu/libc.so.6)");
         let fake = fake::image(&[("/lib/ld-musl-x86_64.so.1", "")]);
         assert!(fake.check(c_library).value.starts_with("musl"));
+        // Debian's package musl is for building; the programs there use glibc.
+        let glibc = b"GNU C Library (Debian) stable release version 2.36.";
+        fake.write("/lib/x86_64-linux-gnu/libc.so.6", glibc);
+        assert!(fake.check(c_library).value.starts_with("glibc 2.36"));
         assert_eq!(
             fake::image(&[]).check(c_library).status,
             CheckStatus::Unknown

@@ -2,12 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use roundtrip_model::{PhaseName, Task};
+use roundtrip_model::{Event, PhaseName, Task};
 
+use crate::case::{ms, times};
 use crate::{Case, Cause, CauseFamily, Cost, RemedySetting, WaitPart};
 
 /// In milliseconds. A warmed-up TLS library needs about a millisecond for all of its work.
 const MAX_USUAL_WORK: f64 = 10.0;
+
+/// In milliseconds: less than this is a scheduler's ordinary work.
+const MIN_STARVED: f64 = 5.0;
+const MIN_OUTPUT: f64 = 10.0;
 
 pub(super) const FAMILY: CauseFamily = CauseFamily {
     title: "The client",
@@ -38,6 +43,42 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             ],
             source: "openssl-env(7); ossl-guide-libraries-introduction(7)",
         },
+        Cause {
+            id: "cpu-throttled",
+            name: "The client's CPU quota was used up, and it had to stop",
+            shows: "the control group was throttled while the client could have run (cpu.stat)",
+            signature: throttled,
+            cost: "until the next period begins, 100 ms usually",
+            remedy: "give the client's container a larger quota, or none",
+            settings: &[
+                RemedySetting::new("Kubernetes", "no resources.limits.cpu"),
+                RemedySetting::new("Linux", "cpu.max = max"),
+            ],
+            source: "Linux kernel, Documentation/admin-guide/cgroup-v2 (cpu.max, cpu.stat)",
+        },
+        Cause {
+            id: "client-starved",
+            name: "The client did not run although it could have",
+            shows: "bytes were in the kernel, or something was to be sent, and the client ran only later (receive and transmit stamps, schedstat)",
+            signature: starved,
+            cost: "as long as others had the processors, or the client was stopped",
+            remedy: "measure on a machine with a free processor; look for busy neighbours, a stopped process, a virtual machine that was paused",
+            settings: &[RemedySetting::new(
+                "shell",
+                "nice -n -5; chrt -r 1; taskset",
+            )],
+            source: "Linux kernel, Documentation/scheduler/sched-stats",
+        },
+        Cause {
+            id: "slow-output",
+            name: "What the body was written to took it slowly",
+            shows: "the client waited for its own output (a pipe, a disk, a terminal) and did not read meanwhile",
+            signature: slow_output,
+            cost: "as long as the writes took",
+            remedy: "write to something faster, or nowhere",
+            settings: &[RemedySetting::new("roundtrip", "probe -o /dev/null URL")],
+            source: "pipe(7)",
+        },
     ],
 };
 
@@ -60,6 +101,62 @@ fn slow_verification(case: &Case<'_>) -> Option<Cost> {
             .map_or(0, |c| c.certificates.len());
         let evidence = format!("{certificates} certificates were verified in {took:.1} ms");
         Cost::new(evidence).waited(phase, WaitPart::Client, took)
+    })
+}
+
+fn throttled(case: &Case<'_>) -> Option<Cost> {
+    not_running(case, true)
+}
+
+fn starved(case: &Case<'_>) -> Option<Cost> {
+    not_running(case, false)
+}
+
+/// How long the client did not run, in each phase.
+fn not_running(case: &Case<'_>, quota: bool) -> Option<Cost> {
+    let mut cost = Cost::default();
+    let (mut n, mut whole) = (0, 0.0);
+    for phase in &case.phases {
+        let mut lost = 0.0;
+        for (at, event) in case.exchange.timeline.iter() {
+            let took = match event {
+                Event::Starved { took, throttled } if *throttled == quota => *took,
+                Event::HeldBack { took } if !quota => *took,
+                _ => continue,
+            };
+            if *at > phase.start && *at <= phase.end {
+                lost += ms(took.min(at.since(phase.start)));
+                n += 1;
+            }
+        }
+        let lost = lost.min(phase.waited.client);
+        whole += lost;
+        cost = cost.waited(phase.name, WaitPart::Client, lost);
+    }
+    let why = if quota {
+        "its quota was used up"
+    } else {
+        "others had the processors, or it was stopped"
+    };
+    cost.evidence = format!(
+        "the client did not run for {whole:.1} ms in all, {}: {why}",
+        times(n)
+    );
+    (whole >= MIN_STARVED).then_some(cost)
+}
+
+fn slow_output(case: &Case<'_>) -> Option<Cost> {
+    let took: f64 = case
+        .phases
+        .iter()
+        .map(|phase| case.worked(phase.name, &[Task::Write]))
+        .sum();
+    (took >= MIN_OUTPUT).then(|| {
+        let cost = Cost::new(format!("writing the body took {took:.1} ms"));
+        case.phases.iter().fold(cost, |cost, phase| {
+            let part = case.worked(phase.name, &[Task::Write]);
+            cost.waited(phase.name, WaitPart::Client, part)
+        })
     })
 }
 

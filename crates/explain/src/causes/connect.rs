@@ -3,13 +3,15 @@
 use roundtrip_model::{Attempt, AttemptOutcome, PhaseName};
 
 use crate::case::ms;
-use crate::{Case, Cause, CauseFamily, Cost, RemedySetting, WaitPart};
+use crate::{Case, Cause, CauseFamily, Claim, Cost, RemedySetting, WaitPart};
 
 /// In milliseconds. A busy host alone does not delay a SYN-ACK by more than this.
 const MAX_HOST_DELAY: f64 = 20.0;
 /// In milliseconds, with some tolerance: a SYN is repeated after a second, and so is QUIC's first
 /// flight.
 const FIRST_TIMEOUT: f64 = 950.0;
+/// In milliseconds: an acknowledgement that is later by less is not late.
+const MIN_SPREAD: f64 = 3.0;
 
 pub(super) const FAMILY: CauseFamily = CauseFamily {
     title: "Addresses and TCP",
@@ -108,15 +110,25 @@ fn tried_before(case: &Case<'_>, refused: bool) -> Option<Cost> {
     } else {
         PhaseName::Tcp
     };
-    Some(
-        Cost::new(format!(
-            "{}; {}, tried {:.0} ms later, answered",
-            told.join(", "),
-            won.peer,
-            ms(won.began.since(first))
-        ))
-        .waited(phase, WaitPart::Loss, ms(won.began.since(first))),
-    )
+    let wait = ms(won.began.since(first));
+    let cost = Cost::new(format!(
+        "{}; {}, tried {wait:.0} ms later, answered",
+        told.join(", "),
+        won.peer,
+    ));
+    let trips = case.round_trips(phase).saturating_sub(1);
+    if !refused {
+        return Some(cost.waited(phase, WaitPart::Loss, wait));
+    }
+    // A refusal is an answer, which took a round trip.
+    let claim = Claim {
+        phase,
+        part: WaitPart::Network,
+        ms: wait,
+        round_trips: trips,
+    };
+    let here = if trips == 0 { wait } else { 0.0 };
+    Some(cost.claim(claim).waited(phase, WaitPart::Client, here))
 }
 
 /// Whether the attempt was given up before anything was repeated: then one lost packet explains it
@@ -159,18 +171,36 @@ fn syn_lost(case: &Case<'_>) -> Option<Cost> {
     )
 }
 
+/// Whether the SYN-ACK alone was late.
+pub(super) fn was_late_by_itself(case: &Case<'_>) -> bool {
+    slow_first(case).is_some()
+}
+
 fn slow_first(case: &Case<'_>) -> Option<Cost> {
     let (tcp, r) = (case.tcp()?, case.rtt?);
-    let took = case.waited(PhaseName::Tcp, WaitPart::Network);
+    // What was refused before took round trips, too.
+    let refused = f64::from(case.round_trips(PhaseName::Tcp).saturating_sub(1)) * r;
+    let waited = case.waited(PhaseName::Tcp, WaitPart::Network) - refused;
+    let took = tcp
+        .handshake_rtt
+        .map_or(waited, |took| ms(took).min(waited));
     let late = took - r;
     // Another answer on the connection has to show how long the path takes when it is awake.
     let compared = case.waited(PhaseName::FirstByte, WaitPart::Network) > 0.0;
-    (compared && tcp.syn_retransmits == 0 && late >= MAX_HOST_DELAY.max(0.5 * r)).then(|| {
-        let evidence = format!(
-            "the SYN-ACK took {took:.1} ms, later answers no more than {r:.1} ms for the path"
-        );
-        Cost::new(evidence).waited(PhaseName::Tcp, WaitPart::Network, late)
-    })
+    // On a path that varies it was late like others.
+    let excesses = case.exchange.excesses();
+    let others = excesses
+        .iter()
+        .filter(|other| **other >= MIN_SPREAD.max(0.1 * r));
+    let alone = others.count() < 2;
+    (alone && compared && tcp.syn_retransmits == 0 && late >= MAX_HOST_DELAY.max(0.5 * r)).then(
+        || {
+            let evidence = format!(
+                "the SYN-ACK took {took:.1} ms, later answers no more than {r:.1} ms for the path"
+            );
+            Cost::new(evidence).waited(PhaseName::Tcp, WaitPart::Network, late)
+        },
+    )
 }
 
 /// The time that the connect lost on the address that won in the end, in milliseconds.

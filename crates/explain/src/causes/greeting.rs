@@ -6,7 +6,7 @@ use crate::case::ms;
 use crate::{Case, Cause, CauseFamily, Cost, RemedySetting, WaitPart};
 
 /// In milliseconds: what a busy server may need for a key exchange and a signature.
-const MAX_HANDSHAKE_WORK: f64 = 10.0;
+pub(super) const MAX_HANDSHAKE_WORK: f64 = 10.0;
 
 pub(super) const FAMILY: CauseFamily = CauseFamily {
     title: "The ClientHello",
@@ -30,7 +30,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "slow-tls-server",
             name: "The server took long to answer the ClientHello",
-            shows: "the first byte of the server's flight came later than one round trip after the ClientHello, by 10 ms and more than the path varies",
+            shows: "the first byte of the server's flight came later than one round trip after the ClientHello, by 10 ms and more than the path varies, though the peer had acknowledged the ClientHello before",
             signature: slow_server,
             cost: "what it took",
             remedy: "use an ECDSA key, look for a queue before the server (few workers, a full accept queue, a key in slow hardware), resume sessions",
@@ -75,6 +75,19 @@ fn hello_lost(case: &Case<'_>) -> Option<Cost> {
 }
 
 fn slow_server(case: &Case<'_>) -> Option<Cost> {
+    let (late, sent, answered) = lateness(case)?;
+    let early = case.acknowledged_before(sent, answered)?;
+    (late >= MAX_HANDSHAKE_WORK.max(0.1 * case.rtt?).max(case.tolerance())).then(|| {
+        let evidence = format!(
+            "the server's flight began {late:.1} ms later than a round trip after the ClientHello, which had been acknowledged {early:.1} ms before"
+        );
+        Cost::new(evidence).waited(case.handshake(), WaitPart::Server, late)
+    })
+}
+
+/// By how many milliseconds the server's flight began later than a round trip after the ClientHello,
+/// and when both happened.
+pub(super) fn lateness(case: &Case<'_>) -> Option<(f64, Moment, Moment)> {
     let (tls, r) = (case.tls()?, case.rtt?);
     let in_syn = case.tcp().is_some_and(|t| t.fast_open.cookie);
     let tunnelled = case.happened(|e| *e == Event::TunnelReady);
@@ -93,13 +106,7 @@ fn slow_server(case: &Case<'_>) -> Option<Cost> {
     };
     let sent = after(|e| matches!(e, Event::Sent { .. }), began)?;
     let answered = after(|e| matches!(e, Event::Received { .. }), sent)?;
-    let phase = case.handshake();
-    let late = (ms(answered.since(sent)) - r).min(case.waited(phase, WaitPart::Server));
-    (late >= MAX_HANDSHAKE_WORK.max(0.1 * r).max(2.0 * case.unrest())).then(|| {
-        let evidence = format!(
-            "the server's flight began {late:.1} ms later than a round trip after the ClientHello{}",
-            case.doubt(late)
-        );
-        Cost::new(evidence).waited(phase, WaitPart::Server, late)
-    })
+    let late = ms(answered.since(sent)) - r;
+    let late = late.min(case.waited(case.handshake(), WaitPart::Server));
+    Some((late, sent, answered))
 }

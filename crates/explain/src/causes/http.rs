@@ -12,6 +12,15 @@ const MIN_THINKING: f64 = 3.0;
 /// much anyway.
 const JITTER: f64 = 0.1;
 
+/// In milliseconds and as a share of R: round trips that differ by less show that the path is steady.
+const STEADY_MS: f64 = 0.7;
+const STEADY: f64 = 0.01;
+/// In milliseconds: how late an answer has to be that nobody can be blamed for.
+const MIN_LATE: f64 = 5.0;
+const MIN_LATE_UNSTEADY: f64 = 45.0;
+/// As a share of the wait: a server that reports less than this was not what was waited for.
+const CONTRADICTION: f64 = 0.1;
+
 pub(super) const FAMILY: CauseFamily = CauseFamily {
     title: "HTTP",
     causes: &[
@@ -52,7 +61,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "server-think-time",
             name: "The server took long to answer the request",
-            shows: "the first byte came later than one round trip after the request, by 3 ms and more than the path varies, and nothing of ours was sent again",
+            shows: "the answer came later than one round trip after the request, by 3 ms and more than the path varies, and a witness: the peer had acknowledged the request before, or Server-Timing accounts for the time",
             signature: think_time,
             cost: "what it took",
             remedy: "profile the handler and what it waits for; let it report that in Server-Timing",
@@ -65,6 +74,22 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
                 RemedySetting::new("Apache", "LogFormat \"%D %r\""),
             ],
             source: "W3C Server Timing",
+        },
+        Cause {
+            id: "late-answer",
+            name: "An answer came late, and nothing shows whether the server or the path delayed it",
+            shows: "the answer came later than one round trip after what it answers, by 3 ms and more than the path varies, and neither an acknowledgement nor Server-Timing tells who had it meanwhile (acknowledgements may be delayed by 40 ms)",
+            signature: late_answer,
+            cost: "by how much it was late",
+            remedy: "ask again: what the server does comes each time (-c 10), what the path does comes sometimes; let the server report its time in Server-Timing",
+            settings: &[
+                RemedySetting::new("roundtrip", "probe -c 10 URL"),
+                RemedySetting::new(
+                    "nginx",
+                    "add_header Server-Timing \"app;dur=$upstream_response_time\";",
+                ),
+            ],
+            source: "RFC 1122 §4.2.3.2; W3C Server Timing",
         },
     ],
 };
@@ -88,15 +113,13 @@ fn proxy_connect(case: &Case<'_>) -> Option<Cost> {
     Some(cost.waited(PhaseName::Proxy, WaitPart::Server, beyond))
 }
 
-/// By how much the first byte was later than a round trip, if that is more than the path and a busy
-/// host explain; in milliseconds.
+/// By how much the answer was later than a round trip, if that is more than the path and a busy host
+/// explain; in milliseconds.
 fn thought(case: &Case<'_>) -> Option<f64> {
     if !case.is_answered() {
         return None;
     }
-    let least = MIN_THINKING
-        .max(JITTER * case.rtt?)
-        .max(2.0 * case.unrest());
+    let least = MIN_THINKING.max(JITTER * case.rtt?).max(case.tolerance());
     let later = case.waited(PhaseName::FirstByte, WaitPart::Server);
     let thought = later - behind_the_proxy(case)?;
     (thought >= least).then_some(thought)
@@ -104,12 +127,69 @@ fn thought(case: &Case<'_>) -> Option<f64> {
 
 fn think_time(case: &Case<'_>) -> Option<Cost> {
     let thought = thought(case)?;
+    let witness = witness(case, thought)?;
     let evidence = format!(
-        "the first byte came {:.1} ms later than a round trip after the request{}",
+        "the answer came {:.1} ms later than a round trip after the request{witness}",
         case.waited(PhaseName::FirstByte, WaitPart::Server),
-        confirmation(case, thought)
     );
     Some(Cost::new(evidence).waited(PhaseName::FirstByte, WaitPart::Server, thought))
+}
+
+/// What shows that the server had the request while the client waited for so long.
+fn witness(case: &Case<'_>, thought: f64) -> Option<String> {
+    let said = case.exchange.http.iter().flat_map(|h| &h.server_timing);
+    let said: f64 = said.filter_map(|(_, took, _)| Some(ms((*took)?))).sum();
+    if said >= 0.5 * thought {
+        return Some(timing(case));
+    }
+    // The server itself says that it was not slow.
+    if has_timing(case) && said < CONTRADICTION * thought {
+        return None;
+    }
+    let mut phases = case.phases.iter();
+    let asked = phases.find(|p| p.name == PhaseName::FirstByte)?.start;
+    let early = case.acknowledged_before(asked, case.exchange.answer_began()?)?;
+    Some(format!(
+        "; the request had been acknowledged {early:.1} ms before{}",
+        timing(case)
+    ))
+}
+
+/// Where round trips are known not to differ, a late answer has a reason that the exchange does not
+/// show; elsewhere only one that is far later.
+fn late_answer(case: &Case<'_>) -> Option<Cost> {
+    let r = case.rtt?;
+    let spread = case.exchange.spread();
+    let steady = case.exchange.excesses().len() >= 2 && spread <= STEADY_MS.max(STEADY * r);
+    let least = if steady {
+        MIN_LATE.max(JITTER * r)
+    } else {
+        MIN_LATE_UNSTEADY.max(r).max(10.0 * spread)
+    };
+    let least = least.max(case.tolerance());
+    let mut cost = Cost::default();
+    let mut told = Vec::new();
+    let mut tell = |phase, late: f64, to: &str| {
+        let told_before = std::mem::take(&mut cost);
+        cost = told_before.waited(phase, WaitPart::Server, late);
+        told.push(format!(
+            "the answer to {to} came {late:.1} ms later than a round trip{}",
+            case.doubt(late)
+        ));
+    };
+    let greeting = super::greeting::lateness(case).map_or(0.0, |(late, _, _)| late);
+    if greeting >= least.max(super::greeting::MAX_HANDSHAKE_WORK) {
+        tell(case.handshake(), greeting, "the ClientHello");
+    }
+    if let Some(late) = thought(case).filter(|late| *late >= least) {
+        tell(PhaseName::FirstByte, late, "the request");
+    }
+    cost.evidence = format!(
+        "{}; nothing shows who had it meanwhile{}",
+        told.join("; "),
+        timing(case)
+    );
+    (!told.is_empty()).then_some(cost)
 }
 
 fn cache_miss(case: &Case<'_>) -> Option<Cost> {
@@ -152,16 +232,9 @@ fn behind_the_proxy(case: &Case<'_>) -> Option<f64> {
     (trips > 0).then(|| case.waited(PhaseName::Tls, WaitPart::Server) / f64::from(trips))
 }
 
-/// What the server itself said about the wait, or what else may explain it.
-fn confirmation(case: &Case<'_>, thought: f64) -> String {
-    let timing = timing(case);
-    let said = case.exchange.http.iter().flat_map(|h| &h.server_timing);
-    let said: f64 = said.filter_map(|(_, took, _)| Some(ms((*took)?))).sum();
-    if said >= 0.5 * thought {
-        timing
-    } else {
-        timing + case.doubt(thought)
-    }
+fn has_timing(case: &Case<'_>) -> bool {
+    let mut said = case.exchange.http.iter().flat_map(|h| &h.server_timing);
+    said.any(|(_, took, _)| took.is_some())
 }
 
 /// What the server itself said about the wait (Server-Timing).

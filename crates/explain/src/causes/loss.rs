@@ -5,7 +5,7 @@ use std::time::Duration;
 use roundtrip_model::{Event, Moment, Phase, PhaseName};
 
 use crate::case::ms;
-use crate::{Case, Cause, CauseFamily, Cost, RemedySetting, WaitPart};
+use crate::{Case, Cause, CauseFamily, Claim, Cost, RemedySetting, WaitPart};
 
 pub(super) const FAMILY: CauseFamily = CauseFamily {
     title: "Losses",
@@ -13,7 +13,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "mtu-black-hole",
             name: "The path silently dropped large segments until the kernel sent smaller ones",
-            shows: "segments had to be sent again, and the largest segment is smaller than it was when the connection was new",
+            shows: "segments had to be sent again, and the largest segment is smaller than it was when the connection was new; or only short segments of the server's came, and what precedes them was missing for several time-outs",
             signature: black_hole,
             cost: "1 to 3 s: several timeouts before the kernel tries smaller segments; without probing, for ever",
             remedy: "let ICMP «fragmentation needed» (and ICMPv6 «packet too big») pass, clamp the MSS at the narrow link, or let the ends probe",
@@ -29,7 +29,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "response-segment-lost",
             name: "A segment that the server sent was lost and had to be sent again",
-            shows: "segments arrived out of order, and the missing one was late by half a round trip or more; or a flight ended in the middle of a TLS record (without TLS: after full segments), and the rest came as late as after a timeout",
+            shows: "segments arrived out of order, and the missing one was late by a round trip or more; or a flight ended in the middle of a TLS record (without TLS: after full segments), and the rest came as late as after a timeout",
             signature: theirs,
             cost: "1 round trip or more if later segments reveal the loss; otherwise 200 ms or more",
             remedy: "look for loss on the path (mtr); let the server recover sooner",
@@ -70,7 +70,35 @@ const WAITS: [PhaseName; 5] = [
     PhaseName::Body,
 ];
 
+/// In milliseconds and round trips: whoever sends full segments again and again in vain needs this
+/// long, and one loss does not.
+const MIN_BLACK_HOLE: f64 = 900.0;
+const BLACK_HOLE_TRIPS: f64 = 4.0;
+
 fn black_hole(case: &Case<'_>) -> Option<Cost> {
+    behind_a_gap(case).or_else(|| shrunk(case))
+}
+
+/// Only short segments came through: the full ones before them were missing for several time-outs.
+fn behind_a_gap(case: &Case<'_>) -> Option<Cost> {
+    let mut gaps = case.exchange.timeline.iter();
+    let (segments, short) = gaps.find_map(|(_, event)| match event {
+        Event::GapOpened { segments, short } => Some((*segments, *short)),
+        _ => None,
+    })?;
+    let lost: f64 = WAITS.iter().map(|w| case.waited(*w, WaitPart::Loss)).sum();
+    let least = MIN_BLACK_HOLE.max(BLACK_HOLE_TRIPS * case.rtt.unwrap_or(0.0));
+    // Where the sizes are not known, more copies have to be lost.
+    let least = if short { least } else { 2.0 * least };
+    (lost >= least).then(|| {
+        let evidence = format!(
+            "{segments} segments of the server's came, and what precedes them was missing for {lost:.0} ms, however often it was sent again: full segments do not come through"
+        );
+        Cost::new(evidence).phases(&case.phases, &WAITS, &[WaitPart::Loss])
+    })
+}
+
+fn shrunk(case: &Case<'_>) -> Option<Cost> {
     let tcp = case.tcp()?;
     let again = tcp.retransmits.saturating_sub(tcp.syn_retransmits);
     (again > 0 && tcp.mss < tcp.first_mss).then(|| {
@@ -94,6 +122,7 @@ struct SeenLosses {
     resent: u32,
     unacked: Duration,
     overtaken: u32,
+    cut: bool,
 }
 
 fn seen(case: &Case<'_>) -> Vec<SeenLosses> {
@@ -119,6 +148,7 @@ fn seen_in(case: &Case<'_>, phase: &Phase) -> SeenLosses {
                 seen.unacked += *unacked;
             }
             Event::Overtaken { segments, .. } => seen.overtaken += segments,
+            Event::CutOff => seen.cut = true,
             _ => {}
         }
     }
@@ -159,7 +189,7 @@ fn ours(case: &Case<'_>) -> Option<Cost> {
 fn theirs(case: &Case<'_>) -> Option<Cost> {
     let seen = seen(case);
     let late: f64 = seen.iter().map(|s| s.theirs).sum();
-    if late < 0.5 * case.rtt? {
+    if late < 0.9 * case.rtt? {
         return None;
     }
     let told: Vec<String> = seen
@@ -168,12 +198,35 @@ fn theirs(case: &Case<'_>) -> Option<Cost> {
         .map(|s| told(case, s))
         .collect();
     let evidence = told.join("; ");
-    Some(claimed(&seen, evidence, |s| s.theirs))
+    let cost = claimed(&seen, evidence, |s| s.theirs);
+    // The sender's window shrank, and had to grow again.
+    let transfer = case.exchange.transfer().unwrap_or_default();
+    let shrunk = transfer
+        .windows
+        .iter()
+        .filter(|w| w.after_loss && !w.grew && !w.own);
+    let trips = (shrunk.count() as u32).min(case.round_trips(PhaseName::Body));
+    let claim = Claim {
+        phase: PhaseName::Body,
+        part: WaitPart::Network,
+        ms: f64::from(trips) * case.rtt?,
+        round_trips: trips,
+    };
+    let recovery = transfer.recovery;
+    Some(
+        cost.claim(claim)
+            .waited(PhaseName::Body, WaitPart::Network, recovery),
+    )
 }
 
 /// How a loss of the server's segments showed in one phase.
 fn told(case: &Case<'_>, seen: &SeenLosses) -> String {
     let late = seen.theirs;
+    if seen.overtaken == 0 && !seen.cut && seen.phase == Some(PhaseName::FirstByte) {
+        return format!(
+            "the answer and the acknowledgement of the request came together, {late:.0} ms late, as after a time-out of the server's"
+        );
+    }
     match seen.overtaken {
         0 => {
             let end = if case.exchange.tls.is_some() {

@@ -12,7 +12,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
     causes: &[Cause {
         id: "nagle-delayed-ack",
         name: "The server held a small segment back until the client had acknowledged the one before",
-        shows: "less than a segment came first, and the next bytes a round trip and 40 ms later: as long as this kernel delays a pure acknowledgement",
+        shows: "less than a segment came first, and the next bytes just a round trip after the client had acknowledged it, at once or 40 ms later",
         signature: held_back,
         cost: "1 round trip and 40 ms with a client on Linux, 200 ms on others",
         remedy: "let the server write head and body at once, or switch Nagle's algorithm off",
@@ -32,12 +32,16 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
 /// In milliseconds: how long Linux waits before it sends a pure acknowledgement (`TCP_DELACK_MIN`),
 /// within a tick and the scheduler's delay.
 const DELAYED_ACK: RangeInclusive<f64> = 38.0..=50.0;
-/// In milliseconds. On a shorter path a pause of 40 ms may have any cause; with a round trip on top
-/// it is this one.
-const TELLING_TRIP: f64 = 5.0;
+/// In milliseconds, and as a share of R: how exactly the next segment follows the acknowledgement.
+const EXACT: f64 = 1.0;
+const EXACT_SHARE: f64 = 0.02;
+/// In milliseconds: a shorter round trip cannot be told from a server's own work.
+const MIN_TRIP: f64 = 2.0;
 
+/// What Nagle's algorithm holds back leaves when the client's acknowledgement arrives, and so comes
+/// a round trip after that left, whenever it did.
 fn held_back(case: &Case<'_>) -> Option<Cost> {
-    let r = case.rtt.filter(|r| *r >= TELLING_TRIP)?;
+    let r = case.rtt?;
     let timeline = &case.exchange.timeline;
     let asked = timeline.last(|e| *e == Event::RequestSent)?;
     let mut received = timeline.iter().filter_map(|(at, e)| match e {
@@ -48,10 +52,24 @@ fn held_back(case: &Case<'_>) -> Option<Cost> {
     let (next, _) = received.next()?;
     let pause = ms(next.since(first));
     let small = case.exchange.tcp.is_some() && bytes < case.segment();
-    (small && DELAYED_ACK.contains(&(pause - r))).then(|| {
+    let exact = EXACT.max(EXACT_SHARE * r).max(case.exchange.spread());
+    let delayed = timeline
+        .iter()
+        .any(|(at, e)| *at >= first && *at < next && *e == Event::AckDelayed);
+    let fits = if delayed {
+        let (least, most) = DELAYED_ACK.into_inner();
+        (least - exact..=most + exact).contains(&(pause - r))
+    } else {
+        r >= MIN_TRIP && (pause - r).abs() <= exact
+    };
+    (small && fits).then(|| {
+        let when = if delayed {
+            format!("{:.0} ms later, as it delays them", pause - r)
+        } else {
+            "at once".to_owned()
+        };
         let evidence = format!(
-            "{bytes} bytes came, and the next {pause:.1} ms later: a round trip and {:.0} ms",
-            pause - r
+            "{bytes} bytes came, which the client acknowledged {when}, and the next came a round trip after that"
         );
         // A ticket may come first, and the head of the answer be what was held back.
         let head = timeline.first(|e| *e == Event::FirstByte);

@@ -166,7 +166,12 @@ fn failed(case: &Case<'_>) -> Option<Cost> {
         return None;
     };
     let evidence = format!("QUIC to {} failed: {why}", quic.peer);
-    Some(Cost::new(evidence).waited(PhaseName::Tcp, WaitPart::Loss, cost))
+    let took = ms(quic.ended.since(quic.began)).min(cost);
+    Some(
+        Cost::new(evidence)
+            .waited(PhaseName::Tcp, WaitPart::Network, took)
+            .waited(PhaseName::Tcp, WaitPart::Client, cost - took),
+    )
 }
 
 fn announced_late(case: &Case<'_>) -> Option<Cost> {

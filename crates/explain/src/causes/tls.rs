@@ -3,7 +3,7 @@
 use roundtrip_model::{EarlyData, Event, Memory, PhaseName, TlsFacts};
 
 use crate::case::{INITIAL_WINDOW, ms, times};
-use crate::{Case, Cause, CauseFamily, Cost, RemedySetting, WaitPart};
+use crate::{Case, Cause, CauseFamily, Cost, RemedySetting};
 
 pub(super) const FAMILY: CauseFamily = CauseFamily {
     title: "TLS",
@@ -80,26 +80,27 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
 
 /// RFC 8446 §5.1: a record holds up to 16 KiB, and nothing of it can be read before its last byte.
 fn record_over_window(case: &Case<'_>) -> Option<Cost> {
-    let r = case
-        .rtt
-        .filter(|_| case.is_telling() && case.exchange.tls.is_some())?;
-    let timeline = &case.exchange.timeline;
-    let asked = timeline.last(|e| *e == Event::RequestSent)?;
-    let read = timeline.first(|e| *e == Event::FirstByte)?;
-    let mut arrived = timeline.iter().filter_map(|(at, e)| match e {
-        Event::Received { bytes } if *at > asked && *at < read => Some((*at, *bytes)),
-        _ => None,
-    });
-    let (first, bytes) = arrived.next()?;
-    let bytes = bytes + arrived.map(|(_, bytes)| bytes).sum::<u64>();
-    let full = (INITIAL_WINDOW - 1) * case.segment();
-    let waited = ms(read.since(first)).min(case.waited(PhaseName::FirstByte, WaitPart::Server));
-    (case.exchange.quic.is_none() && bytes >= full && waited >= 0.5 * r).then(|| {
-        let evidence = format!(
-            "{bytes} bytes of the answer were there {waited:.1} ms before the first could be read"
-        );
-        Cost::new(evidence).waited(PhaseName::FirstByte, WaitPart::Server, waited)
-    })
+    let read = case.exchange.timeline.first(|e| *e == Event::FirstByte)?;
+    let began = case.exchange.answer_began().filter(|began| *began < read)?;
+    let bytes: u64 = case
+        .exchange
+        .timeline
+        .iter()
+        .filter_map(|(at, e)| match e {
+            Event::Received { bytes } if *at >= began && *at < read => Some(*bytes),
+            _ => None,
+        })
+        .sum();
+    let waited = ms(read.since(began));
+    let whole = (waited / case.rtt? + 0.5) as u32;
+    let trips = case
+        .round_trips(PhaseName::FirstByte)
+        .saturating_sub(1)
+        .min(whole);
+    let evidence = format!(
+        "{bytes} bytes of the answer were there {waited:.1} ms before the first could be read"
+    );
+    case.trips(PhaseName::FirstByte, trips, evidence)
 }
 
 fn hello_retry(case: &Case<'_>) -> Option<Cost> {

@@ -1,9 +1,9 @@
-//! Bytes under way: congestion windows that have to grow.
+//! Bytes under way: windows, pauses, and the rate of the line.
 
-use roundtrip_model::{Event, PhaseName};
+use roundtrip_model::{FullWindow, PhaseName, Transfer};
 
 use crate::case::{INITIAL_WINDOW, ms, times};
-use crate::{Case, Cause, CauseFamily, Cost, RemedySetting};
+use crate::{Case, Cause, CauseFamily, Claim, Cost, RemedySetting, WaitPart};
 
 pub(super) const FAMILY: CauseFamily = CauseFamily {
     title: "Transfer",
@@ -43,12 +43,70 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             ],
             source: "RFC 5681 §3.1; RFC 6928 §2",
         },
+        Cause {
+            id: "receive-window",
+            name: "The body had to wait for the client's own receive window",
+            shows: "flights of the body that filled the window which the client had advertised, and did not grow",
+            signature: receive_window,
+            cost: "1 round trip for each window",
+            remedy: "let the client's buffer grow to rate × round trip",
+            settings: &[
+                RemedySetting::new("Linux (client)", "net.ipv4.tcp_rmem=4096 131072 16777216"),
+                RemedySetting::new("program", "no setsockopt(SO_RCVBUF), which ends autotuning"),
+            ],
+            source: "RFC 9293 §3.8.6; RFC 7323 §2; tcp(7) (tcp_rmem)",
+        },
+        Cause {
+            id: "send-window",
+            name: "The server sent no more than a fixed amount in each round trip",
+            shows: "flights of the body, each a round trip after the one before, that did not grow (seen only in synthetic exchanges)",
+            signature: send_window,
+            cost: "1 round trip for each flight",
+            remedy: "let the server's send buffer and congestion window grow",
+            settings: &[
+                RemedySetting::new("Linux (server)", "net.ipv4.tcp_wmem=4096 131072 16777216"),
+                RemedySetting::new("nginx", "listen 443 ssl; without sndbuf="),
+            ],
+            source: "RFC 9293 §3.8; tcp(7) (tcp_wmem)",
+        },
+        Cause {
+            id: "body-stalls",
+            name: "The server paused in the middle of the body",
+            shows: "nothing came for half a round trip and more, though no window was full and nothing was missing",
+            signature: body_stalls,
+            cost: "the sum of the pauses",
+            remedy: "look for what the handler waits for between two writes (a slow query, a garbage collector, compression), or for a rate limit",
+            settings: &[
+                RemedySetting::new("nginx", "limit_rate 0; proxy_buffering on;"),
+                RemedySetting::new("HAProxy", "no filter bwlim-out"),
+            ],
+            source: "RFC 9112 §7.1",
+        },
+        Cause {
+            id: "slow-downlink",
+            name: "The body came at the rate of a slow line, or of a sender that keeps a pace",
+            shows: "bytes arrived without a pause for two round trips and more, at a rate that did not grow",
+            signature: slow_downlink,
+            cost: "bytes ÷ rate",
+            remedy: "send less (compression, smaller bodies, better formats); have a faster line; look for a rate limit at the server",
+            settings: &[
+                RemedySetting::new("nginx", "gzip on; limit_rate 0;"),
+                RemedySetting::new("HAProxy", "compression algo gzip"),
+                RemedySetting::new("Apache", "SetOutputFilter DEFLATE"),
+            ],
+            source: "RFC 5681 §3.1",
+        },
     ],
 };
 
 /// In milliseconds: Linux resets the congestion window of a connection that was idle for a
 /// retransmission timeout, at least 200 ms.
 const IDLE_TIMEOUT: f64 = 200.0;
+/// In round trips and milliseconds: a steady stream that is shorter says nothing about the line.
+const STEADY_TRIPS: f64 = 2.0;
+const STEADY_MS: f64 = 20.0;
+/// In milliseconds: with shorter pauses on average, the server keeps a pace.
+const MIN_STALL: f64 = 5.0;
 
 fn after_idle(case: &Case<'_>) -> Option<Cost> {
     let kept = case.exchange.kept.filter(|_| case.exchange.reused)?;
@@ -57,8 +115,7 @@ fn after_idle(case: &Case<'_>) -> Option<Cost> {
     if ms(kept.idle) < IDLE_TIMEOUT.max(2.0 * r) || kept.bytes_received < body {
         return None;
     }
-    let first = first_flight(case);
-    let stalls = stalls(case, body, first);
+    let stalls = growing(case)?.1;
     let evidence = format!(
         "the connection had carried {} bytes, was idle for {:.0} ms, and {body} bytes then had to wait {}",
         kept.bytes_received,
@@ -68,45 +125,114 @@ fn after_idle(case: &Case<'_>) -> Option<Cost> {
     case.trips(PhaseName::Body, stalls, evidence)
 }
 
-/// Segments and bytes of the first flight of the body, if a pause ended it.
-fn first_flight(case: &Case<'_>) -> Option<(u64, u64)> {
-    let began = case.exchange.timeline.first(|e| *e == Event::FirstByte)?;
-    let mut later = case.exchange.timeline.iter().filter(|(at, _)| *at >= began);
-    later.find_map(|(_, event)| match event {
-        Event::Paused {
-            segments, bytes, ..
-        } => Some((*segments, *bytes)),
-        _ => None,
-    })
-}
-
-/// How often the body had to wait for the server's window.
-fn stalls(case: &Case<'_>, body: u64, first: Option<(u64, u64)>) -> u32 {
+/// The first flight of a window that grew, and how often the body waited for it: no more often than
+/// doubling needs.
+fn growing(case: &Case<'_>) -> Option<(FullWindow, u32)> {
+    let transfer = case.exchange.transfer()?;
+    let mut grew = transfer.windows.iter().filter(|w| w.grew);
+    let first = *grew.next()?;
+    let times = 1 + grew.count() as u32;
     // A congestion window counts segments, and small ones fill it too.
-    let window = INITIAL_WINDOW * case.segment();
-    let window = first.map_or(window, |(_, bytes)| window.min(bytes));
-    let flights = flights(body, window);
-    case.round_trips(PhaseName::Body).min(flights)
+    let window = (INITIAL_WINDOW * case.segment()).min(first.bytes);
+    let needed = flights(transfer.bytes, window);
+    Some((
+        first,
+        times.min(needed).min(case.round_trips(PhaseName::Body)),
+    ))
 }
 
 fn slow_start(case: &Case<'_>) -> Option<Cost> {
     let body = case.exchange.http.as_ref()?.downloaded;
-    let first = first_flight(case);
-    let stalls = stalls(case, body, first);
-    let window = match first {
-        Some((segments, bytes)) => {
-            format!("whose first flight was {segments} segments with {bytes} bytes")
-        }
-        None => format!(
-            "which begins at about {} bytes",
-            INITIAL_WINDOW * case.segment()
+    let (first, stalls) = growing(case)?;
+    let window = match first.segments {
+        Some(segments) => format!(
+            "whose first flight was {segments} segments with {} bytes",
+            first.bytes
         ),
+        None => format!("whose first flight was {} bytes", first.bytes),
     };
     let evidence = format!(
         "{body} bytes of body had to wait {} for the server's window, {window}",
         times(stalls)
     );
     case.trips(PhaseName::Body, stalls, evidence)
+}
+
+fn receive_window(case: &Case<'_>) -> Option<Cost> {
+    fixed(case, true, "the client's receive window")
+}
+
+fn send_window(case: &Case<'_>) -> Option<Cost> {
+    fixed(case, false, "more from the server")
+}
+
+/// Windows that did not grow.
+fn fixed(case: &Case<'_>, own: bool, what: &str) -> Option<Cost> {
+    let transfer = case.exchange.transfer()?;
+    let fixed: Vec<&FullWindow> = transfer
+        .windows
+        .iter()
+        .filter(|w| !w.grew && w.own == own && (own || !w.after_loss))
+        .collect();
+    let n = (fixed.len() as u32).min(case.round_trips(PhaseName::Body));
+    let bytes: u64 = fixed.iter().map(|w| w.bytes).sum();
+    let each = bytes / u64::from(n.max(1));
+    let evidence = format!(
+        "the body had to wait {} for {what}, after flights of about {each} bytes",
+        times(n)
+    );
+    // The waits may be longer than a round trip: what matters is when the window opened again.
+    let ms = f64::from(n) * case.rtt?;
+    (n > 0).then(|| {
+        Cost::new(evidence).claim(Claim {
+            phase: PhaseName::Body,
+            part: WaitPart::Network,
+            ms,
+            round_trips: n,
+        })
+    })
+}
+
+fn body_stalls(case: &Case<'_>) -> Option<Cost> {
+    let transfer = case.exchange.transfer()?;
+    let paused: f64 = transfer.pauses.iter().map(|p| p.ms).sum();
+    let n = transfer.pauses.len();
+    let first = transfer.pauses.first()?;
+    let evidence = if n == 1 {
+        format!(
+            "nothing came for {paused:.1} ms after {} bytes",
+            first.after
+        )
+    } else {
+        format!(
+            "{n} pauses of {:.1} ms on average, the first after {} bytes; {}",
+            paused / n as f64,
+            first.after,
+            rate(&transfer, paused)
+        )
+    };
+    let paused = paused.min(case.waited(PhaseName::Body, WaitPart::Server));
+    let stalled = paused >= MIN_STALL.max(0.05 * case.rtt.unwrap_or(0.0));
+    stalled.then(|| Cost::new(evidence).waited(PhaseName::Body, WaitPart::Server, paused))
+}
+
+fn rate(transfer: &Transfer, over: f64) -> String {
+    format!("about {:.0} kB/s", transfer.bytes as f64 / over.max(1e-3))
+}
+
+fn slow_downlink(case: &Case<'_>) -> Option<Cost> {
+    let (bytes, took) = case.exchange.transfer()?.steady;
+    let r = case.rtt?;
+    if took < STEADY_MS.max(STEADY_TRIPS * r) || bytes == 0 {
+        return None;
+    }
+    let trips = f64::from(case.round_trips(PhaseName::Body)) * r;
+    let carried = case.waited(PhaseName::Body, WaitPart::Network) - trips;
+    let evidence = format!(
+        "{bytes} bytes came in {took:.0} ms without a pause, at a steady {:.0} kB/s",
+        bytes as f64 / took
+    );
+    Some(Cost::new(evidence).waited(PhaseName::Body, WaitPart::Network, took.min(carried)))
 }
 
 /// How many flights doubling the window needs for `bytes`; the first is the answer's own.

@@ -28,7 +28,7 @@ fn an_address_that_does_not_answer_costs_the_head_start() {
         100.0,
         AttemptOutcome::Failed("connection refused".into()),
     ));
-    assert_only(&e, "address-refused", 100.0, 0);
+    assert_only(&e, "address-refused", 100.0, 1);
 }
 
 #[test]

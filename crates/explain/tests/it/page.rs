@@ -16,10 +16,13 @@ fn the_page_is_not_stale() {
     );
 }
 
-/// What stands in these tests is injected over an emulated path; what does not says so.
+/// What stands in these tests is injected over an emulated path, and what stands in the gauntlet over
+/// another; what does not says so.
 #[test]
 fn every_cause_is_injected_for_real_or_says_that_it_is_not() {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../probe/tests/it");
+    let gauntlet = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/gauntlet/stories.py");
+    let stories = std::fs::read_to_string(gauntlet).unwrap();
     let files = [tests.join("causes.rs")].into_iter().chain(
         std::fs::read_dir(tests.join("causes"))
             .unwrap()
@@ -29,7 +32,7 @@ fn every_cause_is_injected_for_real_or_says_that_it_is_not() {
         .map(|file| std::fs::read_to_string(file).unwrap())
         .collect();
     for cause in roundtrip_explain::all() {
-        let injected = written.contains(&format!("\"{}\"", cause.id));
+        let injected = written.contains(&format!("\"{}\"", cause.id)) || stories.contains(cause.id);
         let synthetic = cause.shows.ends_with("(seen only in synthetic exchanges)")
             || cause.shows.contains("(seen only in synthetic exchanges: ");
         assert!(injected != synthetic, "{}", cause.id);

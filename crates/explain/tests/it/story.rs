@@ -59,10 +59,19 @@ impl Story {
         self.event(Event::Received { bytes })
     }
 
-    /// What was sent is answered after a round trip and `server` ms.
+    /// What was sent is acknowledged after a round trip, and answered `server` ms later.
     pub(crate) fn answered(self, server: f64, bytes: u64) -> Self {
         let r = self.r;
-        self.pass(r + server).received(bytes)
+        if r == 0.0 {
+            return self.pass(server).received(bytes);
+        }
+        self.pass(r).acknowledged(r).pass(server).received(bytes)
+    }
+
+    /// What left so long ago is acknowledged now.
+    pub(crate) fn acknowledged(self, after: f64) -> Self {
+        let after = Duration::from_secs_f64(after / 1e3);
+        self.event(Event::Acknowledged { after, again: None })
     }
 
     pub(crate) fn worked(self, task: Task, ms: f64) -> Self {
@@ -109,7 +118,8 @@ impl Story {
                 deferred: false,
             });
         story.attempt(v4(), began, AttemptOutcome::Won);
-        story.e.tcp.get_or_insert(tcp());
+        let facts = story.e.tcp.get_or_insert(tcp());
+        facts.handshake_rtt = Some(Duration::from_secs_f64((r + late) / 1e3));
         story
     }
 

@@ -1,4 +1,5 @@
-//! From an arrival to a client that is served: is there room, may it speak, and which protocol.
+//! Admits a new connection: checks the connection limits, performs the handshake, and chooses the
+//! front of its protocol.
 
 use std::cell::RefCell;
 use std::pin::{Pin, pin};
@@ -47,12 +48,12 @@ impl Admission {
         &self.thread
     }
 
-    /// Of TLS sessions, as they are met now.
+    /// Counts of single-use TLS sessions under the present configuration.
     pub(crate) fn single_use(&self) -> SingleUseCounts {
         self.accept_config.borrow().tls.counts()
     }
 
-    /// Connections that arrive from now on are accepted by this configuration.
+    /// New connections are accepted by this configuration.
     pub(crate) fn change(&self, accept_config: AcceptConfig) {
         *self.accept_config.borrow_mut() = Rc::new(accept_config);
     }
@@ -100,16 +101,16 @@ impl Admission {
             resumed: met.facts.resumed,
         };
         thread.ledger.connection(arrival_of(&met));
-        // Each takes as much room as its protocol wants, and not as the largest one does.
+        // Boxed for each protocol, so that each takes only as much room as it needs.
         let serving: Pin<Box<dyn Future<Output = _>>> = match met.stream {
             ClientStream::Clear(stream) => Box::pin(front::h1::serve(stream, peer, thread)),
             ClientStream::Secure(stream) if stream.is_h2() => {
-                // Each step of its beginning would have a place for all of it.
+                // Awaiting it here would reserve its room in every future on the way.
                 Box::pin(front::h2::serve(stream, peer, thread))
             }
             ClientStream::Secure(stream) => Box::pin(front::h1::serve(*stream, peer, thread)),
         };
-        // How a connection ended is in the entries of its exchanges.
+        // The entries of its exchanges say how a connection ended.
         let _ = serving.await;
     }
 }
@@ -177,7 +178,7 @@ impl Admission {
     }
 }
 
-/// Ends when the doors are to close; where nobody could say so any more, too.
+/// Ends when the listeners are to close, or when nobody can say so any more.
 async fn until_closed(mut closing: watch::Receiver<bool>) {
     let _ = closing.wait_for(|closed| *closed).await;
 }

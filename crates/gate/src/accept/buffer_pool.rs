@@ -1,10 +1,11 @@
-//! Buffers that no connection of the thread needs now, for the next one that does: those who come and go do not allocate.
+//! Buffers of a thread that no connection uses at the moment, so that new connections do not
+//! allocate.
 
 use std::cell::RefCell;
 
-/// Of a new one: a head, as a rule.
+/// The capacity of a new buffer, enough for most heads.
 const USUAL_CAPACITY: usize = 2048;
-/// What has grown beyond it is let go.
+/// Larger buffers are freed.
 const MAX_CAPACITY: usize = 32 * 1024;
 const MAX_BUFFERS: usize = 64;
 
@@ -12,7 +13,7 @@ const MAX_BUFFERS: usize = 64;
 pub(crate) struct BufferPool(RefCell<Vec<Vec<u8>>>);
 
 impl BufferPool {
-    /// Where `buffer` has no room, it gets one that has.
+    /// Lends a buffer if `buffer` has no capacity.
     pub(crate) fn lend(&self, buffer: &mut Vec<u8>) {
         if buffer.capacity() == 0 {
             let spare = self.0.borrow_mut().pop();
@@ -20,7 +21,7 @@ impl BufferPool {
         }
     }
 
-    /// Takes its room, and what is in it.
+    /// Takes back the buffer and discards its content.
     pub(crate) fn collect(&self, buffer: &mut Vec<u8>) {
         let mut buffer = std::mem::take(buffer);
         let mut spare = self.0.borrow_mut();

@@ -1,7 +1,8 @@
-//! How many exchanges one client, and one session, may have at once, on whatever threads they are.
+//! Limits the exchanges that one client, and one session, may have at once, over all threads.
 //!
-//! Counted in a table of fixed size (a count–min sketch) that threads share without a lock: each client has a place in either
-//! half, by a keyed hash, and the smaller count of the two is its own, or more where others share both places with it.
+//! They are counted in a table of fixed size (a count–min sketch) that threads share without a
+//! lock. Each client has a place in either half, chosen by a keyed hash. The smaller of the two
+//! counts is taken; it is too high only if others share both places.
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
@@ -11,7 +12,7 @@ use crate::accept::connection_limits::network;
 use crate::config::Limits;
 use crate::record::Limit;
 
-/// In either half.
+/// In each half.
 const PLACES: usize = 1 << 15;
 
 #[derive(Debug)]
@@ -20,11 +21,11 @@ pub(crate) struct Concurrency {
     halves: [Box<[AtomicU32]>; 2],
 }
 
-/// Of a client or a session: a place in either half.
+/// The places of a client or a session: one in each half.
 #[derive(Debug, Clone, Copy)]
 struct Places([usize; 2]);
 
-/// An exchange's part in what its client and its session may have, for as long as it is held.
+/// Counts one exchange for its client and its session until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Share<'a> {
     of: &'a Concurrency,
@@ -42,7 +43,8 @@ impl Default for Concurrency {
 }
 
 impl Concurrency {
-    /// Or the bound that is met. No client, or no session: it has none.
+    /// Counts an exchange, or returns the limit that it would exceed. `None` for a client or a
+    /// session means no limit.
     pub(crate) fn begin(
         &self,
         client: Option<IpAddr>,
@@ -147,7 +149,7 @@ mod tests {
         };
         let client = "2001:db8::1".parse().ok();
         let share = all.begin(client, Some("a"), &limits).unwrap();
-        // What is refused by one bound is not counted by the other.
+        // What one limit refuses is not counted by the other.
         let neighbour = "2001:db8::2".parse().ok();
         assert!(all.begin(neighbour, Some("a"), &limits).is_err());
         drop(share);

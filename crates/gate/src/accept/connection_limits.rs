@@ -1,4 +1,4 @@
-//! How many connections there are, in all and of each client: counted when one begins and when it ends, by all threads.
+//! Counts connections, in total and for each client, over all threads.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -20,7 +20,7 @@ struct Counts {
     of: HashMap<IpAddr, usize>,
 }
 
-/// One connection's place, for as long as it is held.
+/// Counts one connection until it is dropped.
 #[derive(Debug)]
 pub(crate) struct ConnectionPermit {
     connection_limits: Arc<ConnectionLimits>,
@@ -32,7 +32,7 @@ impl ConnectionLimits {
         &self.exchanges
     }
 
-    /// Or the limit that is met.
+    /// Counts a connection, or returns the limit that it would exceed.
     pub(crate) fn admit(
         self: &Arc<Self>,
         client: IpAddr,
@@ -81,7 +81,7 @@ impl Drop for ConnectionPermit {
     }
 }
 
-/// Who has one address of IPv6 has 2⁶⁴ of them: a client is a network of 64 bits there.
+/// Whoever has one IPv6 address usually has 2⁶⁴ of them, so a client is a /64 there.
 pub(crate) fn network(client: IpAddr) -> IpAddr {
     match client.to_canonical() {
         IpAddr::V4(v4) => v4.into(),

@@ -1,4 +1,5 @@
-//! The protocols that clients speak. Each reads heads, has them judged, and gives an exchange its two sides.
+//! The protocols that clients speak. Each front reads heads, has them judged, and gives an exchange
+//! its `Source` and `Sink`.
 
 pub(crate) mod h1;
 pub(crate) mod h2;

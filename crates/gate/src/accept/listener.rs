@@ -1,7 +1,8 @@
-//! Where clients come in: sockets, what a proxy before us says, TLS over TCP, and QUIC. What clients say over it is for the
-//! front; which of it is answered from early data too.
+//! Accepts clients: sockets, PROXY headers, TLS over TCP, and QUIC. The front reads what clients
+//! send, and decides which of it is answered from early data.
 //!
-//! Each thread has sockets of its own at the same addresses, and the kernel gives each its share of the clients.
+//! Each thread has its own sockets at the same addresses, and the kernel distributes clients among
+//! them.
 
 mod certificates;
 mod client_socket;
@@ -38,24 +39,24 @@ pub(crate) enum ClientStream {
     Secure(Box<Secure>),
 }
 
-/// What is known of a connection's beginning.
+/// What is known about the beginning of a connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct HandshakeFacts {
     pub(crate) resumed: bool,
-    /// Was it accepted? It may have been empty.
+    /// Whether early data was accepted, even if it was empty.
     pub(crate) early_data: bool,
-    /// Did the SYN bring data that the kernel took?
+    /// Whether the SYN brought data that the kernel accepted.
     pub(crate) fast_open: bool,
-    /// None: clear text.
+    /// `None` for clear text.
     pub(crate) version: Option<ProtocolVersion>,
 }
 
-/// A client that may speak.
+/// A client whose handshake is complete, or far enough for early data.
 pub(crate) struct AcceptedConnection {
     pub(crate) stream: ClientStream,
-    /// As a trusted proxy says, where one stands before us.
+    /// According to a trusted proxy, if there is one.
     pub(crate) peer: SocketAddr,
-    /// Where it came in, as such a proxy says.
+    /// The address that the client connected to, according to such a proxy.
     #[cfg_attr(not(test), expect(dead_code, reason = "nothing goes by it yet"))]
     pub(crate) local: SocketAddr,
     pub(crate) facts: HandshakeFacts,
@@ -111,7 +112,7 @@ impl AsyncWrite for ClientStream {
         }
     }
 
-    /// Sealed bytes are gathered anyway: then one part after the other costs nothing.
+    /// Data is gathered into records anyway, so writing the parts one by one costs nothing.
     fn is_write_vectored(&self) -> bool {
         matches!(self, Self::Clear(_))
     }

@@ -1,4 +1,4 @@
-//! A client's connection, whatever it came in by, and who is at its other end.
+//! A client's connection, over TCP or TLS, and the address of the client.
 
 use std::io;
 use std::net::IpAddr;
@@ -9,38 +9,39 @@ use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
-/// A byte stream to a client, who may have begun to speak before the end of its handshake.
+/// A byte stream to a client, which may send before the handshake is complete.
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin {
-    /// Was what was read last early data, open to replay?
+    /// Whether the data read last was early data, which may be replayed.
     fn is_early(&self) -> bool {
         false
     }
 
-    /// Ends with the handshake.
+    /// Ready when the handshake is complete.
     fn poll_confirmed(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }
 
-    /// Nothing is expected for a while: buffers may go.
+    /// Nothing is expected for a while: buffers may be freed.
     fn rest(&mut self) {}
 
-    /// Says what the protocol below wants said before a stream is closed. The socket's own end is its close.
-    fn poll_farewell(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+    /// Sends what the protocol below requires before a stream is closed. Closing the socket is
+    /// enough for TCP.
+    fn poll_close_notify(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }
 
-    /// Its end must not look like the end of an answer: it is to be a reset.
+    /// Closes with a reset, so that the end does not look like the end of an answer.
     fn abandon(&mut self) {}
 }
 
 impl Stream for TcpStream {
     fn abandon(&mut self) {
-        // Where it cannot be, it is an end like others.
+        // If this fails, the connection ends with a FIN.
         let _ = SockRef::from(&*self).set_linger(Some(Duration::ZERO));
     }
 }
 
-/// For who moves it often: a stream over TLS is large.
+/// A stream over TLS is large, so code that moves it often boxes it.
 impl<IO: Stream> Stream for Box<IO> {
     fn is_early(&self) -> bool {
         (**self).is_early()
@@ -54,8 +55,8 @@ impl<IO: Stream> Stream for Box<IO> {
         (**self).rest();
     }
 
-    fn poll_farewell(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        (**self).poll_farewell(cx)
+    fn poll_close_notify(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        (**self).poll_close_notify(cx)
     }
 
     fn abandon(&mut self) {
@@ -63,12 +64,12 @@ impl<IO: Stream> Stream for Box<IO> {
     }
 }
 
-/// Who is at the other end.
+/// The client's address and how it is connected.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Peer {
     pub(crate) address: IpAddr,
     /// Over TLS or QUIC.
     pub(crate) secure: bool,
-    /// Was its TLS session an earlier one?
+    /// Whether its TLS session was resumed.
     pub(crate) resumed: bool,
 }

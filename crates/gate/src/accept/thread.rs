@@ -1,4 +1,5 @@
-//! What all connections of one thread share: the site that is served now, its deadlines, and word that gate is about to end.
+//! What all connections of one thread share: the site that is served now, its deadlines, and the
+//! notice that gate is about to end.
 
 use std::cell::{Cell, RefCell};
 use std::net::IpAddr;
@@ -14,8 +15,8 @@ use crate::accept::stream::Peer;
 use crate::forward::deadlines::Deadlines;
 use crate::forward::exchange::ExchangeError;
 use crate::forward::site::Site;
-use crate::judge::Asked;
-use crate::record::{Entry, Gauge, Held, Ledger, Limit, Protocol, ThreadLog};
+use crate::judge::ForwardedRequest;
+use crate::record::{Entry, Gauge, GaugeGuard, Ledger, Limit, Protocol, ThreadLog};
 
 pub(crate) struct Thread<S> {
     site: RefCell<Rc<Site<S>>>,
@@ -25,22 +26,22 @@ pub(crate) struct Thread<S> {
     log: Option<ThreadLog>,
     concurrency: Arc<Concurrency>,
     draining: Cell<bool>,
-    /// Connections that are open, and who wants to know when there is none.
+    /// The number of open connections, and a notice when it becomes 0.
     inside: Cell<usize>,
     empty: Notify,
 }
 
-/// An exchange that is under way.
+/// An exchange in progress.
 pub(crate) struct Running<'a> {
-    _counted: Held<'a>,
+    _counted: GaugeGuard<'a>,
     _share: Share<'a>,
 }
 
-/// Counts a connection of the thread, for as long as it is held.
-pub(crate) struct Inside<'a, S>(&'a Thread<S>);
+/// Counts an open connection of the thread until it is dropped.
+pub(crate) struct OpenConnection<'a, S>(&'a Thread<S>);
 
 impl<S> Thread<S> {
-    /// What all threads count together is `concurrency`.
+    /// `concurrency` is shared by all threads.
     pub(crate) fn new(
         site: Site<S>,
         ledger: Arc<Ledger>,
@@ -60,7 +61,7 @@ impl<S> Thread<S> {
         }
     }
 
-    /// What is served at this moment; an exchange keeps what it began with.
+    /// The present site; an exchange keeps the one that it began with.
     pub(crate) fn site(&self) -> Rc<Site<S>> {
         self.site.borrow().clone()
     }
@@ -69,7 +70,7 @@ impl<S> Thread<S> {
         *self.site.borrow_mut() = Rc::new(site);
     }
 
-    /// An exchange is over, as it should be or not.
+    /// Records an exchange that is over, with its error if it failed.
     pub(crate) fn close(&self, entry: &mut Entry, error: Option<&ExchangeError>, client: IpAddr) {
         if let Some(error) = error {
             entry.outcome = error.outcome();
@@ -85,20 +86,20 @@ impl<S> Thread<S> {
         }
     }
 
-    /// Of an exchange that begins now.
+    /// The entry of a new exchange.
     pub(crate) fn entry(&self, peer: Peer, protocol: Protocol) -> Entry {
         let mut entry = Entry::new(Instant::now(), protocol, peer.secure);
         entry.resumed = peer.resumed;
-        entry.note = self.log.as_ref().map(|_| Box::default());
+        entry.log_details = self.log.as_ref().map(|_| Box::default());
         entry
     }
 
-    /// Unless its client, or its session, has as many under way as it may.
+    /// Begins an exchange, unless its client or its session has too many in progress.
     pub(crate) fn begin(
         &self,
         site: &Site<S>,
         client: IpAddr,
-        asked: &Asked,
+        asked: &ForwardedRequest,
     ) -> Result<Running<'_>, Limit> {
         let session = asked.session.as_ref().map(|session| &**session.name());
         let client = (!site.policy.trusts(client)).then_some(client);
@@ -110,17 +111,17 @@ impl<S> Thread<S> {
         })
     }
 
-    pub(crate) fn enter(&self) -> Inside<'_, S> {
+    pub(crate) fn enter(&self) -> OpenConnection<'_, S> {
         self.inside.set(self.inside.get() + 1);
         self.ledger.raise(Gauge::Connections);
-        Inside(self)
+        OpenConnection(self)
     }
 
     pub(crate) fn inside(&self) -> usize {
         self.inside.get()
     }
 
-    /// Ends when nobody is inside.
+    /// Ends when no connection is open.
     pub(crate) async fn emptied(&self) {
         while self.inside.get() > 0 {
             self.empty.notified().await;
@@ -131,14 +132,14 @@ impl<S> Thread<S> {
         self.draining.get()
     }
 
-    /// Connections are to end with the exchange that they are in.
+    /// Connections are to end with their present exchange.
     pub(crate) fn drain(&self) {
         self.draining.set(true);
         self.deadlines.wake_resting();
     }
 }
 
-impl<S> Drop for Inside<'_, S> {
+impl<S> Drop for OpenConnection<'_, S> {
     fn drop(&mut self) {
         let thread = self.0;
         thread.inside.set(thread.inside.get().saturating_sub(1));

@@ -1,4 +1,5 @@
-//! One connection to the admin's server: heads of bounded size within bounded time, GET and HEAD alone.
+//! One connection to the admin server: heads of limited size within limited time, GET and HEAD
+//! only.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +15,7 @@ use crate::forward::h1;
 use crate::judge::request::{BadRequestError, Body, Request, inspect};
 
 const MAX_HEAD: u64 = 8 * 1024;
-/// From a head's first byte to its last; and before the first.
+/// For a whole head, and for the wait before it.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 const IDLE_TIMEOUT: Duration = Duration::from_secs(15);
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -22,7 +23,7 @@ const MAX_REQUESTS: usize = 1000;
 /// RFC 9110 §15.5.20.
 const MISDIRECTED: u16 = 421;
 
-/// What was asked, or why it is not answered.
+/// What is requested, or why it is refused.
 struct AdminRequest {
     topic: Result<Topic, u16>,
     host: String,
@@ -46,7 +47,7 @@ pub(super) async fn serve(mut stream: TcpStream, state: Arc<AdminState>) {
     let _ = timeout(WRITE_TIMEOUT, stream.shutdown()).await;
 }
 
-/// `None` where nothing comes any more, or too slowly.
+/// `None` if the client has closed or is too slow.
 async fn read(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<AdminRequest> {
     if buffer.is_empty() {
         let came = timeout(IDLE_TIMEOUT, stream.read_buf(buffer)).await;
@@ -97,7 +98,7 @@ impl AdminRequest {
         }
     }
 
-    /// What follows cannot be told from a body.
+    /// What follows cannot be distinguished from a body.
     fn refused(status: u16) -> Self {
         Self {
             topic: Err(status),
@@ -157,7 +158,7 @@ impl Reply {
     }
 }
 
-/// RFC 9110 §15; of those that are sent here.
+/// RFC 9110 §15, for the statuses that are used here.
 fn reason(status: u16) -> &'static str {
     match status {
         200 => "OK",

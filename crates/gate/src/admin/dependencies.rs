@@ -1,5 +1,6 @@
-//! How what gate depends on stands: the servers of its upstreams, and the store of sessions, as all threads together see them.
-//! The admin's pages show it, `/readyz` goes by it, and each change of it is told once, in a line.
+//! The state of what gate depends on: the servers of its upstreams, and the session store, as all
+//! threads together see them. The admin pages show it, `/readyz` uses it, and each change is
+//! reported once, in one line.
 
 mod expiry;
 
@@ -12,40 +13,41 @@ use crate::judge::sessions::Outage;
 use crate::record::{Gauge, Snapshot};
 pub(crate) use expiry::Expiry;
 
-/// Between two lines about the same thing; what changes oftener is told as it stands then.
+/// Between two lines about the same thing; if it changes more often, its state at that time is
+/// reported.
 const MIN_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Shared by the keeper's thread and the admin's connections.
+/// Shared by the maintenance thread and the admin connections.
 #[derive(Default)]
 pub(crate) struct Dependencies(Mutex<Watched>);
 
-/// What the present plan depends on.
+/// The dependencies of the present plan.
 #[derive(Default)]
 struct Watched {
     upstreams: Vec<Upstream>,
-    /// `None` where no route wants a session.
+    /// `None` if no route needs a session.
     store: Option<Store>,
 }
 
 struct Upstream {
     group: Arc<Group>,
-    /// Of each server, what was told.
-    told: Vec<Told>,
+    /// The last report about each server.
+    told: Vec<LastLogged>,
 }
 
 struct Store {
     outage: Outage,
-    /// It does not answer since then.
+    /// Since when it has not answered.
     down: Option<Instant>,
-    told: Told,
+    told: LastLogged,
     grace: Duration,
-    /// Is there a route that does without it?
+    /// Whether some route does not need it.
     spared: bool,
 }
 
-/// The last line about something, or that there was none.
+/// When the last line was about.
 #[derive(Debug, Clone, Copy, Default)]
-struct Told {
+struct LastLogged {
     down: Option<Instant>,
     at: Option<Instant>,
 }
@@ -57,12 +59,12 @@ pub(crate) struct UpstreamView {
     pub(crate) servers: Vec<ServerView>,
 }
 
-/// The store of sessions at this moment.
+/// The session store at this moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StoreView {
     NotNeeded,
     Up,
-    /// For how long, and whether nobody can be served any more.
+    /// For how long, and whether no request can be served any more.
     Down {
         since: Duration,
         hopeless: bool,
@@ -77,7 +79,7 @@ pub(crate) struct View {
 }
 
 impl UpstreamView {
-    /// Servers that may be asked.
+    /// The number of servers that may be used.
     pub(crate) fn up(&self) -> usize {
         let up = self.servers.iter().filter(|s| s.state == ServerState::Up);
         up.count()
@@ -85,7 +87,7 @@ impl UpstreamView {
 }
 
 impl Dependencies {
-    /// Upstreams that go on keep what was told of them; and so does the store.
+    /// Upstreams that are kept keep what was reported about them; so does the store.
     pub(crate) fn follow<'g>(
         &self,
         config: &Config,
@@ -111,7 +113,7 @@ impl Dependencies {
         });
     }
 
-    /// Tells what has changed, a line each.
+    /// Reports changes, one line each.
     pub(crate) fn look(&self, snapshot: &Snapshot, now: Instant, tell: &mut dyn FnMut(String)) {
         let mut watched = self.watched();
         for upstream in &mut watched.upstreams {
@@ -146,7 +148,7 @@ impl Upstream {
     fn new(group: &Arc<Group>) -> Self {
         Self {
             group: group.clone(),
-            told: vec![Told::default(); group.view().len()],
+            told: vec![LastLogged::default(); group.view().len()],
         }
     }
 
@@ -176,7 +178,7 @@ impl Upstream {
 
 impl Store {
     fn look(&mut self, snapshot: &Snapshot, now: Instant, tell: &mut dyn FnMut(String)) {
-        // One thread that still reaches it says that it is there.
+        // If one thread reaches it, it is up.
         let threads = snapshot.gauge(Gauge::Accepting).max(1);
         let is_down = snapshot.gauge(Gauge::StoreDown) >= threads;
         match (is_down, self.down) {
@@ -210,8 +212,9 @@ impl Store {
     }
 }
 
-impl Told {
-    /// How long it was down, where its present state is not the one that was told last, and is to be told now.
+impl LastLogged {
+    /// How long it was down, if its present state differs from the last report and is to be
+    /// reported now.
     fn change(&mut self, is_down: bool, now: Instant) -> Option<Duration> {
         let since = |then: Instant| now.saturating_duration_since(then);
         if self.down.is_some() == is_down || self.at.is_some_and(|at| since(at) < MIN_INTERVAL) {

@@ -1,14 +1,14 @@
-//! The same figures as one JSON document.
+//! The figures as one JSON document.
 
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::history::Point;
+use super::history::IntervalCounts;
 use super::state::View;
 use crate::admin::dependencies::{StoreView, UpstreamView};
 use crate::forward::upstream::ServerView;
-use crate::record::{FAMILIES, Gauge, Row, Snapshot, Spread, Timer, Word};
+use crate::record::{DurationHistogram, FAMILIES, Gauge, LabelValue, Row, Snapshot, Timer};
 
 pub(super) fn text(view: &View<'_>) -> String {
     let log = view.process.log.map(|log| {
@@ -63,7 +63,7 @@ fn gauges(snapshot: &Snapshot) -> Value {
 /// Since the beginning.
 fn durations(snapshot: &Snapshot) -> Value {
     let timer = |timer: &Timer| {
-        let Spread { histogram, sum } = snapshot.timer(*timer);
+        let DurationHistogram { histogram, sum } = snapshot.timer(*timer);
         let ms = |span: Duration| span.as_secs_f64() * 1e3;
         let count = histogram.total();
         let told = json!({
@@ -104,7 +104,7 @@ fn store(store: StoreView) -> Value {
     }
 }
 
-fn lately(point: &Point) -> Value {
+fn lately(point: &IntervalCounts) -> Value {
     let share = |(all, good): (u64, u64)| (all > 0).then(|| good as f64 / all as f64);
     json!({
         "seconds": point.seconds,

@@ -1,4 +1,4 @@
-//! The last two minutes, second by second: what the charts show.
+//! The last two minutes in seconds, for the charts.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -7,29 +7,29 @@ use roundtrip_model::Histogram;
 
 use crate::record::{Snapshot, StatusClass, Timer};
 
-/// Points of a chart.
+/// Points in a chart.
 pub(super) const MAX_POINTS: usize = 120;
-/// The «now» of figures: as many points.
+/// How many points count as "now".
 const RECENT_POINTS: usize = 10;
-/// Points closer to each other are not taken: rates of a moment say nothing.
+/// Points closer to each other are dropped: the rate of a moment means nothing.
 const MIN_INTERVAL: Duration = Duration::from_millis(200);
 
-/// What happened between two looks, a second apart or so.
+/// What happened between two samples, about a second apart.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Point {
+pub(super) struct IntervalCounts {
     pub(super) seconds: f64,
     pub(super) requests: u64,
     pub(super) errors: u64,
     pub(super) saved: u64,
     pub(super) avoided: u64,
-    /// Of all so many, so many were as one would wish.
+    /// All, and the good ones among them.
     pub(super) handshakes: (u64, u64),
     pub(super) early: (u64, u64),
     pub(super) carried: (u64, u64),
     pub(super) sessions: (u64, u64),
     /// By the class of their status.
     pub(super) classes: [u64; StatusClass::COUNT],
-    /// `None` where there was nothing: of what gate added, of the wait for the backend, and of the whole.
+    /// What gate added, the wait for the backend, and the whole. `None` if nothing happened.
     pub(super) added: Option<Quantiles>,
     pub(super) backend: Option<Quantiles>,
     pub(super) whole: Option<Quantiles>,
@@ -42,13 +42,13 @@ pub(super) struct Quantiles {
     pub(super) p99: f64,
 }
 
-/// What the page shows quantiles of.
+/// The timers whose quantiles the page shows.
 const TIMERS: [Timer; 3] = [Timer::Added, Timer::Backend, Timer::Whole];
 
 #[derive(Debug, Default)]
 pub(super) struct History {
-    points: VecDeque<Point>,
-    /// The durations, as they were counted at each of the last looks.
+    points: VecDeque<IntervalCounts>,
+    /// The durations as counted at each of the last samples.
     timed: VecDeque<[Histogram; TIMERS.len()]>,
     before: Option<(Instant, Snapshot)>,
 }
@@ -68,12 +68,12 @@ impl History {
     }
 
     /// The oldest first.
-    pub(super) fn points(&self) -> impl ExactSizeIterator<Item = &Point> {
+    pub(super) fn points(&self) -> impl ExactSizeIterator<Item = &IntervalCounts> {
         self.points.iter()
     }
 
-    /// All of the last minute or ten seconds together.
-    pub(super) fn lately(&self) -> Point {
+    /// The last ten seconds together.
+    pub(super) fn lately(&self) -> IntervalCounts {
         let mut sum = self.sum(RECENT_POINTS);
         if let (Some(first), Some(last)) = (self.timed.front(), self.timed.back()) {
             [sum.added, sum.backend, sum.whole] = quantiles(first, last);
@@ -81,12 +81,12 @@ impl History {
         sum
     }
 
-    pub(super) fn minute(&self) -> Point {
+    pub(super) fn minute(&self) -> IntervalCounts {
         self.sum(60)
     }
 
-    fn sum(&self, points: usize) -> Point {
-        let mut sum = Point::default();
+    fn sum(&self, points: usize) -> IntervalCounts {
+        let mut sum = IntervalCounts::default();
         let both = |a: (u64, u64), b: (u64, u64)| (a.0 + b.0, a.1 + b.1);
         for point in self.points.iter().rev().take(points) {
             sum.seconds += point.seconds;
@@ -105,7 +105,7 @@ impl History {
     }
 }
 
-impl Point {
+impl IntervalCounts {
     pub(super) fn rate(&self, count: u64) -> f64 {
         if self.seconds > 0.0 {
             count as f64 / self.seconds
@@ -145,7 +145,7 @@ fn push<T>(queue: &mut VecDeque<T>, value: T, most: usize) {
     queue.push_back(value);
 }
 
-fn between(before: &Snapshot, now: &Snapshot, seconds: f64) -> Point {
+fn between(before: &Snapshot, now: &Snapshot, seconds: f64) -> IntervalCounts {
     let more = |count: fn(&Snapshot) -> u64| count(now).saturating_sub(count(before));
     let both = |count: fn(&Snapshot) -> (u64, u64)| {
         let (now, before) = (count(now), count(before));
@@ -158,7 +158,7 @@ fn between(before: &Snapshot, now: &Snapshot, seconds: f64) -> Point {
     let mut classes = now.classes();
     let earlier = classes.iter_mut().zip(before.classes());
     earlier.for_each(|(now, before)| *now = now.saturating_sub(before));
-    Point {
+    IntervalCounts {
         seconds,
         requests: more(Snapshot::requests),
         errors: more(Snapshot::errors),
@@ -178,9 +178,9 @@ fn between(before: &Snapshot, now: &Snapshot, seconds: f64) -> Point {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Book, Entry, Protocol};
+    use crate::record::{Entry, Ledgers, Protocol};
 
-    fn ask(book: &Book, times: u64, took: Duration) {
+    fn ask(book: &Ledgers, times: u64, took: Duration) {
         let began = Instant::now();
         let entry = Entry::new(began, Protocol::H1, false);
         (0..times).for_each(|_| book.ledger(0).record(&entry, began + took));
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn a_point_is_what_came_since_the_last() {
-        let (book, mut history, began) = (Book::new(1), History::default(), Instant::now());
+        let (book, mut history, began) = (Ledgers::new(1), History::default(), Instant::now());
         let second = |n| began + Duration::from_secs(n);
         ask(&book, 50, Duration::from_millis(500));
         history.look(second(0), book.snapshot());
@@ -203,12 +203,12 @@ mod tests {
         let added = point.added.unwrap();
         assert!((2.0..2.2).contains(&added.p99), "{added:?}");
         assert_eq!(history.lately().added, point.added);
-        assert_eq!(Point::default().rate(0).to_bits(), 0);
+        assert_eq!(IntervalCounts::default().rate(0).to_bits(), 0);
     }
 
     #[test]
     fn what_is_kept_is_bounded() {
-        let (book, mut history, began) = (Book::new(1), History::default(), Instant::now());
+        let (book, mut history, began) = (Ledgers::new(1), History::default(), Instant::now());
         for n in 0..3 * MAX_POINTS as u64 {
             ask(&book, n, Duration::ZERO);
             history.look(began + Duration::from_secs(n), book.snapshot());

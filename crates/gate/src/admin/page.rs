@@ -1,5 +1,6 @@
-//! The dashboard: one page with its style and its script in it, that fetches nothing but itself. The script only asks for
-//! `/live` each second and puts it in place: all that is seen is made here, and without a script the page is loaded anew.
+//! The dashboard: one page that contains its style and script. The script fetches `/live` each
+//! second and replaces the content; all HTML is made here, and without a script the page reloads
+//! itself.
 
 mod chart;
 mod figures;
@@ -14,9 +15,9 @@ use base64::engine::general_purpose::STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use roundtrip_report::html::STYLE;
 
-use super::history::Point;
+use super::history::IntervalCounts;
 use super::state::View;
-use crate::record::{Gauge, Remedy, Word};
+use crate::record::{Gauge, LabelValue, Remedy};
 use chart::{Line, chart};
 use figures::{grouped, rate, span};
 use roundtrip_report::ms;
@@ -35,7 +36,7 @@ static POLICY: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
-/// What the page may do: its own style and its own script, by their hashes, and ask its own server.
+/// What the page may do: use its own style and script, by their hashes, and ask its own server.
 pub(super) fn policy() -> &'static str {
     &POLICY
 }
@@ -67,7 +68,7 @@ pub(super) fn whole(view: &View<'_>) -> String {
     .into_string()
 }
 
-/// All that changes: first whether it works, and what does not.
+/// The part that changes: first whether gate works, and what does not.
 pub(super) fn live(view: &View<'_>) -> Markup {
     html! {
         (top(view))
@@ -117,7 +118,7 @@ fn now(view: &View<'_>) -> Markup {
     }
 }
 
-/// What gate is for.
+/// What gate has saved.
 fn saved(view: &View<'_>) -> Markup {
     let all = view.snapshot.saved();
     let lately = view.history.lately();
@@ -137,8 +138,9 @@ fn saved(view: &View<'_>) -> Markup {
 }
 
 fn charts(view: &View<'_>) -> Markup {
-    let series =
-        |of: &dyn Fn(&Point) -> Option<f64>| view.history.points().map(of).collect::<Vec<_>>();
+    let series = |of: &dyn Fn(&IntervalCounts) -> Option<f64>| {
+        view.history.points().map(of).collect::<Vec<_>>()
+    };
     let requests = Line::area("requests", series(&|p| Some(p.rate(p.requests))));
     let errors = Line::thin("errors", series(&|p| Some(p.rate(p.errors)))).rare();
     let whole = Line::area("median", series(&|p| p.whole.map(|w| w.median)));

@@ -1,29 +1,29 @@
-//! Does gate want to be asked?
+//! Whether gate is ready for requests (`/readyz`).
 
 use std::sync::Arc;
 
 use crate::admin::dependencies::{StoreView, View};
 use crate::record::{Gauge, Snapshot};
 
-/// What decides it.
+/// The facts that decide it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Readiness {
     /// It was told to end.
     pub(crate) draining: bool,
-    /// Threads that take connections.
+    /// Threads that accept connections.
     pub(crate) accepting: u64,
     pub(crate) store: StoreView,
     pub(crate) upstreams: usize,
-    /// Those of which no server is left.
+    /// Upstreams without a server that is up.
     pub(crate) gone: Vec<Arc<str>>,
 }
 
-/// Why it does not.
+/// Why gate is not ready.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ReadinessError {
     #[error("draining")]
     Draining,
-    #[error("no thread takes connections")]
+    #[error("no thread accepts connections")]
     NotAccepting,
     #[error("no server is left of {0}")]
     NoServer(String),
@@ -44,8 +44,8 @@ impl Readiness {
         }
     }
 
-    /// One upstream of several that is gone is no reason: the others would be cut off with it. Neither is a store that has been
-    /// down for a moment: known sessions go on.
+    /// One of several upstreams being down is no reason: the others would be cut off too. A store
+    /// that was down only briefly is none either: known sessions still work.
     pub(crate) fn verdict(&self) -> Result<(), ReadinessError> {
         if self.draining {
             return Err(ReadinessError::Draining);
@@ -62,7 +62,7 @@ impl Readiness {
         Ok(())
     }
 
-    /// What is wrong all the same, for whoever reads the answer.
+    /// What is wrong although gate is ready, for people.
     pub(crate) fn but(&self) -> Vec<String> {
         let gone =
             (!self.gone.is_empty()).then(|| format!("no server is left of {}", self.names()));

@@ -1,4 +1,4 @@
-//! Where all that is shown comes together, for every path its text.
+//! The text for each path of the admin server.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -9,11 +9,11 @@ use super::history::History;
 use super::{Readiness, ReadinessError, document, page};
 use crate::admin::dependencies::{self, Dependencies};
 use crate::record::prometheus::{self, Process};
-use crate::record::{Book, LogSender, Snapshot};
+use crate::record::{Ledgers, LogSender, Snapshot};
 
-/// Shared by all connections to the admin's server.
+/// Shared by all admin connections.
 pub(crate) struct AdminState {
-    book: Book,
+    book: Ledgers,
     log: Option<LogSender>,
     /// Set once gate was told to end.
     draining: Arc<AtomicBool>,
@@ -23,15 +23,15 @@ pub(crate) struct AdminState {
     /// Such as `roundtrip 0.1.0`.
     made_by: String,
     history: Mutex<History>,
-    /// Names by which it may be asked.
+    /// Names in `Host` that are accepted.
     hosts: Mutex<Vec<String>>,
 }
 
-/// What is asked for.
+/// The resource that is requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Topic {
     Page,
-    /// Of the page, what changes.
+    /// The part of the page that changes.
     Live,
     Alive,
     Ready,
@@ -39,7 +39,7 @@ pub(super) enum Topic {
     MetricsJson,
 }
 
-/// What there is to say.
+/// An answer.
 pub(super) struct Reply {
     pub(super) status: u16,
     pub(super) content_type: &'static str,
@@ -47,11 +47,11 @@ pub(super) struct Reply {
     pub(super) body: String,
 }
 
-/// Everything of one moment.
+/// The state at one moment.
 pub(super) struct View<'a> {
     pub(super) snapshot: Snapshot,
     pub(super) ready: Result<(), ReadinessError>,
-    /// What is wrong all the same.
+    /// What is wrong although gate is ready.
     pub(super) but: Vec<String>,
     pub(super) dependencies: dependencies::View,
     pub(super) process: Process,
@@ -80,7 +80,7 @@ impl Topic {
 
 impl AdminState {
     pub(crate) fn new(
-        book: Book,
+        book: Ledgers,
         draining: Arc<AtomicBool>,
         dependencies: Arc<Dependencies>,
         made_by: String,
@@ -98,19 +98,20 @@ impl AdminState {
         }
     }
 
-    /// With what became of the access log's lines.
+    /// With the counts of the access log.
     pub(crate) fn with_log(mut self, sender: LogSender) -> Self {
         self.log = Some(sender);
         self
     }
 
-    /// From now on these names are its own.
+    /// Sets the accepted names.
     pub(crate) fn is_called(&self, hosts: &[String]) {
         let mut known = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
         *known = hosts.to_vec();
     }
 
-    /// May it be asked by this `Host`? A page elsewhere can have a name lead here, but not an address (DNS rebinding).
+    /// Whether this `Host` is accepted. A page elsewhere can make a name point here, but not an
+    /// address (DNS rebinding).
     pub(super) fn answers_to(&self, host: &str) -> bool {
         let name = name(host);
         if name.parse::<IpAddr>().is_ok() || name.eq_ignore_ascii_case("localhost") {
@@ -120,7 +121,7 @@ impl AdminState {
         hosts.iter().any(|own| own.eq_ignore_ascii_case(name))
     }
 
-    /// One more point for the charts.
+    /// Adds a point to the charts.
     pub(super) fn sample(&self, now: Instant) {
         self.history().look(now, self.book.snapshot());
     }
@@ -194,13 +195,13 @@ impl AdminState {
         }
     }
 
-    /// Points are figures: a half-made one does no harm.
+    /// A panic cannot leave the points in a harmful state.
     fn history(&self) -> MutexGuard<'_, History> {
         self.history.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Without port, brackets and a last dot.
+/// Without port, brackets and a trailing dot.
 fn name(host: &str) -> &str {
     if let Some(rest) = host.strip_prefix('[') {
         return rest.split(']').next().unwrap_or(rest);

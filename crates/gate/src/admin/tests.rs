@@ -1,4 +1,4 @@
-//! The admin's server over a real socket.
+//! The admin server over a real socket.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -9,11 +9,11 @@ use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 
 use super::*;
-use crate::record::{Book, Entry, Gauge, Known, Protocol, Reason};
+use crate::record::{Entry, Gauge, Known, Ledgers, Protocol, Reason};
 
 struct Admin {
     address: SocketAddr,
-    book: Book,
+    book: Ledgers,
     draining: Arc<AtomicBool>,
     state: Arc<AdminState>,
     server: JoinHandle<()>,
@@ -26,7 +26,7 @@ impl Drop for Admin {
 }
 
 async fn admin() -> Admin {
-    let (book, draining) = (Book::new(2), Arc::new(AtomicBool::new(false)));
+    let (book, draining) = (Ledgers::new(2), Arc::new(AtomicBool::new(false)));
     let state = AdminState::new(
         book.clone(),
         draining.clone(),

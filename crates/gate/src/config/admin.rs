@@ -1,4 +1,4 @@
-//! `[admin]` and `[log]`: what is told, and to whom.
+//! `[admin]` and `[log]`: what is reported, and to whom.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -10,7 +10,8 @@ use super::Span;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Admin {
-    /// `/healthz`, `/readyz`, `/metrics` and the dashboard. Nothing of it is protected: keep it to yourself.
+    /// `/healthz`, `/readyz`, `/metrics` and the dashboard. Nothing of it is protected: keep it to
+    /// yourself.
     pub listen: Option<SocketAddr>,
     /// Names by which it may be asked, beside addresses and `localhost`.
     pub hosts: Vec<String>,

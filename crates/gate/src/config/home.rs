@@ -1,5 +1,5 @@
-//! What `gate run` does with no file: everything on loopback, sessions in one file of the user's own state directory, and
-//! beside it the keys, made when they are first needed.
+//! The configuration of `gate run` without a file: everything on loopback, sessions in a file in
+//! the user's state directory, and beside it the keys, which are made when they are first needed.
 
 use std::ffi::OsString;
 use std::fs::{DirBuilder, OpenOptions};
@@ -33,7 +33,8 @@ impl Home {
         Self(directory.into())
     }
 
-    /// The user's (XDG Base Directory Specification), from the values of `XDG_STATE_HOME` and `HOME`.
+    /// The user's (XDG Base Directory Specification), from the values of `XDG_STATE_HOME` and
+    /// `HOME`.
     pub fn usual(state: Option<OsString>, home: Option<OsString>) -> Option<Self> {
         let absolute = |value: Option<OsString>| {
             let path = PathBuf::from(value?);
@@ -121,7 +122,8 @@ pub fn make_signing_key(path: &Path) -> Result<(), GateError> {
     make_key(path, SIGNING_KEY)
 }
 
-/// Written aside and given its name in one step: two processes that start at once have the same key, and a whole one.
+/// Written aside and given its name in one step: two processes that start at once have the same
+/// key, and a whole one.
 fn make_key(path: &Path, bytes: usize) -> Result<(), GateError> {
     if path.symlink_metadata().is_ok() {
         return Ok(());

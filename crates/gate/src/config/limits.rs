@@ -1,4 +1,4 @@
-//! `[limits]`: what a client may take. Each is counted when it is met.
+//! `[limits]`: how much a client may use. Each limit that is reached is counted.
 
 use serde::Deserialize;
 
@@ -15,10 +15,12 @@ pub struct Limits {
     pub head: Bytes,
     pub fields: usize,
     pub body: Bytes,
-    /// Of a body as much has to be there, or all of it, before a connection to a backend is asked for; or this time is over.
+    /// Of a body as much has to be there, or all of it, before a connection to a backend is asked
+    /// for; or this time is over.
     pub body_ahead: Bytes,
     pub body_ahead_time: Span,
-    /// Bytes a second that a body must come with, measured over ten seconds; and that an answer must be taken with.
+    /// Bytes a second that a body must come with, measured over ten seconds; and that an answer
+    /// must be taken with.
     pub body_rate: Bytes,
     /// Every ten seconds twice as many bytes have to come of a body, up to so many a second.
     pub body_rate_most: Bytes,
@@ -33,7 +35,8 @@ pub struct Limits {
     pub streams: u32,
     /// Streams that a client may reset, or make us reset, before the connection ends.
     pub resets: u32,
-    /// Frames of HTTP/2 that carry neither a request nor data, beyond those that answers give a reason for.
+    /// Frames of HTTP/2 that carry neither a request nor data, beyond those that answers give a
+    /// reason for.
     pub control_frames: u32,
 }
 

@@ -1,4 +1,4 @@
-//! `[listen]`: where clients come in.
+//! `[listen]`: the addresses for clients.
 
 use std::net::SocketAddr;
 
@@ -19,7 +19,8 @@ pub struct Listen {
     pub backlog: u32,
     /// Each with its own sockets, pools and caches; 0 is one for each processor.
     pub threads: u16,
-    /// From these networks a connection begins with a PROXY header (v1 or v2); from others it must not.
+    /// From these networks a connection begins with a PROXY header (v1 or v2); from others it must
+    /// not.
     pub proxy_protocol_from: Vec<Network>,
     /// What these say in `Forwarded` and `X-Forwarded-*` is believed and passed on.
     pub trusted: Vec<Network>,

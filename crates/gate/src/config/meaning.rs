@@ -1,4 +1,4 @@
-//! What the values stand for: secrets that are read, algorithms, the store that is opened.
+//! Turns values into what they name: secrets that are read, algorithms, the store that is opened.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -74,7 +74,8 @@ impl SecretFrom {
 }
 
 impl Jwks {
-    /// What keys of a set may be for, where the configuration does not say: no secrets, for what is at a URL is no secret.
+    /// What keys of a set may be for, where the configuration does not say: no secrets, for what is
+    /// at a URL is no secret.
     pub(super) fn usual_algorithms() -> Vec<String> {
         let usual = [Algorithm::Rs256, Algorithm::Es256, Algorithm::EdDsa];
         usual.map(|algorithm| algorithm.name().to_owned()).into()

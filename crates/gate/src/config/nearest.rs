@@ -1,6 +1,7 @@
-//! Which of the words that there are somebody may have meant.
+//! Finds the known word that is nearest to a mistyped one.
 
-/// The nearest word, if it is near: a third of the letters may be wrong, or one begins with the other.
+/// The nearest word, if it is near: a third of the letters may be wrong, or one begins with the
+/// other.
 pub(super) fn nearest<'a>(typed: &str, words: &[&'a str]) -> Option<&'a str> {
     let typed: Vec<char> = typed.chars().take(64).collect();
     let near = |word: &&str| {

@@ -1,5 +1,6 @@
-//! From a file to a [`Config`], or to the place where it is wrong and what to do about it. No message repeats a value but of
-//! times, sizes and networks: somebody may have written a secret where none belongs.
+//! Parses a file into a [`Config`], or says where it is wrong and what to do about it. Messages
+//! repeat no values except times, sizes and networks, because a secret may stand in the wrong
+//! place.
 
 use std::fs::File;
 use std::io::Read;

@@ -1,4 +1,4 @@
-//! Values that TOML has no words for: times, sizes, networks, and where a secret is.
+//! Values that TOML has no types for: durations, sizes, networks, and where a secret is.
 
 use std::fmt;
 use std::net::IpAddr;

@@ -1,5 +1,5 @@
-//! The file that `gate init` writes: all tables and keys with what they are for. The reference in the guide is made from it
-//! too, so that there is one place where a key is explained.
+//! The file that `gate init` writes: all tables and keys, each explained. The reference in the
+//! guide is made from it, so a key is explained in one place.
 
 /// Comments begin with `# `; `#key = …` and `#[table]` are what may be said and has no default.
 pub const TEMPLATE: &str = include_str!("template.toml");

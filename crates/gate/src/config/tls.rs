@@ -9,13 +9,14 @@ use super::{SecretFrom, Span};
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Tls {
-    /// Chosen by the name that the client asks for; the first one where it asks for none of them. None at all: a self-made one.
+    /// Chosen by the name that the client asks for; the first one where it asks for none of them.
+    /// None at all: a self-made one.
     pub certificate: Vec<Certificate>,
     pub resumption: Resumption,
     /// 0-RTT. Wants `resumption = "single-use"`.
     pub early_data: bool,
-    /// 32 bytes, from which ticket keys, fast-open keys, QUIC token and reset keys are derived: processes that share it resume
-    /// each other's clients. None: made anew at each start.
+    /// 32 bytes, from which ticket keys, fast-open keys, QUIC token and reset keys are derived:
+    /// processes that share it resume each other's clients. None: made anew at each start.
     pub seed: Option<SecretFrom>,
     /// How long one ticket key serves; tickets of the epoch before are still taken.
     pub epoch: Span,

@@ -1,4 +1,4 @@
-//! `[token]`: where it is looked for, and who may have signed it.
+//! `[token]`: where a request's token is, and which keys may have signed it.
 
 use std::path::PathBuf;
 
@@ -71,7 +71,8 @@ pub struct Jwks {
     pub ca: Option<PathBuf>,
     #[serde(default = "every")]
     pub every: Span,
-    /// Before its time, because a token names a key that it has not: how long after the last time at the soonest.
+    /// Before its time, because a token names a key that it has not: how long after the last time
+    /// at the soonest.
     #[serde(default = "unknown_kid")]
     pub unknown_kid: Span,
     /// What its keys may sign with.

@@ -1,4 +1,4 @@
-//! `[upstream.NAME]` and `[[route]]`: who answers, and for what.
+//! `[upstream.NAME]` and `[[route]]`: the backends, and the requests that each one gets.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -21,9 +21,11 @@ pub struct Upstream {
     /// Connections to each server that each thread has open at most, and may keep unused.
     pub connections: usize,
     pub idle: usize,
-    /// Of its connections those that requests may hold whose body is still on its way; 0 is half of them.
+    /// Of its connections those that requests may hold whose body is still on its way; 0 is half of
+    /// them.
     pub uploads: usize,
-    /// Requests that may wait in each thread while all connections are in use; they wait no longer than for `connect`.
+    /// Requests that may wait in each thread while all connections are in use; they wait no longer
+    /// than for `connect`.
     pub waiting: usize,
     /// Opened before they are needed.
     pub warm: usize,
@@ -33,7 +35,8 @@ pub struct Upstream {
     pub connect: Span,
     /// From the request's last byte to the answer's first.
     pub first_byte: Span,
-    /// Between two pieces of an answer; event streams may be silent for longer where the route says so.
+    /// Between two pieces of an answer; event streams may be silent for longer where the route says
+    /// so.
     pub silence: Span,
     /// Of interim answers (102, 103) before the final one; 0 is no bound.
     pub interim: Span,
@@ -117,11 +120,13 @@ pub struct Route {
     pub streams: bool,
     /// May a client end its side of the connection, and still wait for its answer?
     pub half_close: bool,
-    /// Requests other than GET and HEAD that may be answered from early data: `POST` of a JMAP batch that only reads.
+    /// Requests other than GET and HEAD that may be answered from early data: `POST` of a JMAP
+    /// batch that only reads.
     pub safe_jmap: bool,
     /// Does the client see where the time went?
     pub server_timing: bool,
-    /// Fields of the request that are set, whatever the client says in them, and that are taken away.
+    /// Fields of the request that are set, whatever the client says in them, and that are taken
+    /// away.
     pub set: BTreeMap<String, String>,
     pub remove: Vec<String>,
     /// Fields that say who asks, and that clients may say all the same.

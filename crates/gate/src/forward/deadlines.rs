@@ -1,5 +1,5 @@
-//! The deadlines of a thread's connections. To set one is to write a number; all are looked at four times a second. A timer
-//! for each would cost every request more than judging it does.
+//! The deadlines of a thread's connections. To set one is to write a number; all are checked four
+//! times a second. A timer for each would cost every request more than judging it does.
 
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
@@ -10,43 +10,43 @@ use std::time::Duration;
 
 use tokio::time::{MissedTickBehavior, interval};
 
-/// How exact a deadline is: it is kept, or overstepped by less than this.
+/// How exact a deadline is: it is late by less than this.
 const TICK: Duration = Duration::from_millis(250);
 const NEVER: u64 = u64::MAX;
-/// Those of so many connections are kept for others.
+/// How many unused sets of deadlines are kept.
 const MAX_SPARE: usize = 64;
 
-/// Goes round on one thread.
+/// The deadlines of one thread.
 #[derive(Debug, Default)]
 pub(crate) struct Deadlines {
     now: Rc<Cell<u64>>,
     waits: RefCell<Vec<Weak<Deadline>>>,
-    /// Of connections that have ended, for those that begin.
+    /// From connections that have ended, for new ones.
     spare: RefCell<Vec<ExchangeDeadlines>>,
 }
 
-/// One thing that is waited for at a time.
+/// The deadline of one thing at a time.
 #[derive(Debug)]
 pub(crate) struct Deadline {
     now: Rc<Cell<u64>>,
     due: Cell<u64>,
     /// Ticks from the beginning of a wait to its deadline.
     ticks: Cell<u64>,
-    /// It waits for nothing in particular: whoever wants an end may end it.
+    /// It waits for nothing in particular, so it may be ended at any time.
     resting: Cell<bool>,
     waker: RefCell<Option<Waker>>,
 }
 
-/// Those of one exchange, whose body goes up while its answer comes down.
+/// The deadlines of one exchange: for its request body and its answer.
 #[derive(Debug)]
 pub(crate) struct ExchangeDeadlines {
     pub(crate) up: Rc<Deadline>,
     pub(crate) down: Rc<Deadline>,
-    /// Of the whole, where it has a bound.
+    /// The deadline of the whole exchange, if it has one.
     pub(crate) whole: Rc<Deadline>,
 }
 
-/// The deadline is over.
+/// The deadline has passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Elapsed;
 
@@ -72,7 +72,7 @@ impl Deadlines {
         })
     }
 
-    /// Nothing is waited for with these any more.
+    /// Returns deadlines that nobody waits for any more.
     pub(crate) fn give_back(&self, deadlines: ExchangeDeadlines) {
         let mut spare = self.spare.borrow_mut();
         let all = [&deadlines.up, &deadlines.down, &deadlines.whole];
@@ -84,7 +84,7 @@ impl Deadlines {
         }
     }
 
-    /// To be run beside the connections, for as long as there are any.
+    /// Must run beside the connections, for as long as there are any.
     pub(crate) async fn run(&self) {
         let mut ticks = interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -100,7 +100,7 @@ impl Deadlines {
         }
     }
 
-    /// Those who rest are late from now on.
+    /// Ends all waits of [`Deadline::at_rest`].
     pub(crate) fn wake_resting(&self) {
         for deadline in self.waits.borrow().iter().filter_map(Weak::upgrade) {
             if deadline.resting.get() {
@@ -134,7 +134,7 @@ impl Deadline {
         *self.waker.borrow_mut() = None;
     }
 
-    /// As [`Deadline::within`]; and it may be ended before, by [`Deadlines::wake_resting`].
+    /// As [`Deadline::within`], but [`Deadlines::wake_resting`] may end it earlier.
     pub(crate) async fn at_rest<T>(
         &self,
         span: Duration,
@@ -146,13 +146,13 @@ impl Deadline {
         outcome
     }
 
-    /// What is waited for now has its whole time before it again.
+    /// The present wait has its whole time again.
     pub(crate) fn restart(&self) {
         self.due
             .set(self.now.get().saturating_add(self.ticks.get()));
     }
 
-    /// What comes of `work`, unless it takes longer. No span is no deadline.
+    /// Runs `work`, unless it takes longer. Without a span there is no deadline.
     pub(crate) async fn within<T>(
         &self,
         span: Option<Duration>,
@@ -162,7 +162,7 @@ impl Deadline {
             return Ok(work.await);
         };
         let ticks = span.as_nanos().div_ceil(TICK.as_nanos());
-        // One more, for the present tick has begun already.
+        // One more, because the present tick has begun already.
         let ticks = u64::try_from(ticks).unwrap_or(NEVER).saturating_add(1);
         self.ticks.set(ticks);
         self.restart();
@@ -278,7 +278,7 @@ mod tests {
             let (late, ()) = tokio::join!(wait, wake_resting);
             assert_eq!(late, Err(Elapsed));
             assert!(began.elapsed() >= span, "it rests no more");
-            // Somebody still waits with one of them.
+            // A future still waits with one of them.
             let held = again.whole.clone();
             deadlines.give_back(again);
             assert!(deadlines.spare.borrow().is_empty());

@@ -1,5 +1,5 @@
-//! The life of a request, on one screen, whatever protocol its client speaks: judge → forward → record. What a protocol
-//! brings and takes is behind [`Source`] and [`Sink`]; reading heads and refusing to is the fronts' matter.
+//! The life of a request after judging, for every protocol: forward → record. [`Source`] and
+//! [`Sink`] hide the client's protocol; the fronts read heads and refuse to.
 
 mod download;
 mod lease;
@@ -23,59 +23,60 @@ use crate::forward::h1::{BadResponse, Response, ResponseBody, Trailers};
 use crate::forward::halves::Halves;
 use crate::forward::site::Site;
 use crate::forward::upstream::{Link, UploadPlace, Upstream, UpstreamError};
-use crate::judge::Asked;
+use crate::judge::ForwardedRequest;
 use crate::judge::guard::Sessions;
 use crate::judge::request::{BadRequestError, Field};
 use crate::record::{Entry, Limit, Outcome, Reason};
-use download::{Download, Got, Interim};
+use download::{Download, DownloadOutcome, Interim};
 use lease::Next;
 use read_ahead::ReadAhead;
 use upload::Upload;
 
-/// Read at once from a client or a backend.
+/// How much is read at once from a client or a backend.
 pub(crate) const PIECE: usize = 16 * 1024;
-/// For how long a session that was looked at needs no second look.
+/// How long a session that was checked needs no second check.
 const TRUST_TIME: Duration = Duration::from_millis(100);
 
-/// A request's body, and what else a client may send.
+/// A request's body, and whatever else a client may send.
 pub(crate) trait Source {
-    /// Appends what comes next of the body; `false` at its end.
+    /// Appends the next part of the body; `false` at its end.
     async fn next(&mut self, into: &mut Vec<u8>) -> Result<bool, ExchangeError>;
 
-    /// What came behind the body, once that has ended, and may go on.
+    /// The trailers that may pass, once the body has ended.
     fn trailers(&mut self) -> Trailers;
 
     /// From now on bytes of another protocol come, until the client closes.
     fn upgrade(&mut self);
 
-    /// Ends when the client is gone, and takes nothing that it sends. May never end.
+    /// Ends when the client is gone, and reads nothing that it sends. May never end.
     async fn gone(&mut self);
 
-    /// Ends when the handshake has ended, so that what came early was no replay.
+    /// Ends when the handshake is complete, so that early data was no replay.
     async fn confirmed(&mut self) -> Result<(), ExchangeError>;
 }
 
-/// Where the answer goes.
+/// Writes the answer to the client.
 pub(crate) trait Sink {
-    /// Takes a head, to leave with what follows. Fields of one hop are not to be passed on.
+    /// Takes a head, which leaves with what follows. Hop-by-hop fields must not be passed on.
     fn head(&mut self, response: &Response<'_>, body: ResponseBody, more: &[Field<'_>]);
 
     fn push(&mut self, data: &[u8]);
 
-    /// What is there goes at once: who waits for an event must not wait for the next one.
+    /// Sends what is there at once: a client that waits for an event must not wait for the next
+    /// one.
     async fn flush(&mut self) -> io::Result<()>;
 
-    /// What the client gets behind the answer's body, where it takes such; it leaves with the end.
+    /// Takes the trailers for the client, if it accepts any; they leave with the end.
     fn trailers(&mut self, trailers: &Trailers);
 
-    /// The answer is whole.
+    /// The answer is complete.
     async fn end(&mut self) -> io::Result<()>;
 
-    /// May interim answers be passed on?
+    /// Whether interim answers may be passed on.
     fn takes_interim(&self) -> bool;
 }
 
-/// Why an exchange did not come to its end.
+/// Why an exchange failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ExchangeError {
     #[error("the client: {0}")]
@@ -102,7 +103,7 @@ pub(crate) enum ExchangeError {
 }
 
 impl ExchangeError {
-    /// What to answer, where nothing was yet.
+    /// The status to answer with if the client has no answer yet.
     pub(crate) fn status(&self) -> Option<u16> {
         match self {
             Self::Client(_) | Self::Gone => None,
@@ -115,7 +116,7 @@ impl ExchangeError {
         }
     }
 
-    /// How the exchange is remembered.
+    /// How the exchange is recorded.
     pub(crate) fn outcome(&self) -> Outcome {
         match self {
             Self::Client(_) | Self::Gone => Outcome::ClientGone,
@@ -147,7 +148,7 @@ impl ExchangeError {
         }
     }
 
-    /// Which limit the client has met.
+    /// Which limit the client has reached.
     pub(crate) fn limit(&self) -> Option<Limit> {
         match self {
             Self::Slow(limit) => Some(*limit),
@@ -161,8 +162,8 @@ impl ExchangeError {
     }
 }
 
-impl Asked {
-    /// What of a body's trailers the backend is to have: none that the head would not have.
+impl ForwardedRequest {
+    /// The trailers of a body that the backend may have: none that its head may not have.
     fn trailers(&self, body: &mut impl Source) -> Trailers {
         let mut trailers = body.trailers();
         if !self.sends_trailers {
@@ -173,46 +174,48 @@ impl Asked {
     }
 }
 
-/// What became of an exchange.
+/// How an exchange ended.
 #[derive(Debug)]
 pub(crate) struct Ended {
-    /// Was the whole body taken from the client?
+    /// Whether the whole body was read from the client.
     pub(crate) uploaded: bool,
-    /// The connection now belongs to another protocol, and is over.
+    /// The connection was used for another protocol and is over.
     pub(crate) upgraded: bool,
 }
 
-/// One exchange's two sides, and what it goes by.
+/// One exchange: its two sides, and what it was judged by.
 pub(crate) struct Exchange<'a, S, B, A> {
     pub(crate) site: &'a Site<S>,
-    pub(crate) asked: &'a Asked,
-    /// The request as the backend is to have it.
+    pub(crate) asked: &'a ForwardedRequest,
+    /// The request head for the backend.
     pub(crate) head: &'a mut Vec<u8>,
     pub(crate) body: &'a mut B,
     pub(crate) answer: &'a mut A,
     pub(crate) deadlines: &'a ExchangeDeadlines,
     pub(crate) entry: &'a mut Entry,
-    /// Did something of the answer go to the client? Interim answers are told apart: a final one of ours may follow them.
+    /// Whether part of the answer went to the client. Interim answers do not count, because a final
+    /// answer of ours may follow them.
     pub(crate) begun: bool,
     pub(crate) interim: bool,
 }
 
 impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
-    /// Sends the request and brings the answer; once more, where a kept connection turned out to be gone, or the backend
-    /// would rather have it after the handshake.
+    /// Sends the request and carries the answer; once more if a kept connection turned out to be
+    /// gone, or if the backend wants it after the handshake (425).
     pub(crate) async fn forward(&mut self) -> Result<Ended, ExchangeError> {
         let upstream = self.site.upstream(self.asked)?;
         let Some(total) = upstream.total() else {
             return self.attempt(upstream).await;
         };
         let whole = self.deadlines.whole.clone();
-        // In its place before it is handed on: a future that moves within another one has two places there.
+        // Pinned before it is passed on: a future that is moved into another one takes its room
+        // twice.
         let attempt = pin!(self.attempt(upstream));
         let outcome = whole.within(Some(total), attempt).await;
         outcome.unwrap_or(Err(ExchangeError::Unanswered))
     }
 
-    /// Carries the request over one link after the other, until one of them ends it.
+    /// Sends the request over one connection after another, until one of them ends the exchange.
     async fn attempt(&mut self, upstream: &Rc<Upstream>) -> Result<Ended, ExchangeError> {
         let (mut link, mut rest) = self.first_link(upstream).await?;
         loop {
@@ -227,13 +230,13 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
         }
     }
 
-    /// `rest` is what of the body is not in the head.
+    /// `rest` is the part of the body that is not behind the head.
     async fn carry(
         &mut self,
         upstream: &Upstream,
         link: &mut Link,
         rest: Option<&mut ReadAhead>,
-    ) -> Result<Got, ExchangeError> {
+    ) -> Result<DownloadOutcome, ExchangeError> {
         let (stream, buffer, place) = link.parts();
         let halves = Halves::new(stream);
         let (mut from, mut to) = (halves.reading(), halves.writing());
@@ -276,14 +279,14 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
     }
 }
 
-/// The body goes up while the answer may already come down.
+/// Sends the body while the answer may already arrive.
 async fn both<S, B: Source, W: AsyncWrite + Unpin>(
-    mut download: Pin<&mut impl Future<Output = Result<Got, ExchangeError>>>,
+    mut download: Pin<&mut impl Future<Output = Result<DownloadOutcome, ExchangeError>>>,
     upload: &mut Upload<'_, S, B, W>,
     rest: &mut ReadAhead,
     uploading: &Cell<bool>,
     place: UploadPlace<'_>,
-) -> Result<Got, ExchangeError> {
+) -> Result<DownloadOutcome, ExchangeError> {
     let sent = tokio::select! {
         biased;
         got = &mut download => return got.map(|got| got.after_upload(false)),
@@ -298,10 +301,10 @@ async fn both<S, B: Source, W: AsyncWrite + Unpin>(
     };
     uploading.set(false);
     place.leave();
-    // From now on it is the backend that is waited for.
+    // From now on the backend is waited for.
     upload.deadlines.down.restart();
     if let Some(lost) = lost {
-        // It takes no more, and may have said why. RFC 9112 §9.5.
+        // The backend takes no more, and may have said why. RFC 9112 §9.5.
         let got = download.await.map_err(|_| lost);
         return got.map(|got| got.after_upload(false));
     }
@@ -312,18 +315,23 @@ async fn both<S, B: Source, W: AsyncWrite + Unpin>(
     }
 }
 
-/// Would the session that let the request in let it in now?
-async fn admitted<S: Sessions>(site: &Site<S>, asked: &Asked) -> Result<(), ExchangeError> {
+/// Whether the session that admitted the request would admit it now.
+async fn admitted<S: Sessions>(
+    site: &Site<S>,
+    asked: &ForwardedRequest,
+) -> Result<(), ExchangeError> {
     match &asked.session {
-        Some(session) if !site.policy.door.admits(session).await => Err(ExchangeError::Over),
+        Some(session) if !site.policy.authenticator.admits(session).await => {
+            Err(ExchangeError::Over)
+        }
         _ => Ok(()),
     }
 }
 
 /// Ends when it would not.
-async fn over<S: Sessions>(site: &Site<S>, asked: &Asked) {
+async fn over<S: Sessions>(site: &Site<S>, asked: &ForwardedRequest) {
     match &asked.session {
-        Some(session) => site.policy.door.over(session).await,
+        Some(session) => site.policy.authenticator.over(session).await,
         None => pending().await,
     }
 }

@@ -1,4 +1,5 @@
-//! One stream, read and written by two futures of one task: an upload goes on while its answer already comes.
+//! One stream, read and written by two futures of one task: an upload continues while its answer is
+//! arriving.
 
 use std::cell::{RefCell, RefMut};
 use std::io;
@@ -7,7 +8,7 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// A stream in both hands. Each poll borrows it for no longer than the poll takes.
+/// A stream that two futures use. Each poll borrows it only for its own duration.
 pub(crate) struct Halves<'a, S>(RefCell<&'a mut S>);
 
 pub(crate) struct Reading<'h, 'a, S>(&'h Halves<'a, S>);

@@ -1,14 +1,15 @@
-//! What gate says when it answers by itself: the status, why in a sentence and in a word, and the request's id; for people as
-//! text or a small page, for programs as RFC 9457 has it. No token, no name, no path and no query is in any of it.
+//! The answers that gate gives itself: the status, the reason in a sentence and in a word, and the
+//! request's ID; for people as text or a small page, for programs as RFC 9457. They contain no
+//! token, no name, no path and no query.
 
 use super::exchange::Sink;
 use crate::forward::h1::{Response, ResponseBody};
 use crate::judge::OwnAnswer;
 use crate::judge::request::{self, Field};
 use crate::record::{Caller, Form};
-use crate::record::{Reason, Word};
+use crate::record::{LabelValue, Reason};
 
-/// RFC 6750 §3.1: a code only where there was a token.
+/// RFC 6750 §3.1: an error code only if there was a token.
 const NO_TOKEN: &str = "Bearer realm=\"gate\"";
 
 impl OwnAnswer {
@@ -18,7 +19,7 @@ impl OwnAnswer {
         let (retry_after, challenge) = (self.retry_after.to_string(), self.challenge());
         let field = |name, value| Field { name, value };
         let more = match self.status {
-            // RFC 9110 §11.6.1 wants a challenge.
+            // RFC 9110 §11.6.1 requires a challenge.
             401 => Some(field("WWW-Authenticate", challenge.as_bytes())),
             405 => Some(field(
                 "Allow",
@@ -34,7 +35,7 @@ impl OwnAnswer {
             field("X-Content-Type-Options", b"nosniff"),
             field("Vary", b"Accept"),
         ];
-        // The backend's own id would not pass; ours is said beside.
+        // A backend's own ID would not pass, so ours is added.
         let id = field(request::ID, caller.id.as_bytes());
         let beside = [id, more.unwrap_or(id)];
         let count = if more.is_some() { 2 } else { 1 };
@@ -68,7 +69,7 @@ impl OwnAnswer {
                  <meta name=\"viewport\" content=\"width=device-width\"><title>{status} {title}</title>\
                  <h1>{title}</h1><p>{why}.</p><p><small>Status {status} · reason {word} · request <code>{id}</code></small></p></html>\n"
             ),
-            // None of it has a character that JSON would have escaped.
+            // Nothing in it needs escaping in JSON.
             Form::Problem => format!(
                 "{{\"type\":\"about:blank\",\"title\":\"{title}\",\"status\":{status},\"detail\":\"{why}.\",\
                  \"reason\":\"{word}\",\"request_id\":\"{id}\"}}\n"
@@ -95,7 +96,8 @@ fn kind(form: Form) -> &'static str {
     }
 }
 
-/// For people. It stands in a quoted string, too: no quotes, no backslash, ASCII alone (RFC 6750 §3).
+/// For people. It also stands in a quoted string, so it has no quotes, no backslash, and only ASCII
+/// (RFC 6750 §3).
 fn sentence(reason: Reason) -> &'static str {
     match reason {
         Reason::NotHttp => "The request is not HTTP",
@@ -107,39 +109,39 @@ fn sentence(reason: Reason) -> &'static str {
         Reason::HostDiffers => "The request's Host differs from its authority",
         Reason::Target => "The request's target is neither a path nor a URL of this scheme",
         Reason::DotSegments => "The request's path has . or .. in it",
-        Reason::TwoWays => "A server may read the request's path as one of another route",
+        Reason::TwoWays => "Servers may assign the request's path to different routes",
         Reason::Characters => "The request's path has control characters, or is not UTF-8",
         Reason::Method => "This method is not passed on",
         Reason::TwoLengths => "The request has both Content-Length and Transfer-Encoding",
         Reason::Length => "The request's Content-Length is not a number, or there are two",
         Reason::Coding => "The request's transfer coding is not supported",
         Reason::ConnectionField => "A field of the request is not allowed in this protocol",
-        Reason::Expectation => "The request expects what is not supported",
+        Reason::Expectation => "The request has an unsupported expectation",
         Reason::BodyTooLarge => "The request's body is too large",
         Reason::Chunk => "A chunk of the request's body is malformed",
-        Reason::Protocol => "This protocol is not spoken over a stream here",
+        Reason::Protocol => "This protocol is not supported over a stream",
         Reason::NoRoute => "Nothing is served at this host and path",
         Reason::Upgrade => "This upgrade is not passed on",
-        Reason::TooMany => "Too many requests of this client or session are under way",
-        Reason::Slow => "The request did not come in time",
-        Reason::NoToken => "A token is needed, and there is none",
+        Reason::TooMany => "Too many requests of this client or session are in progress",
+        Reason::Slow => "The request did not arrive in time",
+        Reason::NoToken => "A token is required, and there is none",
         Reason::BadToken => "The token is malformed, or its signature is not valid",
         Reason::Expired => "The token has expired",
         Reason::TooEarly => "The token is not valid yet",
-        Reason::NotForUs => "The token is of another issuer, or for another audience",
+        Reason::NotForUs => "The token has another issuer or audience",
         Reason::UnknownSession => "The session has ended, or was revoked",
-        Reason::Credentials => "What is stored for the session cannot be used",
+        Reason::Credentials => "The session's stored credentials cannot be used",
         Reason::StoreDown => "The session cannot be looked up at the moment",
-        Reason::StoreUnreadable => "What is stored for the session cannot be read",
+        Reason::StoreUnreadable => "The session's record cannot be read",
         Reason::NoKeys => "The token cannot be verified at the moment",
-        Reason::Origin => "A page of this origin may not do that here",
+        Reason::Origin => "Pages of this origin may not do this",
         Reason::NoServer => "No server is available at the moment",
         Reason::PoolFull => "All servers are busy at the moment",
         Reason::Unreachable => "The server cannot be reached",
         Reason::BackendClosed => "The server closed the connection without an answer",
         Reason::BackendSlow => "The server did not answer in time",
-        Reason::BadAnswer => "The server's answer makes no sense",
-        Reason::Preflight => "This is what other origins may do here",
+        Reason::BadAnswer => "The server's answer is invalid",
+        Reason::Preflight => "The answer says what other origins may do",
     }
 }
 

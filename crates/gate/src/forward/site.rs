@@ -1,4 +1,5 @@
-//! What a thread serves by: routes, upstreams, limits, and the door. Replaced whole when the configuration changes.
+//! What a thread serves: routes, upstreams, limits, and the authenticator. Replaced as a whole when
+//! the configuration changes.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -6,45 +7,48 @@ use std::rc::Rc;
 use super::upstream::{Upstream, UpstreamError};
 use crate::GateError;
 use crate::config::Config;
-use crate::judge::Asked;
-use crate::judge::door::Door;
+use crate::judge::ForwardedRequest;
+use crate::judge::authenticator::Authenticator;
 use crate::judge::policy::Policy;
 use crate::judge::request::{self, Field, Version};
 
 pub(crate) struct Site<S> {
     pub(crate) policy: Policy<S>,
-    /// In the order of their names, as routes count them.
+    /// In the order of their names; routes refer to them by index.
     upstreams: Vec<Rc<Upstream>>,
-    /// The value of `Alt-Svc` for those who came over TCP. RFC 9114 §3.1.1.
+    /// The value of `Alt-Svc` for clients over TCP. RFC 9114 §3.1.1.
     alt_svc: Option<String>,
 }
 
 impl<S> Site<S> {
     pub(crate) fn new(
         config: &Config,
-        door: Door<S>,
+        authenticator: Authenticator<S>,
         upstreams: &BTreeMap<String, Rc<Upstream>>,
         alt_svc: Option<String>,
     ) -> Result<Self, GateError> {
         Ok(Self {
-            policy: Policy::new(config, door, upstreams)?,
+            policy: Policy::new(config, authenticator, upstreams)?,
             upstreams: upstreams.values().cloned().collect(),
             alt_svc,
         })
     }
 
-    /// Where a request goes that was judged by this site's policy.
-    pub(crate) fn upstream(&self, asked: &Asked) -> Result<&Rc<Upstream>, UpstreamError> {
+    /// The upstream for a request that this site's policy has judged.
+    pub(crate) fn upstream(
+        &self,
+        asked: &ForwardedRequest,
+    ) -> Result<&Rc<Upstream>, UpstreamError> {
         let upstream = self.upstreams.get(asked.route.upstream);
         upstream.ok_or_else(|| UpstreamError::NoneWell {
             upstream: (*asked.route.upstream_name).into(),
         })
     }
 
-    /// What gate adds to an answer, put into `room`.
+    /// The fields that gate adds to an answer; `room` holds their values.
     pub(crate) fn fields<'r, 's>(
         &'s self,
-        asked: &Asked,
+        asked: &ForwardedRequest,
         timing: &'s [u8],
         id: &'s [u8],
         room: &'r mut [Field<'s>; 3],

@@ -1,7 +1,8 @@
-//! Where requests go: the connections of one thread to the servers of one `[upstream.NAME]`.
+//! The connections of one thread to the servers of one `[upstream.NAME]`.
 //!
-//! `group` is what all threads know of the servers; `pools` says who gets which connection, and who waits; `link` is a
-//! connection in one exchange's hands. What is said over it is up to `exchange`.
+//! `group` is what all threads know of the servers; `pools` decides who gets which connection, and
+//! who waits; `link` is a connection that one exchange holds. `exchange` decides what is sent over
+//! it.
 
 mod address;
 mod budget;
@@ -38,36 +39,36 @@ use link::ReadBuffers;
 pub(crate) use link::{Fate, Link, UploadPlace};
 use outlier_ejection::EjectionConfig;
 use pool::Bounds;
-use pools::{PoolConfig, Pools, Want};
+use pools::{PoolConfig, PoolRequest, Pools};
 use report::Reported;
 pub(crate) use report::report;
 pub(crate) use server_view::{ServerState, ServerView};
 pub(crate) use wire::Wire;
 
-/// One upstream, as one thread has it.
+/// One upstream, in one thread.
 pub(crate) struct Upstream {
     group: Arc<Group>,
     pools: Rc<Pools<Wire>>,
     budget: RefCell<Budget>,
     buffers: ReadBuffers,
-    /// To each server, where HTTP/2 is spoken.
+    /// One for each server, if HTTP/2 is used.
     shared: Vec<h2::SharedSlot>,
     told: Reported,
     /// Bytes of requests that wait for a connection.
     ahead: Cell<usize>,
 }
 
-/// What an exchange needs of a connection.
+/// What an exchange needs from a connection.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Need {
-    /// The request may reach the server twice: only then may it leave in the SYN.
+pub(crate) struct LeaseNeeds {
+    /// The request may reach the server twice, so it may leave in the SYN.
     pub(crate) repeatable: bool,
-    /// Its body is still on its way.
+    /// Its body is still arriving.
     pub(crate) upload: bool,
 }
 
-impl From<Need> for Want {
-    fn from(need: Need) -> Self {
+impl From<LeaseNeeds> for PoolRequest {
+    fn from(need: LeaseNeeds) -> Self {
         Self {
             upload: need.upload,
             ..Self::default()
@@ -82,7 +83,7 @@ impl Upstream {
         let rules = PoolConfig {
             bounds: Bounds {
                 connections: config.connections.max(1),
-                // A stream is over with its exchange.
+                // A stream ends with its exchange.
                 idle: if is_h2 { 0 } else { config.idle },
                 idle_time: config.idle_time.0,
                 age: config.age.0,
@@ -111,7 +112,8 @@ impl Upstream {
         })
     }
 
-    /// Opens spare connections and closes old ones: one task of the thread, which ends when the upstream is dropped.
+    /// Opens spare connections and closes old ones: one task of the thread, which ends when the
+    /// upstream is dropped.
     pub(crate) fn maintain(self: &Rc<Self>) -> impl Future<Output = ()> + use<> {
         maintain::maintain(Rc::downgrade(self))
     }
@@ -128,7 +130,7 @@ impl Upstream {
         self.group.config.protocol
     }
 
-    /// From the request's last byte to the answer's first. As all of these, where there is a bound.
+    /// From the request's last byte to the answer's first. `None` means no limit, here and below.
     pub(crate) fn first_byte(&self) -> Option<Duration> {
         bound(self.group.config.first_byte)
     }
@@ -138,17 +140,17 @@ impl Upstream {
         bound(self.group.config.silence)
     }
 
-    /// Of all interim answers before the final one.
+    /// For all interim answers together.
     pub(crate) fn interim(&self) -> Option<Duration> {
         bound(self.group.config.interim)
     }
 
-    /// Of a whole exchange.
+    /// For a whole exchange.
     pub(crate) fn total(&self) -> Option<Duration> {
         bound(self.group.config.total)
     }
 
-    /// Bytes of requests that wait for a connection, and are held for them.
+    /// Bytes of requests that are buffered while they wait for a connection.
     pub(crate) fn ahead(&self) -> &Cell<usize> {
         &self.ahead
     }

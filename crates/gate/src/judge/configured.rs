@@ -1,4 +1,5 @@
-//! What the guard goes by, made from the configuration: its rules, keys that verify and keys that unseal.
+//! The guard's rules, made from the configuration, with the keys that verify and the keys that
+//! unseal.
 
 use roundtrip_wire::jwt::Algorithm;
 
@@ -8,7 +9,7 @@ use crate::GateError;
 use crate::config::meaning::algorithm;
 use crate::config::{Config, SessionStore, SigningKey, TokenForm, Tokens};
 
-/// What the guard goes by. A set of keys that is at a URL is not in it: it is fetched while gate runs.
+/// The guard's rules. They do not include a JWK Set at a URL, which is fetched while gate runs.
 pub(crate) fn rules(config: &Config) -> Result<Rules, GateError> {
     let token = &config.token;
     let mut rules = Rules::new(keys(token)?, vault(&config.session)?);
@@ -26,7 +27,7 @@ pub(crate) fn rules(config: &Config) -> Result<Rules, GateError> {
     Ok(rules)
 }
 
-/// From the configuration's own keys, and a set in a file.
+/// The keys of the configuration, and of a JWK Set in a file.
 pub(crate) fn keys(token: &Tokens) -> Result<Keys, GateError> {
     let mut keys = Keys::new(&allowed(token)?);
     for key in &token.key {
@@ -38,7 +39,7 @@ pub(crate) fn keys(token: &Tokens) -> Result<Keys, GateError> {
     Ok(keys)
 }
 
-/// The algorithms of the keys; and those that a set's keys may have.
+/// The algorithms of the keys, and those that a set's keys may have.
 pub(crate) fn allowed(token: &Tokens) -> Result<Vec<Algorithm>, GateError> {
     let of_set = token.jwks.iter().flat_map(|jwks| &jwks.algorithms);
     let named = token.key.iter().map(|key| &key.algorithm).chain(of_set);

@@ -1,6 +1,6 @@
-//! Pages of other origins, as their route has them: who may ask, and what browsers are told of it (WHATWG Fetch §3.2). A
-//! browser sends cookies with requests that its user never saw: those that do something are refused where the page is not
-//! one that is known (RFC 6455 §10.2).
+//! Which pages of other origins may use a route, and what browsers are told (WHATWG Fetch §3.2). A
+//! browser sends cookies with requests that its user never saw: requests that change something are
+//! refused if the page is not a known one (RFC 6455 §10.2).
 
 use std::rc::Rc;
 
@@ -9,14 +9,14 @@ use crate::judge::request::{
     Authority, Body, Field, Inspected, Request, is_token, overrides_method,
 };
 
-/// Longer wishes are nobody's.
+/// Longer values are not legitimate.
 const MAX_REQUEST_HEADERS: usize = 1024;
 const ANY: &str = "*";
 
 #[derive(Debug, Default)]
 pub(crate) struct Cors {
     preflight: Preflight,
-    /// As browsers write them; none where all may ask.
+    /// As browsers write them; empty if all are allowed.
     origins: Vec<String>,
     any: bool,
     methods: Names,
@@ -26,7 +26,7 @@ pub(crate) struct Cors {
     max_age: String,
 }
 
-/// A list, or all that are asked for.
+/// A list, or everything that is requested.
 #[derive(Debug, Default)]
 struct Names {
     listed: String,
@@ -41,23 +41,23 @@ pub(crate) struct CorsError {
     pub(crate) why: String,
 }
 
-/// What a browser is told with an answer.
+/// The CORS fields of an answer.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Grant {
+pub(crate) struct CorsHeaders {
     fields: Vec<(&'static str, String)>,
-    /// The backend's own words about origins are not passed on.
+    /// The backend's own CORS fields are not passed on.
     replaces: bool,
 }
 
-/// What is to be done with a request, as far as its origin goes.
+/// What is done with a request because of its origin.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Look {
-    /// What a browser asks first.
-    Answered(Grant),
+pub(crate) enum CorsDecision {
+    /// A preflight that gate answers.
+    Answered(CorsHeaders),
     Refused,
-    /// The same, passed to the backend: it has no session, and nothing but the question.
+    /// A preflight for the backend, without a session and without other fields.
     Anonymous,
-    /// Who asks has to show who they are, as ever.
+    /// The request is authenticated as usual.
     Usual,
 }
 
@@ -97,24 +97,24 @@ impl Cors {
         })
     }
 
-    /// `own` is the request's own origin; `upgrade`: it is one, and the route has them.
+    /// `own` is the request's own origin; `upgrade`: it is an upgrade, and the route allows them.
     pub(crate) fn look(
         &self,
         request: &Request<'_>,
         inspected: &Inspected<'_>,
         upgrade: bool,
-        own: &Own<'_>,
+        own: &OwnOrigin<'_>,
         by_cookie: impl FnOnce() -> bool,
-    ) -> Look {
+    ) -> CorsDecision {
         match self.asked(request, inspected) {
             Some(look) => look,
-            None if self.is_foreign(request, upgrade, own, by_cookie) => Look::Refused,
-            None => Look::Usual,
+            None if self.is_foreign(request, upgrade, own, by_cookie) => CorsDecision::Refused,
+            None => CorsDecision::Usual,
         }
     }
 
-    /// `None` where this is not what browsers ask first, or a request like others all the same.
-    fn asked(&self, request: &Request<'_>, inspected: &Inspected<'_>) -> Option<Look> {
+    /// `None` if this is not a preflight, or if preflights are treated like other requests.
+    fn asked(&self, request: &Request<'_>, inspected: &Inspected<'_>) -> Option<CorsDecision> {
         if self.preflight == Preflight::Off
             || request.method != "OPTIONS"
             || inspected.body != Body::None
@@ -126,10 +126,10 @@ impl Cors {
         let origin = only(request, "origin")?;
         let method = only(request, "access-control-request-method")?;
         if self.preflight == Preflight::Pass {
-            return Some(Look::Anonymous);
+            return Some(CorsDecision::Anonymous);
         }
         let Some(allowed) = self.allowed(origin) else {
-            return Some(Look::Refused);
+            return Some(CorsDecision::Refused);
         };
         let mut fields = self.told(Some(allowed));
         let wished = only(request, "access-control-request-headers");
@@ -140,22 +140,22 @@ impl Cors {
         add("Access-Control-Max-Age", Some(self.max_age.clone()));
         let both = "Access-Control-Request-Method, Access-Control-Request-Headers";
         add("Vary", Some(both.into()));
-        Some(Look::Answered(Grant {
+        Some(CorsDecision::Answered(CorsHeaders {
             fields,
             replaces: false,
         }))
     }
 
-    /// What goes with the answer to this request. Of answers by backends that know of origins themselves nothing is changed,
-    /// but gate's own are for the same readers.
-    pub(crate) fn grant(&self, request: &Request<'_>) -> Option<Rc<Grant>> {
+    /// The CORS fields of the answer to this request. If the backend sets its own, they are not
+    /// changed, but gate's own answers have gate's.
+    pub(crate) fn grant(&self, request: &Request<'_>) -> Option<Rc<CorsHeaders>> {
         let speaks = !self.origins.is_empty() || self.any;
         if self.preflight == Preflight::Off || !speaks {
             return None;
         }
         let origin = only(request, "origin");
         let fields = self.told(origin.and_then(|origin| self.allowed(origin)));
-        Some(Rc::new(Grant {
+        Some(Rc::new(CorsHeaders {
             fields,
             replaces: self.preflight == Preflight::Answer,
         }))
@@ -173,13 +173,13 @@ impl Cors {
             }
         }
         if !self.any {
-            // A cache has to tell readers apart.
+            // Caches have to keep answers to different origins apart.
             fields.push(("Vary", "Origin".into()));
         }
         fields
     }
 
-    /// As the browser is to read it.
+    /// The origin as the browser expects it.
     fn allowed(&self, origin: &[u8]) -> Option<&str> {
         if self.any {
             return Some(ANY);
@@ -188,13 +188,14 @@ impl Cors {
         self.origins.iter().find(is).map(String::as_str)
     }
 
-    /// Does a page that nobody knows ask for something that it must not have by its visitor's cookie? It is an upgrade, or it
-    /// changes something on a route that knows its origins. `own` is the request's own origin.
+    /// Whether an unknown page asks for something that the visitor's cookie must not give it: an
+    /// upgrade, or a change on a route that has a list of origins. `own` is the request's own
+    /// origin.
     fn is_foreign(
         &self,
         request: &Request<'_>,
         upgrade: bool,
-        own: &Own<'_>,
+        own: &OwnOrigin<'_>,
         by_cookie: impl FnOnce() -> bool,
     ) -> bool {
         let safe = matches!(request.method, "GET" | "HEAD" | "OPTIONS") && !overridden(request);
@@ -207,13 +208,13 @@ impl Cors {
 }
 
 /// The origin that a request is for.
-pub(crate) struct Own<'a> {
+pub(crate) struct OwnOrigin<'a> {
     pub(crate) secure: bool,
     pub(crate) host: Authority<'a>,
 }
 
-impl<'a> Own<'a> {
-    /// `trusted`: a proxy before gate is believed in what it says of the client's own words.
+impl<'a> OwnOrigin<'a> {
+    /// `trusted`: the fields of a proxy in front of gate are believed.
     pub(crate) fn new(
         request: &Request<'a>,
         inspected: &Inspected<'a>,
@@ -229,8 +230,8 @@ impl<'a> Own<'a> {
         }
     }
 
-    /// RFC 6454 §5. Where TLS ends before gate and nobody is trusted to say so, a page that came over TLS may be its own: the
-    /// reverse would be a page that anybody on the way can write.
+    /// RFC 6454 §5. If TLS ends before gate and no proxy is trusted to say so, a page that came
+    /// over TLS may be its own; the reverse would be a page that anybody on the path can write.
     fn is(&self, origin: &[u8]) -> bool {
         let Some((secure, authority)) = parsed(origin) else {
             return false;
@@ -256,8 +257,7 @@ fn parsed(origin: &[u8]) -> Option<(bool, Authority<'_>)> {
     Some((secure, Authority::parse(rest)?))
 }
 
-/// As browsers write it: in lower case, without a port that is the scheme's own, without a path. Apps may have schemes of
-/// their own.
+/// As browsers write it: lower case, no default port, no path. Apps may have schemes of their own.
 fn is_origin(text: &str) -> bool {
     if text.contains(ANY) {
         return false;
@@ -290,7 +290,7 @@ impl Names {
         })
     }
 
-    /// `*` does not stand for all (Fetch §3.2.3): what was wished for is said again.
+    /// With credentials `*` does not mean all (Fetch §3.2.3), so the requested names are repeated.
     fn told(&self, wished: &[u8]) -> Option<String> {
         let listed = if self.any {
             let mut names = wished.split(|b| *b == b',').map(<[u8]>::trim_ascii);
@@ -304,7 +304,7 @@ impl Names {
     }
 }
 
-impl Grant {
+impl CorsHeaders {
     pub(crate) fn fields(&self) -> impl Iterator<Item = Field<'_>> {
         self.fields.iter().map(|(name, value)| Field {
             name,
@@ -312,7 +312,7 @@ impl Grant {
         })
     }
 
-    /// Does a field of the backend's answer go on?
+    /// Whether a field of the backend's answer is passed on.
     pub(crate) fn passes(&self, name: &str) -> bool {
         const START: &str = "access-control-";
         let start = name.get(..START.len());
@@ -330,7 +330,7 @@ fn values<'a>(request: &Request<'a>, name: &'static str) -> impl Iterator<Item =
     fields.map(|field| field.value.trim_ascii())
 }
 
-/// Said once.
+/// The field's value, if there is exactly one.
 fn only<'a>(request: &Request<'a>, name: &'static str) -> Option<&'a [u8]> {
     let mut values = values(request, name);
     let value = values.next()?;

@@ -1,13 +1,16 @@
-//! What a session's stored `credentials` are, and the `Authorization` value that they become. Three forms are read:
+//! Turns a session's stored `credentials` into its `Authorization` value. Three forms are read:
 //!
-//! - `v1.<kid>.<nonce>.<ciphertext>`: AES-256-GCM with a random nonce, and the `sid` as associated data: moved to another
-//!   session it does not open. The only form that is written.
-//! - Standard base64 of `user:password`, as hyper-auth-proxy has it; unless it is [refused](Vault::refuse_plain).
-//! - Standard base64 of iv (16 bytes) ‖ AES-256-CBC with PKCS#7 padding, **without** a MAC, for moving away from it; in place
-//!   of plain base64, which cannot be told from it, once its key [is given](Vault::read_cbc). Who can write to the store can
-//!   change what such a value means, and nothing notices: seal anew, then take the key away.
+//! - `v1.<kid>.<nonce>.<ciphertext>`: AES-256-GCM with a random nonce, and the `sid` as associated
+//!   data, so that it cannot be moved to another session. This is the only form that is written.
+//! - Standard base64 of `user:password`, as in hyper-auth-proxy; unless it is
+//!   [refused](Vault::refuse_plain).
+//! - Standard base64 of iv (16 bytes) ‖ AES-256-CBC with PKCS#7 padding, **without** a MAC, for
+//!   migration only. It replaces plain base64, from which it cannot be distinguished, once its key
+//!   [is given](Vault::read_cbc). Anyone who can write to the store can change what such a value
+//!   means without being noticed: reseal the sessions, then remove the key.
 //!
-//! What opens has to be UTF-8, with a colon and without control characters. Where they are stored is the store's matter.
+//! The plain text must be UTF-8 with a colon and without control characters. Where it is stored is
+//! the store's business.
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::cipher::{AES_256, DecryptionContext, PaddedBlockDecryptingKey, UnboundCipherKey};
@@ -20,7 +23,7 @@ use zeroize::Zeroizing;
 pub use crate::error::CredentialsError;
 use crate::{GateError, Secret};
 
-/// Keys that open; the first one seals.
+/// How many keys may open; the first one seals.
 const MAX_KEYS: usize = 16;
 const KEY_LENGTH: usize = 32;
 const IV_LENGTH: usize = 16;
@@ -43,7 +46,7 @@ impl Default for Vault {
 }
 
 impl Vault {
-    /// A key of 32 bytes: raw, in base64, or in hex. The first that is added is the one that seals.
+    /// Adds a key of 32 bytes: raw, in base64, or in hex. The first one that is added seals.
     pub fn add_key(&mut self, name: &str, key: &Secret) -> Result<(), GateError> {
         let bad = |why| GateError::Key {
             name: name.to_owned(),
@@ -66,7 +69,7 @@ impl Vault {
         Ok(())
     }
 
-    /// From now on what is not sealed is AES-256-CBC.
+    /// From now on, what is not sealed is read as AES-256-CBC.
     pub fn read_cbc(&mut self, key: &Secret) -> Result<(), GateError> {
         self.cbc = key_bytes(key);
         self.cbc.as_ref().map(|_| ()).ok_or_else(|| GateError::Key {
@@ -75,7 +78,7 @@ impl Vault {
         })
     }
 
-    /// From now on plain base64 is not taken.
+    /// From now on, plain base64 is refused.
     pub fn refuse_plain(&mut self) {
         self.plain = false;
     }
@@ -85,7 +88,7 @@ impl Vault {
         self.keys.first().map(|(name, _)| name.as_str())
     }
 
-    /// Are credentials taken that are in base64 alone?
+    /// Whether plain base64 is accepted.
     pub fn takes_plain(&self) -> bool {
         self.plain && self.cbc.is_none()
     }
@@ -94,8 +97,8 @@ impl Vault {
         self.cbc.is_some()
     }
 
-    /// Seals `user:password` for one session, with a nonce from the system. Random nonces of 96 bits do for 2³² sealings
-    /// under one key (NIST SP 800-38D §8.3).
+    /// Seals `user:password` for one session, with a nonce from the system. Random nonces of 96
+    /// bits suffice for 2³² sealings under one key (NIST SP 800-38D §8.3).
     pub fn seal(&self, session: &str, login: &Secret) -> Result<String, GateError> {
         if !is_login(login.line()) {
             return Err(GateError::NotALogin);
@@ -103,7 +106,7 @@ impl Vault {
         let (name, key) = self.keys.first().ok_or(GateError::NoSealingKey)?;
         let mut nonce = [0; envelope::NONCE];
         aws_lc_rs::rand::fill(&mut nonce).map_err(|_| GateError::Cryptography)?;
-        // Room for the tag: what grows leaves a copy of the password behind.
+        // Includes room for the tag: a reallocation would leave a copy of the password behind.
         let mut sealed = Vec::with_capacity(login.line().len() + AES_256_GCM.tag_len());
         sealed.extend_from_slice(login.line());
         let aad = Aad::from(session.as_bytes());
@@ -117,7 +120,7 @@ impl Vault {
         Ok(envelope.encode())
     }
 
-    /// `user:password`, from what is stored for a session.
+    /// Opens a session's stored credentials; returns `user:password`.
     pub fn open(&self, session: &str, stored: &[u8]) -> Result<Secret, CredentialsError> {
         let stored = stored.trim_ascii_end();
         let opened = if Envelope::is_meant(stored) {
@@ -129,7 +132,7 @@ impl Vault {
         } else {
             return Err(CredentialsError::Plain);
         };
-        // The newline of `echo`, once.
+        // One newline, as `echo` adds it.
         let login = opened.strip_suffix(b"\n").unwrap_or(&opened);
         if !is_login(login) {
             return Err(CredentialsError::NotALogin);
@@ -156,8 +159,9 @@ pub(crate) fn authorization(login: &Secret) -> Secret {
     Secret::new([b"Basic ", encoded.as_bytes()].concat())
 }
 
-/// RFC 7617 §2: the user ends at the first colon, and control characters are in neither part. So what was decoded with a
-/// wrong idea of its form, which is noise, does not become somebody's password at the backend.
+/// RFC 7617 §2: the user ends at the first colon, and there are no control characters. This rejects
+/// the noise that results from decrypting something with another form, so it is never sent to the
+/// backend as a password.
 fn is_login(bytes: &[u8]) -> bool {
     let text = std::str::from_utf8(bytes);
     text.is_ok_and(|text| text.contains(':') && !text.chars().any(char::is_control))
@@ -170,7 +174,7 @@ fn decode(stored: &[u8]) -> Result<Zeroizing<Vec<u8>>, CredentialsError> {
         .map_err(|_| CredentialsError::Malformed)
 }
 
-/// Every failure after the base64 is the same one.
+/// Every failure after the base64 gives the same error.
 fn decrypt_cbc(
     key: &[u8; KEY_LENGTH],
     stored: &[u8],
@@ -201,7 +205,7 @@ pub(crate) fn key_bytes(secret: &Secret) -> Option<Zeroizing<[u8; KEY_LENGTH]>> 
     decoded.as_slice().try_into().ok().map(Zeroizing::new)
 }
 
-/// 64 digits, and nothing shorter or longer.
+/// 64 digits, no more and no less.
 fn unhex(text: &[u8]) -> Option<Vec<u8>> {
     if text.len() != 2 * KEY_LENGTH {
         return None;

@@ -1,23 +1,23 @@
 //! What is recorded of a request while it is judged.
 
-use super::Asked;
+use super::ForwardedRequest;
 use super::request::Request;
 use crate::record::{Early, Entry, Known};
 
 impl Entry {
-    /// This is what was asked for.
+    /// Records the request.
     pub(crate) fn set_request(&mut self, request: &Request<'_>) {
         self.caller.set_request(request);
-        if let Some(note) = &mut self.note {
-            note.ask(request.method, request.target);
+        if let Some(log_details) = &mut self.log_details {
+            log_details.ask(request.method, request.target);
         }
     }
 
-    /// Who asks may, and the request goes to a backend.
-    pub(crate) fn set_admitted(&mut self, asked: &Asked) {
-        if let Some(note) = &mut self.note {
-            note.session = asked.session.as_ref().map(|pass| pass.name().clone());
-            note.upstream = Some(asked.route.upstream_name.clone());
+    /// Records that the request is admitted and goes to a backend.
+    pub(crate) fn set_admitted(&mut self, asked: &ForwardedRequest) {
+        if let Some(log_details) = &mut self.log_details {
+            log_details.session = asked.session.as_ref().map(|pass| pass.name().clone());
+            log_details.upstream = Some(asked.route.upstream_name.clone());
         }
         if asked.session.is_some() {
             self.known.get_or_insert(Known::Near);

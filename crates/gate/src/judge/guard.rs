@@ -1,10 +1,10 @@
-//! Who may pass: token → claims → session → the `Authorization` value. A request whose token was seen before and whose
-//! session is known is judged at once, without I/O and without allocating; else the store is to be asked (a `Question`),
-//! and what it says is admitted.
+//! Decides who may pass: token → claims → session → the `Authorization` value. A request whose
+//! token was seen before and whose session is known is judged at once, without I/O and without
+//! allocating; otherwise the store must be asked (a `SessionQuery`), and its answer is admitted.
 //!
-//! Each thread has a guard of its own over [`Rules`] that all share. Keys that change make new rules, which a guard may
-//! follow: what was verified with old keys is then forgotten. Left to others: reading heads, asking the store,
-//! and sending what is denied.
+//! Each thread has its own guard over [`Rules`] that all threads share. Keys that change make new
+//! rules, which a guard may follow; it then forgets what it verified with old keys. Others read
+//! heads, ask the store, and send denials.
 
 mod clock;
 mod jwks;
@@ -35,63 +35,64 @@ pub(crate) use session::Pass;
 pub use session::{Found, ManualWatch, Session, SessionError, Sessions, Watch};
 use token::{SentToken, TokenSource};
 
-/// Something open looks at the clock at least this often: it may be set meanwhile, and timers do not notice.
+/// Open streams read the clock at least this often, because it may be set, which timers do not
+/// notice.
 const CLOCK_INTERVAL: Duration = Duration::from_mins(1);
 
 /// Judges the requests of one thread.
 pub struct Guard {
     rules: RefCell<Arc<Rules>>,
-    /// The rules that come after these.
+    /// The next rules.
     news: Option<RefCell<watch::Receiver<Arc<Rules>>>>,
     wall: Box<dyn WallClock>,
-    /// Tokens whose signature was found good.
+    /// Tokens with a verified signature.
     tokens: RefCell<Lru<Verified>>,
     sessions: RefCell<Lru<Rc<Session>>>,
 }
 
 struct Verified {
-    /// How it was brought: the same bytes are another token, or none, where they are taken for something else.
+    /// Where it was found: the same bytes elsewhere are another token, or none.
     dress: TokenSource,
     session: Rc<str>,
     expires: i64,
     not_before: i64,
 }
 
-/// What becomes of a request.
-pub(crate) enum Judged {
+/// The guard's decision about a request.
+pub(crate) enum GuardDecision {
     Pass(Pass),
-    /// The token is good; whose session it is has to be asked.
-    Ask(Question),
+    /// The token is valid; the store must be asked for the session.
+    Ask(SessionQuery),
     Deny(AuthError),
 }
 
-/// Asked of the store. No `Debug`: a session's name is not for logs.
-pub(crate) struct Question {
+/// A question to the store. No `Debug`: a session's name must not be logged.
+pub(crate) struct SessionQuery {
     session: Rc<str>,
-    /// When the token is over.
+    /// When the token expires.
     until: i64,
 }
 
-impl Question {
+impl SessionQuery {
     pub(crate) fn session(&self) -> &str {
         &self.session
     }
 }
 
-/// Why a request does not pass. It names nobody.
+/// Why a request is denied. It names nobody.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum AuthError {
     #[error("no token")]
     NoToken,
     #[error("a token that is malformed, or that none of the keys has signed")]
     BadToken,
-    #[error("a token that none of the keys has signed that are here yet")]
+    #[error("a token that none of the present keys has signed")]
     NoKeys,
     #[error("a token that has expired")]
     Expired,
     #[error("a token that is not valid yet")]
     TooEarly,
-    #[error("a token of another issuer, or for another audience")]
+    #[error("a token with another issuer or audience")]
     NotForUs,
     #[error("a session that the store does not know")]
     UnknownSession,
@@ -102,7 +103,8 @@ pub(crate) enum AuthError {
 }
 
 impl AuthError {
-    /// As hyper-auth-proxy answers; but that it takes expired tokens, and says 500 where its store is down.
+    /// As hyper-auth-proxy answers, except that it accepts expired tokens, and says 500 if its
+    /// store is down.
     pub(crate) fn status(self) -> u16 {
         match self {
             Self::NoKeys | Self::Store(SessionError::Down) => 503,
@@ -123,7 +125,7 @@ impl Guard {
         })
     }
 
-    /// Goes by the latest rules, from the request on that comes after them.
+    /// Follows the latest rules, from the next request on.
     pub fn following(
         mut news: watch::Receiver<Arc<Rules>>,
         wall: Box<dyn WallClock>,
@@ -138,7 +140,7 @@ impl Guard {
         let Some(news) = &self.news else {
             return;
         };
-        // An error says that there will be no more.
+        // An error means that there will be no more.
         if !news.borrow().has_changed().unwrap_or(false) {
             return;
         }
@@ -148,11 +150,11 @@ impl Guard {
         *self.rules.borrow_mut() = rules;
     }
 
-    pub(crate) fn judge(&self, request: &Request<'_>) -> Judged {
+    pub(crate) fn judge(&self, request: &Request<'_>) -> GuardDecision {
         self.follow();
         let rules = self.rules.borrow();
         let Some(worn) = token::find(request.fields, &rules) else {
-            return Judged::Deny(AuthError::NoToken);
+            return GuardDecision::Deny(AuthError::NoToken);
         };
         let now = clock::seconds(self.wall.now());
         let remembers = rules.tokens > 0;
@@ -164,35 +166,35 @@ impl Guard {
         }
         let verified = match verify(&rules, worn) {
             Ok(verified) => verified,
-            Err(denial) => return Judged::Deny(denial),
+            Err(denial) => return GuardDecision::Deny(denial),
         };
         let judged = self.decide(&rules, &verified, now);
-        if remembers && !matches!(judged, Judged::Deny(_)) {
+        if remembers && !matches!(judged, GuardDecision::Deny(_)) {
             self.tokens.borrow_mut().put(worn.bytes(), verified);
         }
         judged
     }
 
-    /// Is its token in a cookie, which browsers send unasked?
+    /// Whether its token is in a cookie, which browsers send by themselves.
     pub(crate) fn goes_by_cookie(&self, request: &Request<'_>) -> bool {
         let worn = token::find(request.fields, &self.rules.borrow());
         matches!(worn, Some(SentToken::Cookie(_)))
     }
 
-    /// Times count on each request, however often the token was seen before.
-    fn decide(&self, rules: &Rules, verified: &Verified, now: i64) -> Judged {
+    /// Times are checked on each request, even if the token is cached.
+    fn decide(&self, rules: &Rules, verified: &Verified, now: i64) -> GuardDecision {
         let leeway = rules.leeway_seconds();
         let until = verified.expires.saturating_add(leeway);
-        // RFC 7519 §4.1.4: «on or after» is too late.
+        // RFC 7519 §4.1.4: "on or after" is too late.
         if now >= until {
-            return Judged::Deny(AuthError::Expired);
+            return GuardDecision::Deny(AuthError::Expired);
         }
         if now.saturating_add(leeway) < verified.not_before {
-            return Judged::Deny(AuthError::TooEarly);
+            return GuardDecision::Deny(AuthError::TooEarly);
         }
         match self.known(&verified.session, now) {
-            Some(session) => Judged::Pass(Pass::new(session, until)),
-            None => Judged::Ask(Question {
+            Some(session) => GuardDecision::Pass(Pass::new(session, until)),
+            None => GuardDecision::Ask(SessionQuery {
                 session: verified.session.clone(),
                 until,
             }),
@@ -205,15 +207,15 @@ impl Guard {
         if session.holds(now) {
             return Some(session.clone());
         }
-        // Its password has no business in memory any more.
+        // Its password must not stay in memory.
         sessions.remove(name.as_bytes());
         None
     }
 
-    /// What the store said of the session that was asked for. The value for `Authorization` is made here, once.
+    /// Takes the store's answer about a session. The value for `Authorization` is made here, once.
     pub(crate) fn admit(
         &self,
-        question: &Question,
+        question: &SessionQuery,
         answer: Result<Option<Found>, SessionError>,
     ) -> Result<Pass, AuthError> {
         let found = answer
@@ -238,14 +240,14 @@ impl Guard {
         pass.holds(clock::seconds(self.wall.now()))
     }
 
-    /// Is its token still good, and is its session known to be?
+    /// Whether its token is still valid, and its session still known to be.
     pub(crate) fn still_holds(&self, pass: &Pass) -> bool {
         let now = clock::seconds(self.wall.now());
         now < pass.until() && pass.holds(now)
     }
 
-    /// Ends when what a request was let in by may have ended, and says whether it may go on: if the session is asked for
-    /// again. Nothing is allocated before this is awaited.
+    /// Ends when the admission may have ended; returns whether it may be renewed by asking for the
+    /// session again. Nothing is allocated before it is awaited.
     pub(crate) async fn outlast(&self, pass: &Pass) -> bool {
         let outdated = pass.outdated();
         tokio::pin!(outdated);
@@ -281,7 +283,7 @@ fn verify(rules: &Rules, worn: SentToken<'_>) -> Result<Verified, AuthError> {
             AuthError::BadToken
         });
     }
-    // Claims are read once the signature was found good, not before.
+    // Claims are read only after the signature was verified.
     let claims = jws.claims().map_err(|_| AuthError::BadToken)?;
     if !rules.admit(&claims) {
         return Err(AuthError::NotForUs);
@@ -294,7 +296,7 @@ fn verify(rules: &Rules, worn: SentToken<'_>) -> Result<Verified, AuthError> {
     })
 }
 
-/// What the shelves' hash is keyed with.
+/// The key of the caches' hash.
 fn seed() -> Result<[u64; 2], GateError> {
     let mut bytes = [[0; 8]; 2];
     aws_lc_rs::rand::fill(bytes.as_flattened_mut()).map_err(|_| GateError::Cryptography)?;

@@ -1,15 +1,15 @@
-//! Is a JMAP request harmless, however often it is sent? RFC 8620. Whatever is not plainly so is not.
+//! Whether a JMAP request is harmless, however often it is sent. RFC 8620. If in doubt, it is not.
 
 use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-/// A body that is larger is not looked at.
+/// A larger body is not read.
 pub(crate) const MAX_BODY: u64 = 64 * 1024;
 
-/// RFC 8620 §3.3, without `createdIds`, which only who writes needs. A member that is unknown or there twice is an error: who
-/// reads it otherwise would do something else.
+/// RFC 8620 §3.3, without `createdIds`, which only writes need. Unknown or repeated members are
+/// errors, because another reader may understand them differently.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Request<'a> {
@@ -23,7 +23,7 @@ struct Request<'a> {
 #[derive(Deserialize)]
 struct Call<'a>(#[serde(borrow)] Cow<'a, str>, IgnoredAny, IgnoredAny);
 
-/// Are all its calls reads, by the names that the standard has for them?
+/// Whether all its calls are reads, by their names in the standard.
 pub(crate) fn only_reads(body: &[u8]) -> bool {
     let request = serde_json::from_slice::<Request<'_>>(body);
     request.is_ok_and(|request| {

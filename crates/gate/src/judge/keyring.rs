@@ -1,8 +1,9 @@
-//! Keys that change while gate runs: a set in a file or at a URL is read again every so often, and what it then says makes
-//! new rules, which each thread's guard follows. Where it cannot be read, the old ones stay.
+//! Keys that change while gate runs: a JWK Set in a file or at a URL is read again periodically and
+//! makes new rules, which each thread's guard follows. If it cannot be read, the old rules stay.
 //!
-//! Rules are told anew only if the set has changed: a guard that follows forgets what it has verified. Which keys the
-//! configuration itself names is read once; the guard's matter is what they are good for.
+//! Rules are published only if the set has changed, because a guard that follows forgets what it
+//! has verified. Keys in the configuration itself are read once; what a key may be used for is
+//! decided in `guard`.
 
 mod fetch;
 
@@ -21,41 +22,46 @@ use crate::judge::guard::{Fetched, Refresh, Rules};
 use crate::{GateError, Secret};
 use fetch::Source;
 
-/// After a failure, if the set is not read more often anyway.
+/// After a failure, unless the set is read more often anyway.
 const RETRY_INTERVAL: Duration = Duration::from_secs(15);
-/// Nobody is asked more often.
+/// No URL is asked more often.
 const MIN_INTERVAL: Duration = Duration::from_secs(1);
 
 pub struct Keyring {
     /// With the configuration's own keys.
     base: Rules,
-    set: Option<Set>,
+    set: Option<WatchedKeySet>,
     rules: watch::Sender<Arc<Rules>>,
 }
 
-struct Set {
+struct WatchedKeySet {
     from: Jwks,
     source: Option<Source>,
-    /// A digest of what it said last.
+    /// A digest of its last content.
     seen: Cell<Option<[u8; 32]>>,
 }
 
-/// What reading the set has brought.
+/// The result of reading the set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Read {
-    /// Those of the set alone.
+    /// Keys of the set only.
     pub keys: usize,
     pub changed: bool,
 }
 
 impl Keyring {
-    /// Reads the files. What is at a URL is not asked for yet: until it is, nobody has its keys.
+    /// Reads the files. A set at a URL is fetched later; until then its keys are missing.
     pub fn open(config: &Config) -> Result<Self, GateError> {
         let mut own = config.clone();
         if let Some(jwks) = &mut own.token.jwks {
             jwks.file = None;
         }
-        let set = config.token.jwks.clone().map(Set::new).transpose()?;
+        let set = config
+            .token
+            .jwks
+            .clone()
+            .map(WatchedKeySet::new)
+            .transpose()?;
         let base = Rules {
             awaits_keys: set.as_ref().is_some_and(|set| set.source.is_some()),
             refresh: set.as_ref().map(|_| Refresh::default()),
@@ -72,13 +78,13 @@ impl Keyring {
         Ok(keyring)
     }
 
-    /// The same when a configuration is read again: a set that was fetched goes on where its URL is as it was.
+    /// The same for a reload: a set that was fetched is kept if its URL is unchanged.
     pub fn reopen(config: &Config, before: &Rules) -> Result<Self, GateError> {
         let keyring = Self::open(config)?;
         if let (Some(set), Some(fetched)) = (&keyring.set, &before.fetched)
             && set.from.url.as_ref() == Some(&fetched.url)
         {
-            // What it may not say any more is fetched anew, as for the first time.
+            // If it is no longer acceptable, it is fetched as if for the first time.
             let _ = keyring.take(set, Some(&fetched.json));
         }
         Ok(keyring)
@@ -89,7 +95,7 @@ impl Keyring {
         self.rules.subscribe()
     }
 
-    /// Is there anything that may change?
+    /// Whether anything may change.
     pub fn changes(&self) -> bool {
         self.set.is_some()
     }
@@ -109,7 +115,8 @@ impl Keyring {
         self.take(set, fetched.as_deref())
     }
 
-    /// Reads it again and again, at once for the first time, and sooner where a token names a key that is not here; `told` hears how that went each time.
+    /// Reads the set periodically, the first time at once, and earlier if a token names an unknown
+    /// key; `told` gets each result.
     pub async fn run(&self, mut told: impl FnMut(&Result<Read, GateError>)) {
         let Some(set) = &self.set else {
             return std::future::pending().await;
@@ -139,7 +146,7 @@ impl Keyring {
         }
     }
 
-    fn take(&self, set: &Set, fetched: Option<&[u8]>) -> Result<Read, GateError> {
+    fn take(&self, set: &WatchedKeySet, fetched: Option<&[u8]>) -> Result<Read, GateError> {
         let mut keys = self.base.keys.clone();
         let own = keys.len();
         let mut said = fetched.unwrap_or_default().to_vec();
@@ -170,7 +177,7 @@ impl Keyring {
     }
 }
 
-impl Set {
+impl WatchedKeySet {
     fn new(from: Jwks) -> Result<Self, GateError> {
         let source = match &from.url {
             Some(url) => Some(Source::new(url, from.ca.as_deref())?),

@@ -1,15 +1,15 @@
-//! What requests are judged by on one thread: the routes, the limits, and the door.
+//! What one thread judges requests by: the routes, the limits, and the authenticator.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use super::door::Door;
+use super::authenticator::Authenticator;
 use super::route::Routes;
 use crate::GateError;
 use crate::config::{Config, Limits, Network};
 
 pub(crate) struct Policy<S> {
-    pub(crate) door: Door<S>,
+    pub(crate) authenticator: Authenticator<S>,
     pub(crate) routes: Routes,
     pub(crate) limits: Limits,
     trusted: Vec<Network>,
@@ -18,18 +18,18 @@ pub(crate) struct Policy<S> {
 impl<S> Policy<S> {
     pub(crate) fn new<U>(
         config: &Config,
-        door: Door<S>,
+        authenticator: Authenticator<S>,
         upstreams: &BTreeMap<String, U>,
     ) -> Result<Self, GateError> {
         Ok(Self {
-            door,
+            authenticator,
             routes: Routes::new(&config.route, upstreams)?,
             limits: config.limits.clone(),
             trusted: config.listen.trusted.clone(),
         })
     }
 
-    /// May this client say whom it speaks for?
+    /// Whether this client's fields about whom it speaks for are believed.
     pub(crate) fn trusts(&self, client: IpAddr) -> bool {
         self.trusted.iter().any(|network| network.contains(client))
     }

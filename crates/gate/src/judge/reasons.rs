@@ -1,4 +1,4 @@
-//! Refusals and denials in the words of the record.
+//! Converts refusals and denials into `record`'s reasons.
 
 use super::credentials::CredentialsError;
 use super::guard::{AuthError, SessionError};
@@ -33,7 +33,7 @@ impl From<BadRequestError> for Reason {
 }
 
 impl BadRequestError {
-    /// Where it is a limit that was met.
+    /// The limit that was reached, if that is the reason.
     pub(crate) fn limit(self) -> Option<Limit> {
         match self {
             Self::HeadTooLarge => Some(Limit::Head),

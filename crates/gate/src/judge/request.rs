@@ -1,7 +1,8 @@
-//! A request as gate judges it, whatever protocol brought it: refused, or understood in one way only.
+//! A request as gate judges it, in any protocol: refused, or understood in exactly one way.
 //!
-//! What two readers may understand differently is refused here, before anything of it is sent: that is what smuggling lives
-//! on (RFC 9112 §11.2). What is not refused is written anew ([`compose`]): nothing is passed on as it came but values.
+//! Anything that two readers may understand differently is refused here, before any of it is sent,
+//! because request smuggling depends on it (RFC 9112 §11.2). The rest is written anew
+//! ([`compose`]); only values are passed on as they came.
 
 mod authority;
 mod caller;
@@ -22,22 +23,22 @@ pub(crate) use inspect::{Body, Inspected, inspect};
 pub(crate) use readings::readings;
 pub(crate) use rewrite::Rewrite;
 
-/// A name and a value, as every protocol has them.
+/// A name and a value, as in every protocol.
 pub(crate) use roundtrip_wire::http1::Field;
 
-/// What was asked, before it is judged.
+/// A request head, before it is judged.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Request<'a> {
     pub(crate) method: &'a str,
-    /// As it stands in the request line, or `:path`.
+    /// As in the request line, or `:path`.
     pub(crate) target: &'a str,
-    /// `:authority`, where the protocol has one.
+    /// `:authority`, if the protocol has it.
     pub(crate) authority: Option<&'a str>,
     pub(crate) version: Version,
     /// The protocol has said that no body follows.
     pub(crate) ended: bool,
-    /// What the client would like to speak over its stream (RFC 8441, extended CONNECT); the method is then that of the upgrade
-    /// in HTTP/1.1 which it stands for.
+    /// The protocol that the client wants over its stream (RFC 8441, extended CONNECT); the method
+    /// is then that of the equivalent upgrade in HTTP/1.1.
     pub(crate) protocol: Option<&'a str>,
     pub(crate) fields: &'a [Field<'a>],
 }
@@ -51,13 +52,13 @@ pub(crate) enum Version {
 }
 
 impl Version {
-    /// Does the protocol itself say where a body ends?
+    /// Whether the protocol itself says where a body ends.
     pub(crate) fn frames(self) -> bool {
         self >= Self::H2
     }
 }
 
-/// Why a request is not passed on.
+/// Why a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum BadRequestError {
     #[error("not HTTP")]
@@ -78,7 +79,7 @@ pub(crate) enum BadRequestError {
     Target,
     #[error("a path with '.' or '..' in it")]
     DotSegments,
-    #[error("a path that a backend may read as one of another route")]
+    #[error("a path that backends may assign to different routes")]
     TwoWays,
     #[error("a path with control characters, or that is not UTF-8")]
     Characters,

@@ -1,4 +1,4 @@
-//! Which route a request takes: by its host, and by its path in whatever way a backend may read it.
+//! Chooses a request's route by its host, and by its path in every way that a backend may read it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,12 +9,12 @@ use crate::config;
 use crate::judge::Cors;
 use crate::judge::request::{Authority, BadRequestError, Rewrite, readings};
 
-/// Where a request goes, and what it may.
+/// Where a request goes, and what it may do.
 pub(crate) struct Route {
     host: String,
-    /// Without a slash at its end.
+    /// Without a trailing slash.
     path: String,
-    /// The place of its upstream among those of the configuration, in the order of their names.
+    /// The index of its upstream, in the order of their names.
     pub(crate) upstream: usize,
     pub(crate) upstream_name: Rc<str>,
     pub(crate) auth: bool,
@@ -33,11 +33,11 @@ impl fmt::Debug for Route {
     }
 }
 
-/// A route with a host goes before one without, and then the longest path.
+/// A route with a host precedes one without; then the longest path wins.
 pub(crate) struct Routes(Vec<Rc<Route>>);
 
 impl Routes {
-    /// Whatever `upstreams` are, a route takes the place of one of them.
+    /// A route refers to one of `upstreams` by index.
     pub(crate) fn new<U>(
         routes: &[config::Route],
         upstreams: &BTreeMap<String, U>,
@@ -48,8 +48,9 @@ impl Routes {
         Ok(Self(made))
     }
 
-    /// What a backend may read in several ways leads where all of them lead, or is refused: else who asks for `/%6amap`,
-    /// `/x;/jmap` or `/JMAP` could be let in by another route than the one that guards `/jmap`.
+    /// A path that backends may read in several ways must lead to the same route by all of them, or
+    /// it is refused. Otherwise `/%6amap`, `/x;/jmap` or `/JMAP` could be admitted by another route
+    /// than the one that protects `/jmap`.
     pub(crate) fn find(
         &self,
         host: &Authority<'_>,
@@ -67,7 +68,7 @@ impl Routes {
         Ok(found)
     }
 
-    /// Does any route have upgrades?
+    /// Whether any route allows upgrades.
     pub(crate) fn have_upgrades(&self) -> bool {
         self.0.iter().any(|route| route.upgrades)
     }
@@ -93,7 +94,7 @@ fn is_same(a: Option<&Rc<Route>>, b: Option<&Rc<Route>>) -> bool {
     }
 }
 
-/// Routes that differ in nothing but capitals were told apart on purpose.
+/// Routes that differ only in case were distinguished on purpose.
 fn is_same_in_capitals(a: Option<&Rc<Route>>, b: Option<&Rc<Route>>) -> bool {
     let other_case =
         |a: &Rc<Route>, b: &Rc<Route>| a.host == b.host && a.path.eq_ignore_ascii_case(&b.path);
@@ -128,7 +129,7 @@ fn make<U>(route: &config::Route, upstreams: &BTreeMap<String, U>) -> Result<Rc<
     }))
 }
 
-/// `/jmap` holds `/jmap` and `/jmap/x`, and not `/jmapx`; `*` is of `/` alone.
+/// `/jmap` matches `/jmap` and `/jmap/x`, not `/jmapx`; `*` matches `/` only.
 fn is_below(path: &[u8], route: &[u8], is: impl Fn(&[u8], &[u8]) -> bool) -> bool {
     let Some((start, rest)) = path.split_at_checked(route.len()) else {
         return false;

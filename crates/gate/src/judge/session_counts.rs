@@ -1,4 +1,4 @@
-//! What the near cache of a thread counts by itself, taken into the thread's ledger once a second.
+//! Adds the near cache's counters to the thread's ledger once a second.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::record::{Counted, Gauge, Ledger, Store, Streams};
 
 const COUNT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Of one thread's sessions, for as long as the thread serves.
+/// Runs for as long as the thread serves.
 pub(crate) async fn sessions(known: NearSessions, outage: Outage, ledger: Arc<Ledger>) {
     let mut ticks = interval(COUNT_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

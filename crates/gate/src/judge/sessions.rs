@@ -1,7 +1,9 @@
-//! Sessions from a store, as the guard wants them: what was found holds as long as the near cache has the very same.
+//! Sessions from a store for the guard. A session is valid as long as the near cache has the same
+//! value.
 //!
-//! A [`StoreHandle`] is opened once, from the configuration, and goes to each thread, which makes its own [`NearSessions`] of it and runs
-//! [`NearSessions::run`] beside its requests. What a session is worth, and for how long, is the guard's matter.
+//! A [`StoreHandle`] is opened once, from the configuration, and goes to each thread, which makes
+//! its own [`NearSessions`] from it and runs [`NearSessions::run`] beside its requests. The guard
+//! decides what a session allows, and for how long.
 
 use std::pin::Pin;
 use std::rc::Rc;
@@ -15,7 +17,7 @@ use crate::GateError;
 use crate::config::{self, SessionStore};
 use crate::judge::guard::{Found, SessionError, Sessions, Watch};
 
-/// Where sessions are: may be handed to any thread.
+/// A session store that may be given to any thread.
 #[derive(Clone)]
 pub struct StoreHandle {
     store: store::Place,
@@ -23,11 +25,11 @@ pub struct StoreHandle {
     outage: Outage,
 }
 
-/// Why the store did not answer last, whichever thread asked it.
+/// Why the store did not answer last, in any thread.
 #[derive(Clone, Default)]
 pub(crate) struct Outage(Arc<Mutex<String>>);
 
-/// What one thread knows of them; clones know the same.
+/// One thread's sessions; clones share them.
 #[derive(Clone)]
 pub struct NearSessions(Rc<Near<AnyStore>>);
 
@@ -39,7 +41,7 @@ struct SessionWatch {
 }
 
 impl StoreHandle {
-    /// Redis is not asked before the first session is; a file is opened, or made.
+    /// Redis is not contacted before the first query; a file is opened, or created.
     pub fn open(config: &SessionStore) -> Result<Self, GateError> {
         let settings = NearSettings {
             sessions: config.remembered,
@@ -64,12 +66,12 @@ impl StoreHandle {
         &self.outage
     }
 
-    /// The store itself, for whatever else is kept there.
+    /// The store itself, for what else is kept there.
     pub(crate) fn shared(&self) -> store::Place {
         self.store.clone()
     }
 
-    /// For who manages sessions and serves none: nothing is remembered.
+    /// For managing sessions: without a cache.
     pub fn store(&self) -> AnyStore {
         self.store.on_this_thread()
     }
@@ -85,14 +87,15 @@ impl Outage {
         why.clone()
     }
 
-    /// Are both of the same store?
+    /// Whether both are the same store.
     pub(crate) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 }
 
 impl NearSessions {
-    /// Hears what changes, and keeps the store's connection: on the thread's `LocalSet`, for as long as it serves.
+    /// Receives changes, and keeps the store's connection open. Must run on the thread's
+    /// `LocalSet`, for as long as it serves.
     pub async fn run(self) {
         self.0.run().await;
     }
@@ -101,17 +104,17 @@ impl NearSessions {
         self.0.counts()
     }
 
-    /// Was the store asked in vain, and has not answered since?
+    /// Whether the last query failed.
     pub(crate) fn is_down(&self) -> bool {
         self.0.store().is_down()
     }
 
-    /// In the store's words.
+    /// The store's error.
     pub(crate) fn why_down(&self) -> Option<String> {
         self.0.store().why_down()
     }
 
-    /// Sessions that are remembered now.
+    /// The number of cached sessions.
     pub fn remembered(&self) -> usize {
         self.0.len()
     }

@@ -1,5 +1,5 @@
-//! A WebSocket that a client opens over a stream, and a backend over a connection (RFC 8441 §5): the key, which streams do
-//! not have, is ours, and so is looking at what the backend makes of it (RFC 6455 §4.1).
+//! A WebSocket that a client opens over a stream, and the backend over a connection (RFC 8441 §5).
+//! Streams have no key, so gate makes one, and checks the backend's answer to it (RFC 6455 §4.1).
 
 use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use base64::Engine;
@@ -8,12 +8,12 @@ use base64::engine::general_purpose::STANDARD;
 pub(crate) const PROTOCOL: &str = "websocket";
 const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
-/// What the backend has to say.
+/// What the backend has to answer.
 #[derive(Debug)]
 pub(crate) struct Opening(String);
 
 impl Opening {
-    /// With it comes the key. `None` where there is no randomness.
+    /// Returns it with the key. `None` if there is no randomness.
     pub(crate) fn new() -> Option<(Self, String)> {
         let mut nonce = [0; 16];
         aws_lc_rs::rand::fill(&mut nonce).ok()?;
@@ -27,7 +27,7 @@ impl Opening {
         Self(STANDARD.encode(hash.as_ref()))
     }
 
-    /// What `Sec-WebSocket-Accept` has to be.
+    /// The expected `Sec-WebSocket-Accept`.
     pub(crate) fn accept(&self) -> &str {
         &self.0
     }

@@ -1,5 +1,6 @@
-//! Whether a start would succeed: all that is wrong with a configuration, not only the first thing, and what is likely not
-//! meant. Each table has a file; `reach` also asks the store and the servers. Nothing is changed by it.
+//! Whether gate could start: everything that is wrong with a configuration, not only the first
+//! error, and what is probably not intended. Each table has a file; `reach` also asks the store and
+//! the servers. It changes nothing.
 
 mod admin;
 mod listen;
@@ -38,11 +39,11 @@ pub struct Finding {
     pub what: String,
 }
 
-/// All that was found, and what a name server may say for gate.
+/// The findings, and the HTTPS records.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Report {
     pub findings: Vec<Finding>,
-    /// Lines for a zone file (RFC 9460): clients that ask for them come by HTTP/3 at once.
+    /// Lines for a zone file (RFC 9460), for clients to use HTTP/3 at once.
     pub https_records: Vec<String>,
 }
 
@@ -68,16 +69,18 @@ impl Report {
         });
     }
 
-    /// What a start finds depends on where it happens.
+    /// A relative path depends on the directory of the start.
     fn path(&mut self, place: &str, path: &Path) {
         if path.is_relative() {
             let path = path.display();
-            let what = format!("'{path}' is looked for where gate is started; begin it with '/'");
+            let what = format!(
+                "'{path}' is relative to the directory in which gate is started; begin it with '/'"
+            );
             self.warn(place, what);
         }
     }
 
-    /// A file with a secret; that it can be read is looked at elsewhere.
+    /// A file with a secret; whether it can be read is checked elsewhere.
     fn secret(&mut self, place: &str, from: &SecretFrom) {
         let SecretFrom::File(path) = from else {
             return;
@@ -85,13 +88,14 @@ impl Report {
         self.path(place, path);
         if Secret::is_shared(path) {
             let path = path.display();
-            let what =
-                format!("its group may read {path}; unless that is meant, run: chmod 600 {path}");
+            let what = format!(
+                "its group may read {path}; unless this is intended, run: chmod 600 {path}"
+            );
             self.warn(place, what);
         }
     }
 
-    /// Certificates in PEM that vouch for somebody.
+    /// CA certificates in PEM.
     fn authority(&mut self, place: &str, path: &Path) {
         self.path(place, path);
         if let Err(why) = tls::certificates(path) {
@@ -100,7 +104,7 @@ impl Report {
     }
 }
 
-/// Looks at everything but the network.
+/// Checks everything except the network.
 pub fn check(config: &Config, now: SystemTime) -> Report {
     let mut report = Report::default();
     listen::check(config, &mut report);
@@ -116,7 +120,7 @@ pub fn check(config: &Config, now: SystemTime) -> Report {
     report
 }
 
-/// Who may write the configuration chooses the backends and the keys.
+/// Whoever may write the configuration chooses the backends and the keys.
 pub fn file(path: &Path, report: &mut Report) {
     let Ok(facts) = path.metadata() else {
         return;
@@ -127,12 +131,13 @@ pub fn file(path: &Path, report: &mut Report) {
         let what = format!("everybody may write it; run: chmod o-w {shown}");
         report.error(place, what);
     } else if mode & 0o020 != 0 {
-        let what = format!("its group may write it; unless that is meant, run: chmod g-w {shown}");
+        let what =
+            format!("its group may write it; unless this is intended, run: chmod g-w {shown}");
         report.warn(place, what);
     }
 }
 
-/// Where a secret is not there yet, with what makes it.
+/// If a secret does not exist yet, with the command that makes it.
 fn advised(error: impl Display, from: &SecretFrom, bytes: usize) -> String {
     match from {
         SecretFrom::File(path) if !path.exists() => {

@@ -1,8 +1,8 @@
-//! Sessions that are kept by hand: put, shown, listed, revoked, moved in and sealed anew; and tokens for them. Results are
-//! values: what is printed, and which exit code it gives, is for the verb.
+//! Manages sessions by hand: put, show, list, revoke, import and reseal; and makes tokens for them.
+//! Results are values; the command prints them and chooses the exit code.
 //!
-//! A password goes in and does not come out again: what is shown is whose it is. A keeper is used on a `LocalSet`, as the
-//! store's connection wants it.
+//! A password goes in and is never shown; only the user's name is. A manager runs on a `LocalSet`,
+//! because the store's connection needs one.
 
 mod import;
 mod seal;
@@ -23,7 +23,7 @@ use crate::{GateError, Secret};
 pub use import::Imported;
 pub use seal::Resealed;
 
-/// Has the store, and the keys to what is in it.
+/// The store, and the keys to its credentials.
 pub struct SessionManager {
     store: AnyStore,
     vault: Vault,
@@ -35,19 +35,19 @@ pub struct SessionManager {
 pub enum Form {
     /// With the key of this name.
     Sealed(String),
-    /// In base64, for everybody who can read the store.
+    /// In base64, for anybody who can read the store.
     Plain,
-    /// In AES-256-CBC, of old.
+    /// In AES-256-CBC, from hyper-auth-proxy.
     Cbc,
 }
 
-/// A session as it may be shown.
+/// The parts of a session that may be shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionInfo {
     pub sid: String,
     pub form: Form,
     pub expires: Option<SystemTime>,
-    /// Whose it is; or why nobody can use it.
+    /// The user's name, or why the credentials cannot be used.
     pub user: Result<String, CredentialsError>,
 }
 
@@ -65,7 +65,8 @@ impl SessionManager {
         Ok(Self { store, vault })
     }
 
-    /// `login` is `user:password`. It is sealed; plain, where there is no key and plain ones are taken.
+    /// `login` is `user:password`. It is sealed; or stored plain, if there is no key and plain ones
+    /// are accepted.
     pub async fn put(
         &self,
         sid: &str,
@@ -91,7 +92,7 @@ impl SessionManager {
             return Err(GateError::NothingStorable);
         }
         let plain = Zeroizing::new(STANDARD.encode(login.line()));
-        // As whoever serves will read it.
+        // Read back as gate will read it.
         let read = self.vault.open(sid, plain.as_bytes());
         read.map_err(|_| GateError::NotALogin)?;
         Ok((plain, Form::Plain))
@@ -126,24 +127,24 @@ impl SessionManager {
         Ok(String::from_utf8_lossy(user.unwrap_or_default()).into_owned())
     }
 
-    /// Names alone, a page at a time.
+    /// Only names, a page at a time.
     pub async fn list(&self, after: Option<&str>, limit: usize) -> Result<Page, GateError> {
         Ok(self.store.list(after, limit).await?)
     }
 
-    /// Was it there?
+    /// Returns whether it existed.
     pub async fn revoke(&self, sid: &str) -> Result<bool, GateError> {
         Ok(self.store.revoke(sid).await?)
     }
 }
 
-/// A name that a token can say, too.
+/// A name that a token can contain, too.
 pub(super) fn check_name(sid: &str) -> Result<(), GateError> {
     let good = (1..=LONGEST_SID).contains(&sid.len()) && !sid.chars().any(char::is_control);
     good.then_some(()).ok_or(GateError::SessionName)
 }
 
-/// After these every further one fails alike.
+/// After these errors, every further line would fail as well.
 fn ends_all(error: &GateError) -> bool {
     match error {
         GateError::Store(error) => {

@@ -1,4 +1,5 @@
-//! A token for a session, signed with a secret of the configuration: to try gate out, and for programs of one's own.
+//! Makes a token for a session, signed with a secret of the configuration: for trying gate out, and
+//! for one's own programs.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -14,30 +15,30 @@ use crate::judge::configured;
 use crate::judge::guard::Keys;
 use crate::{GateError, Secret};
 
-/// How it is to be sent.
+/// How it is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenTransport {
-    /// As the value of the cookie, in the form that the configuration says.
+    /// As the value of the cookie, in the configured form.
     Cookie,
     Bearer,
 }
 
-/// What is wanted.
+/// The parameters of a token.
 #[derive(Debug, Clone, Copy)]
 pub struct TokenRequest<'a> {
     pub subject: &'a str,
     pub sid: &'a str,
     pub lifetime: Duration,
     pub transport: TokenTransport,
-    /// The `id` of the key; else the first that can sign.
+    /// The `id` of the key; otherwise the first that can sign.
     pub key: Option<&'a str>,
 }
 
-/// Who has it is its user.
+/// Whoever has it can act as its user.
 pub struct Token {
-    /// The whole line of the request's field, as in `Cookie: Authorization=…` or `Authorization: Bearer …`.
+    /// The whole header line, as in `Cookie: Authorization=…` or `Authorization: Bearer …`.
     pub field: Secret,
-    /// What stands in it.
+    /// The token itself.
     pub value: Secret,
     pub expires: SystemTime,
 }
@@ -75,7 +76,7 @@ impl Token {
         if let (Some(claims), Some(audience)) = (claims.as_object_mut(), &config.token.audience) {
             claims.insert("aud".into(), audience.as_str().into());
         }
-        // What gate would not read it does not sign either.
+        // A token that gate would refuse is not signed.
         Claims::parse(claims.to_string().as_bytes()).map_err(|e| GateError::Line(e.to_string()))?;
         let token = signed(
             algorithm,
@@ -118,7 +119,7 @@ fn signing_key<'a>(
         let algorithm = meaning::algorithm(&key.algorithm)?;
         let signs = mac(algorithm).is_some();
         if signs && id.is_none_or(|id| key.id.as_deref() == Some(id)) {
-            // Long enough, and so on: as whoever serves will have it.
+            // The secret is checked (its length and so on) as gate will check it.
             configured::add_key(&mut Keys::new(&[algorithm]), key)?;
             return Ok((algorithm, key));
         }

@@ -1,5 +1,5 @@
-//! The access log's thread: lines come through a bounded channel. Where the disk is slow, lines are dropped and counted; no
-//! request ever waits for one. What a line says is `line`'s.
+//! The access log's thread: lines come through a bounded channel. If the disk is slow, lines are
+//! dropped and counted; no request ever waits. `line` writes the lines.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -16,9 +16,10 @@ use crate::config::Access;
 
 /// Lines that may wait to be written.
 const MAX_WAITING: usize = 8192;
-/// Gathered into one write, at most.
+/// At most this much is gathered into one write.
 const MAX_BATCH: usize = 256 * 1024;
-/// Between two looks: that many lines come together, and a busy worker wakes the thread a hundred times a second at most.
+/// Between two writes: lines are written together, and a busy worker wakes the thread at most a
+/// hundred times a second.
 const WRITE_INTERVAL: Duration = Duration::from_millis(10);
 
 type Open = Box<dyn FnMut() -> io::Result<Box<dyn Write + Send>> + Send>;
@@ -26,7 +27,7 @@ type Open = Box<dyn FnMut() -> io::Result<Box<dyn Write + Send>> + Send>;
 /// Held by the main thread.
 pub(crate) struct AccessLog {
     sender: LogSender,
-    /// Says when all is written.
+    /// Receives when everything is written.
     done: Receiver<()>,
 }
 
@@ -39,8 +40,8 @@ pub(crate) struct LogSender {
 
 enum Message {
     Line(Vec<u8>),
-    /// Something is to be done without a line.
-    Look,
+    /// Wakes the thread without a line.
+    Flush,
     End,
 }
 
@@ -53,15 +54,15 @@ struct State {
     reopen: AtomicBool,
 }
 
-/// What became of lines.
+/// What happened to the lines.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct LogCounts {
     pub(crate) written: u64,
-    /// There was no room: it is slow.
+    /// There was no room, because writing is slow.
     pub(crate) dropped: u64,
-    /// It cannot be written.
+    /// Writing failed.
     pub(crate) lost: u64,
-    /// It could not be opened anew, and the old file is written on.
+    /// The file could not be reopened, so the old one is still used.
     pub(crate) stale: u64,
 }
 
@@ -76,13 +77,13 @@ impl LogCounts {
 }
 
 impl AccessLog {
-    /// `None` where none is wanted.
+    /// `None` if no log is configured.
     pub(crate) fn start(access: &Access) -> Result<Option<Self>, GateError> {
         let open: Open = match access {
             Access::Off => return Ok(None),
             Access::Stdout => Box::new(|| Ok(Box::new(io::stdout()))),
             Access::File(path) => {
-                // What cannot be opened is told now; the thread opens it by itself.
+                // An error is reported now; the thread opens the file again.
                 append(path).map_err(|source| GateError::Unlogged {
                     path: path.clone(),
                     source,
@@ -118,16 +119,16 @@ impl AccessLog {
         self.sender.clone()
     }
 
-    /// The file is opened anew before the next line: the old one was moved away.
+    /// Reopens the file before the next line, because the old one was moved.
     pub(crate) fn reopen(&self) {
         self.sender.state.reopen.store(true, Relaxed);
-        // Where there is no room, the thread is awake.
-        let _ = self.sender.lines.try_send(Message::Look);
+        // If there is no room, the thread is awake.
+        let _ = self.sender.lines.try_send(Message::Flush);
     }
 
-    /// Writes what is waiting, as far as there is time. Was all of it written?
+    /// Writes what is waiting, as far as time allows; returns whether all of it was written.
     pub(crate) fn finish(self, patience: Duration) -> bool {
-        // A full channel to a disk that stands still has no room for this either: then there is nothing to wait for.
+        // If the channel is full because the disk is stuck, there is nothing to wait for.
         self.sender.lines.try_send(Message::End).is_ok() && self.done.recv_timeout(patience).is_ok()
     }
 }
@@ -177,7 +178,7 @@ impl Writer {
                         batch.extend_from_slice(&line);
                         lines += 1;
                     }
-                    Message::Look => {}
+                    Message::Flush => {}
                     Message::End => ends = true,
                 }
                 if batch.len() < MAX_BATCH {
@@ -214,7 +215,7 @@ impl Writer {
     }
 }
 
-/// The log says who asked for what: it is its owner's, and the group's to read.
+/// The log says who asked for what, so only its owner and group may read it.
 fn append(path: &Path) -> io::Result<std::fs::File> {
     let mut options = OpenOptions::new();
     options.append(true).create(true).mode(0o640).open(path)

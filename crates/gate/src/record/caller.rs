@@ -1,4 +1,4 @@
-//! What is remembered of a request so that gate can answer it by itself: its id, and the form in which its client reads.
+//! What gate needs to answer a request itself: its ID, and the form that its client reads.
 
 use super::RequestId;
 
@@ -6,11 +6,11 @@ use super::RequestId;
 pub(crate) struct Caller {
     pub(crate) id: RequestId,
     pub(crate) form: Form,
-    /// An answer has no body.
+    /// An answer to HEAD has no body.
     pub(crate) is_head: bool,
 }
 
-/// What an error is told in.
+/// The form of error messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     Text,
@@ -30,7 +30,7 @@ impl Default for Caller {
 }
 
 impl Caller {
-    /// One that nobody could read has an id, too.
+    /// Makes an ID for a request that could not be read.
     pub(crate) fn named(&mut self) -> Self {
         if self.id.is_none() {
             self.id = RequestId::new();

@@ -1,60 +1,61 @@
-//! One exchange, filled on its way and recorded at its end: a few instants and facts, all of them plain values.
+//! One exchange: a few instants and facts, filled as it proceeds and recorded at its end. Plain
+//! values.
 
 use std::time::{Duration, Instant};
 
 use roundtrip_model::PhaseName;
 
 use super::reason::ReasonKind;
-use super::{Caller, Note};
+use super::{Caller, LogDetails};
 use super::{Early, Known, Outcome, Protocol, Reason};
 
-/// No server was asked.
+/// No server was used.
 pub(crate) const NO_UPSTREAM: u16 = u16::MAX;
 
-/// Its marks are taken one after the other; one that was not taken belongs to the next that was.
+/// The marks follow one another; the time of a mark that was not set belongs to the next one.
 #[derive(Debug)]
 pub(crate) struct Entry {
-    /// The head was there, whole.
+    /// The head was complete.
     pub(crate) began: Instant,
-    /// Who asks may. Not needed where no store was asked.
+    /// The request was authorized. Not set if the store was not asked.
     pub(crate) authorized: Option<Instant>,
-    /// There is a connection to a server. Not needed where one was waiting.
+    /// A connection to a server was leased. Not set if one was free.
     pub(crate) leased: Option<Instant>,
-    /// The head is on its way, with what of the body was there.
+    /// The head was sent, with what of the body was there.
     pub(crate) sent: Option<Instant>,
-    /// The first of the answer came from the server.
+    /// The first byte of the answer came from the server.
     pub(crate) first_byte: Option<Instant>,
-    /// That was passed on to the client.
+    /// The first byte was passed on to the client.
     pub(crate) passed_on: Option<Instant>,
     /// The client has the whole answer.
     pub(crate) ended: Option<Instant>,
     pub(crate) protocol: Protocol,
-    /// Is the client's connection encrypted; was it resumed?
+    /// Whether the client's connection is encrypted, and whether it was resumed.
     pub(crate) secure: bool,
     pub(crate) resumed: bool,
-    /// `None`: it came after the handshake.
+    /// `None` if it came after the handshake.
     pub(crate) early: Option<Early>,
-    /// 0 while none was sent.
+    /// 0 until a status was sent.
     pub(crate) status: u16,
     pub(crate) reason: Option<Reason>,
     pub(crate) outcome: Outcome,
     pub(crate) bytes_up: u64,
     pub(crate) bytes_down: u64,
-    /// Which server, by the plan's numbers.
+    /// The server, by its number in the plan.
     pub(crate) upstream: u16,
-    /// Is the connection to it encrypted; had it carried another request?
+    /// Whether the connection to it is encrypted, and whether it was used before.
     pub(crate) upstream_secure: bool,
     pub(crate) reused: bool,
     pub(crate) retried: bool,
-    /// `None` where no session is wanted.
+    /// `None` if no session is needed.
     pub(crate) known: Option<Known>,
-    /// Its name, and how its client reads errors.
+    /// Its ID, and the form in which its client reads errors.
     pub(crate) caller: Caller,
-    /// For the access log, where there is one; nothing else looks at it.
-    pub(crate) note: Option<Box<Note>>,
+    /// For the access log, if there is one.
+    pub(crate) log_details: Option<Box<LogDetails>>,
 }
 
-/// Whose words: probe's, where it knows the phase.
+/// The names are probe's, for the phases that it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
     Authorize,
@@ -85,7 +86,7 @@ impl Phase {
 }
 
 impl Entry {
-    /// Nothing is known yet but who speaks.
+    /// Only the protocol is known yet.
     pub(crate) fn new(began: Instant, protocol: Protocol, secure: bool) -> Self {
         Self {
             began,
@@ -110,11 +111,11 @@ impl Entry {
             retried: false,
             known: None,
             caller: Caller::default(),
-            note: None,
+            log_details: None,
         }
     }
 
-    /// The store was asked who asks, and has answered.
+    /// The store was asked for the session, and has answered.
     pub(crate) fn store_answered(&mut self) {
         self.authorized = Some(Instant::now());
         self.known = Some(Known::Asked);
@@ -126,7 +127,7 @@ impl Entry {
         self.reason = Some(reason.into());
     }
 
-    /// From the request's leaving to the first of the answer; where that never came, to the end.
+    /// From sending the request to the first byte of the answer, or to the end if there was none.
     pub(crate) fn waited(&self, ended: Instant) -> Duration {
         self.sent.map_or(Duration::ZERO, |sent| {
             self.first_byte
@@ -135,8 +136,8 @@ impl Entry {
         })
     }
 
-    /// What gate itself took: before the request left, and until the first of the answer was passed on. What follows is
-    /// carried as it comes, and not waited for by anybody but its source.
+    /// The time that gate added: before the request was sent, and until the first byte of the
+    /// answer was passed on. The rest is passed on as it comes.
     pub(crate) fn added(&self, ended: Instant) -> Duration {
         let Some(sent) = self.sent else {
             return ended.saturating_duration_since(self.began);
@@ -147,7 +148,7 @@ impl Entry {
         before + after.unwrap_or_default()
     }
 
-    /// The phases that were gone through; together they are the whole, as long as the marks are in order.
+    /// The phases of the exchange; if the marks are in order, their sum is the whole.
     pub(crate) fn phases(&self, ended: Instant) -> impl Iterator<Item = (Phase, Duration)> {
         let marks = [self.authorized, self.leased, self.sent, self.first_byte];
         let last = self.last_phase();
@@ -164,7 +165,7 @@ impl Entry {
             })
     }
 
-    /// What was under way at the end: the phase after the last mark; where somebody was turned away, judging them.
+    /// The phase at the end: the one after the last mark, or judging if the request was refused.
     fn last_phase(&self) -> Phase {
         let turned_away = self.reason.is_some_and(|r| r.kind() != ReasonKind::Backend);
         match (self.first_byte, self.sent, self.leased, self.authorized) {

@@ -1,16 +1,16 @@
-//! All that is counted, family by family: what it is called, what it means, and its rows. Whatever shows counters goes
-//! through this list, so that none shows other figures than the next.
+//! Every metric family: its name, its meaning, and its rows. Everything that shows counters uses
+//! this list, so all show the same figures.
 
 use super::ledger::{Connected, FastOpened, RequestCounter};
 use super::vocabulary::StatusClass;
 use super::{
-    Avoided, Bytes, Carried, Counted, Early, Gauge, Known, Limit, Link, Outcome, Pool, Protocol,
-    Reason, Remedy, SingleUse, Snapshot, Store, Streams, TlsHandshake, Word,
+    Avoided, Bytes, Carried, Counted, Early, Gauge, Known, LabelValue, Limit, Link, Outcome, Pool,
+    Protocol, Reason, Remedy, SingleUse, Snapshot, Store, Streams, TlsHandshake,
 };
 
-/// Counters of one name, told apart by labels.
+/// Counters with one name and different labels.
 pub(crate) struct Family {
-    /// Without `roundtrip_gate_` before it and `_total` behind it.
+    /// Without `roundtrip_gate_` and `_total`.
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
     pub(crate) rows: fn(&Snapshot) -> Vec<Row>,
@@ -124,7 +124,7 @@ pub(crate) const FAMILIES: [Family; 18] = [
     },
 ];
 
-/// What a gauge means.
+/// The meaning of a gauge.
 pub(crate) fn about(gauge: Gauge) -> &'static str {
     match gauge {
         Gauge::Connections => "Open connections of clients.",
@@ -139,11 +139,11 @@ pub(crate) fn about(gauge: Gauge) -> &'static str {
     }
 }
 
-fn each<W: Word + Counted>(snapshot: &Snapshot, label: &'static str) -> Vec<Row> {
+fn each<W: LabelValue + Counted>(snapshot: &Snapshot, label: &'static str) -> Vec<Row> {
     all(W::ALL, label, |word| snapshot.get(word))
 }
 
-fn all<W: Word>(words: &[W], label: &'static str, value: impl Fn(W) -> u64) -> Vec<Row> {
+fn all<W: LabelValue>(words: &[W], label: &'static str, value: impl Fn(W) -> u64) -> Vec<Row> {
     let row = |word: &W| Row {
         labels: vec![(label, word.as_str())],
         value: value(*word),
@@ -158,7 +158,7 @@ fn single(snapshot: &Snapshot, what: impl Counted) -> Vec<Row> {
     }]
 }
 
-/// Of these there are many, and most never come: a row is there once it has been counted.
+/// There are many combinations, and most never occur: a row exists once it was counted.
 fn requests(snapshot: &Snapshot) -> Vec<Row> {
     let asked = RequestCounter::all().map(|asked| Row {
         labels: vec![
@@ -180,7 +180,7 @@ fn turned_away(snapshot: &Snapshot) -> Vec<Row> {
 }
 
 impl RequestCounter {
-    /// Every kind there is.
+    /// All combinations.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         Protocol::ALL.iter().flat_map(|protocol| {
             StatusClass::ALL.iter().flat_map(move |class| {

@@ -1,4 +1,4 @@
-//! What one thread has counted. One thread writes, the admin's reads.
+//! One thread's counters. That thread writes them, and the admin thread reads them.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -7,12 +7,13 @@ use super::entry::NO_UPSTREAM;
 use super::timer::{Counter, Durations};
 use super::vocabulary::StatusClass;
 use super::{
-    Avoided, Bytes, Carried, ConnectionStart, Counted, Early, Entry, Gauge, Known, Limit, Link,
-    Outcome, Pool, Protocol, Reason, Remedy, Security, SingleUse, Snapshot, Store, Streams, Timer,
-    TlsHandshake, Word,
+    Avoided, Bytes, Carried, ConnectionStart, Counted, Early, Entry, Gauge, Known, LabelValue,
+    Limit, Link, Outcome, Pool, Protocol, Reason, Remedy, Security, SingleUse, Snapshot, Store,
+    Streams, Timer, TlsHandshake,
 };
 
-/// One thread's. Cloned as an `Arc`: its thread's, and the admin's. No two share a line of the processor's cache.
+/// One thread's counters. The `Arc` is shared by that thread and the admin thread. No two ledgers
+/// share a cache line.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct Ledger {
@@ -23,9 +24,9 @@ pub(crate) struct Ledger {
 
 /// All threads' ledgers.
 #[derive(Debug, Clone)]
-pub(crate) struct Book(Arc<[Arc<Ledger>]>);
+pub(crate) struct Ledgers(Arc<[Arc<Ledger>]>);
 
-/// An exchange, by what requests are counted by.
+/// An exchange, by the labels of requests.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestCounter {
     pub(crate) protocol: Protocol,
@@ -48,7 +49,7 @@ impl Counted for RequestCounter {
     }
 }
 
-/// Each set's counters begin where those of the set before it end.
+/// The counters of each set follow those of the set before.
 macro_rules! places {
     ($before:expr; $($set:ident,)+) => { places!(@ $before; $($set,)+); };
     (@ $before:expr; $set:ident, $($rest:ident,)*) => {
@@ -102,7 +103,7 @@ impl Ledger {
         }
     }
 
-    /// An exchange has ended.
+    /// Records an exchange that has ended.
     pub(crate) fn record(&self, entry: &Entry, ended: Instant) {
         self.count(RequestCounter {
             protocol: entry.protocol,
@@ -137,7 +138,7 @@ impl Ledger {
     fn record_session(&self, entry: &Entry) {
         let Some(known) = entry.known else { return };
         self.count(known);
-        // One question to the store, one round trip.
+        // One query to the store is one round trip.
         if known == Known::Near {
             self.count(Remedy::NearCache);
         }
@@ -170,7 +171,7 @@ impl Ledger {
         }
     }
 
-    /// A client's connection may speak HTTP.
+    /// Records a client's connection that may send requests.
     pub(crate) fn connection(&self, arrival: ConnectionStart) {
         self.count(Connected(arrival.protocol));
         if arrival.fast_open {
@@ -191,10 +192,10 @@ impl Ledger {
         }
     }
 
-    /// There is one more of these, for as long as what is returned is held.
-    pub(crate) fn hold(&self, gauge: Gauge) -> Held<'_> {
+    /// Raises a gauge until the result is dropped.
+    pub(crate) fn hold(&self, gauge: Gauge) -> GaugeGuard<'_> {
         self.raise(gauge);
-        Held {
+        GaugeGuard {
             ledger: self,
             gauge,
         }
@@ -233,18 +234,18 @@ impl Ledger {
     }
 }
 
-impl Book {
-    /// For so many threads.
+impl Ledgers {
+    /// For this number of threads.
     pub(crate) fn new(threads: usize) -> Self {
         Self((0..threads.max(1)).map(|_| Arc::default()).collect())
     }
 
-    /// Of the thread with this number; threads beyond the last have one that nobody reads.
+    /// The ledger of a thread; threads beyond the last get one that nobody reads.
     pub(crate) fn ledger(&self, thread: usize) -> Arc<Ledger> {
         self.0.get(thread).cloned().unwrap_or_default()
     }
 
-    /// The sum over all threads, of this moment or nearly.
+    /// The sum over all threads, at about this moment.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let mut snapshot = Snapshot::default();
         for ledger in self.0.iter() {
@@ -254,14 +255,14 @@ impl Book {
     }
 }
 
-/// Lowers its gauge when it goes.
+/// Lowers its gauge when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Held<'a> {
+pub(crate) struct GaugeGuard<'a> {
     ledger: &'a Ledger,
     gauge: Gauge,
 }
 
-impl Drop for Held<'_> {
+impl Drop for GaugeGuard<'_> {
     fn drop(&mut self) {
         self.ledger.lower(self.gauge);
     }

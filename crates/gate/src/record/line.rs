@@ -1,5 +1,6 @@
-//! One line of the access log: JSON, phases in probe's words. Who asked is an address; whose session it was, a mark that
-//! means nothing in the next run. Queries, fields and names of sessions have no way in.
+//! One line of the access log, as JSON, with probe's names for phases. The client is given by its
+//! address; the session by a pseudonym that is different in the next run. Queries, fields and
+//! session names are never written.
 
 use std::net::IpAddr;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -8,46 +9,46 @@ use aws_lc_rs::hmac;
 use roundtrip_wire::calendar::rfc3339;
 use serde::Serialize;
 
-use super::{Entry, Word};
+use super::{Entry, LabelValue};
 use crate::GateError;
 
-/// More of a path is cut off, and of a method.
+/// Longer paths and methods are cut off.
 const MAX_PATH_LENGTH: usize = 2048;
 const MAX_METHOD_LENGTH: usize = 32;
 
-/// What only the log wants to know of an exchange.
+/// What only the log needs of an exchange.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LineContext<'a> {
     pub(crate) client: IpAddr,
     pub(crate) method: &'a str,
-    /// As it was asked for: what follows the path is left out here.
+    /// As requested; what follows the path is not written.
     pub(crate) target: &'a str,
     /// By name.
     pub(crate) upstream: Option<&'a str>,
-    pub(crate) session: Option<Mark>,
+    pub(crate) session: Option<SessionPseudonym>,
 }
 
 /// Stands for a session within one run of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Mark([u8; 8]);
+pub(crate) struct SessionPseudonym([u8; 8]);
 
-/// Makes marks, with a key that nobody knows.
-pub(crate) struct Marker(hmac::Key);
+/// Makes pseudonyms with a random key.
+pub(crate) struct Pseudonymizer(hmac::Key);
 
-impl Marker {
+impl Pseudonymizer {
     pub(crate) fn new() -> Result<Self, GateError> {
         let random = aws_lc_rs::rand::SystemRandom::new();
         let key = hmac::Key::generate(hmac::HMAC_SHA256, &random);
         key.map(Self).map_err(|_| GateError::Cryptography)
     }
 
-    pub(crate) fn mark(&self, session: &str) -> Mark {
+    pub(crate) fn mark(&self, session: &str) -> SessionPseudonym {
         let tag = hmac::sign(&self.0, session.as_bytes());
         let mut mark = [0; 8];
         mark.iter_mut()
             .zip(tag.as_ref())
             .for_each(|(to, from)| *to = *from);
-        Mark(mark)
+        SessionPseudonym(mark)
     }
 }
 
@@ -84,7 +85,7 @@ struct Line<'a> {
     request: &'a str,
 }
 
-/// Milliseconds, of the phases that were gone through.
+/// Milliseconds of each phase.
 #[derive(Default)]
 struct Phases(Vec<(&'static str, f64)>);
 
@@ -94,7 +95,7 @@ impl Serialize for Phases {
     }
 }
 
-/// The line with its newline. `at` is when the exchange ended.
+/// The line with its newline. `at` is the end of the exchange.
 pub(crate) fn line(
     entry: &Entry,
     ended: Instant,
@@ -111,7 +112,7 @@ pub(crate) fn line(
         path: path(told.target),
         status: entry.status,
         outcome: entry.outcome.as_str(),
-        reason: entry.reason.map(Word::as_str),
+        reason: entry.reason.map(LabelValue::as_str),
         bytes_up: entry.bytes_up,
         bytes_down: entry.bytes_down,
         ms: ms(ended.saturating_duration_since(entry.began)),
@@ -125,9 +126,9 @@ pub(crate) fn line(
         upstream: told.upstream,
         reused: entry.reused,
         resumed: entry.resumed,
-        early: entry.early.map(Word::as_str),
+        early: entry.early.map(LabelValue::as_str),
         retried: entry.retried,
-        known: entry.known.map(Word::as_str),
+        known: entry.known.map(LabelValue::as_str),
         session: told
             .session
             .map(|mark| mark.0.iter().map(|b| format!("{b:02x}")).collect()),
@@ -138,7 +139,8 @@ pub(crate) fn line(
     bytes
 }
 
-/// Without scheme and authority, which may hold a password (RFC 3986 §3.2.1); without query and fragment.
+/// Without scheme and authority, which may contain a password (RFC 3986 §3.2.1), and without query
+/// and fragment.
 fn path(target: &str) -> &str {
     let end = target.find(['?', '#']).unwrap_or(target.len());
     let target = target.get(..end).unwrap_or_default();
@@ -196,7 +198,7 @@ mod tests {
         (entry.sent, entry.first_byte, entry.passed_on) = (after(4), after(24), after(25));
         (entry.status, entry.bytes_down, entry.reused) = (200, 77, true);
         (entry.known, entry.early) = (Some(Known::Asked), Some(Early::Held));
-        let marker = Marker::new().unwrap();
+        let marker = Pseudonymizer::new().unwrap();
         let mut told = told("/jmap");
         told.session = Some(marker.mark("a session's name"));
         let read = read(&entry, after(30).unwrap(), &told);
@@ -228,7 +230,7 @@ mod tests {
 
     #[test]
     fn a_mark_says_nothing_of_the_session() {
-        let (one, other) = (Marker::new().unwrap(), Marker::new().unwrap());
+        let (one, other) = (Pseudonymizer::new().unwrap(), Pseudonymizer::new().unwrap());
         assert_eq!(one.mark("a"), one.mark("a"));
         assert_ne!(one.mark("a"), one.mark("b"));
         assert_ne!(one.mark("a"), other.mark("a"), "of another run");

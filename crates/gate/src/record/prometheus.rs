@@ -1,4 +1,4 @@
-//! The figures as Prometheus reads them: text exposition format 0.0.4. Names and labels are a contract.
+//! The metrics in Prometheus' text exposition format 0.0.4. Names and labels are a contract.
 
 use std::fmt::Write as _;
 
@@ -6,21 +6,21 @@ use roundtrip_model::Histogram;
 
 use super::access_log::LogCounts;
 use super::families::{FAMILIES, about};
-use super::timer::Spread;
-use super::{Gauge, Snapshot, Timer, Word};
+use super::timer::DurationHistogram;
+use super::{Gauge, LabelValue, Snapshot, Timer};
 
-/// Buckets are told from 2¹⁰ ns (1 µs) to 2³⁶ ns (69 s), one for each power of two.
+/// Buckets from 2¹⁰ ns (1 µs) to 2³⁶ ns (69 s), one for each power of two.
 const POWERS: std::ops::RangeInclusive<u32> = 10..=36;
 
 pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// What does not come from ledgers.
+/// Values that do not come from ledgers.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Process {
     /// Seconds since 1970.
     pub(crate) started: u64,
     pub(crate) ready: bool,
-    /// Where there is a log.
+    /// If there is a log.
     pub(crate) log: Option<LogCounts>,
 }
 
@@ -71,7 +71,7 @@ fn plain(text: &mut String, name: &str, about: &str, value: u64) {
     line(text, name, &[], value);
 }
 
-/// What is written here are words of ours: there is nothing to escape in them.
+/// All texts here are constants and need no escaping.
 fn head(text: &mut String, name: &str, about: &str, kind: &str) {
     let _ = writeln!(text, "# HELP {name} {about}\n# TYPE {name} {kind}");
 }
@@ -86,11 +86,11 @@ fn line(text: &mut String, name: &str, labels: &[(&str, &str)], value: u64) {
     let _ = writeln!(text, "{after} {value}");
 }
 
-fn durations(text: &mut String, timer: Timer, spread: &Spread) {
+fn durations(text: &mut String, timer: Timer, spread: &DurationHistogram) {
     let name = format!("roundtrip_gate_{}_seconds", timer.as_str());
     head(text, &name, timer.about(), "histogram");
     for power in POWERS {
-        // The last bucket below the power ends one nanosecond before it, and that is exactly what was counted.
+        // The last bucket below the power ends one nanosecond before it, so the count is exact.
         let end = (1_u64 << power) - 1;
         let count = spread.histogram.up_to(Histogram::bucket(end));
         let _ = writeln!(text, "{name}_bucket{{le=\"{}\"}} {count}", seconds(end));

@@ -1,6 +1,7 @@
-//! Why gate answered by itself, or broke off; and which limit was met. Words of ours, that name nobody.
+//! Why gate answered by itself or broke off, and which limit was reached: constants that name
+//! nobody.
 
-use super::word::words;
+use super::label_value::words;
 
 words! {
     Reason {
@@ -29,7 +30,7 @@ words! {
         TooMany = "too_many",
         Upgrade = "upgrade",
         Slow = "slow",
-        // Who asks may not.
+        // The client is not authorized.
         NoToken = "no_token",
         BadToken = "bad_token",
         Expired = "expired",
@@ -48,12 +49,12 @@ words! {
         BackendClosed = "backend_closed",
         BackendSlow = "backend_slow",
         BadAnswer = "bad_answer",
-        // Nobody else had to be asked.
+        // No backend was needed.
         Preflight = "preflight",
     }
 }
 
-/// Whose matter a reason is.
+/// Whose error it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReasonKind {
     Refused,
@@ -89,7 +90,8 @@ impl Reason {
 }
 
 words! {
-    /// `[limits]`, by the names that the configuration has for them, and those of `[upstream]` that clients feel.
+    /// `[limits]` by the names in the configuration, and the limits of `[upstream]` that affect
+    /// clients.
     Limit {
         Connections = "connections",
         ConnectionsPerClient = "connections_per_client",
@@ -105,7 +107,7 @@ words! {
         Streams = "streams",
         Resets = "resets",
         ControlFrames = "control_frames",
-        /// Clients over QUIC that had to prove their address first (RFC 9000 §8.1.2).
+        /// QUIC clients that had to validate their address first (RFC 9000 §8.1.2).
         Unproved = "quic_unproved",
         UpstreamConnections = "upstream_connections",
         RetryBudget = "retry_budget",

@@ -1,11 +1,11 @@
-//! The id of one request, by which its client, gate's log and its backend speak of the same. Making one allocates nothing
-//! and asks nobody: it is a prefix of the thread's, and a number.
+//! The ID of one request, common to its client, gate's log and its backend. Making one allocates
+//! nothing: it is a prefix of the thread, and a number.
 
 use std::cell::Cell;
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A client's own id that is longer is not taken at all.
+/// A longer ID of a client is replaced.
 const MAX_ID_LENGTH: usize = 64;
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
@@ -16,7 +16,7 @@ pub(crate) struct RequestId {
 }
 
 thread_local! {
-    /// Of this thread in this run, and how many it has made.
+    /// The prefix of this thread in this run, and how many IDs it has made.
     static MADE: Cell<Option<(u64, u32)>> = const { Cell::new(None) };
 }
 
@@ -27,10 +27,10 @@ impl RequestId {
         length: 0,
     };
 
-    /// A new one, which no other thread or run will make.
+    /// A new ID, which no other thread or run will make.
     pub(crate) fn new() -> Self {
         let (prefix, number) = MADE.get().unwrap_or_else(|| (prefix(), 0));
-        // After four billion: as good as a restart.
+        // After four billion IDs, a new prefix.
         let next = number.checked_add(1).map(|next| (prefix, next));
         MADE.set(next);
         let mut id = Self::NONE;
@@ -40,7 +40,7 @@ impl RequestId {
         id
     }
 
-    /// The client's own id, where it can be said safely.
+    /// The client's own ID, if it is safe to repeat.
     pub(crate) fn from_client(value: &[u8]) -> Option<Self> {
         let sane = |b: &u8| b.is_ascii_alphanumeric() || b"-_.:=+/@~".contains(b);
         let fits = (1..=MAX_ID_LENGTH).contains(&value.len());
@@ -63,7 +63,7 @@ impl RequestId {
     }
 
     pub(crate) fn as_str(&self) -> &str {
-        // Of ASCII alone.
+        // It is ASCII.
         std::str::from_utf8(self.as_bytes()).unwrap_or_default()
     }
 

@@ -1,5 +1,6 @@
-//! The value of `Server-Timing` for an exchange: where gate and the backend spent the time until the answer began.
-//! W3C Server Timing. Its metrics do not overlap, so that who adds them up (as `probe` does) has the whole.
+//! The value of `Server-Timing` for an exchange: where gate and the backend spent the time until
+//! the answer began. W3C Server Timing. Its metrics do not overlap, so their sum (which `probe`
+//! takes) is the whole.
 
 use std::io::Write as _;
 use std::time::{Duration, Instant};
@@ -12,7 +13,7 @@ pub(crate) fn server_timing(entry: &Entry, now: Instant, out: &mut Vec<u8>) {
     let (mut authorize, mut lease) = (Duration::ZERO, Duration::ZERO);
     for (phase, took) in entry.phases(now) {
         match phase {
-            // Without a mark of its own, what was under way at the end was more than asking the store.
+            // Without a mark of its own, the phase at the end was more than asking the store.
             Phase::Authorize if entry.authorized.is_some() => authorize = took,
             Phase::Lease if entry.leased.is_some() => lease = took,
             _ => {}

@@ -1,15 +1,17 @@
-//! The sum over all threads at one moment. Counters of a later one are never less.
+//! The sum over all threads at one moment. A later snapshot's counters are never smaller.
 
-use super::timer::Spread;
+use super::timer::DurationHistogram;
 use super::vocabulary::StatusClass;
-use super::{Avoided, Carried, Counted, Gauge, Known, Outcome, Remedy, Timer, TlsHandshake, Word};
+use super::{
+    Avoided, Carried, Counted, Gauge, Known, LabelValue, Outcome, Remedy, Timer, TlsHandshake,
+};
 use crate::record::ledger::RequestCounter;
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Snapshot {
     pub(super) counters: Vec<u64>,
     pub(super) gauges: Vec<u64>,
-    pub(super) timers: [Spread; Timer::COUNT],
+    pub(super) timers: [DurationHistogram; Timer::COUNT],
 }
 
 impl Snapshot {
@@ -21,7 +23,7 @@ impl Snapshot {
         self.gauges.get(gauge.index()).copied().unwrap_or(0)
     }
 
-    pub(crate) fn timer(&self, timer: Timer) -> &Spread {
+    pub(crate) fn timer(&self, timer: Timer) -> &DurationHistogram {
         let [added, authorize, first_byte, backend, whole] = &self.timers;
         match timer {
             Timer::Added => added,
@@ -33,7 +35,7 @@ impl Snapshot {
     }
 
     /// Over all members of a set.
-    pub(crate) fn sum<W: Word + Counted>(&self) -> u64 {
+    pub(crate) fn sum<W: LabelValue + Counted>(&self) -> u64 {
         W::ALL.iter().map(|word| self.get(*word)).sum()
     }
 
@@ -48,7 +50,8 @@ impl Snapshot {
             .sum()
     }
 
-    /// By the class of their answer's status, in the vocabulary's order; the last are those that were not answered.
+    /// By the class of the answer's status, in the vocabulary's order; the last are those without
+    /// an answer.
     pub(crate) fn classes(&self) -> [u64; StatusClass::COUNT] {
         let mut classes = [0; StatusClass::COUNT];
         for (class, count) in StatusClass::ALL.iter().zip(&mut classes) {
@@ -57,8 +60,8 @@ impl Snapshot {
         classes
     }
 
-    /// Those that the client cannot be content with: 5xx, or an answer that never began or broke off, unless the client
-    /// itself went away.
+    /// Exchanges that failed from the client's view: 5xx, or an answer that never began or was cut
+    /// off, unless the client left.
     pub(crate) fn errors(&self) -> u64 {
         self.requests_that(|asked| match asked.outcome {
             Outcome::Whole | Outcome::SessionOver => asked.class == StatusClass::Server,
@@ -67,33 +70,33 @@ impl Snapshot {
         })
     }
 
-    /// Round trips, by every remedy.
+    /// Round trips saved, by all remedies.
     pub(crate) fn saved(&self) -> u64 {
         self.sum::<Remedy>()
     }
 
-    /// Handshakes, of every kind.
+    /// Handshakes avoided, of all kinds.
     pub(crate) fn avoided(&self) -> u64 {
         self.sum::<Avoided>()
     }
 
-    /// Handshakes that were completed; and those among them that were resumed, with early data or without.
+    /// Completed handshakes, and those among them that were resumed, with early data or without.
     pub(crate) fn handshakes(&self) -> (u64, u64) {
         let resumed = self.get(TlsHandshake::Resumed) + self.get(TlsHandshake::Early);
         (self.get(TlsHandshake::Full) + resumed, resumed)
     }
 
-    /// Handshakes that were completed; and those that brought a request with them.
+    /// Completed handshakes, and those that brought a request with them.
     pub(crate) fn early_handshakes(&self) -> (u64, u64) {
         (self.handshakes().0, self.get(TlsHandshake::Early))
     }
 
-    /// Requests that went to a backend; and those over a connection that had carried another.
+    /// Requests that went to a backend, and those over a connection that was used before.
     pub(crate) fn carried(&self) -> (u64, u64) {
         (self.sum::<Carried>(), self.get(Carried::Reused))
     }
 
-    /// Requests that wanted a session which is known; and those that the store was not asked for.
+    /// Requests with a known session, and those for which the store was not asked.
     pub(crate) fn sessions(&self) -> (u64, u64) {
         let near = self.get(Known::Near) + self.get(Known::Grace);
         (self.get(Known::Asked) + near, near)

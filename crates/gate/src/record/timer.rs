@@ -5,21 +5,21 @@ use std::time::Duration;
 
 use roundtrip_model::Histogram;
 
-use super::word::words;
+use super::label_value::words;
 
-/// Up to 2⁴⁰ ns, 18 minutes; what takes longer is counted with these.
+/// Up to 2⁴⁰ ns, 18 minutes; longer durations are counted in the last bucket.
 const BUCKETS: usize = 37 * 16;
 
 words! {
-    /// What is timed of an exchange.
+    /// The timed parts of an exchange.
     Timer {
-        /// What gate added: all but the waiting for the backend.
+        /// What gate added: everything except waiting for the backend.
         Added = "added",
-        /// From the head to the leave to pass, where the store was asked.
+        /// From the head to the authorization, if the store was asked.
         Authorize = "authorize",
         /// From the head to the first byte of the backend's answer.
         FirstByte = "first_byte",
-        /// From the request's leaving to the first byte of the backend's answer.
+        /// From sending the request to the first byte of the backend's answer.
         Backend = "backend",
         Whole = "whole",
     }
@@ -41,7 +41,7 @@ impl Timer {
     }
 }
 
-/// One thread's.
+/// One thread's durations.
 #[derive(Debug)]
 pub(super) struct Durations {
     counts: [Counter; BUCKETS],
@@ -49,7 +49,7 @@ pub(super) struct Durations {
     sum: Counter,
 }
 
-/// Written by one thread alone: a load and a store, and no lock on any bus.
+/// Written by one thread only: a load and a store, without a locked instruction.
 #[derive(Debug, Default)]
 pub(super) struct Counter(AtomicU64);
 
@@ -92,8 +92,8 @@ impl Durations {
         self.sum.add(nanoseconds);
     }
 
-    /// Adds what is here.
-    pub(super) fn pour(&self, into: &mut Spread) {
+    /// Adds these to `into`.
+    pub(super) fn pour(&self, into: &mut DurationHistogram) {
         for (bucket, count) in self.counts.iter().enumerate() {
             into.histogram.add(bucket, count.get());
         }
@@ -101,9 +101,9 @@ impl Durations {
     }
 }
 
-/// All threads' together.
+/// The sum over all threads.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Spread {
+pub(crate) struct DurationHistogram {
     pub(crate) histogram: Histogram,
     /// Nanoseconds.
     pub(crate) sum: u64,

@@ -1,27 +1,27 @@
-//! The words that exchanges and connections are counted by.
+//! The label values by which exchanges and connections are counted.
 
-use super::word::words;
+use super::label_value::words;
 
 words! {
-    /// Of the client's connection.
+    /// The protocol of the client's connection.
     Protocol { H1 = "h1", H2 = "h2", H3 = "h3", }
 }
 
 words! {
     /// How an exchange ended.
     Outcome {
-        /// The client has the whole answer, be it the backend's or ours.
+        /// The client has the whole answer, the backend's or gate's.
         Whole = "whole",
         ClientGone = "client_gone",
         BackendGone = "backend_gone",
-        /// The session was revoked or expired while the answer came.
+        /// The session was revoked or expired during the answer.
         SessionOver = "session_over",
         TimedOut = "timed_out",
     }
 }
 
 words! {
-    /// By its hundreds; of an answer that never began there is none.
+    /// The hundreds of the status; an answer that never began has none.
     StatusClass {
         None = "none", Informational = "1xx", Success = "2xx", Redirection = "3xx", Client = "4xx", Server = "5xx",
     }
@@ -41,30 +41,30 @@ impl StatusClass {
 }
 
 words! {
-    /// What became of a request that came as early data (RFC 8446 §2.3).
+    /// What happened to a request that came as early data (RFC 8446 §2.3).
     Early {
         Passed = "passed",
-        /// It waited for the handshake's end.
+        /// It waited for the end of the handshake.
         Held = "held",
-        /// The backend answered 425 (RFC 8470 §5.2), and had it again after the handshake.
+        /// The backend answered 425 (RFC 8470 §5.2), and got it again after the handshake.
         Again = "again",
     }
 }
 
 words! {
-    /// How a session is known.
+    /// How a session was found.
     Known {
-        /// From memory.
+        /// In memory.
         Near = "near",
         /// The store was asked.
         Asked = "asked",
-        /// From memory, while the store is down.
+        /// In memory, while the store is down.
         Grace = "grace",
     }
 }
 
 words! {
-    /// Of a client's connection over TLS, or QUIC.
+    /// The handshake of a client's connection over TLS or QUIC.
     TlsHandshake { Full = "full", Resumed = "resumed", Early = "early", Failed = "failed", }
 }
 
@@ -74,56 +74,56 @@ words! {
 }
 
 words! {
-    /// The connection that a request went over: had it carried another?
+    /// Whether the request's connection had been used before.
     Carried { Reused = "reused", New = "new", }
 }
 
 words! {
-    /// What else the pools did.
+    /// Other events of the pools.
     Pool {
-        /// A request waited for a connection of others.
+        /// A request waited for a connection.
         Waited = "waited",
-        /// A kept connection was gone, and the request went out anew.
+        /// A kept connection was gone, and the request was sent again.
         Retried = "retried",
-        /// A server is left alone for a while.
+        /// A server was ejected.
         Ejected = "ejected",
     }
 }
 
 words! {
-    /// What the near cache went through.
+    /// Events of the near cache.
     Store { Outage = "outage", Invalidated = "invalidated", Flushed = "flushed", }
 }
 
 words! {
-    /// Of TLS sessions that are good once (RFC 8446 §8.1), and that clients asked for.
+    /// Single-use TLS sessions (RFC 8446 §8.1) that clients asked for.
     SingleUse {
         Taken = "taken",
-        /// Taken before, expired, or never there: a full handshake.
+        /// Already taken, expired, or never stored: a full handshake.
         Absent = "absent",
-        /// The store did not say in time: a full handshake.
+        /// The store did not answer in time: a full handshake.
         Failed = "failed",
     }
 }
 
 words! {
-    /// Streams that were ended because their session was.
+    /// Streams that ended with their session.
     Streams { Revoked = "revoked", }
 }
 
 words! {
-    /// Of bodies.
+    /// Bytes of bodies.
     Bytes { Up = "up", Down = "down", }
 }
 
 words! {
     /// What saved a round trip.
     Remedy {
-        /// TCP's round trip, and TLS's, to a backend.
+        /// The round trips of TCP and TLS to a backend.
         UpstreamReuse = "upstream_reuse",
         /// TLS 1.2: one of two. A resumed TLS 1.3 handshake takes as many as a full one.
         Resumption = "resumption",
-        /// A request answered before the handshake's end.
+        /// A request that was answered before the end of the handshake.
         EarlyData = "early_data",
         FastOpen = "fast_open",
         /// The store was not asked.
@@ -136,37 +136,37 @@ words! {
     Avoided {
         UpstreamTcp = "upstream_tcp",
         UpstreamTls = "upstream_tls",
-        /// A client's: certificate and signature were left out.
+        /// A client's: without certificate and signature.
         ClientTls = "client_tls",
     }
 }
 
 words! {
-    /// What is so now.
+    /// Present values.
     Gauge {
         Connections = "connections",
         Exchanges = "exchanges",
-        /// Sessions that are remembered.
+        /// Cached sessions.
         Sessions = "sessions",
-        /// Connections to backends: lent, and waiting to be.
+        /// Connections to backends: in use, and idle.
         Links = "links",
         IdleLinks = "idle_links",
-        /// One for each thread that takes connections.
+        /// The number of threads that accept connections.
         Accepting = "accepting",
-        /// One for each thread whose store does not answer.
+        /// The number of threads whose store does not answer.
         StoreDown = "store_down",
-        /// Servers that each thread may ask, and those among them that it leaves alone.
+        /// Servers of each thread, and those among them that it has ejected.
         Servers = "servers",
         ServersDown = "servers_down",
     }
 }
 
-/// A client's handshake, once its connection may speak HTTP.
+/// A client's handshake, once requests may arrive.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ConnectionStart {
     pub(crate) protocol: Protocol,
     pub(crate) security: Security,
-    /// Data came in the SYN, and was taken.
+    /// The SYN brought data, and the kernel accepted it.
     pub(crate) fast_open: bool,
 }
 

@@ -1,5 +1,5 @@
-//! The life of a gate: start, reload, end. Threads serve; a maintenance thread looks after what all of them share: certificates
-//! that are replaced, sets of keys, the servers of upstreams, and the admin's address.
+//! The life of a gate: start, reload, end. Threads serve; a maintenance thread looks after what all
+//! of them share: replaced certificates, JWK Sets, the servers of upstreams, and the admin server.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -16,14 +16,14 @@ use crate::accept::connection_limits::ConnectionLimits;
 use crate::accept::listener::{Seed, Sockets};
 use crate::config::Config;
 use crate::judge::keyring::Keyring;
-use crate::record::{AccessLog, Book, Marker, ThreadLog};
+use crate::record::{AccessLog, Ledgers, Pseudonymizer, ThreadLog};
 use crate::run::plan::Plan;
 use crate::run::worker::{Order, Stage, Worker};
 
 /// How long the end of the access log may take.
 const LOG_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A gate that serves. Dropped, it ends at once; [`Gate::drain`] lets those inside finish.
+/// A running gate. If dropped, it ends at once; [`Gate::drain`] lets open exchanges finish.
 pub struct Gate {
     addresses: Addresses,
     certificate: Option<String>,
@@ -33,7 +33,7 @@ pub struct Gate {
     log: Option<AccessLog>,
 }
 
-/// Where it can be reached, with the ports that were found.
+/// The addresses that it serves, with the ports that were found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Addresses {
     pub http: Vec<SocketAddr>,
@@ -41,29 +41,30 @@ pub struct Addresses {
     pub admin: Option<SocketAddr>,
 }
 
-/// What happens while it serves, for whoever wants to tell it.
+/// Events for the operator.
 #[derive(Debug)]
 pub enum News {
     Reloaded,
-    /// The old configuration goes on.
+    /// The old configuration stays.
     NotReloaded(GateError),
-    /// A certificate was replaced, and is shown from now on.
+    /// A certificate was replaced, and is used from now on.
     Certificate(PathBuf),
-    /// A replaced certificate cannot be used: the old one goes on.
+    /// A replaced certificate cannot be used, so the old one stays.
     BadCertificate(GateError),
-    /// A set of keys cannot be read: the old keys go on.
+    /// A JWK Set cannot be read, so the old keys stay.
     BadKeys(String),
-    /// What it depends on has changed: a server or the store is gone, or back; a certificate is about to end.
+    /// A dependency has changed: a server or the store went down or came back; or a certificate is
+    /// about to expire.
     Condition(String),
     Draining(Duration),
-    /// All are out; or the time was over, and so many connections were cut.
+    /// All connections have ended; or time was up, and this many were cut.
     Ended {
         cut: usize,
     },
 }
 
 impl Gate {
-    /// Everything that can be wrong is found before the first client is let in.
+    /// Starts a gate. All errors are found before the first client is accepted.
     pub fn start(config: Config, told: impl Fn(News) + Send + 'static) -> Result<Self, GateError> {
         let count = threads(&config);
         let seed = Arc::new(Seed::read(config.tls.seed.as_ref())?);
@@ -84,10 +85,10 @@ impl Gate {
         let log = AccessLog::start(&plan.config.log.access)?;
         let sender = log.as_ref().map(AccessLog::sender);
         let thread_log = match sender.clone() {
-            Some(sender) => Some(ThreadLog::new(sender, Marker::new()?)),
+            Some(sender) => Some(ThreadLog::new(sender, Pseudonymizer::new()?)),
             None => None,
         };
-        let book = Book::new(count);
+        let book = Ledgers::new(count);
         let connection_limits = Arc::new(ConnectionLimits::default());
         let mut threads = Vec::new();
         for number in 0..count {
@@ -116,7 +117,7 @@ impl Gate {
         &self.addresses
     }
 
-    /// What clients have to trust, where no certificate was given.
+    /// The certificate that clients have to trust, if none was configured.
     pub fn certificate(&self) -> Option<&str> {
         self.certificate.as_deref()
     }
@@ -129,19 +130,20 @@ impl Gate {
         let plan = Arc::new(plan);
         self.maintenance.follow(plan.clone(), keyring);
         self.orders.send_modify(|order| order.plan = plan);
-        // Whoever moved the log away says so in the same way.
+        // A reload also means that the log file was moved.
         if let Some(log) = &self.log {
             log.reopen();
         }
         Ok(())
     }
 
-    /// Takes nothing new, and waits until those inside are done, or `within` is over. How many connections were cut?
+    /// Accepts nothing new, and waits until open exchanges are done, or until `within` is over.
+    /// Returns how many connections were cut.
     pub fn drain(mut self, within: Duration) -> usize {
         self.end(within)
     }
 
-    /// As long as the configuration gives those inside.
+    /// How long open exchanges may take, by the configuration.
     pub fn patience(&self) -> Duration {
         self.orders.borrow().plan.config.admin.drain.0
     }
@@ -153,7 +155,7 @@ impl Gate {
             .send_modify(|order| order.stage = Stage::Drain { until });
         let mut cut = 0;
         for thread in self.threads.drain(..) {
-            // A thread that broke has no connections any more.
+            // A thread that panicked has no connections any more.
             cut += thread.join().unwrap_or_default();
         }
         if let Some(log) = self.log.take() {
@@ -176,7 +178,7 @@ fn threads(config: &Config) -> usize {
     }
 }
 
-/// Returns when the thread's clients can come in.
+/// Returns when the thread accepts clients.
 fn spawn(number: usize, worker: Worker) -> Result<JoinHandle<usize>, GateError> {
     let (tell, told) = mpsc::sync_channel(1);
     let thread = std::thread::Builder::new()

@@ -16,36 +16,36 @@ use crate::GateError;
 use crate::admin::dependencies::{Dependencies, Expiry};
 use crate::admin::{self, AdminState};
 use crate::judge::keyring::Keyring;
-use crate::record::{Book, LogSender};
+use crate::record::{Ledgers, LogSender};
 use crate::run::plan::Plan;
 
-/// Between two looks at the certificates' files.
+/// How often the certificates' files are checked.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// And at how long they are good for.
+/// How often their expiry is checked.
 const EXPIRY_INTERVAL: Duration = Duration::from_hours(1);
 
 pub(super) struct Maintenance {
-    tell: Option<UnboundedSender<Turn>>,
+    tell: Option<UnboundedSender<Maintained>>,
     draining: Arc<AtomicBool>,
     admin: Option<SocketAddr>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// What is looked after from now on.
-struct Turn {
+/// What is maintained from now on.
+struct Maintained {
     plan: Arc<Plan>,
     keyring: Keyring,
 }
 
-type Told = Box<dyn Fn(News) + Send>;
+type NewsHandler = Box<dyn Fn(News) + Send>;
 
 impl Maintenance {
     pub(super) fn start(
         plan: Arc<Plan>,
         keyring: Keyring,
-        book: Book,
+        book: Ledgers,
         log: Option<LogSender>,
-        told: Told,
+        told: NewsHandler,
     ) -> Result<Self, GateError> {
         let listener = plan.config.admin.listen.map(listen).transpose()?;
         let admin = listener.as_ref().and_then(|l| l.local_addr().ok());
@@ -61,7 +61,7 @@ impl Maintenance {
         };
         state.is_called(&plan.config.admin.hosts);
         let (tell, turns) = unbounded_channel();
-        let first = Turn { plan, keyring };
+        let first = Maintained { plan, keyring };
         let (ready, is_ready) = mpsc::sync_channel(1);
         let thread = std::thread::Builder::new()
             .name("gate-keeper".into())
@@ -96,12 +96,12 @@ impl Maintenance {
 
     pub(super) fn follow(&self, plan: Arc<Plan>, keyring: Keyring) {
         if let Some(tell) = &self.tell {
-            // It ends with the gate, and not before.
-            let _ = tell.send(Turn { plan, keyring });
+            // The thread ends with the gate, and not before.
+            let _ = tell.send(Maintained { plan, keyring });
         }
     }
 
-    /// From now on gate does not want to be asked.
+    /// From now on `/readyz` says that gate is not ready.
     pub(super) fn drain(&self) {
         self.draining.store(true, Ordering::Relaxed);
     }
@@ -126,13 +126,13 @@ fn listen(address: SocketAddr) -> Result<std::net::TcpListener, GateError> {
     roundtrip_net::listen(address, &how).map_err(|source| GateError::Listen { address, source })
 }
 
-/// Until nobody is there to tell it anything.
+/// Runs until the channel is closed.
 async fn keep(
-    first: Turn,
-    mut turns: UnboundedReceiver<Turn>,
+    first: Maintained,
+    mut turns: UnboundedReceiver<Maintained>,
     state: Option<(std::net::TcpListener, Arc<AdminState>)>,
-    (dependencies, book): (Arc<Dependencies>, Book),
-    told: Told,
+    (dependencies, book): (Arc<Dependencies>, Ledgers),
+    told: NewsHandler,
 ) {
     let shown = state.as_ref().map(|(_, state)| state.clone());
     let _serving = serve(state);
@@ -148,7 +148,7 @@ async fn keep(
         tokio::select! {
             turn = turns.recv() => {
                 let Some(turn) = turn else { return };
-                // What goes on is in both plans, and begins anew.
+                // What stays is in both plans, and starts again.
                 plan = turn.plan.clone();
                 follow(&dependencies, &plan);
                 if let Some(state) = &shown {
@@ -180,8 +180,8 @@ fn serve(state: Option<(std::net::TcpListener, Arc<AdminState>)>) -> JoinSet<()>
     serving
 }
 
-/// Names and checks of servers, and sets of keys.
-fn tend(turn: Turn, told: &std::rc::Rc<Told>) -> JoinSet<()> {
+/// The lookups and checks of servers, and JWK Sets.
+fn tend(turn: Maintained, told: &std::rc::Rc<NewsHandler>) -> JoinSet<()> {
     let mut tasks = JoinSet::new();
     for group in turn.plan.groups.values() {
         tasks.spawn_local(group.clone().maintain());
@@ -200,7 +200,7 @@ fn tend(turn: Turn, told: &std::rc::Rc<Told>) -> JoinSet<()> {
     tasks
 }
 
-fn look(plan: &Plan, told: &Told) {
+fn look(plan: &Plan, told: &NewsHandler) {
     for found in plan.tls.look() {
         told(match found {
             Ok(path) => News::Certificate(path),
@@ -209,7 +209,7 @@ fn look(plan: &Plan, told: &Told) {
     }
 }
 
-/// From now on what this plan depends on is watched.
+/// From now on the dependencies of this plan are watched.
 fn follow(dependencies: &Dependencies, plan: &Plan) {
     dependencies.follow(&plan.config, plan.groups.values(), plan.place.outage());
 }

@@ -1,9 +1,9 @@
-//! What the service manager is told, where there is one: sd_notify(3).
+//! Notifies the service manager, if there is one: sd_notify(3).
 
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
-/// Nobody listens: nothing is done. That nobody hears it is no reason to stop.
+/// Does nothing if there is no service manager. A failure is no reason to stop.
 pub(super) fn notify(state: &str) {
     let Some(name) = std::env::var_os("NOTIFY_SOCKET") else {
         return;

@@ -1,5 +1,6 @@
-//! What a configuration becomes: all that the threads share. Made anew when the configuration is read again; what did not
-//! change is taken over, so that connections, sessions and tickets outlive a reload.
+//! What all threads share, made from a configuration. It is made anew when the configuration is
+//! read again; what did not change is kept, so that connections, sessions and tickets survive a
+//! reload.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -16,7 +17,7 @@ use crate::judge::guard::Rules;
 use crate::judge::keyring::Keyring;
 use crate::judge::sessions::StoreHandle;
 
-/// For how long a client may remember that there is HTTP/3 here, in seconds.
+/// How long a client may remember that there is HTTP/3, in seconds.
 const ALT_SVC_MAX_AGE: u32 = 24 * 3600;
 
 pub(crate) struct Plan {
@@ -31,7 +32,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// `https` is where clients really come in.
+    /// `https` are the bound addresses.
     pub(crate) fn new(
         config: Config,
         keyring: &Keyring,
@@ -53,7 +54,7 @@ impl Plan {
         })
     }
 
-    /// What another configuration makes of this one.
+    /// The plan after a reload with another configuration.
     pub(crate) fn reread(&self, config: Config, keyring: &Keyring) -> Result<Self, GateError> {
         needs_no_restart(&self.config, &config)?;
         lead_somewhere(&config)?;
@@ -89,7 +90,7 @@ fn tls_side(
     TlsSide::new(&config.tls, &config.listen, seed, place, clock).map(Arc::new)
 }
 
-/// One whose settings are as they were goes on, with its connections.
+/// A group whose settings are unchanged is kept, with its connections.
 fn groups(
     config: &Config,
     before: Option<&Plan>,
@@ -122,7 +123,7 @@ fn lead_somewhere(config: &Config) -> Result<(), GateError> {
     }
 }
 
-/// Sockets are bound once.
+/// Sockets are bound only once.
 fn needs_no_restart(before: &Config, after: &Config) -> Result<(), GateError> {
     let bound = |listen: &Listen| Listen {
         proxy_protocol_from: Vec::new(),

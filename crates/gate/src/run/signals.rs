@@ -1,5 +1,5 @@
-//! A gate in the foreground: it serves until it is told to end. SIGHUP reads the configuration anew, SIGTERM and SIGINT let
-//! those inside finish; a second one of these ends it at once.
+//! A gate in the foreground: it serves until it is told to end. SIGHUP reads the configuration
+//! again; SIGTERM and SIGINT let open exchanges finish; a second one of these ends it at once.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -8,7 +8,7 @@ use super::notify::{notify, reloading};
 use crate::GateError;
 use crate::config::Config;
 
-/// `reread` makes the configuration anew; `started` is called once clients can come in.
+/// `reread` reads the configuration again; `started` is called once clients are accepted.
 pub fn run(
     config: Config,
     reread: impl Fn() -> Result<Config, GateError>,
@@ -60,7 +60,7 @@ impl Signals {
         })
     }
 
-    /// Waits for one that counts: is it to be read anew, or to end?
+    /// Waits for a signal; returns whether it asks for a reload.
     async fn is_reload(&mut self) -> bool {
         tokio::select! {
             _ = self.reload.recv() => true,

@@ -1,5 +1,5 @@
-//! One thread: its sockets, its runtime, and everything that its connections share. It follows orders: another plan, or to
-//! come to an end.
+//! One thread: its sockets, its runtime, and everything that its connections share. It follows
+//! orders: to serve another plan, or to end.
 
 mod listeners;
 mod thread_plan;
@@ -18,7 +18,7 @@ use crate::run::plan::Plan;
 use listeners::Listeners;
 use thread_plan::ThreadPlan;
 
-/// How often the ledger hears of the upstreams.
+/// How often the upstreams' counts go to the ledger.
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What a thread is to do.
@@ -31,13 +31,13 @@ pub(crate) struct Order {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
     Serve,
-    /// Open exchanges may go on until then; nothing new is taken.
+    /// Open exchanges may continue until then; nothing new is accepted.
     Drain {
         until: Instant,
     },
 }
 
-/// What a thread is given when it begins.
+/// What a thread gets when it begins.
 pub(crate) struct Worker {
     pub(crate) sockets: ThreadSockets,
     pub(crate) orders: watch::Receiver<Order>,
@@ -47,8 +47,8 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// Serves until it is told to end, and says how many connections were cut then. `ready` hears when clients can come in,
-    /// or why they cannot.
+    /// Serves until it is told to end, and returns how many connections were cut. `ready` is called
+    /// when clients are accepted, or with the error.
     pub(crate) fn run(self, ready: impl FnOnce(Result<(), GateError>)) -> usize {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -69,15 +69,15 @@ impl Worker {
         let mut orders = self.orders;
         let order = orders.borrow_and_update().clone();
         let thread_plan = ThreadPlan::begin(order.plan, &self.ledger, None);
-        let lobby = Listeners::open(
+        let listeners = Listeners::open(
             thread_plan,
             self.sockets,
             self.ledger,
             self.connection_limits,
             self.log,
         );
-        let mut lobby = match lobby {
-            Ok(lobby) => lobby,
+        let mut listeners = match listeners {
+            Ok(listeners) => listeners,
             Err(error) => {
                 ready(Err(error));
                 return 0;
@@ -90,7 +90,7 @@ impl Worker {
             let changed = tokio::select! {
                 changed = orders.changed() => changed.is_ok(),
                 _ = ticks.tick() => {
-                    lobby.tell();
+                    listeners.tell();
                     continue;
                 }
             };
@@ -103,8 +103,8 @@ impl Worker {
                 }
             };
             match stage {
-                Stage::Serve => lobby.follow(order.plan),
-                Stage::Drain { until } => return lobby.empty(until).await,
+                Stage::Serve => listeners.follow(order.plan),
+                Stage::Drain { until } => return listeners.empty(until).await,
             }
         }
     }

@@ -1,4 +1,5 @@
-//! What apps need of a gate, judged by programs that others wrote: Node, gRPC's own library, browsers, aioquic, python-h2.
+//! What applications need from gate, tested with programs of other makers: Node, gRPC's own
+//! library, browsers, aioquic, python-h2.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,5 +1,6 @@
-//! What is promised of a gate whatever its clients and its backends do, each with a test of its name. Of sessions and their
-//! store `sessions` has the promises, of reload and end `lifecycle`, of who could be taken for whom `smuggling`.
+//! What gate promises whatever its clients and backends do; each promise is a test. `sessions`
+//! tests sessions and their store, `lifecycle` reload and end, `smuggling` requests that could be
+//! taken for others.
 
 #![allow(
     clippy::unwrap_used,
@@ -11,10 +12,10 @@
 mod backend;
 mod backend_failures;
 mod interim;
+pub(crate) mod raw_client;
 mod retries;
 mod single_bytes;
 mod slow_clients;
-pub(crate) mod speaker;
 mod streams;
 mod token_expiry;
 mod truncation;

@@ -1,4 +1,4 @@
-//! The guide's reference is made from the template: there is one place where a key is explained.
+//! The guide's reference is made from the template, so a key is explained in one place.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,4 +1,5 @@
-//! From start to end: requests pass, a reload and an end drop none of them, and the admin is told the truth.
+//! From start to end: requests are served, a reload or an end loses none of them, and the admin
+//! server reports the truth.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
@@ -29,7 +30,7 @@ fn a_request_of_a_session_passes_and_others_do_not() {
     }
     assert_eq!(scene.admin("/healthz").0, 200);
     assert_eq!(scene.admin("/readyz").0, 200);
-    // An exchange is entered once its answer has left.
+    // An exchange is recorded after its answer was sent.
     assert!(eventually(|| {
         let (_, metrics) = scene.admin("/metrics");
         let counted = |class: &str, times: u32| {
@@ -51,7 +52,7 @@ fn a_reload_drops_no_request() {
     let (mut kept, mut slow) = (scene.client(), scene.client());
     assert_eq!(kept.get("/", &field).1, format!("one {LOGIN}"));
     slow.send(&format!("GET /slow HTTP/1.1\r\nHost: a\r\n{field}\r\n\r\n"));
-    // It goes by what was there when its head was read, and not when it was sent.
+    // The configuration at the time when its head was read decides, not when it was sent.
     let is_under_way = || {
         scene
             .admin("/metrics")
@@ -63,7 +64,7 @@ fn a_reload_drops_no_request() {
     }
     let next = Scene::config(&scene.folder, two, "");
     scene.gate().reload(next).unwrap();
-    // Threads follow soon: then the kept connection's requests go to the other backend.
+    // Threads follow soon: then requests on the kept connection go to the other backend.
     let followed = (0..2000).any(|_| {
         let (status, body) = kept.get("/", &field);
         assert_eq!(status, 200);
@@ -101,7 +102,7 @@ fn an_end_lets_those_inside_finish() {
     assert_eq!(idle.get("/", &field).0, 200);
     assert_eq!(slow.get("/", &field).0, 200);
     slow.send(&format!("GET /slow HTTP/1.1\r\nHost: a\r\n{field}\r\n\r\n"));
-    // It is there when the second of two requests on another connection was answered.
+    // Requests on another connection were answered, so this one is accepted.
     assert_eq!(idle.get("/", &field).0, 200);
     let gate = scene.gate.take().unwrap();
     let admin = gate.addresses().admin.unwrap();
@@ -151,7 +152,7 @@ fn a_revoked_session_is_refused() {
     assert_eq!(client.get("/", &field).0, 401);
 }
 
-/// What one server takes for `/guarded` and another does not is not let in by the open route.
+/// The open route must not admit what one server takes for `/guarded` and another does not.
 #[test]
 fn no_path_goes_round_a_guard() {
     let (at, _release) = backend("one");
@@ -185,14 +186,14 @@ fn limits_are_met_and_counted() {
         "[limits]\nconnections_per_client = 2\nhead = 300\nhead_time = \"1s\"\n",
     );
     let (mut first, mut second) = (scene.client(), scene.client());
-    // Both are inside once they were answered.
+    // Both connections are open once they were answered.
     assert_eq!((first.get("/", "").0, second.get("/", "").0), (401, 401));
     assert!(scene.client().is_closed());
     let long = format!("X-Long: {}", "x".repeat(400));
     assert_eq!(first.get("/", &long).0, 431);
     second.send("GET / HTTP/1.1\r\nHo");
     assert_eq!(second.answer().0, 408);
-    // An exchange is entered once its answer has left.
+    // An exchange is recorded after its answer was sent.
     for name in ["connections_per_client", "head", "head_time"] {
         let met = |metrics: &str| {
             let line = format!("roundtrip_gate_limits_met_total{{limit=\"{name}\"}} 1");
@@ -213,7 +214,7 @@ fn eventually(mut so: impl FnMut() -> bool) -> bool {
     })
 }
 
-/// Its client, its backend and gate's log speak of the same request by the same name; and each form of an error has it.
+/// Client, backend and gate's log use the same request ID, and each form of an error contains it.
 #[test]
 fn a_request_has_one_name_for_all() {
     let (at, _release) = backend("one");
@@ -227,7 +228,7 @@ fn a_request_has_one_name_for_all() {
     let own = format!("{field}\r\nX-Request-Id: mine-1");
     let (status, _) = client.get("/named", &own);
     assert_eq!((status, client.id()), (200, Some("mine-1".into())));
-    // What cannot be said safely is replaced; and a backend hears of none but the one.
+    // An unsafe ID is replaced, and the backend gets only the new one.
     for bad in ["a b", "<script>", &"a".repeat(65)] {
         let (status, heard) = client.get("/id", &format!("{field}\r\nX-Request-Id: {bad}"));
         let made = client.id().unwrap();
@@ -244,7 +245,7 @@ fn a_request_has_one_name_for_all() {
     let (_, page) = client.get("/secret?token=canary", "Accept: text/html");
     assert!(page.starts_with("<!DOCTYPE html>") && page.contains(&client.id().unwrap()));
     assert!(!page.contains("canary") && !page.contains("/secret") && !body.contains("canary"));
-    // HEAD has the fields and nothing behind them: the next answer is understood.
+    // HEAD gets the fields and no body: the next answer can be parsed.
     client.send("HEAD /secret HTTP/1.1\r\nHost: a\r\n\r\n");
     assert_eq!(client.head().0, 401);
     assert_eq!(client.get("/", &field).0, 200);

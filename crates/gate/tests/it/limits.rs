@@ -1,6 +1,7 @@
-//! What is scarce is not lent to who pays nothing for it: a connection to a backend is for requests that are there and for
-//! clients that are, a client's share of them is bounded, and frames that mean nothing are counted. nginx and HAProxy stand
-//! beside gate before the same backend, with as many connections: whom they serve, gate has to serve too.
+//! Scarce resources are not given to clients that send nothing for them: a connection to a backend
+//! is only for complete requests and clients that are still there, each client's share is bounded,
+//! and useless frames are counted. nginx and HAProxy run beside gate in front of the same backend,
+//! with as many connections: gate has to serve whomever they serve.
 
 #![allow(
     clippy::unwrap_used,
@@ -20,18 +21,18 @@ use std::net::SocketAddr;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::exchanges::speaker;
+use crate::exchanges::raw_client;
 use crate::lifecycle::scene;
+use raw_client::RawClient;
 use roundtrip_gate::config::Span;
 use scene::Scene;
-use speaker::Speaker;
 
-/// To the backend, of each who stands before it.
+/// Connections to the backend, for each proxy.
 pub(crate) const CONNECTIONS: usize = 16;
-/// Long enough for any machine, and nothing waits for it to pass where the code does what it should.
+/// Long enough for any machine; passing tests do not wait for it.
 const SOON: Duration = Duration::from_secs(20);
 
-/// Does it come to be so?
+/// Whether it becomes true.
 pub(crate) fn soon(mut is: impl FnMut() -> bool) -> bool {
     let began = Instant::now();
     while !is() {
@@ -43,7 +44,7 @@ pub(crate) fn soon(mut is: impl FnMut() -> bool) -> bool {
     true
 }
 
-/// A gate of one thread, open to everybody.
+/// A gate with one thread and no authentication.
 pub(crate) fn gate(backend: SocketAddr) -> Scene {
     Scene::tuned(backend, "", |config| {
         config.listen.threads = 1;
@@ -55,14 +56,14 @@ pub(crate) fn gate(backend: SocketAddr) -> Scene {
     })
 }
 
-/// An ordinary request, on a connection of its own; its status.
+/// An ordinary request on a connection of its own; returns its status.
 pub(crate) fn get(address: SocketAddr, path: &str) -> u16 {
-    let mut client = Speaker::to(address);
+    let mut client = RawClient::to(address);
     client.send(&format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n"));
     client.answer().status()
 }
 
-/// Exchanges that a gate has in flight, as it says itself.
+/// Exchanges in progress, by gate's own metrics.
 pub(crate) fn exchanges(scene: &Scene) -> usize {
     let (_, metrics) = scene.admin("/metrics");
     let line = metrics

@@ -1,11 +1,11 @@
-//! Whole gates before backends, a module for each subject. What is measured of the process alone has a binary of its own:
-//! `allocations`, `memory`.
+//! Whole gates in front of backends, one module for each subject. What is measured of a whole
+//! process has a test binary of its own: `allocations`, `memory`.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // what a test expects is expected of the code
 
 mod applications;
 mod exchanges;
-mod foreign;
+mod external_program;
 mod guide;
 mod lifecycle;
 mod limits;
@@ -22,7 +22,7 @@ mod smuggling;
 
 use std::time::{Duration, Instant};
 
-/// Asks until it is so; how long that takes is no matter of a test.
+/// Asks until it is true; tests do not depend on how long that takes.
 pub(crate) async fn until(what: &str, mut is: impl AsyncFnMut() -> bool) {
     let began = Instant::now();
     while !is().await {

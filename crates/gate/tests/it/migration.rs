@@ -1,5 +1,5 @@
-//! hyper-auth-proxy's behaviour, as it is seen from outside, row by row: whoever moves from it finds here what stays and what
-//! does not. `docs/gate-migration.md` has the same rows in words.
+//! hyper-auth-proxy's behaviour as seen from outside, row by row: what stays and what changes for
+//! those who migrate. `docs/gate-migration.md` has the same rows in words.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // what a test's helper expects is expected of the code
 
 mod scene;
@@ -17,7 +17,7 @@ fn record(login: &str) -> String {
     format!(r#"{{"credentials":"{}"}}"#, STANDARD.encode(login))
 }
 
-/// A good cookie of the session, as a field.
+/// A valid cookie of the session, as a field.
 fn field(session: &str) -> String {
     cookie(&STANDARD.encode(jwt(HS512, &claims(session))))
 }
@@ -89,7 +89,7 @@ fn what_the_client_says_of_itself_is_replaced() {
         let answer = scene.get(&format!("{}\r\n{own}", field("s1")));
         assert!(answer.body.contains(BASIC), "{}", answer.body);
         assert_eq!(answer.body.matches("Authorization: ").count(), 1);
-        // There the list grows whoever begins it; here only who is trusted may have begun it.
+        // hyper-auth-proxy extends anybody's list; gate extends only those of trusted proxies.
         assert!(answer.body.contains("X-Forwarded-For: 127.0.0.1\r\n"));
         assert!(!answer.body.contains("192.0.2.1"), "{}", answer.body);
         let near = Config::parse("[listen]\ntrusted = [\"127.0.0.0/8\"]\n", "test").unwrap();
@@ -166,7 +166,7 @@ fn what_is_500_there_is_500_here() {
     });
 }
 
-/// There all of these are 500; here a client, or what is between, can tell that it may come again.
+/// hyper-auth-proxy says 500 to all of these; gate's statuses tell the client whether to try again.
 #[test]
 fn who_is_down_is_told_apart() {
     play("who_is_down_is_told_apart", |scene| {
@@ -175,7 +175,7 @@ fn who_is_down_is_told_apart() {
         let answer = scene.await_answer(&field("s2"), |answer| answer.status != 401);
         assert_eq!((answer.status, answer.words()), (503, "503"));
         assert!(answer.head.contains("Retry-After: "), "{}", answer.head);
-        // Who was known goes on.
+        // Known sessions still work.
         assert_eq!(scene.get(&field("s1")).status, 200);
     });
     if let Some(scene) = Scene::start("who_is_down_is_told_apart", scene::nobody()) {
@@ -184,7 +184,7 @@ fn who_is_down_is_told_apart() {
     }
 }
 
-/// The ancestor's faults are not ours.
+/// hyper-auth-proxy's faults are not ours.
 #[test]
 fn its_faults_stay_behind() {
     play("its_faults_stay_behind", |scene| {
@@ -196,13 +196,14 @@ fn its_faults_stay_behind() {
         for one in ["Set-Cookie: a=1\r\n", "Set-Cookie: b=2\r\n"] {
             assert!(head.contains(one), "{head}");
         }
-        // There only the first of several Cookie fields is read.
+        // hyper-auth-proxy reads only the first of several Cookie fields.
         let second = format!("Cookie: a=b\r\n{}", field("s1"));
         assert_eq!(scene.get(&second).status, 200);
     });
 }
 
-/// The way that the guide goes: the same store, then sealed, then only sealed. Nobody notices.
+/// The steps of the guide: the same store, then sealed credentials, then only sealed ones. No user
+/// notices.
 #[test]
 fn a_store_is_taken_over_and_sealed() {
     play("a_store_is_taken_over_and_sealed", |scene| {

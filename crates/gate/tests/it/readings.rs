@@ -1,6 +1,7 @@
-//! What is guarded is not reached by another spelling of its path or of its host, whatever the backend makes of it: servers
-//! of other makes, and models of readers that are known. Nobody here ever brings a token; what each backend answers to the
-//! same spelling without gate shows that there is something to be kept from.
+//! A protected path cannot be reached by another spelling of its path or host, whatever the backend
+//! makes of it: servers of other makers, and models of known readers. No request here has a token;
+//! each backend's answer to the same spelling without gate shows that there is something to
+//! protect.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -27,11 +28,11 @@ use scene::Scene;
 use servers::Make;
 use wire::Wire;
 
-/// What is guarded says this, and nothing else does.
+/// All protected content contains this, and nothing else does.
 pub(crate) const MARKER: &str = "this-is-guarded-4711";
 pub(crate) const OPEN: &str = "this-is-open";
 const SEED: u64 = 20_261_122;
-/// By chance; those of one mutation come on top.
+/// Random ones; those with one mutation come on top.
 const MOST: usize = 2500;
 
 #[test]
@@ -99,7 +100,7 @@ fn no_other_spelling_of_a_path_on_windows() {
     to(readers::windows);
 }
 
-/// What people name their files, and programs their resources: none of it is refused where all readings lead to one route.
+/// Ordinary names of files and resources: none is refused if all readings lead to one route.
 #[test]
 fn ordinary_paths_of_open_routes_pass() {
     let backend = readers::serve(readers::c_string);
@@ -148,7 +149,7 @@ fn to(reading: Reading) {
     reach(readers::serve(reading));
 }
 
-/// All is open but `/guarded`.
+/// Everything is open except `/guarded`.
 fn guarded_below(backend: SocketAddr) -> Scene {
     let more = "[[route]]\nupstream = \"backend\"\npath = \"/guarded\"\n";
     Scene::tuned(backend, more, |config| {
@@ -157,13 +158,13 @@ fn guarded_below(backend: SocketAddr) -> Scene {
     })
 }
 
-/// All is guarded but `/public`.
+/// Everything is protected except `/public`.
 fn open_below(backend: SocketAddr) -> Scene {
     let more = "[[route]]\nupstream = \"backend\"\npath = \"/public\"\nauth = false\n";
     Scene::tuned(backend, more, tune)
 }
 
-/// Nothing but what a request means decides of it.
+/// Only the meaning of a request decides.
 pub(crate) fn tune(config: &mut Config) {
     config.listen.threads = 1;
     config.limits.resets = 1_000_000;
@@ -194,7 +195,7 @@ fn reach(backend: SocketAddr) {
     assert!(wrong.is_empty(), "{} got through:\n{shown}", wrong.len());
 }
 
-/// Who writes plainly hears what he is to hear.
+/// Plain spellings get what they ask for.
 fn plain(scene: &Scene, backend: SocketAddr) {
     let (mut gate, mut direct) = (
         Wire::to(scene.gate().addresses().http[0]),
@@ -211,7 +212,7 @@ fn plain(scene: &Scene, backend: SocketAddr) {
 #[derive(Default)]
 struct Seen {
     tried: usize,
-    /// Reach it without gate.
+    /// How many reach it without gate.
     direct: usize,
     statuses: BTreeMap<u16, usize>,
     wrong: Vec<String>,

@@ -1,5 +1,6 @@
-//! A session that is revoked while its request waits for something: for the first byte of the answer, for the rest of its own
-//! body, or for a connection to the backend. Its client hears 401 before anything else is said, and never the answer.
+//! A session that is revoked while its request waits: for the first byte of the answer, for the
+//! rest of its own body, or for a connection to the backend. The client gets 401 before anything
+//! else, and never the answer.
 
 #![allow(
     clippy::unwrap_used,
@@ -12,22 +13,22 @@ mod backend;
 
 use std::io::Write;
 
-use crate::exchanges::speaker;
+use crate::exchanges::raw_client;
 use crate::lifecycle::scene;
 use crate::readings::h2;
 use crate::server;
 use crate::until;
 use backend::Backend;
 use h2::{Connection, DATA, Frame};
+use raw_client::RawClient;
 use roundtrip_gate::config::{Config, Span};
 use roundtrip_gate::manage::SessionManager;
 use scene::{Scene, session};
 use server::Server;
-use speaker::Speaker;
 
 const ANSWER: &str = "what only the session may hear";
 
-/// Where sessions are.
+/// The kind of the session store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kept {
     Redb,
@@ -38,12 +39,12 @@ struct Stage {
     scene: Scene,
     backend: Backend,
     field: String,
-    // Ends behind the gate that asks it.
+    // Dropped after the gate that uses it.
     _server: Option<Server>,
 }
 
 impl Stage {
-    /// `None` where there is no store, which is said.
+    /// `None`, with a note, if the store is not installed.
     fn new(kept: Kept, connections: usize) -> Option<Self> {
         let server = match kept {
             Kept::Redb => None,
@@ -71,8 +72,8 @@ impl Stage {
         })
     }
 
-    fn client(&self) -> Speaker {
-        Speaker::to(self.scene.gate().addresses().http[0])
+    fn client(&self) -> RawClient {
+        RawClient::to(self.scene.gate().addresses().http[0])
     }
 
     fn revoke(&self) {
@@ -85,8 +86,8 @@ impl Stage {
         }));
     }
 
-    /// Nothing is released: who hears anything hears it from gate.
-    fn is_told(&self, client: &mut Speaker) {
+    /// Nothing is released, so any answer is gate's own.
+    fn is_told(&self, client: &mut RawClient) {
         self.backend.release_later();
         let answer = client.answer();
         assert!(!format!("{answer:?}").contains(ANSWER), "{answer:?}");
@@ -135,7 +136,7 @@ fn while_the_answer_is_awaited(kept: Kept) {
         stage.is_asked(1);
         stage.revoke();
         stage.is_told(&mut client);
-        // Nobody is left who would take the answer.
+        // No client is left to take the answer.
         runtime().block_on(until("the backend's connection ends", async || {
             stage.backend.held() == 0
         }));
@@ -152,7 +153,7 @@ fn revoked_in_redis_while_the_answer_is_awaited() {
     while_the_answer_is_awaited(Kept::Redis);
 }
 
-/// What was said in between is no answer yet.
+/// An interim answer is no answer yet.
 #[test]
 fn revoked_behind_an_interim_answer() {
     let Some(stage) = Stage::new(Kept::Redb, 16) else {
@@ -183,7 +184,7 @@ fn while_the_body_is_on_its_way(kept: Kept) {
             _ => "x".repeat(1000),
         };
         client.send(&format!("{head}{piece}"));
-        // Whether gate has passed it on yet or not: it is under way.
+        // Whether or not gate has passed it on yet, it is in progress.
         runtime().block_on(until("it is under way", async || {
             stage
                 .scene

@@ -1,4 +1,5 @@
-//! A gate on loopback before a backend, with a store turned by hand: who is served, as whom, and when that ends.
+//! A gate on loopback in front of a backend, with a store that tests control: who is served, as
+//! whom, and when that ends.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // what a test's helper expects is expected of the code
 
 mod scene;
@@ -15,7 +16,7 @@ fn a_session_is_asked_for_once_and_its_login_set_on_every_request() {
         scene.knows("s2", "u2:p");
         let (first, second) = (cookie("s1"), cookie("s2"));
         for _ in 0..3 {
-            // Two people on one connection, and one who brings an Authorization of their own.
+            // Two users on one connection, and one with an Authorization field.
             let seen = client.get(&first).await;
             assert!(seen.contains("Authorization: Basic dTE6cA==\r\n"), "{seen}");
             let seen = client
@@ -25,7 +26,7 @@ fn a_session_is_asked_for_once_and_its_login_set_on_every_request() {
             assert!(!seen.contains("ZXZpbDplcw"), "{seen}");
         }
         assert_eq!(scene.asked(), ["s1", "s2"]);
-        // All of it came to the backend on one connection.
+        // All requests came to the backend on one connection.
         assert_eq!(scene.connections(), 1);
     });
 }
@@ -66,14 +67,14 @@ fn who_is_not_known_is_told_why_and_nothing_else() {
                 .await
                 .starts_with("HTTP/1.1 500 ")
         );
-        // The connection goes on, and the backend heard nothing of all this.
+        // The connection stays open, and the backend saw none of this.
         assert_eq!(scene.connections(), 0);
         scene.knows("s", "u:p");
         assert!(client.get(&cookie("s")).await.contains("Basic dTpw"));
     });
 }
 
-/// Else the body would be taken for the next request.
+/// Otherwise the body would be taken for the next request.
 #[test]
 fn a_denied_request_with_a_body_ends_the_connection() {
     run(async |scene: Scene| {
@@ -108,20 +109,20 @@ fn a_revoked_session_hears_no_more_and_is_asked_for_anew() {
         assert!(begun.starts_with("HTTP/1.1 200 "), "{begun}");
         let mut client = scene.client().await;
         assert!(client.get(&cookie("s")).await.contains("Basic dTpw"));
-        // Outdated is not revoked: the store is asked again, and the stream goes on.
+        // Outdated does not mean revoked: the store is asked again, and the stream continues.
         scene.outdate("s");
         assert!(client.get(&cookie("s")).await.contains("Basic dTpw"));
         scene.next_event();
         stream.until("data: 2").await;
         scene.revoke("s");
         assert!(client.get(&cookie("s")).await.starts_with("HTTP/1.1 401 "));
-        // It ends without the end of a body.
+        // The stream ends without the end of the body.
         let rest = stream.rest().await;
         assert!(!rest.contains("0\r\n\r\n"), "{rest}");
     });
 }
 
-/// Its password was changed: what goes on under the old one would not be let in again.
+/// The password was changed, so the old one would not be admitted again.
 #[test]
 fn a_session_that_becomes_another_login_hears_no_more() {
     run(async |scene: Scene| {

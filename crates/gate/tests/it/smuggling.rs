@@ -1,6 +1,7 @@
-//! Request smuggling: bytes that readers of HTTP are known to understand in different ways go through gate to servers of
-//! other makes. Either gate refuses them, or all understand the same requests: as many, for the same target, of the same
-//! host, with the same body. The other way round, no answer of a hostile backend is taken for the next one.
+//! Request smuggling: bytes that HTTP readers are known to understand differently go through gate
+//! to servers of other makers. Either gate refuses them, or all see the same requests: the same
+//! number, targets, hosts and bodies. In the other direction, no answer of a hostile backend is
+//! taken for the next one.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)] // what a test's helper expects is expected of the code
 #![allow(clippy::too_many_lines)] // the tables of cases
 
@@ -24,9 +25,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::{LocalSet, spawn_local};
 use tokio::time::timeout;
-use wires::{Noted, Tap, echo, listener};
+use wires::{RecordedBytes, RecordingProxy, echo, listener};
 
-/// The fields that an echo tells of.
+/// The fields that an echo server reports.
 const TOLD: [&str; 6] = [
     "host",
     "authorization",
@@ -35,7 +36,7 @@ const TOLD: [&str; 6] = [
     "x_forwarded_for",
     "x-injected",
 ];
-/// Long enough for any machine; nothing waits for it to pass.
+/// Long enough for any machine; no test waits for it.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 #[test]
@@ -102,12 +103,12 @@ pub(crate) fn run(play: impl Future<Output = ()>) {
 
 struct Seen {
     client: Vec<u8>,
-    server: Vec<Noted>,
+    server: Vec<RecordedBytes>,
 }
 
-/// Through a gate of its own: nothing is left from the case before.
+/// Through a new gate, so that nothing is left from the case before.
 async fn send(case: &Case, server: SocketAddr) -> Seen {
-    let tap = Tap::before(server).await;
+    let tap = RecordingProxy::before(server).await;
     let (listener, gate) = listener().await;
     let relay = spawn_local(roundtrip_gate::measuring::relay(listener, tap.address));
     let mut client = TcpStream::connect(gate).await.unwrap();
@@ -115,7 +116,7 @@ async fn send(case: &Case, server: SocketAddr) -> Seen {
     let mut answered = Vec::new();
     let (mut from, mut to) = client.split();
     let asking = async {
-        // Who refuses does not read on.
+        // A server that refuses does not read on.
         let _ = to.write_all(&wire).await;
         if case.end == End::Cut {
             let _ = to.shutdown().await;
@@ -136,7 +137,7 @@ async fn send(case: &Case, server: SocketAddr) -> Seen {
     }
 }
 
-/// How many requests the server refused that gate passed on.
+/// How many requests the server refused that gate had passed on.
 fn judge(case: &Case, seen: &Seen) -> Result<usize, String> {
     let mut expected = case.means.clone();
     if case.end == End::After {
@@ -147,7 +148,8 @@ fn judge(case: &Case, seen: &Seen) -> Result<usize, String> {
     let told: Vec<Message> = answers(seen)?;
     let understood = told.iter().filter(|answer| answer.status() == 200).count();
     let refused = told.len() - understood;
-    // What a server refused ends its connection; the rest goes unanswered, and gate's client hears so.
+    // A refusal by the server ends its connection; the rest is not answered, and gate's client
+    // learns it.
     let whole = if refused > 0 && case.refusable {
         expected.starts_with(&meanings)
     } else {
@@ -159,7 +161,7 @@ fn judge(case: &Case, seen: &Seen) -> Result<usize, String> {
         ));
     }
     for (request, answer) in passed.iter().zip(&told) {
-        // Some answer to `*` themselves.
+        // Some servers answer `*` themselves.
         let told = !request.asked().ends_with(" *") || !answer.body.is_empty();
         if answer.status() == 200 && told && answer.body != belief(request).as_bytes() {
             return Err(format!(
@@ -190,7 +192,7 @@ fn judge(case: &Case, seen: &Seen) -> Result<usize, String> {
 }
 
 /// The requests that gate wrote, read strictly.
-fn passed_on(case: &Case, server: &[Noted]) -> Result<Vec<Message>, String> {
+fn passed_on(case: &Case, server: &[RecordedBytes]) -> Result<Vec<Message>, String> {
     let mut all = Vec::new();
     for noted in server {
         let (requests, rest) = messages(&noted.up, Kind::Request)?;
@@ -215,7 +217,7 @@ fn passed_on(case: &Case, server: &[Noted]) -> Result<Vec<Message>, String> {
                 .find(|request| request.values(name).next().is_some())
             {
                 let old = case.wire.windows(8).any(|w| w == b"HTTP/1.0");
-                // RFC 9110 §10.1.4: together, and nothing else.
+                // RFC 9110 §10.1.4: both together, and nothing else.
                 let said = |name| request.values(name).collect::<Vec<_>>();
                 let tells = matches!(name, "connection" | "te")
                     && said("connection") == ["TE"]
@@ -230,7 +232,7 @@ fn passed_on(case: &Case, server: &[Noted]) -> Result<Vec<Message>, String> {
     Ok(all)
 }
 
-/// What the server said, without interim answers.
+/// The server's answers, without interim ones.
 fn answers(seen: &Seen) -> Result<Vec<Message>, String> {
     let mut all = Vec::new();
     for noted in &seen.server {
@@ -240,7 +242,7 @@ fn answers(seen: &Seen) -> Result<Vec<Message>, String> {
     Ok(all)
 }
 
-/// The client hears each answer once, in order, and gate's own refusal at the end.
+/// The client gets each answer once, in order, and gate's own refusal at the end.
 fn heard(case: &Case, seen: &Seen, told: &[Message]) -> Result<(), String> {
     let (mut heard, rest) = messages(&seen.client, Kind::Response)?;
     heard.retain(|answer| answer.status() >= 200);
@@ -259,7 +261,7 @@ fn heard(case: &Case, seen: &Seen, told: &[Message]) -> Result<(), String> {
     }
     if let End::Refused(status) = case.end {
         let last = heard.pop().map(|answer| (answer.status(), answer.body));
-        // In words of gate's own, which end where they say.
+        // Gate's own answer, which ends where its length says.
         let words = format!("{status} ");
         let is_refusal =
             |(said, body): &(u16, Vec<u8>)| *said == status && body.starts_with(words.as_bytes());
@@ -289,7 +291,7 @@ fn meaning(request: &Message) -> Meaning {
     }
 }
 
-/// What an echo says of a request.
+/// What an echo server reports about a request.
 pub(crate) fn belief(request: &Message) -> String {
     let fields: String = TOLD
         .iter()

@@ -1,5 +1,6 @@
-//! Clients by the thousand in a process of their own, so that what they take is not counted as the gate's: each connects,
-//! asks once, and keeps its connection. Used by the tests of memory and by the example `idle`.
+//! Thousands of clients in a process of their own, so that their memory is not counted as gate's:
+//! each connects, sends one request, and keeps its connection. Used by the memory tests and by the
+//! example `idle`.
 
 use std::io::{BufRead, BufReader, Read, Write, stdin};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -31,9 +32,9 @@ pub(crate) const KINDS: [(&str, Kind); 4] = [
 ];
 
 /// Connected until it is dropped.
-pub(crate) struct Crowd(Child);
+pub(crate) struct IdleClients(Child);
 
-impl Crowd {
+impl IdleClients {
     /// `command` runs [`attend`]. Returns when each was answered.
     pub(crate) fn gather(
         mut command: Command,
@@ -43,7 +44,7 @@ impl Crowd {
         certificate: &str,
     ) -> Self {
         let mut child = command
-            .env("CROWD", format!("{kind:?} {to} {count}"))
+            .env("CLIENTS", format!("{kind:?} {to} {count}"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -58,7 +59,7 @@ impl Crowd {
     }
 }
 
-impl Drop for Crowd {
+impl Drop for IdleClients {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -67,7 +68,7 @@ impl Drop for Crowd {
 
 /// What the process of the clients does, until nobody holds its standard input.
 pub(crate) fn attend() {
-    let order = std::env::var("CROWD").unwrap();
+    let order = std::env::var("CLIENTS").unwrap();
     let words: Vec<&str> = order.split(' ').collect();
     let (to, count): (SocketAddr, usize) = (words[1].parse().unwrap(), words[2].parse().unwrap());
     let pem: Vec<String> = stdin()

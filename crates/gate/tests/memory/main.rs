@@ -1,5 +1,6 @@
-//! Memory is bounded: a connection that rests takes little, and a transfer whose other side is slow takes no more than a few
-//! pieces. One test at a time, for all of them look at the same process.
+//! Memory is bounded: an idle connection needs little, and a transfer whose other side is slow
+//! needs no more than a few pieces. One test at a time, because all of them measure the same
+//! process.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
@@ -10,11 +11,11 @@ mod transfers;
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard};
 
-use clients::{Crowd, KINDS, Kind, attend};
+use clients::{IdleClients, KINDS, Kind, attend};
 use gauge::{address, gate, resident_at_rest, right};
 
 const FIRST: usize = 100;
-const CROWD: usize = 500;
+const CLIENTS: usize = 500;
 
 /// A test that failed is no reason for the others to.
 fn alone() -> MutexGuard<'static, ()> {
@@ -27,14 +28,14 @@ fn alone() -> MutexGuard<'static, ()> {
 /// The clients' process is this one, started again for one test.
 fn clients() -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "a_crowd", "--ignored", "--nocapture"]);
+    command.args(["--exact", "many_clients", "--ignored", "--nocapture"]);
     command
 }
 
 #[test]
 #[ignore = "it is what other tests start"]
-fn a_crowd() {
-    if std::env::var_os("CROWD").is_some() {
+fn many_clients() {
+    if std::env::var_os("CLIENTS").is_some() {
         attend();
     }
 }
@@ -46,10 +47,10 @@ fn a_connection_at_rest_takes_little() {
         let gate = gate(right(), "");
         let (to, certificate) = (address(&gate, kind), gate.certificate().unwrap());
         // What is there once for all is there.
-        let _first = Crowd::gather(clients(), kind, to, FIRST, certificate);
+        let _first = IdleClients::gather(clients(), kind, to, FIRST, certificate);
         let before = resident_at_rest();
-        let _crowd = Crowd::gather(clients(), kind, to, CROWD, certificate);
-        let each = resident_at_rest().saturating_sub(before) / CROWD as u64;
+        let _clients = IdleClients::gather(clients(), kind, to, CLIENTS, certificate);
+        let each = resident_at_rest().saturating_sub(before) / CLIENTS as u64;
         println!("measured: {name}: {each} bytes for each connection at rest");
         let most = match kind {
             Kind::Clear => 16 << 10,

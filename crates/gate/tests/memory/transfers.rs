@@ -1,4 +1,4 @@
-//! Transfers whose other side takes nothing: they stop, and do not pile up in the gate.
+//! Transfers whose other side takes nothing: they stop, and do not accumulate in gate.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

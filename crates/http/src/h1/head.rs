@@ -91,7 +91,8 @@ impl Head {
         }
         let codings: Vec<String> = self.list("transfer-encoding").collect();
         if let Some(last) = codings.last() {
-            // What is chunked inside something else cannot be told apart without the something. RFC 9112 §6.1.
+            // What is chunked inside something else cannot be told apart without the something. RFC
+            // 9112 §6.1.
             return Ok(if last == "chunked" {
                 Framing::Chunked
             } else {

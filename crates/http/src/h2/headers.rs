@@ -13,7 +13,7 @@ use roundtrip_model::Moment;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::watch;
 
-use crate::Pen;
+use crate::RequestRecorder;
 
 /// What was seen of the frames of one connection.
 #[derive(Clone)]
@@ -28,7 +28,7 @@ struct Inner {
 
 /// The HEADERS that came for one request: of interim responses, then of the final one.
 struct AwaitedHead {
-    pen: Pen,
+    recorder: RequestRecorder,
     came: Vec<Option<Moment>>,
 }
 
@@ -102,9 +102,10 @@ impl HeadersObserver {
         }
     }
 
-    pub(super) fn await_response(&self, stream: u32, pen: &Pen) {
-        let (pen, came) = (pen.clone(), Vec::new());
-        self.waiting().insert(stream, AwaitedHead { pen, came });
+    pub(super) fn await_response(&self, stream: u32, recorder: &RequestRecorder) {
+        let (recorder, came) = (recorder.clone(), Vec::new());
+        self.waiting()
+            .insert(stream, AwaitedHead { recorder, came });
     }
 
     /// Records that the final response has come, after this many interim ones. The crate may have
@@ -112,7 +113,7 @@ impl HeadersObserver {
     pub(super) fn answered(&self, stream: u32, interim: usize) {
         if let Some(awaited) = self.waiting().remove(&stream) {
             let came = awaited.came.get(interim).copied().flatten();
-            awaited.pen.answered_at(came);
+            awaited.recorder.answered_at(came);
         }
     }
 
@@ -120,10 +121,10 @@ impl HeadersObserver {
     fn head_arrived(&self, stream: u32) {
         if let Some(awaited) = self.waiting().get_mut(&stream) {
             if awaited.came.is_empty() {
-                awaited.pen.arrived();
+                awaited.recorder.arrived();
             }
             if awaited.came.len() < MAX_HEADS {
-                awaited.came.push(awaited.pen.last_arrival());
+                awaited.came.push(awaited.recorder.last_arrival());
             }
         }
     }
@@ -276,7 +277,7 @@ mod tests {
     fn a_response_began_and_ended_its_head_with_the_bytes_that_held_them() {
         let recorder = Recorder::new(Arc::new(Frozen));
         let observer = HeadersObserver::default();
-        observer.await_response(1, &Pen::alone(&recorder));
+        observer.await_response(1, &RequestRecorder::alone(&recorder));
         let (interim, last) = (frame(HEADERS, 9), frame(HEADERS, 9));
         let stream = [frame(4, 0), interim, last, frame(0, 40)].concat();
         let mut reader = ObservedStream::new(&*stream, observer.clone());

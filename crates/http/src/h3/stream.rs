@@ -9,7 +9,7 @@ use super::client::Sender;
 use super::datagrams::DatagramRecorder;
 use crate::body::Body;
 use crate::response::{MAX_HEAD_SIZE, MAX_INTERIM, describe, expected_length, head_size};
-use crate::{HttpError, Turn};
+use crate::{HttpError, RequestRun};
 
 /// What may be read of a stream at once: more than the largest head takes, however it is encoded.
 const READ_ALLOWANCE: u64 = 2 * MAX_HEAD_SIZE as u64;
@@ -18,35 +18,35 @@ const READ_ALLOWANCE: u64 = 2 * MAX_HEAD_SIZE as u64;
 /// then carries it to the end of the response.
 pub(super) async fn carry(
     mut sender: Sender,
-    turn: &mut Turn<'_>,
+    run: &mut RequestRun<'_>,
     connection: &Connection,
     datagrams: &DatagramRecorder,
 ) -> Result<(), HttpError> {
-    let request = turn.request;
-    turn.facts.method.clone_from(&request.method);
+    let request = run.request;
+    run.facts.method.clone_from(&request.method);
     let head = request.modern()?;
-    turn.facts.request_bytes = request.modern_size()?;
-    turn.pen.started();
+    run.facts.request_bytes = request.modern_size()?;
+    run.recorder.started();
     let mut stream = sender.send_request(head).await.map_err(failed)?;
     let allowance = ReadAllowance {
         connection,
         stream: stream.id().into_inner(),
     };
     allowance.renew();
-    let queued = turn.pen.now();
+    let queued = run.recorder.now();
     if !request.body.is_empty() {
         let body = request.body.clone();
         stream.send_data(body).await.map_err(failed)?;
-        turn.facts.uploaded = request.body.len() as u64;
+        run.facts.uploaded = request.body.len() as u64;
     }
     stream.finish().await.map_err(failed)?;
     // The driver writes. It is given the turn, so that the request has left when that is recorded.
     tokio::task::yield_now().await;
     tokio::task::yield_now().await;
-    turn.pen.departed_since(queued, request);
+    run.recorder.departed_since(queued, request);
     let response = {
         let _one_by_one = datagrams.one_by_one();
-        final_response(&mut stream, turn).await
+        final_response(&mut stream, run).await
     };
     let response = response.map_err(|error| {
         if allowance.is_spent() {
@@ -57,27 +57,27 @@ pub(super) async fn carry(
             error
         }
     })?;
-    describe(&response.into_parts().0, "3", turn.facts);
-    receive(stream, turn, &allowance).await
+    describe(&response.into_parts().0, "3", run.facts);
+    receive(stream, run, &allowance).await
 }
 
 /// Takes the responses in until the final one, and records when the first and the last came.
 async fn final_response(
     stream: &mut RequestStream<BidiStream, Bytes>,
-    turn: &mut Turn<'_>,
+    run: &mut RequestRun<'_>,
 ) -> Result<::http::Response<()>, HttpError> {
     loop {
         let response = stream.recv_response().await.map_err(failed)?;
-        if turn.facts.interim.is_empty() {
-            turn.pen.arrived_since_departure();
+        if run.facts.interim.is_empty() {
+            run.recorder.arrived_since_departure();
         }
         if !response.status().is_informational() {
-            turn.pen.answered();
+            run.recorder.answered();
             return Ok(response);
         }
-        turn.facts.interim.push(response.status().as_u16());
-        turn.facts.header_bytes += head_size(response.headers());
-        if turn.facts.interim.len() > MAX_INTERIM {
+        run.facts.interim.push(response.status().as_u16());
+        run.facts.header_bytes += head_size(response.headers());
+        if run.facts.interim.len() > MAX_INTERIM {
             return Err(HttpError::TooManyInterim(MAX_INTERIM));
         }
     }
@@ -103,10 +103,10 @@ impl ReadAllowance<'_> {
 
 async fn receive(
     mut stream: RequestStream<BidiStream, Bytes>,
-    turn: &mut Turn<'_>,
+    run: &mut RequestRun<'_>,
     allowance: &ReadAllowance<'_>,
 ) -> Result<(), HttpError> {
-    let mut body = Body::new(turn.facts, turn.decode, turn.sink);
+    let mut body = Body::new(run.facts, run.decode, run.sink);
     let outcome = loop {
         allowance.renew();
         match stream.recv_data().await {

@@ -8,7 +8,7 @@ use roundtrip_net::{NetError, datagram_socket};
 use roundtrip_tls::Offer;
 use tokio::time::timeout;
 
-use super::{OpenError, Opened, Opening, Trail, Transport};
+use super::{OpenError, Opened, Opening, OpeningFacts, Transport};
 use crate::{Connection, Quic};
 
 /// RFC 8305 §5, for addresses that are tried over QUIC.
@@ -19,13 +19,13 @@ impl Opening<'_> {
         &self,
         offer: &Offer,
         peers: &[SocketAddr],
-        trail: &mut Trail,
+        opening_facts: &mut OpeningFacts,
     ) -> Result<Opened, OpenError> {
-        trail.over_quic = true;
+        opening_facts.over_quic = true;
         let (last, others) = peers.split_last().ok_or(NetError::NoAddress)?;
         let mut quic = None;
         for peer in others {
-            let attempt = self.try_quic(*peer, offer, trail);
+            let attempt = self.try_quic(*peer, offer, opening_facts);
             // An address that has not answered by then is given up for the next.
             quic = timeout(ATTEMPT_DELAY, attempt)
                 .await
@@ -37,7 +37,7 @@ impl Opening<'_> {
         }
         let quic = match quic {
             Some(quic) => quic,
-            None => self.try_quic(*last, offer, trail).await?,
+            None => self.try_quic(*last, offer, opening_facts).await?,
         };
         Ok(Opened {
             early_data: quic.is_early(),
@@ -50,15 +50,15 @@ impl Opening<'_> {
         &self,
         peer: SocketAddr,
         offer: &Offer,
-        trail: &mut Trail,
+        opening_facts: &mut OpeningFacts,
     ) -> Result<Quic, OpenError> {
         let socket = datagram_socket(peer, self.bind)?;
         let client = self.client.ok_or(OpenError::NoTls)?;
-        let trying = Trying::begin(peer, trail, self.recorder);
+        let trying = Trying::begin(peer, opening_facts, self.recorder);
         let (tokens, recorder) = (self.tokens, self.recorder);
         let quic = match Quic::begin(peer, socket, self.host, client, offer, tokens, recorder) {
             Ok(opening) => {
-                trying.trail.quic = Some(opening.gauge());
+                trying.facts.quic = Some(opening.gauge());
                 opening.opened().await
             }
             Err(error) => Err(error),
@@ -76,17 +76,17 @@ struct Trying<'a> {
     peer: SocketAddr,
     began: Moment,
     outcome: AttemptOutcome,
-    trail: &'a mut Trail,
+    facts: &'a mut OpeningFacts,
     recorder: &'a Recorder,
 }
 
 impl<'a> Trying<'a> {
-    fn begin(peer: SocketAddr, trail: &'a mut Trail, recorder: &'a Recorder) -> Self {
+    fn begin(peer: SocketAddr, facts: &'a mut OpeningFacts, recorder: &'a Recorder) -> Self {
         Self {
             peer,
             began: recorder.now(),
             outcome: AttemptOutcome::Abandoned,
-            trail,
+            facts,
             recorder,
         }
     }
@@ -102,7 +102,7 @@ impl<'a> Trying<'a> {
 
 impl Drop for Trying<'_> {
     fn drop(&mut self) {
-        self.trail.attempts.push(Attempt {
+        self.facts.attempts.push(Attempt {
             peer: self.peer,
             over_quic: true,
             began: self.began,

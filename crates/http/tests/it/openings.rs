@@ -3,7 +3,7 @@
 use std::net::UdpSocket;
 use std::time::Duration;
 
-use roundtrip_http::{Opening, Tokens, Trail};
+use roundtrip_http::{Opening, OpeningFacts, Tokens};
 use roundtrip_model::{AttemptOutcome, Event};
 use roundtrip_tls::{Client, Roots};
 
@@ -19,7 +19,7 @@ async fn an_address_that_was_given_up_is_heard_no_more() {
     let peers = [late.local_addr().unwrap(), never.local_addr().unwrap()];
     let client = Client::new(Roots::Anything, None).unwrap();
     let recorder = recorder();
-    let (tokens, mut trail) = (Tokens::default(), Trail::default());
+    let (tokens, mut opening_facts) = (Tokens::default(), OpeningFacts::default());
     let opening = Opening {
         host: "localhost",
         client: Some(&client),
@@ -28,7 +28,7 @@ async fn an_address_that_was_given_up_is_heard_no_more() {
         recorder: &recorder,
     };
     let (offer, mut buffer) = (h3_offer(), [0; 2048]);
-    let trying = opening.over_quic(&offer, &peers, &mut trail);
+    let trying = opening.over_quic(&offer, &peers, &mut opening_facts);
     // Long enough for the second address to be tried, and for the first to be late.
     let tried = tokio::time::timeout(Duration::from_millis(400), async {
         tokio::select! {
@@ -42,9 +42,9 @@ async fn an_address_that_was_given_up_is_heard_no_more() {
         }
     });
     assert!(tried.await.is_err());
-    assert_eq!(trail.attempts.len(), 2);
+    assert_eq!(opening_facts.attempts.len(), 2);
     let given_up = |a: &roundtrip_model::Attempt| a.outcome == AttemptOutcome::Abandoned;
-    assert!(trail.attempts.iter().all(given_up));
+    assert!(opening_facts.attempts.iter().all(given_up));
     let heard = |e: &Event| matches!(e, Event::Received { .. });
     assert_eq!(recorder.snapshot().last(heard), None);
     // It was told that nobody waits for it.

@@ -24,7 +24,7 @@ impl Clock for Counter {
 }
 
 /// A server that answers the first flight it gets, at once.
-struct Prompt {
+struct ImmediateServer {
     recorder: Recorder,
     answer: Option<Vec<u8>>,
     /// What is written leaves when it is flushed.
@@ -33,7 +33,7 @@ struct Prompt {
     reader: Option<Waker>,
 }
 
-impl AsyncRead for Prompt {
+impl AsyncRead for ImmediateServer {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -51,7 +51,7 @@ impl AsyncRead for Prompt {
     }
 }
 
-impl AsyncWrite for Prompt {
+impl AsyncWrite for ImmediateServer {
     fn poll_write(
         mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
@@ -88,7 +88,7 @@ const ANSWER: [u8; 19] = [
 #[tokio::test]
 async fn a_request_left_before_its_answer_came() {
     let recorder = Recorder::new(Arc::new(Counter::default()));
-    let server = Prompt {
+    let server = ImmediateServer {
         recorder: recorder.clone(),
         answer: Some(ANSWER.to_vec()),
         gathered: 0,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use roundtrip_http::{Connection, HttpError, Pen, Request, Turn};
+use roundtrip_http::{Connection, HttpError, Request, RequestRecorder, RequestRun};
 use roundtrip_model::{Clock, HttpFacts, Moment, Recorder, Target};
 use roundtrip_tls::Offer;
 
@@ -48,13 +48,13 @@ pub(crate) async fn ask(
         absolute_form: false,
     };
     let (mut facts, mut body) = (HttpFacts::default(), Vec::new());
-    let turn = Turn {
+    let run = RequestRun {
         request: &request,
         decode: true,
-        pen: Pen::alone(recorder),
+        recorder: RequestRecorder::alone(recorder),
         sink: &mut body,
         facts: &mut facts,
     };
-    let outcome = connection.exchange(turn).await;
+    let outcome = connection.exchange(run).await;
     (outcome, facts, body)
 }

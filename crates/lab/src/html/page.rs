@@ -34,10 +34,7 @@ fn opening(outcomes: &[LabOutcome], head: &Head) -> Markup {
                 _ => { h1 { (outcomes.len()) " experiments, measured over emulated paths" } },
             }
             dl.facts {
-                div { dt { "Measured" } dd { (clean(&head.when)) ", for " (span(took)) } }
-                div { dt { "Machine" } dd { (clean(&head.machine)) } }
-                div { dt { "Program" } dd { (clean(&head.made_by)) } }
-                div { dt { "This page again" } dd { code { (clean(&head.command)) } } }
+                (head.entries(&format!(", for {}", span(took))))
             }
             @if outcomes.len() > 1 { (contents(outcomes)) }
         }

@@ -2,12 +2,15 @@
 
 use std::net::SocketAddr;
 
+use super::waiting::SHORTEST_TELLING_RTT;
 use super::{ms, rtt_ms};
-use crate::{AttemptOutcome, Event, Exchange, Moment, Waited};
+use crate::{Attempt, AttemptOutcome, Event, Exchange, Moment, Waited};
 
 /// A SYN is repeated after one second (RFC 6298 §2.1); a wait of more than this many milliseconds
 /// was a loss.
 const SYN_TIMEOUT: f64 = 900.0;
+/// In milliseconds: a process wakes up within this, if nothing keeps it from running.
+const SHORTEST_DELAY: f64 = 1.0;
 
 pub(super) fn attribute(exchange: &Exchange, start: Moment, end: Moment) -> (u32, Waited) {
     let winner = winner(exchange);
@@ -28,25 +31,55 @@ pub(super) fn attribute(exchange: &Exchange, start: Moment, end: Moment) -> (u32
         .map(|a| a.began)
         .filter(|at| *at >= start && *at <= end);
     let first = others.min().unwrap_or(left).min(left);
-    let waited = Waited {
-        client: ms(first.since(start)),
-        loss: ms(left.since(first)),
-        ..Waited::default()
-    };
+    let (refused, mut waited) = before(exchange, first, left);
+    waited.client += ms(first.since(start));
     let wait = ms(end.since(left));
     if winner.is_none() {
-        (0, unconnected(exchange, wait, waited))
+        let (trips, rest) = unconnected(exchange, left, end);
+        (refused + trips, waited.plus(rest))
     } else if syn_ack_was_awaited(exchange, end) {
-        (1, connected(exchange, wait, waited))
+        (1 + refused, waited.plus(connected(exchange, wait)))
     } else {
-        (
-            0,
-            Waited {
-                client: waited.client + wait,
-                ..waited
-            },
-        )
+        waited.client += wait;
+        (refused, waited)
     }
+}
+
+/// The attempts before the successful one: a refusal is an answer, and cost a round trip; silence
+/// is a loss.
+fn before(exchange: &Exchange, first: Moment, left: Moment) -> (u32, Waited) {
+    let mut attempts: Vec<_> = exchange
+        .attempts
+        .iter()
+        .filter(|a| a.began >= first && a.began < left)
+        .collect();
+    attempts.sort_by_key(|a| a.began);
+    let mut waited = Waited::default();
+    let mut trips = 0;
+    let mut cursor = first;
+    for (n, attempt) in attempts.iter().enumerate() {
+        let next = attempts.get(n + 1).map_or(left, |a| a.began);
+        let ended = attempt.ended.clamp(cursor, next);
+        if was_refused(attempt) {
+            waited.network += ms(ended.since(cursor));
+            waited.client += ms(next.since(ended));
+            trips += u32::from(crossed(attempt));
+        } else {
+            waited.loss += ms(next.since(cursor));
+        }
+        cursor = next;
+    }
+    waited.loss += ms(left.since(cursor));
+    (trips, waited)
+}
+
+fn was_refused(attempt: &Attempt) -> bool {
+    matches!(attempt.outcome, AttemptOutcome::Failed(_))
+}
+
+/// Whether the refusal came over the path: what this host refuses itself fails at once.
+fn crossed(attempt: &Attempt) -> bool {
+    attempt.ended.since(attempt.began) >= SHORTEST_TELLING_RTT
 }
 
 fn winner(exchange: &Exchange) -> Option<SocketAddr> {
@@ -81,31 +114,38 @@ fn syn_ack_was_awaited(exchange: &Exchange, end: Moment) -> bool {
     !deferred || events.any(|(at, e)| matches!(e, Event::SynAcked { .. }) && *at == end)
 }
 
-fn connected(exchange: &Exchange, wait: f64, waited: Waited) -> Waited {
-    let resent = exchange.tcp.as_ref().is_some_and(|t| t.syn_retransmits > 0);
-    let lost = resent || wait > SYN_TIMEOUT.max(3.0 * rtt_ms(exchange));
-    let network = if lost {
-        wait.min(rtt_ms(exchange))
+/// The kernel knows how long the SYN-ACK took; the rest of the wait passed before the client ran.
+fn connected(exchange: &Exchange, wait: f64) -> Waited {
+    let tcp = exchange.tcp.as_ref();
+    let resent = tcp.is_some_and(|t| t.syn_retransmits > 0);
+    let measured = tcp.and_then(|t| t.handshake_rtt).map(ms);
+    let mut waited = Waited::default();
+    if resent || (measured.is_none() && wait > SYN_TIMEOUT.max(3.0 * rtt_ms(exchange))) {
+        waited.network = wait.min(rtt_ms(exchange));
+        waited.loss = wait - waited.network;
     } else {
-        wait
-    };
-    Waited {
-        network,
-        loss: waited.loss + wait - network,
-        ..waited
+        waited.network = match measured {
+            Some(took) if wait - took >= SHORTEST_DELAY => wait.min(took),
+            _ => wait,
+        };
+        waited.client = wait - waited.network;
     }
+    waited
 }
 
 /// A refusal is an answer and took the path's time; silence is a loss.
-fn unconnected(exchange: &Exchange, wait: f64, waited: Waited) -> Waited {
-    let answered = exchange
-        .attempts
-        .iter()
-        .any(|a| matches!(a.outcome, AttemptOutcome::Failed(_)));
-    let network = if answered { wait } else { 0.0 };
-    Waited {
-        network,
-        loss: waited.loss + wait - network,
-        ..waited
+fn unconnected(exchange: &Exchange, left: Moment, end: Moment) -> (u32, Waited) {
+    let wait = ms(end.since(left));
+    let refused = |a: &&Attempt| was_refused(a) && a.began >= left;
+    let answers: Vec<_> = exchange.attempts.iter().filter(refused).collect();
+    let mut waited = Waited::default();
+    if answers.is_empty() {
+        waited.loss = wait;
+    } else if answers.iter().any(|a| crossed(a)) {
+        waited.network = wait;
+    } else {
+        waited.client = wait;
     }
+    let trips = answers.iter().filter(|a| crossed(a)).count() as u32;
+    (trips, waited)
 }

@@ -1,7 +1,7 @@
 //! What the kernel and TLS tell about one wait: how much of it was a loss, and why a flight ended.
 
-use super::ms;
-use crate::{Event, Exchange, Moment};
+use super::{ms, rtt_ms};
+use crate::{Event, Exchange, Moment, Task};
 
 /// In milliseconds: the kernel measures unacknowledged time in ticks, and its timers end on them.
 const TICKS: f64 = 12.0;
@@ -10,14 +10,16 @@ const TICKS: f64 = 12.0;
 /// silences come from a slow line.
 const TAIL_TRIPS: f64 = 2.5;
 const SHORTEST_TAIL: f64 = 100.0;
-/// In segments: nine tenths of the initial window of RFC 6928. A sender that stops there was
-/// stopped by the window.
-const FULL_FIRST_WINDOW: u64 = 9;
+/// In segments. RFC 6928 §2; after a SYN or SYN-ACK was lost, the window is one (RFC 5681 §3.1).
 const INITIAL_WINDOW: u64 = 10;
-/// In segments: the window has grown a little during the handshake.
-const LARGEST_FIRST_WINDOW: u64 = 16;
 /// The share of full segments that data fills if each holds one record that fits it.
 const DENSE: f64 = 0.97;
+/// A flight that is this share of the client's receive window was stopped by it: the rest is less
+/// than a segment, or was not offered yet.
+const FULL_OWN_WINDOW: f64 = 0.85;
+
+/// In round trips.
+const FASTEST_COPY: f64 = 0.9;
 
 /// A paced flight lasts this share of a round trip; of segments that arrived too early, only the
 /// last is known.
@@ -29,10 +31,23 @@ pub(super) struct Evidence {
     unacked: Option<f64>,
     /// Something arrived before data that precedes it, and how long before, in milliseconds.
     overtaken: Option<f64>,
-    /// Segments and bytes of the flight before the wait.
+    /// The first time at which something was known to be missing.
+    gap_opened: Option<Moment>,
+    /// Segments and bytes of the flight before the wait, and what the client's window allowed.
     flight: Option<(u64, u64)>,
+    window: Option<u64>,
     /// The flight ended in the middle of a record.
     cut: bool,
+    /// When the last acknowledgement arrived, and how long after the bytes had left.
+    acknowledged: Option<(Moment, f64)>,
+    /// How long before the acknowledgement what was acknowledged had left again, in milliseconds.
+    copy: Option<f64>,
+    /// How long what was written did not leave the host, in milliseconds.
+    held_back: f64,
+    /// How long the client could have run and did not, and how long it wrote to its own output, in
+    /// milliseconds.
+    not_running: f64,
+    writing: f64,
 }
 
 /// Why nothing more arrived for a while.
@@ -48,15 +63,45 @@ pub(super) enum Stop {
     Sender,
 }
 
+impl Exchange {
+    /// In segments: what the server may send before anything is acknowledged.
+    pub(super) fn first_window(&self) -> u64 {
+        let again = self.tcp.as_ref().is_some_and(|t| t.syn_retransmits > 0);
+        if again && !self.reused {
+            1
+        } else {
+            INITIAL_WINDOW
+        }
+    }
+}
+
 impl Evidence {
-    pub(super) fn hear(&mut self, event: &Event) {
+    pub(super) fn hear(&mut self, at: Moment, event: &Event) {
         match event {
             Event::Resent { unacked, .. } => self.unacked = Some(ms(*unacked)),
             Event::Overtaken { late, .. } => self.overtaken = Some(ms(*late)),
+            Event::GapOpened { .. } => {
+                self.gap_opened.get_or_insert(at);
+            }
             Event::Paused {
-                segments, bytes, ..
-            } => self.flight = Some((*segments, *bytes)),
+                segments,
+                bytes,
+                window,
+            } => {
+                self.flight = Some((*segments, *bytes));
+                self.window = *window;
+            }
             Event::CutOff => self.cut = true,
+            Event::Acknowledged { after, again } => {
+                self.acknowledged = Some((at, ms(*after)));
+                self.copy = again.map(ms).or(self.copy);
+            }
+            Event::HeldBack { took } => self.held_back += ms(*took),
+            Event::Starved { took, .. } => self.not_running += ms(*took),
+            Event::Worked {
+                task: Task::Write,
+                took,
+            } => self.writing += ms(*took),
             _ => {}
         }
     }
@@ -66,57 +111,60 @@ impl Evidence {
         let mut evidence = Self::default();
         for (at, event) in exchange.timeline.iter() {
             if *at > start && *at <= end {
-                evidence.hear(event);
+                evidence.hear(*at, event);
             }
         }
         evidence
     }
 
-    /// The part of `rest`, the excess length of a wait, that was due to a loss.
-    pub(super) fn loss(&self, rest: f64, rtt: f64) -> f64 {
+    /// How long data was late that others had overtaken on the path, in milliseconds.
+    pub(super) fn reordered(&self, rtt: f64) -> f64 {
+        self.overtaken
+            .filter(|late| *late < FASTEST_COPY * rtt)
+            .unwrap_or(0.0)
+    }
+
+    /// The part of `rest`, the excess length of a wait that ended at `end`, that was due to a loss.
+    pub(super) fn loss(&self, exchange: &Exchange, rest: f64, end: Moment) -> f64 {
+        let rtt = rtt_ms(exchange);
         // Rounding can make a difference negative.
         let rest = rest.max(0.0);
-        let theirs = self.overtaken.map_or(0.0, |late| {
+        let missed = self.gap_opened.map(|opened| ms(end.since(opened)));
+        let late = match (self.overtaken, missed) {
+            (Some(overtaken), Some(missed)) => Some(overtaken.max(missed)),
+            (overtaken, _) => overtaken,
+        };
+        // Whoever lost a segment learns of it half a round trip after what follows it has arrived, and
+        // its copy takes as long: what comes sooner was reordered.
+        let lost = late.filter(|late| *late >= FASTEST_COPY * rtt);
+        let theirs = lost.map_or(0.0, |late| {
             let whole = rest - late <= SPREAD * rtt;
             if whole { rest } else { late }
         });
         let left = rest - theirs;
-        let ours = self.unacked.map_or(0.0, |unacked| {
+        // A copy that was needless was no loss, and one that was not takes a round trip after the one
+        // that showed the loss.
+        let needless = exchange.tcp.as_ref().is_some_and(|tcp| {
+            let resent = tcp.retransmits.saturating_sub(tcp.syn_retransmits);
+            resent > 0 && tcp.needless_retransmits >= resent
+        });
+        let answers_original = self.copy.is_some_and(|copy| copy < FASTEST_COPY * rtt);
+        let unacked = self
+            .unacked
+            .filter(|unacked| !needless && !answers_original && *unacked >= 2.0 * rtt - TICKS);
+        let ours = unacked.map_or(0.0, |unacked| {
             let late = (unacked - rtt).min(left).max(0.0);
             if left - late < TICKS { left } else { late }
         });
         theirs + ours
     }
 
-    /// Why the flight ended before a silence of `gap`; the flight before it had `before` segments.
-    pub(super) fn stop(
-        &self,
-        exchange: &Exchange,
-        gap: f64,
-        rtt: f64,
-        before: Option<u64>,
-    ) -> Stop {
-        let (segments, bytes) = self.flight.unwrap_or_default();
-        let full = exchange
-            .tcp
-            .as_ref()
-            .map_or(1200, |tcp| u64::from(tcp.mss).max(500))
-            * segments;
-        let secured = exchange.tls.is_some();
-        let broken = if secured {
-            self.cut
-        } else {
-            segments > 0 && bytes == full
-        };
-        let grown = match before {
-            None => segments <= LARGEST_FIRST_WINDOW,
-            Some(before) => 2 * segments >= 3 * before,
-        };
-        let like_a_window = broken
-            || (secured && grown && bytes as f64 >= DENSE * full as f64)
-            // The head of the answer may have been sent separately.
-            || (!secured && before.is_none() && segments == INITIAL_WINDOW);
-        if segments >= FULL_FIRST_WINDOW && like_a_window && gap <= 2.5 * rtt {
+    /// Why the flight ended before a silence of `gap`.
+    pub(super) fn stop(&self, exchange: &Exchange, gap: f64, rtt: f64) -> Stop {
+        let (segments, _) = self.flight.unwrap_or_default();
+        let broken = self.is_broken(exchange);
+        let full = exchange.first_window() * 9 / 10;
+        if broken && segments >= full.max(1) && gap <= TAIL_TRIPS * rtt {
             Stop::Window
         } else if broken && gap >= SHORTEST_TAIL.max(TAIL_TRIPS * rtt) {
             Stop::Timeout
@@ -127,7 +175,82 @@ impl Evidence {
         }
     }
 
+    /// Whether the sender had more when it stopped: it broke off in a record, or full segments alone
+    /// came.
+    fn is_broken(&self, exchange: &Exchange) -> bool {
+        let (segments, bytes) = self.flight.unwrap_or_default();
+        if exchange.tls.is_some() {
+            self.cut
+        } else {
+            segments > 0 && bytes == full_segments(exchange, segments)
+        }
+    }
+
+    /// Whether a flight of a full window looks like this: it broke off, or small records filled each
+    /// segment, or just as many segments came as a first window has.
+    pub(super) fn is_like_a_window(&self, exchange: &Exchange) -> bool {
+        let Some((segments, bytes)) = self.flight else {
+            return true;
+        };
+        let first = exchange.first_window();
+        self.is_broken(exchange)
+            || segments == first
+            || (exchange.tls.is_some()
+                && bytes as f64 >= DENSE * full_segments(exchange, segments) as f64)
+    }
+
+    /// Whether the flight was all that the client's receive window had room for.
+    pub(super) fn fills_own_window(&self) -> bool {
+        self.flight
+            .zip(self.window)
+            .is_some_and(|((_, bytes), window)| {
+                bytes > 0 && bytes as f64 >= FULL_OWN_WINDOW * window as f64
+            })
+    }
+
+    /// How long the client read nothing, in milliseconds: its receive window may have closed.
+    pub(super) fn not_reading(&self) -> f64 {
+        self.not_running + self.writing
+    }
+
     pub(super) fn segments(&self) -> Option<u64> {
         self.flight.map(|(segments, _)| segments)
     }
+
+    pub(super) fn flight_bytes(&self) -> Option<u64> {
+        self.flight.map(|(_, bytes)| bytes)
+    }
+
+    pub(super) fn gap_opened(&self) -> Option<Moment> {
+        self.gap_opened
+    }
+
+    /// When the peer's last acknowledgement arrived, and how long it took, in milliseconds.
+    pub(super) fn acknowledged(&self) -> Option<(Moment, f64)> {
+        self.acknowledged
+    }
+
+    /// How long what was written did not leave the host, in milliseconds.
+    pub(super) fn held_back(&self) -> f64 {
+        self.held_back
+    }
+
+    /// How long the client could have run and did not, in milliseconds.
+    pub(super) fn not_running(&self) -> f64 {
+        self.not_running
+    }
+
+    /// Whether something was missing.
+    pub(super) fn has_gap(&self) -> bool {
+        self.overtaken.is_some() || self.gap_opened.is_some()
+    }
+
+    pub(super) fn window(&self) -> Option<u64> {
+        self.window
+    }
+}
+
+fn full_segments(exchange: &Exchange, segments: u64) -> u64 {
+    let tcp = exchange.tcp.as_ref();
+    segments * tcp.map_or(1200, |tcp| u64::from(tcp.mss).max(500))
 }

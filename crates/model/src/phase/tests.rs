@@ -1,5 +1,6 @@
 //! Phases of hand-made timelines: they cover everything, and each wait is attributed to its cause.
 
+mod bodies;
 mod quic;
 
 use std::net::SocketAddr;
@@ -376,6 +377,19 @@ fn any_event() -> impl Strategy<Value = Event> {
             window: None
         }),
         Just(Event::CutOff),
+        (0u64..20_000).prop_map(|bytes| Event::RecordBegan { bytes }),
+        (0u64..900).prop_map(|ms| Event::Acknowledged {
+            after: Duration::from_millis(ms),
+            again: None,
+        }),
+        (0u64..900).prop_map(|ms| Event::HeldBack {
+            took: Duration::from_millis(ms)
+        }),
+        (0u64..900, any::<bool>()).prop_map(|(ms, throttled)| Event::Starved {
+            took: Duration::from_millis(ms),
+            throttled
+        }),
+        any::<bool>().prop_map(|short| Event::GapOpened { segments: 1, short }),
     ]
 }
 

@@ -5,6 +5,7 @@
 //! in each round trip, or all there was to send, it says nothing about the line, and nothing is
 //! attributed to it.
 
+use super::spread::SHORTEST_DELAYED_ACK;
 use super::{Phase, PhaseName, ms, rtt_ms};
 use crate::{Event, Exchange, Moment, TcpFacts};
 
@@ -21,6 +22,8 @@ const LEAST_SEGMENTS: u64 = 2;
 const TOGETHER: f64 = 0.5;
 /// In segments. RFC 6928 §2.
 const INITIAL_WINDOW: u64 = 10;
+/// As a share of what the largest flight took.
+const DISAGREEMENT: f64 = 0.3;
 
 /// Moves the time that the line needed for what was sent from the server and from losses to the
 /// network.
@@ -102,7 +105,44 @@ fn bytes_per_ms(exchange: &Exchange) -> Option<f64> {
     let bytes = largest_flight(exchange, tcp)?;
     let mss = u64::from(tcp.mss).max(500);
     let took = (bytes.div_ceil(mss) * mss) as f64 / rate - r;
-    (took >= LEAST_MS.max(LEAST_SHARE * r)).then(|| bytes as f64 / took)
+    let line = bytes as f64 / took;
+    (took >= LEAST_MS.max(LEAST_SHARE * r) && agree(exchange, line, bytes)).then_some(line)
+}
+
+/// Whether flights of other sizes were acknowledged as a line of this rate would have let them be. One
+/// late acknowledgement alone is a path that varies.
+fn agree(exchange: &Exchange, line: f64, largest: u64) -> bool {
+    let r = rtt_ms(exchange);
+    exchange
+        .timeline
+        .iter()
+        .filter_map(|(at, event)| match event {
+            Event::Acknowledged { after, .. } => {
+                Some((sent_around(exchange, *at - *after), ms(*after) - r))
+            }
+            _ => None,
+        })
+        .filter(|(bytes, _)| (1..largest).contains(bytes))
+        .all(|(bytes, late)| {
+            let needed = bytes as f64 / line;
+            let tolerance = LEAST_MS.max(DISAGREEMENT * largest as f64 / line);
+            // It may have been delayed on purpose, by 40 ms.
+            let delayed = late >= SHORTEST_DELAYED_ACK;
+            (late - needed).abs() <= tolerance || delayed
+        })
+}
+
+/// The bytes that left together at a moment.
+fn sent_around(exchange: &Exchange, left: Moment) -> u64 {
+    let near = |at: Moment| ms(at.since(left)) <= TOGETHER && ms(left.since(at)) <= 2.0 * TOGETHER;
+    exchange
+        .timeline
+        .iter()
+        .filter_map(|(at, event)| match event {
+            Event::Sent { bytes } if near(*at) => Some(*bytes),
+            _ => None,
+        })
+        .sum()
 }
 
 /// `None` if no flight was large enough to be acknowledged at once, or if its departure time is
@@ -229,6 +269,23 @@ mod tests {
         let quick = limited_by_what_there_was(R + 0.5);
         let e = exchange(R + 20.0, 100, R + 5.0, quick);
         assert_eq!(waits(&e), [(20, 20, 0, 1), (20, 5, 0, 1)]);
+    }
+
+    #[test]
+    fn one_late_acknowledgement_is_a_path_that_varies() {
+        let mut e = exchange(R + 20.0, 100, R + 10.0, limited_by_what_there_was(R + 14.0));
+        let acknowledged = |ms: f64| Event::Acknowledged {
+            after: Duration::from_secs_f64(ms / 1e3),
+            again: None,
+        };
+        // 100 bytes need 0.8 ms on such a line.
+        let answered = R + 20.0 + R;
+        e.timeline
+            .push(Moment::from_millis(answered + 0.8), acknowledged(R + 0.8));
+        assert_eq!(waits(&e)[0].2, 14);
+        e.timeline
+            .push(Moment::from_millis(answered + 9.0), acknowledged(R + 9.0));
+        assert_eq!(waits(&e)[0].2, 0);
     }
 
     #[test]

@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use super::evidence::{Evidence, Stop};
+use super::body;
+use super::evidence::Evidence;
+use super::spread::DELAYED_ACK;
 use super::walk::Walk;
 use super::{connect, ms, rtt_ms};
 use crate::{Answer, Event, Exchange, Moment, PhaseName, Waited};
@@ -33,6 +35,7 @@ pub(super) fn attribute(
         PhaseName::Tcp => connect::attribute(exchange, start, end),
         PhaseName::Request => request(exchange, start, end),
         PhaseName::FirstByte => first_byte(exchange, start, end),
+        PhaseName::Body if exchange.echo.is_none() => body::attribute(exchange, start, end),
         PhaseName::Proxy | PhaseName::Tls | PhaseName::Quic | PhaseName::Body => {
             Walk::new(exchange, name).run(start, end)
         }
@@ -109,19 +112,22 @@ fn silence_before_body(exchange: &Exchange) -> f64 {
 }
 
 /// From the last byte of the request to the first of the response: one round trip, and the server's
-/// time to think.
+/// time to think. The wait for the server ends with the first bytes of the answer to arrive, which
+/// may be long before they can be read: the rest is a body's.
 fn first_byte(exchange: &Exchange, start: Moment, end: Moment) -> (u32, Waited) {
     let whole = ms(end.since(start));
-    let answered = exchange
-        .timeline
-        .first(|e| *e == Event::FirstByte)
-        .is_some();
+    let answered_at = exchange.timeline.first(|e| *e == Event::FirstByte);
     let mut waited = Waited::default();
-    if !answered {
-        starve(exchange, whole, &mut waited);
+    if answered_at.is_none() {
+        let missed = Evidence::between(exchange, start, end).gap_opened();
+        let lost = missed.map_or(0.0, |opened| ms(end.since(opened)));
+        starve(exchange, whole - lost, &mut waited);
+        waited.loss += lost;
         return (0, waited);
     }
-    split(exchange, whole, &mut waited);
+    let began = answer_began(exchange, start, end);
+    let heard = Evidence::between(exchange, start, began);
+    answered(exchange, (start, began), &heard, &mut waited);
     // The wait for the answer to a large request begins while most of it is still in the kernel.
     let more = flights_left(exchange, waited.server);
     let carried = f64::from(more) * rtt_ms(exchange).min(whole);
@@ -129,36 +135,96 @@ fn first_byte(exchange: &Exchange, start: Moment, end: Moment) -> (u32, Waited) 
         waited.network += carried;
         waited.server -= carried;
     }
-    lose(exchange, start, end, &mut waited);
-    (1 + more, waited)
+    window_of_one(exchange, start, began, &mut waited);
+    let (trips, rest) = if began < end {
+        body::attribute(exchange, began, end)
+    } else {
+        (0, Waited::default())
+    };
+    (1 + more + trips, waited.plus(rest))
 }
 
-/// Attributes the part of the silence before the first byte that was due to a loss. The silence may
-/// have begun with bytes that were not the answer, or with a part of it that could not be decoded
-/// yet.
-fn lose(exchange: &Exchange, start: Moment, end: Moment, waited: &mut Waited) {
-    let rtt = rtt_ms(exchange);
-    let evidence = Evidence::between(exchange, start, end);
-    let mut lost = evidence.loss(waited.server, rtt);
-    let mut before = None;
-    let mut heard = Evidence::default();
-    for (at, event) in exchange.timeline.iter() {
-        if *at < start || *at > end {
-            continue;
-        }
-        if !matches!(event, Event::Received { .. }) {
-            heard.hear(event);
-            continue;
-        }
-        let gap = before.map_or(0.0, |before| ms(at.since(before)));
-        if heard.stop(exchange, gap, rtt, None) == Stop::Timeout {
-            lost += gap;
-        }
-        (before, heard) = (Some(*at), Evidence::default());
+/// When the record began to arrive in which the first byte of the response came. A record can be
+/// read only when it is whole; one of a few bytes may be a ticket.
+pub(super) fn answer_began(exchange: &Exchange, start: Moment, end: Moment) -> Moment {
+    let segment = exchange.tcp.as_ref().map_or(1200, |tcp| u64::from(tcp.mss));
+    let mut records = exchange.timeline.iter().rev();
+    let began = records.find_map(|(at, event)| match event {
+        Event::RecordBegan { bytes } if *at > start && *at < end => Some((*at, *bytes)),
+        _ => None,
+    });
+    match began {
+        Some((at, bytes)) if bytes > segment => at,
+        _ => end,
     }
-    let lost = lost.min(waited.server);
-    waited.loss += lost;
-    waited.server -= lost;
+}
+
+/// After a SYN or its answer was lost, the server begins with a window of one segment (RFC 5681
+/// §3.1): an answer that comes just a round trip after a ticket had to wait for it.
+fn window_of_one(exchange: &Exchange, start: Moment, began: Moment, waited: &mut Waited) {
+    let r = rtt_ms(exchange);
+    if exchange.first_window() > 1 || exchange.tls.is_none() || waited.server < 0.5 * r {
+        return;
+    }
+    let mut arrivals = exchange.timeline.iter().filter_map(|(at, event)| {
+        (*at > start && *at < began && matches!(event, Event::Received { .. })).then_some(*at)
+    });
+    let Some(first) = arrivals.next() else { return };
+    let pause = ms(began.since(first));
+    if arrivals.next().is_none() && (pause - r).abs() <= (0.15 * r).max(2.0) {
+        let moved = waited.server.min(pause);
+        waited.network += moved;
+        waited.server -= moved;
+    }
+}
+
+/// The peer answered what was sent: one round trip, and then the server, except for what was lost,
+/// for what the path took longer, and for what the client did not run.
+pub(super) fn answered(
+    exchange: &Exchange,
+    (since, at): (Moment, Moment),
+    heard: &Evidence,
+    waited: &mut Waited,
+) {
+    let r = rtt_ms(exchange);
+    let gap = ms(at.since(since));
+    let network = gap.min(r);
+    let mut rest = gap - network;
+    waited.network += network;
+    let mut book = |part: &mut f64, amount: f64| {
+        let taken = amount.clamp(0.0, rest);
+        *part += taken;
+        rest -= taken;
+    };
+    book(&mut waited.client, heard.held_back());
+    // The kernel stamps what arrives over TCP, and quinn what the client has read.
+    if exchange.quic.is_some() {
+        book(&mut waited.client, heard.not_running());
+    }
+    let lost = heard.loss(exchange, gap - network, at);
+    book(&mut waited.loss, lost);
+    book(&mut waited.network, heard.reordered(r));
+    // Had the server had the request and thought, its acknowledgement would have come before.
+    if let Some((acknowledged, after)) = heard.acknowledged()
+        && acknowledged >= since
+        && after - r > DELAYED_ACK
+    {
+        if is_like_a_timeout(after - r, r) {
+            book(&mut waited.loss, after - r - lost);
+        } else {
+            book(&mut waited.network, after - r - lost);
+        }
+    }
+    waited.server += rest;
+}
+
+/// Whether an answer that came so late, together with the acknowledgement of what it answers, was sent
+/// again by a time-out: 200 ms (Linux' shortest) after the smoothed round trip, twice that for a
+/// probe, or three round trips before there are samples (RFC 6298 §2, RFC 8985 §7.2).
+fn is_like_a_timeout(late: f64, r: f64) -> bool {
+    [r + 200.0, 2.0 * r + 200.0, (3.0 * r).max(r + 200.0)]
+        .iter()
+        .any(|timeout| (-5.0..40.0).contains(&(late - timeout)))
 }
 
 /// The number of round trips in this silence in which a new connection's window grew under the

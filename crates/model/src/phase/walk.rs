@@ -1,4 +1,4 @@
-//! Follows the bytes of one phase from one to the next: who was waited for in each gap.
+//! Follows the bytes of a handshake from one to the next: who was waited for in each gap.
 //!
 //! A wait runs from the last bytes sent to the first that arrive in answer: one round trip of it
 //! belongs to the network and the rest to the server, except for what the kernel knows to have been
@@ -8,8 +8,8 @@
 use std::time::Duration;
 
 use super::evidence::{Evidence, Stop};
-use super::waiting::{SHORTEST_TELLING_RTT, split, starve};
-use super::{flights, ms, rtt_ms};
+use super::waiting::{SHORTEST_TELLING_RTT, answered, split, starve};
+use super::{ms, rtt_ms};
 use crate::{Event, Exchange, Moment, PhaseName, Waited};
 
 /// The same for QUIC, whose datagrams get their time when the client wakes up.
@@ -26,8 +26,6 @@ const SMALLEST_INITIAL: u64 = 1200;
 pub(super) struct Walk<'a> {
     exchange: &'a Exchange,
     name: PhaseName,
-    /// The phase is a body: its bytes were requested before.
-    one_way: bool,
     rtt: f64,
     /// The number of bytes since the sender last had to stop.
     burst: u64,
@@ -41,9 +39,8 @@ pub(super) struct Walk<'a> {
     largest: u64,
     /// The peer could not continue before it received the client's last flight.
     stopped: bool,
-    /// The evidence about the current wait, and the size of the flight before the last stop.
+    /// The evidence about the current wait.
     heard: Evidence,
-    flight: Option<u64>,
     round_trips: u32,
     waited: Waited,
 }
@@ -59,7 +56,6 @@ impl<'a> Walk<'a> {
         Self {
             exchange,
             name,
-            one_way: name == PhaseName::Body && exchange.echo.is_none(),
             rtt: rtt_ms(exchange),
             burst: 0,
             sent: 0,
@@ -69,7 +65,6 @@ impl<'a> Walk<'a> {
             largest: 0,
             stopped: false,
             heard: Evidence::default(),
-            flight: None,
             round_trips: 0,
             waited: Waited::default(),
         }
@@ -77,37 +72,25 @@ impl<'a> Walk<'a> {
 
     pub(super) fn run(mut self, start: Moment, end: Moment) -> (u32, Waited) {
         let start = self.given_up(start, end);
-        let mut began = start;
-        if self.one_way {
-            (began, self.burst) = flights::begun(&self.exchange.timeline, start, self.rtt);
-        }
         let mut last = (start, self.before(start));
         for (at, event) in self.exchange.timeline.iter() {
             let (direction, bytes) = match event {
                 Event::Sent { bytes } => (Direction::Out, *bytes),
                 Event::Received { bytes } => (Direction::In, *bytes),
                 other if *at >= start && *at <= end => {
-                    self.heard.hear(other);
+                    self.heard.hear(*at, other);
                     continue;
                 }
                 _ => continue,
             };
-            // In a body nothing is an answer: what the client sends meanwhile only acknowledges.
-            let aside = self.one_way && direction == Direction::Out;
-            if *at < start || *at > end || aside {
+            if *at < start || *at > end {
                 continue;
             }
-            self.step(last.1, direction, ms(at.since(last.0)));
+            self.step(last, direction, *at);
             self.count(direction, bytes);
             last = (*at, Some(direction));
         }
-        self.trailing(last.1, ms(end.since(last.0)), end);
-        // A sender that pauses by itself does not fill windows.
-        let pauses = self.waited.server >= 0.5 * self.rtt;
-        if self.one_way && self.round_trips > 0 && self.is_telling() && !pauses {
-            let grew = flights::of_a_growing_window(&self.exchange.timeline, began, end, self.rtt);
-            self.round_trips = self.round_trips.max(grew);
-        }
+        self.trailing(last, end);
         if self.name == PhaseName::Quic && self.round_trips > 0 {
             let extra = self.exchange.extra_trips;
             self.round_trips = if self.is_telling() {
@@ -213,27 +196,29 @@ impl<'a> Walk<'a> {
             .filter(|direction| *direction == Direction::Out)
     }
 
-    fn step(&mut self, from: Option<Direction>, to: Direction, gap: f64) {
+    fn step(&mut self, (since, from): (Moment, Option<Direction>), to: Direction, at: Moment) {
         use Direction::{In, Out};
+        let gap = ms(at.since(since));
         let heard = match to {
             In => std::mem::take(&mut self.heard),
             Out => self.heard,
         };
         let quic = self.name == PhaseName::Quic;
-        let telling = self.is_telling();
-        let long = telling && gap >= self.shortest_answer();
-        // An acknowledgement may cross a flight that still arrives; QUIC sends many. Less than half
-        // a round trip after it, nothing can answer it.
+        // An acknowledgement may cross a flight that still arrives; QUIC sends many.
         let stopped = quic && std::mem::take(&mut self.stopped);
-        let crossing = if telling {
-            !long && (!quic || self.round_trips > 0)
+        let is_short = if self.is_telling() {
+            gap < self.shortest_answer()
         } else {
-            quic && self.round_trips > 0 && !stopped
+            quic && !stopped
         };
+        let crossing = is_short && (!quic || self.round_trips > 0);
         match (from, to) {
             (Some(Out), In) if crossing => split(self.exchange, gap, &mut self.waited),
-            (Some(Out), In) => self.answer(gap, &heard),
-            (Some(In), In) => self.silence(gap, &heard),
+            (Some(Out), In) => {
+                self.round_trips += 1;
+                answered(self.exchange, (since, at), &heard, &mut self.waited);
+            }
+            (Some(In), In) => self.silence(gap, &heard, at),
             (Some(Out), Out) if quic && gap >= SHORTEST_TIMEOUT => self.waited.loss += gap,
             // The client's timer tells which packet was lost. RFC 9002 §6.1.2.
             (Some(In), Out) if quic && self.is_incomplete() => self.waited.loss += gap,
@@ -241,19 +226,9 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The peer answered what was sent.
-    fn answer(&mut self, gap: f64, heard: &Evidence) {
-        self.round_trips += 1;
-        let network = gap.min(self.rtt);
-        let lost = heard.loss(gap - network, self.rtt);
-        self.waited.network += network;
-        self.waited.loss += lost;
-        self.waited.server += gap - network - lost;
-    }
-
     /// Nothing arrived for a while, although the peer was not waiting for the client.
-    fn silence(&mut self, gap: f64, heard: &Evidence) {
-        let lost = heard.loss(gap, self.rtt);
+    fn silence(&mut self, gap: f64, heard: &Evidence, at: Moment) {
+        let lost = heard.loss(self.exchange, gap, at);
         self.waited.loss += lost;
         let gap = gap - lost;
         let stop = if gap < self.shortest_answer().min(f64::MAX) {
@@ -270,7 +245,6 @@ impl<'a> Walk<'a> {
                 self.round_trips += 1;
                 split(self.exchange, gap, &mut self.waited);
                 self.burst = 0;
-                self.flight = heard.segments();
             }
             Stop::Timeout => self.waited.loss += gap,
             Stop::Line => self.waited.network += gap,
@@ -295,7 +269,16 @@ impl<'a> Walk<'a> {
         if stalled && gap <= 2.5 * self.rtt {
             Stop::Window
         } else if heard.segments().is_some() {
-            heard.stop(self.exchange, gap, self.rtt, self.flight)
+            match heard.stop(self.exchange, gap, self.rtt) {
+                Stop::Sender
+                    if gap <= 2.5 * self.rtt
+                        && heard.segments() >= Some(self.exchange.first_window() * 9 / 10)
+                        && heard.is_like_a_window(self.exchange) =>
+                {
+                    Stop::Window
+                }
+                stop => stop,
+            }
         } else if full
             && self.is_telling()
             && self.burst >= FULL_FIRST_WINDOW * mss
@@ -311,12 +294,22 @@ impl<'a> Walk<'a> {
 
     /// From the last byte to the phase's end: the client's time, unless the exchange failed while
     /// it waited.
-    fn trailing(&mut self, from: Option<Direction>, gap: f64, end: Moment) {
+    fn trailing(&mut self, (since, from): (Moment, Option<Direction>), end: Moment) {
+        let gap = ms(end.since(since));
         let starved = self.exchange.failure.is_some() && end == self.exchange.timeline.end();
-        match from {
-            Some(Direction::Out) if starved => starve(self.exchange, gap, &mut self.waited),
-            Some(Direction::In) if starved => self.waited.server += gap,
-            _ => self.waited.client += gap,
+        if !starved || from.is_none() {
+            self.waited.client += gap;
+            return;
+        }
+        let lost = self
+            .heard
+            .gap_opened()
+            .map_or(0.0, |opened| ms(end.since(opened.max(since))));
+        self.waited.loss += lost;
+        if from == Some(Direction::Out) {
+            starve(self.exchange, gap - lost, &mut self.waited);
+        } else {
+            self.waited.server += gap - lost;
         }
     }
 }

@@ -13,11 +13,13 @@ pub struct Fault {
 pub enum FaultKind {
     /// The connection is torn down: TCP RST, or a QUIC `CONNECTION_CLOSE` with an error.
     Reset,
-    /// The connection ends in order, too early: TCP FIN, or a QUIC `CONNECTION_CLOSE` without error.
+    /// The connection ends in order, too early: TCP FIN, or a QUIC `CONNECTION_CLOSE` without
+    /// error.
     Close,
     /// Nothing more is sent, and the connection stays.
     Stall,
-    /// Bytes that mean nothing there, then the end. Where the protocol cannot carry them, as `Close`.
+    /// Bytes that mean nothing there, then the end. Where the protocol cannot carry them, as
+    /// `Close`.
     Garbage,
 }
 
@@ -31,7 +33,8 @@ pub enum FaultPhase {
     Handshake,
     /// After the request, body included.
     Request,
-    /// After half of the header section. HTTP/2 and HTTP/3 send it as one frame: there it strikes just before.
+    /// After half of the header section. HTTP/2 and HTTP/3 send it as one frame: there it strikes
+    /// just before.
     Head,
     /// After half of the body.
     Body,

@@ -51,7 +51,8 @@ pub struct HttpKnobs {
     /// End a connection that was idle for this long
     #[arg(long, value_name = "SPAN", default_value = "60s", value_parser = span)]
     pub keep_alive: Duration,
-    /// Alt-Svc of answers over TLS; by default HTTP/3 on the same port, if it is served; `none` sends none
+    /// Alt-Svc of answers over TLS; by default HTTP/3 on the same port, if it is served; `none`
+    /// sends none
     #[arg(long, value_name = "VALUE")]
     pub alt_svc: Option<String>,
     /// Leave out Server-Timing, which states the time waited

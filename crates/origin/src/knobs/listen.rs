@@ -34,7 +34,8 @@ pub struct ListenKnobs {
     /// HTTP/3: served, absent, or a port that never answers (as where UDP is dropped)
     #[arg(long, value_enum, default_value_t = Quic::On)]
     pub h3: Quic,
-    /// Which engine carries QUIC: our own, which speaks hq-interop (HTTP/0.9 over QUIC) beside h3, or quinn
+    /// Which engine carries QUIC: our own, which speaks hq-interop (HTTP/0.9 over QUIC) beside h3,
+    /// or quinn
     #[arg(long, value_enum, default_value_t = QuicEngine::Own)]
     pub quic_engine: QuicEngine,
     /// Answer the first QUIC Initial with a Retry (RFC 9000, section 8.1.2)

@@ -11,7 +11,8 @@ pub struct TlsKnobs {
     /// TLS versions over TCP (QUIC is always 1.3)
     #[arg(long = "tls", value_enum, default_value_t = TlsVersions::Both)]
     pub versions: TlsVersions,
-    /// Key exchange groups, preferred first; a client that guesses none of them pays a `HelloRetryRequest`
+    /// Key exchange groups, preferred first; a client that guesses none of them pays a
+    /// `HelloRetryRequest`
     #[arg(long, value_enum, value_delimiter = ',', value_name = "GROUP")]
     pub groups: Vec<Group>,
     /// Protocols offered by ALPN over TCP, preferred first, or `none`

@@ -36,16 +36,20 @@ pub(crate) fn engine(
 }
 
 /// Accepts until the future is dropped, and its connections with it.
-pub(crate) async fn accept(endpoint: Endpoint, manner: HandshakeConfig, hall: ListenerContext) {
+pub(crate) async fn accept(
+    endpoint: Endpoint,
+    handshake_config: HandshakeConfig,
+    context: ListenerContext,
+) {
     let mut connections = JoinSet::new();
     while let Some(incoming) = endpoint.accept().await {
-        if let Some(link) = admit(incoming, &hall.site) {
-            let Ok(place) = hall.places.clone().acquire_owned().await else {
+        if let Some(link) = admit(incoming, &context.site) {
+            let Ok(place) = context.places.clone().acquire_owned().await else {
                 return;
             };
-            let site = hall.site.clone();
+            let site = context.site.clone();
             connections.spawn(async move {
-                serve_one(link, manner, &site).await;
+                serve_one(link, handshake_config, &site).await;
                 site.counters.quic_over.increment();
                 drop(place);
             });
@@ -63,11 +67,11 @@ fn admit(incoming: Incoming, site: &OriginState) -> Option<Connection> {
     None
 }
 
-async fn serve_one(link: Connection, manner: HandshakeConfig, site: &Arc<OriginState>) {
+async fn serve_one(link: Connection, handshake_config: HandshakeConfig, site: &Arc<OriginState>) {
     site.counters.quic_connections.increment();
     // An answer to early data leaves as soon as the ClientHello has told the client's limits.
     let taken = async {
-        if manner.early_data {
+        if handshake_config.early_data {
             link.hello_received().await
         } else {
             link.connected().await

@@ -42,7 +42,7 @@ impl Echo {
         let listener = TcpListener::from_std(listener).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let counters = Arc::new(OriginCounters::default());
-        let hall = ListenerContext {
+        let context = ListenerContext {
             site: Arc::new(OriginState::new(&Knobs::default(), 0, counters.clone())),
             places: Arc::new(Semaphore::new(MAX_CONNECTIONS)),
             fast_open: knobs.fast_open > 0,
@@ -50,7 +50,7 @@ impl Echo {
         Ok(Self {
             address,
             counters,
-            task: tokio::spawn(tcp::accept(listener, ListenerRole::Echo, hall)),
+            task: tokio::spawn(tcp::accept(listener, ListenerRole::Echo, context)),
         })
     }
 

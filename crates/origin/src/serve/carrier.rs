@@ -27,11 +27,11 @@ pub(crate) trait QuicCarrier: Send + 'static {
             OpenStreams = Self::Opener,
         > + Send
         + 'static;
-    type Reins: StreamControl;
+    type Control: StreamControl;
 
     fn transport(&self) -> Self::Transport;
 
-    fn reins(&self) -> Self::Reins;
+    fn control(&self) -> Self::Control;
 
     /// Whether the handshake is complete. Before that, what arrives may be a replay.
     fn is_confirmed(&mut self) -> bool;
@@ -88,13 +88,13 @@ impl QuicCarrier for QuinnCarrier {
     type Receiving = h3_quinn::RecvStream;
     type Opener = h3_quinn::OpenStreams;
     type Transport = h3_quinn::Connection;
-    type Reins = ();
+    type Control = ();
 
     fn transport(&self) -> h3_quinn::Connection {
         h3_quinn::Connection::new(self.connection.clone())
     }
 
-    fn reins(&self) {}
+    fn control(&self) {}
 
     fn is_confirmed(&mut self) -> bool {
         self.confirmation.is_complete()
@@ -129,13 +129,13 @@ impl QuicCarrier for OwnCarrier {
     type Receiving = RecvStream;
     type Opener = OpenStreams;
     type Transport = H3Connection;
-    type Reins = Connection;
+    type Control = Connection;
 
     fn transport(&self) -> H3Connection {
         H3Connection::new(&self.0)
     }
 
-    fn reins(&self) -> Connection {
+    fn control(&self) -> Connection {
         self.0.clone()
     }
 

@@ -1,5 +1,5 @@
-//! A connection of HTTP/1.0 or 1.1: heads in, answers out, one after the other, and how it all ends.
-//! Clear-text HTTP/2 is recognised by its preface and handed over.
+//! A connection of HTTP/1.0 or 1.1: heads in, answers out, one after the other, and how it all
+//! ends. Clear-text HTTP/2 is recognised by its preface and handed over.
 
 mod head;
 mod turn;
@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use self::head::{BadHead, H1RequestHead};
-use self::turn::{H1Exchange, Wires};
+use self::turn::{BufferedStream, H1Exchange};
 use super::prefixed::Prefixed;
 use super::{
     AnswerError, FLUSH_TIME, GARBAGE, HttpExchange, PIECE_TIMEOUT, STALL_TIME, answer, h2,
@@ -24,7 +24,8 @@ use crate::site::OriginState;
 
 /// RFC 9113, section 3.4.
 const H2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// After our end of the connection: how long, and how much, we still listen, so that no RST overtakes our last bytes.
+/// After our end of the connection: how long, and how much, we still listen, so that no RST
+/// overtakes our last bytes.
 const DRAIN: Duration = Duration::from_secs(1);
 const DRAINED: usize = 1024 * 1024;
 
@@ -46,7 +47,7 @@ pub(crate) async fn serve<IO>(
 ) where
     IO: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let mut wires = Wires::new(io, input);
+    let mut wires = BufferedStream::new(io, input);
     let mut served = 0_u32;
     loop {
         match next(&mut wires, &site, &link, served == 0).await {
@@ -74,9 +75,10 @@ pub(crate) async fn serve<IO>(
     close(wires).await;
 }
 
-/// Waits for the next head: as long as a connection may be idle for its first byte, then as long as patience lasts.
+/// Waits for the next head: as long as a connection may be idle for its first byte, then as long as
+/// patience lasts.
 async fn next<IO: AsyncRead + Unpin>(
-    wires: &mut Wires<IO>,
+    wires: &mut BufferedStream<IO>,
     site: &OriginState,
     link: &TcpConnectionInfo,
     first: bool,
@@ -118,7 +120,7 @@ fn is_start_of_preface(input: &[u8]) -> bool {
 
 /// One request and its answer. `Ok(true)` when the connection lives on.
 async fn respond<IO: AsyncRead + AsyncWrite + Unpin + Send>(
-    wires: &mut Wires<IO>,
+    wires: &mut BufferedStream<IO>,
     head: H1RequestHead,
     site: &OriginState,
     served: u32,
@@ -132,7 +134,7 @@ async fn respond<IO: AsyncRead + AsyncWrite + Unpin + Send>(
 }
 
 async fn refuse<IO: AsyncRead + AsyncWrite + Unpin + Send>(
-    wires: &mut Wires<IO>,
+    wires: &mut BufferedStream<IO>,
     bad: BadHead,
 ) -> Result<(), AnswerError> {
     let mut headers = HeaderMap::new();
@@ -143,7 +145,7 @@ async fn refuse<IO: AsyncRead + AsyncWrite + Unpin + Send>(
 }
 
 async fn carry_out<IO: AsyncRead + AsyncWrite + Unpin>(
-    mut wires: Wires<IO>,
+    mut wires: BufferedStream<IO>,
     kind: FaultKind,
     link: &TcpConnectionInfo,
 ) {
@@ -163,8 +165,9 @@ async fn carry_out<IO: AsyncRead + AsyncWrite + Unpin>(
     }
 }
 
-/// Ends our direction, then listens for a moment: closing with unread bytes would send RST (RFC 9112, section 9.6).
-async fn close<IO: AsyncRead + AsyncWrite + Unpin>(mut wires: Wires<IO>) {
+/// Ends our direction, then listens for a moment: closing with unread bytes would send RST (RFC
+/// 9112, section 9.6).
+async fn close<IO: AsyncRead + AsyncWrite + Unpin>(mut wires: BufferedStream<IO>) {
     let ended = timeout(PIECE_TIMEOUT, wires.io.shutdown()).await;
     if matches!(ended, Ok(Ok(()))) {
         let _ = timeout(DRAIN, drain(&mut wires.io, DRAINED)).await;

@@ -81,8 +81,8 @@ async fn streams<C: QuicCarrier>(
                     // GOAWAY: nothing after this stream (RFC 9114, section 5.2).
                     let _ = connection.shutdown(0).await;
                 }
-                let reins = carrier.reins();
-                running.spawn(run::<C>(resolver, early, reins, site.clone(), struck.clone()));
+                let control = carrier.control();
+                running.spawn(run::<C>(resolver, early, control, site.clone(), struck.clone()));
             }
             Some(_) = running.join_next() => idle_since = Instant::now(),
             Some(kind) = faults.recv() => return Some(H3Fault { kind, _streams: running }),
@@ -97,7 +97,7 @@ async fn streams<C: QuicCarrier>(
 async fn run<C: QuicCarrier>(
     resolver: Resolver<C>,
     early: bool,
-    reins: C::Reins,
+    control: C::Control,
     site: Arc<OriginState>,
     struck: mpsc::Sender<FaultKind>,
 ) {
@@ -108,7 +108,7 @@ async fn run<C: QuicCarrier>(
     site.counters.h3_requests.increment();
     let (parts, ()) = request.into_parts();
     let request = OriginRequest::new(parts, true, early);
-    let mut stream = H3Exchange::<C> { stream, reins };
+    let mut stream = H3Exchange::<C> { stream, control };
     stream.allow();
     match answer(&mut stream, &request, &site).await {
         Ok(()) => {
@@ -130,12 +130,12 @@ async fn run<C: QuicCarrier>(
 
 struct H3Exchange<C: QuicCarrier> {
     stream: RequestStream<C::Bidi, Bytes>,
-    reins: C::Reins,
+    control: C::Control,
 }
 
 impl<C: QuicCarrier> H3Exchange<C> {
     fn allow(&self) {
-        self.reins.entrust(|| self.stream.id(), READ_ALLOWANCE);
+        self.control.entrust(|| self.stream.id(), READ_ALLOWANCE);
     }
 
     async fn send_head(

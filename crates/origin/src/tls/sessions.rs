@@ -13,9 +13,9 @@ use crate::OriginCounters;
 
 /// Issues tickets that it later rejects.
 #[derive(Debug)]
-pub(super) struct Forgetful;
+pub(super) struct DiscardingStore;
 
-impl StoresServerSessions for Forgetful {
+impl StoresServerSessions for DiscardingStore {
     fn put(&self, _key: Vec<u8>, _value: Vec<u8>) -> bool {
         true
     }
@@ -33,8 +33,8 @@ impl StoresServerSessions for Forgetful {
     }
 }
 
-/// A clock that gains two minutes each time it is read. By it, no ticket has the age that its client
-/// states, so sessions are resumed and their early data is rejected (RFC 8446, section 8.3).
+/// A clock that gains two minutes each time it is read. By it, no ticket has the age that its
+/// client states, so sessions are resumed and their early data is rejected (RFC 8446, section 8.3).
 #[derive(Debug, Default)]
 pub(super) struct DriftingClock(AtomicU64);
 

@@ -200,7 +200,8 @@ async fn a_client_that_was_given_a_token_is_not_doubted_again(engine: QuicEngine
     }
 }
 
-/// Visits, waits for a ticket, and visits again with early data. Returns whether it was taken, and the status.
+/// Visits, waits for a ticket, and visits again with early data. Returns whether it was taken, and
+/// the status.
 async fn visit_early(origin: &Running, client: &Client) -> Option<(bool, u16)> {
     let (quic, mut sender) = client.open().await;
     ask(&mut sender, "/", None).await.unwrap();

@@ -1,4 +1,5 @@
-//! Our own QUIC engine before clients of other makers, as far as they are installed. `docs/quic-interop.md` has more.
+//! Our own QUIC engine before clients of other makers, as far as they are installed.
+//! `docs/quic-interop.md` has more.
 
 use std::process::{Command, Output};
 

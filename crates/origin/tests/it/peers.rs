@@ -11,7 +11,7 @@ pub(crate) struct Peer {
     directory: tempfile::TempDir,
 }
 
-pub(crate) struct Said {
+pub(crate) struct ProgramOutput {
     pub(crate) code: i32,
     pub(crate) out: String,
     pub(crate) err: String,
@@ -45,7 +45,7 @@ impl Peer {
         format!("https://localhost:{}{path}", self.origin.https.port())
     }
 
-    pub(crate) fn curl(&self, arguments: &[&str]) -> Said {
+    pub(crate) fn curl(&self, arguments: &[&str]) -> ProgramOutput {
         let mut command = Command::new("curl");
         command
             .args(["-q", "-sS", "-4", "--max-time", "20", "--noproxy", "*"])
@@ -56,7 +56,7 @@ impl Peer {
     }
 
     /// `openssl s_client` to the TLS port, with `input` on its standard input.
-    pub(crate) fn s_client(&self, arguments: &[&str], input: &[u8]) -> Said {
+    pub(crate) fn s_client(&self, arguments: &[&str], input: &[u8]) -> ProgramOutput {
         let mut child = Command::new("openssl")
             .args(["s_client", "-servername", "localhost", "-connect"])
             .arg(self.origin.https.to_string())
@@ -73,8 +73,8 @@ impl Peer {
     }
 }
 
-fn said(output: &Output) -> Said {
-    Said {
+fn said(output: &Output) -> ProgramOutput {
+    ProgramOutput {
         code: output.status.code().unwrap_or(-1),
         out: String::from_utf8_lossy(&output.stdout).into_owned(),
         err: String::from_utf8_lossy(&output.stderr).into_owned(),

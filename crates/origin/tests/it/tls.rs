@@ -7,7 +7,7 @@ mod tickets;
 use roundtrip_origin::{Certificate, ClientCertificate, Group, TlsVersions};
 use rustls::HandshakeKind;
 
-use self::client::Visit;
+use self::client::TlsClient;
 use crate::peers::Peer;
 
 #[test]
@@ -35,7 +35,7 @@ fn a_group_the_client_did_not_guess_costs_a_retry() {
         (vec![], false),
     ] {
         let peer = Peer::with(|knobs| knobs.tls.groups.clone_from(&groups));
-        let visit = Visit::new(&peer).get("/");
+        let visit = TlsClient::new(&peer).get("/");
         let kind = if retried {
             HandshakeKind::FullWithHelloRetryRequest
         } else {
@@ -83,7 +83,7 @@ fn the_chain_is_as_long_and_as_compressed_as_asked_for() {
             knobs.tls.compress_certificate = compress;
             knobs.tls.staple = 777;
         });
-        let visit = Visit::new(&peer).get("/");
+        let visit = TlsClient::new(&peer).get("/");
         assert!(visit.chain >= 30_000, "{}", visit.chain);
         assert_eq!(visit.decompressed, compress);
         assert_eq!(visit.stapled, 777);

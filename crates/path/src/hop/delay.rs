@@ -1,7 +1,10 @@
 //! Delays each packet by the distance and the jitter, and lets some be overtaken.
 
+mod jitter_curve;
+
 use std::time::Duration;
 
+use self::jitter_curve::JitterCurve;
 use super::{Hop, HopOutput};
 use crate::direction::Direction;
 use crate::link::{Jitter, Reorder};
@@ -10,10 +13,11 @@ use roundtrip_model::Random;
 
 pub(crate) struct DelayHop {
     base: Duration,
-    jitter: Option<Jitter>,
+    jitter: Option<JitterCurve>,
     reorder: Option<Reorder>,
     random: Random,
-    /// When the last packet that kept its order leaves: jitter alone reorders nothing.
+    /// When the last packet that kept its order leaves. Jitter alone reorders nothing, not even
+    /// packets that the relay was late to hand over.
     last: Duration,
 }
 
@@ -22,11 +26,12 @@ impl DelayHop {
         base: Duration,
         jitter: Option<Jitter>,
         reorder: Option<Reorder>,
-        random: Random,
+        mut random: Random,
     ) -> Self {
+        let for_jitter = Random::seeded(random.next_u64());
         Self {
             base,
-            jitter,
+            jitter: jitter.map(|jitter| JitterCurve::new(jitter, for_jitter)),
             reorder,
             random,
             last: Duration::ZERO,
@@ -37,8 +42,8 @@ impl DelayHop {
 impl Hop for DelayHop {
     fn pass(&mut self, mut packet: Packet, way: Direction, at: Duration, exit: &mut HopOutput) {
         let mut due = at + self.base;
-        if let Some(jitter) = self.jitter {
-            let extra = jitter.draw(&mut self.random);
+        if let Some(jitter) = &mut self.jitter {
+            let extra = jitter.at(at);
             packet.remark(|| format!("jitter added {:.3} ms", extra.as_secs_f64() * 1e3));
             due = (due + extra).max(self.last);
             self.last = due;
@@ -101,7 +106,7 @@ mod tests {
         };
         let times = delayed();
         assert!(times.is_sorted());
-        assert!(times.iter().zip(0..).any(|(time, sent)| *time > sent + 50));
+        assert!(times.iter().zip(0..).any(|(time, sent)| *time > sent + 55));
         assert_eq!(times, delayed());
     }
 

@@ -12,7 +12,7 @@ const NAME: &str = "drop-syn-options";
 
 pub(super) const KIND: MiddleboxKind = MiddleboxKind {
     name: NAME,
-    does: "drops each SYN that asks for fast open (tfo), mptcp, ecn, or has any option unknown to old boxes",
+    does: "drops each SYN that asks for tfo (option 34 or 254), mptcp or ecn, or has an option unknown to old boxes",
     argument: Some("tfo|mptcp|ecn|unknown"),
     make: |argument| {
         let dislike = dislike(argument.unwrap_or_default())?;

@@ -8,7 +8,7 @@ use super::rewrite::RewriteHop;
 
 pub(super) const KIND: MiddleboxKind = MiddleboxKind {
     name: "strip-fast-open",
-    does: "takes the fast-open option out of SYN and SYN-ACK; data in the SYN stays",
+    does: "takes the fast-open option (34, experimental 254) out of SYN and SYN-ACK; data in the SYN stays",
     argument: None,
     make: |_| Ok(Box::new(RewriteHop(strip))),
 };

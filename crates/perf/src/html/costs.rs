@@ -79,7 +79,7 @@ fn interrupts(outcome: &PerfOutcome) -> &'static str {
             "This kernel counts interrupts apart from the threads that they interrupt."
         }
         Some(_) => {
-            "This kernel counts an interrupt as the time of the thread that it interrupts; beside the threads is what it left to ksoftirqd."
+            "This kernel counts an interrupt as the time of the thread that it interrupts; beside the threads is what it left to ksoftirqd. Interrupts that strike an idle core are not counted: the table says how much they can be."
         }
     }
 }

@@ -8,6 +8,7 @@ use roundtrip_report::clean;
 use super::amount;
 use crate::engine::{SideReport, WireCounters};
 use crate::outcome::{PerfArmOutcome, PerfOutcome, Visit};
+use crate::ratio::RatioInterval;
 
 /// A row of the table. Arms are columns, so that a page with few arms stays narrow.
 type Row = (&'static str, Figure);
@@ -49,6 +50,7 @@ fn rows(outcome: &PerfOutcome) -> Vec<Row> {
 }
 
 fn costs(outcome: &PerfOutcome) -> Vec<Row> {
+    let work = outcome.plan.work;
     let unit = outcome.unit();
     let (sender, receiver) = match unit {
         "s/GB" => ("Sender, s/GB", "Receiver, s/GB"),
@@ -72,13 +74,33 @@ fn costs(outcome: &PerfOutcome) -> Vec<Row> {
         (sender, Box::new(move |arm| arm.figures.sender.map(spread))),
         (
             "× TLS",
-            Box::new(|arm| arm.figures.ratio_to_tls.map(|ratio| format!("{ratio:.2}"))),
+            Box::new(|arm| quotient(arm.figures.ratio_to_tls, arm.figures.ratio_interval)),
         ),
         (
             receiver,
             Box::new(move |arm| arm.figures.receiver.map(spread)),
         ),
+        (
+            "× TLS, both sides",
+            Box::new(|arm| {
+                let both = arm.figures.both_to_tls?;
+                quotient(Some(both.ratio), both.interval)
+            }),
+        ),
+        (
+            "Not counted of the sender's core, at most",
+            Box::new(move |arm| arm.uncounted(&work)[0].map(|more| amount(more, unit))),
+        ),
+        (
+            "Not counted of the receiver's core, at most",
+            Box::new(move |arm| arm.uncounted(&work)[1].map(|more| amount(more, unit))),
+        ),
     ]
+}
+
+fn quotient(ratio: Option<f64>, interval: Option<RatioInterval>) -> Option<String> {
+    let interval = interval.map_or_else(String::new, |i| format!(" [{:.2}–{:.2}]", i.low, i.high));
+    ratio.map(|ratio| format!("{ratio:.2}{interval}"))
 }
 
 fn requests() -> Vec<Row> {

@@ -3,7 +3,7 @@
 
 use std::net::SocketAddr;
 
-use roundtrip_http::{Trail, race};
+use roundtrip_http::{OpeningFacts, race};
 use roundtrip_model::{Recorder, Target};
 use roundtrip_tls::Offer;
 
@@ -25,21 +25,21 @@ impl Connector {
         observed: &mut Observed,
     ) -> Result<OpenConnection, ProbeError> {
         let (quic_sheet, tcp_sheet) = (recorder.branch(), recorder.branch());
-        let (mut quic_trail, mut tcp_trail) = (Trail::default(), Trail::default());
+        let (mut quic_facts, mut tcp_facts) = (OpeningFacts::default(), OpeningFacts::default());
         let raced = race(
-            Box::pin(self.open_quic(offer, target, h3_peers, &quic_sheet, &mut quic_trail)),
-            Box::pin(self.open_tcp(plan, target, peers, &tcp_sheet, &mut tcp_trail)),
+            Box::pin(self.open_quic(offer, target, h3_peers, &quic_sheet, &mut quic_facts)),
+            Box::pin(self.open_tcp(plan, target, peers, &tcp_sheet, &mut tcp_facts)),
         )
         .await;
         let quic_failed = raced.quic_failed.map(|error| error.to_string());
         if raced.over_quic && raced.outcome.is_ok() {
             recorder.absorb(&quic_sheet);
-            observed.trail = quic_trail;
+            observed.facts = quic_facts;
             return raced.outcome;
         }
         recorder.absorb(&tcp_sheet);
-        observed.trail = tcp_trail;
-        observed.trail.attempts.splice(0..0, quic_trail.attempts);
+        observed.facts = tcp_facts;
+        observed.facts.attempts.splice(0..0, quic_facts.attempts);
         let why = quic_failed.unwrap_or_else(|| "QUIC did not answer in time".into());
         observed
             .notes

@@ -1,6 +1,8 @@
 //! The fast-open echo of `tcp://host:port`: `hello\n` there and back, twice. With fast open the
 //! first leaves in the SYN.
 
+use std::time::SystemTime;
+
 use roundtrip_model::{EchoFacts, Event, Exchange, Http, Recorder, Security, Strategy, Target};
 use roundtrip_net::{Connect, Gauge, Socket};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -22,6 +24,7 @@ pub(crate) async fn echo(
     let recorder = exchanger.recorder();
     let mut exchange = Exchange {
         url: target.redacted(),
+        started: Some(SystemTime::now()),
         asked: strategy,
         run,
         ..Exchange::default()

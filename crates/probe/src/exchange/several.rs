@@ -1,13 +1,14 @@
 //! One connection and several requests on it at once. Each has its own timeline, beside the
 //! connection's bytes, and its own end.
 
-use roundtrip_http::{Pen, Request, Sink, Turn};
+use roundtrip_http::{Request, RequestRecorder, RequestRun, Sink};
 use roundtrip_model::{Event, Exchange, HttpFacts, Moment, Recorder, Strategy, Timeline};
 use tokio::task::JoinHandle;
 
 use super::retry::{lost_trip, went_with_connection};
 use crate::ProbeError;
 use crate::exchanger::{Exchanger, Transaction};
+use crate::output::Output;
 
 /// HTTP/1.1 pipelining is not used: answers wait for one another, and after a failure it is unknown
 /// which requests were acted upon. RFC 9112 §9.3.2.
@@ -123,17 +124,21 @@ async fn carry<K: Sink>(
         return Err(ProbeError::Strategy { strategy, why });
     }
     let recorder = &transaction.recorder;
-    let mut turns = Vec::new();
+    let (mut outputs, mut asked) = (Vec::new(), Vec::new());
     for one in running {
         one.facts.proxy_status = open.proxy_status();
-        turns.push(Turn {
-            request: one.part.request,
-            decode: exchanger.options().compressed,
-            pen: Pen::beside(recorder, &one.own),
-            sink: &mut one.part.sink,
-            facts: &mut one.facts,
-        });
+        outputs.push(Output::new(&mut one.part.sink, recorder));
+        asked.push((one.part.request, &one.own, &mut one.facts));
     }
+    let turns = asked.into_iter().zip(&mut outputs);
+    let turns = turns.map(|((request, own, facts), sink)| RequestRun {
+        request,
+        decode: exchanger.options().compressed,
+        recorder: RequestRecorder::beside(recorder, own),
+        sink,
+        facts,
+    });
+    let turns = turns.collect();
     let mut ended = |place, outcome: Result<(), _>| {
         if let Some(end) = ends.get_mut(place) {
             *end = Some((recorder.now(), outcome.map_err(ProbeError::Http)));

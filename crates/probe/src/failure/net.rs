@@ -50,7 +50,11 @@ pub(super) fn connect(error: &NetError) -> Words {
             "this machine gave no socket: check limits (ulimit -n) and sandboxes",
         ),
     };
-    Words::new(kind, format!("cannot connect: {error}"), advice)
+    let message = match error {
+        NetError::Unix { .. } => error.to_string(),
+        _ => format!("cannot connect: {error}"),
+    };
+    Words::new(kind, message, advice)
 }
 
 /// Picks the most telling of several failures: a peer reset what it had accepted, a peer refused,

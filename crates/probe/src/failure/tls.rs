@@ -1,7 +1,7 @@
 //! Words for handshakes: alerts, certificates, peers that speak something else.
 
 use roundtrip_model::{Exchange, FailureKind};
-use roundtrip_tls::TlsError;
+use roundtrip_tls::{TlsError, is_an_authoritys};
 use rustls::{AlertDescription, CertificateError, Error, InvalidMessage, PeerIncompatible};
 
 use super::{Words, http};
@@ -142,6 +142,21 @@ pub(super) fn certificate(reason: &CertificateError, exchange: &Exchange) -> Wor
             "the certificate's issuer is not trusted here".to_owned(),
             "serve the whole chain, or trust its authority with --cacert FILE; -k goes on without verification",
         ),
+        authority if is_an_authoritys(authority) && self_signed(exchange) => (
+            FailureKind::CertificateUnknownIssuer,
+            "the certificate is self-signed, as an authority's, and not trusted here".to_owned(),
+            "trust it with --cacert FILE; -k goes on without verification",
+        ),
+        authority if is_an_authoritys(authority) => (
+            FailureKind::CertificateInvalid,
+            "the server shows an authority's certificate (CA:TRUE), which may sign others and not be a server's".to_owned(),
+            "make one for the server, with basicConstraints=CA:FALSE; -k goes on without verification",
+        ),
+        CertificateError::Other(why) => (
+            FailureKind::CertificateInvalid,
+            format!("the server's certificate is not acceptable: {}", in_words(&why.0.to_string())),
+            "-k goes on without verification",
+        ),
         other => (
             FailureKind::CertificateInvalid,
             format!("the server's certificate is not acceptable: {other}"),
@@ -149,6 +164,21 @@ pub(super) fn certificate(reason: &CertificateError, exchange: &Exchange) -> Wor
         ),
     };
     Words::new(kind, message, advice)
+}
+
+/// The library's name of an error in words: `UnsupportedCriticalExtension` is `unsupported critical extension`.
+fn in_words(name: &str) -> String {
+    if !name.chars().all(char::is_alphanumeric) {
+        return name.to_owned();
+    }
+    let mut words = String::new();
+    for c in name.chars() {
+        if c.is_uppercase() && !words.is_empty() {
+            words.push(' ');
+        }
+        words.extend(c.to_lowercase());
+    }
+    words
 }
 
 /// OpenSSL's number for it, as `--write-out` prints it.

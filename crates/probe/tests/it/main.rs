@@ -13,9 +13,13 @@ mod https_records;
 mod kept_connections;
 mod lost_connections;
 mod peer;
+mod quota;
 mod retries;
 mod round_trips;
 mod scene;
 mod sequences;
+#[path = "../../../../tests/skip.rs"]
+mod skip;
+mod witnesses;
 
 roundtrip_path::sandbox_before_main!();

@@ -34,7 +34,7 @@ fn first(faults: &[String]) -> String {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NoServer {
+pub enum NoServerError {
     #[error(
         "no RDAP server is known for {asked}: {why}IANA's {registry} registry of {publication} has no entry for it; {advice}"
     )]

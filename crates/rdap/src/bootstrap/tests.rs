@@ -15,7 +15,7 @@ const SHORT: &[u8] = br#"{
   ]
 }"#;
 
-fn servers(bootstrap: &Bootstrap, query: &str) -> Result<Servers, NoServer> {
+fn servers(bootstrap: &Bootstrap, query: &str) -> Result<Servers, NoServerError> {
     let query = Query::parse(query, None).unwrap();
     bootstrap.servers(&query.key().unwrap())
 }
@@ -188,7 +188,10 @@ fn the_overlay_holds_nothing_that_iana_lists_and_cites_each_entry() {
             let key = Key::Domain(name.as_str().unwrap());
             bootstrap.overlay(false);
             let unlisted = bootstrap.servers(&key);
-            assert!(matches!(unlisted, Err(NoServer::Unlisted { .. })), "{name}");
+            assert!(
+                matches!(unlisted, Err(NoServerError::Unlisted { .. })),
+                "{name}"
+            );
             bootstrap.overlay(true);
             assert!(bootstrap.servers(&key).unwrap().is_overlaid(), "{name}");
         }

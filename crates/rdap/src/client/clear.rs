@@ -9,14 +9,14 @@ use roundtrip_model::{Scheme, Target};
 use super::{Client, Outcome};
 
 /// An entry of a registry, before and while its servers are asked.
-pub(super) struct Doors {
+pub(super) struct EntrySchemes {
     /// The entry lists an https URL.
     secure: bool,
     /// The user named the server, and so chose the scheme.
     chosen: bool,
 }
 
-impl Doors {
+impl EntrySchemes {
     pub(super) fn of(targets: &[Target], chosen: bool) -> Self {
         Self {
             secure: targets.iter().any(|t| t.scheme == Scheme::Https),
@@ -28,12 +28,17 @@ impl Doors {
 impl Client {
     /// Whether this URL may be asked, given what has happened so far. If not, the reason is added
     /// to the last trouble.
-    pub(super) fn admits(&self, target: &Target, doors: &Doors, outcome: &mut Outcome) -> bool {
+    pub(super) fn admits(
+        &self,
+        target: &Target,
+        doors: &EntrySchemes,
+        outcome: &mut Outcome,
+    ) -> bool {
         if !doors.secure || target.scheme == Scheme::Https {
             return true;
         }
         let untrusted = outcome.troubles.iter().any(|t| t.untrusted);
-        if !untrusted && self.wishes.insecure_http {
+        if !untrusted && self.options.insecure_http {
             return true;
         }
         if let Some(last) = outcome.troubles.last_mut() {
@@ -50,7 +55,7 @@ impl Client {
     }
 
     /// Notes that an answer came in clear text, unless the user asked for that.
-    pub(super) fn tell_clear(&self, target: &Target, doors: &Doors) {
+    pub(super) fn tell_clear(&self, target: &Target, doors: &EntrySchemes) {
         if doors.chosen || target.scheme == Scheme::Https {
             return;
         }

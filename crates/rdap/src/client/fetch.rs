@@ -10,10 +10,10 @@ use roundtrip_model::{Scheme, Target};
 use super::{Client, From, Source, Trouble};
 use crate::answer::{Answer, AnswerError};
 use crate::credentials::{CredentialsError, Secret};
-use crate::manners::Verdict;
 use crate::memory::Authority;
 use crate::memory::answers::{Decision, Received, Request, Stored};
-use crate::pool::{Ask, Reply};
+use crate::pool::{PoolRequest, Reply};
+use crate::rate_limiter::Verdict;
 use crate::text::State;
 
 const MOST_REDIRECTS: usize = 5;
@@ -61,7 +61,7 @@ impl Client {
     /// Like `fetch`, but equal requests in flight share one answer.
     async fn fetch_once(&self, target: &Target, personal: bool) -> Result<Source, Trouble> {
         let fetch = || Box::pin(self.fetch_here(target, personal));
-        if !self.wishes.shares {
+        if !self.options.shares {
             return fetch().await;
         }
         let url = target.url().as_str().to_owned();
@@ -86,7 +86,7 @@ impl Client {
         };
         match self
             .memory
-            .decide(&request, &self.wishes.policy, Self::now())
+            .decide(&request, &self.options.policy, Self::now())
         {
             Decision::Fresh(stored) => Ok(remembered(target, stored, From::Memory)),
             Decision::NotThere(why) => Err(trouble(target, State::Failed, why.to_string())),
@@ -110,8 +110,8 @@ impl Client {
         personal: bool,
     ) -> Result<Source, Trouble> {
         loop {
-            let mut ask = Ask::new(target.clone());
-            ask.early = self.wishes.early && !request.credentials;
+            let mut ask = PoolRequest::new(target.clone());
+            ask.early = self.options.early && !request.credentials;
             ask.headers = request.headers.to_vec();
             if let Some((_, conditions)) = &copy {
                 ask.headers.extend(conditions.iter().cloned());
@@ -149,14 +149,18 @@ impl Client {
     }
 
     /// Waits for permission to ask, and asks again as often as allowed if the server complains.
-    async fn ask_politely(&self, ask: &Ask, personal: bool) -> Result<(Reply, Duration), Trouble> {
+    async fn ask_politely(
+        &self,
+        ask: &PoolRequest,
+        personal: bool,
+    ) -> Result<(Reply, Duration), Trouble> {
         let target = &ask.target;
         let origin = Authority::from(target);
         let mut patience = Duration::ZERO;
         let mut ask = ask.clone();
         let mut challenges = 0;
         for asked in 1.. {
-            let permit = self.manners.acquire(&origin, personal).await;
+            let permit = self.rate_limiter.acquire(&origin, personal).await;
             let permit = permit.map_err(|e| trouble(target, State::Refused, e.to_string()))?;
             patience += permit.waited;
             self.keeping.prepare(target, &self.pool, Self::now());
@@ -166,7 +170,7 @@ impl Client {
                 ..trouble(target, State::Failed, e.to_string())
             })?;
             let after = reply.header("retry-after");
-            let verdict = self.manners.heard(&permit, reply.status, after, asked);
+            let verdict = self.rate_limiter.heard(&permit, reply.status, after, asked);
             match verdict.await {
                 Verdict::AskAgain { .. } => continue,
                 tired @ Verdict::GiveUp { status: 429, .. } => self.memory.note(tired.to_string()),
@@ -184,8 +188,8 @@ impl Client {
     }
 
     /// Handles a request for credentials. Returns whether to ask again.
-    fn answer_challenge(&self, ask: &mut Ask, reply: &Reply) -> Result<bool, Trouble> {
-        let Some(credentials) = &self.wishes.credentials else {
+    fn answer_challenge(&self, ask: &mut PoolRequest, reply: &Reply) -> Result<bool, Trouble> {
+        let Some(credentials) = &self.options.credentials else {
             return Ok(false);
         };
         let refuse = |e: CredentialsError| trouble(&ask.target, State::Refused, e.to_string());
@@ -208,7 +212,7 @@ impl Client {
     }
 
     fn authorization(&self, target: &Target) -> Result<Option<(String, String)>, Trouble> {
-        let Some(credentials) = &self.wishes.credentials else {
+        let Some(credentials) = &self.options.credentials else {
             return Ok(None);
         };
         let value = credentials.header(target, "GET");
@@ -219,8 +223,8 @@ impl Client {
     /// Whether the server is told who asks, now or when it requests that. If so, its answers are
     /// for this client only.
     fn is_known_to(&self, target: &Target) -> bool {
-        let credentials = self.wishes.credentials.as_ref();
-        let certified = self.wishes.certified.as_ref();
+        let credentials = self.options.credentials.as_ref();
+        let certified = self.options.certified.as_ref();
         credentials.is_some_and(|credentials| credentials.are_for(target))
             || certified.is_some_and(|origin| origin.same_origin(target))
     }
@@ -234,7 +238,7 @@ impl Client {
     pub(super) fn plain_headers(&self) -> Vec<(String, String)> {
         vec![
             ("Accept".to_owned(), ACCEPT.to_owned()),
-            ("User-Agent".to_owned(), self.wishes.user_agent.clone()),
+            ("User-Agent".to_owned(), self.options.user_agent.clone()),
         ]
     }
 }

@@ -6,11 +6,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use roundtrip_model::Target;
 
-use super::Unasked;
+use super::LookupError;
 use crate::answer::{Answer, AnswerError};
 use crate::pool::Timing;
 use crate::query::Query;
-use crate::text::{Part, State, Told};
+use crate::text::{LookupResult, Part, State};
 
 /// One query and its result.
 #[derive(Debug, Clone)]
@@ -141,7 +141,7 @@ impl Outcome {
         }
     }
 
-    pub(super) fn unasked(query: &Query, why: &Unasked) -> Self {
+    pub(super) fn unasked(query: &Query, why: &LookupError) -> Self {
         let mut outcome = Self::of(query);
         outcome.troubles.push(Trouble::of_nobody(why));
         outcome
@@ -181,7 +181,7 @@ impl Outcome {
     pub fn told<T>(
         &self,
         beside: &[(&'static str, serde_json::Value)],
-        tell: impl FnMut(&Told<'_>) -> T,
+        tell: impl FnMut(&LookupResult<'_>) -> T,
     ) -> Vec<T> {
         let why = self.why();
         let registrars_why = self.registrars_why();
@@ -203,7 +203,7 @@ impl Outcome {
             Ok(source) => source.part(registrars_why.as_deref()),
             Err(trouble) => trouble.part(),
         });
-        let told = |first, registrar| Told {
+        let told = |first, registrar| LookupResult {
             query: &self.query,
             kind: self.kind,
             first,

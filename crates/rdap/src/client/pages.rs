@@ -15,7 +15,7 @@ impl Client {
         let mut seen = vec![first.target.url().as_str().to_owned()];
         let mut next = next_page(first);
         while let Some(target) = next {
-            if seen.len() as u64 >= u64::from(self.wishes.pages) {
+            if seen.len() as u64 >= u64::from(self.options.pages) {
                 self.memory.note(format!(
                     "{}: there are more results; --pages {} brings the next page too",
                     outcome.query,

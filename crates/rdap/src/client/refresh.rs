@@ -9,7 +9,7 @@ use tokio::time::{Instant, timeout_at};
 use super::Client;
 use crate::bootstrap::Registry;
 use crate::memory::registries::RegistryCopy;
-use crate::pool::Ask;
+use crate::pool::PoolRequest;
 
 /// How long a copy is used without asking.
 const LASTS: Duration = Duration::from_hours(24);
@@ -39,7 +39,7 @@ impl Client {
     /// Does nothing if copies cannot be stored.
     pub async fn refresh(&self) -> Vec<String> {
         let mut notes = Vec::new();
-        let base = self.wishes.registries.as_ref();
+        let base = self.options.registries.as_ref();
         let Some(base) = base.filter(|_| self.memory.is_somewhere()) else {
             return notes;
         };
@@ -78,7 +78,7 @@ impl Client {
     ) -> Result<(), String> {
         let now = Self::now();
         let target = base.join(&registry.file_name());
-        let mut ask = Ask::new(target.map_err(|e| e.to_string())?);
+        let mut ask = PoolRequest::new(target.map_err(|e| e.to_string())?);
         ask.limit = LARGEST;
         ask.headers = self.plain_headers();
         let fields = [

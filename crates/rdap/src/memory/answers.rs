@@ -1,6 +1,6 @@
 //! Received answers, and whether one of them can be used: a private cache according to RFC 9111.
 //!
-//! A [`Policy`] holds the user's wishes. [`Memory::decide`] says what to do about a request: use a
+//! A [`Policy`] holds the user's options. [`Memory::decide`] says what to do about a request: use a
 //! copy, revalidate it, ask, or report that there is nothing. The response goes to
 //! [`Memory::keep_answer`], a 304 to [`Memory::confirm`]. Answers to requests with credentials are
 //! neither stored nor found.
@@ -84,12 +84,12 @@ pub enum Decision {
         headers: Vec<(String, String)>,
     },
     Fetch,
-    NotThere(NotThere),
+    NotThere(NotStoredError),
 }
 
 /// Why there is no answer without the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum NotThere {
+pub enum NotStoredError {
     #[error("no answer to this is remembered; ask without --offline")]
     Never,
     #[error("the answer that is remembered is {} min old, and older than asked for; ask without --offline", .0.as_secs() / 60)]
@@ -117,7 +117,7 @@ impl Memory {
         let found = self.answer(request);
         let Some(stored) = found else {
             return if policy.offline {
-                Decision::NotThere(NotThere::Never)
+                Decision::NotThere(NotStoredError::Never)
             } else {
                 Decision::Fetch
             };
@@ -262,14 +262,14 @@ impl Stored {
 fn offline(stored: Stored, policy: &Policy, now: Stamp) -> Decision {
     let age = stored.age(now);
     if policy.max_age.is_some_and(|most| age > most) {
-        return Decision::NotThere(NotThere::TooOld(age));
+        return Decision::NotThere(NotStoredError::TooOld(age));
     }
     let is_fresh = freshness::is_fresh(&stored, policy, now);
     let directives = Directives::of(&stored.headers);
     // RFC 9111 §4.2.4: a stale copy is used without its server only if the server has not forbidden
     // that.
     if !is_fresh && (directives.must_revalidate || directives.no_cache) {
-        return Decision::NotThere(NotThere::MustAsk);
+        return Decision::NotThere(NotStoredError::MustAsk);
     }
     Decision::Fresh(stored)
 }

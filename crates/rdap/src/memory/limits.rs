@@ -1,7 +1,7 @@
 //! The small file of an origin that all processes read and write in turn: the state of its bucket.
 //!
 //! The file is never replaced, but written in place under its lock; the lock also protects the
-//! origin's other file. [`crate::manners`] defines what the numbers mean.
+//! origin's other file. [`crate::rate_limiter`] defines what the numbers mean.
 
 use std::fmt;
 use std::fs::{File, TryLockError};
@@ -40,7 +40,7 @@ pub(crate) struct LimitsFile {
 
 /// Why the file could not be used.
 #[derive(Debug)]
-pub(crate) enum Lack<T> {
+pub(crate) enum LimitsFileError<T> {
     /// Another process holds the lock; that does not last long.
     Busy,
     /// Nothing was decided.
@@ -88,12 +88,12 @@ impl LimitsFile {
     pub(crate) fn change<T>(
         &self,
         change: impl FnOnce(Limits) -> (T, [u64; NUMBERS]),
-    ) -> Result<T, Lack<T>> {
-        let file = (self.open)().map_err(Lack::NotRead)?;
+    ) -> Result<T, LimitsFileError<T>> {
+        let file = (self.open)().map_err(LimitsFileError::NotRead)?;
         match file.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(Lack::Busy),
-            Err(TryLockError::Error(error)) => return Err(Lack::NotRead(error)),
+            Err(TryLockError::WouldBlock) => return Err(LimitsFileError::Busy),
+            Err(TryLockError::Error(error)) => return Err(LimitsFileError::NotRead(error)),
         }
         let result = change_locked(&file, change);
         // Closing the file would unlock it too, unless a child that was just forked still has it
@@ -106,21 +106,21 @@ impl LimitsFile {
 fn change_locked<T>(
     file: &File,
     change: impl FnOnce(Limits) -> (T, [u64; NUMBERS]),
-) -> Result<T, Lack<T>> {
+) -> Result<T, LimitsFileError<T>> {
     // One byte more than the format has, so that a longer file is detected.
     let mut bytes = [0; SIZE + 1];
-    let read = read_up_to(file, &mut bytes).map_err(Lack::NotRead)?;
+    let read = read_up_to(file, &mut bytes).map_err(LimitsFileError::NotRead)?;
     let limits = match bytes.get(..read) {
         None | Some([]) => Limits::New,
         Some(bytes) => decode(bytes).map_or(Limits::Damaged, Limits::Known),
     };
     if limits == Limits::Damaged {
-        file.set_len(0).map_err(Lack::NotRead)?;
+        file.set_len(0).map_err(LimitsFileError::NotRead)?;
     }
     let (value, numbers) = change(limits);
     match file.write_all_at(&encode(&numbers), 0) {
         Ok(()) => Ok(value),
-        Err(error) => Err(Lack::NotWritten(value, error)),
+        Err(error) => Err(LimitsFileError::NotWritten(value, error)),
     }
 }
 

@@ -4,19 +4,19 @@
 mod sink;
 mod watch;
 
-use roundtrip_http::{HttpError, Pen, Request, Turn};
+use roundtrip_http::{HttpError, Request, RequestRecorder, RequestRun};
 use roundtrip_model::{EarlyData, HttpFacts, Moment};
 
-use super::ground::{Ground, count};
+use super::context::{PoolContext, count};
 use super::site::{Seat, Site};
-use super::timing::Story;
+use super::timing::RequestTimeline;
 use super::{Fault, Reply, Timing};
 use sink::Kept;
 use watch::{Expired, watched};
 
 /// How an exchange failed.
 pub(super) struct Failed {
-    pub(super) what: What,
+    pub(super) what: FailureCause,
     /// The answer had begun; `got` bytes of its body had arrived.
     pub(super) heard: bool,
     pub(super) got: u64,
@@ -27,7 +27,7 @@ pub(super) struct Failed {
     pub(super) deserted: bool,
 }
 
-pub(super) enum What {
+pub(super) enum FailureCause {
     Http(HttpError),
     /// A failure that another try would not mend.
     Final(Fault),
@@ -38,14 +38,14 @@ impl Failed {
     /// have lost the connection.
     pub(super) fn ends_connection(&self) -> bool {
         match &self.what {
-            What::Http(error) => error.is_connection_gone(),
-            What::Final(_) => self.deserted,
+            FailureCause::Http(error) => error.is_connection_gone(),
+            FailureCause::Final(_) => self.deserted,
         }
     }
 }
 
-pub(super) struct Errand<'a> {
-    pub(super) ground: &'a Ground,
+pub(super) struct RequestAttempt<'a> {
+    pub(super) context: &'a PoolContext,
     pub(super) site: &'a Site,
     pub(super) request: &'a Request,
     pub(super) limit: u64,
@@ -53,7 +53,7 @@ pub(super) struct Errand<'a> {
     pub(super) asked: Moment,
 }
 
-impl Errand<'_> {
+impl RequestAttempt<'_> {
     /// Makes one try, which began at `began`, when it began to wait for its place on a connection.
     pub(super) async fn run(&self, seat: &mut Seat, began: Moment) -> Result<Reply, Failed> {
         let lane = seat.lane.clone();
@@ -62,26 +62,26 @@ impl Errand<'_> {
         let mut kept = Kept::new(self.limit);
         let mut facts = HttpFacts::default();
         let seasoned = lane.answers() > 0;
-        count(&self.ground.counters.requests);
+        count(&self.context.counters.requests);
         let arrived = kept.arrived();
-        let turn = Turn {
+        let run = RequestRun {
             request: self.request,
             decode: true,
-            pen: Pen::beside(&lane.recorder, &own),
+            recorder: RequestRecorder::beside(&lane.recorder, &own),
             sink: &mut kept,
             facts: &mut facts,
         };
-        let deadlines = &self.ground.settings.deadlines;
-        let outcome = watched(seat.exchange(turn), &own, &arrived, deadlines).await;
+        let deadlines = &self.context.settings.deadlines;
+        let outcome = watched(seat.exchange(run), &own, &arrived, deadlines).await;
         let ended = lane.recorder.now();
-        let story = Story {
+        let timeline = RequestTimeline {
             lane: &lane,
             own: &own,
             asked: Moment::ZERO + began.since(zero),
             before: began.since(self.asked) + zero.since(began),
             ended,
         };
-        let heard = story.is_heard() || facts.status != 0;
+        let heard = timeline.is_heard() || facts.status != 0;
         if heard {
             self.note_answer(&lane);
         }
@@ -90,27 +90,29 @@ impl Errand<'_> {
                 if facts.keep_alive {
                     seat.is_kept();
                 }
-                return Ok(self.reply(&story, facts, kept));
+                return Ok(self.reply(&timeline, facts, kept));
             }
-            Ok(Err(_)) if kept.is_over() => What::Final(Fault::TooLarge { limit: self.limit }),
-            Ok(Err(error)) => What::Http(error),
-            Err(expired) => What::Final(self.expired(expired, facts.downloaded)),
+            Ok(Err(_)) if kept.is_over() => {
+                FailureCause::Final(Fault::TooLarge { limit: self.limit })
+            }
+            Ok(Err(error)) => FailureCause::Http(error),
+            Err(expired) => FailureCause::Final(self.expired(expired, facts.downloaded)),
         };
         let got = facts.downloaded;
         Err(Failed {
             what,
             heard,
             got,
-            seasoned: seasoned || story.is_reused(),
-            lost: story.tell_loss(),
-            deserted: story.is_deserted(),
+            seasoned: seasoned || timeline.is_reused(),
+            lost: timeline.tell_loss(),
+            deserted: timeline.is_deserted(),
         })
     }
 
-    fn reply(&self, story: &Story<'_>, mut facts: HttpFacts, kept: Kept) -> Reply {
-        count(&self.ground.counters.answers);
-        let timing = story.tell(&mut facts);
-        self.learn(story, &facts);
+    fn reply(&self, timeline: &RequestTimeline<'_>, mut facts: HttpFacts, kept: Kept) -> Reply {
+        count(&self.context.counters.answers);
+        let timing = timeline.tell(&mut facts);
+        self.learn(timeline, &facts);
         Reply {
             status: facts.status,
             headers: facts.headers,
@@ -125,20 +127,20 @@ impl Errand<'_> {
         lane.answered();
         let refused = || lane.early_outcome() == EarlyData::Refused;
         if first && lane.early_data && !lane.transport.is_quic() && refused() {
-            count(&self.ground.counters.early_refused);
+            count(&self.context.counters.early_refused);
         }
     }
 
-    fn learn(&self, story: &Story<'_>, facts: &HttpFacts) {
+    fn learn(&self, timeline: &RequestTimeline<'_>, facts: &HttpFacts) {
         let values = facts.headers.iter();
         let values = values.filter(|(name, _)| name.eq_ignore_ascii_case("alt-svc"));
         let values: Vec<&[u8]> = values.map(|(_, value)| value.as_slice()).collect();
-        let places = story
+        let places = timeline
             .lane
             .shared
             .as_ref()
             .map(roundtrip_http::SharedConnection::slots);
-        let rtt = story.lane.rtt();
+        let rtt = timeline.lane.rtt();
         self.site.known(|known| {
             if !values.is_empty() {
                 known.hear(&values.join(b", ".as_slice()), &self.site.origin);
@@ -149,7 +151,7 @@ impl Errand<'_> {
     }
 
     fn expired(&self, expired: Expired, got: u64) -> Fault {
-        let deadlines = &self.ground.settings.deadlines;
+        let deadlines = &self.context.settings.deadlines;
         match expired {
             Expired::FirstByte => Fault::FirstByteTimeout(deadlines.first_byte),
             Expired::Idle => Fault::Stalled {

@@ -30,7 +30,7 @@ pub(super) struct Lane {
     /// Its first requests left before the handshake was complete.
     pub(super) early_data: bool,
     /// The events of the opening, kept here because the recorder drops old events.
-    story: OnceLock<Timeline>,
+    timeline: OnceLock<Timeline>,
     /// The facts of the handshake, without the peer's certificates.
     tls: OnceLock<TlsFacts>,
     answers: AtomicU64,
@@ -66,7 +66,7 @@ impl Lane {
             name,
             attempts,
             early_data: opened.early_data,
-            story: OnceLock::new(),
+            timeline: OnceLock::new(),
             tls: OnceLock::new(),
             answers: AtomicU64::new(0),
             void: AtomicBool::new(false),
@@ -78,10 +78,10 @@ impl Lane {
     /// Records that an answer has begun: the peer is proven, and the opening is complete.
     pub(super) fn answered(&self) {
         self.answers.fetch_add(1, Ordering::Relaxed);
-        self.story.get_or_init(|| {
-            let story = self.recorder.snapshot();
+        self.timeline.get_or_init(|| {
+            let timeline = self.recorder.snapshot();
             self.recorder.keep_last(KEPT_FACTS);
-            story
+            timeline
         });
     }
 
@@ -92,11 +92,14 @@ impl Lane {
     /// The events of the opening, and everything that has happened since `left`, when a request was
     /// sent.
     pub(super) fn history(&self, left: Option<Moment>) -> Timeline {
-        let Some(story) = self.story.get() else {
+        let Some(timeline) = self.timeline.get() else {
             return self.recorder.snapshot();
         };
-        let mut whole = story.clone();
-        let end = story.iter().next_back().map_or(Moment::ZERO, |(at, _)| *at);
+        let mut whole = timeline.clone();
+        let end = timeline
+            .iter()
+            .next_back()
+            .map_or(Moment::ZERO, |(at, _)| *at);
         let later = self.recorder.since(left.unwrap_or(end).max(end));
         for (at, event) in later.iter().filter(|(at, _)| *at > end) {
             whole.push(*at, event.clone());
@@ -106,8 +109,8 @@ impl Lane {
 
     pub(super) fn handshake_finished(&self) -> Option<Moment> {
         let is_end = |e: &Event| *e == Event::HandshakeFinished;
-        match self.story.get() {
-            Some(story) => story.first(is_end),
+        match self.timeline.get() {
+            Some(timeline) => timeline.first(is_end),
             None => self.recorder.last(is_end),
         }
     }

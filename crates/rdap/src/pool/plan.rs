@@ -1,7 +1,7 @@
 //! What one connection offers, from the strategy, the scheme, and what is known about the origin.
 //! Pure functions.
 
-use roundtrip_http::Speech;
+use roundtrip_http::StreamProtocol;
 use roundtrip_model::{Http, Memory, NameFacts, Origin, Security, Strategy};
 use roundtrip_tls::Offer;
 
@@ -11,7 +11,7 @@ use super::knowledge::Known;
 /// How to try one connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Plan {
-    pub(super) tcp: Option<Speech>,
+    pub(super) tcp: Option<StreamProtocol>,
     /// The offer for QUIC, and its port.
     pub(super) quic: Option<(Offer, u16)>,
     pub(super) fast_open: bool,
@@ -46,7 +46,7 @@ impl Plan {
         let once_spoken = alpn.iter().copied().find(|p| Some(*p) == spoken);
         let presumes = once_spoken.is_some() && alpn.len() > 1;
         let early_data = early && secure && (once_spoken.is_some() || alpn.len() == 1);
-        let speech = Speech {
+        let protocol = StreamProtocol {
             tls: secure.then(|| offer(once_spoken.map_or(alpn, |p| vec![p]), false)),
             early_data,
             prior_knowledge: !secure && strategy.http == Http::H2,
@@ -60,7 +60,7 @@ impl Plan {
             _ => None,
         };
         Ok(Self {
-            tcp: (strategy.http != Http::H3).then_some(speech),
+            tcp: (strategy.http != Http::H3).then_some(protocol),
             quic: h3_port.map(|port| (offer(vec!["h3"], true), port)),
             fast_open: strategy.fast_open,
             presumes,
@@ -143,11 +143,11 @@ mod tests {
     #[test]
     fn early_data_speaks_what_the_ticket_spoke() {
         let offered = |known: &Known, early| {
-            let speech = plan("auto+0rtt", "https://a/", known, early).unwrap().tcp;
-            let speech = speech.unwrap();
-            let offer = speech.tls.unwrap();
+            let protocol = plan("auto+0rtt", "https://a/", known, early).unwrap().tcp;
+            let protocol = protocol.unwrap();
+            let offer = protocol.tls.unwrap();
             assert_eq!(offer.early_data, early);
-            (offer.alpn, speech.early_data)
+            (offer.alpn, protocol.early_data)
         };
         let both = vec!["h2", "http/1.1"];
         assert_eq!(offered(&Known::default(), true), (both.clone(), false));
@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn clear_text_has_neither_tickets_nor_choice() {
         let clear = plan("auto+0rtt+reuse", "http://a/", &Known::default(), true).unwrap();
-        assert_eq!(clear.tcp, Some(Speech::default()));
+        assert_eq!(clear.tcp, Some(StreamProtocol::default()));
         let origin = Origin {
             scheme: Scheme::Http,
             host: "a".into(),

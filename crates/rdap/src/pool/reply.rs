@@ -7,7 +7,7 @@ use roundtrip_model::Target;
 
 /// A GET request.
 #[derive(Debug, Clone)]
-pub struct Ask {
+pub struct PoolRequest {
     pub target: Target,
     /// In the order in which they are sent. The pool adds `Accept-Encoding` unless it is among
     /// them.
@@ -27,8 +27,8 @@ pub(super) struct Key {
     limit: u64,
 }
 
-impl From<&Ask> for Key {
-    fn from(ask: &Ask) -> Self {
+impl From<&PoolRequest> for Key {
+    fn from(ask: &PoolRequest) -> Self {
         Self {
             url: ask.target.url().as_str().to_owned(),
             headers: ask.headers.clone(),
@@ -40,7 +40,7 @@ impl From<&Ask> for Key {
 /// In bytes. Bodies are kept in memory, and no answer needs more.
 pub const BODY_LIMIT: u64 = 10 << 20;
 
-impl Ask {
+impl PoolRequest {
     pub fn new(target: Target) -> Self {
         Self {
             target,

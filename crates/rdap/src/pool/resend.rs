@@ -4,7 +4,7 @@
 
 use roundtrip_http::HttpError;
 
-use super::carry::{Failed, What};
+use super::carry::{Failed, FailureCause};
 use super::lane::Lane;
 use super::{Fault, Timing};
 
@@ -26,12 +26,12 @@ pub(super) struct Tries {
 
 /// What to do after a failure.
 pub(super) enum Verdict {
-    Again(Why),
+    Again(ResendReason),
     Give(Fault),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Why {
+pub(super) enum ResendReason {
     TurnedAway,
     Ended,
 }
@@ -44,8 +44,8 @@ impl Tries {
     pub(super) fn judge(&mut self, failed: Failed, lane: &Lane) -> Verdict {
         self.lost.push(failed.lost);
         let error = match failed.what {
-            What::Final(fault) => return Verdict::Give(fault),
-            What::Http(error) => error,
+            FailureCause::Final(fault) => return Verdict::Give(fault),
+            FailureCause::Http(error) => error,
         };
         if error.is_unprocessed() {
             self.turned_away += 1;
@@ -56,7 +56,7 @@ impl Tries {
                     source: error,
                 });
             }
-            return Verdict::Again(Why::TurnedAway);
+            return Verdict::Again(ResendReason::TurnedAway);
         }
         if !ended_early(&error) {
             return Verdict::Give(Fault::Http(error));
@@ -66,12 +66,12 @@ impl Tries {
         let void = lane.is_void() || (lane.early_data && !failed.seasoned);
         if void && !failed.heard && self.voided == 0 {
             self.voided += 1;
-            return Verdict::Again(Why::Ended);
+            return Verdict::Again(ResendReason::Ended);
         }
         let worth_it = failed.heard || failed.seasoned;
         if worth_it && self.resent == 0 {
             self.resent += 1;
-            return Verdict::Again(Why::Ended);
+            return Verdict::Again(ResendReason::Ended);
         }
         let got = failed.got;
         Verdict::Give(if failed.heard {

@@ -11,7 +11,7 @@ use roundtrip_http::{Connection, Transport};
 use roundtrip_model::{EarlyData, Origin};
 use tokio::sync::oneshot;
 
-use super::ground::{Ground, count};
+use super::context::{PoolContext, count};
 use super::knowledge::Known;
 use super::lane::{Lane, Solo};
 use super::opening::{Arrival, open, patience};
@@ -22,19 +22,19 @@ use state::{State, Waiter};
 
 pub(super) struct Site {
     pub(super) origin: Origin,
-    ground: Arc<Ground>,
+    context: Arc<PoolContext>,
     known: Mutex<Known>,
     state: Mutex<State>,
 }
 
 impl Site {
-    pub(super) fn new(origin: Origin, ground: Arc<Ground>) -> Arc<Self> {
-        let mut told = ground.settings.known.iter();
+    pub(super) fn new(origin: Origin, context: Arc<PoolContext>) -> Arc<Self> {
+        let mut told = context.settings.known.iter();
         let told = told.rfind(|k| k.origin == origin);
         let known = told.map(Known::recall).unwrap_or_default();
         Arc::new(Self {
             origin,
-            ground,
+            context,
             known: Mutex::new(known),
             state: Mutex::default(),
         })
@@ -46,7 +46,7 @@ impl Site {
 
     /// Waits for a place on a connection.
     pub(super) async fn seat(self: &Arc<Self>, early: bool) -> Result<Seat, Arc<Fault>> {
-        if !self.ground.settings.strategy.reuse {
+        if !self.context.settings.strategy.reuse {
             return self.seat_of_its_own(early).await;
         }
         let seat = {
@@ -67,7 +67,7 @@ impl Site {
 
     /// Opens a connection if there is none, before a request needs it.
     pub(super) async fn warm(self: &Arc<Self>) {
-        if self.ground.settings.strategy.reuse
+        if self.context.settings.strategy.reuse
             && let Ok(mut seat) = self.seat(false).await
         {
             seat.start().await;
@@ -131,7 +131,7 @@ impl Site {
 
     pub(super) fn learnt(&self) -> OriginKnowledge {
         let mut told = self.known(|known| known.tell(&self.origin));
-        self.ground.names.tell(&mut told);
+        self.context.names.tell(&mut told);
         told
     }
 
@@ -198,7 +198,7 @@ impl Site {
     /// Opens another HTTP/2 or 3 connection if the present ones are full and the settings allow it.
     /// The request that filled them has a place already; later ones will find one.
     fn open_beside(self: &Arc<Self>, state: &mut State) {
-        let most = self.ground.settings.shared_connections;
+        let most = self.context.settings.shared_connections;
         let full = state.lanes.iter().all(|lane| lane.free_places() == 0);
         let there = state.lanes.len() + state.opening;
         if full && there < most && state.opening == 0 && state.solos == 0 {
@@ -210,10 +210,10 @@ impl Site {
     /// Opens as many connections as are needed: one, unless each is known to carry only one request
     /// at a time.
     fn open_more(self: &Arc<Self>, state: &mut State) {
-        let strategy = self.ground.settings.strategy;
+        let strategy = self.context.settings.strategy;
         let solo = self.known(|known| is_solo(strategy, &self.origin, known));
         let most = if solo {
-            self.ground.settings.h1_connections.max(1)
+            self.context.settings.h1_connections.max(1)
         } else {
             1
         };
@@ -228,7 +228,7 @@ impl Site {
     }
 
     async fn bring_up(self: Arc<Self>, early: bool) {
-        let outcome = open(&self.ground, &self, early).await;
+        let outcome = open(&self.context, &self, early).await;
         let mut state = self.state();
         state.opening -= 1;
         match outcome {
@@ -262,13 +262,13 @@ impl Site {
         let (site, lane) = (self.clone(), lane.clone());
         let quic = lane.transport.is_quic();
         let rtt = self.known(|known| known.rtt).filter(|_| quic);
-        let limit = patience(&self.ground, quic, rtt);
+        let limit = patience(&self.context, quic, rtt);
         tokio::spawn(async move {
             let proven = tokio::time::timeout(limit, lane.proven()).await == Ok(true);
             if proven && quic {
                 site.known(Known::quic_works);
                 if lane.early_outcome() == EarlyData::Refused {
-                    count(&site.ground.counters.early_refused);
+                    count(&site.context.counters.early_refused);
                 }
             }
             if proven {
@@ -286,7 +286,7 @@ impl Site {
     }
 
     async fn seat_of_its_own(self: &Arc<Self>, early: bool) -> Result<Seat, Arc<Fault>> {
-        let opened = Box::pin(open(&self.ground, self, early)).await;
+        let opened = Box::pin(open(&self.context, self, early)).await;
         let (lane, connection) = opened.map_err(Arc::new)?;
         let lane = Arc::new(lane);
         self.watch(&lane);

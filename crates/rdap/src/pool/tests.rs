@@ -14,7 +14,7 @@ async fn held_after(pool: &Pool, base: &str, n: usize) -> usize {
         let mut running = JoinSet::new();
         for one in 0..50 {
             let url = format!("{base}/bytes/100?{round}.{one}");
-            let (pool, ask) = (pool.clone(), Ask::new(Target::parse(&url).unwrap()));
+            let (pool, ask) = (pool.clone(), PoolRequest::new(Target::parse(&url).unwrap()));
             running.spawn(async move { pool.fetch(&ask).await.unwrap() });
         }
         running.join_all().await;

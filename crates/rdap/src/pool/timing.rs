@@ -11,7 +11,7 @@ use super::Timing;
 use super::lane::Lane;
 
 /// One request on a connection. Moments are those of the connection.
-pub(super) struct Story<'a> {
+pub(super) struct RequestTimeline<'a> {
     pub(super) lane: &'a Lane,
     /// The events of this request.
     pub(super) own: &'a Recorder,
@@ -23,7 +23,7 @@ pub(super) struct Story<'a> {
     pub(super) ended: Moment,
 }
 
-impl Story<'_> {
+impl RequestTimeline<'_> {
     pub(super) fn is_reused(&self) -> bool {
         self.asked >= self.lane.ready && self.lane.ready > Moment::ZERO
     }

@@ -23,9 +23,9 @@ pub enum QueryError {
         at: usize,
     },
     #[error("{given} is not a domain name: {fault}")]
-    Name { given: String, fault: NameFault },
+    Name { given: String, fault: NameError },
     #[error("{given} cannot be asked for: {fault}")]
-    Number { given: String, fault: NumberFault },
+    Number { given: String, fault: NumberError },
     #[error("{given} cannot be the handle of an entity: it would be read as a step up in a path")]
     Dots { given: String },
     #[error("{source}")]
@@ -81,7 +81,7 @@ pub enum QueryError {
 
 /// Why a text is not a domain name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NameFault {
+pub enum NameError {
     #[error("label {position} is empty")]
     EmptyLabel { position: usize },
     #[error("the label {label} has {length} octets, and 63 is the most")]
@@ -112,7 +112,7 @@ pub enum NameFault {
 
 /// Why a text is not an address, prefix or AS number.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NumberFault {
+pub enum NumberError {
     #[error(
         "it is neither an IPv4 nor an IPv6 address (192.0.2.1, 2001:db8::1) nor a prefix of one"
     )]

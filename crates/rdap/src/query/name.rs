@@ -6,7 +6,7 @@ use idna::AsciiDenyList;
 use idna::uts46::{DnsLength, Hyphens, Uts46};
 
 use super::error::quoted;
-use super::{Key, NameFault, encoding, number};
+use super::{Key, NameError, encoding, number};
 
 /// A name in A-labels and lower case, without the last dot.
 #[derive(Debug, Clone)]
@@ -20,12 +20,12 @@ const LONGEST_NAME: usize = 253;
 const LONGEST_LABEL: usize = 63;
 
 impl Name {
-    pub(super) fn read(text: &str) -> Result<Self, NameFault> {
+    pub(super) fn read(text: &str) -> Result<Self, NameError> {
         let name = Self::read_part(text)?;
         // A name that ends in a number is a mistyped address: no top-level domain is a number. RFC
         // 3696 §2.
         match name.ascii.rsplit('.').next() {
-            Some(last) if last.bytes().all(|b| b.is_ascii_digit()) => Err(NameFault::Numeric {
+            Some(last) if last.bytes().all(|b| b.is_ascii_digit()) => Err(NameError::Numeric {
                 label: quoted(last),
             }),
             _ => Ok(name),
@@ -33,7 +33,7 @@ impl Name {
     }
 
     /// Parses some labels of a name, as they occur around the asterisk of a search.
-    pub(super) fn read_part(text: &str) -> Result<Self, NameFault> {
+    pub(super) fn read_part(text: &str) -> Result<Self, NameError> {
         let text = text.replace(WIDE_DOTS, ".");
         let text = text.strip_suffix('.').unwrap_or(&text);
         let ascii = if text.is_ascii() && !text.split('.').any(is_a_label) {
@@ -91,7 +91,7 @@ fn is_reverse(ascii: &str) -> bool {
         .any(|zone| ascii.ends_with(zone))
 }
 
-fn to_ascii(text: &str) -> Result<String, NameFault> {
+fn to_ascii(text: &str) -> Result<String, NameError> {
     let convert = |text: &str| {
         // ASCII restrictions are checked on the result, so that a message can name the character.
         let converted = Uts46::new().to_ascii(
@@ -107,32 +107,32 @@ fn to_ascii(text: &str) -> Result<String, NameFault> {
     }
     let wrong = text.split('.').find(|label| convert(label).is_err());
     Err(match wrong {
-        Some(label) if is_a_label(label) => NameFault::ALabel {
+        Some(label) if is_a_label(label) => NameError::ALabel {
             label: quoted(label),
         },
-        Some(label) => NameFault::ULabel {
+        Some(label) => NameError::ULabel {
             label: quoted(label),
         },
-        None => NameFault::Bidi, // each label is fine alone: RFC 5893 §2 judges them together
+        None => NameError::Bidi, // each label is fine alone: RFC 5893 §2 judges them together
     })
 }
 
-fn check(ascii: &str) -> Result<(), NameFault> {
+fn check(ascii: &str) -> Result<(), NameError> {
     let reverse = is_reverse(ascii);
     let count = ascii.split('.').count();
     for (index, label) in ascii.split('.').enumerate() {
         if label.is_empty() {
             let position = index + 1;
-            return Err(NameFault::EmptyLabel { position });
+            return Err(NameError::EmptyLabel { position });
         }
         if label.len() > LONGEST_LABEL {
-            return Err(NameFault::LongLabel {
+            return Err(NameError::LongLabel {
                 label: quoted(label),
                 length: label.len(),
             });
         }
         if label.starts_with('-') || label.ends_with('-') {
-            return Err(NameFault::Hyphen {
+            return Err(NameError::Hyphen {
                 label: quoted(label),
             });
         }
@@ -144,7 +144,7 @@ fn check(ascii: &str) -> Result<(), NameFault> {
                 || (c == '/' && reverse && !is_a_label(label)) // RFC 2317 §4
         };
         if let Some(character) = label.chars().find(|c| !permitted(*c)) {
-            return Err(NameFault::Character {
+            return Err(NameError::Character {
                 label: quoted(label),
                 character: quoted(character.encode_utf8(&mut [0; 4])),
             });
@@ -152,7 +152,7 @@ fn check(ascii: &str) -> Result<(), NameFault> {
     }
     if ascii.len() > LONGEST_NAME {
         let length = ascii.len();
-        return Err(NameFault::Long { length });
+        return Err(NameError::Long { length });
     }
     Ok(())
 }

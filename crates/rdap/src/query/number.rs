@@ -4,7 +4,7 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::{Key, NumberFault};
+use super::{Key, NumberError};
 
 /// An address, or a prefix whose lower bits are 0.
 #[derive(Debug, Clone, Copy)]
@@ -16,18 +16,18 @@ pub(super) struct Network {
 impl Network {
     /// Parses a network. If bits below the prefix had to be cleared, also returns the address that
     /// was given.
-    pub(super) fn read(text: &str) -> Result<(Self, Option<IpAddr>), NumberFault> {
+    pub(super) fn read(text: &str) -> Result<(Self, Option<IpAddr>), NumberError> {
         let (address, prefix) = match text.split_once('/') {
             None => (text, None),
             Some((address, prefix)) => (address, Some(prefix)),
         };
         if address.contains('%') {
-            return Err(NumberFault::Zone); // RFC 6874 zones are local
+            return Err(NumberError::Zone); // RFC 6874 zones are local
         }
         let bare = address.strip_prefix('[').and_then(|a| a.strip_suffix(']'));
         let address: IpAddr = match bare {
-            Some(bare) => IpAddr::V6(bare.parse().map_err(|_| NumberFault::Address)?),
-            None => address.parse().map_err(|_| NumberFault::Address)?,
+            Some(bare) => IpAddr::V6(bare.parse().map_err(|_| NumberError::Address)?),
+            None => address.parse().map_err(|_| NumberError::Address)?,
         };
         let Some(prefix) = prefix else {
             let prefix = None;
@@ -36,7 +36,7 @@ impl Network {
         let limit = width(address);
         let prefix = short_number(prefix)
             .filter(|length| *length <= limit)
-            .ok_or(NumberFault::Prefix { limit })?;
+            .ok_or(NumberError::Prefix { limit })?;
         let network = Self {
             address: masked(address, prefix),
             prefix: Some(prefix),
@@ -59,7 +59,7 @@ impl fmt::Display for Network {
 }
 
 /// Parses `AS64500`, `64500`, or with a dot (RFC 5396) `AS1.10`.
-pub(super) fn autnum(text: &str) -> Result<u32, NumberFault> {
+pub(super) fn autnum(text: &str) -> Result<u32, NumberError> {
     let digits = without_as(text).unwrap_or(text);
     let number = match digits.split_once('.') {
         None => plain::<u32>(digits),
@@ -67,7 +67,7 @@ pub(super) fn autnum(text: &str) -> Result<u32, NumberFault> {
             .zip(plain::<u16>(low))
             .map(|(high, low)| u32::from(high) << 16 | u32::from(low)),
     };
-    number.ok_or(NumberFault::Autnum)
+    number.ok_or(NumberError::Autnum)
 }
 
 /// What follows `AS`, if the text begins with it.

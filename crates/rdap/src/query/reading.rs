@@ -7,8 +7,8 @@ use super::name::Name;
 use super::number::{self, Network};
 use super::search::Search;
 use super::{
-    Asked, Collection, Kind, Object, Parameter, Parameters, Query, QueryError, Relation, Resource,
-    encoding,
+    Collection, Kind, Object, Parameter, Parameters, ParsedQuery, Query, QueryError, Relation,
+    Resource, encoding,
 };
 
 const LONGEST: usize = 2048;
@@ -139,12 +139,12 @@ fn written_search(
 ) -> Result<Query, QueryError> {
     let Some(rest) = rest else {
         let pairs = pairs.unwrap_or_default();
-        return Search::pairs(of, None, pairs).map(|s| query(Asked::Search(s)));
+        return Search::pairs(of, None, pairs).map(|s| query(ParsedQuery::Search(s)));
     };
     if let Some(related) = rest.strip_prefix("reverse_search/") {
         let related = Resource::named(related).ok_or_else(|| no_path(text))?;
         let search = Search::pairs(of, Some(related), pairs.unwrap_or_default())?;
-        return Ok(query(Asked::Search(search)));
+        return Ok(query(ParsedQuery::Search(search)));
     }
     let relation = rest
         .strip_prefix("rirSearch1/rdap-")
@@ -156,7 +156,7 @@ fn written_search(
     let object = encoding::decode(object)?;
     let relatives = relatives(relation, &object, pairs.unwrap_or_default())?;
     match &relatives.asked {
-        Asked::Relative(_, object, _) if object.collection() == of => Ok(relatives),
+        ParsedQuery::Relative(_, object, _) if object.collection() == of => Ok(relatives),
         _ => Err(no_path(text)),
     }
 }
@@ -168,24 +168,24 @@ fn no_path(text: &str) -> QueryError {
     }
 }
 
-fn query(asked: Asked) -> Query {
+fn query(asked: ParsedQuery) -> Query {
     Query { asked, note: None }
 }
 
 fn read_as(kind: Kind, text: &str) -> Result<Query, QueryError> {
     match kind {
-        Kind::Domain => name(text).map(|name| query(Asked::Domain(name))),
-        Kind::Nameserver => name(text).map(|name| query(Asked::Nameserver(name))),
+        Kind::Domain => name(text).map(|name| query(ParsedQuery::Domain(name))),
+        Kind::Nameserver => name(text).map(|name| query(ParsedQuery::Nameserver(name))),
         Kind::Ip => network(text),
         Kind::Autnum => number::autnum(text)
-            .map(|number| query(Asked::Autnum(number)))
+            .map(|number| query(ParsedQuery::Autnum(number)))
             .map_err(|fault| QueryError::Number {
                 given: quoted(text),
                 fault,
             }),
         Kind::Entity => entity(text),
         Kind::Help => help(text),
-        Kind::Url => url(text).map(|target| query(Asked::Url(target))),
+        Kind::Url => url(text).map(|target| query(ParsedQuery::Url(target))),
         Kind::Domains => spoken(Collection::Domains, None, text),
         Kind::Nameservers => spoken(Collection::Nameservers, None, text),
         Kind::Entities => spoken(Collection::Entities, None, text),
@@ -212,7 +212,7 @@ fn network(text: &str) -> Result<Query, QueryError> {
         fault,
     })?;
     Ok(Query {
-        asked: Asked::Network(network),
+        asked: ParsedQuery::Network(network),
         note: given.map(|given| {
             format!("{given} has bits below its prefix; the query is for the prefix: {network}")
         }),
@@ -229,7 +229,7 @@ fn entity(handle: &str) -> Result<Query, QueryError> {
         let given = quoted(handle);
         return Err(QueryError::Dots { given });
     }
-    Ok(query(Asked::Entity(handle.to_owned())))
+    Ok(query(ParsedQuery::Entity(handle.to_owned())))
 }
 
 fn url(text: &str) -> Result<Target, QueryError> {
@@ -243,7 +243,7 @@ fn url(text: &str) -> Result<Target, QueryError> {
 
 fn help(text: &str) -> Result<Query, QueryError> {
     if text.is_empty() || text == "help" {
-        return Ok(query(Asked::Help(None)));
+        return Ok(query(ParsedQuery::Help(None)));
     }
     let refused = || QueryError::Help {
         given: quoted(text),
@@ -254,12 +254,12 @@ fn help(text: &str) -> Result<Query, QueryError> {
     let of = match unforced(text)? {
         of if of.key().is_some() => of,
         Query {
-            asked: Asked::Url(target),
+            asked: ParsedQuery::Url(target),
             ..
-        } => query(Asked::Url(below(&target)?)),
+        } => query(ParsedQuery::Url(below(&target)?)),
         _ => return Err(refused()),
     };
-    Ok(query(Asked::Help(Some(Box::new(of)))))
+    Ok(query(ParsedQuery::Help(Some(Box::new(of)))))
 }
 
 /// The URL of `help` below a base URL, with or without its last slash.
@@ -275,7 +275,7 @@ fn below(base: &Target) -> Result<Target, QueryError> {
 }
 
 fn spoken(of: Collection, related: Option<Resource>, text: &str) -> Result<Query, QueryError> {
-    Search::spoken(of, related, text).map(|search| query(Asked::Search(search)))
+    Search::spoken(of, related, text).map(|search| query(ParsedQuery::Search(search)))
 }
 
 /// Parses `resource?property=…`, or only the pairs: they belong to an entity, the only resource
@@ -293,9 +293,9 @@ fn reverse(of: Collection, text: &str) -> Result<Query, QueryError> {
 fn relatives(relation: Relation, object: &str, pairs: &str) -> Result<Query, QueryError> {
     let of = read_as(recognised(object), object)?;
     let object = match of.asked {
-        Asked::Network(network) => Object::Network(network),
-        Asked::Autnum(number) => Object::Autnum(number),
-        Asked::Domain(name) if name.is_reverse() => Object::Domain(name),
+        ParsedQuery::Network(network) => Object::Network(network),
+        ParsedQuery::Autnum(number) => Object::Autnum(number),
+        ParsedQuery::Domain(name) if name.is_reverse() => Object::Domain(name),
         _ => {
             return Err(QueryError::NoRelatives {
                 given: quoted(object),
@@ -316,7 +316,7 @@ fn relatives(relation: Relation, object: &str, pairs: &str) -> Result<Query, Que
         parameters.set(parameter, &encoding::decode(value)?)?;
     }
     Ok(Query {
-        asked: Asked::Relative(relation, object, parameters),
+        asked: ParsedQuery::Relative(relation, object, parameters),
         note: of.note,
     })
 }

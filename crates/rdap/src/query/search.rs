@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use super::error::{check_seen, quoted};
 use super::{
-    Collection, Key, Kind, NumberFault, Parameter, Parameters, QueryError, Resource, encoding,
+    Collection, Key, Kind, NumberError, Parameter, Parameters, QueryError, Resource, encoding,
     number, tag,
 };
 use crate::query::name::Name;
@@ -204,7 +204,7 @@ fn address(value: &str) -> Result<String, QueryError> {
         .map(|a| a.to_string())
         .map_err(|_| QueryError::Number {
             given: quoted(value),
-            fault: NumberFault::Address,
+            fault: NumberError::Address,
         })
 }
 
@@ -233,11 +233,11 @@ fn name_pattern(value: &str) -> Result<String, QueryError> {
     Ok(labels.join("."))
 }
 
-fn starred(label: &str) -> Result<String, super::NameFault> {
+fn starred(label: &str) -> Result<String, super::NameError> {
     let permitted = |c: &char| !c.is_ascii() || c.is_ascii_alphanumeric() || "-_*/".contains(*c);
     match label.chars().find(|c| !permitted(c)) {
         None => Ok(label.to_lowercase()),
-        Some(character) => Err(super::NameFault::Character {
+        Some(character) => Err(super::NameError::Character {
             label: quoted(label),
             character: quoted(character.encode_utf8(&mut [0; 4])),
         }),

@@ -1,6 +1,6 @@
 //! Rows of selected columns (RFC 4180), safe to open in a spreadsheet.
 
-use super::Told;
+use super::LookupResult;
 use super::column::{Column, SEPARATOR};
 use super::subject::Subject;
 
@@ -10,7 +10,7 @@ pub fn header(columns: &[Column]) -> String {
 }
 
 /// A row for each result of a search, otherwise one.
-pub(super) fn rows(told: &Told<'_>, columns: &[Column]) -> String {
+pub(super) fn rows(told: &LookupResult<'_>, columns: &[Column]) -> String {
     Subject::all(told)
         .into_iter()
         .map(|subject| row(columns.iter().map(|c| c.values(subject).join(SEPARATOR))))

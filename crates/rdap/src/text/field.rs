@@ -1,11 +1,11 @@
 //! Selected fields, one line each, for scripts.
 
-use super::Told;
+use super::LookupResult;
 use super::column::{Column, SEPARATOR};
 use super::subject::Subject;
 
 /// In the requested order; a missing value gives an empty line, so that scripts can count lines.
-pub(super) fn lines(told: &Told<'_>, columns: &[Column]) -> String {
+pub(super) fn lines(told: &LookupResult<'_>, columns: &[Column]) -> String {
     let mut text = String::new();
     for subject in Subject::all(told) {
         for column in columns {

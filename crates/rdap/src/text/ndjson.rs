@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::subject::trouble;
-use super::{Part, Told, raw};
+use super::{LookupResult, Part, raw};
 
 /// The version of the keys below; keys may be added, but are never renamed.
 pub const SCHEMA: &str = "roundtrip/rdap/1";
@@ -12,7 +12,7 @@ pub const SCHEMA: &str = "roundtrip/rdap/1";
 /// "server", "error", "answer"}, "timing", "check"}`, and `clear_text` after a server that was
 /// asked without TLS. Members without a value are left out. The only line break is the last
 /// character.
-pub fn line(told: &Told<'_>) -> Vec<u8> {
+pub fn line(told: &LookupResult<'_>) -> Vec<u8> {
     let mut out = Vec::with_capacity(256);
     out.push(b'{');
     member(&mut out, "schema", &json!(SCHEMA));

@@ -1,4 +1,5 @@
-//! Words on lines that are filled piece by piece. All text that goes to a terminal passes here and is made harmless.
+//! Words on lines that are filled piece by piece. All text that goes to a terminal passes here and
+//! is made harmless.
 
 use roundtrip_report::terminal::{self, Tone, Wrap, clean, width};
 

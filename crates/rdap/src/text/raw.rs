@@ -1,10 +1,10 @@
 //! JSON handed on: as received, on or on one line. Values are never encoded anew.
 
-use super::Told;
+use super::LookupResult;
 use crate::answer::Answer;
 
 /// What each server sent, one document after another.
-pub(super) fn as_received(told: &Told<'_>) -> String {
+pub(super) fn as_received(told: &LookupResult<'_>) -> String {
     let parts = [Some(&told.first), told.registrar.as_ref()];
     let answers = parts.into_iter().flatten().filter_map(|p| p.answer);
     let mut text = String::new();

@@ -6,7 +6,7 @@ use super::facts::number::numbers;
 use super::facts::{Block, Fact, Facts, Value};
 use super::page::Page;
 use super::subject::{found, trouble};
-use super::{Part, State, Style, Told};
+use super::{LookupResult, Part, State, Style};
 use crate::answer::{Answer, Date, Event, Item, Link, Notice, Object, Redaction, Search};
 
 /// The largest width of the column of labels.
@@ -16,7 +16,7 @@ const TEXTS: usize = 36;
 /// The largest number of notices and redactions shown of one answer.
 const MOST: usize = 100;
 
-pub(super) fn tell(told: &Told<'_>, style: &Style) -> String {
+pub(super) fn tell(told: &LookupResult<'_>, style: &Style) -> String {
     let mut page = Page::new(style.terminal);
     let now = Date::at(style.now);
     match found(&told.first).map(Answer::object) {
@@ -36,7 +36,7 @@ pub(super) fn tell(told: &Told<'_>, style: &Style) -> String {
 }
 
 /// What was asked, and why there is nothing to show.
-fn fate(page: &mut Page, told: &Told<'_>) {
+fn fate(page: &mut Page, told: &LookupResult<'_>) {
     let (tone, fate) = match told.first.state {
         State::NotRegistered => (Tone::Warn, "is not registered"),
         State::Refused => (Tone::Bad, "was refused"),
@@ -73,7 +73,7 @@ fn missing(page: &mut Page, part: &Part<'_>) {
 }
 
 /// The registry's facts, with what the registrar adds or says differently.
-fn merged(object: Object<'_>, told: &Told<'_>, now: Date) -> Vec<Fact> {
+fn merged(object: Object<'_>, told: &LookupResult<'_>, now: Date) -> Vec<Fact> {
     let mut facts = Facts::of(object, now);
     let second = told.registrar.as_ref().and_then(found);
     for fact in second
@@ -258,7 +258,7 @@ fn help(page: &mut Page, top: Item<'_>) {
 }
 
 /// Says that something could not be interpreted; the conformance checks say what.
-fn odd(page: &mut Page, told: &Told<'_>) {
+fn odd(page: &mut Page, told: &LookupResult<'_>) {
     let parts = [Some(&told.first), told.registrar.as_ref()];
     let answers = parts.into_iter().flatten().filter_map(|p| p.answer);
     let odd: usize = answers.map(|a| a.oddities().len()).sum();
@@ -273,7 +273,7 @@ fn odd(page: &mut Page, told: &Told<'_>) {
 
 /// Adds titles, or full notices if requested. Notices that say that something is missing are always
 /// shown.
-fn notices(page: &mut Page, told: &Told<'_>, verbose: bool) {
+fn notices(page: &mut Page, told: &LookupResult<'_>, verbose: bool) {
     let parts = [Some(&told.first), told.registrar.as_ref()];
     let answers = parts.into_iter().flatten().filter_map(|p| p.answer);
     let notices: Vec<Notice<'_>> = answers.flat_map(Answer::notices).take(MOST).collect();
@@ -332,7 +332,7 @@ fn in_full(page: &mut Page, notice: Notice<'_>) {
 }
 
 /// Adds the sources of the facts, and their dates.
-fn sources(page: &mut Page, told: &Told<'_>, now: Date) {
+fn sources(page: &mut Page, told: &LookupResult<'_>, now: Date) {
     let parts = [Some(&told.first), told.registrar.as_ref()];
     let both = parts
         .iter()

@@ -1,19 +1,19 @@
 //! What one row or block is about: an object as the registry and, perhaps, the registrar describe
 //! it.
 
-use super::{Part, State, Told};
+use super::{LookupResult, Part, State};
 use crate::answer::{Answer, Contact, Domain, Event, Item, Network, Object, Redaction, SecureDns};
 
 #[derive(Clone, Copy)]
 pub(super) struct Subject<'a> {
-    pub(super) told: &'a Told<'a>,
+    pub(super) told: &'a LookupResult<'a>,
     /// The registry's object, then the registrar's.
     pub(super) objects: [Option<Object<'a>>; 2],
 }
 
 impl<'a> Subject<'a> {
     /// A subject for each result of a search, otherwise one.
-    pub(super) fn all(told: &'a Told<'a>) -> Vec<Self> {
+    pub(super) fn all(told: &'a LookupResult<'a>) -> Vec<Self> {
         let first = found(&told.first);
         if let Some(Object::Search(search)) = first.map(Answer::object) {
             let results = search.results().map(|object| Self {
@@ -26,7 +26,7 @@ impl<'a> Subject<'a> {
     }
 
     /// The answer as a whole.
-    pub(super) fn of(told: &'a Told<'a>) -> Self {
+    pub(super) fn of(told: &'a LookupResult<'a>) -> Self {
         let second = told.registrar.as_ref().and_then(found);
         Self {
             told,

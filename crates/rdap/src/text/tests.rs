@@ -52,8 +52,8 @@ fn part<'a>(server: &'a str, answer: &'a Answer) -> Part<'a> {
     }
 }
 
-fn told<'a>(query: &'a str, answer: &'a Answer) -> Told<'a> {
-    Told {
+fn told<'a>(query: &'a str, answer: &'a Answer) -> LookupResult<'a> {
+    LookupResult {
         query,
         kind: answer.object().kind(),
         first: part("https://rdap.registry.example/", answer),
@@ -107,7 +107,7 @@ fn registry_and_registrar_are_put_together() {
         fixture("domain-registry.json"),
         fixture("domain-registrar.json"),
     );
-    let both = Told {
+    let both = LookupResult {
         registrar: Some(part("https://rdap.registrar.example/rdap/", &registrar)),
         ..told("bücher.example", &registry)
     };
@@ -145,7 +145,7 @@ fn a_failing_registrar_is_told_beside_the_registry() {
         why: Some("the answer is a web page («Welcome»), not RDAP"),
         clear: false,
     };
-    let told = Told {
+    let told = LookupResult {
         registrar: Some(failed),
         ..told("thin.example", &registry)
     };
@@ -208,7 +208,7 @@ fn what_failed_is_said_in_words() {
         why: Some("no RDAP server is known for .invalid"),
         clear: false,
     };
-    let told = Told {
+    let told = LookupResult {
         query: "x.invalid",
         kind: "domain",
         first: nobody,
@@ -300,7 +300,7 @@ fn lines_of_json_hold_the_bytes_that_came() {
     ))
     .unwrap();
     let timing = json!({"total_ms": 1.5});
-    let told = Told {
+    let told = LookupResult {
         beside: &[("timing", timing)],
         ..told("a \"b\"\n", &answer)
     };
@@ -353,7 +353,7 @@ pub(crate) fn tell_all(answer: &Answer, width: usize) -> Vec<(Form, String)> {
         Form::Ndjson,
         Form::Json,
     ];
-    let told = Told {
+    let told = LookupResult {
         registrar: Some(part("r", answer)),
         ..told("q", answer)
     };

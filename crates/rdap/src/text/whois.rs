@@ -6,11 +6,11 @@ mod number;
 
 use super::facts::capital;
 use super::subject::{found, trouble};
-use super::{Part, Told};
+use super::{LookupResult, Part};
 use crate::answer::{Answer, Date, Entity, Event, Item, Object};
 
 /// The registry's lines, then the registrar's.
-pub(super) fn tell(told: &Told<'_>) -> String {
+pub(super) fn tell(told: &LookupResult<'_>) -> String {
     let mut lines = Lines {
         text: String::new(),
         of_registrar: false,

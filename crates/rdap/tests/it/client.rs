@@ -1,5 +1,6 @@
-//! One lookup through all that it is made of, against the origin's registry on the loopback: what people are told, what
-//! the servers were asked, and what was not asked at all. No test leaves the machine.
+//! One lookup through all that it is made of, against the origin's registry on the loopback: what
+//! people are told, what the servers were asked, and what was not asked at all. No test leaves the
+//! machine.
 
 mod broken;
 mod busy;

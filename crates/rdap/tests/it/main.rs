@@ -1,4 +1,5 @@
-//! Lookups and the connections below them, against servers on the loopback and across an emulated path.
+//! Lookups and the connections below them, against servers on the loopback and across an emulated
+//! path.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

@@ -1,4 +1,5 @@
-//! The pool against an origin on the loopback: connections counted by the server, answers whole, failures named.
+//! The pool against an origin on the loopback: connections counted by the server, answers whole,
+//! failures named.
 
 mod failures;
 mod faults;

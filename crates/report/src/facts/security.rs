@@ -55,9 +55,24 @@ fn handshake(tls: &TlsFacts) -> Vec<String> {
         parts.push("asked for a client certificate".into());
     }
     if tls.verify_result != 0 {
-        parts.push(format!("not verified (code {})", tls.verify_result));
+        parts.push(format!("not verified: {}", verdict(tls.verify_result)));
     }
     parts
+}
+
+/// OpenSSL's numbers in words.
+fn verdict(code: u32) -> String {
+    match code {
+        7 => "its signature is wrong".into(),
+        9 => "the certificate is not valid yet".into(),
+        10 => "the certificate has expired".into(),
+        18 => "the certificate is self-signed".into(),
+        20 => "its issuer is not trusted here".into(),
+        23 => "the certificate was revoked".into(),
+        26 => "the certificate is not for servers".into(),
+        62 => "the certificate is for another name".into(),
+        code => format!("the certificate is not acceptable (OpenSSL's code {code})"),
+    }
 }
 
 fn certificates(list: &mut List, chain: &ChainFacts) {

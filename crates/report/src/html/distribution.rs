@@ -4,9 +4,11 @@ use maud::{Markup, html};
 use roundtrip_model::{Exchange, PhaseName, Summary};
 
 use super::bar::percent;
+use super::parts;
 use crate::first::First;
 use crate::numbers::{count, decimals, ms};
 use crate::run::Run;
+use crate::series::Series;
 use crate::terminal::clean;
 
 const HEIGHT: f64 = 170.0;
@@ -21,6 +23,7 @@ pub(super) fn section(exchanges: &[Exchange], all: &[Run], key: usize) -> Markup
     let totals: Vec<f64> = good.iter().map(|r| r.total_ms()).collect();
     let rate = 100.0 * good.len() as f64 / all.len().max(1) as f64;
     let url = all.first().map_or("", Run::url);
+    let series = Series::new(all);
     html! {
         article {
             header {
@@ -30,6 +33,7 @@ pub(super) fn section(exchanges: &[Exchange], all: &[Run], key: usize) -> Markup
                     div { dt { "Succeeded" } dd class=(if good.len() == all.len() { "good" } else { "bad" }) { (format!("{rate:.1}")) small { " % (" (good.len()) " of " (all.len()) ")" } } }
                     @if let Some(s) = Summary::of(&totals) {
                         div { dt { "Median" } dd { (ms(s.median)) small { " ms" } } }
+                        @if let Some(rtt) = &series.rtt { div { dt { "Path" } dd { (ms(rtt.median)) small { " ms a round trip" } } } }
                         div { dt { "90th percentile" } dd { (ms(s.p90)) small { " ms" } } }
                         div { dt { "Fastest" } dd { (ms(s.min)) small { " ms" } } }
                         div { dt { "Slowest" } dd { (ms(s.max)) small { " ms" } } }
@@ -38,6 +42,9 @@ pub(super) fn section(exchanges: &[Exchange], all: &[Run], key: usize) -> Markup
             }
             @if let Some(s) = Summary::of(&totals) {
                 (dots(all, &s, key))
+                (parts::split_bar(&series.waited, None, 0))
+                p.quiet { "Whom it waited for: the median of each over the runs that succeeded." }
+                (parts::series(&series))
                 (numbers(&good, &s))
                 @if let Some(first) = First::of(all).filter(First::stands_out) { p.note { b { "Note" } " " (first.told()) } }
             }

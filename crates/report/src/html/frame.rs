@@ -21,6 +21,18 @@ pub struct Head {
     pub command: String,
 }
 
+impl Head {
+    /// As entries of a list of facts. `took` follows the date.
+    pub fn entries(&self, took: &str) -> Markup {
+        html! {
+            div { dt { "Measured" } dd { (clean(&self.when)) (took) } }
+            div { dt { "Machine" } dd { (clean(&self.machine)) } }
+            div { dt { "Program" } dd { (clean(&self.made_by)) } }
+            div { dt { "This page again" } dd { code { (clean(&self.command)) } } }
+        }
+    }
+}
+
 /// A whole page. `style` is what this page has beyond the common one; `made_by` stands in the footer, such as
 /// `roundtrip 0.1.0`.
 pub fn frame(title: &str, style: &'static str, body: &Markup, made_by: &str) -> String {

@@ -3,23 +3,30 @@
 use maud::{Markup, html};
 use roundtrip_model::Exchange;
 
-use super::frame::frame;
+use super::frame::{Head, frame};
 use super::{distribution, parts, waterfall};
 use crate::numbers::{ms, trips};
-use crate::run::{Run, runs};
+use crate::run::{Run, is_worth_drawing, runs};
 use crate::terminal::clean;
 
 /// Waterfalls beyond this many make a page slow to open; a note says how many are left out.
 const MOST_WATERFALLS: usize = 24;
 
-/// All exchanges on one page. `made_by` stands in the footer, such as `roundtrip 0.1.0`.
-pub fn page(exchanges: &[Exchange], made_by: &str) -> String {
+/// All exchanges on one page.
+pub fn page(exchanges: &[Exchange], head: &Head) -> String {
     let all: Vec<Run> = runs(exchanges).collect();
     let title = match all.first() {
         Some(run) => run.url().to_owned(),
         None => "nothing measured".into(),
     };
-    frame(&title, "", &body(exchanges, &all), made_by)
+    let body = html! {
+        (body(exchanges, &all))
+        article {
+            h2.first { "How it was measured" }
+            dl.facts { (head.entries("")) }
+        }
+    };
+    frame(&title, "", &body, &head.made_by)
 }
 
 /// One after the other, what was measured of each URL.
@@ -114,7 +121,9 @@ fn run_body(run: &Run, key: usize, folded: bool) -> Markup {
     let alone = run.hops.len() == 1;
     html! {
         (headline(run, last, folded))
-        (parts::split_bar(&run.waited(), last.rtt.filter(|_| alone), run.round_trips()))
+        @if run.hops.iter().any(is_worth_drawing) {
+            (parts::split_bar(&run.waited(), last.rtt.filter(|_| alone), run.round_trips()))
+        }
         @for (place, hop) in run.hops.iter().enumerate() {
             (hop_section(run, key, place, hop))
         }
@@ -172,9 +181,10 @@ fn hop_section(run: &Run, key: usize, place: usize, hop: &Exchange) -> Markup {
             @if let Some(failure) = &hop.failure {
                 (parts::failure(failure))
             }
-            (waterfall::figure(run, key, place, hop))
+            @if is_worth_drawing(hop) { (waterfall::figure(run, key, place, hop)) }
             (parts::notes(&hop.notes))
             (parts::findings(&hop.findings))
+            (parts::carried(hop))
             (parts::unexplained(hop.unexplained_worth_telling()))
             (waterfall::table(hop))
             (parts::facts(hop))

@@ -6,9 +6,10 @@ use maud::{Markup, html};
 use roundtrip_model::{Exchange, Failure, Finding, Waited};
 
 use super::bar::{stacked, swatch};
-use crate::facts::facts as facts_of;
+use crate::facts::{carried as carried_of, facts as facts_of};
 use crate::numbers::{decimals, ms, span_ms, trips};
 use crate::party::Party;
+use crate::series::Series;
 use crate::terminal::clean;
 
 /// Whose time the total was: one stacked bar, and the same in words.
@@ -65,6 +66,27 @@ pub(super) fn findings(findings: &[Finding]) -> Markup {
                 @if !finding.remedy.is_empty() { p.remedy { b { "Remedy" } " " (clean(&finding.remedy)) } }
             }
         }
+    }
+}
+
+/// The causes that were found in a series, and what none of them explains.
+pub(super) fn series(series: &Series) -> Markup {
+    html! {
+        @for cause in &series.causes {
+            div.finding {
+                p { b { (clean(cause.finding.id)) } " cost " (cause.cost()) " (median), " (cause.how_often()) }
+                p { (clean(&cause.finding.evidence)) }
+                @if !cause.finding.remedy.is_empty() { p.remedy { b { "Remedy" } " " (clean(&cause.finding.remedy)) } }
+            }
+        }
+        @if let Some(told) = series.unexplained_told() { p.note { b { "Unexplained" } " " (told) } }
+        @for note in series.notes_told() { p.note { b { "Note" } " " (clean(&note)) } }
+    }
+}
+
+pub(super) fn carried(exchange: &Exchange) -> Markup {
+    html! {
+        @if let Some(told) = carried_of(exchange) { p.note { b { "Bytes under way" } " " (told) } }
     }
 }
 

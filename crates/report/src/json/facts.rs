@@ -96,6 +96,7 @@ pub(super) fn tcp(tcp: &TcpFacts) -> Value {
         "handshake_rtt_ms": tcp.handshake_rtt.map(span),
         "min_rtt_ms": tcp.min_rtt.map(span),
         "smoothed_rtt_ms": tcp.rtt.map(span),
+        "rtt_var_ms": tcp.rtt_var.map(span),
         "congestion_window": tcp.congestion_window,
         "congestion_control": tcp.congestion_control,
         "mss": tcp.mss,
@@ -104,7 +105,9 @@ pub(super) fn tcp(tcp: &TcpFacts) -> Value {
         "receiver_limited_ms": span(tcp.receiver_limited),
         "delivery_rate": tcp.delivery_rate,
         "delivery_app_limited": tcp.delivery_app_limited,
+        "announced_mss": tcp.announced_mss,
         "peer_mss": tcp.peer_mss,
+        "peer_window": tcp.peer_window,
         "ecn": tcp.ecn,
     })
 }

@@ -1,5 +1,7 @@
 //! One exchange as a value.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use roundtrip_model::{Event, Exchange, Failure, Finding, Phase, Strategy};
 use serde_json::{Map, Value, json};
 
@@ -12,6 +14,7 @@ pub fn result(exchange: &Exchange) -> Value {
         "url": exchange.url,
         "run": exchange.run,
         "hop": exchange.hop,
+        "started": exchange.started.map(started),
         "asked": exchange.asked,
         "strategy": exchange.used,
         "ok": exchange.ok(),
@@ -41,7 +44,15 @@ pub fn result(exchange: &Exchange) -> Value {
         "notes": exchange.notes,
         "findings": exchange.findings.iter().map(finding).collect::<Vec<Value>>(),
         "unexplained_ms": rounded(exchange.unexplained),
+        "under_way_ms": rounded(exchange.carried),
     })
+}
+
+/// As RFC 3339 has it, in UTC.
+fn started(at: SystemTime) -> String {
+    let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let milliseconds = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
+    roundtrip_wire::calendar::rfc3339(milliseconds)
 }
 
 /// What a first request paid.

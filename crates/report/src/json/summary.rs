@@ -7,6 +7,7 @@ use super::result::first;
 use super::rounded;
 use crate::first::First;
 use crate::run::{Run, runs};
+use crate::series::Series;
 
 pub(super) fn of(exchanges: &[Exchange]) -> Value {
     let all: Vec<Run> = runs(exchanges).collect();
@@ -62,6 +63,11 @@ fn figures(runs: &[Run]) -> Map<String, Value> {
     map.insert("first".into(), json!(first));
     map.insert("waited_for".into(), waited(&statistics));
     map.insert("phases".into(), phases(&statistics));
+    map.insert("findings".into(), findings(&Series::new(runs)));
+    let carried = |r: &Run| Some(r.hops.iter().map(|e| e.carried).sum());
+    map.insert("under_way_ms".into(), statistics(&carried));
+    let unexplained = |r: &Run| Some(r.hops.iter().map(|e| e.unexplained).sum());
+    map.insert("unexplained_ms".into(), statistics(&unexplained));
     map
 }
 
@@ -75,6 +81,22 @@ fn waited(statistics: &Statistics) -> Value {
         "resolver_ms": statistics(&|r| Some(r.waited().resolver)),
         "loss_ms": statistics(&|r| Some(r.waited().loss)),
     })
+}
+
+/// The causes that were found, and in how many of the runs that succeeded.
+fn findings(series: &Series) -> Value {
+    let causes = series.causes.iter().map(|cause| {
+        json!({
+            "id": cause.finding.id,
+            "runs": cause.runs,
+            "of": cause.of,
+            "ms": numbers(&cause.ms),
+            "round_trips": cause.round_trips,
+            "evidence": cause.finding.evidence,
+            "remedy": cause.finding.remedy,
+        })
+    });
+    causes.collect()
 }
 
 /// A summary for each phase that any run had.

@@ -52,11 +52,25 @@ impl Wrap {
             room: self.first,
             below: self.room,
         };
-        for word in text.split(' ') {
-            page.word(word, self.keeps_words);
+        let mut words = text.split(' ').peekable();
+        while let Some(word) = words.next() {
+            match words.next_if(|unit| is_measure(word, unit)) {
+                Some(unit) => page.word(&format!("{word} {unit}"), self.keeps_words),
+                None => page.word(word, self.keeps_words),
+            }
         }
         page.lines
     }
+}
+
+/// A number and its unit, which stay on one line.
+fn is_measure(number: &str, unit: &str) -> bool {
+    const UNITS: [&str; 12] = [
+        "ms", "s", "µs", "kB", "MB", "GB", "B", "byte", "bytes", "%", "RT", "Mbit/s",
+    ];
+    let digits = number.trim_start_matches(['(', '+', '-', '−', '<', '>']);
+    let unit = unit.trim_end_matches([',', '.', ';', ':', ')']);
+    digits.starts_with(|c: char| c.is_ascii_digit()) && UNITS.contains(&unit)
 }
 
 struct Page {

@@ -3,7 +3,7 @@
 use roundtrip_model::Waited;
 
 use crate::party::Party;
-use crate::terminal::{Style, Tone};
+use crate::terminal::{Style, Tone, cut, width};
 
 /// Milliseconds onto cells.
 #[derive(Debug, Clone, Copy)]
@@ -93,6 +93,45 @@ pub(super) fn fill(style: &Style, party: Party) -> char {
         (Party::Resolver, false) => ':',
         (Party::Loss, false) => 'x',
     }
+}
+
+/// Whose time it was, in words: the legend of the bars. `product` is the count of round trips, and what one takes.
+pub(super) fn legend(
+    style: &Style,
+    waited: &Waited,
+    product: Option<(u32, f64)>,
+    places: usize,
+) -> Vec<String> {
+    let seen = |p: &Party| p.share(waited) > 0.0 || !matches!(p, Party::Resolver | Party::Loss);
+    let parts = Party::BY_WEIGHT.into_iter().filter(seen).map(|party| {
+        let product = match (party, product) {
+            (Party::Network, Some((trips, rtt))) if trips > 0 => {
+                format!(" ({trips} × {rtt:.places$})")
+            }
+            _ => String::new(),
+        };
+        let words = format!(
+            "{} {:.places$} ms{product}",
+            party.name(),
+            party.share(waited)
+        );
+        (party, cut(&words, style.columns() - 5))
+    });
+    let (mut lines, mut used) = (vec![String::new()], 0);
+    for (party, words) in parts {
+        let length = width(&words) + 5;
+        if used > 0 && used + length > style.columns() {
+            lines.push(String::new());
+            used = 0;
+        }
+        used += length;
+        if let Some(line) = lines.last_mut() {
+            let fill = style.tint(Tone::Of(party), &fill(style, party).to_string());
+            let words = style.paint(Tone::Plain, &words);
+            line.extend(["  ", &fill, " ", &words, " "]);
+        }
+    }
+    lines
 }
 
 /// Shares `cells` in proportion to `shares`, by largest remainder.

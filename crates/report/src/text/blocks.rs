@@ -2,20 +2,37 @@
 
 use roundtrip_model::{Exchange, Failure, Finding};
 
-use crate::facts::facts;
+use crate::facts::{carried, facts};
 use crate::numbers;
+use crate::series::Series;
 use crate::terminal::{Style, Tone, clean, wrap};
 
 const LABEL: usize = 15;
 
-/// What went wrong and what it cost, set apart from the facts below.
-pub(super) fn verdict(style: &Style, exchange: &Exchange) -> Vec<String> {
+/// Why it failed and what to do: that comes before any picture.
+pub(super) fn failed(style: &Style, exchange: &Exchange) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(failure) = &exchange.failure {
         lines.extend(failure_block(style, failure));
+        lines.push(String::new());
     }
+    lines
+}
+
+/// What cost time, set apart from the facts below.
+pub(super) fn verdict(style: &Style, exchange: &Exchange) -> Vec<String> {
+    let mut lines = Vec::new();
     for finding in &exchange.findings {
         lines.extend(finding_block(style, finding));
+    }
+    if let Some(told) = carried(exchange) {
+        lines.extend(labelled(
+            style,
+            Tone::Faint,
+            "under way",
+            Tone::Plain,
+            &told,
+        ));
     }
     lines.extend(unexplained_block(style, exchange));
     lines.extend(notes_block(style, &exchange.notes));
@@ -32,6 +49,38 @@ pub(super) fn learnt(style: &Style, exchange: &Exchange) -> Vec<String> {
         .collect()
 }
 
+/// The causes that were found in a series, and what none of them explains.
+pub(super) fn series(style: &Style, series: &Series) -> Vec<String> {
+    let mut lines = Vec::new();
+    for cause in &series.causes {
+        let Finding {
+            id,
+            evidence,
+            remedy,
+            ..
+        } = cause.finding;
+        let head = format!(
+            "{}: {} (median), {}",
+            clean(id),
+            cause.cost(),
+            cause.how_often()
+        );
+        lines.extend(finding_lines(style, &head, evidence, remedy));
+    }
+    if let Some(told) = series.unexplained_told() {
+        lines.extend(labelled(
+            style,
+            Tone::Warn,
+            "unexplained",
+            Tone::Plain,
+            &told,
+        ));
+    }
+    let notes: Vec<String> = series.notes_told().collect();
+    lines.extend(notes_block(style, &notes));
+    lines
+}
+
 fn notes_block(style: &Style, notes: &[String]) -> Vec<String> {
     notes
         .iter()
@@ -45,27 +94,26 @@ fn finding_block(style: &Style, finding: &Finding) -> Vec<String> {
         n => format!(", {}", numbers::trips(n)),
     };
     let cost = format!("{} ms{trips}", numbers::ms(finding.ms));
-    let mut lines = labelled(
-        style,
-        Tone::Warn,
-        "finding",
-        Tone::Strong,
-        &format!("{} ({cost})", clean(finding.id)),
-    );
+    let head = format!("{} ({cost})", clean(finding.id));
+    finding_lines(style, &head, &finding.evidence, &finding.remedy)
+}
+
+fn finding_lines(style: &Style, head: &str, evidence: &str, remedy: &str) -> Vec<String> {
+    let mut lines = labelled(style, Tone::Warn, "finding", Tone::Strong, head);
     lines.extend(labelled(
         style,
         Tone::Faint,
         "",
         Tone::Plain,
-        &clean(&finding.evidence),
+        &clean(evidence),
     ));
-    if !finding.remedy.is_empty() {
+    if !remedy.is_empty() {
         lines.extend(labelled(
             style,
             Tone::Good,
             "  remedy",
             Tone::Plain,
-            &clean(&finding.remedy),
+            &clean(remedy),
         ));
     }
     lines

@@ -86,8 +86,10 @@ fn told(event: &Event) -> String {
             counted(*segments, "segment", "segments")
         ),
         Event::CutOff => "no more for now, in the middle of a TLS record".into(),
+        Event::AckDelayed => "the acknowledgement waits".into(),
+        Event::RecordBegan { bytes } => format!("a TLS record of {bytes} bytes begins"),
         Event::Answered => "head of the final response".into(),
-        Event::Acknowledged { after } => format!(
+        Event::Acknowledged { after, .. } => format!(
             "acknowledged, {:.1} ms after it had left",
             after.as_secs_f64() * 1e3
         ),
@@ -110,7 +112,7 @@ fn told(event: &Event) -> String {
             if *throttled {
                 "the quota was used up"
             } else {
-                "others had the processors"
+                "others had the processors, or it was stopped"
             }
         ),
         Event::Worked { task, took } => format!(

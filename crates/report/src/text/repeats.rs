@@ -3,10 +3,12 @@
 use roundtrip_model::{Exchange, PhaseName, Summary};
 use serde_json::Value;
 
-use super::bars::filled;
+use super::bars::{filled, legend};
+use super::blocks;
 use crate::first::First;
 use crate::numbers::decimals;
 use crate::run::{Run, runs};
+use crate::series::Series;
 use crate::terminal::{Style, Tone, clean, cut, finished};
 
 const BAR: usize = 16;
@@ -91,6 +93,7 @@ pub fn summary(exchanges: &[Exchange], style: &Style) -> String {
         lines.push(String::new());
         lines.extend(spread(style, &totals, &total));
         lines.extend(trip_counts(style, &good));
+        lines.extend(explained(style, &all, decimals(total.max)));
         let first = First::of(&all).filter(First::stands_out);
         lines.extend(first.map(|f| {
             let told = cut(&f.told(), style.columns() - 2);
@@ -98,6 +101,29 @@ pub fn summary(exchanges: &[Exchange], style: &Style) -> String {
         }));
     }
     finished(&lines)
+}
+
+/// Over which path, whom it waited for, and which causes were found in how many runs.
+fn explained(style: &Style, all: &[Run], places: usize) -> Vec<String> {
+    let series = Series::new(all);
+    let mut lines = Vec::new();
+    if let Some(path) = series.path_told() {
+        let label = style.left(Tone::Faint, "path", 17);
+        let path = cut(&path, style.columns() - 20);
+        lines.push(format!("  {label}{}", style.paint(Tone::Plain, &path)));
+    }
+    lines.push(String::new());
+    lines.push(format!(
+        "  {}",
+        style.paint(Tone::Faint, "whom it waited for (medians)")
+    ));
+    lines.extend(legend(style, &series.waited, None, places));
+    let found = blocks::series(style, &series);
+    if !found.is_empty() {
+        lines.push(String::new());
+        lines.extend(found);
+    }
+    lines
 }
 
 fn headline(style: &Style, all: &[Run], ok: usize) -> String {

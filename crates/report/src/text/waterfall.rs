@@ -2,12 +2,18 @@
 
 use roundtrip_model::{Exchange, Phase, PhaseName, Waited};
 
-use super::bars::{Scale, fill};
+use super::bars::{Scale, legend};
 use super::blocks;
 use crate::numbers::{decimals, least, ms, trips};
 use crate::party::Party;
-use crate::run::{Run, total_ms};
+use crate::run::{Run, is_worth_drawing, total_ms};
 use crate::terminal::{Style, Tone, clean, cut, finished, width, wrap};
+
+/// A bar of so many cells shows what it has to; beyond them, room is for the words beside it.
+const LEAST_BAR: usize = 16;
+/// Whom a phase waited for, in columns: less would be cut, more is not needed.
+const LEAST_WAITS: usize = 28;
+const MOST_WAITS: usize = 46;
 
 /// One exchange, whole.
 pub fn exchange(exchange: &Exchange, style: &Style) -> String {
@@ -28,11 +34,18 @@ pub fn run(run: &Run, style: &Style) -> String {
         }
         lines.extend(header(style, hop));
         lines.push(String::new());
-        let frame = Frame::new(style, run.total_ms(), run.offset_ms(place));
-        lines.extend(frame.rows(style, hop));
-        lines.push(String::new());
-        lines.extend(split(style, hop, decimals(run.total_ms())));
-        lines.push(String::new());
+        lines.extend(blocks::failed(style, hop));
+        if is_worth_drawing(hop) {
+            let frame = Frame::new(style, run.total_ms(), run.offset_ms(place));
+            lines.extend(frame.rows(style, hop));
+            lines.push(String::new());
+            let product = hop
+                .rtt
+                .map(|rtt| (hop.round_trips(), rtt.as_secs_f64() * 1e3));
+            let places = decimals(run.total_ms());
+            lines.extend(legend(style, &crate::run::waited(hop), product, places));
+            lines.push(String::new());
+        }
         lines.extend(blocks::verdict(style, hop));
         lines.extend(blocks::learnt(style, hop));
     }
@@ -41,10 +54,6 @@ pub fn run(run: &Run, style: &Style) -> String {
         lines.extend(chain_total(style, run));
     }
     finished(&lines)
-}
-
-fn hop_waited(hop: &Exchange) -> Waited {
-    crate::party::sum(hop.phases().iter().map(|p| &p.waited))
 }
 
 /// Method, URL and status, the strategy, and what it cost: on one line, or on two or three where it is narrow.
@@ -114,12 +123,14 @@ impl Frame {
         let columns = style.columns();
         let decimals = decimals(total);
         let number = format!("{total:.decimals$}").len().max(5) + 4;
-        let (label, trips, waits) = match columns {
-            ..60 => (11, 3, 0),
-            60..100 => (15, 5, 0),
-            _ => (15, 5, 46),
-        };
+        let (label, trips) = if columns < 60 { (11, 3) } else { (15, 5) };
         let fixed = 2 + label + number + trips;
+        let beside = columns.saturating_sub(fixed + LEAST_BAR);
+        let waits = if beside >= LEAST_WAITS {
+            beside.min(MOST_WAITS)
+        } else {
+            0
+        };
         let cells = columns.saturating_sub(fixed + waits).clamp(4, 90);
         Self {
             label,
@@ -195,15 +206,12 @@ impl Frame {
         );
         if self.waits > 0 {
             line.push_str("  ");
-            line.push_str(&style.paint(
-                Tone::Faint,
-                &cut(&self.reasons(&phase.waited), self.waits.saturating_sub(2)),
-            ));
+            line.push_str(&style.paint(Tone::Faint, &self.reasons(&phase.waited)));
         }
         line
     }
 
-    /// Whom the phase waited for, largest first; what would read 0.0 is left out.
+    /// Whom the phase waited for, largest first. What would read 0.0 is left out, and what does not fit.
     fn reasons(&self, waited: &Waited) -> String {
         let mut parts: Vec<(Party, f64)> = Party::ALL
             .iter()
@@ -211,11 +219,17 @@ impl Frame {
             .filter(|(_, share)| *share >= least(self.decimals))
             .collect();
         parts.sort_by(|a, b| b.1.total_cmp(&a.1));
-        let words: Vec<String> = parts
-            .iter()
-            .map(|(party, share)| format!("{} {share:.*}", party.name(), self.decimals))
-            .collect();
-        words.join(" · ")
+        let room = self.waits.saturating_sub(2);
+        let mut words = String::new();
+        for (party, share) in parts {
+            let between = if words.is_empty() { "" } else { " · " };
+            let more = format!("{between}{} {share:.*}", party.name(), self.decimals);
+            if width(&words) + width(&more) > room {
+                break;
+            }
+            words.push_str(&more);
+        }
+        words
     }
 }
 
@@ -231,41 +245,6 @@ fn short(name: PhaseName) -> &'static str {
         PhaseName::FirstByte => "first byte",
         PhaseName::Body => "body",
     }
-}
-
-/// Whose time the total was; it serves as the legend of the bars too.
-fn split(style: &Style, exchange: &Exchange, places: usize) -> Vec<String> {
-    let (waited, trips) = (hop_waited(exchange), exchange.round_trips());
-    let seen = |p: &Party| p.share(&waited) > 0.0 || !matches!(p, Party::Resolver | Party::Loss);
-    let parts = Party::BY_WEIGHT.into_iter().filter(seen).map(|party| {
-        let product = match (party, exchange.rtt) {
-            (Party::Network, Some(rtt)) if trips > 0 => {
-                format!(" ({trips} × {:.places$})", rtt.as_secs_f64() * 1e3)
-            }
-            _ => String::new(),
-        };
-        let words = format!(
-            "{} {:.places$} ms{product}",
-            party.name(),
-            party.share(&waited)
-        );
-        (party, cut(&words, style.columns() - 5))
-    });
-    let (mut lines, mut used) = (vec![String::new()], 0);
-    for (party, words) in parts {
-        let length = width(&words) + 5;
-        if used > 0 && used + length > style.columns() {
-            lines.push(String::new());
-            used = 0;
-        }
-        used += length;
-        if let Some(line) = lines.last_mut() {
-            let fill = style.tint(Tone::Of(party), &fill(style, party).to_string());
-            let words = style.paint(Tone::Plain, &words);
-            line.extend(["  ", &fill, " ", &words, " "]);
-        }
-    }
-    lines
 }
 
 fn chain_total(style: &Style, run: &Run) -> Vec<String> {

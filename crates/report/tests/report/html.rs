@@ -4,13 +4,20 @@ use std::collections::HashSet;
 
 use proptest::prelude::*;
 use roundtrip_model::Exchange;
-use roundtrip_report::html::page;
+use roundtrip_report::html::{Head, page};
 
 use crate::samples;
 
 #[test]
 fn hostile_text_stays_text() {
-    let html = page(&[samples::hostile()], "roundtrip </footer><script>");
+    let hostile = "roundtrip </footer><script>".to_owned();
+    let head = Head {
+        made_by: hostile.clone(),
+        machine: hostile.clone(),
+        command: hostile,
+        ..Head::default()
+    };
+    let html = page(&[samples::hostile()], &head);
     assert!(!html.to_lowercase().contains("<script"));
     assert!(html.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
     assert!(!html.contains('\u{1b}') && !html.contains('\u{202e}'));
@@ -18,7 +25,7 @@ fn hostile_text_stays_text() {
 
 #[test]
 fn nothing_is_fetched_and_nothing_runs() {
-    let html = page(&samples::repeats(30), "roundtrip 0.1.0");
+    let html = page(&samples::repeats(30), &Head::default());
     for sign in [
         "<script", "src=", "href=", "@import", "<link", "url(http", "onclick", "onload",
     ] {
@@ -29,13 +36,29 @@ fn nothing_is_fetched_and_nothing_runs() {
 }
 
 #[test]
+fn every_page_says_when_where_and_how_it_was_made() {
+    let head = Head {
+        made_by: "roundtrip 0.1.0".into(),
+        when: "Sun, 22 Nov 2026 22:23:33 GMT".into(),
+        machine: "host7: Linux 6.18".into(),
+        command: "roundtrip probe -c 3 URL".into(),
+    };
+    for exchanges in [vec![samples::quic()], samples::repeats(3), Vec::new()] {
+        let html = page(&exchanges, &head);
+        for word in [&head.made_by, &head.when, &head.machine, &head.command] {
+            assert!(html.contains(word.as_str()), "{word}");
+        }
+    }
+}
+
+#[test]
 fn every_picture_has_its_own_words() {
     for exchanges in [
         samples::redirected(),
         samples::repeats(40),
         vec![samples::quic()],
     ] {
-        let html = page(&exchanges, "roundtrip");
+        let html = page(&exchanges, &Head::default());
         let ids: Vec<&str> = values(&html, " id=\"");
         let unique: HashSet<&str> = ids.iter().copied().collect();
         assert_eq!(ids.len(), unique.len(), "an id appears twice");
@@ -55,7 +78,7 @@ fn each_url_has_its_own_figures() {
         exchange.url = "https://other.example/".into();
         exchange
     }));
-    let html = page(&all, "roundtrip");
+    let html = page(&all, &Head::default());
     for url in [first.as_str(), "https://other.example/"] {
         assert!(html.contains(&format!("<h1>{url}</h1>")), "{url}");
     }
@@ -70,9 +93,9 @@ fn tags_are_balanced() {
     let mut all = samples::redirected();
     all.extend([samples::explained(), samples::refused(), samples::hostile()]);
     for html in [
-        page(&all, "roundtrip"),
-        page(&[], "roundtrip"),
-        page(&samples::redirected(), "x"),
+        page(&all, &Head::default()),
+        page(&[], &Head::default()),
+        page(&samples::redirected(), &Head::default()),
     ] {
         for tag in [
             "div", "svg", "table", "tr", "td", "details", "article", "section", "figure", "dl",
@@ -90,18 +113,18 @@ fn tags_are_balanced() {
 
 #[test]
 fn failures_come_with_advice_and_chains_with_each_hop() {
-    let html = page(&[samples::refused()], "roundtrip");
+    let html = page(&[samples::refused()], &Head::default());
     assert!(
         html.contains("refused the connection") && html.contains("something listens on port 8443")
     );
-    let html = page(&samples::redirected(), "roundtrip");
+    let html = page(&samples::redirected(), &Head::default());
     assert_eq!(html.matches("class=\"waterfall\"").count(), 2);
     assert!(html.contains("301") && html.contains("294.4"));
 }
 
 #[test]
 fn long_series_are_shown_in_part_and_say_so() {
-    let html = page(&samples::repeats(200), "roundtrip");
+    let html = page(&samples::repeats(200), &Head::default());
     assert_eq!(html.matches("class=\"waterfall\"").count(), 24);
     assert!(html.contains("24 of 200 runs are shown"));
     assert_eq!(html.matches("<circle cx=").count(), 180 + 1);
@@ -118,7 +141,7 @@ proptest! {
     #[test]
     fn any_exchange_becomes_a_page(exchange in crate::any_exchange()) {
         let twice: [Exchange; 2] = [exchange.clone(), exchange];
-        prop_assert!(page(&twice[..1], "roundtrip").ends_with("</html>"));
-        prop_assert!(!page(&twice, "roundtrip").contains("NaN"));
+        prop_assert!(page(&twice[..1], &Head::default()).ends_with("</html>"));
+        prop_assert!(!page(&twice, &Head::default()).contains("NaN"));
     }
 }

@@ -367,11 +367,28 @@ pub(crate) fn repeats(n: u32) -> Vec<Exchange> {
             } else {
                 cold(f64::from(run * 37 % 23) + if run % 7 == 3 { 40.0 } else { 0.0 })
             };
+            if run % 10 != 9 {
+                e.findings = found(run);
+            }
             e.run = run;
             e.url = "https://shop.example/catalogue?page=2".into();
             e
         })
         .collect()
+}
+
+/// A cause that comes each time, and one that comes once.
+fn found(run: u32) -> Vec<Finding> {
+    let finding = |id, ms| Finding {
+        id,
+        ms,
+        round_trips: 0,
+        evidence: format!("what proves the {ms} ms"),
+        remedy: "what removes it".into(),
+    };
+    let mut findings = vec![finding("server-think-time", 4.0 + f64::from(run))];
+    findings.extend((run == 3).then(|| finding("request-segment-lost", 40.0)));
+    findings
 }
 
 /// A finding with a note, as `explain` attaches them.

@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use roundtrip_model::Exchange;
+use roundtrip_report::html::Head;
 use roundtrip_report::terminal::{Style, width as columns};
 use roundtrip_report::text::{exchange, line, run, summary};
 use roundtrip_report::{Run, runs};
@@ -137,8 +138,32 @@ fn what_is_unexplained_is_said_where_it_is_much() {
     let told = |unexplained: f64| {
         let mut e = samples::explained();
         e.unexplained = unexplained;
-        let html = roundtrip_report::html::page(std::slice::from_ref(&e), "test");
+        let html = roundtrip_report::html::page(std::slice::from_ref(&e), &Head::default());
         [exchange(&e, &plain(100)), html].map(|text| text.to_lowercase().contains("unexplained"))
+    };
+    assert_eq!(told(120.0), [true, true]);
+    assert_eq!(told(2.0), [false, false]);
+}
+
+#[test]
+fn nothing_is_drawn_where_nothing_was_waited_for() {
+    let mut local = samples::refused();
+    local.timeline = roundtrip_model::Timeline::default();
+    samples::push(&mut local, &[(0.2, roundtrip_model::Event::Finished)]);
+    for (e, drawn) in [(samples::refused(), true), (local, false)] {
+        let html = roundtrip_report::html::page(std::slice::from_ref(&e), &Head::default());
+        assert_eq!(exchange(&e, &plain(100)).contains("one mark"), drawn);
+        assert_eq!(html.contains("class=\"waterfall\""), drawn);
+    }
+}
+
+#[test]
+fn bytes_under_way_are_said_where_they_took_long() {
+    let told = |carried: f64| {
+        let mut e = samples::explained();
+        e.carried = carried;
+        let html = roundtrip_report::html::page(std::slice::from_ref(&e), &Head::default());
+        [exchange(&e, &plain(100)), html].map(|text| text.to_lowercase().contains("under way"))
     };
     assert_eq!(told(120.0), [true, true]);
     assert_eq!(told(2.0), [false, false]);

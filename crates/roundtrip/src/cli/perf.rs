@@ -20,8 +20,9 @@ use super::path::Said;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The sender is the server, unless the client alone sends (--pattern up). What a side cost is the CPU
-time of its threads, and of the interrupts on its CPU that no thread's time contains. x TLS is what
-TLS cost the sender in this run, divided by what the arm cost it: above 1 is cheaper than TLS.
+time of its threads, and of the interrupts on its CPU that the kernel counts apart from threads. x
+TLS is what TLS cost the sender in this run, divided by what the arm cost it: above 1 is cheaper
+than TLS.
 
 Without words of the path both ends are joined by a bare wire. Segmentation offload is on there, and
 off over an emulated path.
@@ -82,8 +83,8 @@ const EVERYWHERE: SocketAddr = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED)
 /// What is measured, and what comes out.
 #[derive(Debug, Args)]
 pub(crate) struct TaskArgs {
-    /// Ways to carry bytes: tcp, tls or quic, with knobs as in quic+gso1+ack64; default: tcp, tls
-    /// and quic
+    /// Ways to carry bytes: tcp, tls or quic, with knobs as in quic+gso1+ack64; default: tcp, tls,
+    /// tls+write256k and quic
     #[arg(value_name = "ARM")]
     pub arms: Vec<String>,
     #[command(flatten)]

@@ -34,6 +34,8 @@ pub(crate) struct ProbeArgs {
     pub repeat: RepeatArgs,
     #[command(flatten)]
     pub output: OutputArgs,
+    #[command(flatten)]
+    pub ignored: IgnoredArgs,
 }
 
 #[derive(Debug, Args)]
@@ -57,6 +59,9 @@ pub(crate) struct WayArgs {
     /// TLS 1.3 and nothing older
     #[arg(long = "tls1.3", group = "tls", alias = "tlsv1.3")]
     pub tls13: bool,
+    /// No TLS newer than this
+    #[arg(long, value_name = "VERSION", value_parser = ["1.2", "1.3"], conflicts_with = "strategy")]
+    pub tls_max: Option<String>,
     /// TCP Fast Open: the first flight leaves in the SYN
     #[arg(long, alias = "tcp-fastopen")]
     pub fast_open: bool,
@@ -105,6 +110,15 @@ pub(crate) struct RequestArgs {
     /// Body as it is, even with a leading @
     #[arg(long, value_name = "DATA", allow_hyphen_values = true)]
     pub data_raw: Vec<String>,
+    /// The same, percent-encoded: CONTENT, NAME=CONTENT, @FILE or NAME@FILE
+    #[arg(long, value_name = "DATA", allow_hyphen_values = true)]
+    pub data_urlencode: Vec<String>,
+    /// Send the data as the URL's query, in a GET
+    #[arg(short = 'G', long, conflicts_with = "head")]
+    pub get: bool,
+    /// 'NAME=VALUE; …', the Cookie header; files of cookies are not read
+    #[arg(short = 'b', long, value_name = "DATA", value_parser = cookie)]
+    pub cookie: Vec<String>,
     /// HEAD: only the headers
     #[arg(short = 'I', long)]
     pub head: bool,
@@ -176,6 +190,24 @@ pub(crate) struct ConnectionArgs {
     pub max_time: Duration,
 }
 
+/// curl's flags that come with a pasted command and that change nothing here.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Accepted from curl, without effect")]
+pub(crate) struct IgnoredArgs {
+    /// Errors are always shown
+    #[arg(short = 'S', long)]
+    pub show_error: bool,
+    /// URLs have no patterns
+    #[arg(short, long)]
+    pub globoff: bool,
+    /// Each request is made once, so that what is measured is one request
+    #[arg(long, value_name = "N")]
+    pub retry: Option<u32>,
+    /// The key exchanges are those of TLS 1.3; --no-pq leaves the post-quantum one out
+    #[arg(long, value_name = "LIST")]
+    pub curves: Option<String>,
+}
+
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Again and again, as with httping")]
 pub(crate) struct RepeatArgs {
@@ -193,7 +225,8 @@ pub(crate) struct RepeatArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "What comes out")]
 pub(crate) struct OutputArgs {
-    /// Write the body to this file; - is standard output (the report then goes to standard error)
+    /// Write the body to this file; - is standard output (the report, JSON too, then goes to
+    /// standard error)
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<String>,
     /// curl's write-out, instead of the report; @FILE reads it from there
@@ -208,6 +241,9 @@ pub(crate) struct OutputArgs {
     /// Also write one self-contained page
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+    /// Exit with 1 (curl: 22) when the status is 400 or above; -f is --flood here
+    #[arg(long)]
+    pub fail: bool,
     /// Exit with 3 when this holds, as in 'ttfb > 300ms', 'round_trips > 3', 'tls < 1.3'
     #[arg(long, value_name = "LIMIT")]
     pub fail_if: Vec<Limit>,
@@ -220,6 +256,14 @@ pub(crate) struct OutputArgs {
     /// Colour
     #[arg(long, value_enum, default_value_t, value_name = "WHEN")]
     pub color: Color,
+}
+
+/// curl reads what has no `=` as the name of a file.
+fn cookie(text: &str) -> Result<String, String> {
+    if text.contains('=') {
+        return Ok(text.to_owned());
+    }
+    Err("NAME=VALUE; files of cookies are not read".into())
 }
 
 const LONGEST_SECONDS: f64 = 86_400.0;

@@ -14,7 +14,7 @@ pub(super) fn lines(config: &Config, file: Option<&Path>) -> String {
             "curl {}-H \"$(roundtrip gate token --sub alice --sid alice --bearer{with})\" {url}",
             if insecure { "-k " } else { "" },
         ),
-        None => "nobody can come in".into(),
+        None => "there is no address for clients".into(),
     };
     [
         format!("gate: {}", doors(config)),

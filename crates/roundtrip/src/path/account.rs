@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::{Ending, tell};
 use crate::cli::PathArgs;
 use crate::output::Stream;
+use crate::provenance::{masked, stamped};
 
 pub(super) fn give(counters: &PathCounters, args: &PathArgs, status: u8) -> Result<(), Ending> {
     if args.json {
@@ -36,10 +37,20 @@ pub(super) fn give(counters: &PathCounters, args: &PathArgs, status: u8) -> Resu
     }
     if let Some(fault) = counters.fell_behind() {
         tell(format!(
-            "the relay fell behind: {fault}; do not trust times of this run"
+            "the relay fell behind: {fault}; do not trust times of this run{}",
+            advice(counters, args.offload)
         ));
     }
     Ok(())
+}
+
+/// What the relay could carry instead.
+fn advice(counters: &PathCounters, offload: bool) -> &'static str {
+    match counters.up.is_overloaded() || counters.down.is_overloaded() {
+        false => "",
+        true if offload => "; a lower rate is easier to carry",
+        true => "; a lower rate is easier to carry, and --offload makes it cheaper",
+    }
 }
 
 fn crossed(tally: &DirectionCounters) -> String {
@@ -85,19 +96,19 @@ fn document(counters: &PathCounters, args: &PathArgs, status: u8) -> Value {
     let command: Vec<_> = args
         .command
         .iter()
-        .map(|part| part.to_string_lossy())
+        .map(|part| part.to_string_lossy().into_owned())
         .collect();
-    json!({
+    stamped(json!({
         "schema": "roundtrip/path/1",
         "path": words,
         "offload": args.offload,
         "tun": args.tun,
-        "command": command,
+        "command": masked(&command),
         "exit_code": status,
         "up": way(&counters.up),
         "down": way(&counters.down),
         "fell_behind": counters.fell_behind(),
-    })
+    }))
 }
 
 fn way(tally: &DirectionCounters) -> Value {
@@ -195,5 +206,15 @@ mod tests {
             crossed(&tally),
             "12 packets, 1.9 kB, 3 lost (loss 2, queue full 1)"
         );
+    }
+
+    #[test]
+    fn advice_fits_the_fault() {
+        let mut counters = PathCounters::default();
+        counters.up.oversized = 1;
+        assert_eq!(advice(&counters, false), "");
+        counters.down.missed = 1;
+        assert!(advice(&counters, false).contains("--offload"));
+        assert!(!advice(&counters, true).contains("--offload"));
     }
 }

@@ -41,12 +41,9 @@ impl FarEnd {
         };
         let mut child = start_command(path, line)
             .map_err(|error| Ending::Failed(format!("--serve: cannot start sh: {error}")))?;
-        let ended = || {
-            // It may have become a daemon: its end is no failure unless it says so.
-            let status = child.try_wait().ok().flatten()?;
-            (!status.success()).then(|| format!("--serve: the server ended ({status})"))
-        };
-        listener::wait_for(path.server(), args.wait, ended).map_err(Ending::Failed)?;
+        let ended = || child.try_wait().ok().flatten();
+        listener::wait_for(path.server(), args.wait, ended)
+            .map_err(|why| Ending::Failed(format!("--serve: {why}")))?;
         Ok(Self::Command(child))
     }
 

@@ -1,6 +1,7 @@
 //! Whether somebody listens at the far end, from that side's own table of sockets: no packet crosses for it.
 
 use std::fs;
+use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use roundtrip_path::Namespace;
@@ -8,13 +9,15 @@ use roundtrip_path::Namespace;
 use crate::cli::Wait;
 
 const PATIENCE: Duration = Duration::from_secs(30);
+/// A server that ended well has become a daemon, which listens soon, or has never been one.
+const DAEMON_PATIENCE: Duration = Duration::from_secs(3);
 const STEP: Duration = Duration::from_millis(5);
 
-/// Waits until it listens; `ended` tells why there is nothing left to wait for.
+/// Waits until it listens; `ended` tells how the server ended, if it has.
 pub(super) fn wait_for(
     side: &Namespace,
     what: Option<Wait>,
-    ended: impl FnMut() -> Option<String> + Send,
+    ended: impl FnMut() -> Option<ExitStatus> + Send,
 ) -> Result<(), String> {
     let port = match what {
         Some(Wait::Nothing) => return Ok(()),
@@ -25,9 +28,11 @@ pub(super) fn wait_for(
         .map_err(|error| error.to_string())?
 }
 
-fn poll(port: Option<u16>, mut ended: impl FnMut() -> Option<String>) -> Result<(), String> {
+fn poll(port: Option<u16>, mut ended: impl FnMut() -> Option<ExitStatus>) -> Result<(), String> {
     let what = port.map_or("a TCP port".into(), |port| format!("TCP port {port}"));
-    let limit = Instant::now() + PATIENCE;
+    let began = Instant::now();
+    let mut limit = began + PATIENCE;
+    let mut end = None;
     while Instant::now() < limit {
         let tables = ["/proc/thread-self/net/tcp", "/proc/thread-self/net/tcp6"];
         let listens =
@@ -35,14 +40,26 @@ fn poll(port: Option<u16>, mut ended: impl FnMut() -> Option<String>) -> Result<
         if tables.iter().any(listens) {
             return Ok(());
         }
-        if let Some(why) = ended() {
-            return Err(format!("{why} before it listened on {what}"));
+        match ended() {
+            Some(status) if !status.success() => {
+                return Err(format!(
+                    "the server ended ({status}) before it listened on {what}"
+                ));
+            }
+            Some(status) if end.is_none() => {
+                end = Some(status);
+                limit = limit.min(Instant::now() + DAEMON_PATIENCE);
+            }
+            _ => {}
         }
         std::thread::sleep(STEP);
     }
+    let why = end.map_or(String::new(), |status| {
+        format!(": the server ended ({status}) and left nothing that listens")
+    });
     Err(format!(
-        "nothing listens on {what} of the server after {} s; --wait PORT names another, --wait none does not wait",
-        PATIENCE.as_secs()
+        "nothing listens on {what} of the server after {} s{why}; --wait PORT names another, --wait none does not wait",
+        began.elapsed().as_secs()
     ))
 }
 

@@ -1,5 +1,6 @@
 //! From what was typed to what is meant. Whatever is wrong with it is said here, before anything is sent.
 
+use std::fmt::Write as _;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -55,10 +56,10 @@ pub(crate) enum UsageError {
 
 impl Meaning {
     pub(crate) fn of(args: &ProbeArgs) -> Result<Self, UsageError> {
-        let targets: Result<Vec<_>, TargetError> = args
+        let targets: Result<Vec<_>, UsageError> = args
             .urls
             .iter()
-            .map(|url| Ok((url.clone(), Target::parse(url)?)))
+            .map(|url| Ok((url.clone(), target(url, &args.request)?)))
             .collect();
         let (targets, options) = (targets?, options(args)?);
         for (_, target) in &targets {
@@ -94,6 +95,7 @@ fn options(args: &ProbeArgs) -> Result<Options, UsageError> {
     Ok(Options {
         strategy: strategy(args)?,
         cold: args.way.cold,
+        keeps_way: args.repeat.count > 1,
         family: match (args.way.ipv4, args.way.ipv6) {
             (true, _) => Family::V4,
             (_, true) => Family::V6,
@@ -103,18 +105,37 @@ fn options(args: &ProbeArgs) -> Result<Options, UsageError> {
     })
 }
 
+/// The URL, with the data as its query if that was asked for.
+pub(crate) fn target(url: &str, request: &RequestArgs) -> Result<Target, UsageError> {
+    if !request.get {
+        return Ok(Target::parse(url)?);
+    }
+    let data = data(request)?;
+    let (url, fragment) = url.split_once('#').unwrap_or((url, ""));
+    let between = if url.contains('?') { "&" } else { "?" };
+    let query = String::from_utf8_lossy(&data);
+    Ok(Target::parse(&format!("{url}{between}{query}#{fragment}"))?)
+}
+
 /// What is asked for and over what; by which strategy and family is left open.
 pub(crate) fn asked(
     request: &RequestArgs,
     connection: &ConnectionArgs,
 ) -> Result<Options, UsageError> {
-    let body = body(request)?;
+    let body = if request.get {
+        Bytes::new()
+    } else {
+        data(request)?
+    };
     let defaults = Options::default();
     let method = request
         .request
         .clone()
         .or(request.head.then(|| "HEAD".into()));
     let mut headers = headers(&request.header)?;
+    if !request.cookie.is_empty() {
+        headers.push(("Cookie".to_owned(), request.cookie.join("; ")));
+    }
     headers.extend(request.referer.clone().map(|r| ("Referer".to_owned(), r)));
     let doh = connection
         .doh_url
@@ -191,7 +212,10 @@ fn strategy(args: &ProbeArgs) -> Result<Strategy, StrategyError> {
             (.., true) => Http::H3,
             _ => Http::Auto,
         },
-        security: match (way.tls12, way.tls13) {
+        security: match (
+            way.tls12 || way.tls_max.as_deref() == Some("1.2"),
+            way.tls13,
+        ) {
             (true, _) => Security::Tls12,
             (_, true) => Security::Tls13,
             _ => Security::Auto,
@@ -209,7 +233,7 @@ fn strategy(args: &ProbeArgs) -> Result<Strategy, StrategyError> {
 }
 
 /// `-d` parts are joined with `&`; those from files lose their line breaks, as with curl.
-fn body(args: &RequestArgs) -> Result<Bytes, UsageError> {
+fn data(args: &RequestArgs) -> Result<Bytes, UsageError> {
     let mut parts: Vec<Vec<u8>> = Vec::new();
     for part in &args.data {
         parts.push(match part.strip_prefix('@') {
@@ -221,7 +245,38 @@ fn body(args: &RequestArgs) -> Result<Bytes, UsageError> {
         });
     }
     parts.extend(args.data_raw.iter().map(|p| p.clone().into_bytes()));
+    for part in &args.data_urlencode {
+        parts.push(encoded(part)?.into_bytes());
+    }
     Ok(parts.join(&b'&').into())
+}
+
+/// `CONTENT`, `=CONTENT`, `NAME=CONTENT`, `@FILE` or `NAME@FILE`, as curl reads them.
+fn encoded(part: &str) -> Result<String, UsageError> {
+    let Some(at) = part.find(['=', '@']) else {
+        return Ok(percent(part.as_bytes()));
+    };
+    let (name, rest) = part.split_at(at);
+    let content = match rest.strip_prefix('@') {
+        Some(path) => read(path)?,
+        None => rest.get(1..).unwrap_or_default().as_bytes().to_vec(),
+    };
+    let equals = if name.is_empty() { "" } else { "=" };
+    Ok(format!("{name}{equals}{}", percent(&content)))
+}
+
+fn percent(bytes: &[u8]) -> String {
+    let mut out = String::new();
+    for byte in bytes {
+        let is_plain = byte.is_ascii_alphanumeric() || b"-._~".contains(byte);
+        if is_plain {
+            out.push(char::from(*byte));
+        } else {
+            // Writing to a string cannot fail.
+            let _ = write!(out, "%{byte:02X}");
+        }
+    }
+    out
 }
 
 fn headers(given: &[String]) -> Result<Vec<(String, String)>, UsageError> {

@@ -14,6 +14,7 @@ use super::progress::Progress;
 use crate::cli::ProbeArgs;
 use crate::output::{Outcome, Stream, say};
 use crate::page;
+use crate::provenance::{self, stamped};
 
 pub(crate) struct Show<'a> {
     args: &'a ProbeArgs,
@@ -30,7 +31,7 @@ pub(crate) struct Show<'a> {
 
 impl<'a> Show<'a> {
     pub(crate) fn new(args: &'a ProbeArgs, template: Option<Template>) -> Self {
-        // A body on standard output leaves standard error for the report.
+        // A body on standard output leaves standard error for the report, in whatever form.
         let stream = if args.output.output.as_deref() == Some("-") {
             Stream::Err
         } else {
@@ -64,7 +65,8 @@ impl<'a> Show<'a> {
             self.write_out(template, hops, given, url_number);
         } else if self.args.output.ndjson {
             for exchange in hops {
-                Stream::Out.print_json(&(json::result(exchange).to_string() + "\n"));
+                self.stream
+                    .print_json(&(stamped(json::result(exchange)).to_string() + "\n"));
             }
         } else if self.for_people() {
             let text = if self.args.repeat.count > 1 {
@@ -164,13 +166,13 @@ impl<'a> Show<'a> {
     /// Everything is over.
     pub(crate) fn finish(self, all: &[Exchange]) -> Outcome {
         if self.args.output.json {
-            match serde_json::to_string_pretty(&json::document(all)) {
-                Ok(text) => Stream::Out.print_json(&(text + "\n")),
+            match serde_json::to_string_pretty(&stamped(json::document(all))) {
+                Ok(text) => self.stream.print_json(&(text + "\n")),
                 Err(error) => return Outcome::Usage(error.to_string()),
             }
         }
         if let Some(path) = &self.args.output.html {
-            let page = html::page(all, page::MADE_BY);
+            let page = html::page(all, &provenance::here());
             if let Err(ended) = page::deliver(path, &page, !self.for_people()) {
                 return ended;
             }
@@ -178,7 +180,11 @@ impl<'a> Show<'a> {
         for complaint in &self.broken {
             say(complaint);
         }
-        let failed = all.is_empty() || runs(all).any(|run| !run.ok());
+        let refused = |run: Run| {
+            let http = run.last().and_then(|e| e.http.as_ref());
+            self.args.output.fail && http.is_some_and(|http| http.status >= 400)
+        };
+        let failed = all.is_empty() || runs(all).any(|run| !run.ok() || refused(run));
         match (failed, self.broken.is_empty()) {
             (_, false) => Outcome::LimitMissed,
             (true, true) => Outcome::Failed,

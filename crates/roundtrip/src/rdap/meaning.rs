@@ -9,14 +9,14 @@ use std::time::SystemTime;
 use roundtrip_http::Tokens;
 use roundtrip_model::{Memory as Warmth, Scheme, Target, TargetError};
 use roundtrip_rdap::bootstrap::{Bootstrap, Registry};
-use roundtrip_rdap::bulk::desk::Order;
 use roundtrip_rdap::bulk::list::Part;
-use roundtrip_rdap::client::{Client, Parts, Wishes};
+use roundtrip_rdap::bulk::scheduler::ListOptions;
+use roundtrip_rdap::client::{Client, LookupOptions, Parts};
 use roundtrip_rdap::credentials::{Credentials, CredentialsError};
-use roundtrip_rdap::manners::{Manners, RateError, Rules, SystemTimer};
 use roundtrip_rdap::memory::answers::Policy;
 use roundtrip_rdap::memory::{DEFAULT_SIZE, Memory, MemoryError};
 use roundtrip_rdap::pool::{Deadlines, Override, Pool, Settings};
+use roundtrip_rdap::rate_limiter::{RateError, RateLimiter, Rules, SystemTimer};
 use roundtrip_rdap::text::{Column, DEFAULT_COLUMNS, Form, TextError};
 use roundtrip_tls::{Client as Tls, Identity, TlsError};
 
@@ -33,7 +33,7 @@ pub(super) struct Meaning {
     pub(super) list: Vec<Part>,
     /// How many queries there are, where that is known.
     pub(super) length: Option<u64>,
-    pub(super) order: Order,
+    pub(super) order: ListOptions,
     pub(super) form: Form,
 }
 
@@ -79,19 +79,19 @@ impl Meaning {
         let mut bootstrap = Bootstrap::embedded();
         bootstrap.overlay(args.asking.overlay);
         let client = Client::new(Parts {
-            wishes: wishes(args, server)?,
+            options: options(args, server)?,
             pool: Pool::new(settings)?,
             tls,
             tokens,
             bootstrap,
-            manners: Manners::new(rules, memory.clone(), Arc::new(SystemTimer), seed()),
+            rate_limiter: RateLimiter::new(rules, memory.clone(), Arc::new(SystemTimer), seed()),
             memory,
         });
         Ok(Self {
             client,
             list,
             length,
-            order: Order {
+            order: ListOptions {
                 ordered: args.bulk.ordered || args.way.serial,
                 at_once: at_once(args),
                 serial: args.way.serial,
@@ -152,7 +152,7 @@ fn base(
     }
 }
 
-fn wishes(args: &RdapArgs, server: Option<Target>) -> Result<Wishes, UsageError> {
+fn options(args: &RdapArgs, server: Option<Target>) -> Result<LookupOptions, UsageError> {
     let credentials = match (&args.asking.user_file, &server) {
         (Some(file), Some(server)) => Some(Credentials::from_file(server, file)?),
         (None, Some(server)) => Credentials::from_url(server)?,
@@ -162,7 +162,7 @@ fn wishes(args: &RdapArgs, server: Option<Target>) -> Result<Wishes, UsageError>
     let server = server.map(|server| Target::parse(&server.redacted()));
     let server = server.transpose().map_err(UsageError::Server)?;
     let certified = args.connection.cert.as_ref().and(server.clone());
-    Ok(Wishes {
+    Ok(LookupOptions {
         kind: args.asking.kind,
         server,
         insecure_http: args.asking.insecure_http,

@@ -3,11 +3,16 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use roundtrip_rdap::bulk::desk::Tally;
+use roundtrip_rdap::bulk::scheduler::ListProgress;
 use roundtrip_rdap::client::Client;
 
 /// `length` is that of the list, where it is known before all of it is read.
-pub(super) fn line(tally: Tally, length: Option<u64>, client: &Client, took: Duration) -> String {
+pub(super) fn line(
+    tally: ListProgress,
+    length: Option<u64>,
+    client: &Client,
+    took: Duration,
+) -> String {
     let rate = tally.told as f64 / took.as_secs_f64();
     let all = length.or(tally.whole.then_some(tally.read));
     let mut line = match all {

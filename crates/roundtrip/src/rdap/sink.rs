@@ -15,6 +15,7 @@ use super::conformance::Findings;
 use super::timing;
 use crate::cli::{Color, RdapArgs};
 use crate::output::Stream;
+use crate::provenance;
 
 pub(super) struct Sink {
     style: Style,
@@ -88,7 +89,10 @@ impl Sink {
     pub(super) fn tell(&mut self, place: u64, found: &Outcome) -> Result<(), SinkError> {
         let findings = self.check.then(|| Findings::of(found));
         let mut beside = Vec::new();
-        beside.extend(self.timing.then(|| ("timing", timing::document(found))));
+        if self.timing {
+            beside.push(("timing", timing::document(found)));
+            beside.extend(provenance::members());
+        }
         beside.extend(findings.as_ref().map(|f| ("check", f.document())));
         self.violated |= findings.as_ref().is_some_and(Findings::has_errors);
         let mut result = std::mem::take(&mut self.header);

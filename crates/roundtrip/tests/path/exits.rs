@@ -53,6 +53,7 @@ fn where_there_is_no_path_nothing_is_run() {
             "net.ipv4.no_such_setting could not be set",
         ),
         (&["--serve", "exit 3"], "the server ended (exit status: 3)"),
+        (&["--serve", "true"], "left nothing that listens"),
         (
             &["--pcapng", "/no/such/directory/file"],
             "/no/such/directory/file cannot be written",

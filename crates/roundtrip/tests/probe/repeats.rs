@@ -3,4 +3,5 @@
 mod count;
 mod limits;
 mod output;
+mod provenance;
 mod terminal;

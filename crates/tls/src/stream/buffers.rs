@@ -82,9 +82,9 @@ impl Read for Incoming {
 }
 
 /// There is nothing to be read from it now.
-pub(super) struct Dry;
+pub(super) struct EmptyReader;
 
-impl Read for Dry {
+impl Read for EmptyReader {
     fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
         Err(io::ErrorKind::WouldBlock.into())
     }

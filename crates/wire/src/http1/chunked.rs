@@ -91,8 +91,8 @@ impl Chunked {
         self.state == State::Done
     }
 
-    /// The trailers, with the empty line that ends them; nothing where there were none, before the end, or where they
-    /// are not read strictly.
+    /// The trailers, with the empty line that ends them; nothing where there were none, before the
+    /// end, or where they are not read strictly.
     pub fn take_section(&mut self) -> Vec<u8> {
         if self.is_done() {
             std::mem::take(&mut self.section)
@@ -101,7 +101,8 @@ impl Chunked {
         }
     }
 
-    /// Hands each piece of data in `bytes` to `take`, and returns how many bytes belong to the body.
+    /// Hands each piece of data in `bytes` to `take`, and returns how many bytes belong to the
+    /// body.
     pub fn feed<E: From<ChunkError>>(
         &mut self,
         bytes: &[u8],
@@ -119,8 +120,8 @@ impl Chunked {
         Ok(used)
     }
 
-    /// Goes on to the next piece of data, and returns where in `bytes` it is. All bytes up to its end are consumed. It is
-    /// empty where the body, or `bytes`, ended first.
+    /// Goes on to the next piece of data, and returns where in `bytes` it is. All bytes up to its
+    /// end are consumed. It is empty where the body, or `bytes`, ended first.
     pub fn next(&mut self, bytes: &[u8]) -> Result<Range<usize>, ChunkError> {
         match self.strictness {
             Strictness::Strict => self.walk(bytes, Self::strict),
@@ -207,7 +208,8 @@ impl Chunked {
         Ok(next)
     }
 
-    /// As [`strict`](Self::strict): a line is what ends in LF, without the CR that may stand before it.
+    /// As [`strict`](Self::strict): a line is what ends in LF, without the CR that may stand before
+    /// it.
     fn tolerant(&mut self, state: State, byte: u8) -> Result<State, ChunkError> {
         let is_blank = matches!(byte, b' ' | b'\t' | b'\r' | b'\x0c');
         match state {

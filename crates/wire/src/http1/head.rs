@@ -1,4 +1,5 @@
-//! Heads of requests and responses, read in place: `httparse` finds the parts, no byte is copied. RFC 9112 §2 to §5.
+//! Heads of requests and responses, read in place: `httparse` finds the parts, no byte is copied.
+//! RFC 9112 §2 to §5.
 
 #[cfg(test)]
 mod tests;
@@ -49,8 +50,8 @@ pub enum HeadError {
     Malformed,
 }
 
-/// Reads a request's head from the front of `bytes`; `None` while more is needed. There can be as many fields as `room`
-/// has places.
+/// Reads a request's head from the front of `bytes`; `None` while more is needed. There can be as
+/// many fields as `room` has places.
 pub fn request<'r, 'b>(
     bytes: &'b [u8],
     room: &'r mut [MaybeUninit<Field<'b>>],
@@ -108,8 +109,8 @@ pub fn trailers<'r, 'b>(
     }
 }
 
-/// Where a head ends: behind the first empty line whose predecessor ends at or after `from`. That line is empty whether a
-/// line is held to end in LF or in CRLF.
+/// Where a head ends: behind the first empty line whose predecessor ends at or after `from`. That
+/// line is empty whether a line is held to end in LF or in CRLF.
 pub fn end_of_head(bytes: &[u8], from: usize) -> Option<usize> {
     let tail = bytes.get(from..)?;
     memchr::memchr_iter(b'\n', tail).find_map(|at| match tail.get(at + 1..)? {

@@ -48,7 +48,7 @@ const SYMBOLS: [u8; 256] = [
 
 /// The codes of one length, aligned to the upper bits of a 32-bit window.
 #[derive(Clone, Copy)]
-struct Rung {
+struct CodeLength {
     length: u32,
     first: u32,
     /// The last code, followed by ones.
@@ -57,10 +57,10 @@ struct Rung {
     from: u64,
 }
 
-const RUNGS: [Rung; LENGTHS.len()] = rungs();
+const RUNGS: [CodeLength; LENGTHS.len()] = rungs();
 
-const fn rungs() -> [Rung; LENGTHS.len()] {
-    let none = Rung {
+const fn rungs() -> [CodeLength; LENGTHS.len()] {
+    let none = CodeLength {
         length: 0,
         first: 0,
         last: 0,
@@ -73,7 +73,7 @@ const fn rungs() -> [Rung; LENGTHS.len()] {
     while at < LENGTHS.len() {
         let (length, count) = LENGTHS[at];
         let end = first + (count << (32 - length));
-        rungs[at] = Rung {
+        rungs[at] = CodeLength {
             length,
             first: first as u32,
             last: (end - 1) as u32,

@@ -171,7 +171,8 @@ fn services_come_in_order_and_only_if_usable() {
 
 #[test]
 fn an_https_record_of_the_rfc_is_read() {
-    // RFC 9460 §D.2, figure 10: 16 foo.example.org mandatory=alpn,ipv4hint alpn=h2,h3-19 ipv4hint=192.0.2.1.
+    // RFC 9460 §D.2, figure 10: 16 foo.example.org mandatory=alpn,ipv4hint alpn=h2,h3-19
+    // ipv4hint=192.0.2.1.
     let data = [
         &b"\x00\x10\x03foo\x07example\x03org\x00"[..],
         b"\x00\x00\x00\x04\x00\x01\x00\x04",

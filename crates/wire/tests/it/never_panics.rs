@@ -1,4 +1,5 @@
-//! Every parser is total: arbitrary bytes, and valid bytes spoilt in a few places, give a value or an error.
+//! Every parser is total: arbitrary bytes, and valid bytes spoilt in a few places, give a value or
+//! an error.
 
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -1,4 +1,5 @@
-//! QUIC Initials opened: the vectors of RFC 9001 §A and RFC 9369 §A, and datagrams put together from them.
+//! QUIC Initials opened: the vectors of RFC 9001 §A and RFC 9369 §A, and datagrams put together
+//! from them.
 
 use roundtrip_wire::Error;
 use roundtrip_wire::quic::{

@@ -1,4 +1,5 @@
-//! QUIC's frames, headers and transport parameters: what is written is read back, and hostile bytes only give errors.
+//! QUIC's frames, headers and transport parameters: what is written is read back, and hostile bytes
+//! only give errors.
 
 use std::ops::RangeInclusive;
 

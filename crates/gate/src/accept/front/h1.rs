@@ -1,4 +1,4 @@
-//! A client that speaks HTTP/1.1, or 1.0: one exchange after another on one byte stream. RFC 9112.
+//! The HTTP/1.1 and HTTP/1.0 front: one exchange after another on one byte stream. RFC 9112.
 
 mod answer;
 mod body;
@@ -23,17 +23,19 @@ use crate::forward::halves::Halves;
 use crate::forward::site::Site;
 use crate::judge::guard::Sessions;
 use crate::judge::request::BadRequestError;
-use crate::judge::{Admitted, Asked, Grant, OwnAnswer, RequestContext, Verdict, judge};
+use crate::judge::{
+    Admitted, CorsHeaders, ForwardedRequest, OwnAnswer, RequestContext, Verdict, judge,
+};
 use crate::record::RequestId;
 use crate::record::{Early, Entry, Limit, Protocol, Reason};
 use answer::Answer;
 use body::RequestBody;
 
-/// For how long a connection keeps its buffers after an exchange.
+/// How long a connection keeps its buffers after an exchange.
 const SHORT_TIMEOUT: Duration = Duration::from_secs(2);
-/// For how long who has been answered may go on sending, unheard.
+/// How long a client may keep sending, unread, after the last answer.
 const LINGER_TIMEOUT: Duration = Duration::from_secs(5);
-/// Read at once of a request that begins.
+/// How much of a new request is read at once.
 const FIRST_READ: usize = PIECE / 4;
 
 /// A client's connection.
@@ -41,33 +43,33 @@ struct Client<IO> {
     stream: IO,
     peer: Peer,
     deadlines: ExchangeDeadlines,
-    /// What was read and not yet used, and whether some of it came before the end of the handshake.
+    /// What was read and not yet used, and whether some of it is early data.
     buffer: Vec<u8>,
     early: bool,
     /// The head for the backend, and what waits to be written to the client.
     head: Vec<u8>,
     out: Vec<u8>,
     served: u64,
-    parting: Parting,
-    /// What is remembered of the present exchange.
+    parting: CloseMode,
+    /// The entry of the present exchange.
     entry: Entry,
 }
 
-/// What a head became.
+/// The outcome of reading a head.
 enum Accepted {
-    Forward(Asked),
+    Forward(ForwardedRequest),
     Answer(OwnAnswer),
     /// The client has closed, was silent for too long, or gate is about to end.
     Over,
 }
 
-/// How a connection is to end.
+/// How a connection ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Parting {
+enum CloseMode {
     Quiet,
     /// The client may still be sending.
     Unheard,
-    /// The client would take an end for the end of the answer.
+    /// The client would take a FIN for the end of the answer.
     Abrupt,
 }
 
@@ -92,7 +94,7 @@ pub(crate) async fn serve<S: Sessions>(
         head: Vec::new(),
         out: Vec::new(),
         served: 0,
-        parting: Parting::Quiet,
+        parting: CloseMode::Quiet,
         entry: thread.entry(peer, Protocol::H1),
     };
     let outcome = loop {
@@ -107,7 +109,7 @@ pub(crate) async fn serve<S: Sessions>(
     outcome
 }
 
-/// Reads the beginning of a request. While nothing comes, nothing is held for it.
+/// Reads the beginning of a request. While nothing comes, it holds no buffers.
 async fn begin(
     stream: &mut impl Stream,
     buffer: &mut Vec<u8>,
@@ -159,7 +161,8 @@ impl<IO: Stream> Client<IO> {
         outcome
     }
 
-    /// `false` where none came: a connection at rest ends without a word.
+    /// Waits for a request; `false` if none came, in which case the connection is closed without an
+    /// answer.
     async fn await_request<S: Sessions>(
         &mut self,
         thread: &Thread<S>,
@@ -169,7 +172,7 @@ impl<IO: Stream> Client<IO> {
             let deadline = &self.deadlines.down;
             let reading = begin(&mut self.stream, &mut self.buffer, &thread.spare);
             let read = if self.served == 0 {
-                // It was let in, and may speak once even when gate is about to end.
+                // It was admitted, so it may send one request even if gate is about to end.
                 deadline.within(Some(span), reading).await
             } else if thread.is_draining() {
                 return Ok(false);
@@ -190,7 +193,7 @@ impl<IO: Stream> Client<IO> {
         Ok(false)
     }
 
-    /// Between exchanges nothing is held but what was read of the next one.
+    /// Between exchanges a connection keeps only what it has read of the next request.
     fn give_back(&mut self, spare: &BufferPool) {
         spare.collect(&mut self.head);
         spare.collect(&mut self.out);
@@ -199,8 +202,8 @@ impl<IO: Stream> Client<IO> {
         }
     }
 
-    /// Reads a head and has it judged: at once, where the session is known; else the store is asked, and the head, which
-    /// is still there, is judged again.
+    /// Reads a head and has it judged: at once if the session is known; otherwise the store is
+    /// asked, and the head, which is still in the buffer, is judged again.
     async fn accept<S: Sessions>(&mut self, site: &Site<S>) -> Result<Accepted, ExchangeError> {
         let mut admitted = None;
         loop {
@@ -215,11 +218,11 @@ impl<IO: Stream> Client<IO> {
                     return Ok(Accepted::Answer(own_answer));
                 }
                 Some((Verdict::Ask(question), _)) => {
-                    admitted = Some(site.policy.door.authorize(&question).await);
+                    admitted = Some(site.policy.authenticator.authorize(&question).await);
                     self.entry.store_answered();
                 }
-                // What it says is known only later: it waits as others do.
-                Some((Verdict::Wait | Verdict::Look, _)) => {
+                // The decision needs more: the end of the handshake, or the body.
+                Some((Verdict::Wait | Verdict::ReadBody, _)) => {
                     poll_fn(|cx| self.stream.poll_confirmed(cx))
                         .await
                         .map_err(ExchangeError::Client)?;
@@ -232,7 +235,7 @@ impl<IO: Stream> Client<IO> {
         }
     }
 
-    /// `None` while more of the head is needed.
+    /// `None` if the head is incomplete.
     fn judge<S: Sessions>(
         &mut self,
         site: &Site<S>,
@@ -261,8 +264,8 @@ impl<IO: Stream> Client<IO> {
             .transpose()
     }
 
-    /// The deadline is that of the whole head, however many pieces it comes in. It is not read again before its end is there:
-    /// that would be much work for little sent.
+    /// The deadline is that of the whole head, in however many pieces it comes. The head is parsed
+    /// again only when its end is there, so that many small pieces cost little.
     async fn read_more<S: Sessions>(&mut self, site: &Site<S>) -> Result<bool, ExchangeError> {
         let largest = usize::try_from(site.policy.limits.head.0).unwrap_or(usize::MAX);
         let span = Some(site.policy.limits.head_time.0);
@@ -290,7 +293,7 @@ impl<IO: Stream> Client<IO> {
 
     async fn forward<S: Sessions>(
         &mut self,
-        asked: &Asked,
+        asked: &ForwardedRequest,
         site: &Site<S>,
     ) -> Result<Next, ExchangeError> {
         let halves = Halves::new(&mut self.stream);
@@ -314,7 +317,7 @@ impl<IO: Stream> Client<IO> {
             Ok(ended) if ended.uploaded && !ended.upgraded && stays => Ok(Next::Another),
             Ok(ended) => {
                 if !ended.uploaded {
-                    self.parting = Parting::Unheard;
+                    self.parting = CloseMode::Unheard;
                 }
                 Ok(Next::Close)
             }
@@ -322,7 +325,7 @@ impl<IO: Stream> Client<IO> {
                 if !begun {
                     self.refuse(&error, asked.grant.clone()).await?;
                 } else if !ends {
-                    self.parting = Parting::Abrupt;
+                    self.parting = CloseMode::Abrupt;
                 }
                 Err(error)
             }
@@ -333,24 +336,24 @@ impl<IO: Stream> Client<IO> {
         self.entry.turn_away(own_answer.status, own_answer.reason);
         let stays = own_answer.stays;
         if !stays {
-            self.parting = Parting::Unheard;
+            self.parting = CloseMode::Unheard;
         }
         self.say(own_answer, stays).await?;
         Ok(if stays { Next::Another } else { Next::Close })
     }
 
-    /// The last words on a connection whose bytes are not understood any more.
+    /// The last answer on a connection that cannot be parsed any further.
     async fn refuse(
         &mut self,
         error: &ExchangeError,
-        grant: Option<Rc<Grant>>,
+        grant: Option<Rc<CorsHeaders>>,
     ) -> Result<(), ExchangeError> {
         let Some(status) = error.status() else {
             return Ok(());
         };
         let reason = error.reason().unwrap_or(Reason::Slow);
         self.entry.turn_away(status, reason);
-        self.parting = Parting::Unheard;
+        self.parting = CloseMode::Unheard;
         let own_answer = OwnAnswer {
             status,
             stays: false,
@@ -361,17 +364,18 @@ impl<IO: Stream> Client<IO> {
         self.say(own_answer, false).await
     }
 
-    /// RFC 9112 §9.6: closed at once on a client that still sends, a connection would take our last words with it.
+    /// RFC 9112 §9.6: if a connection is closed while its client still sends, the last answer may
+    /// be lost.
     async fn part(&mut self, at_once: bool) {
-        if self.parting == Parting::Abrupt {
+        if self.parting == CloseMode::Abrupt {
             return self.stream.abandon();
         }
-        if self.parting == Parting::Quiet || at_once {
-            let farewell = poll_fn(|cx| self.stream.poll_farewell(cx));
+        if self.parting == CloseMode::Quiet || at_once {
+            let close_notify = poll_fn(|cx| self.stream.poll_close_notify(cx));
             let _ = self
                 .deadlines
                 .down
-                .within(Some(SHORT_TIMEOUT), farewell)
+                .within(Some(SHORT_TIMEOUT), close_notify)
                 .await;
             return;
         }

@@ -1,6 +1,6 @@
-//! A client that speaks HTTP/2. The `h2` crate speaks the protocol, and bounds what it can see by itself: heads, their
-//! CONTINUATION frames, small DATA frames, settings and pings that are not taken. Here a connection begins, ends, and is
-//! ended when its client takes too much. RFC 9113.
+//! The HTTP/2 front (RFC 9113). The `h2` crate speaks the protocol and limits what it can see by
+//! itself: heads, their CONTINUATION frames, small DATA frames, unacknowledged SETTINGS and PING.
+//! This file begins and ends connections, and ends those of clients that use too much.
 
 mod answer;
 mod body;
@@ -28,16 +28,17 @@ use crate::forward::exchange::ExchangeError;
 use crate::judge::guard::Sessions;
 use crate::judge::request::Version;
 use crate::record::Limit;
-use answer::{Answer, Way};
+use answer::{Answer, ResponseWriter};
 use body::Body;
 use frames::Frames;
 use wire::Wire;
 
-/// What a client may send ahead: on one stream, and on all of a connection together. An upload of more than the first takes a
-/// round trip for each; nothing more than the second is ever held for a connection.
+/// What a client may send ahead: on one stream, and on all streams of a connection together. A
+/// larger upload takes a round trip for each window; gate never holds more than the second for one
+/// connection.
 const STREAM_WINDOW: u32 = 256 * 1024;
 const CONNECTION_WINDOW: u32 = 1024 * 1024;
-/// What waits in the engine for a client that takes it slowly, for each stream.
+/// How much the engine holds for each stream of a client that reads slowly.
 const SEND_BUFFER: usize = 32 * 1024;
 
 type Request = (http::Request<RecvStream>, SendResponse<Bytes>);
@@ -60,7 +61,8 @@ pub(crate) async fn serve<S: Sessions + 'static>(
         frames.clone(),
     );
     let begun = {
-        // In its place before it is handed on, or it would have two in every connection.
+        // Pinned here before it is passed on; otherwise it would take its room twice in every
+        // connection.
         let handshake = pin!(builder(&limits, sockets).handshake(wire));
         deadline.within(Some(limits.head_time.0), handshake).await
     };
@@ -85,13 +87,13 @@ pub(crate) async fn serve<S: Sessions + 'static>(
         phase: Phase::Open,
     };
     let outcome = table.run().await;
-    // The engine tells what still runs that its client is gone.
+    // Dropping it tells the running exchanges that their client is gone.
     drop(table.connection);
     while table.running.join_next().await.is_some() {}
     outcome
 }
 
-/// `sockets`: streams may become WebSockets. RFC 8441 §3.
+/// `sockets`: whether streams may become WebSockets. RFC 8441 §3.
 fn builder(limits: &Limits, sockets: bool) -> Builder {
     let resets = limits.resets as usize;
     let head = u32::try_from(limits.head.0).unwrap_or(u32::MAX);
@@ -110,7 +112,7 @@ fn builder(limits: &Limits, sockets: bool) -> Builder {
     builder
 }
 
-/// One connection, and those who are served on it.
+/// One connection, and its exchanges.
 struct Table<IO, S> {
     connection: Connection<Wire<IO>, Bytes>,
     limits: Limits,
@@ -127,9 +129,9 @@ struct Table<IO, S> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Open,
-    /// Nobody is served, and buffers have gone.
+    /// No exchange, and the buffers have been freed.
     AtRest,
-    /// The client was asked to come anew.
+    /// The client was asked to connect anew.
     Leaving,
 }
 
@@ -137,7 +139,7 @@ enum Event {
     Asked(Box<Request>),
     StreamEnd(Result<StreamEnd, JoinError>),
     Over(Result<(), h2::Error>),
-    /// Of frames that mean nothing.
+    /// Too many frames that mean nothing.
     Excess,
 }
 
@@ -156,7 +158,7 @@ impl<IO: Stream, S: Sessions + 'static> Table<IO, S> {
                 }
                 Ok(Event::Excess) => return self.expel(Limit::ControlFrames).await,
                 Ok(Event::Over(outcome)) => return self.over(outcome),
-                // Somebody is served, or gate is about to end.
+                // An exchange is in progress, or gate is about to end.
                 Err(Elapsed) if !self.running.is_empty() || self.is_to_leave() => {}
                 Err(Elapsed) => match self.phase {
                     Phase::Leaving => return Ok(()),
@@ -177,7 +179,7 @@ impl<IO: Stream, S: Sessions + 'static> Table<IO, S> {
         self.state.thread.is_draining() && self.phase != Phase::Leaving
     }
 
-    /// Late where nobody is served for too long, or gate is about to end.
+    /// Late if nothing is in progress for too long, or if gate is about to end.
     async fn next(&mut self) -> Result<Event, Elapsed> {
         let idle = self.limits.idle_time.0;
         let span = match self.phase {
@@ -219,7 +221,8 @@ impl<IO: Stream, S: Sessions + 'static> Table<IO, S> {
         ));
     }
 
-    /// What runs is served to its end, and what was on its way when the client heard of it. RFC 9113 §6.8.
+    /// Exchanges in progress are finished, and so are requests that the client sent before it
+    /// heard. RFC 9113 §6.8.
     fn leave(&mut self) {
         if self.phase != Phase::Leaving {
             self.phase = Phase::Leaving;
@@ -238,7 +241,7 @@ impl<IO: Stream, S: Sessions + 'static> Table<IO, S> {
     }
 
     fn over(&self, outcome: Result<(), h2::Error>) -> Result<(), ExchangeError> {
-        // Who was told to go may go without listening to the rest.
+        // The GOAWAY has been sent and nothing is in progress, so the rest need not be read.
         let left = self.phase == Phase::Leaving && self.running.is_empty();
         let error = match outcome {
             Err(error) if !left => error,
@@ -262,7 +265,7 @@ async fn stream<S: Sessions>(
 ) -> StreamEnd {
     let (parts, body) = request.into_parts();
     let head = Head::new(parts, body.is_end_stream());
-    let way = Way::new(respond, frames);
+    let way = ResponseWriter::new(respond, frames);
     let mut body = Body::new(body, state.confirmed.clone());
     let mut answer = Answer::new(&way);
     let mut entry = state.entry();
@@ -273,7 +276,8 @@ async fn stream<S: Sessions>(
     };
     state.close(&mut entry, outcome.as_ref().err());
     match outcome {
-        // What the client still sends is not wanted: the engine says so behind the answer. RFC 9113 §8.1.
+        // The rest of the body is not wanted: the engine sends RST_STREAM after the answer. RFC
+        // 9113 §8.1.
         Ok(()) => StreamEnd::Well,
         Err(_) if answer.is_ended() => StreamEnd::Well,
         Err(error) => {

@@ -1,5 +1,5 @@
-//! A client that speaks HTTP/3. The `h3` crate speaks the protocol, over our own QUIC. Here a connection begins, ends, and
-//! is ended when its client takes too much. RFC 9114.
+//! The HTTP/3 front (RFC 9114). The `h3` crate speaks the protocol over our own QUIC. This file
+//! begins and ends connections, and ends those of clients that use too much.
 
 mod answer;
 mod body;
@@ -30,12 +30,13 @@ use crate::record::{Entry, Limit};
 use answer::Answer;
 use body::Body;
 
-/// Of a frame that carries a head: its type, and its length.
+/// The frame header in front of a head: type and length.
 const FRAME_HEAD: u64 = 16;
 
 type Request = RequestResolver<H3Connection, Bytes>;
 
-/// Serves until the connection ends. Until `confirmed` is over, what comes may be a replay; where the handshake fails, it never is.
+/// Serves until the connection ends. Until `confirmed` ends, requests may be replays; if the
+/// handshake fails, it never ends.
 pub(crate) async fn serve<S: Sessions + 'static>(
     link: QuicConnection,
     confirmed: impl Future<Output = ()>,
@@ -73,7 +74,7 @@ pub(crate) async fn serve<S: Sessions + 'static>(
     table.run(pin!(confirmed)).await
 }
 
-/// One connection, and those who are served on it.
+/// One connection, and its exchanges.
 struct Table<S> {
     connection: Connection<H3Connection, Bytes>,
     link: QuicConnection,
@@ -83,7 +84,7 @@ struct Table<S> {
     running: JoinSet<StreamEnd>,
     served: u64,
     resets: ResetCount,
-    /// The client was asked to come anew.
+    /// The client was asked to connect anew.
     leaving: bool,
 }
 
@@ -113,10 +114,10 @@ impl<S: Sessions + 'static> Table<S> {
                         break Ok(());
                     }
                 }
-                // Whom nobody serves may go as they like.
+                // A client without an exchange may leave in any way.
                 Ok(Event::Over(_)) if self.running.is_empty() => break Ok(()),
                 Ok(Event::Over(outcome)) => break outcome.map_err(broken),
-                // Somebody is served, or gate is about to end.
+                // An exchange is in progress, or gate is about to end.
                 Err(Elapsed) if !self.running.is_empty() || self.is_to_leave() => {}
                 Err(Elapsed) if self.leaving => break Ok(()),
                 Err(Elapsed) => {
@@ -125,7 +126,7 @@ impl<S: Sessions + 'static> Table<S> {
                 }
             }
         };
-        // Closes the connection, which tells what still runs that its client is gone.
+        // Closes the connection, which tells the running exchanges that their client is gone.
         drop(self.connection);
         while self.running.join_next().await.is_some() {}
         outcome
@@ -135,14 +136,15 @@ impl<S: Sessions + 'static> Table<S> {
         self.state.thread.is_draining() && !self.leaving
     }
 
-    /// Late where nobody is served for too long, or gate is about to end.
+    /// Late if nothing is in progress for too long, or if gate is about to end.
     async fn next(
         &mut self,
         confirmed: Pin<&mut impl Future<Output = ()>>,
     ) -> Result<Event, Elapsed> {
         let span = match self.running.is_empty() {
             false => Duration::MAX,
-            // Whoever was told to go closes the connection; closing it here could overtake the last answer.
+            // After GOAWAY the client closes the connection; closing it here could overtake the
+            // last answer.
             true if self.leaving => SHORT_TIMEOUT,
             true => self.limits.idle_time.0,
         };
@@ -164,7 +166,8 @@ impl<S: Sessions + 'static> Table<S> {
     }
 
     async fn begin(&mut self, mut request: Request) {
-        // The client was told before the first stream, by what QUIC has from its configuration; unless that has changed.
+        // The limit was announced before the first stream, in the transport parameters; this
+        // catches a limit that has changed since.
         if self.running.len() >= self.limits.streams as usize {
             self.state.thread.ledger.count(Limit::Streams);
             request
@@ -181,12 +184,12 @@ impl<S: Sessions + 'static> Table<S> {
         self.running.spawn_local(stream(state, request, link));
     }
 
-    /// What runs is served to its end. RFC 9114 §5.2.
+    /// Exchanges in progress are finished. RFC 9114 §5.2.
     async fn leave(&mut self) {
         if !self.leaving {
             self.leaving = true;
             let telling = self.connection.shutdown(0);
-            // Where it cannot be told, it is met when a stream is accepted next.
+            // If GOAWAY cannot be sent, accepting the next stream will fail too.
             let _ = self.deadline.within(Some(SHORT_TIMEOUT), telling).await;
         }
     }
@@ -208,12 +211,12 @@ async fn stream<S: Sessions>(
     let refusal = link.refusal(id);
     if let Some(error) = refusal {
         refused::refuse(&state, &link, id, error);
-        // Let go of, the stream ends as it was answered.
+        // When the stream is dropped, it ends with the answer.
         if error.can_be_answered() {
             return StreamEnd::Reset;
         }
     }
-    // What the engine does not take, it has answered where there was something to answer.
+    // If the engine refuses the head, it has answered already.
     let Ok(resolving) = resolving else {
         return StreamEnd::Reset;
     };
@@ -234,7 +237,8 @@ async fn stream<S: Sessions>(
     };
     state.close(&mut entry, outcome.as_ref().err());
     match outcome {
-        // What the client still sends is not wanted, which it hears when the body is let go of. RFC 9114 §4.1.
+        // The rest of the body is not wanted, which the client learns when the body is dropped. RFC
+        // 9114 §4.1.
         Ok(()) => StreamEnd::Well,
         Err(_) if answer.is_ended() => StreamEnd::Well,
         Err(error) => {

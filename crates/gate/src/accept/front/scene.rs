@@ -1,4 +1,5 @@
-//! For tests of the fronts: a gate in memory, and a backend on loopback that does what the path says.
+//! For tests of the fronts: a gate in memory, and a backend on loopback that does what the path
+//! says.
 #![allow(clippy::unwrap_used, clippy::panic)] // what a test's helper expects is expected of the code
 
 mod backend;
@@ -25,29 +26,29 @@ use crate::forward::site::Site;
 use crate::forward::upstream::{Group, Upstream};
 use crate::judge::credentials::Vault;
 use crate::judge::guard::{Found, Guard, Keys, Rules, SessionError, Sessions};
-use crate::record::{Book, Limit, Reason};
-use crate::{Door, Secret};
+use crate::record::{Ledgers, Limit, Reason};
+use crate::{Authenticator, Secret};
 pub(super) use backend::{Backend, LARGE};
 
-/// Long enough for any machine; nothing waits for it to pass.
+/// Long enough for any machine; no test waits for it.
 const SCENE_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// Knows nobody.
-pub(super) struct Strangers;
+/// Has no session.
+pub(super) struct NoKnownSessions;
 
-impl Sessions for Strangers {
+impl Sessions for NoKnownSessions {
     async fn find(&self, _: &str) -> Result<Option<Found>, SessionError> {
         Ok(None)
     }
 }
 
 pub(super) struct Scene {
-    pub(super) thread: Rc<Thread<Strangers>>,
+    pub(super) thread: Rc<Thread<NoKnownSessions>>,
     pub(super) backend: Rc<Backend>,
-    book: Book,
+    book: Ledgers,
 }
 
-/// Plays a scene to its end. `guarded.example` is for those who have a session, and `mail.example` takes early JMAP.
+/// Runs a scene to its end. `guarded.example` needs a session, and `mail.example` takes early JMAP.
 pub(super) fn run(change: impl FnOnce(&mut Config), play: impl AsyncFnOnce(Scene)) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -78,7 +79,7 @@ impl Scene {
             ..Config::default()
         };
         change(&mut config);
-        let book = Book::new(1);
+        let book = Ledgers::new(1);
         let thread = Rc::new(Thread::new(
             site(&config, at),
             book.ledger(0),
@@ -94,12 +95,12 @@ impl Scene {
         }
     }
 
-    /// How often it was.
+    /// How often this limit was reached.
     pub(super) fn met(&self, limit: Limit) -> u64 {
         self.book.snapshot().get(limit)
     }
 
-    /// How often gate answered so by itself, or broke off.
+    /// How often gate answered by itself, or broke off, for this reason.
     pub(super) fn refused(&self, reason: Reason) -> u64 {
         self.book.snapshot().get(reason)
     }
@@ -110,7 +111,7 @@ impl Scene {
         (client, self.serve(gate, true))
     }
 
-    /// One that speaks before the end of its handshake.
+    /// A client that sends before its handshake is complete.
     pub(super) fn connect_early(&self) -> (DuplexStream, Rc<Handshake>) {
         let (client, gate) = duplex(64 * 1024);
         let handshake = Rc::<Handshake>::default();
@@ -137,7 +138,7 @@ impl Scene {
     }
 }
 
-fn site(config: &Config, at: SocketAddr) -> Site<Strangers> {
+fn site(config: &Config, at: SocketAddr) -> Site<NoKnownSessions> {
     let mut keys = Keys::default();
     let secret = Secret::new(vec![7; 64]);
     keys.add_secret(Algorithm::Hs512, None, &secret).unwrap();
@@ -150,7 +151,13 @@ fn site(config: &Config, at: SocketAddr) -> Site<Strangers> {
     let group = Group::new("backend", 0, &settings).unwrap();
     let upstream = Upstream::new(&group);
     let upstreams = [("backend".to_owned(), upstream)].into();
-    Site::new(config, Door::new(guard, Strangers), &upstreams, None).unwrap()
+    Site::new(
+        config,
+        Authenticator::new(guard, NoKnownSessions),
+        &upstreams,
+        None,
+    )
+    .unwrap()
 }
 
 impl Stream for DuplexStream {}

@@ -1,4 +1,5 @@
-//! What happens once and is waited for by many futures of one thread: the end of a handshake, the end of a connection.
+//! An event that happens once and that many futures of one thread wait for: the end of a handshake,
+//! the end of a connection.
 
 use std::cell::Cell;
 

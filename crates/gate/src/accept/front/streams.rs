@@ -1,5 +1,6 @@
-//! What HTTP/2 and HTTP/3 have in common: each request comes on a stream of its own, beside others. Here one becomes an
-//! exchange; reading and writing frames is the protocols' matter, and so is ending a stream whose answer is not whole.
+//! What HTTP/2 and HTTP/3 have in common: each request comes on a stream of its own, and becomes an
+//! exchange here. Each protocol reads and writes its own frames, and ends a stream whose answer is
+//! incomplete.
 
 mod buffers;
 mod head;
@@ -17,7 +18,9 @@ use crate::forward::exchange::{Exchange, ExchangeError, Sink, Source};
 use crate::forward::site::Site;
 use crate::judge::guard::Sessions;
 use crate::judge::request::{BadRequestError, Version};
-use crate::judge::{Admitted, Asked, Grant, OwnAnswer, RequestContext, Verdict, jmap, judge};
+use crate::judge::{
+    Admitted, CorsHeaders, ForwardedRequest, OwnAnswer, RequestContext, Verdict, jmap, judge,
+};
 use crate::record::RequestId;
 use crate::record::{Early, Entry, Limit, Protocol, Reason};
 use buffers::Buffers;
@@ -26,21 +29,21 @@ use measured::Measured;
 pub(super) use reply::reply;
 pub(super) use reset_count::{ResetCount, StreamEnd};
 
-/// For our own answers, and for a client that was told to go.
+/// For our own answers, and for a client that was told to leave.
 pub(super) const SHORT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What the streams of one connection share.
 pub(super) struct ConnectionState<S> {
     pub(super) thread: Rc<Thread<S>>,
-    /// The handshake has ended: what comes is no replay.
+    /// The handshake is complete: requests are no replays.
     pub(super) confirmed: Rc<Signal>,
     version: Version,
     peer: Peer,
 }
 
-/// What a head became.
+/// The outcome of reading a head.
 enum Accepted {
-    Forward(Asked),
+    Forward(ForwardedRequest),
     Answer(OwnAnswer),
 }
 
@@ -54,7 +57,7 @@ impl<S> ConnectionState<S> {
         }
     }
 
-    /// Of an exchange that begins now.
+    /// The entry of a new exchange.
     pub(super) fn entry(&self) -> Entry {
         self.thread.entry(self.peer, Protocol::from(self.version))
     }
@@ -65,7 +68,7 @@ impl<S> ConnectionState<S> {
 }
 
 impl<S: Sessions> ConnectionState<S> {
-    /// What comes of `work`, unless it takes longer than a head may.
+    /// Runs `work`, unless it takes longer than a head may.
     pub(super) async fn in_head_time<T>(
         &self,
         work: impl Future<Output = T>,
@@ -80,7 +83,8 @@ impl<S: Sessions> ConnectionState<S> {
         })
     }
 
-    /// One exchange. After an error the answer may be whole, or not begun, or broken off: the sink knows.
+    /// Runs one exchange. After an error the answer may be complete, not begun, or incomplete: the
+    /// sink knows.
     pub(super) async fn exchange(
         &self,
         head: Head,
@@ -92,7 +96,7 @@ impl<S: Sessions> ConnectionState<S> {
         let mut buffers = Buffers::take(&self.thread);
         let outcome = match self.accept(&site, &head, body, &mut buffers, entry).await {
             Ok(Accepted::Forward(asked)) => {
-                // It may go on for days, and needs its head no more.
+                // The exchange may last for days and does not need the head any more.
                 drop(head);
                 self.forward(&site, &asked, body, answer, &mut buffers, entry)
                     .await
@@ -104,7 +108,8 @@ impl<S: Sessions> ConnectionState<S> {
         outcome
     }
 
-    /// Has the head judged: at once, where the session is known; else the store is asked, and it is judged again.
+    /// Has the head judged: at once if the session is known; otherwise the store is asked, and the
+    /// head is judged again.
     async fn accept(
         &self,
         site: &Site<S>,
@@ -123,10 +128,10 @@ impl<S: Sessions> ConnectionState<S> {
                 }
                 Verdict::Answer(own_answer) => return Ok(Accepted::Answer(own_answer)),
                 Verdict::Ask(question) => {
-                    admitted = Some(site.policy.door.authorize(&question).await);
+                    admitted = Some(site.policy.authenticator.authorize(&question).await);
                     entry.store_answered();
                 }
-                Verdict::Look => {
+                Verdict::ReadBody => {
                     let body = self.in_head_time(whole(body)).await??;
                     entry.bytes_up = body.len() as u64;
                     looked = Some(body);
@@ -171,7 +176,7 @@ impl<S: Sessions> ConnectionState<S> {
     async fn forward(
         &self,
         site: &Site<S>,
-        asked: &Asked,
+        asked: &ForwardedRequest,
         body: &mut impl Source,
         answer: &mut impl Sink,
         buffers: &mut Buffers,
@@ -200,7 +205,7 @@ impl<S: Sessions> ConnectionState<S> {
     }
 }
 
-/// A body that was announced to be small.
+/// Reads a body that was announced to be small.
 async fn whole(body: &mut impl Source) -> Result<Vec<u8>, ExchangeError> {
     let mut all = Vec::new();
     while body.next(&mut all).await? {
@@ -211,13 +216,13 @@ async fn whole(body: &mut impl Source) -> Result<Vec<u8>, ExchangeError> {
     Ok(all)
 }
 
-/// Nothing was answered yet.
+/// Answers a request that has no answer yet.
 async fn refuse(
     error: ExchangeError,
     answer: &mut impl Sink,
     buffers: &Buffers,
     entry: &mut Entry,
-    grant: Option<Rc<Grant>>,
+    grant: Option<Rc<CorsHeaders>>,
 ) -> Result<(), ExchangeError> {
     let Some(status) = error.status() else {
         return Err(error);
@@ -252,7 +257,7 @@ async fn say(
 }
 
 impl ExchangeError {
-    /// Is it the client's doing, be it by a reset?
+    /// Whether the client caused it, perhaps by a reset.
     pub(super) fn is_the_clients(&self) -> bool {
         matches!(
             self,

@@ -1,4 +1,4 @@
-//! Certificates: which one a client is shown, and how a replaced one comes into use.
+//! Chooses the certificate for a client, and takes replaced certificates into use.
 
 mod files;
 mod self_made;
@@ -16,28 +16,28 @@ use rustls::sign::CertifiedKey;
 use crate::{GateError, config};
 use files::Files;
 
-/// May be looked at by all threads at once.
+/// All threads may read it at once.
 #[derive(Debug)]
 pub(super) struct Certificates {
-    /// Full handshakes alone look here.
+    /// Only full handshakes read it.
     choice: RwLock<Arc<Choice>>,
     files: Mutex<Vec<Files>>,
     provider: Arc<CryptoProvider>,
-    /// What clients have to trust, where nobody gave us any certificate.
+    /// The certificate that clients have to trust, if none was configured.
     self_made: Option<String>,
 }
 
-/// The first one is shown to those who ask for none of the names.
+/// The first one is for clients that ask for none of the names.
 #[derive(Debug, Default)]
 struct Choice {
     keys: Vec<Arc<CertifiedKey>>,
     by_name: HashMap<String, usize>,
-    /// What stands behind `*.`.
+    /// By what follows `*.`.
     by_parent: HashMap<String, usize>,
 }
 
 impl Certificates {
-    /// From the files, or made here for these addresses.
+    /// Loads the files, or makes a certificate for these addresses.
     pub(super) fn load(
         settings: &[config::Certificate],
         addresses: &[IpAddr],
@@ -68,8 +68,8 @@ impl Certificates {
         self.self_made.as_deref()
     }
 
-    /// Looks whether files were replaced, once a second or so, and takes those that work. Says which were taken, and which
-    /// could not be, once for each time that they change.
+    /// Checks, about once a second, whether files were replaced, and loads those that are valid.
+    /// Returns which were loaded and which were not, once for each change.
     pub(super) fn look(&self) -> Vec<Result<PathBuf, GateError>> {
         let mut all = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         let mut news = Vec::new();
@@ -104,7 +104,7 @@ impl ResolvesServerCert for Certificates {
 }
 
 impl Choice {
-    /// Of two that have the same name, the first one has it.
+    /// If two have the same name, the first one is used for it.
     fn new(keys: Vec<Arc<CertifiedKey>>) -> Self {
         let mut choice = Self::default();
         for (place, key) in keys.iter().enumerate() {
@@ -121,8 +121,8 @@ impl Choice {
         choice
     }
 
-    /// A wildcard stands for one label. RFC 9525 §6.3. The full stop that a name may end with makes no difference, as it
-    /// makes none to routes.
+    /// A wildcard stands for one label (RFC 9525 §6.3). A trailing dot makes no difference, as with
+    /// routes.
     fn choose(&self, asked: Option<&str>) -> Option<Arc<CertifiedKey>> {
         let name = asked.unwrap_or_default().to_ascii_lowercase();
         let name = name.strip_suffix('.').unwrap_or(&name);

@@ -1,5 +1,6 @@
-//! A client's TCP socket. The runtime watches it from the moment that it has to be waited for, and not before: a client
-//! whose request is there already, and whose answer the kernel takes at once, is never registered anywhere.
+//! A client's TCP socket. It is registered with the runtime only when it first has to wait: a
+//! client whose request is already there, and whose answer the kernel takes at once, is never
+//! registered.
 
 use std::io::{self, IoSlice, Write};
 use std::mem::{self, MaybeUninit};
@@ -18,7 +19,7 @@ use tokio::task::coop::poll_proceed;
 
 use crate::accept::stream::Stream;
 
-/// Read at once while the runtime does not watch: a head, as a rule.
+/// Read at once before the socket is registered: enough for most heads.
 const FIRST_READ: usize = 4096;
 
 pub(crate) struct ClientSocket(State);
@@ -26,17 +27,17 @@ pub(crate) struct ClientSocket(State);
 enum State {
     Unwatched(std::net::TcpStream),
     Watched(TcpStream),
-    /// It could not be watched, and is gone.
+    /// Registering failed, and the socket is closed.
     Lost,
 }
 
 impl ClientSocket {
-    /// Whoever comes next to this listener, which does not block.
+    /// Accepts the next client of this non-blocking listener.
     pub(super) fn accept(listener: &std::net::TcpListener) -> io::Result<(Self, SocketAddr)> {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let (socket, peer) = acceptfrom_with(listener, flags)?;
         let peer = peer.and_then(|peer| SocketAddr::try_from(peer).ok());
-        // It has been reset: what comes next is for its reader to learn.
+        // It has been reset; its reader will learn that.
         let peer = peer.ok_or(io::ErrorKind::ConnectionAborted)?;
         Ok((socket.into(), peer))
     }
@@ -49,7 +50,7 @@ impl ClientSocket {
         }
     }
 
-    /// Did the SYN bring data that the kernel took?
+    /// Whether the SYN brought data that the kernel accepted.
     pub(super) fn took_syn_data(&self) -> bool {
         let info = match &self.0 {
             State::Unwatched(socket) => TcpInfo::of(socket),
@@ -59,7 +60,7 @@ impl ClientSocket {
         info.is_some_and(|info| info.took_syn_data())
     }
 
-    /// The runtime watches it from now on.
+    /// Registers the socket with the runtime.
     pub(super) fn watched(&mut self) -> io::Result<&mut TcpStream> {
         if let State::Unwatched(_) = self.0
             && let State::Unwatched(socket) = mem::replace(&mut self.0, State::Lost)
@@ -72,8 +73,8 @@ impl ClientSocket {
         }
     }
 
-    /// What can be done at once, while it is not watched. As the runtime's own sockets do, it takes from the task's budget:
-    /// who always has something to say must not keep all others waiting.
+    /// Tries an operation at once, while the socket is not registered. Like the runtime's own
+    /// sockets it consumes the task's budget, so that a busy client does not starve the others.
     fn poll_at_once<T>(
         &self,
         cx: &mut Context<'_>,
@@ -94,7 +95,7 @@ impl ClientSocket {
 }
 
 impl From<OwnedFd> for ClientSocket {
-    /// Of a connection that does not block.
+    /// From a non-blocking connection.
     fn from(socket: OwnedFd) -> Self {
         Self(State::Unwatched(socket.into()))
     }
@@ -103,7 +104,7 @@ impl From<OwnedFd> for ClientSocket {
 impl Stream for ClientSocket {
     fn abandon(&mut self) {
         let now = Some(Duration::ZERO);
-        // Where it cannot be, it is an end like others.
+        // If this fails, the connection ends with a FIN.
         let _ = match &self.0 {
             State::Unwatched(socket) => SockRef::from(socket).set_linger(now),
             State::Watched(socket) => SockRef::from(socket).set_linger(now),
@@ -271,7 +272,7 @@ mod tests {
         })
         .await;
         talk.join().unwrap().unwrap();
-        // 64 bytes a read, and a task has 128 of them.
+        // 64 bytes for each read, and a task has a budget of 128 reads.
         assert!(turns > MUCH / 64 / 256, "{turns}");
     }
 

@@ -1,4 +1,5 @@
-//! What a client's hello says of an earlier session: looked at before TLS begins, while there is time to fetch it.
+//! Reads from a ClientHello which earlier session it names, before the TLS handshake begins, while
+//! there is time to fetch the session.
 
 use std::io;
 
@@ -7,18 +8,18 @@ use tokio::io::AsyncReadExt;
 
 use super::ClientSocket;
 
-/// What is longer is for TLS to refuse.
+/// TLS refuses longer ones.
 const MAX_HELLO: usize = 64 * 1024;
 
 pub(super) enum Hello {
-    /// More has to come.
+    /// The hello is incomplete.
     Part,
-    /// By what name the client knows the session that it wants to go on with.
+    /// The name of the session that the client wants to resume.
     Whole(Option<Vec<u8>>),
 }
 
 impl Hello {
-    /// The handshake messages of a client, as far as they have come.
+    /// Parses the handshake messages that have arrived so far.
     pub(super) fn in_messages(messages: &[u8]) -> Self {
         match Handshakes::new(messages).next() {
             None if messages.len() < MAX_HELLO => Self::Part,
@@ -26,7 +27,7 @@ impl Hello {
                 let hello = ClientHello::parse(first.body).ok();
                 Self::Whole(hello.and_then(|hello| hello.first_identity))
             }
-            // It is no hello, and nothing is fetched for it.
+            // Not a ClientHello, so nothing is fetched for it.
             _ => Self::Whole(None),
         }
     }
@@ -40,7 +41,8 @@ impl Hello {
     }
 }
 
-/// Reads until the hello is there, or what comes is none; what was read goes to TLS.
+/// Reads until the ClientHello is complete, or until it is clear that there is none; TLS gets what
+/// was read.
 pub(super) async fn read(stream: &mut ClientSocket) -> io::Result<(Vec<u8>, Option<Vec<u8>>)> {
     let mut records = Vec::with_capacity(2048);
     loop {

@@ -1,8 +1,10 @@
-//! QUIC: our own engine on each UDP socket of a thread. Which requests may be answered from early data is for the front.
+//! QUIC: our own engine on each UDP socket of a thread. The front decides which requests may be
+//! answered from early data.
 //!
-//! The kernel gives a thread the packets by their addresses. A client that comes from another address than before, as when a
-//! NAT forgets it, may reach another thread, to which its connection's id says nothing: it answers with a stateless reset,
-//! whose key all threads share, and the client connects anew at once instead of waiting in vain.
+//! The kernel distributes packets to threads by their addresses. A client whose address changes, as
+//! when a NAT forgets it, may reach another thread, which does not know its connection ID. That
+//! thread answers with a stateless reset, whose key all threads share, so the client connects again
+//! at once instead of waiting for a time-out.
 
 use std::cell::RefCell;
 use std::io;
@@ -23,14 +25,15 @@ use super::{AcceptError, HandshakeFacts, Seed, ThreadTls};
 use crate::GateError;
 use crate::config::Limits;
 
-/// Clients that have not proved their address: of more, it is asked for by a Retry first (RFC 9000 §8.1.2). Each may take
-/// some 100 KiB until then, nearly all of it a hello that never ends and early data that waits.
+/// How many clients with unvalidated addresses there may be; any more get a Retry first (RFC 9000
+/// §8.1.2). Each may hold about 100 KiB until then, nearly all of it a hello that never ends and
+/// early data that waits.
 pub(super) const MAX_UNPROVED: usize = 256;
-/// Tokens for each client, which spare its next connection the doubt. RFC 9000 §8.1.3.
+/// Tokens for each client, which spare its next connection the Retry. RFC 9000 §8.1.3.
 const TOKEN_COUNT: u8 = 2;
-/// HTTP/3 has three of each side, and others for whoever likes them. RFC 9114 §6.2.
+/// HTTP/3 uses three for each side; there may be others. RFC 9114 §6.2.
 const ONE_WAY_STREAMS: u64 = 16;
-/// What a client may send ahead, on one stream as on all of them together.
+/// What a client may send ahead, on one stream as well as on all of them together.
 const WINDOW: u64 = 1 << 20;
 
 pub(crate) struct QuicListener {
@@ -38,15 +41,15 @@ pub(crate) struct QuicListener {
     tls: RefCell<Rc<ThreadTls>>,
 }
 
-/// A client of which one datagram has come. Let go of, it hears nothing.
+/// A client whose first datagram has arrived. If dropped, it gets no answer.
 pub(crate) struct IncomingQuic {
     incoming: Incoming,
     peer: SocketAddr,
     tls: Rc<ThreadTls>,
 }
 
-/// A connection on which requests may come, though perhaps as early data: what comes before the handshake is over may be
-/// a replay.
+/// A connection on which requests may arrive, perhaps as early data: what arrives before the
+/// handshake is complete may be a replay.
 pub(crate) struct QuicConnection {
     pub(crate) link: Connection,
     pub(crate) peer: SocketAddr,
@@ -75,11 +78,11 @@ impl QuicListener {
         Ok(Self { endpoint, tls })
     }
 
-    /// The next client; none once the socket is closed.
+    /// The next client; `None` once the socket is closed.
     pub(crate) async fn next(&self) -> Option<IncomingQuic> {
         loop {
             let incoming = self.endpoint.accept().await?;
-            // One that is gone already is nowhere.
+            // A connection that is gone already has no address.
             if let Some(peer) = incoming.remote_address() {
                 let tls = self.tls.borrow().clone();
                 return Some(IncomingQuic {
@@ -91,20 +94,20 @@ impl QuicListener {
         }
     }
 
-    /// Clients that come from now on are met as a new configuration wants it.
+    /// New clients are accepted under the new configuration.
     pub(crate) fn follow(&self, tls: Rc<ThreadTls>, limits: &Limits) {
         self.endpoint
             .set_server_config(Some(server_config(&tls, limits)));
         self.tls.replace(tls);
     }
 
-    /// Nobody new is let in; ends when those inside are gone.
+    /// Accepts no more connections; ends when the open ones are gone.
     pub(crate) async fn close(&self) {
         self.endpoint.set_server_config(None);
         self.endpoint.wait_idle().await;
     }
 
-    /// Clients that were asked to prove their address first.
+    /// How many clients had to validate their address first.
     pub(crate) fn retries(&self) -> u64 {
         self.endpoint.retries_sent()
     }
@@ -115,19 +118,19 @@ impl IncomingQuic {
         self.peer
     }
 
-    /// There is no room. RFC 9000 §5.2.2.
+    /// Refuses the connection because a limit is reached. RFC 9000 §5.2.2.
     pub(crate) fn refuse(self) {
         self.incoming.refuse();
     }
 
-    /// On the thread's `LocalSet`: until requests may come, or `within` is over.
+    /// Must run on the thread's `LocalSet`. Ends when requests may arrive, or after `within`.
     pub(crate) async fn meet(self, within: Duration) -> Result<QuicConnection, AcceptError> {
         let met = timeout(within, self.shake_hands()).await;
         met.map_err(|_| AcceptError::TimedOut)?
     }
 
     async fn shake_hands(self) -> Result<QuicConnection, AcceptError> {
-        // Lies ready until TLS has looked for it.
+        // Keeps the session available until TLS has looked for it.
         let _fetched = match self.tls.prefetch() {
             Some(prefetch) => fetch(&self.incoming, prefetch).await,
             None => None,
@@ -150,7 +153,8 @@ impl IncomingQuic {
     }
 }
 
-/// The session that a client wants to go on with. Whoever takes too long to say which shakes hands in full.
+/// Fetches the session that a client wants to resume. A client that is slow to name it gets a full
+/// handshake.
 async fn fetch(incoming: &Incoming, prefetch: &SessionPrefetch) -> Option<Fetched> {
     let said = incoming.client_hello(|messages| match Hello::in_messages(messages) {
         Hello::Part => None,
@@ -172,7 +176,7 @@ fn server_config(tls: &ThreadTls, limits: &Limits) -> ServerConfig {
     let mut config = ServerConfig::new(tls.quic().clone(), Arc::new(transport));
     config.retry = Retry::AboveHandshakes(MAX_UNPROVED);
     config.tokens = TOKEN_COUNT;
-    // `connection_limits` says whom there is room for.
+    // `connection_limits` limits connections.
     config.most_connections = config.most_connections.max(limits.connections);
     config.holds = tls.prefetch().is_some();
     config

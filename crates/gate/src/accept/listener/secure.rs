@@ -1,4 +1,4 @@
-//! A client's TLS over TCP, once it may speak; and whether what it said last may be a replay.
+//! A client's TLS over TCP, and whether what it sent last may be a replay.
 
 use std::io;
 use std::pin::Pin;
@@ -15,7 +15,7 @@ pub(crate) struct Secure {
 }
 
 impl Secure {
-    /// Shakes hands: to the end, or to where early data may be read.
+    /// Performs the handshake until it is complete, or until early data may be read.
     pub(super) async fn accept(mut stream: Stream<ClientSocket>) -> Result<Self, TlsError> {
         stream.accept().await?;
         Ok(Self { stream })
@@ -34,7 +34,8 @@ impl Secure {
 }
 
 impl crate::accept::stream::Stream for Secure {
-    /// Until the handshake is over, what comes was sent by the client at some time, but perhaps not now. RFC 8446 §8.
+    /// Before the handshake is complete, the data was sent by the client at some time, but perhaps
+    /// not now. RFC 8446 §8.
     fn is_early(&self) -> bool {
         self.stream.is_handshaking()
     }
@@ -43,7 +44,7 @@ impl crate::accept::stream::Stream for Secure {
         self.stream.poll_handshake(cx)
     }
 
-    fn poll_farewell(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    fn poll_close_notify(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.stream.poll_close_notify(cx)
     }
 

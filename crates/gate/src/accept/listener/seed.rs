@@ -1,5 +1,6 @@
-//! The seed, from which come the keys that processes share without talking to each other: of tickets, of fast open's
-//! cookies, of QUIC's tokens and resets. HKDF-SHA256 (RFC 5869), one label for each use.
+//! The seed from which processes derive shared keys without talking to each other: for tickets,
+//! fast open's cookies, and QUIC's tokens and resets. HKDF-SHA256 (RFC 5869), with one label for
+//! each use.
 
 use aws_lc_rs::hkdf::{HKDF_SHA256, KeyType, Prk, Salt};
 use aws_lc_rs::rand;
@@ -18,7 +19,7 @@ impl Seed {
         Self(Salt::new(HKDF_SHA256, SALT).extract(bytes))
     }
 
-    /// Without a place where it is, one is made for as long as the process lives.
+    /// If none is configured, a random one is made for the life of the process.
     pub(crate) fn read(from: Option<&SecretFrom>) -> Result<Self, GateError> {
         let secret = match from {
             Some(from) => from.read()?,
@@ -43,7 +44,7 @@ impl Seed {
         self.derive("fast open", 0)
     }
 
-    /// Of address tokens and stateless resets.
+    /// The key for address tokens and stateless resets.
     pub(super) fn quic_key(&self) -> Result<[u8; 32], GateError> {
         self.derive("quic", 0)
     }

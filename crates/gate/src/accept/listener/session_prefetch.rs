@@ -1,7 +1,8 @@
-//! Sessions that are good once, between TLS and the store. TLS does not wait: what it may ask for lies here before it begins,
-//! and what it wants to keep is carried to the store afterwards.
+//! Single-use TLS sessions, between TLS and the store. rustls does not wait, so the sessions that
+//! it may ask for are put here before the handshake, and new ones are carried to the store
+//! afterwards.
 //!
-//! In the store each session lies sealed under its name: whoever reads the store learns no secret from it.
+//! In the store each session is encrypted under its name, so reading the store reveals no secret.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -17,16 +18,16 @@ use tokio::time::timeout;
 
 use super::tickets::Tickets;
 
-/// So long a handshake waits for the store: a full one costs less than a client that waits.
+/// How long a handshake waits for the store: a full handshake costs less than a longer wait.
 pub(super) const FETCH_TIMEOUT: Duration = Duration::from_millis(250);
-/// Names of sessions, as rustls makes them. Nothing else is asked for.
+/// The length of rustls' session names. Nothing else is looked up.
 const NAME_LENGTH: usize = 32;
-/// What waits to be carried to the store; more is not kept, and no ticket given for it.
+/// How many sessions may wait to be stored; if there are more, no ticket is given.
 const MAX_WAITING: usize = 4096;
-/// What rustls tells clients of tickets that are kept here.
+/// The lifetime that rustls announces for these tickets.
 const MAX_LIFETIME: Duration = Duration::from_hours(24);
 
-/// One thread's.
+/// One thread's sessions.
 pub(super) struct SessionPrefetch {
     fetched: Arc<FetchedSessions>,
     store: Rc<AnyStore>,
@@ -35,13 +36,13 @@ pub(super) struct SessionPrefetch {
     counts: Cell<SingleUseCounts>,
 }
 
-/// What became of sessions that clients asked for.
+/// Counts of the sessions that clients asked for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct SingleUseCounts {
     pub(crate) taken: u64,
-    /// Taken before, expired, or never there.
+    /// Already taken, expired, or never stored.
     pub(crate) absent: u64,
-    /// The store did not say in time, or not at all.
+    /// The store did not answer in time, or not at all.
     pub(crate) failed: u64,
 }
 
@@ -54,7 +55,7 @@ pub(super) struct FetchedSessions {
 
 #[derive(Default)]
 struct Inner {
-    /// For handshakes that are on their way.
+    /// For handshakes in progress.
     fetched: HashMap<Vec<u8>, Vec<u8>>,
     waiting: Vec<Once>,
 }
@@ -70,7 +71,7 @@ impl std::fmt::Debug for Inner {
     }
 }
 
-/// A session that waits until its handshake has it, or is over without it.
+/// Keeps a session available until its handshake has used it or is over.
 pub(super) struct Fetched {
     fetched: Arc<FetchedSessions>,
     name: Vec<u8>,
@@ -83,7 +84,7 @@ impl Drop for Fetched {
 }
 
 impl SessionPrefetch {
-    /// On the thread's `LocalSet`.
+    /// Must run on the thread's `LocalSet`.
     pub(super) fn open(store: AnyStore, seals: Arc<Tickets>) -> Self {
         let (fetched, store) = (Arc::<FetchedSessions>::default(), Rc::new(store));
         let carrying = carry(fetched.clone(), store.clone(), seals.clone());
@@ -104,7 +105,7 @@ impl SessionPrefetch {
         self.counts.get()
     }
 
-    /// Takes a session from the store, so that nobody else can, and lays it where TLS looks for it.
+    /// Takes a session from the store, so that nobody else can, and puts it where TLS looks for it.
     pub(super) async fn fetch(&self, name: Option<Vec<u8>>) -> Option<Fetched> {
         let name = name.filter(|name| name.len() == NAME_LENGTH)?;
         let answer = timeout(FETCH_TIMEOUT, self.store.take(&name)).await;
@@ -136,7 +137,8 @@ impl Drop for SessionPrefetch {
     }
 }
 
-/// What the store does not take is lost: its client shakes hands in full.
+/// If the store does not accept a session, it is lost, and the client's next handshake is a full
+/// one.
 async fn carry(fetched: Arc<FetchedSessions>, store: Rc<AnyStore>, seals: Arc<Tickets>) {
     let life = seals.life().min(MAX_LIFETIME);
     loop {
@@ -156,7 +158,7 @@ async fn carry(fetched: Arc<FetchedSessions>, store: Rc<AnyStore>, seals: Arc<Ti
 }
 
 impl FetchedSessions {
-    /// Nothing is left half done under the lock.
+    /// No operation leaves the data inconsistent, so a poisoned lock is harmless.
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -174,7 +176,7 @@ impl StoresServerSessions for FetchedSessions {
         true
     }
 
-    /// Only TLS 1.2 asks so, and could more than once.
+    /// Only TLS 1.2 asks this way, and could ask more than once.
     fn get(&self, _: &[u8]) -> Option<Vec<u8>> {
         None
     }
@@ -183,7 +185,7 @@ impl StoresServerSessions for FetchedSessions {
         self.inner().fetched.remove(key)
     }
 
-    /// Of TLS 1.2, which has names of its own for sessions, none is kept.
+    /// TLS 1.2 names sessions differently; none of its sessions is kept.
     fn can_cache(&self) -> bool {
         false
     }

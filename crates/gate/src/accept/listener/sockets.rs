@@ -1,4 +1,5 @@
-//! All sockets of all threads, bound once, before any thread begins: what is wrong shows at the start.
+//! All sockets of all threads, bound once before any thread begins, so that errors show at the
+//! start.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
@@ -9,10 +10,10 @@ use super::Seed;
 use crate::GateError;
 use crate::config::Listen;
 
-/// A port that is free for TCP may be taken for UDP: so often is another one tried, where any will do.
+/// A port that is free for TCP may be taken for UDP. If any port will do, this many are tried.
 const MAX_ATTEMPTS: u32 = 32;
 
-/// One thread's, one for each address.
+/// One thread's sockets, one for each address.
 #[derive(Debug, Default)]
 pub(crate) struct ThreadSockets {
     pub(crate) http: Vec<TcpListener>,
@@ -64,12 +65,12 @@ impl Sockets {
         Ok(sockets)
     }
 
-    /// One thread's, once for each.
+    /// Takes one thread's sockets.
     pub(crate) fn of_thread(&mut self) -> Option<ThreadSockets> {
         self.threads.pop()
     }
 
-    /// Where clients in clear come in, with the ports that were found.
+    /// The clear-text addresses, with the ports that were found.
     pub(crate) fn http(&self) -> &[SocketAddr] {
         &self.http
     }
@@ -87,7 +88,7 @@ struct Plan {
 type Bound = (SocketAddr, Vec<TcpListener>, Vec<UdpSocket>);
 
 impl Plan {
-    /// At one address, for all threads.
+    /// Binds one address for all threads.
     fn bind(&self, address: SocketAddr, with_udp: bool) -> Result<Bound, GateError> {
         let mut attempt = 1;
         loop {
@@ -110,7 +111,7 @@ impl Plan {
         let mut address = wanted;
         address.set_port(first.local_addr()?.port());
         if with_udp && wanted.port() == 0 {
-            // Sharing would hide that somebody else of this user has the port.
+            // `SO_REUSEPORT` would hide that another process of this user has the port.
             listen_udp(address, false)?;
         }
         let (mut tcp, mut udp) = (vec![first], Vec::new());

@@ -1,4 +1,5 @@
-//! One listening socket of a thread: who comes is taken in, and met: a proxy's header is read, TLS shakes hands.
+//! One listening socket of a thread: accepts clients, reads a PROXY header and performs the TLS
+//! handshake.
 
 use std::future::poll_fn;
 use std::io;
@@ -19,26 +20,28 @@ use tokio::time::{sleep, timeout};
 use super::{AcceptedConnection, ClientSocket, ClientStream, HandshakeFacts, ThreadTls};
 use crate::config::Network;
 
-/// After an accept that failed, as when descriptors run out: trying again at once would only burn time.
+/// The pause after an accept that failed, as when descriptors run out: trying again at once would
+/// only use CPU time.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// How clients are met: what a new configuration may change while sockets stay.
+/// What a new configuration may change while sockets stay.
 pub(crate) struct AcceptConfig {
     pub(crate) tls: Rc<ThreadTls>,
-    /// From these a connection begins with a PROXY header.
+    /// Connections from these networks begin with a PROXY header.
     pub(crate) proxies: Vec<Network>,
-    /// Is it worth asking the kernel about data in the SYN?
+    /// Whether to ask the kernel about data in the SYN.
     pub(crate) fast_open: bool,
 }
 
-/// Where this says that no listener of the machine gets data from a SYN, nobody has to be asked about it. Looked at when a
-/// configuration is read.
+/// If this says that the kernel accepts no data in SYNs for listeners, connections need not be
+/// asked. Read when a configuration is read.
 pub(crate) fn kernel_takes_syn_data() -> bool {
     let bits = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_fastopen");
     takes_syn_data(bits.as_deref().unwrap_or_default())
 }
 
-/// The second bit is for listeners (Documentation/networking/ip-sysctl.rst in Linux). Who cannot tell has to ask.
+/// The second bit is for listeners (Documentation/networking/ip-sysctl.rst in Linux). If in doubt,
+/// ask.
 fn takes_syn_data(bits: &str) -> bool {
     bits.trim().parse::<u32>().is_ok_and(|bits| bits & 2 != 0) || bits.trim().is_empty()
 }
@@ -51,16 +54,16 @@ pub(crate) struct Listener {
     failures: Arc<AtomicU64>,
 }
 
-/// A connection of which nothing was read yet.
+/// A connection of which nothing has been read yet.
 pub(crate) struct AcceptedSocket {
     stream: ClientSocket,
-    /// Who is at the other end: a proxy, perhaps.
+    /// The peer, which may be a proxy.
     pub(crate) peer: SocketAddr,
     local: SocketAddr,
     secure: bool,
 }
 
-/// Why a connection was given up before it could speak.
+/// Why a connection was closed before it could send a request.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AcceptError {
     #[error("{0}")]
@@ -69,20 +72,21 @@ pub(crate) enum AcceptError {
     Tls(#[from] TlsError),
     #[error("{0}")]
     Quic(#[source] roundtrip_quic::CloseReason),
-    #[error("it did not say enough in time")]
+    #[error("it did not send a complete request in time")]
     TimedOut,
     #[error("{0}")]
     Io(#[from] io::Error),
 }
 
 impl Listener {
-    /// Each accept that fails is counted in `failures`.
+    /// `failures` counts each accept that fails.
     pub(crate) fn open(
         socket: TcpListener,
         secure: bool,
         failures: Arc<AtomicU64>,
     ) -> io::Result<Self> {
-        // Its clients' sockets inherit it. Without it, the second small write of an answer would wait for an acknowledgement.
+        // Accepted sockets inherit it. Without it, the second small write of an answer would wait
+        // for an acknowledgement.
         SockRef::from(&socket).set_tcp_nodelay(true)?;
         Ok(Self {
             local: socket.local_addr()?,
@@ -93,12 +97,12 @@ impl Listener {
         })
     }
 
-    /// The next client. Whatever goes wrong here is waited out.
+    /// The next client. Errors are waited out.
     pub(crate) async fn next(&self) -> AcceptedSocket {
         loop {
             match poll_fn(|cx| self.poll_accept(cx)).await {
                 Ok((stream, peer)) => return self.arrival(stream, peer),
-                // It left before it was looked at: the next one may be there.
+                // It left before it was accepted: try the next one.
                 Err(e) if is_the_peer_s(&e) => {}
                 Err(_) => {
                     self.failures.fetch_add(1, Ordering::Relaxed);
@@ -111,7 +115,7 @@ impl Listener {
     fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(ClientSocket, SocketAddr)>> {
         loop {
             let mut somebody = ready!(self.watch.poll_readable(cx))?;
-            // Nobody is there any more: then the next one is waited for.
+            // No client is waiting, so wait for the next one.
             if let Ok(accepted) = somebody.try_io(|_| ClientSocket::accept(&self.socket)) {
                 return Poll::Ready(accepted);
             }
@@ -133,7 +137,7 @@ impl Listener {
     }
 }
 
-/// accept(2): errors of the new connection come out of it as well.
+/// accept(2): errors of the new connection are returned by it as well.
 fn is_the_peer_s(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -144,14 +148,14 @@ fn is_the_peer_s(error: &io::Error) -> bool {
 }
 
 impl AcceptedSocket {
-    /// Until the client may speak, or `within` is over.
+    /// Ends when the client may send a request, or after `within`.
     pub(crate) async fn meet(
         self,
         accept_config: &AcceptConfig,
         within: Duration,
     ) -> Result<AcceptedConnection, AcceptError> {
         if !self.secure && !self.is_from_proxy(accept_config) {
-            // It may speak at once.
+            // It may send a request at once.
             let facts = self.facts(accept_config);
             return Ok(AcceptedConnection {
                 stream: ClientStream::Clear(self.stream),
@@ -160,7 +164,7 @@ impl AcceptedSocket {
                 facts,
             });
         }
-        // Apart, for those who may speak at once need no room for it.
+        // Boxed, because most clear-text clients do not need the room.
         match Box::pin(timeout(within, self.welcome(accept_config))).await {
             Ok(outcome) => outcome,
             Err(_) => Err(AcceptError::TimedOut),
@@ -208,7 +212,7 @@ impl AcceptedSocket {
     }
 }
 
-/// Takes the header from the socket, and not a byte of what follows it.
+/// Reads the header, and not a byte beyond it.
 async fn read_header(stream: &mut ClientSocket) -> Result<ProxyHeader, AcceptError> {
     let stream = stream.watched()?;
     let mut bytes = [0; LONGEST];

@@ -1,9 +1,9 @@
-//! Clients of many kinds come in: over clear text and TLS, from proxies, with tickets, with early data.
+//! Clients of many kinds: clear text and TLS, from proxies, with tickets, with early data.
 
-mod crowd;
 mod early;
 mod proxies;
 mod quic;
+mod quic_clients;
 mod relay;
 mod scene;
 mod tls;

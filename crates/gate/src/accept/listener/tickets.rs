@@ -1,7 +1,9 @@
-//! Tickets that need no memory: each is a session, sealed with a key that follows from the seed and the hour, so that every
-//! process with the same seed opens it. A key serves for one epoch and opens for three: clocks differ, and tickets live on.
+//! Tickets that need no memory: each is a session, encrypted with a key derived from the seed and
+//! the hour, so every process with the same seed can open it. A key seals for one epoch and opens
+//! for three, because clocks differ and tickets outlive an epoch.
 //!
-//! A ticket can be shown more than once, so no early data goes with it (RFC 8446 §8.1); rustls sees to that.
+//! A ticket can be used more than once, so it carries no early data (RFC 8446 §8.1); rustls ensures
+//! that.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,9 +17,9 @@ use rustls::server::ProducesTickets;
 use super::Seed;
 use crate::GateError;
 
-/// RFC 8446 §4.6.1: the longest that a ticket may live.
+/// RFC 8446 §4.6.1: the longest lifetime of a ticket.
 const MAX_LIFETIME: Duration = Duration::from_hours(7 * 24);
-/// Keys that are kept: of the epoch, the one before and the next.
+/// The keys of this epoch, the one before and the next.
 const MAX_KEYS: usize = 3;
 const NUMBER_LENGTH: usize = size_of::<u64>();
 
@@ -42,7 +44,7 @@ impl Tickets {
         }
     }
 
-    /// How long something sealed now may open.
+    /// How long something sealed now can be opened.
     pub(super) fn life(&self) -> Duration {
         self.epoch * 2
     }
@@ -60,7 +62,7 @@ impl Tickets {
         let bytes = self.seed.ticket_key(epoch)?;
         let key = UnboundKey::new(&AES_256_GCM, &*bytes).map_err(|_| GateError::Cryptography)?;
         let key = Arc::new(LessSafeKey::new(key));
-        // Old ones are forgotten: what they sealed is to stay closed.
+        // Old keys are forgotten, so that what they sealed can never be opened.
         let now = self.now();
         keys.retain(|(known, _)| known.abs_diff(now) <= 1);
         keys.truncate(MAX_KEYS);
@@ -68,7 +70,8 @@ impl Tickets {
         Ok(key)
     }
 
-    /// epoch ‖ nonce ‖ ciphertext with its tag; the epoch is authenticated too, and the name that it goes by, if it has one.
+    /// epoch ‖ nonce ‖ ciphertext with its tag. The epoch is authenticated too, and so is the name,
+    /// if there is one.
     pub(super) fn seal(&self, name: &[u8], plain: &[u8]) -> Result<Vec<u8>, GateError> {
         let epoch = self.now();
         let number = epoch.to_be_bytes();

@@ -21,7 +21,8 @@ use crate::config::{Listen, Resumption, Tls};
 
 /// For each full or resumed handshake: a browser opens more than one connection.
 const TICKET_COUNT: usize = 2;
-/// Early data that is taken over TCP: heads, and a small body. QUIC knows no number but the largest (RFC 9001 §4.6.1).
+/// Early data that is taken over TCP: heads, and a small body. QUIC knows no number but the largest
+/// (RFC 9001 §4.6.1).
 const MAX_EARLY_DATA: u32 = 16 * 1024;
 
 /// Shared by all threads.
@@ -71,7 +72,8 @@ impl TlsSide {
         self.certificates.self_made()
     }
 
-    /// To be called once a second: takes replaced certificates, and says which, and which of them cannot be used.
+    /// To be called once a second: takes replaced certificates, and says which, and which of them
+    /// cannot be used.
     pub(crate) fn look(&self) -> Vec<Result<PathBuf, GateError>> {
         self.certificates.look()
     }

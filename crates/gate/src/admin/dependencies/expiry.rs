@@ -1,4 +1,4 @@
-//! Certificates that are about to end: told as the days run out, not only at a start.
+//! Warns of certificates that are about to expire, as the days pass, not only at a start.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,20 +11,21 @@ use rustls::pki_types::pem::PemObject;
 use crate::config::Config;
 
 const DAY: i64 = 24 * 3600;
-/// A line when so many days are left.
+/// A line when this many days are left.
 const DAYS: [i64; 4] = [14, 7, 3, 1];
-/// What is read of a chain's file.
+/// How much of a chain's file is read.
 const MAX_FILE_SIZE: u64 = 1024 * 1024;
 
-/// What was told of each certificate.
+/// What was reported about each certificate.
 #[derive(Debug, Default)]
 pub(crate) struct Expiry(BTreeMap<PathBuf, Stage>);
 
-/// How many of the steps towards its end were passed: one more than there are days for one that has ended.
+/// How many of the steps towards its expiry have passed; one more than there are days if it has
+/// expired.
 type Stage = usize;
 
 impl Expiry {
-    /// What is so at the beginning was said by the checks before the start.
+    /// The state at the start was reported by the checks before it.
     pub(crate) fn begin(config: &Config, now: SystemTime) -> Self {
         let mut expiry = Self::default();
         expiry.look(config, now, &mut |_| {});
@@ -39,7 +40,7 @@ impl Expiry {
                 continue;
             };
             let stage = stage(left);
-            // One that was renewed begins anew.
+            // A renewed certificate starts again.
             if stage > before.get(path).copied().unwrap_or(0) {
                 tell(line(path, left));
             }
@@ -65,7 +66,7 @@ fn line(path: &Path, left: i64) -> String {
     }
 }
 
-/// Seconds, of the first certificate.
+/// Seconds, for the first certificate.
 fn left(path: &Path, now: SystemTime) -> Option<i64> {
     let facts = std::fs::metadata(path).ok()?;
     if facts.len() > MAX_FILE_SIZE {

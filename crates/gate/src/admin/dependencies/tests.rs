@@ -1,7 +1,7 @@
-//! What is told of upstreams and the store, and how often.
+//! What is reported of upstreams and the store, and how often.
 
 use super::*;
-use crate::record::Book;
+use crate::record::Ledgers;
 
 fn at(began: Instant, seconds: u64) -> Instant {
     began + Duration::from_secs(seconds)
@@ -9,7 +9,7 @@ fn at(began: Instant, seconds: u64) -> Instant {
 
 #[test]
 fn a_change_is_told_once_and_what_flutters_is_told_as_it_stands() {
-    let (mut told, began) = (Told::default(), Instant::now());
+    let (mut told, began) = (LastLogged::default(), Instant::now());
     assert_eq!(told.change(false, began), None);
     assert_eq!(told.change(true, at(began, 1)), Some(Duration::ZERO));
     assert_eq!(told.change(true, at(began, 30)), None);
@@ -24,14 +24,14 @@ fn a_change_is_told_once_and_what_flutters_is_told_as_it_stands() {
 
 #[test]
 fn the_store_is_down_once_no_thread_reaches_it() {
-    let (book, began) = (Book::new(2), Instant::now());
+    let (book, began) = (Ledgers::new(2), Instant::now());
     for thread in 0..2 {
         book.ledger(thread).raise(Gauge::Accepting);
     }
     let mut store = Store {
         outage: Outage::default(),
         down: None,
-        told: Told::default(),
+        told: LastLogged::default(),
         grace: Duration::from_secs(30),
         spared: false,
     };

@@ -1,4 +1,4 @@
-//! Small charts of the last two minutes: the newest at the right, gaps where there was nothing.
+//! Small charts of the last two minutes: the newest value at the right, gaps where there are none.
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ pub(super) struct Line {
     class: &'static str,
     name: &'static str,
     filled: bool,
-    /// Zero is as it should be, and draws nothing.
+    /// Zero is normal, and is not drawn.
     rare: bool,
     /// The oldest first.
     values: Vec<Option<f64>>,
@@ -38,7 +38,7 @@ impl Line {
         }
     }
 
-    /// Of what should not happen.
+    /// For events that should not happen.
     pub(super) fn rare(self) -> Self {
         Self { rare: true, ..self }
     }
@@ -47,7 +47,7 @@ impl Line {
         Self { name, ..self }
     }
 
-    /// Is there something to be seen at this place, or right beside it?
+    /// Whether something is visible at this place or next to it.
     fn shows(&self, at: usize) -> bool {
         let near = at.saturating_sub(1)..=at + 1;
         let is = |value: &Option<f64>| value.is_some_and(|value| value > 0.0);
@@ -58,7 +58,7 @@ impl Line {
         self.values.last().copied().flatten()
     }
 
-    /// Stretches of values that follow each other, as places in the picture.
+    /// Runs of values, as coordinates in the picture.
     fn stretches(&self, top: f64) -> Vec<Vec<(f64, f64)>> {
         let first = MAX_POINTS.saturating_sub(self.values.len());
         let place = |(at, value): (usize, &Option<f64>)| {
@@ -75,7 +75,7 @@ impl Line {
     }
 }
 
-/// All lines on one scale, which ends at a round figure.
+/// All lines on one scale, which ends at a round number.
 pub(super) fn chart(title: &str, unit: &str, lines: &[Line]) -> Markup {
     let values = lines.iter().flat_map(|line| &line.values).flatten();
     let top = ceiling(values.copied().fold(0.0, f64::max));
@@ -115,7 +115,7 @@ fn draw(line: &Line, top: f64) -> Markup {
             let word = if place == 0 { 'M' } else { 'L' };
             let _ = write!(path, "{word}{x} {y:.2}");
         }
-        // A point alone is a dot, by its round ends.
+        // A single point is a dot, by its round ends.
         let _ = write!(stroke, "{path}h.01");
         let _ = write!(area, "{path}V{HEIGHT}H{}Z", first.0.min(last.0));
     }

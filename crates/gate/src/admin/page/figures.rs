@@ -1,4 +1,4 @@
-//! Numbers as people read them.
+//! Numbers in a form for people.
 
 /// With a narrow space between thousands.
 pub(super) fn grouped(number: u64) -> String {
@@ -13,7 +13,7 @@ pub(super) fn grouped(number: u64) -> String {
     text
 }
 
-/// A second: small ones with a decimal.
+/// Per second; small ones with a decimal.
 pub(super) fn rate(a_second: f64) -> String {
     if a_second > 0.0 && a_second < 9.95 {
         format!("{a_second:.1}")
@@ -33,12 +33,12 @@ pub(super) fn span(seconds: u64) -> String {
     }
 }
 
-/// `None` where there was nothing.
+/// `None` if nothing happened.
 pub(super) fn share((all, good): (u64, u64)) -> Option<f64> {
     (all > 0).then(|| good as f64 / all as f64)
 }
 
-/// Never «100 %» while one is missing.
+/// Never "100 %" while one is missing.
 pub(super) fn percent(share: f64) -> String {
     let tenths = (share * 1000.0).floor() / 10.0;
     if (0.995..1.0).contains(&share) {
@@ -48,7 +48,7 @@ pub(super) fn percent(share: f64) -> String {
     }
 }
 
-/// The next round figure that is not less: an end for a scale.
+/// The next larger round number: the end of a scale.
 pub(super) fn ceiling(largest: f64) -> f64 {
     if !(largest.is_finite() && largest > 0.0) {
         return 1.0;

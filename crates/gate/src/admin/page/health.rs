@@ -1,4 +1,5 @@
-//! Who answers and who does not: the servers of each upstream, the store of sessions, and what clients were answered.
+//! The servers of each upstream and the session store, with their state; and what clients were
+//! answered.
 
 use maud::{Markup, html};
 
@@ -6,9 +7,9 @@ use super::figures::{grouped, percent, rate, span};
 use crate::admin::dependencies::{StoreView, UpstreamView};
 use crate::admin::state::View;
 use crate::forward::upstream::{ServerState, ServerView};
-use crate::record::{StatusClass, Word};
+use crate::record::{LabelValue, StatusClass};
 
-/// More servers of an upstream are not listed one by one, but those that do not answer come first.
+/// If an upstream has more servers, not all are listed; those that are down come first.
 const MAX_SERVERS: usize = 16;
 
 pub(super) fn section(view: &View<'_>) -> Markup {

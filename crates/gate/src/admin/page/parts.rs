@@ -1,16 +1,16 @@
-//! The rest of the page: what saved how much, shares, and lists of what is and what went wrong.
+//! The rest of the page: savings, shares, and lists of the current state and of errors.
 
 use maud::{Markup, html};
 use roundtrip_report::html::percent as width;
 
 use super::figures::{grouped, percent, share};
 use crate::admin::state::View;
-use crate::record::{Gauge, Limit, Pool, Reason, Remedy, Store, Streams, Word};
+use crate::record::{Gauge, LabelValue, Limit, Pool, Reason, Remedy, Store, Streams};
 
-/// Longer lists are cut; the figures for programs have all.
+/// Longer lists are cut; the JSON document has all rows.
 const MAX_ROWS: usize = 8;
 
-/// One bar, a piece for each remedy.
+/// One bar, with a piece for each remedy.
 pub(super) fn stack(parts: &[(Remedy, u64)], all: u64) -> Markup {
     let mut from = 0;
     let placed: Vec<(Remedy, u64, u64)> = parts
@@ -44,7 +44,7 @@ fn title(remedy: Remedy) -> &'static str {
     }
 }
 
-/// Of all so many, so many were as one would wish: in the last minute, and since the beginning.
+/// All, and the good ones among them: in the last minute, and since the start.
 pub(super) fn shares(view: &View<'_>) -> Markup {
     let (minute, whole) = (view.history.minute(), &view.snapshot);
     html! {
@@ -109,7 +109,7 @@ pub(super) fn lists(view: &View<'_>) -> Markup {
     }
 }
 
-/// Where `counted`, those that never happened are left out, and what happened most comes first.
+/// If `counted`, rows with zero are left out, and the most frequent come first.
 fn list(title: &str, mut rows: Vec<(String, u64)>, counted: bool) -> Markup {
     if counted {
         rows.retain(|(_, count)| *count > 0);

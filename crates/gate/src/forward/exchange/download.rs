@@ -1,4 +1,4 @@
-//! The answer, from the backend to the client, in pieces as they come.
+//! Carries the answer from the backend to the client, in pieces as they come.
 
 use std::cell::Cell;
 use std::future::pending;
@@ -15,28 +15,28 @@ use crate::forward::deadlines::ExchangeDeadlines;
 use crate::forward::h1::{self, BadResponse, Chunked, ResponseBody};
 use crate::forward::site::Site;
 use crate::forward::upstream::Upstream;
-use crate::judge::Asked;
+use crate::judge::ForwardedRequest;
 use crate::judge::guard::Sessions;
 use crate::record::Limit;
 use crate::record::{Entry, server_timing};
 
-/// Bytes of interim answers that a backend may send before its final one. For how long it may is a setting.
+/// How many bytes of interim answers a backend may send. How long it may send them is configured.
 const MAX_INTERIM: usize = 256 * 1024;
-/// Most answers come sooner; only then it is worth its cost to watch the client and its session. It is rounded up to the
-/// next round of deadlines, a quarter of a second or two.
+/// Most answers arrive sooner; watching the client and its session is worth its cost only later.
+/// Deadlines round it up by up to half a second.
 const WATCHED_AFTER: Duration = Duration::from_millis(1);
 
-/// What came of it.
+/// How a download ended.
 #[derive(Debug)]
-pub(super) enum Got {
-    /// The answer is with the client.
+pub(super) enum DownloadOutcome {
+    /// The client has the whole answer.
     Whole { link_stays: bool, ended: Ended },
-    /// 425: nothing went to the client. RFC 8470 §5.2.
+    /// 425: the client was sent nothing. RFC 8470 §5.2.
     TooEarly { link_stays: bool },
 }
 
-impl Got {
-    /// What was not read of a request would be taken for another one.
+impl DownloadOutcome {
+    /// The rest of an unread request would be taken for another request.
     pub(super) fn after_upload(self, uploaded: bool) -> Self {
         match self {
             Self::Whole { link_stays, ended } => Self::Whole {
@@ -49,14 +49,14 @@ impl Got {
 }
 
 pub(super) struct Download<'a, S, R, A> {
-    pub(super) asked: &'a Asked,
+    pub(super) asked: &'a ForwardedRequest,
     pub(super) site: &'a Site<S>,
     pub(super) upstream: &'a Upstream,
     pub(super) deadlines: &'a ExchangeDeadlines,
-    /// Is the request's body still on its way?
+    /// Whether the request's body is still being sent.
     pub(super) uploading: &'a Cell<bool>,
     pub(super) from: &'a mut R,
-    /// What the backend has sent and nobody has used; what follows the answer stays there.
+    /// What the backend has sent and nobody has used; what follows the answer stays in it.
     pub(super) buffer: &'a mut Vec<u8>,
     pub(super) to: &'a mut A,
     pub(super) begun: &'a mut bool,
@@ -65,7 +65,7 @@ pub(super) struct Download<'a, S, R, A> {
     pub(super) interim: Interim,
 }
 
-/// Interim answers so far.
+/// The interim answers so far.
 #[derive(Default)]
 pub(super) struct Interim {
     bytes: usize,
@@ -86,28 +86,29 @@ impl Interim {
     }
 }
 
-/// What a head says of the rest.
+/// What the head says about the rest of the answer.
 #[derive(Debug, Clone, Copy)]
-struct Rest {
+struct AnswerFacts {
     status: u16,
     body: ResponseBody,
     link_stays: bool,
-    /// `Connection` names no field, so none of the trailers either.
+    /// `Connection` names no field, so it names no trailer either.
     trailers: bool,
 }
 
 impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
-    /// `client` is what else may be heard from the client, and the way of what it says: where there is no body on its way.
+    /// `client` reads what else the client sends and writes it to the backend, if no request body
+    /// is being sent.
     pub(super) async fn run<B: Source, W: AsyncWrite + Unpin>(
         &mut self,
         mut client: Option<(&mut B, &mut W)>,
-    ) -> Result<Got, ExchangeError> {
+    ) -> Result<DownloadOutcome, ExchangeError> {
         let rest = self.heads(&mut client).await?;
         if rest.status == 425 && self.asked.early.is_some() && rest.body == ResponseBody::None {
             let link_stays = rest.link_stays;
-            return Ok(Got::TooEarly { link_stays });
+            return Ok(DownloadOutcome::TooEarly { link_stays });
         }
-        // Borrowed apart: what ends an exchange is asked for while it goes on.
+        // Borrowed separately, because what ends an exchange is polled while it goes on.
         let asked = self.asked;
         let over = over(self.site, asked);
         let mut body = Body {
@@ -135,11 +136,11 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
         }
         match (rest.body, client) {
             (ResponseBody::None, _) => body.end().await?,
-            // It is there already, as most are: nobody has to be watched.
+            // The whole body is there already, as usual: nobody has to be watched.
             (ResponseBody::Length(length), _) if body.buffer.len() as u64 >= length => {
                 body.counted(length).await?;
             }
-            // It may go on for days. Who watches the client where this does not is who sends its body.
+            // It may last for days. If this does not watch the client, the upload does.
             (_, Some((source, _))) => tokio::select! {
                 biased;
                 ended = body.rest(rest.body) => ended?,
@@ -158,16 +159,16 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
         ))
     }
 
-    /// Interim answers are passed on, the final one is left with the sink.
+    /// Passes interim answers on, and leaves the final head with the sink.
     async fn heads<B: Source, W>(
         &mut self,
         client: &mut Option<(&mut B, &mut W)>,
-    ) -> Result<Rest, ExchangeError> {
+    ) -> Result<AnswerFacts, ExchangeError> {
         loop {
             let (asked, site, to) = (self.asked, self.site, &mut *self.to);
             let interim_taken = to.takes_interim();
             let id = self.entry.caller.id;
-            // A few bytes, where somebody wants them.
+            // A few bytes, if the route adds the field.
             let mut timing = Vec::new();
             if asked.route.server_timing && !self.buffer.is_empty() {
                 let now = Instant::now();
@@ -196,7 +197,7 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
                         response_head::head(asked, response, body, more, to)?;
                     }
                 }
-                Ok::<_, BadResponse>(Rest {
+                Ok::<_, BadResponse>(AnswerFacts {
                     status,
                     body,
                     link_stays: response.keeps(),
@@ -222,7 +223,7 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
                 return Err(BadResponse::NotHttp.into());
             }
             self.interim.take(length, self.upstream.interim())?;
-            // RFC 9110 §15.2: HTTP/1.0 knows no interim answers.
+            // RFC 9110 §15.2: HTTP/1.0 has no interim answers.
             if interim_taken {
                 *self.passed_interim = true;
                 let span = self.upstream.first_byte();
@@ -234,8 +235,8 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
         }
     }
 
-    /// While the request is still on its way, its answer is not late. Neither for a client that has left, nor for one whose
-    /// session has ended, is it waited for.
+    /// While the request is still being sent, its answer is not late. The wait ends if the client
+    /// has left or its session has ended.
     async fn fill_first<B: Source>(&mut self, client: Option<&mut B>) -> Result<(), ExchangeError> {
         let (asked, site) = (self.asked, self.site);
         let mut left = self.upstream.first_byte();
@@ -276,22 +277,22 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
     }
 }
 
-fn whole(link_stays: bool, upgraded: bool) -> Got {
+fn whole(link_stays: bool, upgraded: bool) -> DownloadOutcome {
     let ended = Ended {
         uploaded: true,
         upgraded,
     };
-    Got::Whole { link_stays, ended }
+    DownloadOutcome::Whole { link_stays, ended }
 }
 
-/// What follows the head.
+/// The body behind the head.
 pub(super) struct Body<'a, R, A> {
     deadlines: &'a ExchangeDeadlines,
     silence: Option<std::time::Duration>,
     from: &'a mut R,
     buffer: &'a mut Vec<u8>,
     to: &'a mut A,
-    /// Until something has left, another answer may be given.
+    /// Until something has been sent, another answer is possible.
     begun: &'a mut bool,
     entry: &'a mut Entry,
     trailers: bool,
@@ -372,7 +373,7 @@ impl<R: AsyncRead + Unpin, A: Sink> Body<'_, R, A> {
         }
     }
 
-    /// A client that takes nothing for as long as a backend may be silent is not waited for.
+    /// A client that takes nothing for as long as a backend may be silent is given up.
     async fn flush(&mut self) -> Result<(), ExchangeError> {
         *self.begun = true;
         let flushing = self.to.flush();

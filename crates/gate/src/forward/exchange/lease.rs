@@ -1,27 +1,29 @@
-//! The links that one exchange goes over: the first, with what of the body is read before there is one, and the next where
-//! the request may be sent again. `upstream` says which connection it is; what is said over it is the exchange's matter.
+//! The connections that one exchange uses: the first, for which part of the body is read ahead, and
+//! the next if the request may be sent again. `upstream` chooses the connection; the exchange uses
+//! it.
 
 use std::rc::Rc;
 use std::time::Instant;
 
-use super::download::Got;
-use super::read_ahead::{Came, ReadAhead};
+use super::download::DownloadOutcome;
+use super::read_ahead::{ReadAhead, ReadAheadOutcome};
 use super::{Ended, Exchange, ExchangeError, Sink, Source, TRUST_TIME, admitted, over};
 use crate::forward::h1::{write_chunk, write_last_chunk};
-use crate::forward::upstream::{Fate, Link, Need, Upstream, UpstreamError};
+use crate::forward::upstream::{Fate, LeaseNeeds, Link, Upstream, UpstreamError};
 use crate::judge::guard::Sessions;
 use crate::judge::request::Body;
 use crate::record::Early;
 
-/// What follows a link.
+/// What follows the use of a connection.
 pub(super) enum Next {
     Ended(Ended),
     Link(Link),
 }
 
 impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
-    /// A connection; and the body's beginning, unless all of it is there and stands behind the head. Whose body is slow gets
-    /// a connection only where one is free for such, and is read on until then.
+    /// Leases a connection, and returns the beginning of the body unless all of it is there and
+    /// stands behind the head. A request whose body is slow gets a connection only if one is free
+    /// for such requests; until then its body is read ahead.
     pub(super) async fn first_link(
         &mut self,
         upstream: &Rc<Upstream>,
@@ -41,12 +43,12 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
                 () = over(self.site, self.asked) => return Err(ExchangeError::Over),
             };
             let link = match came {
-                Came::Whole => {
+                ReadAheadOutcome::Whole => {
                     self.put_behind(&ahead.bytes);
                     return Ok((self.lease(upstream, false).await?, None));
                 }
-                Came::Enough => self.lease(upstream, true).await?,
-                Came::Some => match upstream.lease_if_free(self.need(true)).await? {
+                ReadAheadOutcome::Enough => self.lease(upstream, true).await?,
+                ReadAheadOutcome::Some => match upstream.lease_if_free(self.need(true)).await? {
                     Some(link) => {
                         self.note_lease(upstream, &link);
                         link
@@ -59,22 +61,23 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
         }
     }
 
-    /// Gives `link` back, and says what comes behind it: the end of the exchange, or another link for the same request. A
-    /// request is sent again after 425, when the handshake is over, and once where a kept connection was gone and nothing
-    /// can have happened twice. `uploads` says that its body goes on beside the head.
+    /// Returns `link`, and says what comes next: the end of the exchange, or another connection for
+    /// the same request. A request is sent again after 425, when the handshake is complete, and
+    /// once if a kept connection was gone and nothing can have happened twice. `uploads`: its body
+    /// is sent beside the head.
     pub(super) async fn next_link(
         &mut self,
         upstream: &Upstream,
         link: Link,
-        outcome: Result<Got, ExchangeError>,
+        outcome: Result<DownloadOutcome, ExchangeError>,
         uploads: bool,
     ) -> Result<Next, ExchangeError> {
         match outcome {
-            Ok(Got::Whole { link_stays, ended }) => {
+            Ok(DownloadOutcome::Whole { link_stays, ended }) => {
                 link.finish(if link_stays { Fate::Kept } else { Fate::Spent });
                 Ok(Next::Ended(ended))
             }
-            Ok(Got::TooEarly { link_stays }) => {
+            Ok(DownloadOutcome::TooEarly { link_stays }) => {
                 link.finish(if link_stays { Fate::Kept } else { Fate::Spent });
                 self.body.confirmed().await?;
                 self.forget_early();
@@ -108,14 +111,14 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
         Ok(link)
     }
 
-    fn need(&self, upload: bool) -> Need {
-        Need {
+    fn need(&self, upload: bool) -> LeaseNeeds {
+        LeaseNeeds {
             repeatable: self.asked.idempotent,
             upload,
         }
     }
 
-    /// The whole body, behind the head.
+    /// Puts the whole body behind the head.
     fn put_behind(&mut self, body: &[u8]) {
         self.entry.bytes_up += body.len() as u64;
         if self.asked.body.is_chunked() {
@@ -126,7 +129,7 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
         }
     }
 
-    /// A connection, unless whoever it is for has left meanwhile, or may not have it any more.
+    /// Runs `leasing`, unless the client leaves meanwhile or its session ends.
     async fn unless_gone(
         &mut self,
         leased: impl Future<Output = Result<Link, UpstreamError>>,
@@ -152,8 +155,8 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
         }
     }
 
-    /// RFC 9110 §9.2.2, RFC 9112 §9.3.1: a kept connection may have been closed while the request was on its way. A body
-    /// that is not `whole` is not kept, and so is sent once.
+    /// RFC 9110 §9.2.2, RFC 9112 §9.3.1: a kept connection may have been closed while the request
+    /// was in flight. A body that is not `whole` is not kept, so it is sent only once.
     fn may_be_sent_again(&self, link: &Link, sent: bool, whole: bool) -> bool {
         let untouched = whole || !sent;
         let silent = !self.begun && !self.interim;

@@ -1,5 +1,6 @@
-//! What is read of a request's body before a connection is asked for. Connections to backends are few, and bodies come as
-//! slowly as their clients like: who sends nothing holds nothing.
+//! Reads part of a request's body before it asks for a connection. Connections to backends are few,
+//! and bodies come as slowly as their clients like: a client that sends nothing holds no
+//! connection.
 
 use std::rc::Rc;
 
@@ -13,27 +14,27 @@ use crate::forward::upstream::Upstream;
 use crate::judge::request::BadRequestError;
 use crate::record::Limit;
 
-/// For all requests of one thread to one upstream. Beyond that connections are asked for at once.
+/// For all requests of one thread to one upstream. Beyond it, connections are requested at once.
 const MAX_HELD: usize = 64 * 1024 * 1024;
 
 /// The first part of a body.
 pub(super) struct ReadAhead {
     pub(super) bytes: Vec<u8>,
-    /// When the present window of its rate began, and what had come by then.
+    /// When the present window of the rate began, and how much had arrived by then.
     window: Option<(Instant, usize)>,
-    /// What `upstream` has counted of it.
+    /// How much of it `upstream` has counted.
     counted: usize,
     upstream: Rc<Upstream>,
 }
 
-/// What came of reading.
+/// How reading ahead ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Came {
-    /// All of the body.
+pub(super) enum ReadAheadOutcome {
+    /// With the whole body.
     Whole,
-    /// As much of it as is read ahead.
+    /// With as much of it as is read ahead.
     Enough,
-    /// What there was in the time.
+    /// With what arrived in time.
     Some,
 }
 
@@ -47,20 +48,21 @@ impl ReadAhead {
         }
     }
 
-    /// Reads on. In time or not, what is there is there; but the least rate is asked of a body from its beginning.
+    /// Reads on. What has arrived counts, in time or not; but the minimum rate applies to a body
+    /// from its beginning.
     pub(super) async fn read(
         &mut self,
         body: &mut impl Source,
         limits: &Limits,
         deadline: &Deadline,
-    ) -> Result<Came, ExchangeError> {
+    ) -> Result<ReadAheadOutcome, ExchangeError> {
         let reading = self.read_on(body, limits);
         match deadline
             .within(Some(limits.body_ahead_time.0), reading)
             .await
         {
             Ok(came) => came,
-            Err(Elapsed) => self.judge(limits).map(|()| Came::Some),
+            Err(Elapsed) => self.judge(limits).map(|()| ReadAheadOutcome::Some),
         }
     }
 
@@ -68,18 +70,18 @@ impl ReadAhead {
         &mut self,
         body: &mut impl Source,
         limits: &Limits,
-    ) -> Result<Came, ExchangeError> {
+    ) -> Result<ReadAheadOutcome, ExchangeError> {
         let enough = usize::try_from(limits.body_ahead.0).unwrap_or(usize::MAX);
         while self.bytes.len() < enough && self.upstream.ahead().get() < MAX_HELD {
             if !body.next(&mut self.bytes).await? {
-                return Ok(Came::Whole);
+                return Ok(ReadAheadOutcome::Whole);
             }
             self.count();
             if self.bytes.len() as u64 > limits.body.0 {
                 return Err(BadRequestError::BodyTooLarge.into());
             }
         }
-        Ok(Came::Enough)
+        Ok(ReadAheadOutcome::Enough)
     }
 
     fn judge(&mut self, limits: &Limits) -> Result<(), ExchangeError> {

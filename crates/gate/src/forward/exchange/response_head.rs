@@ -1,13 +1,14 @@
-//! An answer's head on its way to the client: with what gate has to say beside, and without what it says instead.
+//! Writes an answer's head for the client: adds gate's own fields, and removes those that they
+//! replace.
 
 use super::{Sink, websocket};
 use crate::forward::h1::{BadResponse, Response, ResponseBody};
-use crate::judge::Asked;
+use crate::judge::ForwardedRequest;
 use crate::judge::request::Field;
 
-/// Hands a final head to the sink.
+/// Gives a final head to the sink.
 pub(super) fn head(
-    asked: &Asked,
+    asked: &ForwardedRequest,
     response: &Response<'_>,
     body: ResponseBody,
     more: &[Field<'_>],
@@ -23,12 +24,14 @@ pub(super) fn head(
     }
     let grant = asked.grant.as_deref();
     let passes = |field: &&Field<'_>| {
-        // RFC 8441 §5: it belongs to the key, which is ours.
+        // RFC 8441 §5: it belongs to the key, which gate made.
         !(opens && field.name.eq_ignore_ascii_case("sec-websocket-accept"))
             && grant.is_none_or(|grant| grant.passes(field.name))
     };
     let fields: Vec<Field<'_>> = response.fields.iter().filter(passes).copied().collect();
-    let beside = grant.into_iter().flat_map(crate::judge::Grant::fields);
+    let beside = grant
+        .into_iter()
+        .flat_map(crate::judge::CorsHeaders::fields);
     let more: Vec<Field<'_>> = more.iter().copied().chain(beside).collect();
     let status = if opens { 200 } else { response.status };
     let response = Response {

@@ -24,7 +24,7 @@ where
             to.flush().await.map_err(ExchangeError::lost)?;
             piece.clear();
         }
-        // The backend may still have something to say.
+        // The backend may still be sending.
         to.shutdown().await.map_err(ExchangeError::lost)
     };
     let (mut up, mut down) = (std::pin::pin!(up), std::pin::pin!(answer.until_close()));

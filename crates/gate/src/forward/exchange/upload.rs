@@ -1,4 +1,4 @@
-//! The request's way to the backend: its head in one write, and its body in pieces as they come.
+//! Carries the request to the backend: its head in one write, and its body in pieces as they come.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -12,15 +12,15 @@ use crate::forward::deadlines::ExchangeDeadlines;
 use crate::forward::h1::{write_chunk, write_last_chunk};
 use crate::forward::site::Site;
 use crate::forward::upstream::Upstream;
-use crate::judge::Asked;
+use crate::judge::ForwardedRequest;
 use crate::judge::request::BadRequestError;
 use crate::record::Limit;
 
-/// The time over which a client's rate is taken. In each it has to be twice what it was in the one before, up to a bound:
-/// who holds a connection for long has to have much to send.
+/// The window over which a client's rate is measured. In each window it must be twice that of the
+/// one before, up to a maximum: a client that holds a connection for long must have much to send.
 pub(super) const RATE_WINDOW: Duration = Duration::from_secs(10);
 
-/// Says of a failure whether anything may have arrived.
+/// Returns with a failure whether anything may have arrived.
 pub(super) async fn head(
     mut bytes: &[u8],
     to: &mut (impl AsyncWrite + Unpin),
@@ -38,7 +38,7 @@ pub(super) async fn head(
     to.flush().await.map_err(ExchangeError::lost)
 }
 
-/// What has to come in one window at this rate.
+/// How much must arrive in one window at this rate.
 pub(super) fn window(rate: u64) -> u64 {
     rate.saturating_mul(RATE_WINDOW.as_secs())
 }
@@ -46,13 +46,13 @@ pub(super) fn window(rate: u64) -> u64 {
 pub(super) struct Upload<'a, S, B, W> {
     site: &'a Site<S>,
     upstream: &'a Upstream,
-    pub(super) asked: &'a Asked,
+    pub(super) asked: &'a ForwardedRequest,
     pub(super) deadlines: &'a ExchangeDeadlines,
     pub(super) body: &'a mut B,
     to: &'a mut W,
-    /// What came of the body, but for what was there before.
+    /// How much of the body has arrived, without what was there before.
     total: &'a Cell<u64>,
-    /// When the present window began, what came in it, and what has to: in bytes.
+    /// When the present window began, how much has arrived in it, and how much must, in bytes.
     since: Instant,
     taken: u64,
     least: u64,
@@ -62,7 +62,7 @@ impl<'a, S, B: Source, W: AsyncWrite + Unpin> Upload<'a, S, B, W> {
     pub(super) fn new(
         site: &'a Site<S>,
         upstream: &'a Upstream,
-        asked: &'a Asked,
+        asked: &'a ForwardedRequest,
         deadlines: &'a ExchangeDeadlines,
         body: &'a mut B,
         to: &'a mut W,
@@ -90,7 +90,7 @@ impl<'a, S, B: Source, W: AsyncWrite + Unpin> Upload<'a, S, B, W> {
             if !piece.is_empty() {
                 self.send_piece(&piece, &mut coded).await?;
                 piece.clear();
-                // The first one may have been large.
+                // The first piece may have been large.
                 piece.shrink_to(2 * PIECE);
             }
             more = self.next(&mut piece).await?;
@@ -117,8 +117,8 @@ impl<'a, S, B: Source, W: AsyncWrite + Unpin> Upload<'a, S, B, W> {
         self.send(coded).await
     }
 
-    /// What trickles in goes on at once; who sends less than the least rate over a whole window is too slow. A route of
-    /// streams has none: its clients are silent for as long as they like.
+    /// Passes slow bodies on at once; a client that sends less than the minimum rate over a whole
+    /// window is too slow. A route for streams has no minimum, because its clients may be silent.
     async fn next(&mut self, piece: &mut Vec<u8>) -> Result<bool, ExchangeError> {
         let limits = &self.site.policy.limits;
         let watched = self.least > 0 && !self.is_open_ended();
@@ -141,7 +141,8 @@ impl<'a, S, B: Source, W: AsyncWrite + Unpin> Upload<'a, S, B, W> {
         Ok(more)
     }
 
-    /// A conversation may be silent for as long as its route lets answers be; a file that is uploaded there has a length.
+    /// A stream may be silent for as long as its route allows for answers; an upload on the same
+    /// route has a length.
     fn is_open_ended(&self) -> bool {
         self.asked.route.streams && self.asked.body.is_chunked()
     }

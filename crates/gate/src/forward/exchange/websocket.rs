@@ -1,10 +1,10 @@
-//! The backend's answer to a WebSocket that a client opens over a stream (RFC 6455 §4.1).
+//! Checks the backend's answer to a WebSocket that a client opens over a stream (RFC 6455 §4.1).
 
 use crate::forward::h1::{BadResponse, Response};
 use crate::judge::Opening;
 use crate::judge::websocket::PROTOCOL;
 
-/// Does this answer open it? One that does not must not look to the client as if it did.
+/// Whether this answer opens the WebSocket. The client must not see success if it does not.
 pub(super) fn opens(opening: &Opening, response: &Response<'_>) -> Result<bool, BadResponse> {
     match response.status {
         101 => {

@@ -1,12 +1,12 @@
-//! Chunked bodies of clients and backends: what could be read in two ways is refused, and trailers that may not pass stay
-//! behind. How the coding is read is `roundtrip_wire::http1`'s.
+//! Chunked bodies of clients and backends: refuses what could be read in two ways, and removes
+//! trailers that may not pass. `roundtrip_wire::http1` reads the coding.
 
 use roundtrip_wire::http1::{self, ChunkError, Limits, Strictness};
 
 use super::trailers::{LARGEST_SECTION, Trailers};
 
 const LIMITS: Limits = Limits {
-    // Fifteen digits are more than any disk holds.
+    // Fifteen digits exceed any disk.
     size_digits: 15,
     line: 4 * 1024,
     // None are skipped.
@@ -43,12 +43,13 @@ impl Chunked {
         self.coding.is_done()
     }
 
-    /// What came behind the data and may go on; nothing before the end.
+    /// The trailers that may pass; empty before the end.
     pub(crate) fn trailers(&mut self) -> Trailers {
         std::mem::take(&mut self.trailers)
     }
 
-    /// Takes what `bytes` hold of the body, hands each piece of data to `data`, and says how many bytes that were.
+    /// Takes what `bytes` holds of the body, passes each piece of data to `data`, and returns how
+    /// many bytes it used.
     pub(crate) fn take(
         &mut self,
         bytes: &[u8],

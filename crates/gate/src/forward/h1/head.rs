@@ -1,4 +1,4 @@
-//! Heads, read in place: no field is copied before it is known where it goes.
+//! Reads heads in place: no field is copied before its destination is known.
 
 use std::mem::MaybeUninit;
 
@@ -7,13 +7,13 @@ use roundtrip_wire::http1::{self, HeadError, Strictness};
 use crate::config::Limits;
 use crate::judge::request::{BadRequestError, Field, Request, Version};
 
-/// There is room for no more fields, whatever the limit is.
+/// The parser has room for no more fields, whatever the limit is.
 pub(crate) const MOST_FIELDS: usize = 100;
-/// A backend's head with its fields.
+/// A backend's head, including its fields.
 const LARGEST_HEAD: usize = 64 * 1024;
 
-/// Reads a request's head from the front of `bytes` and hands it to `take`; `None` while more is needed. With what `take`
-/// made of it comes the head's length.
+/// Parses a request's head at the front of `bytes` and passes it to `take`; `None` if it is
+/// incomplete. Returns the result of `take` with the head's length.
 pub(crate) fn request<T>(
     bytes: &[u8],
     limits: &Limits,
@@ -55,7 +55,8 @@ pub(crate) fn request<T>(
     Ok(Some((take(&request), head.length)))
 }
 
-/// May a head end in what came after the first `before` bytes? An empty line is there, whoever is asked what a line is.
+/// Whether a head may end after the first `before` bytes: there is an empty line by any definition
+/// of a line.
 pub(crate) fn may_end(bytes: &[u8], before: usize) -> bool {
     http1::end_of_head(bytes, before.saturating_sub(2)).is_some()
 }
@@ -123,11 +124,11 @@ impl Response<'_> {
         let mut codings = self.values("transfer-encoding");
         let (coding, more) = (codings.next(), codings.next());
         let chunked = coding.is_some_and(|c| c.trim_ascii().eq_ignore_ascii_case(b"chunked"));
-        // RFC 9112 §6.1: an old server does not know what it says there.
+        // RFC 9112 §6.1: a server of HTTP/1.0 does not know the coding.
         if !same || (coding.is_some() && (first.is_some() || more.is_some() || self.is_h10)) {
             return Err(BadResponse::Length);
         }
-        // RFC 9112 §6.3: what HEAD, 204 and 304 announce is not there.
+        // RFC 9112 §6.3: answers to HEAD, 204 and 304 announce a body that does not follow.
         if of_head || self.status < 200 || self.status == 204 || self.status == 304 {
             return Ok(ResponseBody::None);
         }
@@ -140,7 +141,7 @@ impl Response<'_> {
         }
     }
 
-    /// Does the backend keep its connection?
+    /// Whether the backend keeps its connection open.
     pub(crate) fn keeps(&self) -> bool {
         let says = |wanted: &[u8]| {
             self.values("connection")
@@ -154,8 +155,9 @@ impl Response<'_> {
         }
     }
 
-    /// Its fields, without those of one hop, and those that `Connection` names. RFC 9110 §7.6.1. The length, which tells the
-    /// client where the answer ends, is there once, whoever names it; and not where there is none (RFC 9110 §8.6).
+    /// The fields without hop-by-hop fields and those that `Connection` names. RFC 9110 §7.6.1.
+    /// `Content-Length` appears exactly once if there is a length, and not otherwise (RFC 9110
+    /// §8.6).
     pub(crate) fn end_to_end(&self) -> impl Iterator<Item = &Field<'_>> {
         let names = self.names_fields();
         let counted = self.status >= 200 && self.status != 204;
@@ -169,7 +171,7 @@ impl Response<'_> {
         })
     }
 
-    /// Most say nothing there but what becomes of the connection.
+    /// Most name no field, only `close` or `keep-alive`.
     pub(crate) fn names_fields(&self) -> bool {
         let usual = |value: &[u8]| {
             value.eq_ignore_ascii_case(b"keep-alive") || value.eq_ignore_ascii_case(b"close")
@@ -199,10 +201,10 @@ fn is_of_one_hop(name: &str) -> bool {
     let is = |other: &str| name.eq_ignore_ascii_case(other);
     match name.len() {
         2 => is("te"),
-        // `Alt-Svc`: what else a backend speaks it speaks with us, and its ports are not ours.
+        // `Alt-Svc`: it names the backend's protocols and ports, which are not gate's.
         7 => is("upgrade") || is("alt-svc"),
         10 => is("connection") || is("keep-alive"),
-        // Said by gate, as the client has to know it.
+        // Gate sets it itself.
         12 => is("x-request-id"),
         16 => is("proxy-connection"),
         17 => is("transfer-encoding"),

@@ -1,7 +1,8 @@
 //! Trailer fields: which of them may pass, and how many. RFC 9110 §6.5.
 //!
-//! Some recipients merge them into the head. So whatever frames or routes a message, says who asks, or changes how a message
-//! is taken, stays behind here, and what is malformed breaks the message.
+//! Some recipients merge them into the head. So fields that frame or route a message, that say who
+//! asks, or that change how a message is understood are removed, and malformed ones fail the
+//! message.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use roundtrip_wire::http1::{self, EMPTY_FIELD};
@@ -9,17 +10,17 @@ use roundtrip_wire::http1::{self, EMPTY_FIELD};
 use super::chunked::Malformed;
 use crate::judge::request::{is_identity, overrides_method};
 
-/// In one section, those that stay behind included.
+/// In one section, including those that are removed.
 const MOST_FIELDS: usize = 64;
 /// Bytes of one section.
 pub(crate) const LARGEST_SECTION: usize = 16 * 1024;
 
-/// Fields behind a body that may go on, as HTTP/1.1 writes them.
+/// The trailer fields that may pass, as HTTP/1.1 writes them.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Trailers(Vec<u8>);
 
 impl Trailers {
-    /// Of a section with the empty line that ends it.
+    /// Parses a section with the empty line that ends it.
     pub(crate) fn read(section: &[u8]) -> Result<Self, Malformed> {
         let mut room = [EMPTY_FIELD; MOST_FIELDS];
         let Ok(Some(fields)) = http1::trailers(section, &mut room) else {
@@ -32,7 +33,7 @@ impl Trailers {
         Ok(trailers)
     }
 
-    /// As HTTP/2 and HTTP/3 have them.
+    /// From HTTP/2 or HTTP/3.
     pub(crate) fn of(fields: &HeaderMap) -> Result<Self, Malformed> {
         let sizes = fields.iter().map(|(n, v)| n.as_str().len() + v.len() + 4);
         if fields.len() > MOST_FIELDS || sizes.sum::<usize>() > LARGEST_SECTION {
@@ -53,7 +54,7 @@ impl Trailers {
         }
     }
 
-    /// Leaves those behind whose name does not pass.
+    /// Removes the fields whose names do not pass.
     pub(crate) fn retain(&mut self, passes: impl Fn(&str) -> bool) {
         if self.is_empty() {
             return;
@@ -88,19 +89,20 @@ impl Trailers {
     }
 }
 
-/// What ends a body of chunks. RFC 9112 §7.1.2.
+/// Ends a chunked body. RFC 9112 §7.1.2.
 pub(crate) fn write_last_chunk(out: &mut Vec<u8>, trailers: &Trailers) {
     out.extend_from_slice(b"0\r\n");
     out.extend_from_slice(&trailers.0);
     out.extend_from_slice(b"\r\n");
 }
 
-/// RFC 9110 §6.5.1: framing, routing, request modifiers, authentication, control data, and how content is processed. With
-/// them whatever backends take for who asks, and what browsers take for a policy. `_` is read as `-` (RFC 3875 §4.1.18).
+/// RFC 9110 §6.5.1: framing, routing, request modifiers, authentication, control data, and how
+/// content is processed; also the fields by which backends identify users, and policies for
+/// browsers. `_` is read as `-` (RFC 3875 §4.1.18).
 fn may_pass(name: &str) -> bool {
     let name = name.to_ascii_lowercase().replace('_', "-");
     let begins = NEVER_BEGIN.iter().any(|start| name.starts_with(start));
-    // RFC 9530 §2: a digest is known once the content has been sent.
+    // RFC 9530 §2: a digest is known only after the content has been sent.
     let is_digest = name == "content-digest";
     let is_never =
         begins || NEVER.contains(&name.as_str()) || is_identity(&name) || overrides_method(&name);

@@ -1,4 +1,5 @@
-//! How many retries the requests have earned: a retry helps against one lost connection, and harms a server that is down.
+//! How many retries the requests have earned. A retry helps against one lost connection, and harms
+//! a server that is down.
 
 use std::time::Duration;
 
@@ -6,9 +7,10 @@ use tokio::time::Instant;
 
 /// What a retry costs, in hundredths of requests.
 const RETRY_COST: u32 = 100;
-/// No more than this is saved up.
+/// No more than this is saved.
 const MAX_SAVED: u32 = 20 * RETRY_COST;
-/// So that a few requests may be retried where there are only a few: a retry each so often, and this many at first.
+/// So that retries are possible with only a few requests: this many at first, and one after each
+/// interval.
 const INITIAL_SAVED: u32 = 3 * RETRY_COST;
 const FLOOR_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -20,7 +22,7 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// `for_each` request, in hundredths. 0: there are no retries.
+    /// `for_each` request, in hundredths. 0: no retries.
     pub(super) fn new(for_each: u16, now: Instant) -> Self {
         Self {
             for_each,

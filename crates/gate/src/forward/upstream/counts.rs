@@ -1,4 +1,4 @@
-//! What is counted of an upstream. Each thread writes its own counts, and readers add them up.
+//! An upstream's counters. Each thread writes its own, and readers add them up.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -25,9 +25,9 @@ impl Count {
     }
 }
 
-/// Exchanges with one server that it answered, and those that failed there.
+/// Exchanges that one server answered, and those that failed there.
 #[derive(Debug, Default)]
-struct OfServer {
+struct ServerCounts {
     answered: Count,
     failed: Count,
 }
@@ -35,7 +35,7 @@ struct OfServer {
 impl ThreadCounts {
     pub(super) fn new(health: Arc<[ServerHealth]>) -> Self {
         Self {
-            servers: health.iter().map(|_| OfServer::default()).collect(),
+            servers: health.iter().map(|_| ServerCounts::default()).collect(),
             health,
             ..Self::default()
         }
@@ -49,7 +49,7 @@ impl ThreadCounts {
         }
     }
 
-    /// `None`: it was connected to.
+    /// `None`: the connection was established.
     pub(super) fn failed_at(&self, server: usize, trouble: Option<&UpstreamError>) {
         let places = self.servers.get(server).zip(self.health.get(server));
         if let Some((counts, health)) = places {
@@ -70,23 +70,24 @@ impl ThreadCounts {
 
 macro_rules! counts {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// Of one thread.
+        /// One thread's counters.
         #[derive(Debug, Default)]
         pub(super) struct ThreadCounts {
             $(pub(super) $name: Count,)*
-            servers: Box<[OfServer]>,
-            /// What all threads see of each server.
+            servers: Box<[ServerCounts]>,
+            /// How all threads see each server.
             health: Arc<[ServerHealth]>,
         }
 
-        /// A reading. Connections that were opened are open, or closed for one of five reasons.
+        /// The counts at one moment. Each opened connection is open, or was closed for one of five
+        /// reasons.
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
         pub(crate) struct Counts {
             $($(#[$doc])* pub(crate) $name: u64,)*
         }
 
         impl ThreadCounts {
-            /// Adds what is here.
+            /// Adds these counts to `into`.
             pub(super) fn read(&self, into: &mut Counts) {
                 $(into.$name += self.$name.get();)*
             }
@@ -95,7 +96,7 @@ macro_rules! counts {
 }
 
 counts! {
-    /// Exchanges that asked for a connection.
+    /// Exchanges that requested a connection.
     asked,
     /// Exchanges that got a kept connection.
     reused,
@@ -105,30 +106,30 @@ counts! {
     unreached,
     /// TLS handshakes that resumed a session.
     resumed,
-    /// First flights that the server took with the SYN: each saved a round trip.
+    /// First flights that the server accepted with the SYN: each saved a round trip.
     fast_opened,
     /// Closed by us: unused for too long.
     idled,
     /// Closed by us: too old.
     aged,
-    /// Closed by the server, or bytes came that nobody had asked for.
+    /// Closed by the server, or because it sent unexpected bytes.
     left,
-    /// Closed by us: more unused ones than are kept.
+    /// Closed by us: more unused ones than may be kept.
     surplus,
-    /// Closed after an exchange that did not leave them fit for another.
+    /// Closed after an exchange, because it could not be used again.
     spent,
     /// Exchanges that had to wait for others to end.
     waited,
     /// Exchanges that got no connection because all were busy for too long, or too many waited.
     refused,
-    /// Servers left alone after failures in a row.
+    /// Servers ejected after failures in a row.
     ejected,
     /// Exchanges that failed at the server.
     failed,
     /// Retries, and those that the budget did not allow.
     retried,
     over_budget,
-    /// Now: connections, those of them that are unused, and exchanges that wait.
+    /// At present: connections, unused connections, and exchanges that wait.
     open,
     unused,
     waiting,

@@ -1,4 +1,4 @@
-//! Why there is no connection, and what is to be answered.
+//! Why there is no connection, and which answer the client gets.
 
 use std::io;
 use std::sync::Arc;
@@ -55,7 +55,7 @@ impl UpstreamError {
         }
     }
 
-    /// What the server does, for a line that names it already.
+    /// What is wrong with the server, for a line that already names it.
     pub(crate) fn in_short(&self) -> String {
         match self {
             Self::Connect { source, .. } if source.kind() == io::ErrorKind::ConnectionRefused => {
@@ -70,7 +70,7 @@ impl UpstreamError {
         }
     }
 
-    /// Seconds for `Retry-After`, where another try may soon do better.
+    /// Seconds for `Retry-After`, if another attempt may soon succeed.
     pub(crate) fn retry_after(&self) -> Option<u32> {
         match self {
             Self::Busy { .. } | Self::Full { .. } => Some(1),

@@ -1,5 +1,5 @@
-//! The servers of an upstream as all threads know them: where they are, whether they pass their checks, how TLS is spoken to
-//! them. Made once in a process; each thread builds its own `Upstream` on it.
+//! The servers of an upstream as all threads know them: their addresses, whether they pass their
+//! checks, and their TLS. Made once in a process; each thread builds its own `Upstream` on it.
 
 mod health;
 mod names;
@@ -43,7 +43,7 @@ struct Server {
 }
 
 impl Group {
-    /// `index` is the upstream's place in the configuration.
+    /// `index` is the upstream's index in the configuration.
     pub(crate) fn new(
         name: &str,
         index: u16,
@@ -52,7 +52,7 @@ impl Group {
         Self::resolving(name, index, config, Resolver::system)
     }
 
-    /// With a resolver of the caller's, made anew each time that names are looked up.
+    /// With the caller's resolver, which is made anew for each lookup.
     pub(super) fn resolving(
         name: &str,
         index: u16,
@@ -89,7 +89,7 @@ impl Group {
         while tasks.join_next().await.is_some() {}
     }
 
-    /// Its upstream's place in the configuration.
+    /// The upstream's index in the configuration.
     pub(crate) fn index(&self) -> u16 {
         self.index
     }
@@ -165,7 +165,7 @@ impl Server {
     }
 }
 
-/// How TLS is spoken, if it is.
+/// The TLS configuration, if TLS is used.
 fn trust(
     upstream: &str,
     config: &config::Upstream,
@@ -207,13 +207,13 @@ fn client_config(config: &config::Upstream) -> Result<Arc<ClientConfig>, roundtr
         None => Roots::System,
     };
     let client = Client::new(roots, None)?;
-    // The system's are read now, not while the first handshake waits for them.
+    // The system's certificates are read now, not while the first handshake waits for them.
     let recorder = Recorder::new(Arc::new(SystemClock::start()));
     client.verifier().prepare(&recorder);
     let offer = Offer {
         tls12: true,
         tls13: true,
-        // Its key share leaves no room in the SYN for the rest of the hello.
+        // Its key share would leave no room in the SYN for the rest of the hello.
         post_quantum: !config.fast_open,
         early_data: false,
         resume: true,
@@ -228,7 +228,7 @@ fn client_config(config: &config::Upstream) -> Result<Arc<ClientConfig>, roundtr
 
 #[cfg(test)]
 impl Group {
-    /// Of all threads together.
+    /// Sums over all threads.
     pub(in crate::forward::upstream) fn counts(&self) -> super::Counts {
         let mut sum = super::Counts::default();
         let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);

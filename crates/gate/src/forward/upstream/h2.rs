@@ -1,7 +1,8 @@
 //! HTTP/2 to servers: one connection to each carries all exchanges of a thread. RFC 9113.
 //!
-//! `pools` bounds and queues streams as it does connections. An exchange is given a [`Stream`], which it writes to and reads
-//! from as if it were a connection of HTTP/1.1 of its own: so that there is one way for requests, and one for answers.
+//! `pools` limits and queues streams as it does connections. An exchange gets a [`Stream`], which
+//! it writes and reads as if it were an HTTP/1.1 connection of its own, so requests and answers are
+//! handled in one way.
 
 mod answer;
 mod asking;
@@ -23,7 +24,8 @@ use super::wire::Wire;
 pub(super) use asking::SharedSlot;
 pub(crate) use stream::Stream;
 
-/// What a server may send ahead of its client: for one stream, and in all, so that slow clients do not hold up others soon.
+/// What a server may send ahead: for one stream, and in total, so that slow clients do not block
+/// others soon.
 const STREAM_WINDOW: u32 = 256 * 1024;
 const CONNECTION_WINDOW: u32 = 16 * 1024 * 1024;
 const SEND_BUFFER: usize = 64 * 1024;
@@ -40,7 +42,7 @@ pub(super) struct Shared {
     used: Instant,
 }
 
-/// Why a shared connection is no longer one.
+/// Why a shared connection is given up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SharedEnd {
     Left,
@@ -59,7 +61,8 @@ impl Shared {
             .enable_push(false)
             .handshake::<_, Bytes>(wire)
             .await?;
-        // It ends when the server does, or when nobody has a handle or a stream any more. Streams learn of errors.
+        // It ends when the server closes, or when there is no handle and no stream any more.
+        // Streams see errors.
         let driver = tokio::spawn(async move { drop(connection.await) });
         Ok(Self {
             send,
@@ -71,14 +74,14 @@ impl Shared {
         })
     }
 
-    /// For one exchange more; an error where the server takes none.
+    /// A stream for one more exchange; an error if the server accepts none.
     pub(super) async fn stream(&mut self) -> Result<Stream, h2::Error> {
         self.used = Instant::now();
         let send = self.send.clone().ready().await?;
         Ok(Stream::new(send, self.secure, self.suspect.clone()))
     }
 
-    /// Exchanges that are under way keep it; who comes next is given another.
+    /// Exchanges in progress keep it; new ones get another connection.
     pub(super) fn over(&self, busy: bool, idle_time: Duration, age: Duration) -> Option<SharedEnd> {
         let now = Instant::now();
         if self.driver.is_finished() || self.suspect.load(Ordering::Relaxed) {
@@ -93,7 +96,7 @@ impl Shared {
     }
 }
 
-/// The status that a server answers a GET with, over a connection of its own.
+/// The status of a server's answer to GET, over a connection of its own.
 pub(super) async fn check(wire: Wire, authority: &str, path: &str) -> io::Result<Option<u16>> {
     let mut shared = Shared::open(wire).await.map_err(broken)?;
     let stream = shared.stream().await.map_err(broken)?;
@@ -104,7 +107,7 @@ pub(super) async fn check(wire: Wire, authority: &str, path: &str) -> io::Result
     answered.map(Some)
 }
 
-/// A reset by the server is one of its connection, for whoever does not know of streams.
+/// For callers that do not know of streams, a reset stream is a reset connection.
 fn broken(error: h2::Error) -> io::Error {
     let kind = if error.is_remote() {
         io::ErrorKind::ConnectionReset

@@ -1,25 +1,29 @@
-//! How an exchange gets its connection: one that was kept, a new one, or the next that others give back; and another one for
-//! the retry. `pools` says who gets which, `group` opens.
+//! How an exchange gets its connection: a kept one, a new one, or the next one that another
+//! exchange returns; and another one for the retry. `pools` decides who gets which, `group` opens.
 
 use tokio::time::{Instant, timeout_at};
 
 use super::link::{Fate, Link, Server};
 use super::pool::{PooledConnection, after};
-use super::pools::{Claim, PoolError, Slot, Want};
+use super::pools::{Claim, PoolError, PoolRequest, Slot};
 use super::wire::Wire;
-use super::{Need, Upstream, UpstreamError};
+use super::{LeaseNeeds, Upstream, UpstreamError};
 use crate::config::Protocol;
 
 impl Upstream {
-    /// A kept connection that lives, the one used last first; else a new one; else the next that others give back.
-    pub(crate) async fn lease(&self, need: Need) -> Result<Link, UpstreamError> {
-        let want = Want::from(need);
+    /// Leases a kept connection, the one used last first; otherwise a new one; otherwise the next
+    /// one that is returned.
+    pub(crate) async fn lease(&self, need: LeaseNeeds) -> Result<Link, UpstreamError> {
+        let want = PoolRequest::from(need);
         self.lease_by(self.pools.claim(want), want, need).await
     }
 
-    /// `None` where it would have to be waited for.
-    pub(crate) async fn lease_if_free(&self, need: Need) -> Result<Option<Link>, UpstreamError> {
-        let want = Want::from(need);
+    /// `None` if it would have to wait.
+    pub(crate) async fn lease_if_free(
+        &self,
+        need: LeaseNeeds,
+    ) -> Result<Option<Link>, UpstreamError> {
+        let want = PoolRequest::from(need);
         match self.pools.claim(want) {
             Err(PoolError::Busy) => Ok(None),
             claim => self.lease_by(claim, want, need).await.map(Some),
@@ -29,12 +33,12 @@ impl Upstream {
     async fn lease_by(
         &self,
         claim: Result<Claim<Wire>, PoolError>,
-        want: Want,
-        need: Need,
+        want: PoolRequest,
+        need: LeaseNeeds,
     ) -> Result<Link, UpstreamError> {
         self.budget.borrow_mut().earn();
         self.pools.counts().asked.add(1);
-        // The warm path: nothing is waited for.
+        // The warm path: no waiting.
         if let Ok(Claim {
             slot,
             kept: Some(kept),
@@ -42,34 +46,38 @@ impl Upstream {
         {
             return Ok(Link::new(slot, kept, true, &self.buffers));
         }
-        // Apart, for an exchange that needs nothing of this should not be as large as one that does.
+        // Boxed, so that exchanges that do not need it are smaller.
         Box::pin(self.obtain(claim, want, need.repeatable)).await
     }
 
-    /// A connection that nobody has used, to another server than `not` where there is one.
+    /// A connection that has not been used, to another server than `not` if possible.
     pub(super) async fn fresh(
         &self,
         not: Option<Server>,
-        need: Need,
+        need: LeaseNeeds,
     ) -> Result<Link, UpstreamError> {
-        let want = Want {
+        let want = PoolRequest {
             fresh: true,
             not: not.map(|server| server.0),
-            ..Want::from(need)
+            ..PoolRequest::from(need)
         };
         let claim = self.pools.claim(want);
         Box::pin(self.obtain(claim, want, need.repeatable)).await
     }
 
-    /// A connection for the one retry of a request whose link was `lost`.
-    pub(crate) async fn replace(&self, lost: Link, need: Need) -> Result<Link, UpstreamError> {
+    /// A connection for the one retry of a request whose connection was `lost`.
+    pub(crate) async fn replace(
+        &self,
+        lost: Link,
+        need: LeaseNeeds,
+    ) -> Result<Link, UpstreamError> {
         let server = lost.server();
-        // Before another is asked for, or its place stays taken.
+        // Before another is requested; otherwise its slot would stay taken.
         lost.finish(Fate::Stale);
         self.fresh(Some(server), need).await
     }
 
-    /// Takes one retry from the budget that requests have earned; `false` where there is none.
+    /// Takes one retry from the budget that requests have earned; `false` if there is none.
     pub(crate) fn may_retry(&self) -> bool {
         let may = self.budget.borrow_mut().spend(Instant::now());
         let counts = self.pools.counts();
@@ -82,15 +90,16 @@ impl Upstream {
         may
     }
 
-    /// Waiting and connecting share one deadline. Who cannot be connected to has got nothing: another server may do.
+    /// Waiting and connecting share one deadline. If connecting fails, nothing was sent, so another
+    /// server may be tried.
     async fn obtain(
         &self,
         mut claim: Result<Claim<Wire>, PoolError>,
-        want: Want,
+        want: PoolRequest,
         repeatable: bool,
     ) -> Result<Link, UpstreamError> {
         let deadline = self.deadline();
-        // TLS may always begin in the SYN: a hello that comes twice does nothing twice.
+        // TLS may always begin in the SYN: a duplicate ClientHello has no effect.
         let fast_open = self.group.config.fast_open && (repeatable || self.group.is_secure());
         let mut elsewhere = self.group.well.len() > 1;
         loop {
@@ -114,14 +123,18 @@ impl Upstream {
                 Ok(opened) => return Ok(self.link(opened)),
                 Err(UpstreamError::Connect { .. }) if elsewhere && self.may_retry() => {
                     elsewhere = false;
-                    claim = self.pools.claim(Want { not, ..want });
+                    claim = self.pools.claim(PoolRequest { not, ..want });
                 }
                 Err(trouble) => return Err(trouble),
             }
         }
     }
 
-    async fn wait(&self, want: Want, deadline: Instant) -> Result<Claim<Wire>, UpstreamError> {
+    async fn wait(
+        &self,
+        want: PoolRequest,
+        deadline: Instant,
+    ) -> Result<Claim<Wire>, UpstreamError> {
         let upstream = self.group.name.clone();
         let within = self.group.config.connect.0;
         let counts = self.pools.counts();
@@ -157,7 +170,7 @@ impl Upstream {
         Ok(Opened::new(slot, opened.wire, false))
     }
 
-    /// A stream of the connection that all share.
+    /// A stream of the shared connection.
     async fn join(&self, slot: Slot<Wire>, deadline: Instant) -> Result<Opened, UpstreamError> {
         let joined = self.stream(slot.server(), deadline).await;
         let (stream, reused) = joined.inspect_err(|trouble| {

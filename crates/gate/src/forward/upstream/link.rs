@@ -10,11 +10,11 @@ use super::pool::PooledConnection;
 use super::pools::Slot;
 use super::wire::Wire;
 
-/// Read at once from a server: buffers that grew beyond it are not kept.
+/// How much is read at once from a server; buffers that have grown beyond it are not kept.
 const MAX_BUFFER_SIZE: usize = 64 * 1024;
 const MAX_BUFFERS: usize = 32;
 
-/// One connection in one hand. Who drops it closes it, and says nothing of the server.
+/// A connection that one exchange holds. Dropping it closes it, and says nothing about the server.
 #[derive(Debug)]
 pub(crate) struct Link {
     pub(crate) stream: Wire,
@@ -27,20 +27,20 @@ pub(crate) struct Link {
     buffers: ReadBuffers,
 }
 
-/// Among those that may be held while a request is still on its way.
+/// Counted among those that may be held while a request is still arriving.
 #[derive(Clone, Copy)]
 pub(crate) struct UploadPlace<'a>(&'a Slot<Wire>);
 
-/// What became of an exchange.
+/// How an exchange left its connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// The answer was read to its end: another exchange may have the connection.
+    /// The answer was read to its end: another exchange may use the connection.
     Kept,
-    /// It was answered, but the connection is of no further use.
+    /// It was answered, but the connection cannot be used again.
     Spent,
-    /// A kept connection turned out to be gone. That says nothing of the server.
+    /// A kept connection turned out to be closed. That says nothing about the server.
     Stale,
-    /// The server did not answer as it should: it broke off, was silent, or made no sense.
+    /// The server failed: it broke off, was silent, or sent something invalid.
     Failed,
 }
 
@@ -48,7 +48,7 @@ pub(crate) enum Fate {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Server(pub(super) usize);
 
-/// Of links that are at rest: an idle connection has none.
+/// Buffers of unused connections: an idle connection holds none.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ReadBuffers(Rc<RefCell<Vec<Vec<u8>>>>);
 
@@ -70,7 +70,7 @@ impl Link {
         }
     }
 
-    /// It was open before this exchange, and may be gone by now.
+    /// It was open before this exchange, and may be closed by now.
     pub(crate) fn is_reused(&self) -> bool {
         self.reused
     }
@@ -83,12 +83,13 @@ impl Link {
         Server(self.slot.server())
     }
 
-    /// Did the first write have to open the connection? Then that nobody listens is learnt from it, and not before.
+    /// Whether the first write opens the connection (fast open). Only that write shows whether
+    /// anyone listens.
     pub(crate) fn is_deferred(&self) -> bool {
         self.carried == 0 && self.stream.plain().is_some_and(Plain::is_deferred)
     }
 
-    /// What is read and written at once, apart.
+    /// The parts that are read and written at once.
     pub(crate) fn parts(&mut self) -> (&mut Wire, &mut Vec<u8>, UploadPlace<'_>) {
         (&mut self.stream, &mut self.buffer, UploadPlace(&self.slot))
     }
@@ -111,13 +112,13 @@ impl Link {
                 self.slot.failed();
             }
         }
-        // Bytes that nobody asked for would be taken for the next answer.
+        // Unexpected bytes would be taken for the next answer.
         let fit = fate == Fate::Kept && self.buffer.is_empty();
         self.buffers.put(self.buffer);
         match self.stream {
             Wire::Shared(stream) => match fate {
                 Fate::Kept => stream.end(),
-                // Where the answer is not whole, this resets it.
+                // If the answer is incomplete, this resets the stream.
                 Fate::Spent => drop(stream),
                 Fate::Stale | Fate::Failed => stream.blame(),
             },
@@ -132,7 +133,7 @@ impl Link {
 }
 
 impl UploadPlace<'_> {
-    /// The request is whole.
+    /// The request is complete.
     pub(crate) fn leave(self) {
         self.0.uploaded();
     }

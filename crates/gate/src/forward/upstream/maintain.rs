@@ -1,5 +1,5 @@
-//! What an upstream does while nobody asks: closes connections before their servers do, opens spare ones, notices that a
-//! server may be tried again.
+//! What an upstream does between requests: closes connections before their servers do, opens spare
+//! ones, and notices that a server may be tried again.
 
 use std::rc::{Rc, Weak};
 use std::time::Duration;
@@ -11,9 +11,9 @@ use tokio::time::{Instant, sleep_until};
 use super::Upstream;
 use crate::config::Protocol;
 
-/// At the latest.
+/// The longest pause.
 const MAX_PAUSE: Duration = Duration::from_secs(1);
-/// At the soonest.
+/// The shortest pause.
 const MIN_PAUSE: Duration = Duration::from_millis(5);
 
 pub(super) async fn maintain(upstream: Weak<Upstream>) {
@@ -39,7 +39,7 @@ pub(super) async fn maintain(upstream: Weak<Upstream>) {
 }
 
 impl Upstream {
-    /// When the next one's time is over; and often enough to see those that are yet to come.
+    /// When the next connection is due, but often enough to see new ones.
     fn wake(&self, next: Option<Instant>) -> Instant {
         let config = &self.group.config;
         let now = Instant::now();
@@ -49,12 +49,12 @@ impl Upstream {
     }
 }
 
-/// As many spare connections as are wanted; after a failure no more until the next time. Never with fast open: without a
-/// request there is nothing that the SYN could carry.
+/// Opens as many spare connections as configured; after a failure, none until the next round. Never
+/// with fast open: without a request the SYN would carry nothing.
 async fn fill(upstream: Rc<Upstream>, server: usize) {
     let config = &upstream.group.config;
     if config.protocol == Protocol::H2 {
-        // Who needs it learns what is wrong with the server.
+        // The exchange that needs the connection will meet the error.
         let _ = upstream.share_early(server).await;
         return;
     }
@@ -63,7 +63,7 @@ async fn fill(upstream: Rc<Upstream>, server: usize) {
         let Ok(mut opened) = opened else {
             return;
         };
-        // A server must not wait for the end of the handshake until there is a request.
+        // The server should not wait for the end of the handshake until there is a request.
         if opened.kept.carrier.flush().await.is_err() {
             return;
         }

@@ -1,4 +1,4 @@
-//! What a server's failures mean for it: after some in a row it is left alone for a while (passive ejection).
+//! Passive ejection: after several failures in a row, a server gets no requests for a while.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::pool::after;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct EjectionConfig {
-    /// Failures in a row; 0: servers are never left alone.
+    /// Failures in a row; 0: never eject.
     pub(super) after: u32,
     pub(super) time: Duration,
 }
@@ -38,7 +38,8 @@ impl OutlierEjection {
         *self = Self::default();
     }
 
-    /// Is it left alone from now on? After its time one more failure is enough: only a success makes it as good as others.
+    /// Returns whether the server is ejected now. After its time, one more failure ejects it again,
+    /// until a request succeeds.
     pub(super) fn failed(&mut self, now: Instant, ejecting: EjectionConfig) -> bool {
         self.in_a_row = self.in_a_row.saturating_add(1);
         if ejecting.after == 0 || self.in_a_row < ejecting.after {

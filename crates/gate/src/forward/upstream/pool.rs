@@ -1,5 +1,5 @@
-//! The connections to one server, as one thread has them: how many there may be, and which of the unused ones still serve.
-//! It reads no clock and opens nothing; `pools` does the one, `group` the other.
+//! One thread's connections to one server: how many there may be, and which of the unused ones can
+//! still be used. It reads no clock and opens nothing; `pools` does the former, `group` the latter.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -8,11 +8,11 @@ use tokio::time::Instant;
 
 use super::counts::ThreadCounts;
 
-/// What a pool keeps.
+/// A connection in a pool.
 pub(super) trait Carrier {
-    /// Open, and without a byte that nobody asked for.
+    /// It is open, and there are no unexpected bytes.
     fn is_quiet(&mut self) -> bool;
-    /// The end, from our side.
+    /// Closes it from our side.
     fn close(self);
 }
 
@@ -28,11 +28,11 @@ pub(super) struct Bounds {
 pub(super) struct Pool<C> {
     /// The one used last is at the end.
     idle: VecDeque<Idle<C>>,
-    /// Unused, used, and being opened.
+    /// Unused, in use, and being opened.
     open: usize,
 }
 
-/// A connection between two exchanges.
+/// An unused connection.
 #[derive(Debug)]
 pub(super) struct PooledConnection<C> {
     pub(super) carrier: C,
@@ -69,7 +69,7 @@ impl<C: Carrier> Pool<C> {
         !self.idle.is_empty() || self.open < bounds.connections
     }
 
-    /// The one used last, if it lives. Those that do not are closed.
+    /// The one used last, if it is still open. Closed ones are removed.
     pub(super) fn take(
         &mut self,
         now: Instant,
@@ -85,7 +85,7 @@ impl<C: Carrier> Pool<C> {
         None
     }
 
-    /// Room for a new one, for which an unused one may have to go.
+    /// Makes room for a new one; an unused one may have to be closed.
     pub(super) fn reserve(&mut self, bounds: &Bounds, counts: &ThreadCounts) {
         if self.open >= bounds.connections {
             self.discard(counts);
@@ -93,7 +93,7 @@ impl<C: Carrier> Pool<C> {
         self.open += 1;
     }
 
-    /// A connection is gone that was not here, or did not come to be.
+    /// A connection is gone that was in use or could not be opened.
     pub(super) fn release(&mut self) {
         self.open = self.open.saturating_sub(1);
     }
@@ -103,14 +103,14 @@ impl<C: Carrier> Pool<C> {
         self.idle.push_back(Idle { kept, until });
     }
 
-    /// No more unused ones than there may be: the oldest go.
+    /// Closes the oldest unused ones if there are more than may be kept.
     pub(super) fn trim(&mut self, bounds: &Bounds, counts: &ThreadCounts) {
         while self.idle.len() > bounds.idle {
             self.discard(counts);
         }
     }
 
-    /// Closes those whose time is over before their server does, and those that their server has closed.
+    /// Closes connections before their servers do, and those that their servers have closed.
     pub(super) fn reap(&mut self, now: Instant, bounds: &Bounds, counts: &ThreadCounts) {
         for _ in 0..self.idle.len() {
             let Some(mut idle) = self.idle.pop_front() else {
@@ -124,7 +124,7 @@ impl<C: Carrier> Pool<C> {
         }
     }
 
-    /// When the time of the first of them is over.
+    /// When the first of them is due to be closed.
     pub(super) fn next_end(&self) -> Option<Instant> {
         self.idle.iter().map(|idle| idle.until).min()
     }
@@ -151,7 +151,7 @@ impl<C: Carrier> Pool<C> {
     }
 }
 
-/// Times that are too long for the clock are as good as endless.
+/// Times that are too long for the clock never pass.
 pub(super) fn after(moment: Instant, time: Duration) -> Instant {
     const ENDLESS: Duration = Duration::from_hours(24 * 365);
     moment.checked_add(time).unwrap_or(moment + ENDLESS)

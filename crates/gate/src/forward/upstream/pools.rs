@@ -1,5 +1,6 @@
-//! Who gets which connection: the pools of all servers of an upstream in one thread, the choice between them, and the queue
-//! of those who wait. Opening is left to whoever was given a [`Slot`] for it.
+//! Decides who gets which connection: the pools of all servers of an upstream in one thread, the
+//! choice between them, and the queue of those that wait. Whoever gets a [`Slot`] opens the
+//! connection.
 
 mod choice;
 
@@ -22,16 +23,16 @@ pub(super) struct PoolConfig {
     pub(super) bounds: Bounds,
     pub(super) balance: Balance,
     pub(super) ejecting: EjectionConfig,
-    /// Connections to each server that requests may hold whose body is still on its way.
+    /// How many connections to each server may be held by requests whose body is still arriving.
     pub(super) uploads: usize,
-    /// Who may wait, of either kind.
+    /// How many of either kind may wait.
     pub(super) waiting: usize,
 }
 
 #[derive(Debug)]
 pub(super) struct Pools<C: Carrier> {
     rules: PoolConfig,
-    /// What the checks say of each server, for all threads.
+    /// The results of the checks of each server, for all threads.
     well: Arc<[AtomicBool]>,
     state: RefCell<State<C>>,
     counts: Arc<ThreadCounts>,
@@ -40,19 +41,19 @@ pub(super) struct Pools<C: Carrier> {
 #[derive(Debug)]
 struct State<C: Carrier> {
     servers: Vec<Server<C>>,
-    /// Those whose request is whole, and those who are still sending: the latter may have to wait while there are
-    /// connections for the former.
+    /// Requests that are complete, and requests that are still arriving; the latter may have to
+    /// wait while the former get connections.
     queues: [VecDeque<Waiter<C>>; 2],
-    /// Who came first has the lowest number.
+    /// The first to arrive has the lowest number.
     arrivals: u64,
-    /// Whose turn it is.
+    /// The server whose turn it is.
     turn: usize,
 }
 
 #[derive(Debug)]
 struct Server<C> {
     pool: Pool<C>,
-    /// Exchanges that are under way, and those among them whose request still is.
+    /// Exchanges in progress, and those among them whose request is still arriving.
     busy: usize,
     uploads: usize,
     standing: OutlierEjection,
@@ -61,17 +62,17 @@ struct Server<C> {
 #[derive(Debug)]
 struct Waiter<C: Carrier> {
     arrival: u64,
-    want: Want,
+    want: PoolRequest,
     grant: oneshot::Sender<Claim<C>>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Want {
-    /// No connection will do that was used before.
+pub(super) struct PoolRequest {
+    /// Only a new connection will do.
     pub(super) fresh: bool,
-    /// Another server is better than this one.
+    /// Another server is preferred to this one.
     pub(super) not: Option<usize>,
-    /// The request's body is still on its way.
+    /// The request's body is still arriving.
     pub(super) upload: bool,
 }
 
@@ -90,14 +91,14 @@ pub(super) struct Claim<C: Carrier> {
     pub(super) kept: Option<PooledConnection<C>>,
 }
 
-/// One connection's place among those that there may be. Who drops it has closed the connection.
+/// One of the connections that are allowed. Dropping it means that the connection is closed.
 #[derive(Debug)]
 pub(super) struct Slot<C: Carrier> {
     pools: Rc<Pools<C>>,
     server: usize,
     /// It is for an exchange, not for a spare connection.
     exchange: bool,
-    /// For one whose request is still on its way.
+    /// The request is still arriving.
     upload: Cell<bool>,
     opened: bool,
     parked: bool,
@@ -133,14 +134,14 @@ impl<C: Carrier> Pools<C> {
         &self.counts
     }
 
-    /// Exchanges with this server that are under way.
+    /// Exchanges with this server that are in progress.
     pub(super) fn busy(&self, server: usize) -> usize {
         let state = self.state.borrow();
         state.servers.get(server).map_or(0, |server| server.busy)
     }
 
-    /// At once, unless others of its kind wait already.
-    pub(super) fn claim(self: &Rc<Self>, want: Want) -> Result<Claim<C>, PoolError> {
+    /// Claims at once, unless others of its kind are waiting.
+    pub(super) fn claim(self: &Rc<Self>, want: PoolRequest) -> Result<Claim<C>, PoolError> {
         let now = Instant::now();
         self.serve(now);
         let mut state = self.state.borrow_mut();
@@ -151,8 +152,8 @@ impl<C: Carrier> Pools<C> {
         }
     }
 
-    /// Behind those who wait already; `None` where they are too many.
-    pub(super) fn wait(&self, want: Want) -> Option<oneshot::Receiver<Claim<C>>> {
+    /// Queues behind those that are waiting; `None` if there are too many.
+    pub(super) fn wait(&self, want: PoolRequest) -> Option<oneshot::Receiver<Claim<C>>> {
         let mut state = self.state.borrow_mut();
         let arrival = state.arrivals;
         let queue = state.queue(want);
@@ -173,8 +174,8 @@ impl<C: Carrier> Pools<C> {
         Some(granted)
     }
 
-    /// Gives what there is to those who wait, first come, first served; past those who are still sending, where they hold
-    /// all that they may.
+    /// Gives free connections to those that wait, in their order, but passes over uploads while
+    /// uploads hold all they may.
     pub(super) fn serve(self: &Rc<Self>, now: Instant) {
         loop {
             let mut state = self.state.borrow_mut();
@@ -186,7 +187,7 @@ impl<C: Carrier> Pools<C> {
             let Some((waiter, claim)) = granted else {
                 return;
             };
-            // Who left meanwhile gives it back by this.
+            // If the exchange has gone, dropping the claim returns it.
             drop(waiter.map(|waiter| waiter.grant.send(claim)));
         }
     }
@@ -207,7 +208,7 @@ impl<C: Carrier> Pools<C> {
         Some(self.slot(server, None, false))
     }
 
-    /// Closes what is to be closed; says when the next one will be.
+    /// Closes what is due, and returns when the next one is.
     pub(super) fn reap(self: &Rc<Self>) -> Option<Instant> {
         let now = Instant::now();
         let mut state = self.state.borrow_mut();
@@ -221,7 +222,8 @@ impl<C: Carrier> Pools<C> {
         next
     }
 
-    /// Writes down how things stand. Where connections are shared there are so many, and slots are streams.
+    /// Records the state. If connections are shared, there are `shared` of them, and slots are
+    /// streams.
     pub(super) fn gauge(&self, shared: Option<usize>) {
         let state = self.state.borrow();
         let sum = |of: fn(&Pool<C>) -> usize| state.servers.iter().map(|s| of(&s.pool)).sum();
@@ -234,7 +236,7 @@ impl<C: Carrier> Pools<C> {
             .set(state.queues.iter().map(VecDeque::len).sum());
     }
 
-    /// Servers that are left alone now.
+    /// Servers that are ejected at present.
     pub(super) fn down(&self) -> usize {
         let now = Instant::now();
         let state = self.state.borrow();
@@ -246,7 +248,7 @@ impl<C: Carrier> Pools<C> {
     fn grant(
         self: &Rc<Self>,
         state: &mut State<C>,
-        want: Want,
+        want: PoolRequest,
         now: Instant,
     ) -> Result<Claim<C>, PoolError> {
         let at = self.choose(state, want, now)?;
@@ -268,7 +270,12 @@ impl<C: Carrier> Pools<C> {
         Ok(Claim { slot, kept })
     }
 
-    fn slot(self: &Rc<Self>, server: usize, exchange: Option<Want>, opened: bool) -> Slot<C> {
+    fn slot(
+        self: &Rc<Self>,
+        server: usize,
+        exchange: Option<PoolRequest>,
+        opened: bool,
+    ) -> Slot<C> {
         Slot {
             pools: self.clone(),
             server,
@@ -281,13 +288,13 @@ impl<C: Carrier> Pools<C> {
 }
 
 impl<C: Carrier> State<C> {
-    fn queue(&mut self, want: Want) -> &mut VecDeque<Waiter<C>> {
+    fn queue(&mut self, want: PoolRequest) -> &mut VecDeque<Waiter<C>> {
         let [whole, uploads] = &mut self.queues;
         if want.upload { uploads } else { whole }
     }
 
-    /// What the first of either kind wants, who came first before the other.
-    fn first_waiting(&mut self) -> [Option<Want>; 2] {
+    /// The first request of each kind, the earlier one first.
+    fn first_waiting(&mut self) -> [Option<PoolRequest>; 2] {
         let [whole, uploads] = &mut self.queues;
         let mut first = [whole, uploads].map(|queue| {
             while queue.front().is_some_and(|w| w.grant.is_closed()) {
@@ -305,13 +312,13 @@ impl<C: Carrier> Slot<C> {
         self.server
     }
 
-    /// The connection came to be.
+    /// The connection was established.
     pub(super) fn opened(&mut self) {
         self.opened = true;
         self.pools.counts.opened.add(1);
     }
 
-    /// Puts the connection where the next exchange finds it.
+    /// Returns the connection for the next exchange.
     pub(super) fn keep(mut self, kept: PooledConnection<C>) {
         let now = Instant::now();
         let mut state = self.pools.state.borrow_mut();
@@ -322,7 +329,7 @@ impl<C: Carrier> Slot<C> {
         self.parked = true;
     }
 
-    /// The request is whole: others who are still sending may have the place among their kind.
+    /// The request is complete, so another that is still arriving may take its place.
     pub(super) fn uploaded(&self) {
         if !self.upload.replace(false) {
             return;

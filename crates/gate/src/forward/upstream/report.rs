@@ -1,4 +1,4 @@
-//! What a thread's upstreams have done, told to its ledger every so often.
+//! Reports the counts of a thread's upstreams to its ledger, periodically.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -6,11 +6,11 @@ use std::rc::Rc;
 use super::{Counts, Upstream};
 use crate::record::{Gauge, Ledger, Limit, Link, Pool};
 
-/// What the ledger has heard already.
+/// What has been reported to the ledger.
 #[derive(Debug, Default)]
 pub(super) struct Reported(Cell<Counts>);
 
-/// Of all upstreams of the thread: what is so now is their sum.
+/// For all upstreams of the thread; gauges are their sum.
 pub(crate) fn report<'a>(upstreams: impl Iterator<Item = &'a Rc<Upstream>>, ledger: &Ledger) {
     let mut all = Counts::default();
     let (mut servers, mut down) = (0, 0);
@@ -28,7 +28,7 @@ pub(crate) fn report<'a>(upstreams: impl Iterator<Item = &'a Rc<Upstream>>, ledg
 }
 
 impl Upstream {
-    /// What has come since the last time.
+    /// Reports what was counted since the last time.
     fn report(&self, ledger: &Ledger) {
         let mut now = Counts::default();
         self.pools.counts().read(&mut now);
@@ -45,7 +45,7 @@ impl Upstream {
 }
 
 impl Counts {
-    /// For whatever reason.
+    /// For any reason.
     pub(crate) fn closed(&self) -> u64 {
         self.idled + self.aged + self.left + self.surplus + self.spent
     }
@@ -57,7 +57,7 @@ mod tests {
 
     use super::*;
     use crate::forward::upstream::Group;
-    use crate::record::Book;
+    use crate::record::Ledgers;
 
     #[test]
     fn the_ledger_hears_of_everything_once() {
@@ -66,7 +66,7 @@ mod tests {
             ..crate::config::Upstream::default()
         };
         let group = Group::new("app", 0, &config).unwrap();
-        let book = Book::new(1);
+        let book = Ledgers::new(1);
         let ledger: Arc<Ledger> = book.ledger(0);
         let all = [Upstream::new(&group), Upstream::new(&group)];
         for (turn, waited) in [(1, 5), (2, 5), (3, 7)] {

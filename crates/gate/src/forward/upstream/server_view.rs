@@ -1,5 +1,6 @@
-//! What all threads together see of a server: which of its failures came in a row, and what the last of them was. One request
-//! that fails says little; so many in a row, from whichever thread, say that the server is gone until something succeeds.
+//! What all threads together know of a server: how many failures came in a row, and what the last
+//! one was. One failed request says little; several in a row, from any threads, mean that the
+//! server is down until something succeeds.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,10 +10,10 @@ use tokio::time::Instant;
 
 use super::error::UpstreamError;
 
-/// In a row, at the least: readiness must not depend on one request.
+/// At least this many in a row: readiness must not depend on one request.
 const MIN_FAILURES: u32 = 3;
 
-/// Of one server. Who succeeds writes nothing, unless others have failed before.
+/// The health of one server. A success writes nothing, unless there was a failure before it.
 #[derive(Debug, Default)]
 pub(super) struct ServerHealth {
     in_a_row: AtomicU32,
@@ -22,12 +23,12 @@ pub(super) struct ServerHealth {
 #[derive(Debug, Clone)]
 struct Failure {
     at: Instant,
-    /// There was a connection.
+    /// A connection was established.
     connected: bool,
     why: Arc<str>,
 }
 
-/// How a server stands.
+/// A server's state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ServerState {
     Up,
@@ -37,7 +38,7 @@ pub(crate) enum ServerState {
     Failing(Arc<str>),
 }
 
-/// One server, for those who run gate.
+/// One server, as the admin pages show it.
 #[derive(Debug, Clone)]
 pub(crate) struct ServerView {
     pub(crate) address: Arc<str>,
@@ -77,7 +78,7 @@ impl ServerHealth {
         self.failed(false, trouble.in_short().into());
     }
 
-    /// It was connected to, and did not answer as it should.
+    /// A connection was established, but the server did not answer correctly.
     pub(super) fn broke(&self) {
         self.failed(true, "does not answer as it should".into());
     }
@@ -89,13 +90,14 @@ impl ServerHealth {
         self.in_a_row.fetch_add(1, Relaxed);
     }
 
-    /// Why it counts as gone, where `eject_after` failures came in a row, or a few at least.
+    /// Why the server counts as down, if `eject_after` failures came in a row, or at least a few.
     pub(super) fn failing(&self, eject_after: u32) -> Option<Arc<str>> {
         let gone = self.in_a_row.load(Relaxed) >= eject_after.max(MIN_FAILURES);
         gone.then(|| self.last().map(|last| last.why))?
     }
 
-    /// May a connection that comes about be taken for its return? Who was connected to and failed is left alone for its time.
+    /// Whether a successful connection proves that it is up again. A server that accepted
+    /// connections and then failed stays ejected for its time.
     pub(super) fn may_be_back(&self, eject_for: Duration) -> bool {
         let over = |last: Failure| !last.connected || last.at.elapsed() >= eject_for;
         self.last().is_none_or(over)

@@ -1,4 +1,4 @@
-//! The byte stream to a server: TCP, TLS over it, or one exchange's part of a connection of HTTP/2.
+//! The byte stream to a server: TCP, TLS over it, or one exchange's stream of an HTTP/2 connection.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -24,7 +24,7 @@ impl std::fmt::Debug for Wire {
 }
 
 impl Wire {
-    /// Of a connection that has one owner.
+    /// The socket of a connection with one owner.
     pub(crate) fn plain(&self) -> Option<&Plain> {
         match self {
             Self::Clear(plain) => Some(plain),
@@ -43,7 +43,8 @@ impl Wire {
 }
 
 impl Carrier for Wire {
-    /// Costs no system call unless something came. Tickets that came over TLS are taken in on the way, and are no answer.
+    /// Makes a system call only if something has arrived. TLS tickets are processed, and are no
+    /// answer.
     fn is_quiet(&mut self) -> bool {
         match self {
             Self::Clear(plain) => plain.is_quiet(),
@@ -54,12 +55,12 @@ impl Carrier for Wire {
                     .poll_read(&mut context, &mut ReadBuf::new(&mut byte))
                     .is_pending()
             }
-            // It is for one exchange alone.
+            // It belongs to one exchange.
             Self::Shared(_) => false,
         }
     }
 
-    /// TLS says goodbye, if the socket takes it at once. RFC 8446 §6.1.
+    /// Sends close_notify, if the socket takes it at once. RFC 8446 §6.1.
     fn close(mut self) {
         if let Self::Secure(stream) = &mut self {
             let mut context = Context::from_waker(Waker::noop());
@@ -79,7 +80,8 @@ impl AsyncRead for Wire {
             Self::Secure(stream) => {
                 let before = into.filled().len();
                 ready!(Pin::new(&mut **stream).poll_read(cx, into))?;
-                // Anybody on the way could have ended an answer that has no length.
+                // Without close_notify, anybody on the path could have cut an answer that has no
+                // length.
                 let cut = into.filled().len() == before && into.remaining() > 0 && stream.is_cut();
                 Poll::Ready(if cut {
                     Err(io::ErrorKind::ConnectionAborted.into())

@@ -39,7 +39,7 @@ fn with<T>(
     look(&request, &inspected)
 }
 
-fn asked(cors: &Cors, method: &str, fields: &[(&str, &str)]) -> Option<Look> {
+fn asked(cors: &Cors, method: &str, fields: &[(&str, &str)]) -> Option<CorsDecision> {
     with(method, fields, |request, inspected| {
         cors.asked(request, inspected)
     })
@@ -48,7 +48,7 @@ fn asked(cors: &Cors, method: &str, fields: &[(&str, &str)]) -> Option<Look> {
 const ORIGIN: (&str, &str) = ("Origin", "https://app.example");
 const PUT: (&str, &str) = ("Access-Control-Request-Method", "PUT");
 
-fn lines(grant: &Grant) -> Vec<String> {
+fn lines(grant: &CorsHeaders) -> Vec<String> {
     let line = |field: Field<'_>| format!("{}: {}", field.name, field.value.escape_ascii());
     grant.fields().map(line).collect()
 }
@@ -85,7 +85,7 @@ fn settings_that_contradict_themselves_are_refused() {
 #[test]
 fn who_asks_first_is_answered_passed_or_refused() {
     let answers = cors("preflight = \"answer\"\norigins = [\"https://app.example\"]");
-    let Some(Look::Answered(grant)) = asked(&answers, "OPTIONS", &[ORIGIN, PUT]) else {
+    let Some(CorsDecision::Answered(grant)) = asked(&answers, "OPTIONS", &[ORIGIN, PUT]) else {
         panic!("not answered");
     };
     let expected = [
@@ -100,7 +100,7 @@ fn who_asks_first_is_answered_passed_or_refused() {
     let other = ("Origin", "https://app.example.evil.example");
     assert_eq!(
         asked(&answers, "OPTIONS", &[other, PUT]),
-        Some(Look::Refused)
+        Some(CorsDecision::Refused)
     );
     for fields in [
         vec![ORIGIN],
@@ -122,7 +122,7 @@ fn who_asks_first_is_answered_passed_or_refused() {
     let passes = cors("preflight = \"pass\"");
     assert_eq!(
         asked(&passes, "OPTIONS", &[ORIGIN, PUT]),
-        Some(Look::Anonymous)
+        Some(CorsDecision::Anonymous)
     );
     for method in ["GET", "PUT", "options"] {
         assert_eq!(asked(&passes, method, &[ORIGIN, PUT]), None, "{method}");
@@ -136,7 +136,9 @@ fn wishes_are_said_again_where_all_are_granted() {
     let any =
         cors("preflight = \"answer\"\norigins = [\"*\"]\nheaders = [\"*\"]\nmethods = [\"*\"]");
     let headers = |wish| [ORIGIN, PUT, ("Access-Control-Request-Headers", wish)];
-    let Some(Look::Answered(grant)) = asked(&any, "OPTIONS", &headers("x-a, authorization")) else {
+    let Some(CorsDecision::Answered(grant)) =
+        asked(&any, "OPTIONS", &headers("x-a, authorization"))
+    else {
         panic!("not answered");
     };
     let expected = [
@@ -149,7 +151,7 @@ fn wishes_are_said_again_where_all_are_granted() {
     assert_eq!(lines(&grant), expected);
     let long = "x,".repeat(MAX_REQUEST_HEADERS);
     for wish in ["a b", "a;b", "", long.as_str()] {
-        let Some(Look::Answered(grant)) = asked(&any, "OPTIONS", &headers(wish)) else {
+        let Some(CorsDecision::Answered(grant)) = asked(&any, "OPTIONS", &headers(wish)) else {
             panic!("not answered");
         };
         assert!(!lines(&grant).concat().contains("Allow-Headers"), "{wish}");
@@ -183,7 +185,7 @@ fn answers_tell_whom_they_are_for() {
 
 fn is_foreign(cors: &Cors, method: &str, upgrades: bool, origin: &str, secure: bool) -> bool {
     with(method, &[("Origin", origin)], |request, inspected| {
-        let own = Own::new(request, inspected, secure, false);
+        let own = OwnOrigin::new(request, inspected, secure, false);
         cors.is_foreign(request, upgrades, &own, || true)
     })
 }
@@ -227,7 +229,7 @@ fn a_page_that_nobody_knows_does_nothing_by_a_cookie() {
     assert!(is_foreign(&any, "GET", true, evil, false));
     let both = [("Origin", "http://own.example:8080"), ("Origin", evil)];
     let seen = with("GET", &both, |request, inspected| {
-        let own = Own::new(request, inspected, false, false);
+        let own = OwnOrigin::new(request, inspected, false, false);
         (
             none.is_foreign(request, true, &own, || true),
             none.is_foreign(request, true, &own, || false),
@@ -245,7 +247,7 @@ fn a_proxy_that_is_trusted_says_what_the_client_asked_for() {
     ];
     for (trusted, foreign) in [(true, false), (false, true)] {
         let seen = with("GET", &fields, |request, inspected| {
-            let own = Own::new(request, inspected, false, trusted);
+            let own = OwnOrigin::new(request, inspected, false, trusted);
             Cors::default().is_foreign(request, true, &own, || true)
         });
         assert_eq!(seen, foreign);

@@ -1,4 +1,4 @@
-//! What opens, and what does not.
+//! Which credentials open, and which do not.
 
 use aws_lc_rs::cipher::PaddedBlockEncryptingKey;
 use proptest::prelude::*;
@@ -75,7 +75,7 @@ fn a_previous_key_still_opens() {
 }
 
 #[test]
-fn plain_base64_is_read_as_the_ancestor_reads_it() {
+fn plain_base64_is_read_as_hyper_auth_proxy_reads_it() {
     let mut vault = vault(&["k"]);
     let plain = |text: &str| STANDARD.encode(text);
     assert_eq!(opened(&vault, "s", &plain("u:p")).unwrap(), b"u:p");

@@ -1,5 +1,6 @@
-//! Sets of keys in JSON (RFC 7517, RFC 7518 §6, RFC 8037 §2), or a single key. What is no key for signatures, or of a type
-//! that is not known, is passed over (RFC 7517 §5); what claims to be one and is not is an error.
+//! JWK Sets (RFC 7517, RFC 7518 §6, RFC 8037 §2), or a single key. Keys that are not for
+//! signatures, and keys of unknown types, are ignored (RFC 7517 §5); a malformed signature key is
+//! an error.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -12,9 +13,9 @@ const MAX_KEYS: usize = 256;
 /// 2048 and 8192 bits.
 const RSA_BYTES: std::ops::RangeInclusive<usize> = 256..=1024;
 
-pub(super) struct Set {
+pub(super) struct JwkSet {
     pub(super) keys: Vec<Jwk>,
-    /// Symmetric keys, or private halves of others.
+    /// Symmetric keys, or private keys.
     pub(super) holds_secrets: bool,
 }
 
@@ -30,7 +31,7 @@ pub(super) enum Material {
         n: Vec<u8>,
         e: Vec<u8>,
     },
-    /// Of the curve that belongs to the algorithm.
+    /// A point on the algorithm's curve.
     Point {
         algorithm: [Algorithm; 1],
         bytes: Vec<u8>,
@@ -38,7 +39,7 @@ pub(super) enum Material {
 }
 
 impl Material {
-    /// Those that it fits.
+    /// The algorithms that fit it.
     pub(super) fn algorithms(&self) -> &[Algorithm] {
         use Algorithm::{Hs256, Hs384, Hs512, Ps256, Ps384, Ps512, Rs256, Rs384, Rs512};
         match self {
@@ -49,8 +50,8 @@ impl Material {
     }
 }
 
-/// `what` is named in errors.
-pub(super) fn parse(json: &[u8], what: &str) -> Result<Set, GateError> {
+/// Errors call it `what`.
+pub(super) fn parse(json: &[u8], what: &str) -> Result<JwkSet, GateError> {
     let bad = |why| GateError::NoKey {
         what: what.to_owned(),
         why,
@@ -69,13 +70,13 @@ pub(super) fn parse(json: &[u8], what: &str) -> Result<Set, GateError> {
     let keys = members
         .into_iter()
         .filter_map(|member| key(member).transpose());
-    Ok(Set {
+    Ok(JwkSet {
         keys: keys.collect::<Result<_, _>>()?,
         holds_secrets,
     })
 }
 
-/// `None` for what is no key that verifies.
+/// `None` if it is not a key that verifies.
 fn key(jwk: &Value) -> Result<Option<Jwk>, GateError> {
     let name = text(jwk, "kid").map(str::to_owned);
     let bad = |why| GateError::Key {
@@ -157,7 +158,7 @@ fn bytes(jwk: &Value, name: &str) -> Option<Vec<u8>> {
     URL_SAFE_NO_PAD.decode(text(jwk, name)?).ok()
 }
 
-/// Some write zeros in front, which RFC 7518 §2 (Base64urlUInt) does not want.
+/// Some write leading zeros, which RFC 7518 §2 (Base64urlUInt) forbids.
 fn number(jwk: &Value, name: &str) -> Option<Vec<u8>> {
     let mut number = bytes(jwk, name)?;
     let zeros = number.iter().take_while(|b| **b == 0).count();

@@ -1,5 +1,6 @@
-//! The keys that may sign tokens. Each is for one algorithm, which was said when it was loaded and not by a token: a public
-//! key is never taken for a secret (RFC 8725 §3.1), and what is not on the list of allowed algorithms has no key at all.
+//! The keys that may sign tokens. Each is for one algorithm, which is fixed when the key is loaded
+//! and never taken from a token: a public key is never used as a secret (RFC 8725 §3.1), and an
+//! algorithm that is not allowed has no key at all.
 
 use std::path::Path;
 
@@ -13,9 +14,9 @@ use roundtrip_wire::jwt::{Algorithm, Jws};
 use super::jwks;
 use crate::{GateError, Secret};
 
-/// Current and previous ones of several issuers; each may be tried for one token.
+/// Present and previous keys of several issuers; each may be tried for one token.
 const MAX_KEYS: usize = 64;
-/// A shorter secret can be guessed. RFC 7518 §3.2 wants as much as the hash has: 32, 48 or 64 bytes.
+/// A shorter secret can be guessed. RFC 7518 §3.2 requires the hash's length: 32, 48 or 64 bytes.
 const MIN_SECRET_LENGTH: usize = 32;
 
 /// It has no `Debug`.
@@ -38,7 +39,7 @@ enum Check {
     Public(ParsedPublicKey),
 }
 
-/// HS512 alone.
+/// HS512 only.
 impl Default for Keys {
     fn default() -> Self {
         Self::new(&[Algorithm::Hs512])
@@ -61,8 +62,8 @@ impl Keys {
         self.keys.is_empty()
     }
 
-    /// A secret as text: a newline at its end is not part of it. Binary ones fit into a JWKS. A key without a name answers
-    /// for tokens of any `kid`.
+    /// Adds a secret in text form, without the newline at its end. Binary secrets fit into a JWK
+    /// Set. A key without a name is tried for tokens with any `kid`.
     pub fn add_secret(
         &mut self,
         algorithm: Algorithm,
@@ -92,8 +93,8 @@ impl Keys {
         self.add(algorithm, name, Check::Public(key))
     }
 
-    /// All keys of a JWKS (RFC 7517) that fit an allowed algorithm; how many these were. If it holds secrets, nobody but its
-    /// owner may read the file.
+    /// Adds all keys of a JWK Set (RFC 7517) that fit an allowed algorithm; returns their number.
+    /// If it holds secrets, only its owner may be able to read the file.
     pub fn add_jwks_file(&mut self, path: &Path) -> Result<usize, GateError> {
         let (text, exposed) = Secret::read(path)?;
         let what = path.display().to_string();
@@ -104,7 +105,8 @@ impl Keys {
         self.add_set(&set, what)
     }
 
-    /// The same from somewhere that others may read, too: who has a secret from there is anybody. `what` is named in errors.
+    /// The same from a public place: secrets are refused, because anybody could have them. Errors
+    /// call it `what`.
     pub fn add_public_jwks(&mut self, json: &[u8], what: &str) -> Result<usize, GateError> {
         let set = jwks::parse(json, what)?;
         if set.holds_secrets {
@@ -116,7 +118,7 @@ impl Keys {
         self.add_set(&set, what.to_owned())
     }
 
-    fn add_set(&mut self, set: &jwks::Set, what: String) -> Result<usize, GateError> {
+    fn add_set(&mut self, set: &jwks::JwkSet, what: String) -> Result<usize, GateError> {
         let before = self.keys.len();
         for key in &set.keys {
             self.add_jwk(key)?;
@@ -130,7 +132,7 @@ impl Keys {
         }
     }
 
-    /// Has one of the keys signed this? A key that is named answers only for its name.
+    /// Whether one of the keys signed this. A key with a name is tried only for its name.
     pub(super) fn verify(&self, jws: &Jws<'_>) -> bool {
         let fits = |key: &&Key| {
             let named = key.name.as_ref().zip(jws.key_id.as_ref());
@@ -142,7 +144,7 @@ impl Keys {
             .any(|key| key.check.accepts(jws))
     }
 
-    /// Is there one of this name?
+    /// Whether there is a key with this name.
     pub(super) fn have(&self, name: &str) -> bool {
         let mut names = self.keys.iter().filter_map(|key| key.name.as_deref());
         names.any(|own| own == name)
@@ -228,7 +230,7 @@ impl Keys {
 }
 
 impl Check {
-    /// In constant time, as far as the signature goes.
+    /// Compares signatures in constant time.
     fn accepts(&self, jws: &Jws<'_>) -> bool {
         match self {
             Self::Mac(key) => hmac::verify(key, jws.signed, &jws.signature).is_ok(),
@@ -264,7 +266,7 @@ fn rsa_parameters(algorithm: Algorithm) -> Option<&'static signature::RsaParamet
     })
 }
 
-/// RFC 7518 §3.4: the curve belongs to the algorithm, the signature has a fixed length.
+/// RFC 7518 §3.4: each algorithm has its curve, and its signature a fixed length.
 fn verification(algorithm: Algorithm) -> Option<&'static dyn VerificationAlgorithm> {
     Some(match algorithm {
         Algorithm::Es256 => &signature::ECDSA_P256_SHA256_FIXED,

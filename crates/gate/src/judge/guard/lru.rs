@@ -1,7 +1,8 @@
-//! A bounded memory of a few thousand things by their bytes: found without allocating, the least used thrown out.
+//! A bounded cache of a few thousand entries, found by their bytes without allocating; the least
+//! recently used entry is evicted.
 //!
-//! Sets of eight, found by a keyed hash of the whole key. The hash decides only where to look and whether looking closer is
-//! worth it: what is found has all the bytes. Only what was verified is put here, so nobody can choose what collides.
+//! Sets of eight, found by a keyed hash of the whole key. The hash only says where to look; a match
+//! compares all bytes. Only what was verified is stored, so nobody can choose keys that collide.
 
 use zeroize::Zeroizing;
 
@@ -27,7 +28,7 @@ struct LruEntry<V> {
 }
 
 impl<V> Lru<V> {
-    /// Room for `most`, rounded up to a power of two of sets.
+    /// With room for `most`, rounded up to a power of two of sets.
     pub(super) fn new(most: usize, seed: [u64; 2]) -> Self {
         let sets = most.div_ceil(WAYS).next_power_of_two();
         let empty = |_| Slot {
@@ -55,7 +56,7 @@ impl<V> Lru<V> {
         slot.kept.as_ref().map(|kept| &kept.value)
     }
 
-    /// In place of what has the same key, of nothing, or of what was used longest ago.
+    /// Replaces the entry with the same key, a free one, or the least recently used one.
     pub(super) fn put(&mut self, key: &[u8], value: V) {
         let hash = hash(self.seed, key);
         self.ticks += 1;
@@ -86,7 +87,7 @@ impl<V> Lru<V> {
         }
     }
 
-    /// Forgets all, and has room for `most`.
+    /// Empties it, and makes room for `most`.
     pub(super) fn clear(&mut self, most: usize) {
         *self = Self::new(most, self.seed);
     }
@@ -98,13 +99,14 @@ impl<V> Lru<V> {
 }
 
 impl<V> Slot<V> {
-    /// Bytes are compared only where 64 keyed bits agree: how long that takes tells nobody anything.
+    /// Bytes are compared only if 64 keyed bits agree, so the time reveals nothing.
     fn holds(&self, hash: u64, key: &[u8]) -> bool {
         self.hash == hash && self.kept.as_ref().is_some_and(|kept| **kept.key == *key)
     }
 }
 
-/// Sixteen bytes at a time, each multiplied into what was before. Quick and keyed; no cryptographic hash.
+/// Sixteen bytes at a time, each multiplied with the previous result. Fast and keyed, but not a
+/// cryptographic hash.
 fn hash(seed: [u64; 2], bytes: &[u8]) -> u64 {
     const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
     let [first, second] = seed;
@@ -126,7 +128,7 @@ fn mix(state: u64, key: u64, piece: [u8; 16]) -> u64 {
     fold(both as u64 ^ state, (both >> 64) as u64 ^ key) ^ state.rotate_left(23)
 }
 
-/// Both halves of the product, in one.
+/// Combines both halves of the product.
 fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     (product as u64) ^ ((product >> 64) as u64)
@@ -157,12 +159,12 @@ mod tests {
         assert_eq!(shelf.get(b"new"), Some(&100));
         shelf.remove(b"new");
         assert_eq!(shelf.get(b"new"), None);
-        // What was removed makes room.
+        // The removed entry makes room.
         shelf.put(b"next", 1);
         assert_eq!(shelf.get(&[0]), Some(&0));
     }
 
-    /// The hash alone does not open: two keys that share it are two keys.
+    /// The hash alone is not enough: two keys with the same hash are two keys.
     #[test]
     fn all_the_bytes_count() {
         let mut shelf = Lru::new(WAYS, [1, 2]);
@@ -182,7 +184,8 @@ mod tests {
         for hash in hashes {
             sets[hash as usize % 512] += 1;
         }
-        // Eight on average: with a good hash, 25 and more has a chance of less than one in a thousand.
+        // Eight on average: with a good hash, 25 and more has a chance of less than one in a
+        // thousand.
         assert!(*sets.iter().max().unwrap() < 25);
         assert_ne!(hash([1, 2], b"x"), hash([1, 3], b"x"));
         assert_ne!(hash([1, 2], b""), hash([1, 2], b"\0"));

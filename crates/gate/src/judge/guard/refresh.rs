@@ -1,5 +1,6 @@
-//! A set of keys that is wanted anew, because a token names one (`kid`) that it has not: asked for once, for all threads and all
-//! tokens together, and no sooner than some time after it was read last. Anybody can write any name into a token.
+//! Requests a new copy of a JWK Set because a token names a key (`kid`) that the set lacks. It does
+//! so once for all threads and tokens, and not before a minimum time since the last read, because
+//! anybody can write any name into a token.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -7,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// Clones are of the same set.
+/// Clones refer to the same set.
 #[derive(Debug, Clone, Default)]
 pub struct Refresh(Arc<Inner>);
 
@@ -21,12 +22,12 @@ struct Inner {
 struct State {
     /// It is about to be read, or being read.
     asked: bool,
-    /// `None` while it was never read.
+    /// `None` before the first read.
     not_before: Option<Instant>,
 }
 
 impl Refresh {
-    /// Is it read anew, so that to come again may help?
+    /// Requests a read; returns whether there will be one, so that trying again may help.
     pub(crate) fn ask(&self) -> bool {
         let mut state = self.state();
         let may = state.not_before.is_some_and(|then| Instant::now() >= then);
@@ -37,12 +38,12 @@ impl Refresh {
         state.asked
     }
 
-    /// Ends when somebody has asked.
+    /// Ends when somebody has requested a read.
     pub(crate) async fn asked(&self) {
         self.0.wanted.notified().await;
     }
 
-    /// It was read, or could not be; it may be asked for again after `pause`.
+    /// The read is over, successful or not; the next may be requested after `pause`.
     pub(crate) fn done(&self, pause: Duration) {
         let mut state = self.state();
         state.asked = false;

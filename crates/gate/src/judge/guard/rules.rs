@@ -1,4 +1,4 @@
-//! What a guard goes by: keys, where tokens are looked for, and how much is remembered.
+//! A guard's rules: keys, where tokens are, and how much is cached.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,16 +8,16 @@ use roundtrip_wire::jwt::{Claims, Jws};
 use super::{Keys, Refresh};
 use crate::judge::credentials::Vault;
 
-/// How the cookie holds the token.
+/// How the cookie contains the token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CookieForm {
-    /// In standard base64, as hyper-auth-proxy has it.
+    /// In standard base64, as in hyper-auth-proxy.
     Base64,
     /// As it is.
     Raw,
 }
 
-/// A set of public keys, as it was at a URL.
+/// A JWK Set that was fetched from a URL.
 pub struct Fetched {
     pub url: String,
     pub json: Vec<u8>,
@@ -28,31 +28,31 @@ pub struct Fetched {
 pub struct Rules {
     pub keys: Keys,
     pub vault: Arc<Vault>,
-    /// `iss` has to be this. RFC 7519 §4.1.1.
+    /// The required `iss`. RFC 7519 §4.1.1.
     pub issuer: Option<String>,
-    /// `aud` has to name this. RFC 7519 §4.1.3. Where it is not set, a token may be for whomever.
+    /// The required `aud`. RFC 7519 §4.1.3. If it is not set, any audience is accepted.
     pub audience: Option<String>,
-    /// The set of keys that was fetched; `None` while one is still to come, or none is wanted.
+    /// The JWK Set that was fetched; `None` if it is yet to come, or none is configured.
     pub fetched: Option<Arc<Fetched>>,
-    /// One is still to come: who brings a token that none of the others has signed is asked to come again.
+    /// A set is yet to come: a token that no other key has signed gets 503 with `Retry-After`.
     pub awaits_keys: bool,
-    /// How the set is asked for before its time.
+    /// Requests the set before its time.
     pub refresh: Option<Refresh>,
-    /// The name of the cookie with the token; `None` looks at no cookie.
+    /// The name of the cookie with the token; `None` for no cookie.
     pub cookie: Option<String>,
     pub cookie_form: CookieForm,
-    /// Is `Authorization: Bearer` taken where there is no such cookie? RFC 6750 §2.1.
+    /// Whether `Authorization: Bearer` is accepted if there is no such cookie. RFC 6750 §2.1.
     pub bearer: bool,
-    /// How far clocks may differ, at `exp` and at `nbf`.
+    /// How far clocks may differ, for `exp` and `nbf`.
     pub leeway: Duration,
-    /// Verified tokens that a thread remembers; none: each signature is verified each time.
+    /// Verified tokens that a thread caches; 0: each signature is verified each time.
     pub tokens: usize,
-    /// Sessions that a thread remembers, at least one.
+    /// Sessions that a thread caches, at least one.
     pub sessions: usize,
 }
 
 impl Rules {
-    /// As the ancestor has it, and `Bearer`.
+    /// The cookie `session` as in hyper-auth-proxy, and `Bearer`.
     pub fn new(keys: Keys, vault: Vault) -> Self {
         Self {
             keys,
@@ -71,13 +71,13 @@ impl Rules {
         }
     }
 
-    /// Does the token name a key that is not here, and may be soon?
+    /// Whether the token names a key that is missing, and that may soon be there.
     pub(super) fn lack(&self, jws: &Jws<'_>) -> bool {
         let unknown = jws.key_id.as_ref().filter(|name| !self.keys.have(name));
         unknown.is_some() && self.refresh.as_ref().is_some_and(Refresh::ask)
     }
 
-    /// Was the token made by whom we expect, and for us?
+    /// Whether the token has the expected issuer and audience.
     pub(super) fn admit(&self, claims: &Claims) -> bool {
         let issued = |issuer: &String| claims.issuer.as_ref() == Some(issuer);
         let meant = |audience: &String| claims.audience.contains(audience);

@@ -1,4 +1,5 @@
-//! A session as a guard knows it, and what it wants of a store: an answer, and word when the answer no longer holds.
+//! A session as a guard knows it, and what the guard needs from a store: an answer, and a notice
+//! when the answer is no longer valid.
 
 use std::cell::Cell;
 use std::fmt;
@@ -9,12 +10,13 @@ use std::time::SystemTime;
 
 use tokio::sync::Notify;
 
-use super::{Question, clock};
+use super::{SessionQuery, clock};
 use crate::Secret;
 
-/// Where sessions are found: the near cache before any store.
+/// Finds sessions: the near cache, then the store.
 pub trait Sessions {
-    /// The session of this name, `None` if there is none. Many may ask for the same at once: asking together is its matter.
+    /// The session with this name; `None` if there is none. Many tasks may ask for the same session
+    /// at once; implementations may combine them.
     fn find(&self, session: &str) -> impl Future<Output = Result<Option<Found>, SessionError>>;
 }
 
@@ -29,23 +31,24 @@ pub struct Found {
 /// Why a store has no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SessionError {
-    #[error("the store of sessions does not answer")]
+    #[error("the session store does not answer")]
     Down,
-    #[error("the store has something else than a session there")]
+    #[error("the store's entry is not a session")]
     Unreadable,
 }
 
-/// Whether what a store said of a session still holds.
+/// Whether what a store answered is still valid.
 pub trait Watch {
-    /// May it be used for another request? Not once the store has pushed an invalidation, was cut off, or the session was
-    /// revoked. Asked on every request: it has to be a look at memory.
+    /// Whether it may be used for another request. Not after the store pushed an invalidation,
+    /// after its connection was lost, or after the session was revoked. Called on every request, so
+    /// it must only look at memory.
     fn holds(&self) -> bool;
 
-    /// Ends once it no longer holds. Who keeps a stream open asks the store again then.
+    /// Ends once it is no longer valid. Whoever keeps a stream open then asks the store again.
     fn outdated(&self) -> Pin<Box<dyn Future<Output = ()> + '_>>;
 }
 
-/// A watch to be turned by hand.
+/// A watch that tests control.
 #[derive(Debug, Default)]
 pub struct ManualWatch {
     outdated: Cell<bool>,
@@ -53,7 +56,7 @@ pub struct ManualWatch {
 }
 
 impl ManualWatch {
-    /// The session was revoked or changed, or nobody would say if it was.
+    /// The session was revoked or changed, or this is not known.
     pub fn outdate(&self) {
         self.outdated.set(true);
         self.changed.notify_waiters();
@@ -67,7 +70,7 @@ impl Watch for ManualWatch {
 
     fn outdated(&self) -> Pin<Box<dyn Future<Output = ()> + '_>> {
         Box::pin(async {
-            // One thread's own: nothing comes between the look and the wait.
+            // In one thread nothing happens between the check and the wait.
             if !self.outdated.get() {
                 self.changed.notified().await;
             }
@@ -77,7 +80,7 @@ impl Watch for ManualWatch {
 
 /// A session that may pass.
 pub struct Session {
-    /// What the store was asked for.
+    /// The name that the store was asked for.
     name: Rc<str>,
     authorization: Secret,
     /// Seconds since 1970.
@@ -85,7 +88,7 @@ pub struct Session {
     watch: Rc<dyn Watch>,
 }
 
-/// What a request was let in by: a session, for as long as the token is good.
+/// The admission of a request: a session, for as long as the token is valid.
 #[derive(Debug, Clone)]
 pub(crate) struct Pass {
     session: Rc<Session>,
@@ -103,7 +106,7 @@ impl Session {
         }
     }
 
-    /// Not for logs as it is.
+    /// Not to be logged as it is.
     pub(crate) fn name(&self) -> &Rc<str> {
         &self.name
     }
@@ -123,8 +126,8 @@ impl Pass {
         Self { session, until }
     }
 
-    pub(crate) fn question(&self) -> Question {
-        Question {
+    pub(crate) fn question(&self) -> SessionQuery {
+        SessionQuery {
             session: self.session.name.clone(),
             until: self.until,
         }
@@ -134,12 +137,12 @@ impl Pass {
         self.until
     }
 
-    /// When the token or the session is over, as far as is known.
+    /// When the token or the session expires, whichever is first.
     pub(super) fn end(&self) -> i64 {
         self.until.min(self.session.expires.unwrap_or(i64::MAX))
     }
 
-    /// Ends when what the store said does not hold any more.
+    /// Ends when the store's answer is no longer valid.
     pub(super) async fn outdated(&self) {
         self.session.watch.outdated().await;
     }
@@ -153,7 +156,7 @@ impl Deref for Pass {
     }
 }
 
-/// Nothing of whose it is.
+/// Shows nothing about its user.
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Session")

@@ -1,4 +1,4 @@
-//! Who passes, who is asked about, and who is denied.
+//! Which requests pass, which need the store, and which are denied.
 
 mod cost;
 mod signatures;
@@ -41,9 +41,9 @@ fn cookie(token: &str) -> String {
     format!("Authorization={}", STANDARD.encode(token))
 }
 
-struct Hand(Rc<Cell<i64>>);
+struct ManualClock(Rc<Cell<i64>>);
 
-impl WallClock for Hand {
+impl WallClock for ManualClock {
     fn now(&self) -> SystemTime {
         SystemTime::UNIX_EPOCH + Duration::from_secs(self.0.get() as u64)
     }
@@ -59,11 +59,11 @@ pub(super) fn rules() -> Rules {
 /// At second 1500.
 pub(super) fn guard(rules: Rules) -> (Guard, Rc<Cell<i64>>) {
     let hand = Rc::new(Cell::new(1500));
-    let wall = Box::new(Hand(hand.clone()));
+    let wall = Box::new(ManualClock(hand.clone()));
     (Guard::new(Arc::new(rules), wall).unwrap(), hand)
 }
 
-pub(super) fn judge(guard: &Guard, fields: &[(&str, &str)]) -> Judged {
+pub(super) fn judge(guard: &Guard, fields: &[(&str, &str)]) -> GuardDecision {
     let field = |(name, value): &(&'static str, &'static str)| Field {
         name,
         value: value.as_bytes(),
@@ -96,20 +96,20 @@ fn found(credentials: &str, expires: Option<i64>) -> (Found, Rc<ManualWatch>) {
     (found, watch)
 }
 
-pub(super) fn asked(judged: Judged) -> Question {
+pub(super) fn asked(judged: GuardDecision) -> SessionQuery {
     match judged {
-        Judged::Ask(question) => question,
+        GuardDecision::Ask(question) => question,
         other => panic!("{}", word(&other)),
     }
 }
 
-pub(super) fn word(judged: &Judged) -> String {
+pub(super) fn word(judged: &GuardDecision) -> String {
     match judged {
-        Judged::Pass(session) => {
+        GuardDecision::Pass(session) => {
             format!("pass {}", String::from_utf8_lossy(session.authorization()))
         }
-        Judged::Ask(question) => format!("ask {}", question.session()),
-        Judged::Deny(denial) => format!("deny {}", denial.status()),
+        GuardDecision::Ask(question) => format!("ask {}", question.session()),
+        GuardDecision::Deny(denial) => format!("deny {}", denial.status()),
     }
 }
 
@@ -119,7 +119,7 @@ fn first_sight(cookie: &str) -> String {
 }
 
 #[test]
-fn the_ancestors_cookies_are_taken_and_refused_as_there() {
+fn hyper_auth_proxy_s_cookies_are_taken_and_refused_as_there() {
     let token = token(CLAIMS);
     let quoted = format!("\"{token}\"");
     for worn in [
@@ -412,11 +412,12 @@ fn a_token_is_of_the_issuer_and_for_the_audience_that_are_wanted() {
     }
 }
 
-/// Keys that are not among the rules any more sign nothing, however often their tokens were seen before.
+/// Keys that are not among the rules any more sign nothing, however often their tokens were seen
+/// before.
 #[test]
 fn new_rules_count_from_the_next_request() {
     let (tell, news) = watch::channel(Arc::new(rules()));
-    let hand = Box::new(Hand(Rc::new(Cell::new(1500))));
+    let hand = Box::new(ManualClock(Rc::new(Cell::new(1500))));
     let guard = Guard::following(news, hand).unwrap();
     let worn = cookie(&token(CLAIMS));
     let said = || word(&judge(&guard, &[("Cookie", &worn)]));

@@ -1,4 +1,4 @@
-//! Where a request has its token: in a cookie, or in `Authorization: Bearer`.
+//! Finds a request's token: in a cookie, or in `Authorization: Bearer`.
 
 use super::Rules;
 use crate::judge::request::Field;
@@ -31,7 +31,7 @@ impl<'a> SentToken<'a> {
     }
 }
 
-/// A cookie goes first: where there is one, however bad, nothing else is looked for.
+/// A cookie takes precedence: if there is one, even an invalid one, nothing else is tried.
 pub(super) fn find<'a>(fields: &'a [Field<'a>], rules: &Rules) -> Option<SentToken<'a>> {
     let cookie = rules
         .cookie
@@ -44,8 +44,9 @@ pub(super) fn find<'a>(fields: &'a [Field<'a>], rules: &Rules) -> Option<SentTok
     }
 }
 
-/// The first cookie of this name; case counts (RFC 6265 §5.3). Every `Cookie` field is read, because HTTP/2 and 3 may cut
-/// one into several (RFC 9113 §8.2.3); hyper-auth-proxy reads the first field only.
+/// The first cookie with this name; case matters (RFC 6265 §5.3). Every `Cookie` field is read,
+/// because HTTP/2 and 3 may split one into several (RFC 9113 §8.2.3); hyper-auth-proxy reads only
+/// the first field.
 fn cookie<'a>(fields: &'a [Field<'a>], name: &[u8]) -> Option<&'a [u8]> {
     let lines = fields
         .iter()
@@ -66,7 +67,7 @@ fn pairs(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// RFC 6750 §2.1. Two `Authorization` fields say two things, which is nothing.
+/// RFC 6750 §2.1. Two `Authorization` fields contradict each other, so neither counts.
 fn bearer<'a>(fields: &'a [Field<'a>]) -> Option<&'a [u8]> {
     let mut lines = fields
         .iter()

@@ -1,5 +1,5 @@
-//! A set of keys at a URL: one GET over a connection of its own, within a deadline and a size. Nobody is followed elsewhere:
-//! who answers with a redirect has no keys for us.
+//! Fetches a JWK Set from a URL: one GET over a connection of its own, within a deadline and a
+//! size. Redirects are not followed.
 
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
@@ -7,7 +7,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use roundtrip_http::{Opening, Pen, Request, Speech, Tokens, Trail, Turn};
+use roundtrip_http::{
+    Opening, OpeningFacts, Request, RequestRecorder, RequestRun, StreamProtocol, Tokens,
+};
 use roundtrip_model::{HttpFacts, Recorder, Scheme, Target};
 use roundtrip_net::{Resolver, SystemClock, Wanted};
 use roundtrip_tls::{Client, Offer, Roots};
@@ -16,9 +18,9 @@ use tokio::time::timeout;
 use crate::GateError;
 use crate::error::FetchError;
 
-/// From the name's look-up to the answer's last byte.
+/// From the name lookup to the answer's last byte.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(10);
-/// Sets are smaller.
+/// Real sets are smaller.
 const MAX_SET_SIZE: usize = 256 * 1024;
 
 pub(super) struct Source {
@@ -70,14 +72,16 @@ impl Source {
             bind: None,
             recorder: &recorder,
         };
-        let speech = Speech {
+        let protocol = StreamProtocol {
             tls: self.client.is_some().then(offer),
-            ..Speech::default()
+            ..StreamProtocol::default()
         };
-        let mut trail = Trail::default();
-        let opened = opening.over_tcp(&peers, false, &speech, &mut trail).await?;
+        let mut opening_facts = OpeningFacts::default();
+        let opened = opening
+            .over_tcp(&peers, false, &protocol, &mut opening_facts)
+            .await?;
         let mut connection = opened.connection;
-        let (mut body, mut facts) = (Bounded::default(), HttpFacts::default());
+        let (mut body, mut facts) = (BoundedBody::default(), HttpFacts::default());
         let request = Request {
             method: "GET".into(),
             target: self.target.clone(),
@@ -85,14 +89,14 @@ impl Source {
             body: Vec::new().into(),
             absolute_form: false,
         };
-        let turn = Turn {
+        let run = RequestRun {
             request: &request,
             decode: false,
-            pen: Pen::alone(&recorder),
+            recorder: RequestRecorder::alone(&recorder),
             sink: &mut body,
             facts: &mut facts,
         };
-        let outcome = connection.exchange(turn).await;
+        let outcome = connection.exchange(run).await;
         if body.over {
             return Err(FetchError::TooLarge(MAX_SET_SIZE));
         }
@@ -137,19 +141,19 @@ fn is_here(host: &str) -> bool {
     address.map_or(host == "localhost", |address| address.is_loopback())
 }
 
-/// Somebody may have typed a password there.
+/// It may contain a password by mistake.
 fn shown(url: &str) -> String {
     let host = url.rsplit_once('@').map_or(url, |(_, host)| host);
     host.chars().take(80).collect()
 }
 
 #[derive(Default)]
-struct Bounded {
+struct BoundedBody {
     bytes: Vec<u8>,
     over: bool,
 }
 
-impl Write for Bounded {
+impl Write for BoundedBody {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.bytes.len() + bytes.len() > MAX_SET_SIZE {
             self.over = true;

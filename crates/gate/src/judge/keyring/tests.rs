@@ -1,4 +1,4 @@
-//! Sets that come, change, and fail to come.
+//! JWK Sets that appear, change, and cannot be read.
 
 use std::cell::RefCell;
 use std::net::SocketAddr;

@@ -1,15 +1,15 @@
-//! An authority: whom a request is for. RFC 3986 §3.2, without user information.
+//! An authority: the host and port that a request is for. RFC 3986 §3.2, without user information.
 
 use std::net::Ipv6Addr;
 
 /// RFC 1035 §2.3.4.
 const MAX_LENGTH: usize = 255;
 
-/// A host's name, and perhaps a port. Empty where an old client names none.
+/// A host name, perhaps with a port. Empty if an old client sends none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Authority<'a> {
-    /// Without the full stop that a name may end with: servers differ in whether it belongs to the name. In brackets, where
-    /// it is an address of IPv6.
+    /// Without a trailing dot, which servers treat differently. In brackets if it is an IPv6
+    /// address.
     name: &'a str,
     port: &'a str,
 }
@@ -34,7 +34,8 @@ impl<'a> Authority<'a> {
         self.name
     }
 
-    /// Is it this host, whatever the port? Capitals make no difference (RFC 9110 §4.2.3), nor does how an address is written.
+    /// Whether it is this host, with any port. Case makes no difference (RFC 9110 §4.2.3), nor does
+    /// the way in which an address is written.
     pub(crate) fn is_host(&self, host: &str) -> bool {
         self.name.eq_ignore_ascii_case(host)
             || address(self.name).is_some_and(|own| address(host) == Some(own))
@@ -52,7 +53,7 @@ impl<'a> Authority<'a> {
         }
     }
 
-    /// As a backend is to read it: in lower case, and without an empty port.
+    /// As the backend should read it: in lower case, and without an empty port.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         out.extend(self.name.bytes().map(|byte| byte.to_ascii_lowercase()));
         if !self.port.is_empty() {
@@ -62,7 +63,7 @@ impl<'a> Authority<'a> {
     }
 }
 
-/// Of the characters that may stand there, names have these; and no label is empty.
+/// The allowed characters of names; no label is empty.
 fn is_name(name: &str) -> bool {
     let in_name = |b: u8| b.is_ascii_alphanumeric() || b"-._~".contains(&b);
     let is_label = |label: &str| !label.is_empty() && label.bytes().all(in_name);

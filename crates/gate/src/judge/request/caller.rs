@@ -1,14 +1,14 @@
-//! Reads of a request how its client is to be answered.
+//! Reads from a request in which form its client wants gate's own answers.
 
 use super::Request;
 use super::id::request_id;
 use crate::record::{Caller, Form};
 
-/// Longer preferences are nobody's.
+/// Longer values are not legitimate.
 const MAX_ACCEPT_LENGTH: usize = 512;
 
 impl Caller {
-    /// A head may be judged more than once: its id stays.
+    /// A head may be judged more than once; it keeps its ID.
     pub(crate) fn set_request(&mut self, request: &Request<'_>) {
         if !self.id.is_none() {
             return;
@@ -23,9 +23,10 @@ impl Caller {
     }
 }
 
-/// By RFC 9110 §12.5.1, as far as it decides between these three. Of those that are wanted as much the first.
+/// RFC 9110 §12.5.1, as far as it decides between these three. If several are preferred equally,
+/// the first.
 fn preferred(accept: &[u8]) -> Form {
-    // Most programs say no more.
+    // Most programs send no more.
     if accept == b"*/*" || accept.len() > MAX_ACCEPT_LENGTH {
         return Form::Text;
     }

@@ -1,4 +1,5 @@
-//! The request written anew for the backend: what belongs to one hop stays here, what only gate may say is said by gate.
+//! Writes the request for the backend: removes hop-by-hop fields, and sets the fields that only
+//! gate may set.
 
 use std::net::IpAddr;
 use std::ops::Range;
@@ -6,25 +7,25 @@ use std::ops::Range;
 use super::identity::{is_identity, is_read_as};
 use super::{Body, Field, Inspected, Request, Rewrite, Version};
 
-/// What gate says of a request.
+/// What gate adds to a request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Forwarding<'a> {
     pub(crate) client: IpAddr,
-    /// Did the client come over TLS or QUIC?
+    /// Whether the client came over TLS or QUIC.
     pub(crate) secure: bool,
-    /// It came as early data, open to replay. RFC 8470 §5.1.
+    /// It came as early data and may be a replay. RFC 8470 §5.1.
     pub(crate) early: bool,
-    /// Whom the session belongs to, as the backend wants to hear it; set anew on every request.
+    /// The session's `Authorization` for the backend; set anew on every request.
     pub(crate) authorization: Option<&'a [u8]>,
-    /// A client that is trusted may say who it speaks for.
+    /// The client is trusted to say whom it speaks for.
     pub(crate) trusted: bool,
-    /// The request's name; none where it is empty.
+    /// The request's ID; none if it is empty.
     pub(crate) id: &'a [u8],
-    /// A browser's question before a request (Fetch §3.2.2), which is let in without credentials.
+    /// A browser's preflight (Fetch §3.2.2), which is admitted without credentials.
     pub(crate) anonymous: bool,
-    /// Of a WebSocket that the client opens over a stream. RFC 8441 §5.
+    /// The key of a WebSocket that the client opens over a stream. RFC 8441 §5.
     pub(crate) socket_key: Option<&'a str>,
-    /// What the route changes.
+    /// The route's changes.
     pub(crate) rewrite: &'a Rewrite,
 }
 
@@ -34,7 +35,8 @@ impl Forwarding<'_> {
     }
 }
 
-/// Writes the head of the request for a connection that is kept (RFC 9110 §7.6), and says where in it `Early-Data` stands.
+/// Writes the head of the request for a kept connection (RFC 9110 §7.6), and returns where
+/// `Early-Data` is in it.
 pub(crate) fn compose(
     request: &Request<'_>,
     inspected: &Inspected<'_>,
@@ -94,7 +96,8 @@ pub(crate) fn compose(
     early
 }
 
-/// Said by gate, as it understood it: the client's own line may be named by `Connection`, or have a second reading.
+/// Written by gate, as it understood it: `Connection` might name the client's own field, or it
+/// might have a second reading.
 fn counted(out: &mut Vec<u8>, length: u64) {
     use std::io::Write;
     // Writing to a Vec does not fail.
@@ -108,7 +111,7 @@ fn line(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Is this field the client's to say, and for more than one hop?
+/// Whether the client may set this field, and it is not hop-by-hop.
 fn passes(field: &Field<'_>, inspected: &Inspected<'_>, forwarding: &Forwarding<'_>) -> bool {
     let name = field.name;
     let is = |other: &str| is_read_as(name, other);
@@ -120,7 +123,7 @@ fn passes(field: &Field<'_>, inspected: &Inspected<'_>, forwarding: &Forwarding<
         10 => is("connection") || is("keep-alive") || is("early-data"),
         12 => !forwarding.id.is_empty() && super::id::is_id(name),
         13 => forwarding.authorization.is_some() && is("authorization"),
-        // A length of zero is the client's to say or not.
+        // A length of zero is passed on if the client sent it.
         14 => is("content-length") && (inspected.body != Body::None || name.contains('_')),
         16 => is("proxy-connection"),
         17 if is("sec-websocket-key") => forwarding.socket_key.is_some(),
@@ -141,7 +144,7 @@ fn passes(field: &Field<'_>, inspected: &Inspected<'_>, forwarding: &Forwarding<
             .any(|hop| hop.eq_ignore_ascii_case(name.as_bytes()))
 }
 
-/// Whoever is let in unknown is to ask its question, and nothing else.
+/// What is admitted without credentials may contain only a preflight's fields.
 fn is_of_a_question(name: &str) -> bool {
     const USUAL: [&str; 6] = [
         "accept",
@@ -235,7 +238,7 @@ mod tests {
         assert_eq!(sent, expected);
     }
 
-    /// Else the body would be the next request.
+    /// Otherwise the body would be the next request.
     #[test]
     fn a_length_is_the_requests_whoever_names_it() {
         let sent = written(

@@ -6,7 +6,7 @@ pub(crate) fn is_token(bytes: &[u8]) -> bool {
     !bytes.is_empty() && bytes.iter().all(token)
 }
 
-/// The members of a comma-separated list, without the empty ones. RFC 9110 §5.6.1.2.
+/// The members of a comma-separated list, without empty ones. RFC 9110 §5.6.1.2.
 pub(super) fn members(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value
         .split(|b| *b == b',')
@@ -14,7 +14,7 @@ pub(super) fn members(value: &[u8]) -> impl Iterator<Item = &[u8]> {
         .filter(|member| !member.is_empty())
 }
 
-/// A `Content-Length`: digits and nothing else. RFC 9112 §6.2. No list, not even of equal numbers.
+/// A `Content-Length`: only digits. RFC 9112 §6.2. No list, not even of equal numbers.
 pub(super) fn length(value: &[u8]) -> Option<u64> {
     let digits = value.trim_ascii();
     let sound = !digits.is_empty() && digits.len() <= 18 && digits.iter().all(u8::is_ascii_digit);

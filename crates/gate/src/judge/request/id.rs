@@ -1,4 +1,4 @@
-//! The id of a request: the client's own where it can be said safely, else a new one.
+//! The ID of a request: the client's own if it is safe to repeat, otherwise a new one.
 
 use super::Request;
 use super::identity::is_read_as;
@@ -6,7 +6,7 @@ use crate::record::RequestId;
 
 pub(crate) const NAME: &str = "X-Request-Id";
 
-/// The id that the client gave, or a new one.
+/// The client's ID, or a new one.
 pub(crate) fn request_id(request: &Request<'_>) -> RequestId {
     let mut own = request.fields.iter().filter(|field| is_id(field.name));
     match (own.next(), own.next()) {
@@ -15,7 +15,7 @@ pub(crate) fn request_id(request: &Request<'_>) -> RequestId {
     }
 }
 
-/// Whatever is behind CGI or WSGI does not tell `_` from `-`: a second spelling would be a second id.
+/// Behind CGI or WSGI `_` and `-` are the same, so a second spelling would be a second ID.
 pub(crate) fn is_id(name: &str) -> bool {
     is_read_as(name, NAME)
 }
@@ -56,7 +56,7 @@ mod tests {
             let made = of(&[("X-Request-Id", bad)]);
             assert_eq!(made.as_str().len(), 25, "{bad}: {made:?}");
         }
-        // Of two nobody knows which one is meant.
+        // If there are two, it is unknown which one is meant.
         let two = of(&[("X-Request-Id", "a"), ("X_Request_Id", "b")]);
         assert_eq!(two.as_str().len(), 25);
     }

@@ -1,9 +1,9 @@
-//! Fields by which proxies tell backends who asks, from where, and for what. Whoever is believed when they say so must be a
-//! proxy: from clients they are taken away.
+//! Fields by which proxies tell backends who asks, from where, and for what. Only a proxy may be
+//! believed, so they are removed from clients' requests.
 
-/// By their beginnings, in lower case. A name that ends in `-` is a family; others are whole names.
+/// Prefixes in lower case. A name that ends in `-` is a prefix; others are whole names.
 pub(crate) const FIELDS: [&str; 66] = [
-    // Who asks: proxies that authenticate, and what CGI makes of a server's own knowledge.
+    // Who asks: fields of proxies that authenticate, and CGI variables.
     "remote-",
     "x-remote-",
     "x-auth-request-",
@@ -75,7 +75,8 @@ pub(crate) const FIELDS: [&str; 66] = [
     "proxy",
 ];
 
-/// Does it say who asks, from where, or for what? Whatever is behind CGI or WSGI does not tell `_` from `-`.
+/// Does it say who asks, from where, or for what? Whatever is behind CGI or WSGI does not tell `_`
+/// from `-`.
 pub(crate) fn is_identity(name: &str) -> bool {
     // Most fields are none of these.
     let first = name.as_bytes().first().map(u8::to_ascii_lowercase);

@@ -1,4 +1,4 @@
-//! From fields to one meaning, or to a refusal.
+//! Checks fields: either they have one meaning, or the request is refused.
 
 use super::authority::Authority;
 use super::fields::{is_token, length, members};
@@ -99,7 +99,8 @@ fn target<'a>(request: &Request<'a>) -> Result<(&'a str, Option<&'a str>), BadRe
     {
         return Err(BadRequestError::Target);
     }
-    // Some take what follows for an authority (RFC 3986 §4.2), some drop a slash: another path than the one let pass.
+    // Some take what follows for an authority (RFC 3986 §4.2), some drop a slash: another path than
+    // the one let pass.
     if target.starts_with("//") {
         return Err(BadRequestError::Target);
     }
@@ -230,7 +231,8 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// One protocol, and not HTTP itself: requests within an HTTP/2 of the backend's would pass by gate.
+    /// One protocol, and not HTTP itself: requests within an HTTP/2 of the backend's would pass by
+    /// gate.
     fn upgrade(&self, version: Version) -> Option<&'a [u8]> {
         let is_http = |protocol: &[u8]| {
             protocol.eq_ignore_ascii_case(b"h2c") || protocol.eq_ignore_ascii_case(b"h2")

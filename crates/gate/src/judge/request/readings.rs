@@ -1,8 +1,10 @@
-//! Every way in which a backend may read a path. Servers decode percent signs, drop parameters, merge slashes and fold names,
-//! in different orders and some of them twice; a route that guards a path has to guard all of its spellings.
+//! Every way in which a backend may read a path. Servers decode percent signs, drop parameters,
+//! merge slashes and fold names, in different orders and sometimes twice; a route that protects a
+//! path has to protect all of its spellings.
 //!
-//! Each step that some common server takes is a function here, and the readings of a path are all that any sequence of such
-//! steps makes of it. Capitals are no step: routes are compared both ways ([`Routes::find`](crate::forward::site::Routes::find)).
+//! Each step that some common server takes is a function here, and the readings of a path are
+//! everything that any sequence of these steps makes of it. Case is not a step: routes are compared
+//! both ways ([`Routes::find`](crate::forward::site::Routes::find)).
 
 use super::BadRequestError;
 
@@ -42,8 +44,8 @@ impl Readings<'_> {
     }
 }
 
-/// All readings of a path. Refused is what no backend needs and some read as something else: control characters, what is not
-/// UTF-8, and dot segments.
+/// All readings of a path. Refused is what no backend needs and some read as something else:
+/// control characters, what is not UTF-8, and dot segments.
 pub(crate) fn readings(target: &str) -> Result<Readings<'_>, BadRequestError> {
     let mut known = Readings {
         literal: path(target).as_bytes(),
@@ -105,7 +107,8 @@ fn segments(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     path.split(|byte| *byte == b'/')
 }
 
-/// Percent signs decoded once (RFC 3986 §2.1), and `%u0067`, which IIS knows. What is not an escape stays as it is.
+/// Percent signs decoded once (RFC 3986 §2.1), and `%u0067`, which IIS knows. What is not an escape
+/// stays as it is.
 fn decoded(path: &[u8]) -> Option<Vec<u8>> {
     if !path.contains(&b'%') {
         return None;
@@ -141,7 +144,8 @@ fn number(bytes: &[u8], digits: usize) -> Option<(u32, &[u8])> {
     Some((u32::from_str_radix(text, 16).ok()?, rest))
 }
 
-/// A question mark that was encoded begins a query, and a `#` a fragment, for whoever decodes first.
+/// A question mark that was encoded begins a query, and a `#` a fragment, for whoever decodes
+/// first.
 fn without_query(path: &[u8]) -> Option<Vec<u8>> {
     let end = memchr::memchr2(b'?', b'#', path)?;
     path.get(..end).map(<[u8]>::to_vec)
@@ -191,8 +195,8 @@ fn trimmed(path: &[u8], end: u8) -> Option<Vec<u8>> {
     })
 }
 
-/// Letters that are taken for ASCII's by those who fold names or convert them: full-width forms, and the four that have an
-/// ASCII letter as their other case.
+/// Letters that are taken for ASCII's by those who fold names or convert them: full-width forms,
+/// and the four that have an ASCII letter as their other case.
 fn in_ascii(path: &[u8]) -> Option<Vec<u8>> {
     let text = std::str::from_utf8(path)
         .ok()

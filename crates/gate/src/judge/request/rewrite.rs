@@ -1,5 +1,5 @@
-//! What a route changes of a request's fields: `set`, `remove`, and `keep` for those of [`identity`](super::identity) that are
-//! taken away otherwise.
+//! How a route changes a request's fields: `set`, `remove`, and `keep` for those of
+//! [`identity`](super::identity) that would be removed otherwise.
 
 use super::fields::is_token;
 use super::identity::is_read_as;
@@ -114,7 +114,7 @@ fn known(key: &'static str, name: &str) -> Result<String, RewriteError> {
     let why = if !is_token(name.as_bytes()) {
         format!("'{name}' is not a field's name")
     } else if RESERVED.iter().any(|reserved| is_read_as(&lower, reserved)) {
-        format!("'{name}' is gate's own to say")
+        format!("'{name}' is set by gate itself")
     } else {
         return Ok(lower);
     };

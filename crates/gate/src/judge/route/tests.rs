@@ -1,4 +1,4 @@
-//! Which route is found, and models of what backends make of the same path.
+//! Which route is found, and models of how backends read the same path.
 
 use proptest::prelude::*;
 
@@ -95,8 +95,8 @@ fn routes_may_be_told_apart_by_capitals() {
     assert_eq!(found(&routes, "a", "/a/x").unwrap(), "/a/");
 }
 
-/// What the servers do with a path that gate knows to come before its route is chosen: each as its documentation or source
-/// says it. `None`: refused.
+/// What the servers do with a path that gate knows to come before its route is chosen: each as its
+/// documentation or source says it. `None`: refused.
 mod models {
     fn decode(path: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();
@@ -212,8 +212,9 @@ mod models {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(20_000))]
 
-    /// A raw `\\` never comes so far. What any of them serves from below a guarded path, the guarded route has let in; and what it serves from below an
-    /// open one, too, where all else is guarded.
+    /// A raw `\\` never comes so far. What any of them serves from below a guarded path, the
+    /// guarded route has let in; and what it serves from below an open one, too, where all else is
+    /// guarded.
     #[test]
     fn no_backend_finds_another_route(
         target in prop::collection::vec(prop::sample::select(vec![

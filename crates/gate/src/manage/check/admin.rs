@@ -1,4 +1,5 @@
-//! `[admin]`, `[log]` and `[limits]`: nothing told to strangers, files that can be written, bounds that leave room for a request.
+//! `[admin]`, `[log]` and `[limits]`: nothing is shown to strangers, files can be written, and
+//! limits leave room for a request.
 
 use std::fs::OpenOptions;
 use std::path::Path;
@@ -6,14 +7,14 @@ use std::path::Path;
 use super::Report;
 use crate::config::{Access, Config};
 
-/// RFC 9112 §3 wants 8000 for the request line alone.
+/// RFC 9112 §3 recommends 8000 bytes for the request line alone.
 const MIN_HEAD: u64 = 8 * 1024;
 
 pub(super) fn check(config: &Config, report: &mut Report) {
     if let Some(address) = config.admin.listen
         && !address.ip().to_canonical().is_loopback()
     {
-        let what = format!("nothing of it is protected, and {address} is not this machine's alone");
+        let what = format!("it is not protected, and {address} can be reached from other machines");
         report.warn("admin.listen", what);
     }
     if let Access::File(path) = &config.log.access {
@@ -21,7 +22,7 @@ pub(super) fn check(config: &Config, report: &mut Report) {
     }
     let limits = &config.limits;
     if limits.head.0 < MIN_HEAD {
-        let what = format!("requests of browsers do not fit; {MIN_HEAD} is the least");
+        let what = format!("browsers' requests do not fit; the minimum is {MIN_HEAD}");
         report.error("limits.head", what);
     }
     let least = [
@@ -44,10 +45,10 @@ pub(super) fn check(config: &Config, report: &mut Report) {
         ("idle_time", limits.idle_time),
     ];
     for (key, _) in times.iter().filter(|(_, time)| time.0.is_zero()) {
-        report.error(format!("limits.{key}"), "it has to be longer than 0");
+        report.error(format!("limits.{key}"), "it must be longer than 0");
     }
     if limits.connections_per_client > limits.connections {
-        let what = "one client may take all connections there are";
+        let what = "one client may use all connections";
         report.warn("limits.connections_per_client", what);
     }
 }

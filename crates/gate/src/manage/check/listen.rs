@@ -1,22 +1,21 @@
-//! `[listen]`: addresses that are ours, and that do not get into each other's way.
+//! `[listen]`: addresses that belong to this machine and do not conflict.
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 
 use super::Report;
 use crate::config::{Config, Network};
 
-/// Of a head. Libraries below take tens of thousands of fields, and no more.
+/// The largest head. The parsers have no room for more than tens of thousands of fields.
 const MAX_HEAD: u64 = 512 * 1024;
 
 pub(super) fn check(config: &Config, report: &mut Report) {
     let listen = &config.listen;
     if listen.http.is_empty() && listen.https.is_empty() {
-        let what =
-            "nobody can come in; give 'http' or 'https' an address, as in [\"127.0.0.1:8080\"]";
+        let what = "there is no address for clients; give 'http' or 'https' one, as in [\"127.0.0.1:8080\"]";
         report.error("listen", what);
     }
     if listen.h3 && listen.https.is_empty() && !listen.http.is_empty() {
-        let what = "HTTP/3 needs an address under 'https'; 'h3 = false' says that none is meant";
+        let what = "HTTP/3 needs an address under 'https'; 'h3 = false' turns HTTP/3 off";
         report.warn("listen.h3", what);
     }
     addresses(config, report);
@@ -29,7 +28,7 @@ pub(super) fn check(config: &Config, report: &mut Report) {
         }
     }
     if config.limits.head.0 > MAX_HEAD {
-        let what = "at most 512KiB: beyond that fields are too many for those who read them";
+        let what = "at most 512KiB: the parsers do not take more fields";
         report.error("limits.head", what);
     }
     if listen.backlog == 0 {
@@ -64,7 +63,7 @@ fn addresses(config: &Config, report: &mut Report) {
     }
 }
 
-/// The address that means all of them shares its ports with each. The one of IPv6 takes those of IPv4 too.
+/// The wildcard address shares its ports with every other; that of IPv6 includes IPv4.
 fn collide(a: SocketAddr, b: SocketAddr) -> bool {
     let wide =
         |a: IpAddr, b: IpAddr| a.is_unspecified() && (a.is_ipv4() == b.is_ipv4() || a.is_ipv6());

@@ -1,4 +1,4 @@
-//! Whether those answer whom gate will ask: the store and each server. What they are asked changes nothing there.
+//! Whether the store and each server answer. The questions change nothing there.
 
 use std::io;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::config::{Config, Protocol, Upstream};
 
 /// The store has shorter deadlines of its own.
 const STORE_TIMEOUT: Duration = Duration::from_secs(10);
-/// No session has this name: it is looked for as others are.
+/// No session has this name.
 const NOBODY: &str = "roundtrip-gate-check";
 
 /// Adds what does not answer.
@@ -27,7 +27,7 @@ pub async fn reach(config: &Config, report: &mut Report) {
     store(config, report).await;
     for (name, upstream) in &config.upstream {
         for (n, text) in upstream.servers.iter().enumerate() {
-            // What is no URL was found before.
+            // Invalid URLs were reported before.
             let Ok(url) = server(text) else { continue };
             if let Err(why) = ask(&url, upstream).await {
                 let place = format!("upstream.{name}.servers[{n}]");
@@ -42,7 +42,7 @@ async fn store(config: &Config, report: &mut Report) {
     if StoreKind::parse(&session.store) == StoreKind::Memory {
         return;
     }
-    // A file that is not there yet would be made.
+    // A missing file would be created.
     if let StoreKind::File(path) = StoreKind::parse(&session.store)
         && !path.exists()
     {
@@ -53,7 +53,7 @@ async fn store(config: &Config, report: &mut Report) {
             let store = place.on_this_thread();
             timeout(STORE_TIMEOUT, store.get(NOBODY)).await
         }
-        // Told already, when the configuration was looked at; but for a file that is broken.
+        // Reported already when the configuration was checked, except for a damaged file.
         Err(error) => {
             if matches!(StoreKind::parse(&session.store), StoreKind::File(_)) {
                 report.error("session.store", error);
@@ -72,7 +72,7 @@ async fn ask(url: &Url, upstream: &Upstream) -> Result<(), String> {
     let bound = upstream.connect.0;
     match timeout(bound, connect(url, upstream)).await {
         Ok(outcome) => outcome,
-        Err(_) => Err(format!("nothing came within {bound:?}")),
+        Err(_) => Err(format!("there was no answer within {bound:?}")),
     }
 }
 

@@ -1,4 +1,5 @@
-//! What a name server may say for gate: HTTPS records (RFC 9460), by which a client learns of HTTP/3 before it connects.
+//! The HTTPS records (RFC 9460) that a name server may publish for gate, so that a client learns of
+//! HTTP/3 before it connects.
 
 use std::net::{IpAddr, SocketAddr};
 

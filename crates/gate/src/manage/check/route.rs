@@ -1,4 +1,4 @@
-//! `[[route]]`: each leads somewhere, and none to where another leads already.
+//! `[[route]]`: each leads to an upstream, and no two are the same.
 
 use super::Report;
 use crate::config::{Config, Resumption, Route};
@@ -7,7 +7,7 @@ use crate::judge::request::{Rewrite, readings};
 
 pub(super) fn check(config: &Config, report: &mut Report) {
     if config.route.is_empty() {
-        let what = "no request leads anywhere; add a [[route]] with upstream = \"…\"";
+        let what = "there is no route; add a [[route]] with upstream = \"…\"";
         report.error("route", what);
     }
     for (n, route) in config.route.iter().enumerate() {
@@ -36,13 +36,12 @@ pub(super) fn check(config: &Config, report: &mut Report) {
         host(&place, route, report);
         let earlier = config.route.get(..n).unwrap_or_default();
         if let Some(same) = earlier.iter().position(|other| meets(other, route)) {
-            let what =
-                format!("'route[{same}]' is for the same host and path; take one of both away");
+            let what = format!("'route[{same}]' is for the same host and path; remove one of them");
             report.error(&place, what);
         }
         let early = config.tls.early_data && config.tls.resumption == Resumption::SingleUse;
         if route.safe_jmap && !early {
-            let what = "it says what early data may hold, and 'tls.early_data' is off";
+            let what = "it has no effect while 'tls.early_data' is off";
             report.warn(format!("{place}.safe_jmap"), what);
         }
     }
@@ -90,7 +89,7 @@ fn host(place: &str, route: &Route, report: &mut Report) {
     }
 }
 
-/// Hosts are the same in capitals (RFC 9110 §4.2.3); a path matches with and without its last '/'.
+/// Hosts match in any case (RFC 9110 §4.2.3); a path matches with and without its trailing '/'.
 fn meets(a: &Route, b: &Route) -> bool {
     let path = |route: &Route| route.path.trim_end_matches('/').to_owned();
     a.bare_host() == b.bare_host() && path(a) == path(b)

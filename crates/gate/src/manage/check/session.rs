@@ -38,7 +38,7 @@ pub(super) fn check(config: &Config, report: &mut Report) {
         report.authority("session.tls.ca", ca);
     }
     if session.remembered == 0 {
-        let what = "each request would ask the store; 1 is the least";
+        let what = "each request would ask the store; the minimum is 1";
         report.error("session.remembered", what);
     }
     seals(config, report);
@@ -55,10 +55,10 @@ fn file(path: &Path, report: &mut Report) {
         Ok(facts) if !facts.is_file() => report.error(PLACE, format!("{shown} is not a file")),
         Ok(facts) => {
             if facts.permissions().mode() & 0o077 != 0 {
-                let what = format!("others may open {shown}; run 'chmod 600' on it");
+                let what = format!("other users may open {shown}; run 'chmod 600' on it");
                 report.error(PLACE, what);
             }
-            // Opened and left as it is.
+            // Opened, but not changed.
             if let Err(error) = OpenOptions::new().read(true).write(true).open(path) {
                 report.error(PLACE, format!("cannot write to {shown}: {error}"));
             }
@@ -67,7 +67,7 @@ fn file(path: &Path, report: &mut Report) {
     }
 }
 
-/// The file is made at the first start, if its directory is there.
+/// The file is created at the first start, if its directory exists.
 fn directory(path: &Path, report: &mut Report) {
     let parent = path.parent().filter(|p| !p.as_os_str().is_empty());
     let parent = parent.unwrap_or(Path::new("."));
@@ -124,7 +124,7 @@ fn seals(config: &Config, report: &mut Report) {
         report.warn("session.cbc", what);
     }
     if !session.plain && session.seal.is_empty() && session.cbc.is_none() {
-        let what = "credentials have to be sealed, and no key opens them; add a [[session.seal]]";
+        let what = "credentials must be sealed, and there is no key; add a [[session.seal]]";
         report.error("session.plain", what);
     }
 }

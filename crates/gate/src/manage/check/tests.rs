@@ -1,4 +1,4 @@
-//! What a start would stumble over is found, all of it, and named by its key.
+//! Everything that would prevent a start is found, and named by its key.
 
 mod faults;
 
@@ -18,12 +18,12 @@ use crate::config::Home;
 const NOW: u64 = 1_767_225_600;
 
 /// A directory with all that a start needs; and a configuration that names it.
-struct Bench {
+struct ConfigDirectory {
     folder: TempDir,
     text: String,
 }
 
-impl Bench {
+impl ConfigDirectory {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::at(folder.path().join("home"));
@@ -118,7 +118,7 @@ fn told(report: &Report) -> Vec<String> {
 
 #[test]
 fn what_is_sound_passes() {
-    let report = Bench::new().but(&[]);
+    let report = ConfigDirectory::new().but(&[]);
     assert_eq!(told(&report), [""; 0]);
     assert_eq!(
         report.https_records,
@@ -133,7 +133,7 @@ fn what_is_sound_passes() {
 /// Each change is found, as what it is, and nothing else is.
 #[test]
 fn each_fault_is_named() {
-    let bench = Bench::new();
+    let bench = ConfigDirectory::new();
     bench.write(
         "open.key",
         b"0123456789012345678901234567890123456789",
@@ -168,7 +168,7 @@ fn each_fault_is_named() {
 /// Root may write anywhere: for root there is nothing to find.
 #[test]
 fn a_directory_of_others_is_no_place_for_sessions() {
-    let bench = Bench::new();
+    let bench = ConfigDirectory::new();
     let home = bench.path("home");
     fs::set_permissions(&home, fs::Permissions::from_mode(0o500)).unwrap();
     let may_write = fs::write(home.join("try"), "").is_ok();
@@ -180,7 +180,7 @@ fn a_directory_of_others_is_no_place_for_sessions() {
 
 #[test]
 fn a_certificate_is_warned_of_two_weeks_before() {
-    let bench = Bench::new();
+    let bench = ConfigDirectory::new();
     bench.certify("soon", "mail.example", 2026);
     let config = bench.config(&SOUND.replace("own.", "soon."));
     let expiry = NOW + 30 * 24 * 3600;
@@ -196,7 +196,7 @@ fn a_certificate_is_warned_of_two_weeks_before() {
 
 #[test]
 fn all_is_told_at_once() {
-    let report = Bench::new().but(&[
+    let report = ConfigDirectory::new().but(&[
         ("HS512", "none"),
         ("own.pem", "x"),
         ("8443", "8080"),
@@ -208,7 +208,7 @@ fn all_is_told_at_once() {
 
 #[test]
 fn an_empty_file_says_what_is_needed() {
-    let bench = Bench::new();
+    let bench = ConfigDirectory::new();
     let told = told(&bench.check(""));
     assert_eq!(told.len(), 2, "{told:?}");
     assert!(told[0].starts_with("error listen: ") && told[1].starts_with("error route: "));
@@ -216,7 +216,7 @@ fn an_empty_file_says_what_is_needed() {
 
 #[test]
 fn the_template_wants_nothing_but_its_key() {
-    let report = Bench::new().check(crate::config::template::TEMPLATE);
+    let report = ConfigDirectory::new().check(crate::config::template::TEMPLATE);
     let places: Vec<&str> = report.findings.iter().map(|f| f.place.as_str()).collect();
     assert_eq!(places, ["token.key[0].from", "session.store"]);
 }
@@ -233,7 +233,7 @@ fn reached(config: &Config) -> Vec<String> {
 
 #[test]
 fn servers_and_stores_that_are_there_are_reached() {
-    let bench = Bench::new();
+    let bench = ConfigDirectory::new();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let here = format!("http://{}", listener.local_addr().unwrap());
     let config = bench.config(&SOUND.replace("http://127.0.0.1:8000", &here));
@@ -266,7 +266,7 @@ fn a_redis_that_is_not_there_is_said_to_be_down() {
 /// Who is asked by HTTP/2 has to speak it; and who is not vouched for is not trusted.
 #[test]
 fn tls_is_tried_as_it_would_be_used() {
-    let bench = Bench::new();
+    let bench = ConfigDirectory::new();
     bench.certify_since(2000, "server", "localhost", 2095);
     let server = plain_tls_server(&bench);
     let text = SOUND.replace(
@@ -289,7 +289,7 @@ fn tls_is_tried_as_it_would_be_used() {
 }
 
 /// It shakes hands, and knows no protocols. Its threads end with the process.
-fn plain_tls_server(bench: &Bench) -> u16 {
+fn plain_tls_server(bench: &ConfigDirectory) -> u16 {
     use rustls::pki_types::pem::PemObject;
     use rustls::pki_types::{CertificateDer, PrivateKeyDer};
     let chain = CertificateDer::from_pem_file(bench.path("server.pem")).unwrap();
@@ -318,7 +318,7 @@ fn plain_tls_server(bench: &Bench) -> u16 {
 
 #[test]
 fn who_may_write_the_configuration_is_looked_at() {
-    let bench = Bench::new();
+    let bench = ConfigDirectory::new();
     for (mode, expected) in [
         (0o644, &[][..]),
         (0o664, &["warning"][..]),
@@ -341,7 +341,7 @@ fn who_may_write_the_configuration_is_looked_at() {
 
 #[test]
 fn a_missing_key_comes_with_what_makes_it_and_no_record_with_an_error() {
-    let bench = Bench::new();
+    let bench = ConfigDirectory::new();
     assert!(!bench.but(&[]).https_records.is_empty());
     let report = bench.but(&[("home/token.key", "gone.key")]);
     let told = told(&report).concat();

@@ -1,4 +1,5 @@
-//! `[tls]`: certificates that can be read, fit their keys and have not expired; tickets and early data that go together.
+//! `[tls]`: certificates that can be read, match their keys and have not expired; tickets and early
+//! data that fit together.
 
 use std::fs::File;
 use std::io::Read;
@@ -16,7 +17,7 @@ use crate::Secret;
 use crate::config::{Certificate, Config, Resumption, SecretFrom};
 
 const DAY: i64 = 24 * 3600;
-/// Whoever renews automatically has done so by then.
+/// Automatic renewal has happened by then.
 const MIN_VALIDITY: i64 = 14 * DAY;
 /// Bundles of all authorities have a quarter of it.
 const MAX_FILE_SIZE: u64 = 1024 * 1024;
@@ -57,14 +58,11 @@ fn settings(config: &Config, report: &mut Report) {
         report.error("tls.early_data", what);
     }
     if config.listen.https.is_empty() && (tls.early_data || !tls.certificate.is_empty()) {
-        let what = "it is of no use while 'listen.https' is empty";
+        let what = "it has no effect while 'listen.https' is empty";
         report.warn("tls", what);
     }
     if tls.epoch.0.as_secs() < 60 {
-        report.error(
-            "tls.epoch",
-            "a ticket key has to serve for a minute at least",
-        );
+        report.error("tls.epoch", "the minimum is one minute");
     }
     if let Some(seed) = &tls.seed {
         report.secret("tls.seed", seed);
@@ -145,7 +143,7 @@ fn span(seconds: i64) -> String {
     }
 }
 
-/// All certificates of a PEM file, one at least.
+/// All certificates of a PEM file, at least one.
 pub(super) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     let shown = path.display();
     let mut pem = Vec::new();

@@ -1,4 +1,4 @@
-//! `[token]`: is there a place where tokens are looked for, and a key that can verify one?
+//! `[token]`: at least one place for tokens, and a key that can verify one.
 
 use url::Url;
 
@@ -36,7 +36,7 @@ pub(super) fn check(config: &Config, report: &mut Report) {
     }
 }
 
-/// Each one for itself, so that all that are wrong are named.
+/// Each one by itself, so that all errors are reported.
 fn keys(config: &Config, report: &mut Report) {
     for (n, key) in config.token.key.iter().enumerate() {
         let place = format!("token.key[{n}]");
@@ -97,10 +97,7 @@ fn set(jwks: &Jwks, report: &mut Report) {
         report.authority(&format!("{PLACE}.ca"), ca);
     }
     if jwks.every.0.as_secs() == 0 {
-        report.error(
-            format!("{PLACE}.every"),
-            "a set has to last for a second at least",
-        );
+        report.error(format!("{PLACE}.every"), "the minimum is one second");
     }
 }
 
@@ -109,7 +106,7 @@ fn url_of_set(text: &str, report: &mut Report) {
     match Url::parse(text) {
         Ok(url) if url.scheme() == "https" => {}
         Ok(url) if url.scheme() == "http" => {
-            let what = "over http:// whoever is in between chooses the keys; say https://";
+            let what = "over http:// anybody on the path could replace the keys; use https://";
             report.warn(place, what);
         }
         Ok(_) => report.error(place, "it has to begin with https://"),

@@ -1,4 +1,4 @@
-//! `[upstream.NAME]`: servers that can be spoken to, and numbers that leave room for a request.
+//! `[upstream.NAME]`: servers with a supported protocol, and limits that leave room for a request.
 
 use url::Url;
 
@@ -18,10 +18,7 @@ pub(super) fn check(config: &Config, report: &mut Report) {
                 report.error(format!("{place}.health.path"), "it has to begin with '/'");
             }
             if health.every.0.is_zero() {
-                report.error(
-                    format!("{place}.health.every"),
-                    "it has to be longer than 0",
-                );
+                report.error(format!("{place}.health.every"), "it must be longer than 0");
             }
         }
     }
@@ -59,12 +56,12 @@ fn servers(place: &str, upstream: &Upstream, report: &mut Report) {
         }
     }
     if upstream.protocol == Protocol::H2 && !secure && !schemes.is_empty() {
-        let what = "HTTP/2 without TLS is begun at once (prior knowledge, RFC 9113 §3.3); few servers expect it";
+        let what = "HTTP/2 without TLS begins at once (prior knowledge, RFC 9113 §3.3); few servers expect it";
         report.warn(format!("{place}.protocol"), what);
     }
 }
 
-/// Where a server is. A password in it is not repeated.
+/// A server's URL. A password in it is not repeated.
 pub(super) fn server(text: &str) -> Result<Url, String> {
     let url = Url::parse(text)
         .map_err(|error| format!("it is no URL ({error}); write it like http://127.0.0.1:8000"))?;
@@ -72,7 +69,9 @@ pub(super) fn server(text: &str) -> Result<Url, String> {
         return Err("it has to begin with http:// or https://".into());
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err("a login has no place in it: credentials come from sessions".into());
+        return Err(
+            "a user and a password are not allowed in it: credentials come from sessions".into(),
+        );
     }
     if url.path() != "/" || url.query().is_some() || url.fragment().is_some() {
         return Err("it ends with the port: paths are passed on as clients send them".into());
@@ -88,7 +87,7 @@ fn numbers(place: &str, upstream: &Upstream, report: &mut Report) {
         ("age", upstream.age),
     ];
     for (key, _) in times.iter().filter(|(_, time)| time.0.is_zero()) {
-        report.error(format!("{place}.{key}"), "it has to be longer than 0");
+        report.error(format!("{place}.{key}"), "it must be longer than 0");
     }
     if upstream.connections == 0 {
         report.error(
@@ -113,9 +112,6 @@ fn numbers(place: &str, upstream: &Upstream, report: &mut Report) {
         report.warn(format!("{place}.warm"), what);
     }
     if upstream.eject_after == 0 {
-        report.error(
-            format!("{place}.eject_after"),
-            "a server may fail once at least",
-        );
+        report.error(format!("{place}.eject_after"), "the minimum is 1");
     }
 }

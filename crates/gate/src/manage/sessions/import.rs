@@ -1,4 +1,4 @@
-//! Sessions from elsewhere, one JSON object on a line; a bad line costs itself and no other.
+//! Imports sessions, one JSON object per line; a bad line does not affect others.
 
 use std::io::{BufRead, Read};
 use std::time::{Duration, SystemTime};
@@ -11,17 +11,17 @@ use super::{SessionManager, check_name, ends_all};
 use crate::GateError;
 use crate::judge::credentials::Vault;
 
-/// Names have 512 bytes and credentials some dozens.
+/// Names have up to 512 bytes, and credentials some dozens.
 const MAX_LINE_LENGTH: usize = 64 * 1024;
 
-/// How many lines became what.
+/// The number of lines by result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Imported {
     pub stored: u64,
-    /// They ended before they were read.
+    /// They had expired already.
     pub expired: u64,
     pub failed: u64,
-    /// The rest was not read: the last error would have been every line's.
+    /// The rest was not read, because the last error would have repeated for every line.
     pub stopped: bool,
 }
 
@@ -41,8 +41,8 @@ impl Drop for Line {
 }
 
 impl SessionManager {
-    /// `told` hears of each line that failed, by its number from 1. Empty lines are passed over. A session that is there
-    /// already gets what the line says.
+    /// `told` gets each line that failed, by its number from 1. Empty lines are skipped. An
+    /// existing session is replaced.
     pub async fn import(
         &self,
         mut input: impl BufRead,
@@ -74,7 +74,7 @@ impl SessionManager {
     }
 
     async fn take(&self, line: &[u8]) -> Result<(), GateError> {
-        // What serde says of it would repeat some of it.
+        // Serde's message would repeat part of the line.
         let line: Line = serde_json::from_slice(line)
             .map_err(|error| GateError::Line(format!("at its byte {}", error.column())))?;
         check_name(&line.sid)?;
@@ -90,7 +90,7 @@ impl SessionManager {
     }
 }
 
-/// False at the end. Of a line that is too long nothing is kept, and what follows is read on.
+/// Returns `false` at the end. A line that is too long is skipped.
 fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> Result<bool, GateError> {
     line.zeroize();
     let limit = MAX_LINE_LENGTH as u64 + 1;

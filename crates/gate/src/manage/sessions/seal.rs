@@ -1,4 +1,5 @@
-//! Seals with the first key what is stored plain, in AES-256-CBC, or under an older key. Nobody signs in anew for it.
+//! Reseals with the first key what is stored in plain text, in AES-256-CBC, or under an older key.
+//! No user has to sign in again.
 
 use roundtrip_store::{Record, Store};
 use serde::Serialize;

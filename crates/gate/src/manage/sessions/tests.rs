@@ -1,4 +1,4 @@
-//! What is kept by hand is what a guard then takes.
+//! A guard accepts the sessions that were made by hand.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::*;
-use crate::judge::guard::{Guard, Judged};
+use crate::judge::guard::{Guard, GuardDecision};
 use crate::judge::request::{Field, Request, Version};
 use crate::manage::{Token, TokenRequest, TokenTransport};
 
@@ -236,7 +236,7 @@ fn a_token_is_taken_by_the_guard_of_the_same_configuration() {
             ended: false,
             protocol: None,
         });
-        assert!(matches!(judged, Judged::Ask(question) if question.session() == "the-sid"));
+        assert!(matches!(judged, GuardDecision::Ask(question) if question.session() == "the-sid"));
         let other = TokenRequest {
             key: Some("two"),
             ..order

@@ -1,4 +1,4 @@
-//! A log that is slow, that goes away, that is moved.
+//! Access logs that are slow, that fail, and that are moved.
 
 use std::fs;
 use std::sync::Mutex;
@@ -52,13 +52,14 @@ fn a_log_that_stands_still_costs_lines_and_not_requests() {
     let (to, out) = (gate.clone(), Arc::new(Mutex::new(Vec::new())));
     let written = out.clone();
     let open: Open = Box::new(move || {
-        Ok(Box::new(Slow {
+        Ok(Box::new(SlowWriter {
             gate: to.clone(),
             out: written.clone(),
         }))
     });
     let log = AccessLog::with(open, 8).unwrap();
-    // These return, though nothing is written: at most one batch and a full channel are not dropped.
+    // These return, though nothing is written: at most one batch and a full channel are not
+    // dropped.
     lines(&log, 0, 1000);
     let counts = log.sender().counts();
     assert!(counts.dropped >= 1000 - 2 * 9, "{counts:?}");
@@ -88,12 +89,12 @@ fn what_cannot_be_written_is_counted() {
     assert_eq!(sender.counts().dropped, 1, "after the end");
 }
 
-struct Slow {
+struct SlowWriter {
     gate: Arc<Mutex<()>>,
     out: Arc<Mutex<Vec<u8>>>,
 }
 
-impl Write for Slow {
+impl Write for SlowWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let _open = self.gate.lock();
         self.out.lock().unwrap().extend_from_slice(bytes);

@@ -1,4 +1,4 @@
-//! Phases tile the whole, whatever marks were taken.
+//! The phases cover the whole exchange, whichever marks were taken.
 
 use proptest::prelude::*;
 

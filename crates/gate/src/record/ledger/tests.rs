@@ -1,4 +1,4 @@
-//! What is recorded is found in the sum over all threads, and each counter is its own.
+//! What is recorded appears in the sum over all threads, and in one counter only.
 
 use std::collections::HashSet;
 use std::thread;
@@ -14,7 +14,7 @@ fn kept(reused: bool) -> Entry {
 
 #[test]
 fn no_two_counters_share_a_place() {
-    fn all<W: Word + Counted>(slots: &mut Vec<usize>) {
+    fn all<W: LabelValue + Counted>(slots: &mut Vec<usize>) {
         slots.extend(W::ALL.iter().map(|w| w.slot()));
     }
     let mut slots = Vec::new();
@@ -43,7 +43,7 @@ fn no_two_counters_share_a_place() {
 
 #[test]
 fn threads_are_summed() {
-    let book = Book::new(3);
+    let book = Ledgers::new(3);
     thread::scope(|scope| {
         for number in 0..3 {
             let ledger = book.ledger(number);
@@ -65,7 +65,7 @@ fn threads_are_summed() {
 
 #[test]
 fn saved_round_trips_are_counted_by_arithmetic() {
-    let book = Book::new(1);
+    let book = Ledgers::new(1);
     let ledger = book.ledger(0);
     let record = |entry: &Entry| ledger.record(entry, Instant::now());
     record(&kept(false));
@@ -94,7 +94,7 @@ fn saved_round_trips_are_counted_by_arithmetic() {
 
 #[test]
 fn a_resumed_handshake_saves_a_round_trip_where_a_full_one_has_two() {
-    let book = Book::new(1);
+    let book = Ledgers::new(1);
     let arrive = |handshake, two_trips| {
         book.ledger(0).connection(ConnectionStart {
             protocol: Protocol::H2,
@@ -116,7 +116,7 @@ fn a_resumed_handshake_saves_a_round_trip_where_a_full_one_has_two() {
 
 #[test]
 fn what_is_held_is_let_go() {
-    let book = Book::new(1);
+    let book = Ledgers::new(1);
     let ledger = book.ledger(0);
     let held = (ledger.hold(Gauge::Exchanges), ledger.hold(Gauge::Exchanges));
     assert_eq!(book.snapshot().gauge(Gauge::Exchanges), 2);
@@ -127,7 +127,7 @@ fn what_is_held_is_let_go() {
 
 #[test]
 fn what_takes_for_ever_is_counted_with_the_longest() {
-    let book = Book::new(1);
+    let book = Ledgers::new(1);
     let began = Instant::now();
     let entry = Entry::new(began, Protocol::H3, true);
     let ended = began + Duration::from_secs(1 << 33);
@@ -135,11 +135,12 @@ fn what_takes_for_ever_is_counted_with_the_longest() {
     assert_eq!(book.snapshot().timer(Timer::Whole).histogram.total(), 1);
 }
 
-/// What recording costs is told, not judged: `--nocapture` shows it, and an optimised build is what counts.
+/// What recording costs is told, not judged: `--nocapture` shows it, and an optimised build is what
+/// counts.
 #[test]
 fn recording_is_cheap() {
     const TIMES: u32 = 200_000;
-    let book = Book::new(1);
+    let book = Ledgers::new(1);
     let ledger = book.ledger(0);
     let mut entry = kept(true);
     entry.known = Some(Known::Near);

@@ -1,10 +1,10 @@
-//! A strict reader of the exposition format; and what it must find.
+//! A strict reader of the exposition format, and what it must find.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::record::{Book, Early, Entry, Known, Limit, Outcome, Protocol, Reason};
+use crate::record::{Early, Entry, Known, Ledgers, Limit, Outcome, Protocol, Reason};
 
 /// Samples by name with labels.
 type Samples = BTreeMap<String, f64>;
@@ -89,7 +89,7 @@ fn check_histogram(text: &str, family: &str, samples: &Samples) {
     assert_eq!(Some(&before.1), samples.get(&format!("{family}_count")));
 }
 
-fn text_of(book: &Book) -> String {
+fn text_of(book: &Ledgers) -> String {
     let log = LogCounts {
         written: 5,
         dropped: 2,
@@ -115,7 +115,7 @@ fn exchange(ledger: &crate::record::Ledger, took: Duration) {
 
 #[test]
 fn what_was_counted_is_told() {
-    let book = Book::new(2);
+    let book = Ledgers::new(2);
     assert!(!read(&text_of(&book)).is_empty());
     exchange(&book.ledger(0), Duration::from_micros(3));
     exchange(&book.ledger(1), Duration::from_millis(3));
@@ -152,7 +152,7 @@ fn what_was_counted_is_told() {
 
 #[test]
 fn counters_never_go_back() {
-    let book = Book::new(1);
+    let book = Ledgers::new(1);
     let mut before = Samples::new();
     for round in 0..20 {
         exchange(&book.ledger(0), Duration::from_nanos(1 << (2 * round)));
@@ -173,7 +173,7 @@ fn every_figure_is_described() {
     let described = |word: &str| assert!(page.contains(&format!("`{word}`")), "{word}");
     for family in &FAMILIES {
         described(family.name);
-        for (label, word) in (family.rows)(&Book::new(1).snapshot())
+        for (label, word) in (family.rows)(&Ledgers::new(1).snapshot())
             .iter()
             .flat_map(|row| &row.labels)
         {

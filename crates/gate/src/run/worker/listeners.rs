@@ -1,4 +1,4 @@
-//! Where a thread's clients come in: doors that are opened once, and closed when the thread is to end.
+//! A thread's listeners: opened once, and closed when the thread is to end.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(super) struct Listeners {
     thread_plan: ThreadPlan,
     admission: Rc<Admission>,
     quic: Vec<Rc<QuicListener>>,
-    /// What the ledger has heard already.
+    /// What the ledger has been told.
     single_use: SingleUseCounts,
     retries: u64,
     doors: JoinSet<()>,
@@ -86,7 +86,7 @@ impl Listeners {
         })
     }
 
-    /// Everything was made once already when the plan was; what fails here leaves the thread as it was.
+    /// Everything was made once already with the plan; an error leaves the thread as it was.
     pub(super) fn follow(&mut self, plan: Arc<Plan>) {
         let next = ThreadPlan::begin(
             plan,
@@ -104,7 +104,8 @@ impl Listeners {
         self.thread_plan = next;
     }
 
-    /// Who waits at the door is still let in; then the doors close, and whoever is inside may finish.
+    /// Accepts the clients that are already waiting, then closes the listeners; open exchanges may
+    /// finish.
     pub(super) async fn empty(mut self, until: Instant) -> usize {
         let thread = self.admission.thread().clone();
         thread.ledger.lower(Gauge::Accepting);
@@ -121,7 +122,7 @@ impl Listeners {
         thread.inside()
     }
 
-    /// The ledger hears of what others count.
+    /// Adds to the ledger what others count.
     pub(super) fn tell(&mut self) {
         let ledger = &self.admission.thread().ledger;
         upstream::report(self.thread_plan.upstreams.values(), ledger);

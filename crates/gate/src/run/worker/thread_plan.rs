@@ -1,4 +1,4 @@
-//! What a plan is on one thread: its sessions, its upstreams, and what is made of them for a site.
+//! A plan on one thread: its sessions, its upstreams, and the site that is made from them.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -10,7 +10,7 @@ use crate::GateError;
 use crate::accept::listener::{AcceptConfig, kernel_takes_syn_data};
 use crate::forward::site::Site;
 use crate::forward::upstream::{Group, Upstream};
-use crate::judge::door::Door;
+use crate::judge::authenticator::Authenticator;
 use crate::judge::guard::Guard;
 use crate::judge::session_counts;
 use crate::judge::sessions::NearSessions;
@@ -24,7 +24,7 @@ pub(super) struct ThreadPlan {
 }
 
 impl ThreadPlan {
-    /// Upstreams whose group goes on go on with it.
+    /// Upstreams whose group is kept are kept as well.
     pub(super) fn begin(plan: Arc<Plan>, ledger: &Arc<Ledger>, before: Option<&Self>) -> Self {
         let same_place =
             |thread_plan: &&Self| thread_plan.plan.config.session == plan.config.session;
@@ -59,9 +59,9 @@ impl ThreadPlan {
             self.plan.rules.clone(),
             Box::new(std::time::SystemTime::now),
         )?;
-        let door = Door::new(guard, self.known.clone());
+        let authenticator = Authenticator::new(guard, self.known.clone());
         let alt_svc = self.plan.alt_svc.clone();
-        Site::new(&self.plan.config, door, &self.upstreams, alt_svc)
+        Site::new(&self.plan.config, authenticator, &self.upstreams, alt_svc)
     }
 
     pub(super) fn accept_config(&self) -> Result<AcceptConfig, GateError> {

@@ -1,4 +1,4 @@
-//! Pages of other origins, as a browser lets them ask. WHATWG Fetch §3.2; RFC 6455 §10.2.
+//! Pages of other origins, as far as a browser lets them ask. WHATWG Fetch §3.2; RFC 6455 §10.2.
 
 use roundtrip_gate::manage::TokenTransport;
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ fn stage(app: &Server, talk: &Server, origin: &str) -> Stage {
         &[
             upstream("app", app.port),
             upstream("talk", talk.port),
-            // Nobody listens there.
+            // No server listens there.
             upstream("nobody", 1),
             route("/answer", "app", &answers),
             route("/down", "nobody", &answers),
@@ -47,7 +47,7 @@ fn stage(app: &Server, talk: &Server, origin: &str) -> Stage {
     )
 }
 
-/// What the page of this server sees.
+/// What the page of this server gets.
 fn visit(page: &Server, stage: &Stage) -> Option<Value> {
     let query = url::form_urlencoded::Serializer::new(String::new())
         .append_pair("gate", &format!("localhost:{}", stage.http().port()))
@@ -74,7 +74,7 @@ fn a_page_of_another_origin_does_what_its_route_lets_it() {
         "put": [200, "PUT", LOGIN, "yes"],
         "method": "TypeError",
         "field": "TypeError",
-        // The page can read what went wrong.
+        // The page can read the error.
         "stranger": [401, null, null, null],
         "down": [502, null, null, null],
         "cookie": get,
@@ -87,7 +87,7 @@ fn a_page_of_another_origin_does_what_its_route_lets_it() {
         "closed": "refused",
     });
     assert_eq!(heard, expected, "{heard:#}\n{}", stage.metrics());
-    // Who asks first has no session; and nobody else's credentials go with it.
+    // A preflight has no session, and no credentials of others.
     let seen: Vec<(String, String, Option<String>, Option<String>)> =
         serde_json::from_value(app.get("/seen")).unwrap();
     let asked: Vec<_> = seen
@@ -116,14 +116,14 @@ fn a_page_of_another_origin_does_what_its_route_lets_it() {
         "closed": "refused",
     });
     assert_eq!(heard, expected, "{heard:#}\n{}", stage.metrics());
-    // What was refused has not even reached the app: a page need not be able to read an answer to do harm.
+    // A refused request has not reached the app: a page can do harm without reading the answer.
     let seen: Vec<(String, String, Option<String>, Option<String>)> =
         serde_json::from_value(app.get("/seen")).unwrap();
     let posted = seen[before..]
         .iter()
         .filter(|(method, ..)| method == "POST");
     assert_eq!(posted.count(), 0, "{seen:?}");
-    // Preflights for six, two posts and two sockets; and one socket of the page that is listed.
+    // Preflights for six, two posts and two sockets; and one socket of the listed page.
     let counted = stage.metric("turned_away_total{by=\"denied\",reason=\"origin\"}");
     assert!(counted >= 8, "{counted}\n{}", stage.metrics());
 }

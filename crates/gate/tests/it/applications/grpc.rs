@@ -1,4 +1,5 @@
-//! gRPC's own library calls its own server through gate: every kind of call, and every way in which one ends.
+//! gRPC's own library calls its own server through gate: every kind of call, and every way in which
+//! one can end.
 
 use serde_json::json;
 

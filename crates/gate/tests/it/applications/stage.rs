@@ -1,4 +1,4 @@
-//! A whole gate with a certificate for `localhost`, and programs before and behind it.
+//! A whole gate with a certificate for `localhost`, with programs on both sides of it.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -62,7 +62,7 @@ impl Stage {
         self.gate.addresses().https[0]
     }
 
-    /// The certificate that clients are to trust.
+    /// The certificate that clients have to trust.
     pub(crate) fn chain(&self) -> PathBuf {
         self.folder.path().join("chain.pem")
     }
@@ -71,7 +71,7 @@ impl Stage {
         get(self.gate.addresses().admin.unwrap(), "/metrics")
     }
 
-    /// Without the prefix that all have.
+    /// Without the common prefix.
     pub(crate) fn metric(&self, row: &str) -> u64 {
         let row = format!("roundtrip_gate_{row} ");
         let metrics = self.metrics();
@@ -98,7 +98,7 @@ fn write(folder: &TempDir, name: &str, text: &str) -> PathBuf {
     path
 }
 
-/// A server that says its port on its first line, and ends with the test.
+/// A server that prints its port on its first line, and ends with the test.
 pub(crate) struct Server {
     pub(crate) port: u16,
     child: Child,
@@ -122,7 +122,7 @@ impl Server {
 }
 
 impl Server {
-    /// Asked directly, for JSON.
+    /// Asks the server directly, for JSON.
     pub(crate) fn get(&self, path: &str) -> Value {
         serde_json::from_str(&get(([127, 0, 0, 1], self.port).into(), path)).unwrap()
     }
@@ -154,9 +154,9 @@ pub(crate) fn python(name: &str) -> Command {
     command
 }
 
-/// What a program writes as JSON.
+/// A program's output as JSON.
 pub(crate) fn json(command: &mut Command) -> Value {
-    // Whatever does not end is ended from outside.
+    // `timeout` ends programs that hang.
     let mut bounded = Command::new("timeout");
     bounded.arg(PATIENCE).arg(command.get_program());
     bounded.args(command.get_args());
@@ -171,7 +171,7 @@ pub(crate) fn json(command: &mut Command) -> Value {
     })
 }
 
-/// Is it there? That it is not is said.
+/// Whether it is installed; if not, says so.
 pub(crate) fn has(test: &str, what: &str, mut command: Command) -> bool {
     let ran = command
         .stdin(Stdio::null())
@@ -197,7 +197,7 @@ pub(crate) fn has_python(test: &str, module: &str) -> bool {
     has(test, module, command)
 }
 
-/// Puts a session in, and gives its token: as a cookie with its name, or bare.
+/// Stores a session and returns its token: as a cookie with its name, or bare.
 pub(crate) fn token(config: &Config, transport: TokenTransport) -> String {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -238,7 +238,7 @@ impl Browser {
         }
     }
 
-    /// What the page's script has come to; `None` where there is no browser.
+    /// The result of the page's script; `None` if no browser is installed.
     pub(crate) fn visit(&self, url: &str) -> Option<Value> {
         let mut command = Command::new("timeout");
         command

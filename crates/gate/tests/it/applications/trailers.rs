@@ -1,4 +1,5 @@
-//! Trailers, both ways, through all pairs of protocols; Node and aioquic say what they understood. RFC 9110 §6.5.
+//! Trailers in both directions, through all pairs of protocols; Node and aioquic report what they
+//! received. RFC 9110 §6.5.
 
 use std::process::Command;
 
@@ -19,7 +20,7 @@ fn backend(protocol: &str) -> Server {
     Server::start(node("trailers.mjs").args(["serve", protocol]))
 }
 
-/// Asks, of HTTP/1.1 in clear text, else over TLS.
+/// Asks over HTTP/1.1 in clear text, or another protocol over TLS.
 fn asked(stage: &Stage, protocol: &str, path: &str, fields: &str) -> Value {
     let url = match protocol {
         "h1" => format!("http://{}{path}", stage.http()),
@@ -28,7 +29,7 @@ fn asked(stage: &Stage, protocol: &str, path: &str, fields: &str) -> Value {
     ask(node("trailers.mjs").args(["ask", protocol, &url, fields]))
 }
 
-/// The trailers that may pass, and none of those that may not: of a request none that its route removes.
+/// Trailers that may pass do, and others do not; a route's `remove` applies to requests.
 fn passed(heard: &Value) {
     assert_eq!(heard["status"], 200, "{heard}");
     assert_eq!(heard["told"]["body"], "up", "{heard}");
@@ -71,10 +72,10 @@ fn a_client_of_http_1_that_does_not_ask_for_trailers_gets_none() {
             // What it sends itself needs no permission.
             assert_eq!(heard["told"]["trailers"], json!({"x-sum": "up"}), "{heard}");
         }
-        // Of others in the list nothing is said.
+        // Others in the list are not reported.
         let heard = asked(&stage, "h1", "/", r#"{"te": "gzip;q=0.5, Trailers"}"#);
         passed(&heard);
-        // The protocol has room for them whoever asks; the backend is told what the client said.
+        // HTTP/2 always has room for trailers; the backend gets the client's own statement.
         let heard = asked(&stage, "h2", "/", "{}");
         assert_eq!(heard["told"]["te"], Value::Null, "{heard}");
         assert_eq!(
@@ -115,7 +116,7 @@ fn trailers_go_both_ways_over_http_3() {
     }
 }
 
-/// Where its modules are. No test fetches anything.
+/// Where its modules are installed. No test downloads anything.
 fn aioquic() -> Option<String> {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/install-aioquic");
     let output = Command::new(script).env("NO_INSTALL", "1").output().ok()?;

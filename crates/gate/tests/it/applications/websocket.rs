@@ -1,4 +1,5 @@
-//! WebSocket over HTTP/2: python-h2 and a browser talk with a server of WebSocket over HTTP/1.1. RFC 8441.
+//! WebSocket over HTTP/2: python-h2 and a browser talk to a server that speaks WebSocket over
+//! HTTP/1.1. RFC 8441.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -28,7 +29,7 @@ fn stage(talk: &Server, more: &str) -> Stage {
     )
 }
 
-/// Switches to a protocol without knowing it.
+/// A server that switches to a protocol without speaking it.
 fn liar() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -70,7 +71,7 @@ fn sockets_go_over_streams() {
         "between": "1001",
         "reset": "1006",
         "refused": 403,
-        // To a client of HTTP/2 each of these 200 would be an open socket.
+        // To an HTTP/2 client each of these 200 would be an open WebSocket.
         "no switch": 502,
         "liar": 502,
         "no upgrades": 501,

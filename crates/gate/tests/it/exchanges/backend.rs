@@ -1,11 +1,11 @@
-//! A server whose every connection is in the hands of a test; it can be killed, and be there again.
+//! A server whose connections a test controls one by one; it can be killed and started again.
 
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::thread::{self, JoinHandle};
 
-use crate::exchanges::speaker::{Speaker, counted, path};
+use crate::exchanges::raw_client::{RawClient, counted, path};
 
 pub(crate) struct Backend {
     pub(crate) at: SocketAddr,
@@ -17,16 +17,16 @@ pub(crate) struct Backend {
 struct Inner {
     dead: AtomicBool,
     connections: AtomicUsize,
-    /// Whoever serves one closes it.
+    /// Each is closed by the thread that serves it.
     open: Mutex<Vec<Weak<TcpStream>>>,
 }
 
 impl Backend {
-    pub(crate) fn start(serve: impl Fn(Speaker) + Send + Sync + 'static) -> Self {
+    pub(crate) fn start(serve: impl Fn(RawClient) + Send + Sync + 'static) -> Self {
         Self::at("127.0.0.1:0".parse().unwrap(), serve)
     }
 
-    pub(crate) fn at(at: SocketAddr, serve: impl Fn(Speaker) + Send + Sync + 'static) -> Self {
+    pub(crate) fn at(at: SocketAddr, serve: impl Fn(RawClient) + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind(at).unwrap();
         let at = listener.local_addr().unwrap();
         let inner = Arc::new(Inner::default());
@@ -38,11 +38,11 @@ impl Backend {
                     return;
                 }
                 known.connections.fetch_add(1, Ordering::SeqCst);
-                let speaker = Speaker::new(stream);
-                let open = Arc::downgrade(&speaker.stream);
+                let raw_client = RawClient::new(stream);
+                let open = Arc::downgrade(&raw_client.stream);
                 known.open.lock().unwrap().push(open);
                 let serve = serve.clone();
-                thread::spawn(move || serve(speaker));
+                thread::spawn(move || serve(raw_client));
             }
         });
         Self {
@@ -56,7 +56,7 @@ impl Backend {
         self.inner.connections.load(Ordering::SeqCst)
     }
 
-    /// Nobody listens there any more, and all who were connected are not.
+    /// Stops listening, and closes all connections.
     pub(crate) fn kill(self) {
         self.inner.dead.store(true, Ordering::SeqCst);
         drop(TcpStream::connect(self.at));
@@ -69,8 +69,8 @@ impl Backend {
     }
 }
 
-/// Each request is answered with its path and its body, until the other side closes.
-pub(crate) fn echo(mut client: Speaker) {
+/// Answers each request with its path and its body, until the other side closes.
+pub(crate) fn echo(mut client: RawClient) {
     while let Some(request) = client.request() {
         let body = format!("{} {}", path(&request.head), request.body);
         if !client.send(&counted(&body)) {

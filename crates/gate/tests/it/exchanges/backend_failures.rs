@@ -1,19 +1,20 @@
-//! Backends that are killed, slow, or fall silent: what the client is told, and that all is well once they are.
+//! Backends that are killed, slow, or silent: what the client is told, and that gate recovers with
+//! them.
 
 use std::time::Duration;
 
 use roundtrip_gate::config::{Config, Span};
 
 use crate::exchanges::backend::{Backend, echo};
-use crate::exchanges::speaker::{Answer, Speaker, path};
+use crate::exchanges::raw_client::{Answer, RawClient, path};
 use crate::lifecycle::scene::{PATIENCE, Scene};
 
-/// Without sessions.
+/// Without authentication.
 fn open(config: &mut Config) {
     config.route[0].auth = false;
 }
 
-fn get(client: &mut Speaker, path: &str) -> Answer {
+fn get(client: &mut RawClient, path: &str) -> Answer {
     client.send(&format!("GET {path} HTTP/1.1\r\nHost: a.example\r\n\r\n"));
     client.answer()
 }
@@ -28,16 +29,16 @@ fn a_backend_that_was_killed_is_a_502_and_is_asked_again_when_it_is_back() {
         upstream.eject_for = Span::seconds(1);
     });
     let gate = scene.gate().addresses().http[0];
-    let mut client = Speaker::to(gate);
+    let mut client = RawClient::to(gate);
     assert_eq!(get(&mut client, "/a").whole(200).body, "/a ");
     backend.kill();
     for _ in 0..20 {
-        assert_eq!(get(&mut Speaker::to(gate), "/b").status(), 502);
+        assert_eq!(get(&mut RawClient::to(gate), "/b").status(), 502);
     }
     let backend = Backend::at(at, echo);
     let mut again = false;
     for _ in 0..PATIENCE.as_millis() / 10 {
-        match get(&mut Speaker::to(gate), "/c") {
+        match get(&mut RawClient::to(gate), "/c") {
             Answer::Whole(200, message) => {
                 assert_eq!(message.body, "/c ");
                 again = true;
@@ -51,8 +52,8 @@ fn a_backend_that_was_killed_is_a_502_and_is_asked_again_when_it_is_back() {
     assert!(backend.connections() > 0);
 }
 
-/// Each request is known by its path: `/good` is answered.
-fn moody(mut client: Speaker) {
+/// The path of a request decides: `/good` is answered.
+fn moody(mut client: RawClient) {
     while let Some(request) = client.request() {
         let begun = match path(&request.head) {
             "/good" => {
@@ -66,7 +67,7 @@ fn moody(mut client: Speaker) {
             _ => "",
         };
         client.send(begun);
-        // No more until gate has had enough.
+        // Nothing more until gate gives up.
         let _ = client.rest();
         return;
     }
@@ -86,10 +87,10 @@ fn a_backend_that_does_not_begin_to_answer_in_time_is_a_504() {
     let scene = moody_scene();
     let gate = scene.gate().addresses().http[0];
     for path in ["/slow", "/half"] {
-        let mut client = Speaker::to(gate);
+        let mut client = RawClient::to(gate);
         assert_eq!(get(&mut client, "/good").status(), 200);
         assert_eq!(get(&mut client, path).status(), 504, "{path}");
-        assert_eq!(get(&mut Speaker::to(gate), "/good").status(), 200);
+        assert_eq!(get(&mut RawClient::to(gate), "/good").status(), 200);
     }
 }
 
@@ -98,15 +99,15 @@ fn a_backend_that_falls_silent_amid_its_answer_leaves_no_whole_one() {
     let scene = moody_scene();
     let gate = scene.gate().addresses().http[0];
     for path in ["/counted", "/chunked", "/endless"] {
-        let mut client = Speaker::to(gate);
+        let mut client = RawClient::to(gate);
         assert_eq!(get(&mut client, path), Answer::Cut, "{path}");
-        assert_eq!(get(&mut Speaker::to(gate), "/good").status(), 200);
+        assert_eq!(get(&mut RawClient::to(gate), "/good").status(), 200);
     }
 }
 
 #[test]
 fn an_exchange_has_no_more_than_its_total_time() {
-    // Each piece comes in time, and the whole never ends.
+    // Each piece comes in time, but the answer never ends.
     let backend = Backend::start(|mut client| {
         let _ = client.request();
         client.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
@@ -119,11 +120,12 @@ fn an_exchange_has_no_more_than_its_total_time() {
         let upstream = config.upstream.get_mut("backend").unwrap();
         upstream.total = Span::seconds(1);
     });
-    let mut client = Speaker::to(scene.gate().addresses().http[0]);
+    let mut client = RawClient::to(scene.gate().addresses().http[0]);
     assert_eq!(get(&mut client, "/"), Answer::Cut);
 }
 
-/// RFC 1945 §7.2.2: a client of HTTP/1.0 sees an end, and has to see that it is none.
+/// RFC 1945 §7.2.2: an HTTP/1.0 client sees the connection end, and must see that the answer is
+/// incomplete.
 #[test]
 fn an_answer_to_http_1_0_that_is_cut_ends_with_a_reset() {
     let backend = Backend::start(|mut client| {
@@ -131,7 +133,7 @@ fn an_answer_to_http_1_0_that_is_cut_ends_with_a_reset() {
         client.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n");
     });
     let scene = Scene::tuned(backend.at, "", open);
-    let mut client = Speaker::to(scene.gate().addresses().http[0]);
+    let mut client = RawClient::to(scene.gate().addresses().http[0]);
     client.send("GET / HTTP/1.0\r\n\r\n");
     let (said, whole) = client.rest();
     assert!(!whole, "{said}");

@@ -1,4 +1,5 @@
-//! Interim answers: a backend may send as many as its work takes (RFC 9110 §15.2), and a hostile one gets to its end.
+//! Interim answers: a backend may send as many as it needs (RFC 9110 §15.2), and a hostile one is
+//! stopped.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,14 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use roundtrip_gate::config::Span;
 
 use crate::exchanges::backend::Backend;
-use crate::exchanges::speaker::{Speaker, counted, path};
+use crate::exchanges::raw_client::{RawClient, counted, path};
 use crate::lifecycle::scene::Scene;
 use crate::until;
 
 const PROCESSING: &str = "HTTP/1.1 102 Processing\r\n\r\n";
 
-/// As many as the path says, and then what was asked for.
-fn processing(mut client: Speaker) {
+/// As many as the path says, then the answer.
+fn processing(mut client: RawClient) {
     while let Some(request) = client.request() {
         let count: usize = path(&request.head)[1..].parse().unwrap();
         for _ in 0..count {
@@ -31,7 +32,7 @@ fn processing(mut client: Speaker) {
 fn any_number_of_interim_answers_is_passed_on() {
     let backend = Backend::start(processing);
     let scene = Scene::tuned(backend.at, "", |config| config.route[0].auth = false);
-    let mut client = Speaker::to(scene.gate().addresses().http[0]);
+    let mut client = RawClient::to(scene.gate().addresses().http[0]);
     for count in [0, 1, 60, 300, 33] {
         client.send(&format!("GET /{count} HTTP/1.1\r\nHost: a\r\n\r\n"));
         for seen in 0..count {
@@ -41,15 +42,16 @@ fn any_number_of_interim_answers_is_passed_on() {
         }
         assert_eq!(client.answer().whole(200).body, "done", "behind {count}");
     }
-    // Who does not know of them hears the end alone. RFC 9110 §15.2.
-    let mut old = Speaker::to(scene.gate().addresses().http[0]);
+    // A client that does not know them gets only the final answer. RFC 9110 §15.2.
+    let mut old = RawClient::to(scene.gate().addresses().http[0]);
     old.send("GET /60 HTTP/1.0\r\nHost: a\r\n\r\n");
     let head = old.head().unwrap();
     assert!(head.contains(" 200 "), "{head}");
     assert_eq!(old.rest().0, "done");
 }
 
-/// Sends them for as long as anybody takes them, at most as many bytes as that; is it cut off before?
+/// Sends them for as long as they are taken, up to this many bytes; returns whether it was cut off
+/// before.
 fn endless(most: usize, pause: std::time::Duration) -> (Backend, Arc<AtomicBool>) {
     let cut = Arc::new(AtomicBool::new(false));
     let known = cut.clone();
@@ -77,7 +79,7 @@ fn endless(most: usize, pause: std::time::Duration) -> (Backend, Arc<AtomicBool>
 fn interim_answers_without_end_are_bounded_by_their_bytes() {
     let (backend, cut) = endless(64 << 20, std::time::Duration::ZERO);
     let scene = Scene::tuned(backend.at, "", |config| config.route[0].auth = false);
-    let mut client = Speaker::to(scene.gate().addresses().http[0]);
+    let mut client = RawClient::to(scene.gate().addresses().http[0]);
     client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
     ends(&mut client, &cut);
 }
@@ -93,13 +95,13 @@ fn interim_answers_without_end_are_bounded_by_time() {
         upstream.first_byte = Span::seconds(1);
         upstream.total = Span::seconds(2);
     });
-    let mut client = Speaker::to(scene.gate().addresses().http[0]);
+    let mut client = RawClient::to(scene.gate().addresses().http[0]);
     client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
     ends(&mut client, &cut);
 }
 
-/// The client hears of it in whatever way, and the backend is cut off.
-fn ends(client: &mut Speaker, cut: &AtomicBool) {
+/// The client gets an error of some kind, and the backend is cut off.
+fn ends(client: &mut RawClient, cut: &AtomicBool) {
     while client
         .head()
         .is_some_and(|head| head.starts_with("HTTP/1.1 102 "))

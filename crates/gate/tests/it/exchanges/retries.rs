@@ -1,14 +1,14 @@
-//! A backend that goes at any moment of an exchange, in any way: no request that changes something arrives twice, and no
-//! client takes a part of an answer for the whole.
+//! A backend that fails at any point of an exchange, in any way: no unsafe request arrives twice,
+//! and no client takes part of an answer for the whole.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use crate::exchanges::backend::Backend;
-use crate::exchanges::speaker::{Answer, Speaker, counted, path};
+use crate::exchanges::raw_client::{Answer, RawClient, counted, path};
 use crate::lifecycle::scene::Scene;
 
-/// The moment at which it goes.
+/// The moment at which the backend fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
 enum At {
     Unread,
@@ -21,7 +21,7 @@ enum At {
     AmidChunk,
     BetweenChunks,
     AmidLastChunk,
-    /// It says nothing of a length, and so the end is the end of the connection.
+    /// Without a length, so the end of the connection is the end of the answer.
     AmidEndless,
 }
 
@@ -39,16 +39,16 @@ const MOMENTS: [At; 11] = [
     At::AmidEndless,
 ];
 
-/// And how.
+/// How it fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum How {
+enum Ending {
     Close,
     Reset,
-    /// It says no more, and listens on.
+    /// It sends no more, but still reads.
     HalfClose,
 }
 
-const WAYS: [How; 3] = [How::Close, How::Reset, How::HalfClose];
+const WAYS: [Ending; 3] = [Ending::Close, Ending::Reset, Ending::HalfClose];
 
 const REQUESTS: [(&str, Body); 9] = [
     ("GET", Body::None),
@@ -59,7 +59,7 @@ const REQUESTS: [(&str, Body); 9] = [
     ("POST", Body::Counted),
     ("POST", Body::Chunked),
     ("PATCH", Body::Counted),
-    // Nobody knows what it does.
+    // An unknown method.
     ("FROBNICATE", Body::None),
 ];
 
@@ -75,8 +75,8 @@ struct Case {
     method: &'static str,
     body: Body,
     at: At,
-    how: How,
-    /// It goes whenever this request comes, and not only the first time.
+    how: Ending,
+    /// It fails whenever this request arrives, not only the first time.
     lasting: bool,
 }
 
@@ -109,13 +109,14 @@ impl Case {
         }
     }
 
-    /// RFC 9110 §9.2.2. A body that is small and there at once is kept until it was answered.
+    /// RFC 9110 §9.2.2. A small body that has arrived at once is kept until the answer.
     fn may_arrive(&self, kept: bool) -> usize {
         let idempotent = matches!(self.method, "GET" | "DELETE" | "PUT");
         if idempotent && kept { 2 } else { 1 }
     }
 
-    /// Does it have to be right in spite of it? Nothing was answered on a connection that may have been closed for long.
+    /// Whether the client must get the right answer all the same, because nothing was answered on a
+    /// connection that may have been closed long before.
     fn must_recover(&self, kept: bool) -> bool {
         self.may_arrive(kept) == 2 && !self.lasting && self.at <= At::AmidHead
     }
@@ -123,12 +124,12 @@ impl Case {
 
 type Cases = Arc<Mutex<HashMap<usize, (Case, usize)>>>;
 
-/// Goes as the case of a request says; answers all others.
-fn fickle(cases: &Cases) -> impl Fn(Speaker) + Send + Sync + use<> {
+/// Fails as the case of a request says; answers all others.
+fn fickle(cases: &Cases) -> impl Fn(RawClient) + Send + Sync + use<> {
     let cases = cases.clone();
-    move |mut speaker| {
+    move |mut raw_client| {
         loop {
-            let Some(head) = speaker.peek_head() else {
+            let Some(head) = raw_client.peek_head() else {
                 return;
             };
             let id: usize = path(&head)[1..].parse().unwrap();
@@ -137,9 +138,9 @@ fn fickle(cases: &Cases) -> impl Fn(Speaker) + Send + Sync + use<> {
                 (known.0.lasting || known.1 == 1).then_some(known.0)
             });
             if let Some(case) = case {
-                return go(speaker, case);
+                return go(raw_client, case);
             }
-            if speaker.request().is_none() || !speaker.send(&counted(&right(id))) {
+            if raw_client.request().is_none() || !raw_client.send(&counted(&right(id))) {
                 return;
             }
         }
@@ -150,15 +151,15 @@ fn right(id: usize) -> String {
     format!("the answer to {id}")
 }
 
-fn go(mut speaker: Speaker, case: Case) {
+fn go(mut raw_client: RawClient, case: Case) {
     const CHUNKED: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
     match case.at {
         At::Unread => {}
-        At::PartRead => drop(speaker.exactly(1)),
-        At::HeadRead => drop(speaker.head()),
-        _ => drop(speaker.request()),
+        At::PartRead => drop(raw_client.exactly(1)),
+        At::HeadRead => drop(raw_client.head()),
+        _ => drop(raw_client.request()),
     }
-    speaker.send(&match case.at {
+    raw_client.send(&match case.at {
         At::Unread | At::PartRead | At::HeadRead | At::RequestRead => String::new(),
         At::AmidHead => "HTTP/1.1 200 OK\r\nContent-Le".into(),
         At::HeadSent => "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n".into(),
@@ -169,16 +170,16 @@ fn go(mut speaker: Speaker, case: Case) {
         At::AmidEndless => "HTTP/1.1 200 OK\r\n\r\nhello".into(),
     });
     match case.how {
-        How::Close => {}
-        How::Reset => speaker.reset(),
-        How::HalfClose => {
-            speaker.finish_writing();
-            let _ = speaker.rest();
+        Ending::Close => {}
+        Ending::Reset => raw_client.reset(),
+        Ending::HalfClose => {
+            raw_client.finish_writing();
+            let _ = raw_client.rest();
         }
     }
 }
 
-/// `kept`: over a connection that has carried another request before.
+/// `kept`: over a connection that was used before.
 fn all_cases(kept: bool) {
     let cases = Cases::default();
     let backend = Backend::start(fickle(&cases));
@@ -189,15 +190,15 @@ fn all_cases(kept: bool) {
         config.route[0].auth = false;
     });
     let gate = scene.gate().addresses().http[0];
-    let good = |client: &mut Speaker, id: usize| {
+    let good = |client: &mut RawClient, id: usize| {
         client.send(&format!("GET /{id} HTTP/1.1\r\nHost: a.example\r\n\r\n"));
         assert_eq!(client.answer().whole(200).body, right(id));
     };
     let mut recovered = 0;
     for (number, case) in Case::all().enumerate() {
         let (id, other) = (2 * number, 2 * number + 1);
-        let mut client = Speaker::to(gate);
-        // On the same thread it is the connection that this one leaves behind.
+        let mut client = RawClient::to(gate);
+        // On the same thread, this is the connection that the request before left.
         good(&mut client, other);
         cases.lock().unwrap().insert(id, (case, 0));
         client.send(&case.request(id));
@@ -209,14 +210,14 @@ fn all_cases(kept: bool) {
         );
         let is_right = match &answer {
             Answer::Whole(200, message) if case.at == At::AmidEndless => {
-                // Where the end is orderly it is the end of the answer.
-                case.how != How::Reset && message.body == "hello"
+                // A FIN is the end of the answer.
+                case.how != Ending::Reset && message.body == "hello"
             }
             Answer::Whole(200, message) => message.body == right(id) && arrived == 2,
             Answer::Whole(status, message) => {
                 *status == 502 && message.body.starts_with("502 Bad Gateway: ")
             }
-            // Once the answer had begun there is nothing else to say.
+            // Once the answer has begun, there is no other answer.
             Answer::Cut | Answer::Nothing => case.at > At::AmidHead,
         };
         assert!(is_right, "{case:?}: {answer:?}");
@@ -224,7 +225,7 @@ fn all_cases(kept: bool) {
             assert_eq!(answer.status(), 200, "{case:?}");
             recovered += 1;
         }
-        good(&mut Speaker::to(gate), other);
+        good(&mut RawClient::to(gate), other);
     }
     assert_eq!(recovered > 0, kept);
 }

@@ -1,11 +1,11 @@
-//! Both sides speak a byte at a time, and everything is as if they did not.
+//! Both sides send one byte at a time, and nothing changes.
 
 use crate::exchanges::backend::Backend;
-use crate::exchanges::speaker::{Speaker, field, path};
+use crate::exchanges::raw_client::{RawClient, field, path};
 use crate::lifecycle::scene::Scene;
 
-/// Answers as the path says, a byte at a time, with what it understood.
-fn dripping(mut client: Speaker) {
+/// Answers as the path says, a byte at a time, with the request as it parsed it.
+fn dripping(mut client: RawClient) {
     while let Some(head) = client.head() {
         let expects = field(&head, "expect").is_some();
         if expects && !client.drip("HTTP/1.1 100 Continue\r\n\r\n") {
@@ -42,7 +42,7 @@ fn what_comes_byte_by_byte_is_what_was_sent() {
     let backend = Backend::start(dripping);
     let scene = Scene::tuned(backend.at, "", |config| config.route[0].auth = false);
     let gate = scene.gate().addresses().http[0];
-    let mut client = Speaker::to(gate);
+    let mut client = RawClient::to(gate);
     for round in 0..3 {
         for path in ["/counted", "/chunked", "/hints", "/endless"] {
             let text = format!("body {round}");

@@ -1,4 +1,4 @@
-//! Clients that take their time, old ones, and those who do not wait for an answer before they ask again.
+//! Slow clients, old clients, and clients that send the next request before they have an answer.
 
 use std::fmt::Write;
 use std::thread::sleep;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use roundtrip_gate::config::Span;
 
 use crate::exchanges::backend::{Backend, echo};
-use crate::exchanges::speaker::{Answer, Speaker, counted, field, path};
+use crate::exchanges::raw_client::{Answer, RawClient, counted, field, path};
 use crate::lifecycle::scene::Scene;
 
 fn open_scene(backend: &Backend) -> Scene {
@@ -24,8 +24,8 @@ fn met(scene: &Scene, limit: &str) -> u64 {
     line.unwrap().1.parse().unwrap()
 }
 
-/// Sends a byte now and then until it is answered, or nobody listens.
-fn trickle(client: &mut Speaker, byte: &str) -> Answer {
+/// Sends a byte now and then until there is an answer, or the other side has closed.
+fn trickle(client: &mut RawClient, byte: &str) -> Answer {
     let mut seen = [0];
     client
         .stream
@@ -47,7 +47,7 @@ fn trickle(client: &mut Speaker, byte: &str) -> Answer {
 fn a_head_that_trickles_in_is_not_waited_for() {
     let backend = Backend::start(echo);
     let scene = open_scene(&backend);
-    let mut client = Speaker::to(scene.gate().addresses().http[0]);
+    let mut client = RawClient::to(scene.gate().addresses().http[0]);
     client.send("GET / HTTP/1.1\r\nHost: a\r\nX-Long: ");
     assert_eq!(trickle(&mut client, "x").status(), 408);
     assert_eq!(met(&scene, "head_time"), 1);
@@ -58,13 +58,13 @@ fn a_head_that_trickles_in_is_not_waited_for() {
 fn a_body_that_trickles_in_is_not_waited_for() {
     let backend = Backend::start(echo);
     let scene = open_scene(&backend);
-    let mut client = Speaker::to(scene.gate().addresses().http[0]);
+    let mut client = RawClient::to(scene.gate().addresses().http[0]);
     client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n");
     assert_eq!(trickle(&mut client, "x").status(), 408);
     assert_eq!(met(&scene, "body_rate"), 1);
 }
 
-/// A conversation may pause for longer than an upload may.
+/// A two-way stream may pause for longer than an upload.
 #[test]
 fn a_body_without_a_length_may_be_silent_where_its_route_streams() {
     let backend = Backend::start(echo);
@@ -73,7 +73,7 @@ fn a_body_without_a_length_may_be_silent_where_its_route_streams() {
         config.route[0].streams = true;
     });
     let at = scene.gate().addresses().http[0];
-    let (mut talk, mut upload) = (Speaker::to(at), Speaker::to(at));
+    let (mut talk, mut upload) = (RawClient::to(at), RawClient::to(at));
     talk.send("POST /talk HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n");
     upload.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n");
     assert_eq!(trickle(&mut upload, "x").status(), 408);
@@ -86,7 +86,7 @@ fn a_body_without_a_length_may_be_silent_where_its_route_streams() {
 fn a_pipeline_is_answered_in_its_order() {
     let backend = Backend::start(echo);
     let scene = open_scene(&backend);
-    let mut client = Speaker::to(scene.gate().addresses().http[0]);
+    let mut client = RawClient::to(scene.gate().addresses().http[0]);
     let mut all = String::new();
     for n in 0..60 {
         let request = match n % 3 {
@@ -123,33 +123,33 @@ fn a_client_of_http_1_0_is_served_as_it_understands() {
     });
     let scene = open_scene(&backend);
     let gate = scene.gate().addresses().http[0];
-    let mut kept = Speaker::to(gate);
+    let mut kept = RawClient::to(gate);
     for _ in 0..2 {
         kept.send("GET /counted HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\n\r\n");
         let message = kept.answer().whole(200);
         assert_eq!(message.body, "hello");
         assert_eq!(field(&message.head, "connection"), Some("keep-alive"));
     }
-    // What has no length ends with the connection, whatever it was asked for.
+    // An answer without a length ends with the connection, even if the client wants to keep it.
     kept.send("GET /chunked HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\n\r\n");
     let message = kept.answer().whole(200);
     assert_eq!(message.body, "hello");
     assert!(field(&message.head, "transfer-encoding").is_none());
     assert_eq!(field(&message.head, "connection"), Some("close"));
     for path in ["/counted", "/chunked"] {
-        let mut client = Speaker::to(gate);
+        let mut client = RawClient::to(gate);
         client.send(&format!("GET {path} HTTP/1.0\r\nHost: a\r\n\r\n"));
         let (said, whole) = client.rest();
         assert!(whole && said.ends_with("\r\n\r\nhello"), "{said}");
     }
 }
 
-/// It may be slow for good reasons: the clock begins anew with each request.
+/// A client may be slow for good reasons: the deadline starts again with each request.
 #[test]
 fn a_client_may_rest_between_requests() {
     let backend = Backend::start(echo);
     let scene = open_scene(&backend);
-    let mut client = Speaker::to(scene.gate().addresses().http[0]);
+    let mut client = RawClient::to(scene.gate().addresses().http[0]);
     for n in 0..3 {
         client.send(&format!("GET /{n} HTTP/1.1\r\nHost: a\r\n\r\n"));
         assert_eq!(client.answer().whole(200).body, format!("/{n} "));

@@ -1,5 +1,5 @@
-//! What goes on for long: events, each passed on before the next one is sent, and bytes of another protocol; both end with
-//! the session.
+//! Long streams: events, each passed on before the next one is sent, and bytes of another protocol;
+//! both end with the session.
 
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use roundtrip_gate::manage::SessionManager;
 
 use crate::exchanges::backend::Backend;
-use crate::exchanges::speaker::{Answer, Speaker, field};
+use crate::exchanges::raw_client::{Answer, RawClient, field};
 use crate::lifecycle::scene::Scene;
 
 const ASK_TO_UPGRADE: &str = "Connection: Upgrade\r\nUpgrade: echo\r\n";
@@ -21,7 +21,7 @@ fn revoke(scene: &Scene, sid: &str) {
     assert!(runtime.block_on(manager.revoke(sid)).unwrap());
 }
 
-/// One event when told so.
+/// Sends one event each time it is told to.
 fn eventful() -> (Backend, Sender<u32>) {
     let (tell, told): (_, Receiver<u32>) = channel();
     let told = Mutex::new(told);
@@ -43,9 +43,9 @@ fn each_event_arrives_before_the_next_one_is_sent_and_revocation_ends_them() {
     let (backend, tell) = eventful();
     let scene = Scene::tuned(backend.at, "", |config| config.route[0].streams = true);
     let field = scene.session("s", "u:p");
-    let mut client = Speaker::to(scene.gate().addresses().http[0]);
+    let mut client = RawClient::to(scene.gate().addresses().http[0]);
     client.send(&format!("GET / HTTP/1.1\r\nHost: a\r\n{field}\r\n\r\n"));
-    // The head does not wait for the first of them either.
+    // The head does not wait for the first event either.
     assert!(client.head().unwrap().contains("text/event-stream"));
     for number in 0..100 {
         tell.send(number).unwrap();
@@ -56,8 +56,8 @@ fn each_event_arrives_before_the_next_one_is_sent_and_revocation_ends_them() {
     assert!(!rest.contains("0\r\n\r\n"), "{rest}");
 }
 
-/// Switches where it is asked to; else it says that it was not.
-fn switching(mut client: Speaker) {
+/// Switches protocols if asked to; otherwise says that it was not.
+fn switching(mut client: RawClient) {
     while let Some(request) = client.request() {
         let asked = field(&request.head, "upgrade").is_some();
         assert_eq!(asked, field(&request.head, "connection").is_some());
@@ -73,7 +73,7 @@ fn switching(mut client: Speaker) {
                 return;
             }
         }
-        // Who was closed by halves may still speak.
+        // A side that was closed by the other may still send.
         client.send("last words");
         return;
     }
@@ -87,9 +87,9 @@ fn switching_scene() -> (Scene, String) {
     (scene, field)
 }
 
-fn tunnel(scene: &Scene, field: &str) -> Speaker {
-    let mut client = Speaker::to(scene.gate().addresses().http[0]);
-    // Impatient ones speak before they are told that they may.
+fn tunnel(scene: &Scene, field: &str) -> RawClient {
+    let mut client = RawClient::to(scene.gate().addresses().http[0]);
+    // Impatient clients send before they get 101.
     client.send(&format!(
         "GET /talk HTTP/1.1\r\nHost: a\r\n{ASK_TO_UPGRADE}{field}\r\n\r\nfirst "
     ));
@@ -111,14 +111,14 @@ fn where_the_route_has_upgrades_bytes_go_both_ways() {
         assert_eq!(client.until(" ").unwrap(), word);
     }
     let large = format!("{} ", "x".repeat(300_000));
-    let mut writing = Speaker::new(client.stream.try_clone().unwrap());
+    let mut writing = RawClient::new(client.stream.try_clone().unwrap());
     let sent = large.clone();
     let writer = std::thread::spawn(move || writing.send(&sent));
     assert!(client.until(" ").unwrap() == large);
     assert!(writer.join().unwrap());
     client.send("bye ");
     assert_eq!(client.rest(), ("bye ".into(), true));
-    // An end by halves is passed on as one.
+    // A half-close is passed on as one.
     let mut client = tunnel(&scene, &field);
     client.finish_writing();
     assert_eq!(client.rest(), ("last words".into(), true));
@@ -135,21 +135,21 @@ fn a_tunnel_ends_with_the_session() {
 #[test]
 fn where_the_route_has_no_upgrades_the_wish_goes_no_further() {
     let (scene, field) = switching_scene();
-    let mut client = Speaker::to(scene.gate().addresses().http[0]);
+    let mut client = RawClient::to(scene.gate().addresses().http[0]);
     for _ in 0..2 {
         client.send(&format!(
             "GET / HTTP/1.1\r\nHost: a\r\n{ASK_TO_UPGRADE}{field}\r\n\r\n"
         ));
         assert_eq!(client.answer().whole(200).body, "plain");
     }
-    // And who has no session does not get as far as that.
+    // Without a session, a client does not get that far.
     client.send(&format!(
         "GET /talk HTTP/1.1\r\nHost: a\r\n{ASK_TO_UPGRADE}\r\n"
     ));
     assert_eq!(client.answer().status(), 401);
 }
 
-/// RFC 9110 §15.2.2: a server may switch to what was asked for, and to nothing else.
+/// RFC 9110 §15.2.2: a server may switch only to a protocol that was asked for.
 #[test]
 fn a_backend_that_switches_without_being_asked_is_a_502() {
     let backend = Backend::start(|mut client| {
@@ -160,7 +160,7 @@ fn a_backend_that_switches_without_being_asked_is_a_502() {
         let _ = client.rest();
     });
     let scene = Scene::tuned(backend.at, "", |config| config.route[0].auth = false);
-    let mut client = Speaker::to(scene.gate().addresses().http[0]);
+    let mut client = RawClient::to(scene.gate().addresses().http[0]);
     client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
     assert!(matches!(client.answer(), Answer::Whole(502, _)));
 }

@@ -1,4 +1,4 @@
-//! The end of a token counts on each request, however well the token is known.
+//! A token's expiry is checked on each request, even if the token is cached.
 
 use std::time::{Duration, SystemTime};
 
@@ -6,7 +6,7 @@ use roundtrip_gate::config::Span;
 use roundtrip_gate::manage::{Token, TokenRequest, TokenTransport};
 
 use crate::exchanges::backend::{Backend, echo};
-use crate::exchanges::speaker::{Speaker, path};
+use crate::exchanges::raw_client::{RawClient, path};
 use crate::lifecycle::scene::{PATIENCE, Scene};
 
 const LIFETIME: Duration = Duration::from_secs(3);
@@ -34,7 +34,7 @@ fn scene(backend: &Backend) -> (Scene, String) {
 fn an_expired_token_is_refused_though_it_is_remembered() {
     let backend = Backend::start(echo);
     let (scene, field) = scene(&backend);
-    let mut client = Speaker::to(scene.gate().addresses().http[0]);
+    let mut client = RawClient::to(scene.gate().addresses().http[0]);
     let mut get = || {
         client.send(&format!("GET / HTTP/1.1\r\nHost: a\r\n{field}\r\n\r\n"));
         client.answer().status()
@@ -45,7 +45,7 @@ fn an_expired_token_is_refused_though_it_is_remembered() {
         assert!(passed < 100_000, "it never ends");
         std::thread::sleep(Duration::from_millis(2));
     }
-    // Else it was never a remembered one that was refused.
+    // Otherwise the token that was refused was never a cached one.
     assert!(passed > 1, "{passed}");
     for _ in 0..20 {
         assert_eq!(get(), 401);
@@ -65,7 +65,7 @@ fn a_stream_ends_with_the_token_that_let_it_in() {
         }
     });
     let (scene, field) = scene(&backend);
-    let mut client = Speaker::to(scene.gate().addresses().http[0]);
+    let mut client = RawClient::to(scene.gate().addresses().http[0]);
     client.stream.set_read_timeout(Some(PATIENCE)).unwrap();
     client.send(&format!(
         "GET /events HTTP/1.1\r\nHost: a\r\n{field}\r\n\r\n"

@@ -1,4 +1,5 @@
-//! A backend behind TLS whose answers have no length: they are whole only where the backend said that this is the end.
+//! A backend behind TLS whose answers have no length: they are complete only if the backend sent
+//! close_notify.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -7,10 +8,10 @@ use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use crate::exchanges::backend::Backend;
-use crate::exchanges::speaker::{Answer, Speaker};
+use crate::exchanges::raw_client::{Answer, RawClient};
 use crate::lifecycle::scene::Scene;
 
-/// RFC 9112 §9.8: anybody on the way can end a TCP connection.
+/// RFC 9112 §9.8: anybody on the path can end a TCP connection.
 #[test]
 fn an_answer_without_a_length_that_tls_did_not_end_is_cut() {
     let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".into()]).unwrap();
@@ -44,7 +45,7 @@ fn an_answer_without_a_length_that_tls_did_not_end_is_cut() {
         upstream.ca = Some(authority.clone());
     });
     let get = |path: &str| {
-        let mut client = Speaker::to(scene.gate().addresses().http[0]);
+        let mut client = RawClient::to(scene.gate().addresses().http[0]);
         client.send(&format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n"));
         client.answer()
     };

@@ -1,4 +1,5 @@
-//! Bodies on their way up: asked for before they are sent, refused before they are whole, and answered early.
+//! Request bodies: asked for before they are sent, refused before they are complete, and answered
+//! early.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,16 +8,17 @@ use std::thread;
 use roundtrip_gate::config::{Bytes, Span};
 
 use crate::exchanges::backend::{Backend, echo};
-use crate::exchanges::speaker::{Answer, Speaker, field, path};
+use crate::exchanges::raw_client::{Answer, RawClient, field, path};
 use crate::lifecycle::scene::Scene;
 
-/// More than sockets take in unasked.
+/// More than the sockets' buffers take.
 const LARGE: usize = 16 << 20;
 
-/// Sends a large body for as long as anybody takes it, and hears what is said meanwhile. Was all of it taken?
+/// Sends a large body for as long as it is taken, and reads the answer meanwhile. Returns whether
+/// all of it was taken.
 fn upload(scene: &Scene) -> (Answer, bool) {
-    let mut client = Speaker::to(scene.gate().addresses().http[0]);
-    let mut writing = Speaker::new(client.stream.try_clone().unwrap());
+    let mut client = RawClient::to(scene.gate().addresses().http[0]);
+    let mut writing = RawClient::new(client.stream.try_clone().unwrap());
     let head = format!("POST /upload HTTP/1.1\r\nHost: a\r\nContent-Length: {LARGE}\r\n\r\n");
     let writer = thread::spawn(move || {
         let piece = "x".repeat(64 * 1024);
@@ -26,8 +28,8 @@ fn upload(scene: &Scene) -> (Answer, bool) {
     (answer, writer.join().unwrap())
 }
 
-/// RFC 9112 §9.6: there are clients that look for an answer when they have sent all, and some systems forget one when a
-/// reset comes behind it.
+/// RFC 9112 §9.6: some clients read the answer only after sending everything, and some systems
+/// discard it when a reset follows.
 #[test]
 fn who_is_refused_amid_an_upload_is_not_cut_off() {
     let backend = Backend::start(echo);
@@ -46,7 +48,7 @@ fn who_is_refused_amid_an_upload_is_not_cut_off() {
     }
 }
 
-/// It says what it has to say, and does not wait for the rest.
+/// The backend answers at once, and does not wait for the rest.
 #[test]
 fn an_early_answer_of_a_backend_that_then_closes_is_passed_on() {
     let backend = Backend::start(|mut client| {
@@ -57,7 +59,7 @@ fn an_early_answer_of_a_backend_that_then_closes_is_passed_on() {
             "HTTP/1.1 413 Content Too Large\r\nContent-Length: 4\r\nConnection: close\r\n\r\nmine",
         );
         client.finish_writing();
-        // As servers do that want to be heard.
+        // As servers do that want their answer to be read.
         let _ = client.exactly(1 << 20);
     });
     let scene = Scene::tuned(backend.at, "", |config| config.route[0].auth = false);
@@ -66,7 +68,7 @@ fn an_early_answer_of_a_backend_that_then_closes_is_passed_on() {
     }
 }
 
-/// It closes on what it did not read, and so with a reset. What it said before is still there.
+/// The backend closes with unread data, and so with a reset. Its answer must not be lost.
 #[test]
 fn an_early_answer_of_a_backend_that_closes_at_once_is_passed_on() {
     let backend = Backend::start(|mut client| {
@@ -110,17 +112,17 @@ fn a_body_is_not_sent_before_the_backend_wants_it() {
             let Some(body) = client.body(&head) else {
                 return;
             };
-            client.send(&crate::exchanges::speaker::counted(&body));
+            client.send(&crate::exchanges::raw_client::counted(&body));
         }
     });
     let scene = Scene::tuned(backend.at, "", |config| config.route[0].auth = false);
     let gate = scene.gate().addresses().http[0];
-    let ask = |client: &mut Speaker, path: &str| {
+    let ask = |client: &mut RawClient, path: &str| {
         client.send(&format!(
             "PUT {path} HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n"
         ));
     };
-    let mut client = Speaker::to(gate);
+    let mut client = RawClient::to(gate);
     for _ in 0..3 {
         wanted.store(false, Ordering::SeqCst);
         ask(&mut client, "/wanted");
@@ -133,9 +135,9 @@ fn a_body_is_not_sent_before_the_backend_wants_it() {
     assert_eq!(client.answer().status(), 417);
     // The body that was never sent would be taken for a request.
     assert_eq!(client.answer(), Answer::Nothing);
-    // And who has no session is told so without the backend.
+    // Without a session, the client is answered without the backend.
     let scene = Scene::new(backend.at, "");
-    let mut client = Speaker::to(scene.gate().addresses().http[0]);
+    let mut client = RawClient::to(scene.gate().addresses().http[0]);
     let before = backend.connections();
     ask(&mut client, "/wanted");
     assert_eq!(client.answer().status(), 401);

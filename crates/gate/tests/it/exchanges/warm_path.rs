@@ -1,5 +1,6 @@
-//! The warm path costs nothing but the request and its answer: no connection, no handshake, no query of the store, no packet
-//! more than the two of each hop. Counted at the backend, in a real Redis, in gate's own metrics and by the kernel.
+//! The warm path costs only the request and its answer: no connection, no handshake, no store
+//! query, and only two packets on each hop. Counted at the backend, in a real Redis, in gate's own
+//! metrics and by the kernel.
 
 use std::net::TcpStream;
 use std::process::Command;
@@ -12,7 +13,7 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use std::io::{Read, Write};
 
 use crate::exchanges::backend::{Backend, echo};
-use crate::exchanges::speaker::Speaker;
+use crate::exchanges::raw_client::RawClient;
 use crate::lifecycle::scene::{Scene, session};
 use crate::server::Server;
 use crate::skip;
@@ -20,7 +21,7 @@ use crate::skip;
 const REQUESTS: usize = 300;
 /// Requests before the counting begins, on each of the two connections.
 const WARMING: usize = 3;
-/// What Redis counts by itself: our own questions.
+/// Redis counts our own INFO queries as well.
 const QUESTIONS: u64 = 1;
 
 #[test]
@@ -39,14 +40,14 @@ fn a_warm_request_costs_no_dns_no_connection_no_handshake_and_no_query() {
             config.listen.https = vec!["127.0.0.1:0".parse().unwrap()];
             config.listen.threads = 1;
         });
-        // On a thread of its own, for it has a runtime of its own.
+        // On a thread of its own, because it has its own runtime.
         let config = scene.config.clone();
         let field = std::thread::spawn(move || session(&config, "s", "u:p"));
         let field = field.join().unwrap();
         let mut redis = server.client().await;
         let (mut clear, mut secure) = (clear(&scene), secure(&scene));
         let request = format!("GET /warm HTTP/1.1\r\nHost: a\r\n{field}\r\n\r\n");
-        // The first of each is not warm.
+        // The first requests are not warm.
         for _ in 0..WARMING {
             ask(&mut clear, &request);
             ask(&mut secure, &request);
@@ -71,7 +72,7 @@ fn a_warm_request_costs_no_dns_no_connection_no_handshake_and_no_query() {
                 of("sessions_looked_up_total{from=\"near\"}"),
             )
         };
-        // What an exchange cost is recorded when its answer has left already.
+        // An exchange is recorded after its answer was sent.
         let looked_up = |from: &str| {
             let (_, metrics) = scene.admin("/metrics");
             let name = format!("sessions_looked_up_total{{from=\"{from}\"}}");
@@ -102,7 +103,7 @@ fn a_warm_request_costs_one_packet_each_way_on_each_hop() {
     let backend = Backend::start(echo);
     let scene = Scene::tuned(backend.at, "", |config| config.listen.threads = 1);
     let field = scene.session("s", "u:p");
-    let mut client = Speaker::to(scene.gate().addresses().http[0]);
+    let mut client = RawClient::to(scene.gate().addresses().http[0]);
     let request = format!("GET /warm HTTP/1.1\r\nHost: a\r\n{field}\r\n\r\n");
     let mut get = || {
         client.send(&request);
@@ -129,7 +130,7 @@ fn a_warm_request_costs_one_packet_each_way_on_each_hop() {
     }
 }
 
-/// Segments with data, out and in, of the one connection to this port.
+/// Segments with data, sent and received, on the one connection to this port.
 fn segments(port: u16) -> Option<(u64, u64)> {
     let filter = format!("dport = :{port}");
     let told = Command::new("ss")

@@ -1,4 +1,5 @@
-//! What gate depends on goes and comes back: told in a line, and `/readyz` is true, though nothing checks the servers.
+//! Gate's dependencies go down and come back: each change is reported in a line, and `/readyz` is
+//! right, even without health checks.
 
 use std::net::{SocketAddr, TcpListener};
 use std::time::Instant;
@@ -7,7 +8,7 @@ use roundtrip_gate::News;
 
 use crate::lifecycle::scene::{PATIENCE, Scene, serving};
 
-/// Where nobody listens, until somebody does.
+/// An address where nothing listens yet.
 fn nobody() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap()
@@ -39,7 +40,7 @@ fn a_backend_that_goes_and_comes_is_told_and_counts_for_readiness() {
     let scene = Scene::new(at, "");
     let field = scene.session("s1", "somebody:secret");
     let ask = || scene.client().get("/", &field).0;
-    // One failure is no reason.
+    // One failure is not enough.
     assert_eq!(ask(), 502);
     assert_eq!(scene.admin("/readyz"), (200, "ready\n".into()));
     for _ in 0..8 {
@@ -49,7 +50,7 @@ fn a_backend_that_goes_and_comes_is_told_and_counts_for_readiness() {
     assert_eq!(why, "not ready: no server is left of upstream backend\n");
     let gone = format!("upstream backend: {at} refuses connections; 0 of 1 servers left");
     assert_eq!(line(&scene), gone);
-    // It is back, and nobody has asked for anything since.
+    // It is back, and there has been no request since.
     serving("one", TcpListener::bind(at).unwrap());
     until_ready_is(&scene, 200);
     let back = line(&scene);

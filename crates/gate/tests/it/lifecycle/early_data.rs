@@ -1,4 +1,4 @@
-//! What came as early data on a connection whose handshake never ended: somebody may have sent it again. RFC 8446 §8.
+//! Early data on a connection whose handshake never completed: it may be a replay. RFC 8446 §8.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::lifecycle::quic::{Caller, EARLY, run, scene};
 use crate::lifecycle::scene::{PATIENCE, Scene};
 
-/// A backend that counts what reaches it.
+/// A backend that counts its requests.
 fn backend() -> (SocketAddr, Arc<AtomicUsize>) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let at = listener.local_addr().unwrap();
@@ -30,14 +30,14 @@ fn backend() -> (SocketAddr, Arc<AtomicUsize>) {
     (at, reached)
 }
 
-/// Whoever stands on the way, and lets only first flights pass, once that is wanted.
-struct Highwayman {
+/// An attacker on the path who lets only first flights pass, once told to.
+struct Interceptor {
     at: SocketAddr,
     robs: Arc<AtomicBool>,
     over: Arc<AtomicBool>,
 }
 
-impl Highwayman {
+impl Interceptor {
     fn before(gate: SocketAddr) -> Self {
         let socket = || {
             let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
@@ -85,7 +85,7 @@ impl Highwayman {
     }
 }
 
-impl Drop for Highwayman {
+impl Drop for Interceptor {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
     }
@@ -115,7 +115,7 @@ fn what_nobody_confirmed_reaches_no_backend() {
     let (at, reached) = backend();
     let more = format!("auth = false\n{EARLY}[limits]\nidle_time = \"1s\"\n");
     let scene = scene(at, &more);
-    let way = Highwayman::before(scene.gate().addresses().https[0]);
+    let way = Interceptor::before(scene.gate().addresses().https[0]);
     run(async {
         let mut caller = Caller::new(&scene);
         caller.to = way.at;

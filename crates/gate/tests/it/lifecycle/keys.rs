@@ -1,5 +1,5 @@
-//! Keys that are replaced where they are published: a token that names a new one has the set read at once, and no flood of them
-//! has it read often.
+//! Keys that are replaced where they are published: a token that names a new one makes gate read
+//! the set at once, and no flood of tokens makes gate read it often.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -71,7 +71,7 @@ impl Signer {
         format!("{{\"kty\":\"OKP\",\"crv\":\"Ed25519\",\"kid\":\"{kid}\",\"x\":\"{x}\"}}")
     }
 
-    /// Of the session, for long.
+    /// A token of the session with a late expiry.
     fn field(&self, sid: &str) -> String {
         let header = format!("{{\"alg\":\"EdDSA\",\"kid\":\"{}\"}}", self.kid);
         let claims = format!("{{\"sub\":\"s\",\"sid\":\"{sid}\",\"iat\":1,\"exp\":4000000000}}");
@@ -95,7 +95,7 @@ fn scene(publisher: &Publisher, at: SocketAddr, unknown_kid: &str) -> Scene {
     scene
 }
 
-/// Until it is let in, which takes one reading of the set.
+/// Until it is admitted, which takes one reading of the set.
 fn is_let_in(scene: &Scene, signer: &Signer) {
     let began = Instant::now();
     loop {
@@ -121,7 +121,7 @@ fn a_new_key_is_fetched_when_a_token_names_it() {
     is_let_in(&scene, &new);
     assert_eq!(publisher.asked(), 2);
     assert_eq!(scene.client().get("/", &old.field("s1")).0, 200);
-    // A name that is known and a signature that is not good is nothing to ask about.
+    // A known name with an invalid signature is no reason to read the set.
     let forged = Signer::new("new").field("s1");
     assert_eq!(scene.client().get("/", &forged).0, 401);
     assert_eq!(publisher.asked(), 2);

@@ -1,4 +1,4 @@
-//! Clients over QUIC: how their handshakes are counted, and those for whom there is no room.
+//! Clients over QUIC: how their handshakes are counted, and what happens to those beyond the limit.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -50,7 +50,7 @@ impl Caller {
         }
     }
 
-    /// One connection with one request: was it early, and what was answered?
+    /// One connection with one request; returns whether it was early, and the status.
     pub(crate) async fn ask(&self, path: &str) -> (bool, u16) {
         let connecting = self.endpoint.connect(self.to, "localhost").unwrap();
         let (connection, accepted) = match connecting.into_0rtt() {
@@ -70,7 +70,7 @@ impl Caller {
                 Some(accepted) => accepted.await,
                 None => false,
             };
-            // Tickets come behind the handshake, and are on their way to the store.
+            // Tickets come after the handshake, and are then on their way to the store.
             tokio::time::sleep(Duration::from_millis(100)).await;
             (is_early, status)
         };

@@ -1,4 +1,4 @@
-//! A whole gate, as `gate run` starts it, before a backend that names itself and can be slow.
+//! A whole gate, as `gate run` starts it, in front of a backend that names itself and can be slow.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -13,7 +13,7 @@ use roundtrip_gate::manage::{SessionManager, Token, TokenRequest, TokenTransport
 use roundtrip_gate::{Gate, News, Secret};
 use tempfile::TempDir;
 
-/// Long enough for any machine; nothing waits for it to pass.
+/// Long enough for any machine; passing tests do not wait for it.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 pub(crate) struct Scene {
@@ -29,7 +29,7 @@ impl Scene {
         Self::tuned(backend, more, |_| ())
     }
 
-    /// The same, with what `more` cannot say again.
+    /// The same, for settings that `more` cannot repeat.
     pub(crate) fn tuned(backend: SocketAddr, more: &str, tune: impl FnOnce(&mut Config)) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut config = Self::config(&folder, backend, more);
@@ -66,7 +66,7 @@ impl Scene {
         self.gate.as_ref().unwrap()
     }
 
-    /// Puts a session in, and gives the field that goes with it.
+    /// Stores a session, and returns the field with its token.
     pub(crate) fn session(&self, sid: &str, login: &str) -> String {
         session(&self.config, sid, login)
     }
@@ -75,7 +75,7 @@ impl Scene {
         Client::to(self.gate().addresses().http[0])
     }
 
-    /// What the admin says at a path: status and body.
+    /// The admin server's answer: status and body.
     pub(crate) fn admin(&self, path: &str) -> (u16, String) {
         let mut client = Client::to(self.gate().addresses().admin.unwrap());
         client.send(&format!(
@@ -118,7 +118,7 @@ fn secret(folder: &TempDir, name: &str, text: &str) -> PathBuf {
     path
 }
 
-/// A client of HTTP/1.1 that reads what is counted.
+/// An HTTP/1.1 client for answers with a length.
 pub(crate) struct Client {
     stream: TcpStream,
     buffer: Vec<u8>,
@@ -140,7 +140,7 @@ impl Client {
         self.stream.write_all(text.as_bytes()).unwrap();
     }
 
-    /// `None` where the connection was ended without a word.
+    /// `None` if the connection ended without an answer.
     pub(crate) fn try_get(&mut self, path: &str, field: &str) -> Option<(u16, String)> {
         let request = format!("GET {path} HTTP/1.1\r\nHost: a.example\r\n{field}\r\n\r\n");
         self.stream.write_all(request.as_bytes()).ok()?;
@@ -160,7 +160,7 @@ impl Client {
         self.id.clone()
     }
 
-    /// Status and body; 0 where the connection ended without a word.
+    /// Status and body; 0 if the connection ended without an answer.
     pub(crate) fn answer(&mut self) -> (u16, String) {
         let (status, length) = self.head();
         while self.buffer.len() < length {
@@ -170,7 +170,7 @@ impl Client {
         (status, String::from_utf8(body).unwrap())
     }
 
-    /// Status, and how long the body is that follows.
+    /// Status, and the length of the body that follows.
     pub(crate) fn head(&mut self) -> (u16, usize) {
         let head = loop {
             if let Some(end) = find(&self.buffer, b"\r\n\r\n") {
@@ -192,7 +192,7 @@ impl Client {
         (head[9..12].parse().unwrap(), length)
     }
 
-    /// Has the other side closed?
+    /// Whether the other side has closed.
     pub(crate) fn is_closed(&mut self) -> bool {
         !self.fill()
     }
@@ -209,14 +209,14 @@ fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
     bytes.windows(what.len()).position(|window| window == what)
 }
 
-/// Answers with its name and the `Authorization` that it was sent; to `/slow` when told to.
+/// Answers with its name and the `Authorization` that it got; `/slow` only when told to.
 pub(crate) fn backend(name: &'static str) -> (SocketAddr, std::sync::mpsc::Sender<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     (address, serving(name, listener))
 }
 
-/// The same, where somebody listens already.
+/// The same, on this listener.
 pub(crate) fn serving(name: &'static str, listener: TcpListener) -> std::sync::mpsc::Sender<()> {
     let (release, released) = channel();
     let released = std::sync::Arc::new(std::sync::Mutex::new(released));

@@ -1,7 +1,8 @@
-//! A second process on the same addresses takes over: who comes is served by one or the other, and who is inside is not cut off.
+//! A second process takes over the same addresses: new clients are served by one or the other, and
+//! open connections are not cut.
 //!
-//! The kernel ends a connection that arrives at a listener in the very moment in which it closes (tcp_migrate_req is what changes
-//! that): each client may meet it once for each listener.
+//! The kernel resets a connection that arrives at a listener at the moment in which it closes
+//! (tcp_migrate_req changes that): each client may meet this once for each listener.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -51,7 +52,7 @@ fn a_second_gate_on_the_same_addresses_takes_over() {
         }
     };
     reach(20);
-    // As the same file would say it, but for where it leads.
+    // As the same file would say it, except for the upstream.
     let mut config = Scene::config(&scene.folder, two, "");
     config.listen.http = addresses.http.clone();
     config.admin.listen = addresses.admin;

@@ -1,15 +1,11 @@
-//! A server that counts what it holds. What it is asked for below `/work` it does until it is released, whoever has left;
-//! but it knows who has.
+//! A server that counts its requests. It answers `/work` when it is released, and notices clients
+//! that leave before.
 
-use std::io::{ErrorKind, Read};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread::{self, sleep};
-use std::time::Duration;
 
-use crate::exchanges::speaker::{Speaker, counted, field, path};
-use crate::lifecycle::scene::PATIENCE;
+use crate::exchanges::raw_client::{RawClient, counted, field, path};
 
 pub(crate) struct Backend {
     pub(crate) at: SocketAddr,
@@ -18,26 +14,19 @@ pub(crate) struct Backend {
 
 #[derive(Default)]
 struct Inner {
-    /// Asked for work; and those of them that still wait for it.
+    /// Requests for `/work`, and those among them that still wait.
     asked: AtomicUsize,
     working: AtomicUsize,
-    /// Heads that came with a body to follow.
+    /// Heads that announce a body.
     uploads: AtomicUsize,
     released: AtomicBool,
 }
 
 impl Backend {
     pub(crate) fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let at = listener.local_addr().unwrap();
         let inner = Arc::new(Inner::default());
-        let known = inner.clone();
-        thread::spawn(move || {
-            for stream in listener.incoming() {
-                let (stream, inner) = (stream.unwrap(), known.clone());
-                thread::spawn(move || inner.serve(stream));
-            }
-        });
+        let serving = inner.clone();
+        let at = RawClient::accept_each(move |client| serving.serve(client));
         Self { at, inner }
     }
 
@@ -59,8 +48,7 @@ impl Backend {
 }
 
 impl Inner {
-    fn serve(&self, stream: TcpStream) {
-        let mut client = Speaker::new(stream);
+    fn serve(&self, mut client: RawClient) {
         while let Some(head) = client.head() {
             let length = field(&head, "content-length").is_some_and(|value| value != "0");
             if length || field(&head, "transfer-encoding").is_some() {
@@ -83,28 +71,11 @@ impl Inner {
         }
     }
 
-    fn work(&self, client: &Speaker) -> bool {
+    fn work(&self, client: &RawClient) -> bool {
         self.asked.fetch_add(1, Ordering::SeqCst);
         self.working.fetch_add(1, Ordering::SeqCst);
-        let there = self.wait(&client.stream);
+        let there = client.stays_until(&self.released);
         self.working.fetch_sub(1, Ordering::SeqCst);
         there
-    }
-
-    /// Until it is released; `false` where the other side closes before.
-    fn wait(&self, mut stream: &TcpStream) -> bool {
-        let pause = Duration::from_millis(5);
-        stream.set_read_timeout(Some(pause)).unwrap();
-        while !self.released.load(Ordering::SeqCst) {
-            // Nobody sends the next request before the answer to this one.
-            match stream.read(&mut [0]) {
-                Ok(0) => return false,
-                Ok(_) => panic!("more than one request at a time"),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => sleep(pause),
-                Err(_) => return false,
-            }
-        }
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        true
     }
 }

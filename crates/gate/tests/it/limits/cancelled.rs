@@ -1,8 +1,9 @@
-//! Clients that ask for work and leave: the backend hears of it, and who comes next is served though the work goes on.
+//! Clients that ask for work and leave: the backend learns of it, and the next client is served
+//! although the work continues.
 
 use std::io::Write;
 
-use crate::exchanges::speaker::Speaker;
+use crate::exchanges::raw_client::RawClient;
 use crate::lifecycle::scene::Scene;
 use crate::limits::backend::Backend;
 use crate::limits::other_proxies::Make;
@@ -16,7 +17,7 @@ const CHUNKED: &str =
     "POST /work HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n";
 const CANCEL: [u8; 4] = [0, 0, 0, 8];
 
-/// Asked by as many as there are connections, who are then dropped.
+/// As many clients as there are connections ask, and are then dropped.
 fn leave<C>(name: &str, backend: &Backend, mut ask: impl FnMut() -> C, leave: impl FnOnce(Vec<C>)) {
     let clients: Vec<C> = (0..CONNECTIONS).map(|_| ask()).collect();
     assert!(
@@ -33,7 +34,7 @@ fn leave<C>(name: &str, backend: &Backend, mut ask: impl FnMut() -> C, leave: im
     );
 }
 
-/// Each of them takes all connections there are: only when it has left there is room for the next.
+/// Each group uses all connections: there is room for the next only when it has left.
 fn leave_gate(name: &str, ask: impl Fn(&Scene) -> Vec<Box<dyn Send>>) {
     let backend = Backend::start();
     let scene = gate(backend.at);
@@ -66,7 +67,7 @@ fn leave_gate(name: &str, ask: impl Fn(&Scene) -> Vec<Box<dyn Send>>) {
 
 fn speaking(scene: &Scene, text: &str) -> Vec<Box<dyn Send>> {
     let each = |_| {
-        let mut client = Speaker::to(scene.gate().addresses().http[0]);
+        let mut client = RawClient::to(scene.gate().addresses().http[0]);
         client.send(text);
         Box::new(client) as Box<dyn Send>
     };
@@ -88,7 +89,7 @@ fn a_client_that_leaves_behind_a_chunked_body() {
     leave_gate("chunked", |scene| speaking(scene, CHUNKED));
 }
 
-/// Its next request is there already, and nobody waits for the answer to it either.
+/// Its next request is there already, and the client has left as well.
 #[test]
 fn a_client_that_leaves_behind_its_next_request() {
     leave_gate("pipelined", |scene| speaking(scene, &format!("{GET}{GET}")));
@@ -96,7 +97,7 @@ fn a_client_that_leaves_behind_its_next_request() {
 
 #[test]
 fn a_client_that_leaves_with_a_reset() {
-    struct Resetting(Option<Speaker>);
+    struct Resetting(Option<RawClient>);
     impl Drop for Resetting {
         fn drop(&mut self) {
             self.0.take().unwrap().reset();
@@ -104,7 +105,7 @@ fn a_client_that_leaves_with_a_reset() {
     }
     leave_gate("reset", |scene| {
         let each = |_| {
-            let mut client = Speaker::to(scene.gate().addresses().http[0]);
+            let mut client = RawClient::to(scene.gate().addresses().http[0]);
             client.send(GET);
             Box::new(Resetting(Some(client))) as Box<dyn Send>
         };
@@ -112,7 +113,7 @@ fn a_client_that_leaves_with_a_reset() {
     });
 }
 
-/// With the end of TLS, and without.
+/// With close_notify, and without.
 #[test]
 fn a_client_over_tls_that_leaves() {
     struct Ending(h2::Tls, bool);
@@ -180,7 +181,7 @@ fn a_stream_of_http_2_that_is_reset() {
     assert_eq!(get(scene.gate().addresses().http[0], "/quick"), 200);
 }
 
-/// As many on one connection of HTTP/2, which are reset one by one.
+/// As many streams on one HTTP/2 connection, which are reset one by one.
 fn streams(scene: &Scene) -> Box<dyn Send> {
     struct Resetting(Connection, Vec<u32>);
     impl Drop for Resetting {
@@ -195,7 +196,7 @@ fn streams(scene: &Scene) -> Box<dyn Send> {
     Box::new(Resetting(connection, ids))
 }
 
-/// Who leaves while others have the connections never comes to the backend.
+/// A client that leaves while it waits for a connection never reaches the backend.
 #[test]
 fn who_leaves_the_queue_is_not_passed_on() {
     for text in [GET, COUNTED, CHUNKED, ""] {
@@ -229,7 +230,7 @@ fn who_leaves_the_queue_is_not_passed_on() {
     }
 }
 
-/// That it can be done: the same backend hears it of the others.
+/// The same backend notices it with the other proxies.
 #[test]
 fn others_tell_the_backend_that_a_client_has_left() {
     for make in [Make::Nginx, Make::Haproxy] {
@@ -239,7 +240,7 @@ fn others_tell_the_backend_that_a_client_has_left() {
                 continue;
             };
             let ask = || {
-                let mut client = Speaker::to(peer.address);
+                let mut client = RawClient::to(peer.address);
                 client.send(text);
                 client
             };

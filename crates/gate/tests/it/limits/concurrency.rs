@@ -1,11 +1,11 @@
-//! How much of it one client may have at once, and one session: who asks for more is told to come later, and others are
-//! served meanwhile.
+//! How many exchanges one client, and one session, may have at once: a client that asks for more is
+//! told to come later, and others are served meanwhile.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 
 use socket2::{Domain, Socket, Type};
 
-use crate::exchanges::speaker::{Speaker, field};
+use crate::exchanges::raw_client::{RawClient, field};
 use crate::lifecycle::scene::Scene;
 use crate::limits::backend::Backend;
 use crate::limits::soon;
@@ -14,20 +14,20 @@ use crate::readings::h2::Connection;
 const MOST: usize = 5;
 const OTHER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
 
-fn work(client: &mut Speaker, path: &str, field: &str) {
+fn work(client: &mut RawClient, path: &str, field: &str) {
     client.send(&format!("GET {path} HTTP/1.1\r\nHost: a\r\n{field}\r\n"));
 }
 
-/// A client at this address.
-fn from(address: IpAddr, to: SocketAddr) -> Speaker {
+/// A client with this address.
+fn from(address: IpAddr, to: SocketAddr) -> RawClient {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
     socket.bind(&SocketAddr::new(address, 0).into()).unwrap();
     socket.connect(&to.into()).unwrap();
-    Speaker::new(TcpStream::from(socket))
+    RawClient::new(TcpStream::from(socket))
 }
 
-/// 429, with the time to come again (RFC 6585 §4); and the backend hears nothing.
-fn is_refused(client: &mut Speaker) {
+/// 429 with `Retry-After` (RFC 6585 §4); and the backend gets nothing.
+fn is_refused(client: &mut RawClient) {
     let answer = client.answer().whole(429);
     let after = field(&answer.head, "retry-after").unwrap_or_else(|| panic!("{}", answer.head));
     assert!(
@@ -41,26 +41,26 @@ fn the_exchanges_of_one_address_are_bounded() {
     let backend = Backend::start();
     let more = format!("[limits]\nexchanges_per_client = {MOST}\n");
     let scene = Scene::tuned(backend.at, &more, |config| {
-        // It counts on whatever thread they are.
+        // All threads count together.
         config.listen.threads = 2;
         config.listen.https = vec!["127.0.0.1:0".parse().unwrap()];
         config.route[0].auth = false;
     });
     let gate = scene.gate().addresses().http[0];
-    let mut holding: Vec<Speaker> = (0..MOST)
+    let mut holding: Vec<RawClient> = (0..MOST)
         .map(|_| {
-            let mut client = Speaker::to(gate);
+            let mut client = RawClient::to(gate);
             work(&mut client, "/work", "");
             client
         })
         .collect();
     assert!(soon(|| backend.working() == MOST));
-    let mut one_more = Speaker::to(gate);
+    let mut one_more = RawClient::to(gate);
     for _ in 0..3 {
         work(&mut one_more, "/quick", "");
         is_refused(&mut one_more);
     }
-    // However it comes.
+    // Over any protocol.
     let mut connection = Connection::open(&scene, &[]);
     let fields: [(&str, &[u8]); 4] = [
         (":method", b"GET"),
@@ -70,12 +70,12 @@ fn the_exchanges_of_one_address_are_bounded() {
     ];
     let id = connection.ask(&fields, true);
     assert_eq!(connection.answer(id).status, 429);
-    // Others have their own.
+    // Other clients have their own limit.
     let mut other = from(OTHER, gate);
     work(&mut other, "/quick", "");
     other.answer().whole(200);
     assert_eq!(backend.asked(), MOST);
-    // One leaves, and one may come.
+    // One leaves, so one may come.
     drop(holding.pop());
     assert!(soon(|| backend.working() == MOST - 1));
     let served = soon(|| {
@@ -89,7 +89,7 @@ fn the_exchanges_of_one_address_are_bounded() {
     }
 }
 
-/// An upload is an exchange, too, wherever its body is.
+/// An upload is an exchange too, wherever its body is.
 #[test]
 fn uploads_of_one_address_are_bounded() {
     let backend = Backend::start();
@@ -99,15 +99,15 @@ fn uploads_of_one_address_are_bounded() {
         config.route[0].auth = false;
     });
     let gate = scene.gate().addresses().http[0];
-    let mut holding: Vec<Speaker> = (0..MOST)
+    let mut holding: Vec<RawClient> = (0..MOST)
         .map(|_| {
-            let mut client = Speaker::to(gate);
+            let mut client = RawClient::to(gate);
             client.send("POST /upload HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello");
             client
         })
         .collect();
     assert!(soon(|| crate::limits::exchanges(&scene) == MOST));
-    let mut one_more = Speaker::to(gate);
+    let mut one_more = RawClient::to(gate);
     work(&mut one_more, "/quick", "");
     is_refused(&mut one_more);
     for client in &mut holding {
@@ -129,11 +129,11 @@ fn the_exchanges_of_one_session_are_bounded() {
     let gate = scene.gate().addresses().http[0];
     let (one, two) = (scene.session("one", "u:p"), scene.session("two", "u:p"));
     let fields = [format!("{one}\r\n"), format!("{two}\r\n")];
-    let mut holding: Vec<Speaker> = (0..MOST)
+    let mut holding: Vec<RawClient> = (0..MOST)
         .map(|n| {
-            // From wherever it comes.
+            // From any address.
             let mut client = if n % 2 == 0 {
-                Speaker::to(gate)
+                RawClient::to(gate)
             } else {
                 from(OTHER, gate)
             };
@@ -142,7 +142,7 @@ fn the_exchanges_of_one_session_are_bounded() {
         })
         .collect();
     assert!(soon(|| backend.working() == MOST));
-    let mut client = Speaker::to(gate);
+    let mut client = RawClient::to(gate);
     for _ in 0..3 {
         work(&mut client, "/quick", &fields[0]);
         is_refused(&mut client);

@@ -1,4 +1,5 @@
-//! Frames of HTTP/2 that cost and mean nothing: who sends little else is ended, and who uses them as they are meant is not.
+//! HTTP/2 frames that cost something and mean nothing: a client that sends little else is
+//! disconnected, and one that uses them as intended is not.
 
 use std::io::Read;
 use std::process::{Command, Stdio};
@@ -16,7 +17,7 @@ const PING: u8 = 6;
 const PRIORITY_UPDATE: u8 = 0x10;
 const UNKNOWN: u8 = 0xfe;
 const ENHANCE_YOUR_CALM: u32 = 11;
-/// Many more than anybody needs who asks for nothing.
+/// Many more than any honest client needs.
 const BOUND: usize = 100_000;
 const AT_ONCE: usize = 100;
 
@@ -30,7 +31,7 @@ fn ask(connection: &mut Connection, path: &str, ended: bool) -> u32 {
     connection.ask(&fields, ended)
 }
 
-/// The error that the connection is ended with, before so many frames were sent.
+/// The error of the GOAWAY that gate sends before it has received this many frames.
 fn ended_with(scene: &Scene, frames: &[Frame]) -> Option<u32> {
     let mut connection = Connection::open(scene, &[]);
     let piece: Vec<u8> = frames
@@ -43,7 +44,7 @@ fn ended_with(scene: &Scene, frames: &[Frame]) -> Option<u32> {
         if !connection.write(&piece) {
             break;
         }
-        // What comes back is read: nobody can say that it waits unread.
+        // Gate's frames are read, so that gate cannot be waiting for that.
         connection.stream.sock.set_nonblocking(true).unwrap();
         let goaway = connection.reads_goaway();
         connection.stream.sock.set_nonblocking(false).unwrap();
@@ -60,7 +61,7 @@ fn ended_with(scene: &Scene, frames: &[Frame]) -> Option<u32> {
             _ => {}
         }
     }
-    // Ended, and what was said of it went with a reset.
+    // Ended, and the GOAWAY was lost because of a reset.
     Some(u32::MAX)
 }
 
@@ -68,7 +69,7 @@ fn is_calmed(name: &str, frames: &[Frame]) {
     let scene = gate(Backend::start().at);
     let error = ended_with(&scene, frames);
     assert_eq!(error, Some(ENHANCE_YOUR_CALM), "{name}");
-    // Others are not concerned.
+    // Others are not affected.
     let mut connection = Connection::open(&scene, &[]);
     let id = ask(&mut connection, "/quick", true);
     assert_eq!(connection.answer(id).status, 200);
@@ -110,7 +111,7 @@ fn who_pings_alone_and_reads_the_answers_is_ended() {
     is_calmed("PING", &[Frame::new(PING, 0, 0, b"whatever")]);
 }
 
-/// One kind is no excuse for another.
+/// One kind does not pay for another.
 #[test]
 fn who_sends_some_of_each_is_ended() {
     is_calmed(
@@ -124,7 +125,8 @@ fn who_sends_some_of_each_is_ended() {
     );
 }
 
-/// As a browser has it, or more of it: with each request a priority, old and new, and windows opened by what was taken.
+/// As browsers do, or more: with each request a priority, old and new, and window updates for what
+/// was received.
 #[test]
 fn who_sends_what_goes_with_requests_is_served() {
     let scene = gate(Backend::start().at);
@@ -154,7 +156,7 @@ fn who_sends_what_goes_with_requests_is_served() {
     }
 }
 
-/// Windows of a few bytes: for each DATA frame that comes, the stream's and the connection's are opened.
+/// Windows of a few bytes: each DATA frame is followed by updates of both windows.
 #[test]
 fn who_takes_much_in_small_windows_is_served() {
     const SIZE: usize = 4 << 20;
@@ -189,7 +191,7 @@ fn who_takes_much_in_small_windows_is_served() {
     }
 }
 
-/// Clients of other makes, with the smallest windows that they have.
+/// Clients of other makers, with the smallest windows that they have.
 #[test]
 fn other_clients_are_served() {
     let scene = gate(Backend::start().at);

@@ -1,11 +1,12 @@
-//! nginx and HAProxy before the same backend, with as many connections to it as gate has, and set up to wait for bodies.
+//! nginx and HAProxy in front of the same backend, with as many connections to it as gate has,
+//! configured to buffer request bodies.
 
 use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
 
-use crate::foreign::{self, Foreign};
+use crate::external_program::{self, ExternalProgram};
 use crate::limits::CONNECTIONS;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,20 +16,20 @@ pub(crate) enum Make {
 }
 
 impl Make {
-    /// `None` if it is not installed, which is said.
-    pub(crate) fn start(self, backend: SocketAddr) -> Option<Foreign> {
+    /// `None`, with a note, if it is not installed.
+    pub(crate) fn start(self, backend: SocketAddr) -> Option<ExternalProgram> {
         let program = match self {
             Self::Nginx => "nginx",
             Self::Haproxy => "haproxy",
         };
-        Foreign::start(
+        ExternalProgram::start(
             "what is scarce, beside others",
             &[program],
             |directory, at| {
                 let file = directory.join("settings");
                 let (settings, command) = match self {
                     Self::Nginx => {
-                        let command = foreign::nginx(directory, &file);
+                        let command = external_program::nginx(directory, &file);
                         (nginx(directory, at, backend), command)
                     }
                     Self::Haproxy => {
@@ -45,7 +46,7 @@ impl Make {
 }
 
 fn nginx(directory: &Path, at: SocketAddr, backend: SocketAddr) -> String {
-    let head = foreign::nginx_head(directory);
+    let head = external_program::nginx_head(directory);
     format!(
         "{head}upstream b {{ server {backend} max_conns={CONNECTIONS}; keepalive {CONNECTIONS}; }}\n\
          server {{ listen {at} backlog=1024; client_max_body_size 16m; location / {{\nproxy_pass http://b;\n\

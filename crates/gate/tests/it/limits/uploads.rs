@@ -1,37 +1,38 @@
-//! Bodies that trickle in: who sends a little now and then holds nothing that others need, and arrives all the same.
+//! Bodies that trickle in: a client that sends a little now and then holds nothing that others
+//! need, and its request arrives all the same.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, sleep};
 use std::time::Duration;
 
-use crate::exchanges::speaker::Speaker;
+use crate::exchanges::raw_client::RawClient;
 use crate::limits::backend::Backend;
 use crate::limits::other_proxies::Make;
 use crate::limits::{CONNECTIONS, gate, get, soon};
 use crate::readings::h2::{Connection, DATA, END_STREAM, Frame};
 
 const ORDINARY: usize = 20;
-/// Requests are made in so many rounds, each after as many pieces of every upload.
+/// Requests are made in this many rounds, each after this many pieces of every upload.
 const ROUNDS: usize = 10;
 const PIECES: usize = 6;
-/// Pieces that there are: for as long as ordinary requests take, however badly they fare.
+/// Enough pieces for as long as the ordinary requests may take.
 const ALL_PIECES: usize = 1000;
 
-/// What trickles in, and how.
+/// A slow upload.
 #[derive(Debug, Clone, Copy)]
-struct Trickle {
+struct SlowUpload {
     clients: usize,
     chunked: bool,
     /// Sent at once.
     begun: usize,
-    /// And then these, each time.
+    /// Then sent after each pause.
     piece: usize,
     pause: Duration,
 }
 
 /// 800 bytes a second.
-const LAWFUL: Trickle = Trickle {
+const LAWFUL: SlowUpload = SlowUpload {
     clients: CONNECTIONS + 4,
     chunked: false,
     begun: 0,
@@ -39,7 +40,7 @@ const LAWFUL: Trickle = Trickle {
     pause: Duration::from_millis(100),
 };
 
-impl Trickle {
+impl SlowUpload {
     fn head(&self) -> String {
         let framing = if self.chunked {
             "Transfer-Encoding: chunked".to_owned()
@@ -63,10 +64,10 @@ impl Trickle {
     }
 }
 
-/// What is to be sent on all of them each time.
+/// Sends the next piece on all of them.
 type Step<'a> = &'a mut (dyn FnMut() + Send);
 
-/// How many ordinary requests are served while the uploads go on.
+/// How many ordinary requests are served while the uploads continue.
 fn served_amid(address: SocketAddr, pause: Duration, step: Step<'_>) -> usize {
     let (round, over) = (AtomicUsize::new(0), AtomicBool::new(false));
     thread::scope(|scope| {
@@ -99,10 +100,12 @@ fn served_amid(address: SocketAddr, pause: Duration, step: Step<'_>) -> usize {
     })
 }
 
-/// Of the ordinary requests so many are served; and of the uploads, which end then, so many.
-fn through(address: SocketAddr, trickle: Trickle) -> (usize, usize) {
+/// How many ordinary requests are served, and how many of the uploads, which end then.
+fn through(address: SocketAddr, trickle: SlowUpload) -> (usize, usize) {
     let head = trickle.head();
-    let mut clients: Vec<Speaker> = (0..trickle.clients).map(|_| Speaker::to(address)).collect();
+    let mut clients: Vec<RawClient> = (0..trickle.clients)
+        .map(|_| RawClient::to(address))
+        .collect();
     for client in &mut clients {
         client.send(&format!("{head}{}", trickle.piece(trickle.begun)));
     }
@@ -114,7 +117,7 @@ fn through(address: SocketAddr, trickle: Trickle) -> (usize, usize) {
             client.send(&piece);
         }
     });
-    // One after the other: how many may end at once is not asked here.
+    // One after the other: how many may end at once is not tested here.
     let rest =
         trickle.piece(trickle.whole() - sent) + if trickle.chunked { "0\r\n\r\n" } else { "" };
     let length = trickle.whole().to_string();
@@ -131,8 +134,8 @@ fn through(address: SocketAddr, trickle: Trickle) -> (usize, usize) {
     (served, arrived)
 }
 
-/// Through each of them at the same time, each before a backend of its own; gate's comes first.
-fn beside(trickle: Trickle, makes: &[Make]) -> Vec<(usize, usize)> {
+/// Through each proxy at the same time, each with a backend of its own; gate's result comes first.
+fn beside(trickle: SlowUpload, makes: &[Make]) -> Vec<(usize, usize)> {
     thread::scope(|scope| {
         let others: Vec<_> = makes
             .iter()
@@ -150,8 +153,8 @@ fn beside(trickle: Trickle, makes: &[Make]) -> Vec<(usize, usize)> {
     })
 }
 
-/// Gate serves whom the others serve, and that is everybody; and what trickled in fast enough arrives.
-fn lawful(trickle: Trickle, makes: &[Make]) {
+/// Gate serves everybody, as the others do, and uploads that were fast enough arrive.
+fn lawful(trickle: SlowUpload, makes: &[Make]) {
     let seen = beside(trickle, makes);
     println!("{trickle:?}: served, and uploads that arrived: gate, {makes:?}: {seen:?}");
     for (served, _) in &seen[1..] {
@@ -168,7 +171,7 @@ fn uploads_that_trickle_in_hold_no_connection() {
 #[test]
 fn uploads_in_chunks_that_trickle_in_hold_no_connection() {
     lawful(
-        Trickle {
+        SlowUpload {
             chunked: true,
             ..LAWFUL
         },
@@ -176,10 +179,10 @@ fn uploads_in_chunks_that_trickle_in_hold_no_connection() {
     );
 }
 
-/// More than anybody would keep in memory comes at once, and the rest as slowly as is allowed.
+/// More than a proxy would buffer comes at once, and the rest as slowly as is allowed.
 #[test]
 fn uploads_that_begin_fast_and_then_trickle_hold_no_connection() {
-    let trickle = Trickle {
+    let trickle = SlowUpload {
         begun: 200_000,
         ..LAWFUL
     };
@@ -193,7 +196,7 @@ fn uploads_that_begin_fast_and_then_trickle_hold_no_connection() {
 
 #[test]
 fn a_byte_a_second_of_many_clients_holds_no_connection() {
-    let trickle = Trickle {
+    let trickle = SlowUpload {
         clients: 300,
         piece: 1,
         pause: Duration::from_millis(1000 / PIECES as u64),
@@ -253,12 +256,12 @@ fn uploads_over_http_2_that_trickle_in_hold_no_connection() {
     }
 }
 
-/// A body that is there, and one that ends soon, are passed on; nobody waits for more than there is.
+/// A body that is there, and one that ends soon, are passed on without waiting.
 #[test]
 fn a_body_that_is_whole_goes_on_at_once() {
     let backend = Backend::start();
     let scene = gate(backend.at);
-    let mut client = Speaker::to(scene.gate().addresses().http[0]);
+    let mut client = RawClient::to(scene.gate().addresses().http[0]);
     for length in [1, 80, 70_000, 1_000_000] {
         let text = "x".repeat(length);
         client.send(&format!(
@@ -266,7 +269,7 @@ fn a_body_that_is_whole_goes_on_at_once() {
         ));
         assert_eq!(client.answer().whole(200).body, length.to_string());
     }
-    // A large one is not kept until it is whole, nor one that goes on as it came.
+    // A large one is not buffered until it is complete, nor one that continues at the same rate.
     let before = backend.uploads();
     client.send("POST /upload HTTP/1.1\r\nHost: a\r\nContent-Length: 9000000\r\n\r\n");
     client.send(&"x".repeat(8_000_000));

@@ -1,4 +1,5 @@
-//! A whole gate over a real redis-server, before a backend that repeats the head that it heard and sets two cookies.
+//! A whole gate with a real redis-server, in front of a backend that repeats the head that it
+//! received and sets two cookies.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -36,7 +37,7 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// The ancestor's errors are empty; ours begin with their status.
+    /// hyper-auth-proxy's errors have no body; ours begin with their status.
     pub(crate) fn words(&self) -> &str {
         self.body.split(' ').next().unwrap_or_default()
     }

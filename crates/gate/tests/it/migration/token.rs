@@ -1,12 +1,12 @@
-//! Tokens as the ancestor's programs make them, and as others do that are refused. Signed here, so that nothing is taken for
-//! granted of how gate makes its own.
+//! Tokens as hyper-auth-proxy's programs make them, and tokens that are refused. They are signed
+//! here, so that the tests do not depend on how gate makes its own.
 
 use aws_lc_rs::hmac;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 pub(crate) const KEY: &str =
-    "a key of the ancestor, which is a line of text and no shorter than 64 bytes";
+    "a key of hyper-auth-proxy, which is a line of text and no shorter than 64 bytes";
 /// All that it wants in a token.
 pub(crate) const CLAIMS: &str =
     r#"{"sub":"alice@mail.example","sid":"s1","iat":1700000000,"exp":4000000000}"#;

@@ -1,4 +1,5 @@
-//! HTTP/2 by hand, over TLS: frames as they are written here, whatever a decent client would say to them. RFC 9113.
+//! HTTP/2 frames written by hand over TLS, including those that no correct client would send. RFC
+//! 9113.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -19,7 +20,7 @@ pub(crate) const WINDOW_UPDATE: u8 = 8;
 pub(crate) const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
 const ACK: u8 = 1;
-/// HPACK's names for what a short answer is: RFC 7541, appendix A.
+/// HPACK's indices of statuses: RFC 7541, appendix A.
 const STATUSES: [(u8, u16); 6] = [
     (0x88, 200),
     (0x89, 204),
@@ -47,10 +48,10 @@ pub(crate) struct Frame {
 
 #[derive(Debug, Default)]
 pub(crate) struct Answered {
-    /// 0 where there was none, and where it is none of those that are read here.
+    /// 0 if there was none, or none of those that are parsed here.
     pub(crate) status: u16,
     pub(crate) body: Vec<u8>,
-    /// The connection can be used no more.
+    /// The connection cannot be used any more.
     pub(crate) over: bool,
 }
 
@@ -64,7 +65,7 @@ impl Frame {
         }
     }
 
-    /// Of a GOAWAY. RFC 9113 §6.8.
+    /// The error of a GOAWAY. RFC 9113 §6.8.
     pub(crate) fn error(&self) -> u32 {
         let code = self.payload.get(4..8).and_then(|code| code.try_into().ok());
         code.map_or(u32::MAX, u32::from_be_bytes)
@@ -84,7 +85,7 @@ impl Frame {
 }
 
 impl Connection {
-    /// With its preface sent, and as large a window as there is, unless `settings` says otherwise.
+    /// Sends the preface, and opens the largest window unless `settings` says otherwise.
     pub(crate) fn open(scene: &Scene, settings: &[u8]) -> Self {
         let mut connection = Self {
             stream: tls(scene, &[b"h2"]),
@@ -97,7 +98,7 @@ impl Connection {
         connection
     }
 
-    /// `false` where the other side takes no more.
+    /// `false` if the other side takes no more.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> bool {
         self.stream
             .write_all(bytes)
@@ -109,7 +110,7 @@ impl Connection {
         self.write(&frame.bytes())
     }
 
-    /// Begins a request; gives its stream.
+    /// Begins a request; returns its stream.
     pub(crate) fn ask(&mut self, fields: &[(&str, &[u8])], ended: bool) -> u32 {
         let id = self.next;
         self.next += 2;
@@ -155,7 +156,7 @@ impl Connection {
         answered
     }
 
-    /// The statuses of these streams, whose answers come as they like.
+    /// The statuses of these streams, whose answers come in any order.
     pub(crate) fn statuses(&mut self, ids: &[u32]) -> Vec<u16> {
         let mut statuses = vec![0; ids.len()];
         let mut ended = 0;
@@ -175,7 +176,7 @@ impl Connection {
         statuses
     }
 
-    /// The error of a GOAWAY, if one has come by now, on a socket that does not block.
+    /// The error of a GOAWAY that has arrived, on a non-blocking socket.
     pub(crate) fn reads_goaway(&mut self) -> Option<u32> {
         while self
             .stream
@@ -194,7 +195,7 @@ impl Connection {
         None
     }
 
-    /// A frame that has come as a whole.
+    /// A frame that has arrived completely.
     fn buffered(&mut self) -> Option<Frame> {
         let head = self.buffer.get(..9)?;
         let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
@@ -231,7 +232,8 @@ impl Connection {
         }
     }
 
-    /// What has been decrypted. Not by the stream, which writes before it reads: what was said before a reset is still there.
+    /// Decrypted data. Not read through the stream, which writes before it reads: what came before
+    /// a reset is still there.
     fn take(&mut self) -> usize {
         let mut piece = [0; 16 * 1024];
         let read = self.stream.conn.reader().read(&mut piece).unwrap_or(0);
@@ -240,7 +242,7 @@ impl Connection {
     }
 }
 
-/// A TLS connection to the first address that has it.
+/// A TLS connection to the first `https` address.
 pub(crate) fn tls(scene: &Scene, protocols: &[&[u8]]) -> Tls {
     let mut roots = RootCertStore::empty();
     let pem = scene.gate().certificate().unwrap();
@@ -263,7 +265,7 @@ pub(crate) fn tls(scene: &Scene, protocols: &[&[u8]]) -> Tls {
     StreamOwned::new(client, stream)
 }
 
-/// Each field as a literal that is not remembered. RFC 7541 §6.2.2.
+/// Each field as a literal that is not indexed. RFC 7541 §6.2.2.
 fn block(fields: &[(&str, &[u8])]) -> Vec<u8> {
     let mut block = Vec::new();
     for (name, value) in fields {
@@ -289,9 +291,9 @@ fn length(block: &mut Vec<u8>, length: usize) {
     block.push(u8::try_from(rest).unwrap());
 }
 
-/// Of the first field, which it is: by its index, or as text that is remembered or not.
+/// The first field is the status: by its index, or as text.
 fn status(block: &[u8]) -> u16 {
-    // The size of the table may stand before it.
+    // A change of the table's size may precede it.
     let begin = block.iter().position(|b| *b & 0xe0 != 0x20);
     let block = &block[begin.unwrap_or(block.len())..];
     let known = STATUSES

@@ -1,4 +1,4 @@
-//! Other spellings of a host, in every place where a request may name one.
+//! Other spellings of a host, in every place where a request can name one.
 
 use std::collections::BTreeSet;
 
@@ -40,12 +40,12 @@ const BEHIND: [&str; 30] = [
     "\u{3002}",
 ];
 
-/// One request's way to name a host.
+/// How a request names a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     Host,
     Absolute,
-    /// The target names it, `Host` another one; and the reverse.
+    /// The target names it, and `Host` another one; and the reverse.
     AbsoluteOverHost,
     HostUnderAbsolute,
     Twice,

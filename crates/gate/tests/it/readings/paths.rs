@@ -1,10 +1,11 @@
-//! Other spellings of a path, generated: each mutation at each place by itself, then mutations of mutations by chance.
+//! Other spellings of a path, generated: each mutation at each place by itself, then random
+//! sequences of mutations.
 
 use std::collections::BTreeSet;
 
 use crate::readings::random::Dice;
 
-/// What some reader takes for one slash, or for a slash with something that it leaves away.
+/// What some reader takes for one slash, or for a slash with something that it ignores.
 const SLASHES: [&str; 30] = [
     "//",
     "///",
@@ -38,7 +39,7 @@ const SLASHES: [&str; 30] = [
     "%u002f",
 ];
 
-/// What some reader leaves away at the end of a segment, or takes for the end of the path.
+/// What some reader ignores at the end of a segment, or takes for the end of the path.
 const ENDS: [&str; 44] = [
     ";",
     ";x",
@@ -86,7 +87,7 @@ const ENDS: [&str; 44] = [
     "%ef%bb%bf",
 ];
 
-/// What some reader takes for the way up to the root, from a folder below it.
+/// What some reader takes for the way up to the root, from a directory below it.
 const UPS: [&str; 36] = [
     "/../",
     "/%2e%2e/",
@@ -128,7 +129,8 @@ const UPS: [&str; 36] = [
 
 type Path = Vec<u8>;
 
-/// Of this path, and of ways to it from an open folder, so many by chance beside those of one mutation. None twice.
+/// Other spellings of this path, and of ways to it from an open directory: those with one mutation,
+/// and this many random ones. None twice.
 pub(crate) fn spellings(plain: &str, open: &str, by_chance: usize, seed: u64) -> Vec<Path> {
     let (mut all, mut known) = (Vec::new(), BTreeSet::from([plain.as_bytes().to_vec()]));
     let mut add = |path: Path| {
@@ -204,7 +206,7 @@ fn mutated(dice: &mut Dice, path: &[u8]) -> Path {
             )
         }
         _ => {
-            // The first stays a slash, or few would read it at all.
+            // The first stays a slash, or few servers would accept it.
             let at = 1 + dice.roll(path.len() - 1);
             put(path, at, 1, dice.one_of(&letters(path[at])).as_bytes())
         }
@@ -218,16 +220,16 @@ fn letters(byte: u8) -> Vec<String> {
         format!("%{byte:02X}"),
         format!("%25{byte:02x}"),
         format!("%2525{byte:02x}"),
-        // The percent sign's own digits, encoded.
+        // The digits of the percent encoding, encoded.
         format!("%%{:02x}{:02x}", b'0' + (byte >> 4), byte & 0xf),
         format!("%u00{byte:02x}"),
-        // Overlong UTF-8, of two, three and four bytes.
+        // Overlong UTF-8 with two, three and four bytes.
         format!("%{:02x}%{:02x}", 0xc0 | byte >> 6, 0x80 | byte & 0x3f),
         format!("%e0%{:02x}%{:02x}", 0x80 | byte >> 6, 0x80 | byte & 0x3f),
         format!("%f0%80%{:02x}%{:02x}", 0x80 | byte >> 6, 0x80 | byte & 0x3f),
     ];
     if byte.is_ascii_graphic() {
-        // As East Asian typography has it: U+FF01 to U+FF5E.
+        // Full-width forms: U+FF01 to U+FF5E.
         let wide = char::from_u32(0xfee0 + u32::from(byte)).unwrap();
         let bytes = wide.to_string();
         all.push(bytes.bytes().map(|b| format!("%{b:02x}")).collect());
@@ -240,7 +242,7 @@ fn letters(byte: u8) -> Vec<String> {
     all
 }
 
-/// Every byte but the slashes.
+/// Every byte except the slashes.
 fn encoded(path: &[u8], sign: &str) -> Path {
     let each = |byte: &u8| match byte {
         b'/' => "/".to_owned(),

@@ -1,5 +1,6 @@
-//! Servers that read paths as programs are known to, a few lines each, for those who are not installed here: whatever such a
-//! program finds below `/guarded` is answered with what is guarded there.
+//! Servers that read paths as known programs do, a few lines each, for programs that are not
+//! installed here: whatever such a program finds below `/guarded` is answered with what is
+//! protected there.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -7,25 +8,25 @@ use std::thread;
 
 use crate::readings::{MARKER, OPEN};
 
-/// Which path is meant.
+/// How a server reads a path.
 pub(crate) type Reading = fn(&[u8]) -> Vec<u8>;
 
-/// In C: decoded in place, and a string ends at NUL.
+/// In C: decoded in place, and NUL ends a string.
 pub(crate) fn c_string(path: &[u8]) -> Vec<u8> {
     until(&decoded(path), |b| b == 0)
 }
 
-/// The first control character ends it, as the end of a line or of a field.
+/// The first control character ends it, like the end of a line or field.
 pub(crate) fn line(path: &[u8]) -> Vec<u8> {
     until(&decoded(path), |b| b.is_ascii_control())
 }
 
-/// Query and fragment are looked for behind the decoding.
+/// Query and fragment are separated after decoding.
 pub(crate) fn late_query(path: &[u8]) -> Vec<u8> {
     until(&decoded(path), |b| b == b'?' || b == b'#')
 }
 
-/// One layer behind another, each of which decodes.
+/// Two layers, each of which decodes.
 pub(crate) fn twice(path: &[u8]) -> Vec<u8> {
     decoded(&decoded(path))
 }
@@ -34,12 +35,12 @@ pub(crate) fn thrice(path: &[u8]) -> Vec<u8> {
     decoded(&twice(path))
 }
 
-/// Parameters of segments are left away (RFC 3986 §3.3), before they are decoded or behind.
+/// Parameters of segments are removed (RFC 3986 §3.3), before or after decoding.
 pub(crate) fn parameters(path: &[u8]) -> Vec<u8> {
     bare(&decoded(&bare(path)))
 }
 
-/// Characters of more bytes than they need, and wide ones, are what they look like.
+/// Overlong and full-width characters are read as what they look like.
 pub(crate) fn best_fit(path: &[u8]) -> Vec<u8> {
     let bytes = decoded(path);
     let mut read = Vec::new();
@@ -73,7 +74,7 @@ pub(crate) fn best_fit(path: &[u8]) -> Vec<u8> {
     read
 }
 
-/// `%u0067`, backslashes, the case of letters, and dots and blanks at the end of a name.
+/// `%u0067`, backslashes, case, and dots and blanks at the end of a name.
 pub(crate) fn windows(path: &[u8]) -> Vec<u8> {
     let mut path = path.to_vec();
     while let Some(at) = path
@@ -98,7 +99,7 @@ pub(crate) fn windows(path: &[u8]) -> Vec<u8> {
     named.collect::<Vec<_>>().join(&b'/')
 }
 
-/// A server of such a reader.
+/// A server with this reading.
 pub(crate) fn serve(reading: Reading) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -162,7 +163,7 @@ fn bare(path: &[u8]) -> Vec<u8> {
         .join(&b'/')
 }
 
-/// What is no code stays as it is.
+/// Invalid escapes stay as they are.
 fn decoded(path: &[u8]) -> Vec<u8> {
     let mut read = Vec::with_capacity(path.len());
     let mut at = 0;

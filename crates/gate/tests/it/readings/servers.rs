@@ -1,12 +1,13 @@
-//! Servers of other makes, each with something guarded and something open in a directory of its own: below `/guarded`, and
-//! as the virtual host `secret.example`. Nothing in them asks for a password: that is gate's matter.
+//! Servers of other makers, each with protected and open content in a directory of its own: below
+//! `/guarded`, and as the virtual host `secret.example`. None of them asks for a password; that is
+//! gate's task.
 
 use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
 
-use crate::foreign::{self, Foreign, ordinary};
+use crate::external_program::{self, ExternalProgram, ordinary};
 use crate::readings::{MARKER, OPEN};
 
 const TOMCAT: &str = "/usr/share/tomcat10";
@@ -18,15 +19,15 @@ pub(crate) enum Make {
     Tomcat,
     /// `http`, and paths by `new URL`.
     Node,
-    /// As Express routes: the case of letters is nothing, and what was matched is decoded once.
+    /// As Express routes: case does not matter, and what matched is decoded once.
     Express,
 }
 
 impl Make {
-    /// `None` if it is not installed, which is said.
-    pub(crate) fn start(self) -> Option<Foreign> {
+    /// `None`, with a note, if it is not installed.
+    pub(crate) fn start(self) -> Option<ExternalProgram> {
         let test = format!("other spellings before {self:?}");
-        Foreign::start(&test, self.needs(), |directory, at| {
+        ExternalProgram::start(&test, self.needs(), |directory, at| {
             self.prepare(directory, at);
             self.command(directory)
         })
@@ -41,7 +42,7 @@ impl Make {
         }
     }
 
-    /// Files to serve, and the settings.
+    /// Files to serve, and the configuration.
     fn prepare(self, directory: &Path, at: SocketAddr) {
         let [root, secret] = match self {
             Self::Tomcat => ["webapps/ROOT", "secret/ROOT"],
@@ -88,8 +89,8 @@ impl Make {
     fn command(self, directory: &Path) -> Command {
         let file = directory.join("conf/settings");
         match self {
-            Self::Nginx => foreign::nginx(directory, &file),
-            Self::Apache => foreign::apache(directory, &file),
+            Self::Nginx => external_program::nginx(directory, &file),
+            Self::Apache => external_program::apache(directory, &file),
             Self::Tomcat => {
                 let mut command = ordinary("java");
                 let jars = format!("{TOMCAT}/bin/bootstrap.jar:{TOMCAT}/bin/tomcat-juli.jar");
@@ -112,9 +113,9 @@ impl Make {
     }
 }
 
-/// Whatever is below `/guarded` is guarded, whether there is such a file or not.
+/// Everything below `/guarded` is protected, whether there is such a file or not.
 fn nginx(directory: &Path, at: SocketAddr) -> String {
-    let (head, place) = (foreign::nginx_head(directory), directory.display());
+    let (head, place) = (external_program::nginx_head(directory), directory.display());
     format!(
         "{head}keepalive_requests 100000;\n\
          server {{ listen {at} default_server; server_name _; root {place}/root;\n\
@@ -124,7 +125,7 @@ fn nginx(directory: &Path, at: SocketAddr) -> String {
 }
 
 fn apache(directory: &Path, at: SocketAddr) -> String {
-    let head = foreign::apache_head(directory, &["mpm_event", "authz_core", "dir"]);
+    let head = external_program::apache_head(directory, &["mpm_event", "authz_core", "dir"]);
     let place = directory.display();
     format!(
         "{head}Listen {at}\nMaxKeepAliveRequests 0\nAllowEncodedSlashes On\nDirectoryIndex index.html\n\

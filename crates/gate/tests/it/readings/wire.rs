@@ -1,4 +1,5 @@
-//! A client that sends exactly these bytes, one request at a time on a kept connection, and reads what comes back as bytes.
+//! A client that sends exactly these bytes, one request at a time on a kept connection, and reads
+//! answers as bytes.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -13,9 +14,9 @@ pub(crate) struct Wire {
 
 #[derive(Debug, Default)]
 pub(crate) struct Reply {
-    /// 0 where the connection ended without a head.
+    /// 0 if the connection ended without a head.
     pub(crate) status: u16,
-    /// Head and body, as they came.
+    /// Head and body, as received.
     pub(crate) bytes: Vec<u8>,
 }
 
@@ -41,7 +42,8 @@ impl Wire {
         self.ask(&[b"GET ", target, rest.as_bytes()].concat(), false)
     }
 
-    /// `last`: the connection ends with the answer. Once more on a new connection, where a kept one had ended.
+    /// `last`: the connection ends with the answer. Repeats the request on a new connection if a
+    /// kept one had ended.
     pub(crate) fn ask(&mut self, request: &[u8], last: bool) -> Reply {
         let kept = self.stream.is_some();
         let mut reply = self.once(request, last);
@@ -98,7 +100,7 @@ impl Wire {
         }
     }
 
-    /// Reads it to its end; does the connection go on?
+    /// Reads it to its end; returns whether the connection continues.
     fn body(&mut self, stream: &mut TcpStream, head: usize, text: &str) -> bool {
         if text.contains("transfer-encoding: chunked") {
             while !self.buffer.ends_with(b"\r\n0\r\n\r\n") {
@@ -124,7 +126,7 @@ impl Wire {
         true
     }
 
-    /// A reset is an end, too.
+    /// A reset counts as the end.
     fn fill(&mut self, stream: &mut TcpStream) -> bool {
         let mut piece = [0; 16 * 1024];
         let read = stream.read(&mut piece).unwrap_or_else(|error| {

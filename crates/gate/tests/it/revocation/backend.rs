@@ -1,12 +1,12 @@
-//! A server that counts what it was asked and what it holds, and answers when it is told to.
+//! A server that counts its requests and open connections, and answers when it is told to.
 
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, sleep};
 use std::time::Duration;
 
-use crate::exchanges::speaker::{Speaker, counted, path};
+use crate::exchanges::raw_client::{RawClient, counted, path};
 
 /// Long after anybody should have been told, and not so long that a failing test lasts.
 const LATER: Duration = Duration::from_secs(10);
@@ -26,40 +26,33 @@ struct Inner {
 
 impl Backend {
     pub(crate) fn start(answer: &'static str) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let at = listener.local_addr().unwrap();
         let inner = Arc::new(Inner::default());
-        let known = inner.clone();
-        thread::spawn(move || {
-            for stream in listener.incoming() {
-                let (stream, inner) = (stream.unwrap(), known.clone());
-                thread::spawn(move || inner.serve(stream, answer));
-            }
-        });
+        let serving = inner.clone();
+        let at = RawClient::accept_each(move |client| serving.serve(client, answer));
         Self { at, inner }
     }
 
-    /// Heads that came.
+    /// Heads that arrived.
     pub(crate) fn asked(&self) -> usize {
         self.inner.asked.load(Ordering::SeqCst)
     }
 
-    /// Requests that were whole.
+    /// Requests that arrived completely.
     pub(crate) fn bodies(&self) -> usize {
         self.inner.bodies.load(Ordering::SeqCst)
     }
 
-    /// Requests that somebody still waits for.
+    /// Requests whose clients still wait.
     pub(crate) fn held(&self) -> usize {
         self.inner.held.load(Ordering::SeqCst)
     }
 
-    /// Whoever asks is answered from now on.
+    /// From now on requests are answered.
     pub(crate) fn release(&self) {
         self.inner.released.store(true, Ordering::SeqCst);
     }
 
-    /// That a failing test does not wait for ever.
+    /// So that a failing test does not wait forever.
     pub(crate) fn release_later(&self) {
         let inner = self.inner.clone();
         thread::spawn(move || {
@@ -74,8 +67,7 @@ impl Backend {
 }
 
 impl Inner {
-    fn serve(&self, stream: TcpStream, answer: &str) {
-        let mut client = Speaker::new(stream);
+    fn serve(&self, mut client: RawClient, answer: &str) {
         while let Some(head) = client.head() {
             self.asked.fetch_add(1, Ordering::SeqCst);
             if path(&head) == "/hint" {
@@ -86,31 +78,11 @@ impl Inner {
             }
             self.bodies.fetch_add(1, Ordering::SeqCst);
             self.held.fetch_add(1, Ordering::SeqCst);
-            let there = self.wait(&client);
+            let there = client.stays_until(&self.released);
             self.held.fetch_sub(1, Ordering::SeqCst);
             if !there || !client.send(&counted(answer)) {
                 return;
             }
         }
-    }
-
-    /// Until it is released; `false` where the other side closes before.
-    fn wait(&self, client: &Speaker) -> bool {
-        let stream = client.stream.clone();
-        stream
-            .set_read_timeout(Some(Duration::from_millis(5)))
-            .unwrap();
-        while !self.released.load(Ordering::SeqCst) {
-            match stream.peek(&mut [0]) {
-                Ok(0) => return false,
-                Ok(_) => sleep(Duration::from_millis(5)),
-                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
-                Err(_) => return false,
-            }
-        }
-        stream
-            .set_read_timeout(Some(crate::lifecycle::scene::PATIENCE))
-            .unwrap();
-        true
     }
 }

@@ -1,4 +1,5 @@
-//! A backend that answers with the head it was sent, a store in memory, and gates before the backend, all in one thread.
+//! A backend that answers with the head it received, a store in memory, and gates in front of the
+//! backend, all in one thread.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -12,7 +13,7 @@ use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use roundtrip_gate::credentials::Vault;
 use roundtrip_gate::guard::{Found, Guard, Keys, ManualWatch, Rules, SessionError, Sessions};
-use roundtrip_gate::{Door, Secret};
+use roundtrip_gate::{Authenticator, Secret};
 use roundtrip_wire::jwt::Algorithm;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -21,7 +22,7 @@ use tokio::task::{LocalSet, spawn_local};
 use tokio::time::timeout;
 
 const SECRET: &[u8] = b"a secret of sixty-four bytes, which is what HS512 would like to have";
-/// Long enough for any machine; nothing waits for it to pass.
+/// Long enough for any machine; no test waits for it.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 #[derive(Clone)]
@@ -54,7 +55,7 @@ pub(crate) struct Client {
     buffer: Vec<u8>,
 }
 
-/// Plays a scene to its end.
+/// Runs a scene to its end.
 pub(crate) fn run(play: impl AsyncFnOnce(Scene)) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -66,7 +67,7 @@ pub(crate) fn run(play: impl AsyncFnOnce(Scene)) {
     });
 }
 
-/// The field with a token for a session, as the ancestor's users have it.
+/// The field with a token for a session, as in hyper-auth-proxy.
 pub(crate) fn cookie(session: &str) -> String {
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -83,7 +84,7 @@ pub(crate) fn cookie(session: &str) -> String {
     format!("Cookie: Authorization={}", STANDARD.encode(token))
 }
 
-/// What signs the cookies, and plain credentials.
+/// The key that signs the cookies; credentials are plain.
 pub(crate) fn rules() -> Arc<Rules> {
     let mut keys = Keys::default();
     keys.add_secret(Algorithm::Hs512, None, &Secret::new(SECRET.to_vec()))
@@ -95,7 +96,7 @@ impl Scene {
     async fn new() -> Self {
         let store = Store::default();
         let guard = Guard::new(rules(), Box::new(SystemTime::now)).unwrap();
-        let door = Door::new(guard, store.clone());
+        let authenticator = Authenticator::new(guard, store.clone());
         let (backend, at) = Backend::start().await;
         let (gate, plain) = (listener().await, listener().await);
         let scene = Self {
@@ -104,7 +105,7 @@ impl Scene {
             store,
             backend,
         };
-        spawn_local(roundtrip_gate::measuring::guarded(gate, at, door));
+        spawn_local(roundtrip_gate::measuring::guarded(gate, at, authenticator));
         spawn_local(roundtrip_gate::measuring::relay(plain, at));
         scene
     }
@@ -128,7 +129,7 @@ impl Scene {
     pub(crate) fn outdate(&self, session: &str) {
         let mut known = self.store.0.known.borrow_mut();
         let (_, watch) = known.get_mut(session).unwrap();
-        // Who had the old one asks again, and gets another.
+        // Holders of the old watch ask again, and get another.
         std::mem::take(watch).outdate();
     }
 
@@ -202,8 +203,8 @@ impl Backend {
         (backend, at)
     }
 
-    /// The head that came is the body that goes; under `/events` there is one now and more when told so, under `/slow` it
-    /// never comes to its end.
+    /// Answers with the head of the request as the body; `/events` gets one event now and more when
+    /// told, `/slow` never ends.
     async fn serve(self: Rc<Self>, stream: TcpStream) {
         let mut peer = Client {
             stream,
@@ -221,7 +222,7 @@ impl Backend {
                     .await;
                 self.event.notified().await;
                 peer.send("7\r\ndata: 2\r\n").await;
-                // For ever after it is silent.
+                // It sends nothing more.
                 let _ = peer.head().await;
                 return;
             }
@@ -262,7 +263,7 @@ impl Client {
         answer
     }
 
-    /// What came up to and with this.
+    /// What arrived, up to and including this.
     pub(crate) async fn until(&mut self, what: &str) -> String {
         loop {
             let there = String::from_utf8(self.buffer.clone()).unwrap();
@@ -274,7 +275,7 @@ impl Client {
         }
     }
 
-    /// All until the end.
+    /// Everything up to the end.
     pub(crate) async fn rest(&mut self) -> String {
         while self.read().await > 0 {}
         String::from_utf8(std::mem::take(&mut self.buffer)).unwrap()
@@ -293,7 +294,7 @@ impl Client {
         }
     }
 
-    /// A reset is an end, too.
+    /// A reset counts as the end.
     async fn read(&mut self) -> usize {
         self.stream.read_buf(&mut self.buffer).await.unwrap_or(0)
     }

@@ -1,5 +1,5 @@
-//! Gates before a backend, with sessions in a redis-server that is started for the test: what is promised of revocation,
-//! of outages, and of whose credentials go where.
+//! Gates in front of a backend, with sessions in a redis-server that is started for the test:
+//! revocation, outages, and which credentials go where.
 
 mod gates;
 mod load;
@@ -30,7 +30,7 @@ fn a_revoked_session_is_refused_within_100_ms_and_never_after() {
                 let seen = client.get(&cookie(&sid)).await;
                 assert!(seen.contains("Basic dTpw"), "{seen}");
                 open.push(gates.open(at, "/events", &sid).await);
-                // One that waits for the rest of a body of known length hears no more either.
+                // One that waits for the rest of a body of known length gets nothing more either.
                 open.push(gates.open(at, "/slow", &sid).await);
             }
             gates.ask(&["DEL", &sid]).await;
@@ -93,7 +93,7 @@ fn a_store_outage_costs_no_known_session_for_the_grace() {
         gates.server.stop();
         let known = gates.known[0].clone();
         let graced = || known.counts().graced;
-        // From the first moment on, and for as long as anybody looks.
+        // From the first moment on, for as long as the test looks.
         let mut requests = 0;
         while graced() < 100 {
             let seen = client.get(&cookie("known")).await;
@@ -162,7 +162,7 @@ fn the_clock_counts_on_the_next_request_however_it_was_set() {
             client.get(&cookie("s")).await[..12].to_owned()
         };
         assert_eq!(said(&mut client, 0).await, "HTTP/1.1 200");
-        // The cookie is good for an hour, and there is leeway.
+        // The cookie is valid for an hour, and there is leeway.
         assert_eq!(said(&mut client, 3500).await, "HTTP/1.1 200");
         assert_eq!(said(&mut client, 3700).await, "HTTP/1.1 401");
         assert_eq!(said(&mut client, -100_000).await, "HTTP/1.1 200");
@@ -175,5 +175,5 @@ pub(crate) fn is_denied(answer: &str) -> bool {
     answer.starts_with("HTTP/1.1 401 ")
 }
 
-/// Seconds that a gate's clock is ahead of the system's.
-pub(crate) type Ahead = Rc<Cell<i64>>;
+/// Seconds by which a gate's clock is ahead of the system's.
+pub(crate) type ClockOffset = Rc<Cell<i64>>;

@@ -1,5 +1,5 @@
-//! The other way round: a backend that answers one request with bytes of two readings. The client hears one answer, whole or
-//! visibly cut, and what it hears next is the true answer to its next request.
+//! The other direction: a backend that answers one request with bytes of two readings. The client
+//! gets one answer, complete or visibly cut, and next the true answer to its next request.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -17,13 +17,13 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const POISON: &str = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison";
 const TRUE: &str = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ntrue";
 
-/// What the client hears of the hostile answer.
+/// What the client gets of the hostile answer.
 #[derive(Debug, Clone, Copy)]
 enum First {
     Whole(u16, &'static str),
     /// 502 from gate, or the connection just ends.
     Refused,
-    /// It began, and what came does not look whole.
+    /// It began, and is visibly incomplete.
     Cut,
 }
 
@@ -31,7 +31,7 @@ struct Case {
     name: &'static str,
     answer: String,
     first: First,
-    /// The backend closes behind its answer.
+    /// The backend closes after its answer.
     closes: bool,
 }
 
@@ -163,7 +163,7 @@ fn lengths() -> Vec<Case> {
             answer("Content-Length: 500\r\n", "hello"),
             Cut,
         ),
-        // Long enough that an error message of ours would fill it up.
+        // Long enough that an error message of gate would complete it.
         ends(
             "a little less than its length",
             answer("Content-Length: 9\r\n", "hello"),
@@ -342,7 +342,7 @@ fn heads() -> Vec<Case> {
             "HTTP/1.1 200\r\nContent-Length: 5\r\n\r\nhello",
             whole,
         ),
-        // What ends in LF alone is understood or not, but written anew.
+        // A line that ends in LF alone is accepted or not, but written anew.
         case(
             "fields of one hop",
             answer(
@@ -385,7 +385,7 @@ fn no_answer_is_taken_for_the_next_one() {
     });
 }
 
-/// Two requests at once, of which the hostile backend answers the first as it likes.
+/// Two requests at once; the hostile backend answers the first as it likes.
 async fn ask(case: &Case) -> Vec<u8> {
     let backend = hostile(case.answer.clone(), case.closes).await;
     let (listener, gate) = listener().await;
@@ -430,7 +430,7 @@ async fn hostile(answer: String, closes: bool) -> SocketAddr {
 fn judge(case: &Case, heard: &[u8]) -> Result<(), String> {
     let text = String::from_utf8_lossy(heard);
     let (mut all, rest) = messages(heard, Kind::Response).or_else(|why| match case.first {
-        // A client as strict as this one sees that it is broken: but then nothing may look whole.
+        // A strict client sees that it is broken; then nothing may look complete.
         First::Cut => Ok((Vec::new(), heard)),
         _ => Err(format!("{why}: {text:?}")),
     })?;
@@ -445,7 +445,7 @@ fn judge(case: &Case, heard: &[u8]) -> Result<(), String> {
     let told: Vec<(u16, &str)> = all
         .iter()
         .map(|a| (a.status(), std::str::from_utf8(&a.body).unwrap_or("?")))
-        // In gate's own words.
+        // Gate's own answer.
         .map(|(status, body)| match (status, body) {
             (502, body) if body.starts_with("502 Bad Gateway: ") => (502, ""),
             other => other,

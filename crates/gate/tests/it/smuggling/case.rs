@@ -1,7 +1,7 @@
-//! One case: the bytes that a client sends, and the one meaning that they may have.
+//! One case: the bytes that a client sends, and the only meaning that they may have.
 
 pub(crate) const HOST: &str = "gate.example";
-/// Sent behind every case: whoever reads the case differently reads this differently.
+/// Sent after every case: a reader that misreads the case misreads this.
 pub(crate) const AFTER: &str =
     "GET /after HTTP/1.1\r\nHost: gate.example\r\nConnection: close\r\n\r\n";
 
@@ -9,10 +9,10 @@ pub(crate) const AFTER: &str =
 pub(crate) struct Case {
     pub(crate) name: String,
     pub(crate) wire: Vec<u8>,
-    /// The requests that are passed on, without the one behind them.
+    /// The requests that are passed on, without the one after them.
     pub(crate) means: Vec<Meaning>,
     pub(crate) end: End,
-    /// Servers may refuse what gate passes on: an odd target or method, say.
+    /// Servers may refuse what gate passes on, such as an odd target or method.
     pub(crate) refusable: bool,
 }
 
@@ -25,13 +25,13 @@ pub(crate) struct Meaning {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
-    /// The request behind the case is answered.
+    /// The request after the case is answered.
     After,
-    /// The connection ends behind the case's own requests.
+    /// The connection ends after the case's own requests.
     Closed,
-    /// With this status, and the connection ends.
+    /// Refused with this status, and the connection ends.
     Refused(u16),
-    /// In the middle of a request, after its head went on: no server may believe that it was whole.
+    /// Cut within a request whose head was passed on: no server may take it for complete.
     Cut,
 }
 
@@ -97,13 +97,13 @@ pub(crate) fn get(target: &str, lines: &str) -> String {
     format!("GET {target} HTTP/1.1\r\nHost: {HOST}\r\n{lines}\r\n")
 }
 
-/// A body of chunks that ends in the middle, for gate or for the client.
+/// A chunked body that ends in the middle, for gate or for the client.
 pub(crate) fn cut(name: &str, chunks: &str) -> Case {
     let wire = post("Transfer-Encoding: chunked\r\n", chunks);
     Case::new(name, wire, Vec::new(), End::Cut)
 }
 
-/// A body of chunks that is understood.
+/// A valid chunked body.
 pub(crate) fn chunks(name: &str, chunks: &str, body: &[u8]) -> Case {
     let wire = post("Transfer-Encoding: chunked\r\n", chunks);
     means(name, wire, "POST /case", body)

@@ -1,4 +1,5 @@
-//! Where a request ends: `Content-Length`, `Transfer-Encoding` in every dress, chunks. RFC 9112 §6, §7.1, §11.2.
+//! Where a request ends: every form of `Content-Length`, `Transfer-Encoding` and chunks. RFC 9112
+//! §6, §7.1, §11.2.
 
 use crate::smuggling::case::{Case, HOST, chunks, cut, get, means, post, refused};
 
@@ -56,7 +57,7 @@ fn lengths() -> Vec<Case> {
             "POST /case",
             b"GET /evil HTTP/1.1\r\nA: b",
         ),
-        // What another reader takes for a length is none.
+        // A length that another reader might see is none.
         means(
             "a length with an underscore",
             post("Content_Length: 5\r\n", ""),
@@ -168,7 +169,7 @@ fn lengths() -> Vec<Case> {
     all
 }
 
-/// CL.TE, TE.CL, and their relatives: two lengths are one too many, whatever they look like.
+/// CL.TE, TE.CL, and their variants: two lengths are one too many, in any form.
 fn both() -> Vec<Case> {
     let mut all = Vec::new();
     for (length, coding, rest) in [
@@ -299,7 +300,7 @@ fn codings() -> Vec<Case> {
             post(&format!("Transfer-Encoding: {coding}\r\n"), BODY),
         ));
     }
-    // RFC 9112 §6.1: an old client that sends one is not understood by all.
+    // RFC 9112 §6.1: some servers do not understand it from an HTTP/1.0 client.
     let old =
         format!("POST /case HTTP/1.0\r\nHost: {HOST}\r\nTransfer-Encoding: chunked\r\n\r\n{BODY}");
     all.push(refused("a coding in HTTP/1.0", 501, old));
@@ -336,7 +337,7 @@ fn sound_chunks() -> Vec<Case> {
             "5;a=\"b;c\"\r\nhello\r\n0\r\n\r\n",
             b"hello",
         ),
-        // The quotes do not hold a line's end: the first CR LF ends it for everybody.
+        // Quotes do not protect a line end: the first CR LF ends the line for everybody.
         chunks(
             "an extension that quotes a line's end",
             "5;a=\"\r\nhello\r\n0\r\n\r\n",
@@ -422,7 +423,7 @@ fn broken_chunks() -> Vec<Case> {
         "5\r\nhello\r\n0\r\nA: b\0c\r\n\r\n",
         "5\r\nhello\r\n0\r\nGET /evil HTTP/1.1\r\nHost: a\r\n\r\n",
         "5\r\nhello\r\n0\r\n: b\r\n\r\n",
-        // Not whole: what follows is taken for more of it, or the client ends.
+        // Incomplete: what follows is taken for more of it, or the client ends.
         "5\r\nhello\r\n",
         "50\r\nhello\r\n0\r\n\r\n",
     ]

@@ -1,4 +1,4 @@
-//! How a request is written, and with which fields: lines, fields of one hop, expectations. RFC 9112 §2, §3, §5.
+//! How a request head is written: lines, hop-by-hop fields, expectations. RFC 9112 §2, §3, §5.
 
 use crate::smuggling::case::{Case, End, HOST, get, means, post, refused};
 
@@ -207,7 +207,7 @@ fn hops() -> Vec<Case> {
         400,
         get("/case", &format!("Connection: {}\r\n", "a,".repeat(100))),
     )];
-    // What is named is gone, and what gate itself needs is not.
+    // What is named is removed, except what gate itself needs.
     for lines in [
         "Connection: Host\r\n",
         "Connection: keep-alive, X-Injected\r\nX-Injected: 1\r\n",

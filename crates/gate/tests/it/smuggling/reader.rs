@@ -1,4 +1,4 @@
-//! A reader of HTTP/1.1 as strict as it can be, which shares no line with the one that it checks: whatever has two
+//! A strict HTTP/1.1 reader that shares no code with the one that it checks: whatever has two
 //! readings is an error here.
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,7 +38,7 @@ impl Message {
     }
 }
 
-/// The whole messages, and what is behind the last of them.
+/// The complete messages, and what follows the last of them.
 pub(crate) fn messages(mut bytes: &[u8], kind: Kind) -> Result<(Vec<Message>, &[u8]), String> {
     let mut all = Vec::new();
     while !bytes.is_empty() {
@@ -51,12 +51,12 @@ pub(crate) fn messages(mut bytes: &[u8], kind: Kind) -> Result<(Vec<Message>, &[
     Ok((all, bytes))
 }
 
-/// One message with its length; `None` where it is not whole.
+/// One message with its length; `None` if it is incomplete.
 pub(crate) fn message(bytes: &[u8], kind: Kind) -> Result<Option<(Message, usize)>, String> {
     let Some(end) = find(bytes, b"\r\n\r\n") else {
         return Ok(None);
     };
-    // Values may be of any encoding, or of none.
+    // Values may have any encoding.
     let text = String::from_utf8_lossy(&bytes[..end]);
     let mut lines = text.split("\r\n");
     let start = lines.next().unwrap_or_default().to_owned();
@@ -86,7 +86,7 @@ fn check_start(start: &str, kind: Kind) -> Result<(), String> {
         }
         _ => false,
     };
-    // RFC 9112 §4: a reason may hold tabs.
+    // RFC 9112 §4: a reason may contain tabs.
     let may_tab = kind == Kind::Response;
     let clean = start
         .bytes()
@@ -109,7 +109,7 @@ fn field(line: &str) -> Result<(String, String), String> {
     Ok((name.to_owned(), value.trim_matches([' ', '\t']).to_owned()))
 }
 
-/// Fills the body, and says how long it is on the wire.
+/// Reads the body, and returns its length on the wire.
 fn body(message: &mut Message, rest: &[u8], kind: Kind) -> Result<Option<usize>, String> {
     let lengths: Vec<&str> = message.values("content-length").collect();
     let codings: Vec<&str> = message.values("transfer-encoding").collect();
@@ -139,7 +139,7 @@ fn body(message: &mut Message, rest: &[u8], kind: Kind) -> Result<Option<usize>,
     Ok(Some(length))
 }
 
-/// Without extensions. Trailers are fields that no server takes for another message, nor for another sender.
+/// Without extensions. Trailers may not be fields that frame a message or identify a user.
 fn chunks(bytes: &[u8]) -> Result<Option<(Vec<u8>, usize)>, String> {
     let (mut data, mut at) = (Vec::new(), 0);
     loop {
@@ -166,7 +166,7 @@ fn chunks(bytes: &[u8]) -> Result<Option<(Vec<u8>, usize)>, String> {
     }
 }
 
-/// How long they are, with the empty line behind them.
+/// Their length, with the empty line after them.
 fn trailers(bytes: &[u8]) -> Result<Option<usize>, String> {
     let mut at = 0;
     while let Some(line) = find(&bytes[at..], b"\r\n") {

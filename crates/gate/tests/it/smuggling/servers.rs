@@ -1,12 +1,12 @@
-//! Servers of other makes, each in a directory of its own. Node tells what it understood; nginx, Apache and HAProxy pass it
-//! on, as they understood it, to an echo that reads strictly.
+//! Servers of other makers, each in a directory of its own. Node reports what it understood; nginx,
+//! Apache and HAProxy forward what they understood to an echo server that reads strictly.
 
 use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
 
-use crate::foreign::{self, Foreign};
+use crate::external_program::{self, ExternalProgram};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Make {
@@ -17,10 +17,10 @@ pub(crate) enum Make {
 }
 
 impl Make {
-    /// `None` if it is not installed, which is said.
-    pub(crate) fn start(self, echo: SocketAddr) -> Option<Foreign> {
+    /// `None`, with a note, if it is not installed.
+    pub(crate) fn start(self, echo: SocketAddr) -> Option<ExternalProgram> {
         let test = format!("smuggling past gate to {self:?}");
-        Foreign::start(&test, &[self.program()], |directory, at| {
+        ExternalProgram::start(&test, &[self.program()], |directory, at| {
             let file = directory.join("settings");
             fs::write(&file, self.settings(directory, at, echo)).unwrap();
             self.command(directory, &file)
@@ -39,8 +39,8 @@ impl Make {
     fn command(self, directory: &Path, file: &Path) -> Command {
         let mut command = Command::new(self.program());
         match self {
-            Self::Nginx => return foreign::nginx(directory, file),
-            Self::Apache => return foreign::apache(directory, file),
+            Self::Nginx => return external_program::nginx(directory, file),
+            Self::Apache => return external_program::apache(directory, file),
             Self::Haproxy => command.arg("-db").arg("-f").arg(file),
             Self::Node => command.arg(file),
         };
@@ -49,17 +49,17 @@ impl Make {
 
     fn settings(self, directory: &Path, at: SocketAddr, echo: SocketAddr) -> String {
         match self {
-            // Nothing is dropped silently: what would be is to be seen.
+            // Nothing may be dropped silently.
             Self::Nginx => format!(
                 "{}underscores_in_headers on;\nignore_invalid_headers off;\n\
                  server {{ listen {at}; location / {{\nproxy_pass http://{echo};\nproxy_http_version 1.1;\n\
                  proxy_set_header Host $http_host;\nproxy_set_header Connection \"\";\n}} }}\n}}\n",
-                foreign::nginx_head(directory)
+                external_program::nginx_head(directory)
             ),
             Self::Apache => format!(
                 "{}Listen {at}\nAllowEncodedSlashes NoDecode\nMergeSlashes Off\nProxyPreserveHost On\nProxyAddHeaders Off\n\
                  ProxyPass / http://{echo}/ nocanon\n",
-                foreign::apache_head(
+                external_program::apache_head(
                     directory,
                     &["mpm_event", "authz_core", "proxy", "proxy_http"]
                 )

@@ -1,4 +1,4 @@
-//! What a request asks for, and of whom. RFC 9112 §3.2.
+//! Request targets and hosts. RFC 9112 §3.2.
 
 use crate::smuggling::case::{Case, HOST, means, refused};
 
@@ -59,7 +59,7 @@ fn targets() -> Vec<Case> {
         )
         .refusable(),
     ];
-    // Odd, and the same for everybody who takes them.
+    // Odd, but the same for everybody who accepts them.
     for odd in [
         "/%",
         "/%zz",
@@ -80,7 +80,7 @@ fn targets() -> Vec<Case> {
         let case = means(&format!("{odd:?}"), line(odd), &format!("GET {odd}"), b"");
         all.push(case.refusable());
     }
-    // What no backend needs.
+    // No backend needs these.
     for bad in ["/%00", "/%0d%0aX:%20y", "/%ff", "/%2500"] {
         all.push(refused(&format!("{bad:?}"), 400, line(bad)));
     }

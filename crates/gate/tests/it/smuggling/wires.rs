@@ -1,5 +1,5 @@
-//! What stands around gate in a test: the echo behind a server, and the tap between gate and the server, which notes every
-//! byte.
+//! The surroundings of gate in a test: the echo server behind other servers, and the recording
+//! proxy between gate and the server.
 
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -12,9 +12,9 @@ use tokio::task::{AbortHandle, spawn_local};
 
 use crate::smuggling::reader::{Kind, message};
 
-/// Of one connection from gate to the server.
+/// The bytes of one connection from gate to the server.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct Noted {
+pub(crate) struct RecordedBytes {
     pub(crate) up: Vec<u8>,
     pub(crate) down: Vec<u8>,
     pub(crate) over: bool,
@@ -27,7 +27,7 @@ pub(crate) async fn listener() -> (TcpListener, SocketAddr) {
     (listener, address)
 }
 
-/// Answers each request with what it understood of it.
+/// Answers each request with how it was understood.
 pub(crate) async fn echo() -> SocketAddr {
     let (listener, address) = listener().await;
     spawn_local(async move {
@@ -66,31 +66,31 @@ async fn tell(mut stream: TcpStream) {
     }
 }
 
-/// A whole head that waits for leave to send its body.
+/// A complete head that waits for 100 Continue.
 fn expects(bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes).to_ascii_lowercase();
     let head = text.split_once("\r\n\r\n").map(|(head, _)| head);
     head.is_some_and(|head| head.contains("\r\nexpect: 100-continue"))
 }
 
-pub(crate) struct Tap {
+pub(crate) struct RecordingProxy {
     pub(crate) address: SocketAddr,
-    noted: Rc<RefCell<Vec<Noted>>>,
-    /// Gate has nothing more to say: what it keeps for later is to end.
+    noted: Rc<RefCell<Vec<RecordedBytes>>>,
+    /// Gate has sent everything: connections that it keeps are to end.
     done: watch::Sender<bool>,
     task: AbortHandle,
 }
 
-impl Tap {
+impl RecordingProxy {
     pub(crate) async fn before(server: SocketAddr) -> Self {
         let (listener, address) = listener().await;
-        let noted = Rc::<RefCell<Vec<Noted>>>::default();
+        let noted = Rc::<RefCell<Vec<RecordedBytes>>>::default();
         let all = noted.clone();
         let (done, end) = watch::channel(false);
         let task = spawn_local(async move {
             while let Ok((gate, _)) = listener.accept().await {
                 let number = all.borrow().len();
-                all.borrow_mut().push(Noted::default());
+                all.borrow_mut().push(RecordedBytes::default());
                 let server = TcpStream::connect(server).await.unwrap();
                 spawn_local(carry(gate, server, all.clone(), number, end.clone()));
             }
@@ -103,8 +103,8 @@ impl Tap {
         }
     }
 
-    /// The client has heard all that it will hear. Waits until the server, too, has said what it has to say.
-    pub(crate) async fn finish(self) -> Vec<Noted> {
+    /// The client has everything that it will get. Waits until the server has sent everything, too.
+    pub(crate) async fn finish(self) -> Vec<RecordedBytes> {
         let _ = self.done.send(true);
         while self.noted.borrow().iter().any(|noted| !noted.over) {
             tokio::time::sleep(std::time::Duration::from_millis(1)).await;
@@ -114,11 +114,11 @@ impl Tap {
     }
 }
 
-/// When gate is done the server is told, and may say all that it still has to say.
+/// When gate is done, the server gets a FIN, and may send the rest.
 async fn carry(
     gate: TcpStream,
     server: TcpStream,
-    all: Rc<RefCell<Vec<Noted>>>,
+    all: Rc<RefCell<Vec<RecordedBytes>>>,
     number: usize,
     mut done: watch::Receiver<bool>,
 ) {

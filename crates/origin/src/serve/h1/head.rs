@@ -1,4 +1,5 @@
-//! The head of an HTTP/1.x request: bytes → request and framing (RFC 9112). What is ambiguous is refused.
+//! The head of an HTTP/1.x request: bytes → request and framing (RFC 9112). What is ambiguous is
+//! refused.
 
 use std::mem::MaybeUninit;
 
@@ -113,7 +114,8 @@ fn headers(bytes: &Bytes, fields: &[Field<'_>]) -> Result<HeaderMap, BadHead> {
     Ok(headers)
 }
 
-/// RFC 9112, section 6.3. Two ways to read one request are how requests are smuggled: both at once is an error.
+/// RFC 9112, section 6.3. Two ways to read one request are how requests are smuggled: both at once
+/// is an error.
 fn framing(headers: &HeaderMap, version: Version) -> Result<BodyFraming, BadHead> {
     let mut lengths = headers.get_all(header::CONTENT_LENGTH).iter();
     let mut codings = headers.get_all(header::TRANSFER_ENCODING).iter();

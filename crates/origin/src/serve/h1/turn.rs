@@ -1,4 +1,5 @@
-//! One request and response of HTTP/1.x as an [`HttpExchange`]: bodies framed, head and small body in one write.
+//! One request and response of HTTP/1.x as an [`HttpExchange`]: bodies framed, head and small body
+//! in one write.
 
 use bytes::{Buf, Bytes, BytesMut};
 use http::{HeaderMap, StatusCode, Version, header};
@@ -8,7 +9,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use super::head::{BodyFraming, H1RequestHead};
 use crate::serve::{AnswerError, HttpExchange};
 
-/// Up to here, bytes are copied together to leave in one write; beyond, they are written where they lie.
+/// Up to here, bytes are copied together to leave in one write; beyond, they are written where they
+/// lie.
 const GATHERED: usize = 8 * 1024;
 const READ: usize = 32 * 1024;
 const CHUNK_LIMITS: Limits = Limits {
@@ -21,13 +23,13 @@ const CHUNK_LIMITS: Limits = Limits {
 
 /// A connection's stream with its buffers.
 #[derive(Debug)]
-pub(super) struct Wires<IO> {
+pub(super) struct BufferedStream<IO> {
     pub(super) io: IO,
     pub(super) input: BytesMut,
     output: BytesMut,
 }
 
-impl<IO> Wires<IO> {
+impl<IO> BufferedStream<IO> {
     pub(super) fn new(io: IO, input: BytesMut) -> Self {
         Self {
             io,
@@ -39,7 +41,7 @@ impl<IO> Wires<IO> {
 
 #[derive(Debug)]
 pub(super) struct H1Exchange<'a, IO> {
-    wires: &'a mut Wires<IO>,
+    wires: &'a mut BufferedStream<IO>,
     incoming: RequestBody,
     outgoing: ResponseFraming,
     /// HTTP/1.0 knows neither chunks nor 1xx.
@@ -66,7 +68,7 @@ enum ResponseFraming {
 }
 
 impl<'a, IO> H1Exchange<'a, IO> {
-    pub(super) fn new(wires: &'a mut Wires<IO>, head: &H1RequestHead, keep: bool) -> Self {
+    pub(super) fn new(wires: &'a mut BufferedStream<IO>, head: &H1RequestHead, keep: bool) -> Self {
         Self {
             wires,
             incoming: match head.framing {
@@ -82,7 +84,7 @@ impl<'a, IO> H1Exchange<'a, IO> {
     }
 
     /// For an answer to what was no request.
-    pub(super) fn unasked(wires: &'a mut Wires<IO>) -> Self {
+    pub(super) fn unasked(wires: &'a mut BufferedStream<IO>) -> Self {
         Self {
             wires,
             incoming: RequestBody::Length(0),
@@ -195,7 +197,8 @@ impl<IO: AsyncRead + AsyncWrite + Unpin + Send> HttpExchange for H1Exchange<'_, 
     }
 
     async fn inform(&mut self, status: StatusCode, headers: HeaderMap) -> Result<(), AnswerError> {
-        // RFC 9110, section 15.2: none to a client of HTTP/1.0. Who has sent its body already needs no 100 either.
+        // RFC 9110, section 15.2: none to a client of HTTP/1.0. Who has sent its body already needs
+        // no 100 either.
         let needless = status == StatusCode::CONTINUE && self.is_read();
         if self.old || needless {
             return Ok(());

@@ -20,7 +20,7 @@ use rustls::{
 use crate::peers::Peer;
 
 /// Visits that share their memory of tickets.
-pub(crate) struct Visit {
+pub(crate) struct TlsClient {
     config: Arc<ClientConfig>,
     observer: Arc<Observer>,
     address: std::net::SocketAddr,
@@ -37,7 +37,7 @@ pub(crate) struct Report {
     pub(crate) early: Option<bool>,
 }
 
-impl Visit {
+impl TlsClient {
     pub(crate) fn new(peer: &Peer) -> Self {
         Self::of_version(peer, &version::TLS13)
     }

@@ -3,7 +3,7 @@
 use roundtrip_origin::{EarlyData, Tickets};
 use rustls::HandshakeKind;
 
-use super::client::Visit;
+use super::client::TlsClient;
 use crate::peers::Peer;
 
 fn second_visit(early_data: EarlyData, tickets: Tickets) -> (super::client::Report, Peer) {
@@ -11,7 +11,7 @@ fn second_visit(early_data: EarlyData, tickets: Tickets) -> (super::client::Repo
         knobs.tls.early_data = early_data;
         knobs.tls.tickets = tickets;
     });
-    let visit = Visit::new(&peer);
+    let visit = TlsClient::new(&peer);
     assert_eq!(visit.get("/").early, None, "there is no ticket yet");
     (visit.get("/bytes/3"), peer)
 }
@@ -85,7 +85,8 @@ fn openssl_agrees() {
 
 #[test]
 fn http_2_takes_it_too() {
-    // An idle client that finished its handshake must be served as any other where early data may come.
+    // An idle client that finished its handshake must be served as any other where early data may
+    // come.
     let peer = Peer::with(|knobs| knobs.tls.early_data = EarlyData::On);
     for flag in ["--http2", "--http1.1"] {
         let said = peer.curl(&[flag, &peer.https("/bytes/1"), &peer.https("/bytes/1")]);

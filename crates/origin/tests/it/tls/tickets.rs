@@ -3,7 +3,7 @@
 use roundtrip_origin::Tickets;
 use rustls::{HandshakeKind, version};
 
-use super::client::Visit;
+use super::client::TlsClient;
 use crate::peers::Peer;
 
 #[test]
@@ -16,7 +16,7 @@ fn sessions_are_resumed_as_the_knob_says() {
     ] {
         for version in [&version::TLS12, &version::TLS13] {
             let peer = Peer::with(|knobs| knobs.tls.tickets = tickets);
-            let visit = Visit::of_version(&peer, version);
+            let visit = TlsClient::of_version(&peer, version);
             assert_eq!(visit.get("/").kind, HandshakeKind::Full);
             let again = visit.get("/bytes/3");
             assert!(again.answer.ends_with("\r\n\r\n012"));

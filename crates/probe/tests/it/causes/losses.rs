@@ -212,7 +212,7 @@ fn a_request_over_quic_is_acknowledged_before_the_server_has_thought() {
         knobs.listen.quic_engine = engine;
         let exchange = losing(&[], knobs).probe("h3", "/delay/400");
         let heard = exchange.timeline.iter().find_map(|(at, e)| match e {
-            Event::Acknowledged { after } => Some((*at, *after)),
+            Event::Acknowledged { after, .. } => Some((*at, *after)),
             _ => None,
         });
         let (at, after) = heard.unwrap();

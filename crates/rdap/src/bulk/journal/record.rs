@@ -111,7 +111,7 @@ impl Record {
 
 /// What a journal records.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct ReplayedJournal {
     pub(super) finished: Finished,
     /// The number of valid records.
     pub(super) count: u64,
@@ -122,8 +122,12 @@ pub(super) struct Told {
 }
 
 /// Reads the records up to the first invalid one; `output` is the actual length of the output.
-pub(super) fn replay(reader: &mut impl Read, header: &Header, output: u64) -> io::Result<Told> {
-    let mut told = Told::default();
+pub(super) fn replay(
+    reader: &mut impl Read,
+    header: &Header,
+    output: u64,
+) -> io::Result<ReplayedJournal> {
+    let mut told = ReplayedJournal::default();
     let mut bytes = [0; RECORD];
     let mut is_over = false;
     let mut number = 0;

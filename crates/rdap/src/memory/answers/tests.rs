@@ -248,7 +248,7 @@ fn without_the_network() {
     let server = Server::new();
     assert_eq!(
         server.decides(&offline, 0),
-        Decision::NotThere(NotThere::Never)
+        Decision::NotThere(NotStoredError::Never)
     );
     server.answers(200, &[("cache-control", "max-age=60")]);
     assert!(matches!(
@@ -270,7 +270,7 @@ fn without_the_network() {
     assert!(matches!(server.decides(&offline, 59), Decision::Fresh(_)));
     assert_eq!(
         server.decides(&offline, 60),
-        Decision::NotThere(NotThere::MustAsk)
+        Decision::NotThere(NotStoredError::MustAsk)
     );
 }
 

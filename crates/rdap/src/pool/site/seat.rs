@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use roundtrip_http::{Connection, HttpError, Turn};
+use roundtrip_http::{Connection, HttpError, RequestRun};
 use tokio::io::AsyncWriteExt;
 
 use super::{Lane, Site, Solo};
@@ -47,13 +47,13 @@ impl Seat {
         seat
     }
 
-    pub(in crate::pool) async fn exchange(&mut self, turn: Turn<'_>) -> Result<(), HttpError> {
+    pub(in crate::pool) async fn exchange(&mut self, run: RequestRun<'_>) -> Result<(), HttpError> {
         match (&mut self.connection, &self.lane.shared) {
             (Some(connection), _) => {
                 self.clean = false;
-                connection.exchange(turn).await
+                connection.exchange(run).await
             }
-            (None, Some(shared)) => shared.exchange(turn).await,
+            (None, Some(shared)) => shared.exchange(run).await,
             (None, None) => Err(HttpError::ClosedUnanswered),
         }
     }

@@ -1,4 +1,5 @@
-//! Servers that complain: asked again after the pause they want, and given up where they want too much.
+//! Servers that complain: asked again after the pause they want, and given up where they want too
+//! much.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,7 +7,7 @@ use std::time::Duration;
 use roundtrip_rdap::memory::Memory;
 use roundtrip_rdap::text::State;
 
-use crate::client::scene::{Scene, look_up, manners, why};
+use crate::client::scene::{Scene, look_up, rate_limiter, why};
 use crate::client::scripted::{Scripted, domain, rdap};
 
 const TOO_MANY: &str = "429 Too Many Requests";
@@ -37,7 +38,7 @@ async fn patience_counts_what_was_waited() {
 async fn a_server_that_is_always_busy_is_given_up_with_an_advice() {
     let server = Scripted::start(|_, _| rdap(TOO_MANY, "Retry-After: 1\r\n", "{}")).await;
     let scene = Scene::new();
-    let client = scene.client_with(|parts| parts.wishes.server = Some(server.base()));
+    let client = scene.client_with(|parts| parts.options.server = Some(server.base()));
     let outcome = look_up(&client, "one.example").await;
     assert_eq!(outcome.state(), State::Refused);
     assert!(why(&outcome).contains("429"), "{}", why(&outcome));
@@ -50,7 +51,7 @@ async fn a_server_that_is_always_busy_is_given_up_with_an_advice() {
 async fn a_pause_that_is_too_long_is_told_and_not_waited_for() {
     let server = Scripted::start(|_, _| rdap(TOO_MANY, "Retry-After: 3600\r\n", "{}")).await;
     let scene = Scene::new();
-    let client = scene.client_with(|parts| parts.wishes.server = Some(server.base()));
+    let client = scene.client_with(|parts| parts.options.server = Some(server.base()));
     for _ in 0..2 {
         let outcome = look_up(&client, "one.example").await;
         assert_eq!(outcome.state(), State::Refused);
@@ -80,8 +81,8 @@ async fn tokens_are_waited_for() {
     let scene = Scene::new();
     let client = scene.client_with(|parts| {
         let memory = Arc::new(Memory::nowhere());
-        parts.manners = manners(&scene.timer, &memory, "2/s");
-        parts.wishes.follow = false;
+        parts.rate_limiter = rate_limiter(&scene.timer, &memory, "2/s");
+        parts.options.follow = false;
     });
     for n in 0..10 {
         let outcome = look_up(&client, &format!("n{n}.example")).await;

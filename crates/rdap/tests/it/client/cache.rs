@@ -1,4 +1,5 @@
-//! What an earlier run was told: used, confirmed, or asked for anew, as its server and the user want it.
+//! What an earlier run was told: used, confirmed, or asked for anew, as its server and the user
+//! want it.
 
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use crate::client::scripted::{Scripted, rdap};
 async fn a_fresh_copy_is_not_asked_for() {
     let scene = Scene::new();
     for (n, from) in [From::Network, From::Memory].into_iter().enumerate() {
-        let client = scene.remembering(|parts| parts.wishes.follow = false);
+        let client = scene.remembering(|parts| parts.options.follow = false);
         let outcome = look_up(&client, "fresh.example").await;
         assert_eq!(outcome.registry.unwrap().from, from, "run {n}");
     }
@@ -24,7 +25,7 @@ async fn another_copy_is_confirmed_by_its_tag() {
     let scene = Scene::new();
     let mut bodies = Vec::new();
     for from in [From::Network, From::Confirmed, From::Confirmed] {
-        let client = scene.remembering(|parts| parts.wishes.follow = false);
+        let client = scene.remembering(|parts| parts.options.follow = false);
         let source = look_up(&client, "one.example").await.registry.unwrap();
         assert_eq!((source.from, source.state()), (from, State::Found));
         assert!(source.timing.is_some());
@@ -38,8 +39,8 @@ async fn who_refreshes_asks_even_where_the_copy_is_fresh() {
     let scene = Scene::new();
     for (refresh, from) in [(false, From::Network), (true, From::Confirmed)] {
         let client = scene.remembering(|parts| {
-            parts.wishes.follow = false;
-            parts.wishes.policy.refresh = refresh;
+            parts.options.follow = false;
+            parts.options.policy.refresh = refresh;
         });
         let outcome = look_up(&client, "fresh.example").await;
         assert_eq!(outcome.registry.unwrap().from, from);
@@ -49,12 +50,12 @@ async fn who_refreshes_asks_even_where_the_copy_is_fresh() {
 #[tokio::test]
 async fn offline_nothing_is_asked() {
     let scene = Scene::new();
-    let client = scene.remembering(|parts| parts.wishes.follow = false);
+    let client = scene.remembering(|parts| parts.options.follow = false);
     look_up(&client, "fresh.example").await;
     let before = scene.origin.stats();
     let client = scene.remembering(|parts| {
-        parts.wishes.follow = false;
-        parts.wishes.policy.offline = true;
+        parts.options.follow = false;
+        parts.options.policy.offline = true;
     });
     let kept = look_up(&client, "fresh.example").await;
     assert_eq!(kept.registry.unwrap().from, From::Memory);
@@ -74,8 +75,8 @@ async fn who_takes_old_answers_gets_them_unasked() {
     let scene = Scene::new();
     let ask = |max_age| {
         let client = scene.remembering(|parts| {
-            parts.wishes.server = Some(server.base());
-            parts.wishes.policy.max_age = max_age;
+            parts.options.server = Some(server.base());
+            parts.options.policy.max_age = max_age;
         });
         async move { look_up(&client, "one.example").await.registry.unwrap().from }
     };
@@ -90,7 +91,7 @@ async fn what_is_not_registered_is_remembered_for_a_short_time() {
     let server = Scripted::start(move |_, _| rdap("404 No", "", "{}")).await;
     let scene = Scene::new();
     for from in [From::Network, From::Memory] {
-        let client = scene.remembering(|parts| parts.wishes.server = Some(server.base()));
+        let client = scene.remembering(|parts| parts.options.server = Some(server.base()));
         let outcome = look_up(&client, "one.example").await;
         assert_eq!(outcome.state(), State::NotRegistered);
         assert_eq!(outcome.registry.unwrap().from, from);
@@ -107,7 +108,7 @@ async fn a_server_that_means_another_copy_is_asked_without_conditions() {
     .await;
     let scene = Scene::new();
     for _ in 0..2 {
-        let client = scene.remembering(|parts| parts.wishes.server = Some(server.base()));
+        let client = scene.remembering(|parts| parts.options.server = Some(server.base()));
         let source = look_up(&client, "one.example").await.registry.unwrap();
         assert_eq!((source.status, source.from), (200, From::Network));
     }

@@ -1,4 +1,5 @@
-//! TLS is never left without a word: who fails over https is not replaced by whoever answers in clear text.
+//! TLS is never left without a word: who fails over https is not replaced by whoever answers in
+//! clear text.
 
 use roundtrip_rdap::client::{Outcome, Parts};
 use roundtrip_rdap::text::State;
@@ -66,7 +67,7 @@ async fn a_registry_that_publishes_http_alone_is_asked_and_that_is_told() {
     let told = outcome.told(&[], |told| told.first.clear);
     assert_eq!(told, [true]);
     // Who names the server knows; the answer says it all the same.
-    let (outcome, notes) = ask(&scene, |parts| parts.wishes.server = Some(clear.base())).await;
+    let (outcome, notes) = ask(&scene, |parts| parts.options.server = Some(clear.base())).await;
     assert!(
         outcome.registry.unwrap().clear && notes.is_empty(),
         "{notes:?}"
@@ -90,7 +91,7 @@ async fn who_allows_it_leaves_tls_and_is_told_but_not_after_a_refused_certificat
     let (scene, impostor, clear) = (Scene::new(), Scene::new(), willing().await);
     let allow = |parts: &mut Parts, server: &str| {
         bootstrapped(parts, &[server, &clear.url()]);
-        parts.wishes.insecure_http = true;
+        parts.options.insecure_http = true;
     };
     let (outcome, notes) = ask(&scene, |parts| allow(parts, REFUSES)).await;
     assert!(outcome.registry.unwrap().clear);
@@ -112,8 +113,8 @@ async fn what_is_remembered_of_clear_text_does_not_stand_in_for_tls() {
     let ask = async |insecure_http: bool, offline: bool| {
         let client = scene.remembering(|parts| {
             bootstrapped(parts, &[REFUSES, &clear.url()]);
-            parts.wishes.insecure_http = insecure_http;
-            parts.wishes.policy.offline = offline;
+            parts.options.insecure_http = insecure_http;
+            parts.options.policy.offline = offline;
         });
         look_up(&client, "one.example").await.state()
     };
@@ -135,7 +136,7 @@ async fn of_links_to_the_registrar_one_over_tls_is_followed() {
     let body =
         format!(r#"{{"objectClassName":"domain","ldhName":"one.example","links":[{links}]}}"#);
     let registry = Scripted::start(move |_, _| rdap("200 OK", "", &body)).await;
-    let (outcome, _) = ask(&scene, |parts| parts.wishes.server = Some(registry.base())).await;
+    let (outcome, _) = ask(&scene, |parts| parts.options.server = Some(registry.base())).await;
     let registrar = outcome.registrar.unwrap().unwrap();
     assert!(registrar.target.same_origin(&scene.server()) && !registrar.clear);
     assert!(clear.heads().is_empty());

@@ -1,4 +1,5 @@
-//! Who asks, where a server wants to know: Basic and Digest, said when asked, and kept out of the memory.
+//! Who asks, where a server wants to know: Basic and Digest, said when asked, and kept out of the
+//! memory.
 
 use roundtrip_rdap::client::From;
 use roundtrip_rdap::credentials::{Credentials, Secret};
@@ -27,8 +28,8 @@ async fn basic_is_said_when_asked_and_from_then_on() {
     .await;
     let scene = Scene::new();
     let client = scene.remembering(|parts| {
-        parts.wishes.server = Some(server.base());
-        parts.wishes.credentials = Some(credentials(&server));
+        parts.options.server = Some(server.base());
+        parts.options.credentials = Some(credentials(&server));
     });
     for name in ["one.example", "two.example"] {
         let outcome = look_up(&client, name).await;
@@ -50,8 +51,8 @@ async fn digest_is_said_when_asked_and_from_then_on() {
     .await;
     let scene = Scene::new();
     let client = scene.client_with(|parts| {
-        parts.wishes.server = Some(server.base());
-        parts.wishes.credentials = Some(credentials(&server));
+        parts.options.server = Some(server.base());
+        parts.options.credentials = Some(credentials(&server));
     });
     for name in ["one.example", "two.example"] {
         let outcome = look_up(&client, name).await;
@@ -72,15 +73,15 @@ async fn who_is_not_believed_is_refused_and_does_not_insist() {
     let server = Scripted::start(|_, _| challenge("Basic realm=\"r\"")).await;
     let scene = Scene::new();
     let client = scene.client_with(|parts| {
-        parts.wishes.server = Some(server.base());
-        parts.wishes.credentials = Some(credentials(&server));
+        parts.options.server = Some(server.base());
+        parts.options.credentials = Some(credentials(&server));
     });
     assert_eq!(
         look_up(&client, "one.example").await.state(),
         State::Refused
     );
     assert!(server.heads().len() <= 3, "{}", server.heads().len());
-    let stranger = scene.client_with(|parts| parts.wishes.server = Some(server.base()));
+    let stranger = scene.client_with(|parts| parts.options.server = Some(server.base()));
     let outcome = look_up(&stranger, "two.example").await;
     assert_eq!(outcome.state(), State::Refused);
 }
@@ -98,8 +99,8 @@ async fn what_was_said_to_one_who_is_known_is_not_remembered() {
     let scene = Scene::new();
     for _ in 0..2 {
         let client = scene.remembering(|parts| {
-            parts.wishes.server = Some(server.base());
-            parts.wishes.credentials = Some(credentials(&server));
+            parts.options.server = Some(server.base());
+            parts.options.credentials = Some(credentials(&server));
         });
         let outcome = look_up(&client, "one.example").await;
         assert_eq!(outcome.registry.unwrap().from, From::Network);
@@ -117,8 +118,8 @@ async fn a_certificate_keeps_answers_to_itself_too() {
     let scene = Scene::new();
     for _ in 0..2 {
         let client = scene.remembering(|parts| {
-            parts.wishes.server = Some(server.base());
-            parts.wishes.certified = Some(server.base());
+            parts.options.server = Some(server.base());
+            parts.options.certified = Some(server.base());
         });
         look_up(&client, "one.example").await;
     }

@@ -59,8 +59,8 @@ async fn one_question_at_a_time_is_asked_for_all_who_ask_it() {
 async fn who_goes_alone_asks_alone() {
     let scene = Scene::new();
     let client = scene.client_with(|parts| {
-        parts.wishes.shares = false;
-        parts.wishes.follow = false;
+        parts.options.shares = false;
+        parts.options.follow = false;
         let settings = roundtrip_rdap::pool::Settings {
             roots: roundtrip_tls::Roots::Pem(scene.origin.ca_pem.clone()),
             ..Default::default()
@@ -98,7 +98,7 @@ async fn a_lookup_that_waits_takes_little_room() {
     let query = client.read("one.example").unwrap();
     let waiting = std::mem::size_of_val(&client.look_up(&query));
     assert!(waiting < 4096, "{waiting}");
-    let ask = roundtrip_rdap::pool::Ask::new(scene.server());
+    let ask = roundtrip_rdap::pool::PoolRequest::new(scene.server());
     let fetching = std::mem::size_of_val(&client.pool().fetch(&ask));
     assert!(fetching < 2048, "{fetching}");
 }

@@ -8,7 +8,7 @@ use crate::client::scripted::{Scripted, rdap};
 #[tokio::test]
 async fn a_networks_answer_serves_its_addresses() {
     let scene = Scene::new();
-    let client = scene.client_with(|parts| parts.wishes.by_range = true);
+    let client = scene.client_with(|parts| parts.options.by_range = true);
     let mut from = Vec::new();
     for address in [
         "192.0.2.1",
@@ -28,7 +28,7 @@ async fn a_networks_answer_serves_its_addresses() {
 #[tokio::test]
 async fn neighbours_that_are_asked_at_once_are_asked_once() {
     let scene = Scene::new();
-    let client = scene.client_with(|parts| parts.wishes.by_range = true);
+    let client = scene.client_with(|parts| parts.options.by_range = true);
     let mut names = Vec::new();
     for n in 0..200 {
         names.push(format!("198.51.100.{n}"));
@@ -66,8 +66,8 @@ async fn the_narrowest_network_counts() {
     .await;
     let scene = Scene::new();
     let client = scene.client_with(|parts| {
-        parts.wishes.by_range = true;
-        parts.wishes.server = Some(server.base());
+        parts.options.by_range = true;
+        parts.options.server = Some(server.base());
     });
     // The narrow one first, or the wide one would serve it.
     for network in ["10.0.0.0/24", "10.0.0.0/8"] {

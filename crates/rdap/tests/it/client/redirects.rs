@@ -38,7 +38,7 @@ async fn a_circle_is_left_at_once() {
 async fn redirects_without_end_are_bounded() {
     let server = Scripted::start(|_, n| elsewhere(&format!("/{n}"))).await;
     let scene = Scene::new();
-    let client = scene.client_with(|parts| parts.wishes.server = Some(server.base()));
+    let client = scene.client_with(|parts| parts.options.server = Some(server.base()));
     let outcome = look_up(&client, "one.example").await;
     assert_eq!(outcome.state(), State::Failed);
     assert!(why(&outcome).contains("redirects, and no answer"));
@@ -50,7 +50,7 @@ async fn a_redirect_that_leads_nowhere_says_so() {
     for to in ["ftp://x.example/", "https://", "tcp://x.example:1/"] {
         let server = Scripted::start(move |_, _| elsewhere(to)).await;
         let scene = Scene::new();
-        let client = scene.client_with(|parts| parts.wishes.server = Some(server.base()));
+        let client = scene.client_with(|parts| parts.options.server = Some(server.base()));
         let outcome = look_up(&client, "one.example").await;
         assert_eq!(outcome.state(), State::Failed, "{to}");
         assert!(why(&outcome).contains("a redirect to"), "{}", why(&outcome));
@@ -73,8 +73,8 @@ async fn credentials_stay_where_they_belong() {
     let client = scene.client_with(|parts| {
         let login = Secret::from("user:canary");
         let credentials = Credentials::from_text(&server.base(), &login).unwrap();
-        parts.wishes.credentials = Some(credentials.allow_plain());
-        parts.wishes.server = Some(server.base());
+        parts.options.credentials = Some(credentials.allow_plain());
+        parts.options.server = Some(server.base());
     });
     let outcome = look_up(&client, "one.example").await;
     assert_eq!(outcome.state(), State::Found, "{}", why(&outcome));

@@ -1,4 +1,5 @@
-//! From the registry to the registrar: the registry's answer is never lost, whatever is wrong with the registrar.
+//! From the registry to the registrar: the registry's answer is never lost, whatever is wrong with
+//! the registrar.
 
 use roundtrip_rdap::client::Trouble;
 use roundtrip_rdap::text::State;
@@ -60,7 +61,7 @@ async fn pages_and_circles_are_not_followed() {
 #[tokio::test]
 async fn who_does_not_want_the_registrar_does_not_ask_it() {
     let scene = Scene::new();
-    let client = scene.client_with(|parts| parts.wishes.follow = false);
+    let client = scene.client_with(|parts| parts.options.follow = false);
     let outcome = look_up(&client, "one.example").await;
     assert!(outcome.registrar.is_none());
     assert_eq!(scene.asked().await.len(), 1);
@@ -70,12 +71,13 @@ async fn who_does_not_want_the_registrar_does_not_ask_it() {
 async fn a_chain_of_registrars_has_an_end() {
     let scene = Scene::new();
     let host = scene.origin.https;
-    // Each registrar of the origin knows the name and names nobody; the registry here names one that redirects to itself.
+    // Each registrar of the origin knows the name and names nobody; the registry here names one
+    // that redirects to itself.
     let body = format!(
         r#"{{"objectClassName":"domain","ldhName":"one.example","links":[{{"rel":"related","type":"application/rdap+json","href":"https://{host}/rdap/domain/loop.example"}}]}}"#
     );
     let server = Scripted::start(move |_, _| rdap("200 OK", "", &body)).await;
-    let client = scene.client_with(|parts| parts.wishes.server = Some(server.base()));
+    let client = scene.client_with(|parts| parts.options.server = Some(server.base()));
     let outcome = look_up(&client, "one.example").await;
     assert_eq!(outcome.state(), State::Found);
     let why = outcome.registrar.unwrap().unwrap_err().why;

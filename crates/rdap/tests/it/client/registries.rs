@@ -9,12 +9,13 @@ use crate::client::scripted::{Scripted, rdap};
 fn from(server: &Scripted) -> impl FnOnce(&mut Parts) {
     let base = server.base();
     move |parts| {
-        parts.wishes.server = None;
-        parts.wishes.registries = Some(base);
+        parts.options.server = None;
+        parts.options.registries = Some(base);
     }
 }
 
-/// Whether a name below `example` can be asked by now: the copy that is built in knows no such servers.
+/// Whether a name below `example` can be asked by now: the copy that is built in knows no such
+/// servers.
 async fn knows_example(client: &Client) -> bool {
     look_up(client, "one.example").await.state() == State::Found
 }
@@ -75,19 +76,19 @@ async fn a_registry_that_cannot_be_had_is_a_note() {
 async fn who_names_the_server_or_keeps_nothing_renews_nothing() {
     let server = Scripted::start(|_, _| rdap("500 Oh", "", "")).await;
     let scene = Scene::new();
-    let named = scene.remembering(|parts| parts.wishes.registries = Some(server.base()));
+    let named = scene.remembering(|parts| parts.options.registries = Some(server.base()));
     assert!(knows_example(&named).await);
     assert_eq!(named.refresh().await, [""; 0]);
     let forgetful = scene.client_with(from(&server));
     knows_example(&forgetful).await;
     assert_eq!(forgetful.refresh().await, [""; 0]);
-    let content = scene.remembering(|parts| parts.wishes.server = None);
+    let content = scene.remembering(|parts| parts.options.server = None);
     knows_example(&content).await;
     assert_eq!(content.refresh().await, [""; 0]);
     assert!(server.heads().is_empty());
     let unreachable = scene.remembering(|parts| {
-        parts.wishes.server = None;
-        parts.wishes.registries = Some(target("http://127.0.0.1:9/"));
+        parts.options.server = None;
+        parts.options.registries = Some(target("http://127.0.0.1:9/"));
     });
     knows_example(&unreachable).await;
     assert!(unreachable.refresh().await[0].contains("127.0.0.1:9"));

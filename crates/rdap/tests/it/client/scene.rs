@@ -1,4 +1,5 @@
-//! A registry on a thread of its own, clients that trust it, and a clock that passes when somebody sleeps.
+//! A registry on a thread of its own, clients that trust it, and a clock that passes when somebody
+//! sleeps.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -10,18 +11,18 @@ use roundtrip_http::Tokens;
 use roundtrip_model::Target;
 use roundtrip_origin::{Knobs, Origin, Running};
 use roundtrip_rdap::bootstrap::{Bootstrap, Registry};
-use roundtrip_rdap::client::{Client, Outcome, Parts, Wishes};
-use roundtrip_rdap::manners::{Manners, Rules, Timer};
+use roundtrip_rdap::client::{Client, LookupOptions, Outcome, Parts};
 use roundtrip_rdap::memory::answers::Policy;
 use roundtrip_rdap::memory::{DEFAULT_SIZE, Memory, Stamp};
-use roundtrip_rdap::pool::{Ask, Pool, Settings};
+use roundtrip_rdap::pool::{Pool, PoolRequest, Settings};
+use roundtrip_rdap::rate_limiter::{RateLimiter, Rules, Timer};
 use roundtrip_tls::{Client as Tls, Roots};
 use tempfile::TempDir;
 
 pub(crate) struct Scene {
     pub(crate) origin: Running,
     pub(crate) directory: TempDir,
-    pub(crate) timer: Arc<Hand>,
+    pub(crate) timer: Arc<ManualClock>,
 }
 
 impl Scene {
@@ -65,12 +66,12 @@ impl Scene {
             ..Settings::default()
         };
         let mut parts = Parts {
-            wishes: wishes(Some(self.server())),
+            options: options(Some(self.server())),
             pool: Pool::new(settings).unwrap(),
             tls,
             tokens,
             bootstrap: Bootstrap::embedded(),
-            manners: manners(&self.timer, &memory, "off"),
+            rate_limiter: rate_limiter(&self.timer, &memory, "off"),
             memory,
         };
         change(&mut parts);
@@ -88,7 +89,7 @@ impl Scene {
             roots: Roots::Pem(self.origin.ca_pem.clone()),
             ..Settings::default()
         };
-        let ask = Ask::new(self.server().join("/rdap-asked").unwrap());
+        let ask = PoolRequest::new(self.server().join("/rdap-asked").unwrap());
         let reply = Pool::new(settings).unwrap().fetch(&ask).await.unwrap();
         serde_json::from_slice(&reply.body).unwrap()
     }
@@ -98,8 +99,8 @@ pub(crate) fn target(url: &str) -> Target {
     Target::parse(url).unwrap()
 }
 
-pub(crate) fn wishes(server: Option<Target>) -> Wishes {
-    Wishes {
+pub(crate) fn options(server: Option<Target>) -> LookupOptions {
+    LookupOptions {
         kind: None,
         server,
         insecure_http: false,
@@ -116,10 +117,14 @@ pub(crate) fn wishes(server: Option<Target>) -> Wishes {
     }
 }
 
-pub(crate) fn manners(timer: &Arc<Hand>, memory: &Arc<Memory>, rate: &str) -> Manners {
+pub(crate) fn rate_limiter(
+    timer: &Arc<ManualClock>,
+    memory: &Arc<Memory>,
+    rate: &str,
+) -> RateLimiter {
     let mut rules = Rules::default();
     rules.add(rate).unwrap();
-    Manners::new(rules, memory.clone(), timer.clone(), 7)
+    RateLimiter::new(rules, memory.clone(), timer.clone(), 7)
 }
 
 pub(crate) async fn look_up(client: &Client, text: &str) -> Outcome {
@@ -137,7 +142,7 @@ pub(crate) fn registry(servers: &[&str]) -> String {
 
 /// A client that finds these servers in the registry of names.
 pub(crate) fn bootstrapped(parts: &mut Parts, servers: &[&str]) {
-    parts.wishes.server = None;
+    parts.options.server = None;
     let json = registry(servers);
     let replaced = parts.bootstrap.replace(Registry::Dns, json.as_bytes());
     replaced.unwrap();
@@ -151,13 +156,13 @@ pub(crate) fn why(outcome: &Outcome) -> String {
 
 /// Nobody waits: the clock goes on by as much as is slept.
 #[derive(Debug)]
-pub(crate) struct Hand {
+pub(crate) struct ManualClock {
     began: Stamp,
     passed: AtomicU64,
     pub(crate) sleeps: Mutex<Vec<Duration>>,
 }
 
-impl Default for Hand {
+impl Default for ManualClock {
     fn default() -> Self {
         Self {
             began: Stamp::of(SystemTime::now()),
@@ -167,13 +172,13 @@ impl Default for Hand {
     }
 }
 
-impl Hand {
+impl ManualClock {
     pub(crate) fn slept(&self) -> Duration {
         self.sleeps.lock().unwrap().iter().sum()
     }
 }
 
-impl Timer for Hand {
+impl Timer for ManualClock {
     fn now(&self) -> Stamp {
         self.began
             .plus(Duration::from_millis(self.passed.load(SeqCst)))

@@ -1,4 +1,5 @@
-//! A server of HTTP/1.1 in clear text that answers as a function tells it, and keeps what it was asked.
+//! A server of HTTP/1.1 in clear text that answers as a function tells it, and keeps what it was
+//! asked.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};

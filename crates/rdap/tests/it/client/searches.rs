@@ -1,4 +1,5 @@
-//! Searches, page after page: as many as are wanted, from one server, never in a circle, and never silently cut short.
+//! Searches, page after page: as many as are wanted, from one server, never in a circle, and never
+//! silently cut short.
 
 use roundtrip_rdap::text::State;
 
@@ -9,7 +10,7 @@ use crate::client::scripted::{Scripted, rdap};
 async fn as_many_pages_as_are_wanted() {
     let scene = Scene::new();
     for (pages, got) in [(1, 1), (2, 2), (9, 3)] {
-        let client = scene.client_with(|parts| parts.wishes.pages = pages);
+        let client = scene.client_with(|parts| parts.options.pages = pages);
         let outcome = look_up(&client, "domains:exam*").await;
         assert_eq!(outcome.state(), State::Found);
         assert_eq!(outcome.sources().count(), got, "{pages}");
@@ -36,8 +37,8 @@ async fn circles_and_other_servers_end_a_search_that_says_so() {
         let server = Scripted::start(move |_, _| page(next)).await;
         let scene = Scene::new();
         let client = scene.client_with(|parts| {
-            parts.wishes.server = Some(server.base());
-            parts.wishes.pages = 9;
+            parts.options.server = Some(server.base());
+            parts.options.pages = 9;
         });
         let outcome = look_up(&client, "domains:a*").await;
         assert_eq!(server.heads().len(), asked, "{next}");
@@ -58,8 +59,8 @@ async fn a_page_that_is_missing_is_told_after_those_before_it() {
     .await;
     let scene = Scene::new();
     let client = scene.client_with(|parts| {
-        parts.wishes.server = Some(server.base());
-        parts.wishes.pages = 9;
+        parts.options.server = Some(server.base());
+        parts.options.pages = 9;
     });
     let outcome = look_up(&client, "domains:a*").await;
     assert_eq!(outcome.sources().count(), 2);

@@ -1,4 +1,5 @@
-//! What goes wrong over TLS, HTTP/2 and HTTP/3: shared connections, and those that never come to be.
+//! What goes wrong over TLS, HTTP/2 and HTTP/3: shared connections, and those that never come to
+//! be.
 
 use std::time::Duration;
 

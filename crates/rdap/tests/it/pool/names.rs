@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use roundtrip_model::Target;
-use roundtrip_rdap::pool::{Ask, Family, Fault, Override, Pool};
+use roundtrip_rdap::pool::{Family, Fault, Override, Pool, PoolRequest};
 use roundtrip_wire::dns::{Data, Kind, Message, Rcode, Record};
 
 use crate::pool::scene::{Scene, at_once};
 
-/// Says that every host is at 127.0.0.1, for so many seconds; counts how often it was asked for IPv4 addresses.
+/// Says that every host is at 127.0.0.1, for so many seconds; counts how often it was asked for
+/// IPv4 addresses.
 fn name_server(ttl: u32) -> (SocketAddr, Arc<AtomicUsize>) {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let (place, asked) = (socket.local_addr().unwrap(), Arc::new(AtomicUsize::new(0)));
@@ -42,12 +43,12 @@ fn scene() -> Scene {
     })
 }
 
-fn ask(scene: &Scene, n: u32) -> Ask {
+fn ask(scene: &Scene, n: u32) -> PoolRequest {
     let url = format!(
         "https://far.test:{}/delay/30?{n}",
         scene.origin.https.port()
     );
-    Ask::new(Target::parse(&url).unwrap())
+    PoolRequest::new(Target::parse(&url).unwrap())
 }
 
 /// With one question for each connection, however many ask.
@@ -97,7 +98,7 @@ async fn names_can_be_given() {
         settings.name_servers = vec!["127.0.0.1:9".parse().unwrap()];
     });
     assert_eq!(pool.fetch(&ask(&scene, 1)).await.unwrap().status, 200);
-    let other = Ask::new(Target::parse("https://near.test/").unwrap());
+    let other = PoolRequest::new(Target::parse("https://near.test/").unwrap());
     let error = pool.fetch(&other).await.unwrap_err();
     assert!(matches!(error.fault(), Fault::Name(_)), "{error}");
 }

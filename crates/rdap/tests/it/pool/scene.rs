@@ -2,7 +2,7 @@
 
 use roundtrip_model::Target;
 use roundtrip_origin::{Knobs, Origin, Running};
-use roundtrip_rdap::pool::{Ask, Pool, PoolError, Reply, Settings};
+use roundtrip_rdap::pool::{Pool, PoolError, PoolRequest, Reply, Settings};
 use roundtrip_tls::Roots;
 use tokio::task::JoinSet;
 
@@ -36,12 +36,12 @@ impl Scene {
         }
     }
 
-    pub(crate) fn ask(&self, path: &str) -> Ask {
-        Ask::new(self.target(path))
+    pub(crate) fn ask(&self, path: &str) -> PoolRequest {
+        PoolRequest::new(self.target(path))
     }
 
-    pub(crate) fn clear(&self, path: &str) -> Ask {
-        Ask::new(Target::parse(&format!("http://{}{path}", self.origin.http)).unwrap())
+    pub(crate) fn clear(&self, path: &str) -> PoolRequest {
+        PoolRequest::new(Target::parse(&format!("http://{}{path}", self.origin.http)).unwrap())
     }
 
     pub(crate) fn target(&self, path: &str) -> Target {
@@ -52,7 +52,7 @@ impl Scene {
 /// All at once, from tasks of their own; the outcomes in the order they were asked in.
 pub(crate) async fn at_once(
     pool: &Pool,
-    asks: impl IntoIterator<Item = Ask>,
+    asks: impl IntoIterator<Item = PoolRequest>,
 ) -> Vec<Result<Reply, PoolError>> {
     let mut running = JoinSet::new();
     for (place, ask) in asks.into_iter().enumerate() {

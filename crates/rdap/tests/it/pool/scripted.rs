@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use roundtrip_model::Target;
-use roundtrip_rdap::pool::{Ask, Pool, Settings};
+use roundtrip_rdap::pool::{Pool, PoolRequest, Settings};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -20,8 +20,8 @@ pub(crate) enum Step {
     Stall,
 }
 
-/// Each connection does its steps, one for each request, and ends with a request that nobody answers; the last
-/// script stands for all further connections.
+/// Each connection does its steps, one for each request, and ends with a request that nobody
+/// answers; the last script stands for all further connections.
 pub(crate) struct Scripted {
     address: SocketAddr,
     connections: Arc<AtomicUsize>,
@@ -73,8 +73,8 @@ impl Scripted {
         server
     }
 
-    pub(crate) fn ask(&self, path: &str) -> Ask {
-        Ask::new(Target::parse(&format!("http://{}{path}", self.address)).unwrap())
+    pub(crate) fn ask(&self, path: &str) -> PoolRequest {
+        PoolRequest::new(Target::parse(&format!("http://{}{path}", self.address)).unwrap())
     }
 
     /// Connections and requests so far.

@@ -3,13 +3,13 @@
 use std::time::{Duration, Instant};
 
 use roundtrip_origin::EarlyData;
-use roundtrip_rdap::pool::{Ask, Pool, Reply, Settings};
+use roundtrip_rdap::pool::{Pool, PoolRequest, Reply, Settings};
 use tokio::task::JoinSet;
 
 use crate::round_trips::scene::{RTT, Scene};
 
 /// Asks for all at once; the replies, and how many round trips the clock says that took.
-async fn fetch(pool: &Pool, asks: Vec<Ask>) -> (Vec<Reply>, f64) {
+async fn fetch(pool: &Pool, asks: Vec<PoolRequest>) -> (Vec<Reply>, f64) {
     let began = Instant::now();
     let mut running = JoinSet::new();
     for ask in asks {

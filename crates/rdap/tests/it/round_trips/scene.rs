@@ -5,7 +5,7 @@ use std::time::Duration;
 use roundtrip_model::Target;
 use roundtrip_origin::{EarlyData, Knobs, Origin, Running};
 use roundtrip_path::{Builder, Path};
-use roundtrip_rdap::pool::{Ask, Settings};
+use roundtrip_rdap::pool::{PoolRequest, Settings};
 use roundtrip_tls::Roots;
 
 pub(crate) const RTT: Duration = Duration::from_millis(100);
@@ -50,8 +50,8 @@ impl Scene {
         Target::parse(&format!("https://{}{path}", self.origin.https)).unwrap()
     }
 
-    pub(crate) fn asks(&self, n: usize) -> Vec<Ask> {
-        let ask = |n| Ask::new(self.target(&format!("/bytes/{n}")));
+    pub(crate) fn asks(&self, n: usize) -> Vec<PoolRequest> {
+        let ask = |n| PoolRequest::new(self.target(&format!("/bytes/{n}")));
         (0..n).map(ask).collect()
     }
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use roundtrip_origin::Quic;
-use roundtrip_rdap::pool::{Alternative, Ask, OriginKnowledge, Pool};
+use roundtrip_rdap::pool::{Alternative, OriginKnowledge, Pool, PoolRequest};
 
 use crate::round_trips::scene::Scene;
 
@@ -25,7 +25,7 @@ fn tcp_is_used_where_quic_is_silent() {
         let mut took = Vec::new();
         for _ in 0..2 {
             let began = Instant::now();
-            let reply = pool.fetch(&Ask::new(target.clone())).await.unwrap();
+            let reply = pool.fetch(&PoolRequest::new(target.clone())).await.unwrap();
             assert_eq!(reply.timing.version, "2");
             took.push(began.elapsed());
             pool.close().await;

@@ -1,7 +1,7 @@
 //! Through an HTTP proxy: absolute-form for clear text, a tunnel for TLS, with and without a password.
 
-use crate::peer::{Proxy, Site};
-use crate::report::Report;
+use crate::peer::{Proxy, Site, free_port};
+use crate::report::{Report, report};
 use crate::run::{probe, said};
 
 /// `user:p@ss`, as RFC 7617 writes it.
@@ -111,4 +111,24 @@ fn a_proxy_of_the_environment_that_is_none_is_named() {
     let refused = said(command);
     assert_eq!(refused.code, 2, "{refused:?}");
     assert!(refused.err.contains("ALL_PROXY"), "{}", refused.err);
+}
+
+#[test]
+fn a_proxy_that_is_not_there_is_named_as_the_proxy() {
+    let port = free_port();
+    let proxy = format!("http://127.0.0.1:{port}");
+    for url in ["http://shop.example/", "https://shop.example/"] {
+        let report = report(&["-x", &proxy, url]);
+        assert_eq!(report.at("/failure/kind"), "refused");
+        let message = report.at("/failure/message").as_str().unwrap();
+        let begins = format!("the proxy 127.0.0.1:{port}: ");
+        assert!(message.starts_with(&begins), "{message}");
+        assert!(
+            report
+                .at("/failure/advice")
+                .as_str()
+                .unwrap()
+                .contains("--noproxy")
+        );
+    }
 }

@@ -213,3 +213,68 @@ fn the_head_is_what_head_leaves_in_the_file() {
     assert!(shown.starts_with("HTTP/2 200"), "{shown}");
     assert!(shown.contains("content-length: 20\r\n"), "{shown}");
 }
+
+#[test]
+fn a_command_copied_from_a_browser_is_understood() {
+    let pasted = [
+        "-H",
+        "accept: text/html",
+        "-b",
+        "sid=1; theme=dark",
+        "-S",
+        "--compressed",
+        "--globoff",
+        "--retry",
+        "3",
+        "--curves",
+        "X25519",
+        "--tls-max",
+        "1.3",
+        "--fail",
+    ];
+    for head in heads(&pasted) {
+        assert!(head.contains("cookie: sid=1; theme=dark\n"), "{head}");
+        assert!(head.starts_with("get "), "{head}");
+    }
+    let refused = said(probe(&["-b", "jar.txt", "http://localhost/"]));
+    assert_eq!(refused.code, 2);
+    assert!(refused.err.contains("files of cookies"), "{}", refused.err);
+}
+
+#[test]
+fn data_becomes_a_query_and_is_encoded() {
+    let site = Site::start();
+    let data = site.write("data", "a&b");
+    let file = format!("f@{data}");
+    let encoded = [
+        "--data-urlencode",
+        "q=a b/ü",
+        "--data-urlencode",
+        &file,
+        "-d",
+        "x=1",
+    ];
+    let head = site.body(&[&encoded[..], &["-G", &site.http("/head?p=0")]].concat());
+    let line = head.lines().next().unwrap();
+    assert!(
+        line.starts_with("GET /head?p=0&x=1&q=a%20b%2F%C3%BC&f=a%26b HTTP"),
+        "{line}"
+    );
+}
+
+#[test]
+fn a_status_of_400_or_more_fails_when_that_is_asked() {
+    let site = Site::start();
+    let url = site.http("/status/404");
+    for (flags, code) in [(&["-q"][..], 0), (&["-q", "--fail"], 1)] {
+        let said = site.probe(&[flags, &[&url]].concat());
+        assert_eq!(said.code, code, "{}", said.err);
+    }
+}
+
+#[test]
+fn the_newest_tls_can_be_ruled_out() {
+    let site = Site::start();
+    let report = site.report(&["--tls-max", "1.2", &site.https("/")]);
+    assert_eq!(report.at("/tls/version"), "TLSv1.2");
+}

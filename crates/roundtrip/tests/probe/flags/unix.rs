@@ -38,5 +38,10 @@ fn a_socket_that_is_not_there_is_named() {
         (1, Some("refused"))
     );
     let message = report.at("/failure/message").as_str().unwrap();
-    assert!(message.contains("/nowhere/socket"), "{message}");
+    assert!(
+        message.starts_with("cannot connect to /nowhere/socket: "),
+        "{message}"
+    );
+    let once = message.matches("cannot connect").count();
+    assert_eq!(once, 1, "{message}");
 }

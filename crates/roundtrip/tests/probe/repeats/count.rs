@@ -26,16 +26,20 @@ fn as_many_as_asked_for_each_over_a_connection_of_its_own() {
 }
 
 #[test]
-fn what_a_server_announces_is_used_from_the_second_on() {
+fn a_series_keeps_the_way_of_its_first_request_whatever_the_server_announces() {
     let site = Site::start();
-    let report = site.report(&["-c", "3", "-i", "0", &site.https("/")]);
+    let series = ["-c", "3", "-i", "0", &site.https("/")];
+    let report = site.report(&series);
     let versions: Vec<&str> = report
         .results()
         .iter()
         .map(|r| r["http"]["version"].as_str().unwrap())
         .collect();
-    assert_eq!(versions, ["2", "3", "3"]);
+    assert_eq!(versions, ["2", "2", "2"]);
     assert!(report.results()[0]["http"]["alt_svc"].is_string());
+    assert!(report.results()[2]["notes"].to_string().contains("--http3"));
+    let said = site.probe(&series);
+    assert!(said.out.contains("HTTP/3 is announced"), "{}", said.out);
 }
 
 #[test]
@@ -59,7 +63,8 @@ fn what_left_the_ticket_is_spoken_again() {
 fn what_the_first_paid_is_said_beside_the_medians() {
     let site = Site::start();
     let several = ["-c", "4", "-i", "0"];
-    for (flags, end) in [(&[][..], "the others "), (&["--reuse"][..], "unmeasured")] {
+    let cold = &["--resume", "--cold"][..];
+    for (flags, end) in [(cold, "the others "), (&["--reuse"][..], "unmeasured")] {
         let url = site.https("/");
         let words = [flags, &several, &[url.as_str()]].concat();
         let said = site.probe(&words);

@@ -198,3 +198,23 @@ fn write_out_goes_where_it_says() {
     let header = site.probe(&["-w", "%header{content-length}", &site.http("/bytes/7")]);
     assert_eq!(header.out, "7");
 }
+
+#[test]
+fn a_body_on_standard_output_sends_every_report_to_standard_error() {
+    let site = Site::start();
+    for form in ["--json", "--ndjson"] {
+        let said = site.probe(&[form, "-o", "-", &site.http("/bytes/10")]);
+        assert_eq!(said.out.len(), 10, "{}", said.out);
+        let report: serde_json::Value = serde_json::from_str(&said.err).unwrap();
+        assert!(report["version"].is_string());
+    }
+}
+
+#[test]
+fn of_a_failure_the_reason_comes_first() {
+    let site = Site::start();
+    let said = site.probe(&[&format!("http://127.0.0.1:{}/", crate::peer::free_port())]);
+    let reason = said.out.lines().nth(2).unwrap();
+    assert!(reason.trim_start().starts_with("failed"), "{}", said.out);
+    assert!(!said.out.contains("strategy"), "{}", said.out);
+}

@@ -5,7 +5,8 @@ use proptest::prelude::*;
 use roundtrip_wire::pcap::Reader;
 use roundtrip_wire::pcapng::LinkType;
 
-/// One packet of three bytes, one microsecond (or nanosecond) after 1970 began, in big-endian order.
+/// One packet of three bytes, one microsecond (or nanosecond) after 1970 began, in big-endian
+/// order.
 fn capture(magic: u32) -> Vec<u8> {
     let words = [magic, 0x0002_0004, 0, 0, 65_535, 101, 2, 1, 3, 60];
     let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();

@@ -1,4 +1,4 @@
-//! An answer as HTTP/1.1 has it: counted, in chunks, or until the connection ends.
+//! Writes an answer as HTTP/1.1: with `Content-Length`, in chunks, or until the connection ends.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use crate::accept::stream::Stream;
 use crate::forward::exchange::Sink;
 use crate::forward::h1::{Response, ResponseBody, Trailers, write_chunk, write_last_chunk};
 use crate::forward::halves::Writing;
-use crate::judge::Asked;
+use crate::judge::ForwardedRequest;
 use crate::judge::request::{Field, Version};
 
 pub(super) struct Answer<'h, 'a, IO> {
@@ -17,17 +17,21 @@ pub(super) struct Answer<'h, 'a, IO> {
     out: &'a mut Vec<u8>,
     version: Version,
     keep_alive: bool,
-    /// The client gets chunks, because the backend does not say how much it will be.
+    /// The client gets chunks, because the backend does not announce the length.
     chunks: bool,
-    /// Can the client tell where the answer ends?
+    /// Whether the client can tell where the answer ends.
     ends: bool,
-    /// The client takes trailers. RFC 9110 §6.5.1.
+    /// The client accepts trailers. RFC 9110 §6.5.1.
     takes_trailers: bool,
     trailers: Trailers,
 }
 
 impl<'h, 'a, IO: Stream> Answer<'h, 'a, IO> {
-    pub(super) fn new(to: Writing<'h, 'a, IO>, out: &'a mut Vec<u8>, asked: &Asked) -> Self {
+    pub(super) fn new(
+        to: Writing<'h, 'a, IO>,
+        out: &'a mut Vec<u8>,
+        asked: &ForwardedRequest,
+    ) -> Self {
         out.clear();
         Self {
             to,
@@ -41,7 +45,7 @@ impl<'h, 'a, IO: Stream> Answer<'h, 'a, IO> {
         }
     }
 
-    /// One of our own.
+    /// For gate's own answers.
     pub(super) fn own_answer(to: Writing<'h, 'a, IO>, out: &'a mut Vec<u8>, stays: bool) -> Self {
         out.clear();
         Self {
@@ -56,12 +60,12 @@ impl<'h, 'a, IO: Stream> Answer<'h, 'a, IO> {
         }
     }
 
-    /// May another request follow?
+    /// Whether another request may follow.
     pub(super) fn stays(&self) -> bool {
         self.keep_alive && self.ends
     }
 
-    /// Does the client see where the answer ends, or that it does not?
+    /// Whether the client sees where the answer ends, or that it is incomplete.
     pub(super) fn ends(&self) -> bool {
         self.ends
     }
@@ -87,7 +91,7 @@ impl<IO: Stream> Sink for Answer<'_, '_, IO> {
         self.out.extend_from_slice(response.reason.as_bytes());
         self.out.extend_from_slice(b"\r\n");
         for field in response.end_to_end().chain(more) {
-            // RFC 9110 §6.6.2: it tells of what the client gets.
+            // RFC 9110 §6.6.2: `Trailer` describes what this client gets.
             if self.takes_trailers || !field.name.eq_ignore_ascii_case("trailer") {
                 self.line(field.name, field.value);
             }
@@ -142,7 +146,7 @@ impl<IO: Stream> Sink for Answer<'_, '_, IO> {
     }
 }
 
-/// A status has three of them.
+/// The three digits of a status.
 fn digits(status: u16) -> [u8; 3] {
     [status / 100, status / 10, status].map(|n| b'0' + (n % 10) as u8)
 }

@@ -1,4 +1,4 @@
-//! A request's body as HTTP/1.1 has it: counted, or in chunks; and what comes after 101.
+//! Reads a request's body as HTTP/1.1: with `Content-Length` or in chunks; and what follows 101.
 
 use std::future::poll_fn;
 
@@ -10,18 +10,18 @@ use crate::forward::h1::{Chunked, Trailers};
 use crate::forward::halves::Reading;
 use crate::judge::request::{BadRequestError, Body};
 
-/// Room for what a client says while it waits for its answer.
+/// Room for what a client sends while it waits for its answer.
 const REST_CAPACITY: usize = 64;
 
 pub(super) struct RequestBody<'h, 'a, IO> {
     from: Reading<'h, 'a, IO>,
-    /// What the client has sent already; what follows the body stays there.
+    /// What the client has sent already; what follows the body stays in it.
     buffer: &'a mut Vec<u8>,
-    rest: Rest,
+    rest: Remaining,
 }
 
-/// What is still to come.
-enum Rest {
+/// The part of the body that has not been read.
+enum Remaining {
     Counted(u64),
     Chunks(Chunked),
     /// Until the client closes.
@@ -31,9 +31,9 @@ enum Rest {
 impl<'h, 'a, IO: Stream> RequestBody<'h, 'a, IO> {
     pub(super) fn new(from: Reading<'h, 'a, IO>, buffer: &'a mut Vec<u8>, body: Body) -> Self {
         let rest = match body {
-            Body::Length(length) => Rest::Counted(length),
-            Body::Chunked => Rest::Chunks(Chunked::default()),
-            Body::None | Body::Framed => Rest::Counted(0),
+            Body::Length(length) => Remaining::Counted(length),
+            Body::Chunked => Remaining::Chunks(Chunked::default()),
+            Body::None | Body::Framed => Remaining::Counted(0),
         };
         Self { from, buffer, rest }
     }
@@ -44,7 +44,7 @@ impl<'h, 'a, IO: Stream> RequestBody<'h, 'a, IO> {
         read.map_err(ExchangeError::Client)
     }
 
-    /// Has something in the buffer; the end comes too early.
+    /// Waits until the buffer has something; a premature end is an error.
     async fn some(&mut self) -> Result<(), ExchangeError> {
         if self.buffer.is_empty() && self.fill().await? == 0 {
             return Err(ExchangeError::Gone);
@@ -57,9 +57,9 @@ impl<IO: Stream> Source for RequestBody<'_, '_, IO> {
     async fn next(&mut self, into: &mut Vec<u8>) -> Result<bool, ExchangeError> {
         loop {
             match &mut self.rest {
-                Rest::Counted(0) => return Ok(false),
-                Rest::Chunks(coding) if coding.is_done() => return Ok(false),
-                Rest::Anything => {
+                Remaining::Counted(0) => return Ok(false),
+                Remaining::Chunks(coding) if coding.is_done() => return Ok(false),
+                Remaining::Anything => {
                     if self.buffer.is_empty() && self.fill().await? == 0 {
                         return Ok(false);
                     }
@@ -67,14 +67,14 @@ impl<IO: Stream> Source for RequestBody<'_, '_, IO> {
                     return Ok(true);
                 }
                 _ if self.buffer.is_empty() => self.some().await?,
-                Rest::Counted(left) => {
+                Remaining::Counted(left) => {
                     let here = usize::try_from(*left).unwrap_or(usize::MAX);
                     let here = here.min(self.buffer.len());
                     into.extend(self.buffer.drain(..here));
                     *left -= here as u64;
                     return Ok(true);
                 }
-                Rest::Chunks(coding) => {
+                Remaining::Chunks(coding) => {
                     let before = into.len();
                     let used = coding.take(self.buffer, |data| into.extend_from_slice(data));
                     let used = used.map_err(|_| ExchangeError::Refused(BadRequestError::Chunk))?;
@@ -89,19 +89,19 @@ impl<IO: Stream> Source for RequestBody<'_, '_, IO> {
 
     fn trailers(&mut self) -> Trailers {
         match &mut self.rest {
-            Rest::Chunks(coding) => coding.trailers(),
-            Rest::Counted(_) | Rest::Anything => Trailers::default(),
+            Remaining::Chunks(coding) => coding.trailers(),
+            Remaining::Counted(_) | Remaining::Anything => Trailers::default(),
         }
     }
 
     fn upgrade(&mut self) {
-        self.rest = Rest::Anything;
+        self.rest = Remaining::Anything;
     }
 
     async fn gone(&mut self) {
-        // Who sends more than a piece ahead is there; and its connection waits.
+        // A client that sends more than a piece ahead is there; its connection waits.
         while self.buffer.len() < PIECE {
-            // Mostly nothing comes.
+            // Usually nothing comes.
             self.buffer.reserve(REST_CAPACITY);
             if !self.from.read_buf(self.buffer).await.is_ok_and(|n| n > 0) {
                 return;

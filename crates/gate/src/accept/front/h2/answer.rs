@@ -1,4 +1,4 @@
-//! An answer as HTTP/2 has it: a head, and data as far as the client's windows allow.
+//! Writes an answer as HTTP/2: a head, and data as far as the client's windows allow.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -17,8 +17,9 @@ use crate::forward::exchange::Sink;
 use crate::forward::h1::{Response, ResponseBody, Trailers};
 use crate::judge::request::Field;
 
-/// The way back to the client. Written by the exchange, while it is watched for the stream's end.
-pub(super) struct Way {
+/// Writes the answer to the client. The exchange writes while another future watches for the
+/// stream's end.
+pub(super) struct ResponseWriter {
     state: RefCell<State>,
     frames: Rc<Frames>,
 }
@@ -28,7 +29,7 @@ enum State {
     Answering(SendStream<Bytes>),
 }
 
-impl Way {
+impl ResponseWriter {
     pub(super) fn new(respond: SendResponse<Bytes>, frames: Rc<Frames>) -> Self {
         Self {
             state: RefCell::new(State::Asked(respond)),
@@ -36,7 +37,7 @@ impl Way {
         }
     }
 
-    /// The client has given the stream up, or made the engine do so, or is gone.
+    /// Ends when the client has reset the stream, caused the engine to do so, or is gone.
     pub(super) async fn reset(&self) {
         let reset = poll_fn(|cx| match &mut *self.state.borrow_mut() {
             State::Asked(respond) => respond.poll_reset(cx),
@@ -45,7 +46,7 @@ impl Way {
         let _ = reset.await;
     }
 
-    /// Ends the stream without the end of an answer.
+    /// Ends the stream without completing the answer.
     pub(super) fn cut(&self, reason: Reason) {
         match &mut *self.state.borrow_mut() {
             State::Asked(respond) => respond.send_reset(reason),
@@ -81,7 +82,7 @@ impl Way {
         }
     }
 
-    /// How much of `wanted` the client and the engine take now.
+    /// How much of `wanted` the client's windows and the engine take now.
     fn poll_room(&self, cx: &mut Context<'_>, wanted: usize) -> Poll<io::Result<usize>> {
         let mut state = self.state.borrow_mut();
         let State::Answering(stream) = &mut *state else {
@@ -103,8 +104,8 @@ impl Way {
 }
 
 pub(super) struct Answer<'a> {
-    way: &'a Way,
-    /// What waits to be sent.
+    way: &'a ResponseWriter,
+    /// The head that waits to be sent.
     head: Option<http::Response<()>>,
     out: BytesMut,
     trailers: Option<HeaderMap>,
@@ -112,7 +113,7 @@ pub(super) struct Answer<'a> {
 }
 
 impl<'a> Answer<'a> {
-    pub(super) fn new(way: &'a Way) -> Self {
+    pub(super) fn new(way: &'a ResponseWriter) -> Self {
         Self {
             way,
             head: None,
@@ -122,12 +123,13 @@ impl<'a> Answer<'a> {
         }
     }
 
-    /// Is it whole?
+    /// Whether the answer is complete.
     pub(super) fn is_ended(&self) -> bool {
         self.ended
     }
 
-    /// What is there in as few frames as may be; the last of them says that it is.
+    /// Sends what is there in as few frames as possible; if `last`, the last of them carries
+    /// END_STREAM.
     async fn send(&mut self, last: bool) -> io::Result<()> {
         let trailers = self.trailers.take_if(|_| last);
         let last = last && trailers.is_none();
@@ -158,7 +160,7 @@ impl<'a> Answer<'a> {
 
 impl Sink for Answer<'_> {
     fn head(&mut self, response: &Response<'_>, _: ResponseBody, more: &[Field<'_>]) {
-        // Nothing of another one has left, or this would not be asked for.
+        // An interim head was sent whole, or this would not be called.
         self.out.clear();
         self.head = Some(reply(response, more));
     }
@@ -167,7 +169,7 @@ impl Sink for Answer<'_> {
         self.out.extend_from_slice(data);
     }
 
-    /// The engine writes once its connection runs, which this wakes.
+    /// The engine writes when its connection is polled; this wakes it.
     async fn flush(&mut self) -> io::Result<()> {
         self.send(false).await
     }

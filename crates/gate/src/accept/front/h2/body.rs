@@ -1,4 +1,4 @@
-//! A request's body as HTTP/2 has it.
+//! Reads a request's body as HTTP/2.
 
 use std::future::pending;
 use std::io;
@@ -14,7 +14,8 @@ use crate::judge::request::BadRequestError;
 pub(super) struct Body {
     stream: RecvStream,
     confirmed: Rc<Signal>,
-    /// What was given last. The client may send as much again once it has been passed on, which asking for more says.
+    /// The length of the last piece. Once it has been passed on, asking for more returns as much to
+    /// the client's window.
     given: usize,
     trailers: Trailers,
 }
@@ -34,7 +35,7 @@ impl Source for Body {
     async fn next(&mut self, into: &mut Vec<u8>) -> Result<bool, ExchangeError> {
         loop {
             let window = self.stream.flow_control();
-            // Of what was not received nothing can be released.
+            // Capacity cannot be released for data that was not received.
             let _ = window.release_capacity(std::mem::take(&mut self.given));
             match self.stream.data().await {
                 None => {
@@ -59,10 +60,10 @@ impl Source for Body {
         std::mem::take(&mut self.trailers)
     }
 
-    /// RFC 8441 §5: what comes is in DATA frames, as before.
+    /// RFC 8441 §5: the bytes come in DATA frames, as before.
     fn upgrade(&mut self) {}
 
-    /// Whoever runs the exchange sees a stream's end before it does.
+    /// Whoever runs the exchange sees the stream's end first.
     async fn gone(&mut self) {
         pending::<()>().await;
     }

@@ -1,6 +1,6 @@
-//! Counts what a client sends besides requests and data. Each such frame costs us work, some an answer, and means nothing by
-//! itself: PRIORITY, WINDOW_UPDATE, SETTINGS, PING, and frames of no known kind. An honest client sends them by the request,
-//! by the answer's data, and now and then.
+//! Counts the frames that a client sends besides requests and data: PRIORITY, WINDOW_UPDATE,
+//! SETTINGS, PING, and frames of unknown types. Each costs gate work, some an answer, and none has
+//! a use by itself. An honest client sends few of them per request, per answer data, and per time.
 
 use std::cell::{Cell, RefCell};
 use std::task::{Context, Poll, Waker};
@@ -16,30 +16,31 @@ const DATA: u8 = 0;
 const HEADERS: u8 = 1;
 const CONTINUATION: u8 = 9;
 
-/// What a request may bring with it: priorities, windows.
+/// How many such frames a request may bring: priorities, windows.
 const PER_REQUEST: u64 = 16;
-/// What each piece of an answer may be answered with: two windows, by however many frames it leaves in.
+/// How many such frames a piece of an answer may cause: two window updates, however many frames it
+/// is sent in.
 const PER_PIECE: u64 = 4;
-/// And each so many bytes of it.
+/// How many of its bytes allow one frame.
 const BYTES: u64 = 1024;
 const PER_SECOND: u64 = 10;
 
-/// Of one connection.
+/// The counts of one connection.
 #[derive(Debug)]
 pub(super) struct Frames {
     most: u64,
     left: Cell<u64>,
-    /// When what time gives was last given.
+    /// When time was last credited.
     since: Cell<Instant>,
     excess: Cell<bool>,
     waker: RefCell<Option<Waker>>,
     reader: Cell<Reader>,
 }
 
-/// Where in the client's bytes we are.
+/// The position in the client's frames.
 #[derive(Debug, Clone, Copy)]
 enum Reader {
-    /// So much of what means nothing here is still to come.
+    /// This many bytes of a payload are still to be skipped.
     Skip(usize),
     Head([u8; HEAD], usize),
 }
@@ -56,12 +57,12 @@ impl Frames {
         }
     }
 
-    /// A piece of an answer leaves.
+    /// Credits a piece of an answer that leaves.
     pub(super) fn sends(&self, bytes: usize) {
         self.earn(PER_PIECE + bytes as u64 / BYTES);
     }
 
-    /// These bytes came. `false` where they are too many of the kind that means nothing.
+    /// Takes received bytes; `false` if they contain too many useless frames.
     pub(super) fn take(&self, mut bytes: &[u8]) -> bool {
         let mut reader = self.reader.get();
         while let Some((first, rest)) = bytes.split_first() {
@@ -94,7 +95,7 @@ impl Frames {
     fn count(&self, [a, b, c, kind, ..]: [u8; HEAD]) -> Reader {
         let length = u32::from_be_bytes([0, a, b, c]) as usize;
         match kind {
-            // Those that are empty or endless are the engine's to refuse.
+            // The engine refuses empty or endless ones.
             DATA | CONTINUATION => {}
             HEADERS => self.earn(PER_REQUEST),
             _ => self.spend(),

@@ -1,4 +1,5 @@
-//! The byte stream below the engine, watched for what the engine does not tell: the handshake's end, and rest.
+//! The byte stream below the `h2` engine, watched for what the engine does not report: the end of
+//! the handshake, and idleness.
 
 use std::cell::Cell;
 use std::io;
@@ -20,7 +21,7 @@ pub(super) struct Wire<IO> {
 }
 
 impl<IO: Stream> Wire<IO> {
-    /// Once `rest` is set, the stream's buffers go when it is read next.
+    /// Once `rest` is set, the next read frees the stream's buffers.
     pub(super) fn new(
         stream: IO,
         confirmed: Rc<Signal>,
@@ -49,10 +50,10 @@ impl<IO: Stream> AsyncRead for Wire<IO> {
         let read = Pin::new(&mut self.stream).poll_read(cx, buf);
         let came = buf.filled().get(before..).unwrap_or_default();
         if !self.frames.take(came) {
-            // The connection's owner, who is told as well, ends it.
+            // The connection's owner, who is notified as well, ends it.
             return Poll::Pending;
         }
-        // An error is met by whoever reads on.
+        // Whoever reads on meets the error.
         if !self.confirmed.is_given()
             && let Poll::Ready(Ok(())) = self.stream.poll_confirmed(cx)
         {

@@ -1,4 +1,4 @@
-//! An answer as HTTP/3 has it.
+//! Writes an answer as HTTP/3.
 
 use std::io;
 
@@ -15,7 +15,7 @@ use crate::judge::request::Field;
 
 pub(super) struct Answer {
     stream: RequestStream<H3SendStream, Bytes>,
-    /// What waits to be sent.
+    /// The head that waits to be sent.
     head: Option<http::Response<()>>,
     out: BytesMut,
     trailers: Option<HeaderMap>,
@@ -33,12 +33,12 @@ impl Answer {
         }
     }
 
-    /// Is it whole?
+    /// Whether the answer is complete.
     pub(super) fn is_ended(&self) -> bool {
         self.ended
     }
 
-    /// Ends the stream without the end of an answer.
+    /// Ends the stream without completing the answer.
     pub(super) fn cut(&mut self, code: Code) {
         self.stream.stop_stream(code);
     }
@@ -46,7 +46,7 @@ impl Answer {
 
 impl Sink for Answer {
     fn head(&mut self, response: &Response<'_>, _: ResponseBody, more: &[Field<'_>]) {
-        // Nothing of another one has left, or this would not be asked for.
+        // An interim head was sent whole, or this would not be called.
         self.out.clear();
         self.head = Some(reply(response, more));
     }
@@ -55,7 +55,7 @@ impl Sink for Answer {
         self.out.extend_from_slice(data);
     }
 
-    /// QUIC puts into its packets what is there when they leave.
+    /// QUIC puts what is there into its next packets.
     async fn flush(&mut self) -> io::Result<()> {
         if let Some(head) = self.head.take() {
             let sent = self.stream.send_response(head).await;

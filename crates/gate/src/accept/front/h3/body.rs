@@ -1,4 +1,4 @@
-//! A request's body as HTTP/3 has it.
+//! Reads a request's body as HTTP/3.
 
 use std::future::{pending, poll_fn};
 use std::io;
@@ -19,7 +19,7 @@ pub(super) struct Body {
     stream: RequestStream<RecvStream, Bytes>,
     link: Connection,
     confirmed: Rc<Signal>,
-    /// What was read before anybody asked.
+    /// What was read before anybody asked for it.
     first: Vec<u8>,
     ended: bool,
     trailers: Trailers,
@@ -41,7 +41,8 @@ impl Body {
         }
     }
 
-    /// Is there none? `wait` where it can be expected that the head is all: its end may come in another packet.
+    /// Whether there is no body. `wait`: the head is probably all, and its end may come in another
+    /// packet.
     pub(super) async fn is_ended(&mut self, wait: bool) -> Result<bool, ExchangeError> {
         let mut first = Vec::new();
         let begun = {
@@ -62,8 +63,9 @@ impl Body {
     async fn read(&mut self, into: &mut Vec<u8>) -> Result<bool, ExchangeError> {
         let id = self.stream.id().into_inner();
         self.link.set_read_allowance(id, 2 * PIECE as u64);
-        // To the engine, a frame without data is as the end of the body: where that is not asked for once more, what follows
-        // would be missing. Another in a row is taken for an attack: the engine ends the connection where trailers are not.
+        // The `h3` crate reports a frame without data as the end of the body; unless it is asked
+        // once more, what follows would be lost. A second such frame in a row counts as an attack:
+        // the engine ends the connection if there are no trailers.
         for _ in 0..2 {
             let data = self.stream.recv_data().await;
             let data = data.map_err(|error| broken(&self.link, id, error))?;
@@ -105,7 +107,7 @@ impl Source for Body {
     /// Nobody can ask for it: RFC 9114 §4.2.
     fn upgrade(&mut self) {}
 
-    /// Whoever runs the exchange sees a stream's end before it does.
+    /// Whoever runs the exchange sees the stream's end first.
     async fn gone(&mut self) {
         pending::<()>().await;
     }

@@ -1,11 +1,12 @@
-//! Requests that were refused before the engine saw their heads: malformed, or larger than may be.
+//! Requests that were refused before the `h3` crate saw their heads: malformed, or too large.
 
 use roundtrip_quic_tokio::{Connection, RequestError};
 
 use crate::accept::front::streams::ConnectionState;
 use crate::judge::request::BadRequestError;
 
-/// Counts it, and tells a client which limit it met. A malformed request the engine ends by itself. RFC 9114 §4.1.2.
+/// Counts the request, and tells the client which limit it exceeded. The engine itself ends
+/// malformed requests. RFC 9114 §4.1.2.
 pub(super) fn refuse<S>(
     state: &ConnectionState<S>,
     link: &Connection,

@@ -11,18 +11,18 @@ use tokio::task::spawn_local;
 
 use crate::forward::h1::Chunked;
 
-/// Of `/large`.
+/// The length of `/large`.
 pub(crate) const LARGE: usize = 1024 * 1024;
 
 #[derive(Default)]
 pub(crate) struct Backend {
-    /// Of every request.
+    /// The heads of all requests.
     pub(crate) heads: RefCell<Vec<String>>,
-    /// The next event may be sent.
+    /// Notified when the next event may be sent.
     pub(crate) event: Notify,
-    /// Somebody was left by gate before an answer.
+    /// Notified when gate closed a connection before the answer.
     pub(crate) left: Notify,
-    /// How much of a body came.
+    /// How many bytes of a body have arrived.
     pub(crate) came: Cell<usize>,
 }
 
@@ -57,7 +57,7 @@ impl Backend {
                     None
                 }
                 "/refusing" => {
-                    // Without a look at the body.
+                    // Without reading the body.
                     peer.answer("413 No", b"no").await;
                     None
                 }

@@ -1,4 +1,4 @@
-//! What every exchange on a stream needs, and leaves to the thread's next one.
+//! The buffers that every exchange on a stream needs and leaves to the thread's next one.
 
 use crate::accept::thread::Thread;
 use crate::forward::deadlines::ExchangeDeadlines;

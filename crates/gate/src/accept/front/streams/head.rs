@@ -1,4 +1,4 @@
-//! A head as a protocol's crate gives it, read as [`Request`].
+//! Converts a head of the protocol crates into a [`Request`].
 
 use http::header::COOKIE;
 use http::request::Parts;
@@ -11,7 +11,8 @@ pub(in crate::accept::front) struct Head {
     parts: Parts,
     /// No body follows.
     ended: bool,
-    /// Where cookies came in pieces, as they are to be for those who have no such pieces. RFC 9113 §8.2.3, RFC 9114 §4.2.1.
+    /// The cookies in one field, if they came in several, for HTTP/1.1. RFC 9113 §8.2.3, RFC 9114
+    /// §4.2.1.
     cookies: Option<Vec<u8>>,
 }
 
@@ -50,7 +51,7 @@ impl Head {
             count += 1;
         }
         let uri = &self.parts.uri;
-        // RFC 8441 §4. Where HTTP/3 has it, it is not taken.
+        // RFC 8441 §4. It is not accepted over HTTP/3.
         let protocol = self.parts.extensions.get::<h2::ext::Protocol>();
         let protocol = protocol.map(h2::ext::Protocol::as_str);
         Ok(take(&Request {

@@ -1,10 +1,11 @@
-//! A body that is as long as its head says, or broken. RFC 9113 §8.1.1, RFC 9114 §4.1.2.
+//! A body whose length must equal its `Content-Length`. RFC 9113 §8.1.1, RFC 9114 §4.1.2.
 
 use crate::forward::exchange::{ExchangeError, Source};
 use crate::forward::h1::Trailers;
 use crate::judge::request::{BadRequestError, Body};
 
-/// What is not measured here would be taken by a backend for the next request's beginning, or be waited for.
+/// Without this check, a backend would take surplus bytes for the next request, or wait for missing
+/// ones.
 pub(super) struct Measured<'a, B> {
     body: &'a mut B,
     left: Option<u64>,

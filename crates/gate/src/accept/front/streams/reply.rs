@@ -1,4 +1,4 @@
-//! An answer's head as the protocols' crates want it.
+//! An answer's head in the form that the protocol crates take.
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use crate::forward::h1::Response;
 use crate::judge::request::Field;
 
-/// Without what belongs to one hop. The values are copied once, together.
+/// Without hop-by-hop fields. The values are copied once, together.
 pub(in crate::accept::front) fn reply(
     response: &Response<'_>,
     more: &[Field<'_>],
@@ -20,7 +20,7 @@ pub(in crate::accept::front) fn reply(
     let mut headers = HeaderMap::with_capacity(fields().count());
     for field in fields() {
         let value = HeaderValue::from_maybe_shared(text.split_to(field.value.len()));
-        // What was read as a field is one; were it none, it could not be said.
+        // What was read as a field is a valid one; if not, it could not be sent.
         if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(field.name.as_bytes()), value) {
             headers.append(name, value);
         }

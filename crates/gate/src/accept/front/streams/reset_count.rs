@@ -1,15 +1,15 @@
-//! How a connection's streams ended, and whether its client has worn out our patience.
+//! Counts how a connection's streams ended, and says when its client has reset too many.
 
 /// How a stream ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::accept::front) enum StreamEnd {
     Well,
-    /// By the client, or for what it did.
+    /// By the client, or because of what it did.
     Reset,
 }
 
-/// Streams that were reset, without as many that came to their end: who only resets takes work for nothing, and who cancels
-/// now and then, as browsers do, does not.
+/// Streams that were reset, minus those that completed. A client that only resets makes gate work
+/// for nothing; one that sometimes cancels, as browsers do, does not.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::accept::front) struct ResetCount {
     resets: u32,
@@ -21,7 +21,7 @@ impl ResetCount {
         Self { resets: 0, most }
     }
 
-    /// Is it too much now?
+    /// Counts the end of a stream, and returns whether there were too many resets.
     pub(in crate::accept::front) fn enter(&mut self, parted: StreamEnd) -> bool {
         self.resets = match parted {
             StreamEnd::Reset => self.resets.saturating_add(1),

@@ -1,4 +1,4 @@
-//! A chain and its key in two PEM files, which somebody may replace at any time.
+//! A certificate chain and its key in two PEM files that may be replaced at any time.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -18,23 +18,24 @@ const MAX_CHAIN_LENGTH: usize = 16;
 pub(super) struct Files {
     setting: config::Certificate,
     /// As they were when they were read last.
-    read: Stamps,
-    /// As they were at the last look, if that was different: what is being written now is not read yet.
-    changed: Option<Stamps>,
+    read: FileVersions,
+    /// As they were at the last look, if that was different: what is being written now is not read
+    /// yet.
+    changed: Option<FileVersions>,
 }
 
-type Stamps = [Option<Stamp>; 2];
+type FileVersions = [Option<FileVersion>; 2];
 
 /// What tells one content from another without reading it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
+struct FileVersion {
     seconds: i64,
     nanoseconds: i64,
     length: u64,
     inode: u64,
 }
 
-impl Stamp {
+impl FileVersion {
     fn read(path: &Path) -> Option<Self> {
         let facts = fs::metadata(path).ok()?;
         Some(Self {
@@ -84,8 +85,11 @@ impl Files {
     }
 }
 
-fn stamps(setting: &config::Certificate) -> Stamps {
-    [Stamp::read(&setting.chain), Stamp::read(&setting.key)]
+fn stamps(setting: &config::Certificate) -> FileVersions {
+    [
+        FileVersion::read(&setting.chain),
+        FileVersion::read(&setting.key),
+    ]
 }
 
 fn load(

@@ -1,4 +1,4 @@
-//! A certificate that vouches for itself, for trying things out: made anew at each start.
+//! A self-signed certificate for trying gate out, made anew at each start.
 
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Sessions that are good once, and the early data that comes with them.
+//! Single-use sessions, and the early data that comes with them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -93,7 +93,8 @@ fn the_same_early_data_is_taken_once_in_all() {
         let first = s_client(&one, &["-sess_out", path], "ask\n").await;
         assert!(first.contains("resumed=false"), "{first}");
         settled().await;
-        // The other process first: it has the session from the store, though not the client's trust.
+        // The other process first: it has the session from the store, though not the client's
+        // trust.
         let replay = ["-sess_in", path, "-early_data", early];
         let second = s_client(&other, &replay, "").await;
         assert!(

@@ -1,4 +1,4 @@
-//! What a proxy before us says, and what those say that are none.
+//! PROXY headers: from proxies, and from clients that are not proxies.
 
 use std::time::Duration;
 

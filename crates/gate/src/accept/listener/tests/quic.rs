@@ -1,4 +1,4 @@
-//! QUIC clients: with and without early data, made to prove their address, and passed on to another thread.
+//! QUIC clients: with and without early data, with address validation, and moved to another thread.
 
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -9,7 +9,7 @@ use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{ClientConfig, Connection, ConnectionError, Endpoint, TokenMemoryCache, TokenStore};
 use roundtrip_tls::{Client, Offer};
 
-use super::crowd::Crowd;
+use super::quic_clients::QuicClients;
 use super::relay::Relay;
 use super::scene::{Scene, Setting, WITHIN, offer, run};
 use crate::accept::listener::quic::MAX_UNPROVED;
@@ -133,8 +133,8 @@ fn where_many_have_not_proved_their_address_it_is_asked_for_first() {
         // With what tokens prove of it, a client is none of the many.
         let acquainted = Caller::new(&scene);
         acquainted.full(&scene).await;
-        let mut crowd = Crowd::new(&scene);
-        crowd.begin(scene.https, MAX_UNPROVED).await;
+        let mut quic_clients = QuicClients::new(&scene);
+        quic_clients.begin(scene.https, MAX_UNPROVED).await;
         assert_eq!(scene.quic.retries(), 0);
         ask(&acquainted.begin(scene.https).await.unwrap()).await;
         assert_eq!(scene.quic.retries(), 0);
@@ -160,8 +160,8 @@ fn tokens_are_good_wherever_the_seed_is_the_same() {
         assert!(caller.tokens.take("localhost").is_some(), "there are two");
         for (seed, retries) in [(7, 0), (8, 1)] {
             let other = Scene::start(&Setting { seed, ..single() });
-            let mut crowd = Crowd::new(&other);
-            crowd.begin(other.https, MAX_UNPROVED).await;
+            let mut quic_clients = QuicClients::new(&other);
+            quic_clients.begin(other.https, MAX_UNPROVED).await;
             let caller = Caller::new(&other);
             caller.tokens.insert("localhost", token.clone());
             caller.full(&other).await;
@@ -221,11 +221,11 @@ fn once_closed_nobody_comes_in_and_those_inside_may_finish() {
         let quic = scene.quic.clone();
         let closing = tokio::task::spawn_local(async move { quic.close().await });
         tokio::task::yield_now().await;
-        let mut crowd = Crowd::new(&scene);
-        crowd.send(scene.https);
+        let mut quic_clients = QuicClients::new(&scene);
+        quic_clients.send(scene.https);
         // What comes later is answered: so was what came before, if it is answered at all.
         assert!(ask(&inside).await.ends_with("confirmed"));
-        assert!(!crowd.was_answered());
+        assert!(!quic_clients.was_answered());
         assert!(!closing.is_finished());
         inside.close(0_u32.into(), b"");
         closing.await.unwrap();
@@ -255,16 +255,16 @@ fn a_hello_that_takes_long_is_answered_by_a_full_handshake() {
     run(async {
         let scene = Scene::start(&single());
         let (listener, at) = listener(&scene);
-        let mut crowd = Crowd::with_halves(&scene);
-        crowd.send(at);
+        let mut quic_clients = QuicClients::with_halves(&scene);
+        quic_clients.send(at);
         let arrival = listener.next().await.unwrap();
         assert!(
-            !crowd.was_answered(),
+            !quic_clients.was_answered(),
             "what is held is not even acknowledged"
         );
         let (met, ()) = tokio::join!(arrival.meet(WITHIN), async {
-            crowd.answered().await;
-            crowd.say_the_rest(at);
+            quic_clients.answered().await;
+            quic_clients.say_the_rest(at);
         });
         assert!(!met.unwrap().facts.resumed);
     });
@@ -275,8 +275,8 @@ fn a_hello_that_never_ends_is_given_up() {
     run(async {
         let scene = Scene::start(&single());
         let (listener, at) = listener(&scene);
-        let mut crowd = Crowd::with_halves(&scene);
-        crowd.send(at);
+        let mut quic_clients = QuicClients::with_halves(&scene);
+        quic_clients.send(at);
         let arrival = listener.next().await.unwrap();
         let unmet = arrival.meet(Duration::from_millis(500)).await.err();
         assert!(matches!(unmet, Some(AcceptError::TimedOut)));
@@ -290,10 +290,10 @@ fn a_client_that_goes_away_is_not_waited_for() {
     run(async {
         let scene = Scene::start(&single());
         let (listener, at) = listener(&scene);
-        let mut crowd = Crowd::with_halves(&scene);
-        crowd.send(at);
+        let mut quic_clients = QuicClients::with_halves(&scene);
+        quic_clients.send(at);
         let arrival = listener.next().await.unwrap();
-        crowd.give_up(at);
+        quic_clients.give_up(at);
         let unmet = arrival.meet(WITHIN).await.err();
         assert!(matches!(unmet, Some(AcceptError::Quic(_))));
     });

@@ -1,4 +1,5 @@
-//! Between a client and a server, of which it can take another: for either, the other is where it was.
+//! A relay between a client and a server that can switch to another server while neither sees its
+//! peer's address change.
 
 use std::cell::Cell;
 use std::net::{Ipv4Addr, SocketAddr};

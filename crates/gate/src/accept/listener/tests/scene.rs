@@ -1,4 +1,4 @@
-//! A listener on this thread that says what it knows of each client, and clients.
+//! A listener on this thread that reports what it knows of each client, and clients.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -169,9 +169,14 @@ impl roundtrip_model::Clock for Frozen {
     }
 }
 
-type Told = Rc<std::cell::RefCell<Vec<String>>>;
+type Messages = Rc<std::cell::RefCell<Vec<String>>>;
 
-async fn serve(listener: Listener, accept_config: Rc<AcceptConfig>, within: Duration, unmet: Told) {
+async fn serve(
+    listener: Listener,
+    accept_config: Rc<AcceptConfig>,
+    within: Duration,
+    unmet: Messages,
+) {
     loop {
         let arrival = listener.next().await;
         let (accept_config, unmet) = (accept_config.clone(), unmet.clone());
@@ -184,7 +189,8 @@ async fn serve(listener: Listener, accept_config: Rc<AcceptConfig>, within: Dura
     }
 }
 
-/// Each stream that a client opens is answered with what is known, and with more once the handshake is over.
+/// Each stream that a client opens is answered with what is known, and with more once the handshake
+/// is over.
 async fn serve_quic(listener: Rc<QuicListener>) {
     while let Some(arrival) = listener.next().await {
         tokio::task::spawn_local(async move {

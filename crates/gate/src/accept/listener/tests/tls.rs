@@ -79,7 +79,8 @@ fn tickets_are_good_at_every_process_with_the_seed_for_two_epochs() {
         assert!(resumed(one.ask(&client, &offer()).await));
         hour(3);
         assert!(!resumed(one.ask(&client, &offer()).await));
-        // A certificate that the client does not know would be refused: it shows that the ticket was not taken.
+        // A certificate that the client does not know would be refused: it shows that the ticket
+        // was not taken.
         let mut stream = stranger.connect(&client, &offer()).await;
         assert!(stream.handshake().await.is_err());
     });

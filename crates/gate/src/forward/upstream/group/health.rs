@@ -1,5 +1,5 @@
-//! Active checks: each so often a GET to each server, over a connection of its own. Who fails twice in a row gets no requests
-//! until a check succeeds.
+//! Active checks: a periodic GET to each server, over a connection of its own. A server that fails
+//! twice in a row gets no requests until a check succeeds.
 
 use std::io;
 use std::sync::atomic::Ordering;
@@ -13,9 +13,9 @@ use crate::forward::upstream::h2;
 use crate::forward::upstream::pool::after;
 use crate::forward::upstream::wire::Wire;
 
-/// In a row. A single lost packet is no reason.
+/// In a row, because a single packet may be lost.
 const MAX_FAILURES: u32 = 2;
-/// What is read of an answer's first line.
+/// How much of an answer's first line is read.
 const MAX_ANSWER: usize = 1024;
 
 impl Group {
@@ -41,7 +41,7 @@ impl Group {
         }
     }
 
-    /// The status that a server answers with, if it does before it would have to be connected to.
+    /// The status of a server's answer, if it comes in time.
     async fn check(&self, server: usize, path: &str) -> Option<u16> {
         let deadline = after(Instant::now(), self.config.connect.0);
         let opened = self.open(server, false, deadline).await.ok()?;

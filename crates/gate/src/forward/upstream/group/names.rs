@@ -1,4 +1,5 @@
-//! Where the servers are: names are looked up before they are needed, and again while they are used.
+//! The servers' addresses: names are looked up before they are needed, and again while they are
+//! used.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 /// More are not tried.
 const MAX_ADDRESSES: usize = 8;
 
-/// What is known of a server's addresses.
+/// A server's addresses, as last looked up.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Resolved {
     addresses: Arc<[SocketAddr]>,
@@ -86,7 +87,7 @@ impl Group {
 }
 
 impl Server {
-    /// At once, but for a name that was never looked up before. The caller has a deadline.
+    /// Returns at once, unless the name was never looked up. The caller has a deadline.
     pub(super) async fn addresses(&self) -> Result<Arc<[SocketAddr]>, UpstreamError> {
         let mut resolved = self.resolved.subscribe();
         let known =

@@ -1,4 +1,4 @@
-//! Opens a connection to a server: TCP, and TLS where it is spoken, to the end of the handshake.
+//! Opens a connection to a server: TCP, and TLS if configured, up to the end of the handshake.
 
 use std::io;
 use std::net::SocketAddr;
@@ -21,7 +21,8 @@ pub(in crate::forward::upstream) struct Opened {
 }
 
 impl Group {
-    /// With `fast_open`, a clear connection may be one that the first write opens. Names, TCP and TLS share one deadline.
+    /// With `fast_open`, the first write may open a clear-text connection. Names, TCP and TLS share
+    /// one deadline.
     pub(in crate::forward::upstream) async fn open(
         &self,
         server: usize,
@@ -81,7 +82,7 @@ impl Group {
     }
 }
 
-/// One address after another; each has its share of the time that is left.
+/// Tries one address after another; each gets its share of the remaining time.
 async fn connect(
     addresses: &[SocketAddr],
     fast_open: bool,

@@ -1,5 +1,5 @@
-//! Is a server back that requests found gone? Where no health check asks it, and nobody sends requests any more, a connection
-//! is tried now and then.
+//! Finds out whether a server that requests found down is up again. If no health check asks it, and
+//! no requests come, a connection is tried now and then.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The answer's way back: interim heads, the head, the body and its trailers, as HTTP/1.1 would have them.
+//! Reads the answer: interim heads, the head, the body and its trailers, in HTTP/1.1's form.
 
 use std::future::poll_fn;
 use std::io::{self, Write};
@@ -14,36 +14,36 @@ use tokio::time::timeout;
 use super::{broken, head, invalid};
 use crate::forward::h1::{Trailers, write_last_chunk};
 
-/// For an end that comes after all data.
+/// How long to wait for an end that comes after all data.
 const END_TIMEOUT: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(super) struct Answer {
     state: State,
-    /// Heads, and what is around chunks, that are still to be read.
+    /// Heads and chunk framing that are still to be read.
     heads: Vec<u8>,
-    /// What has been read of them.
+    /// How much of them has been read.
     read: usize,
 }
 
 #[derive(Debug)]
 enum State {
-    /// Nothing was asked; who reads already is told when something was.
+    /// No request yet; a reader that waits is woken by it.
     Unasked(Option<Waker>),
     Awaited(ResponseFuture),
     Body(RecvStream, Bytes, Framing),
-    /// All that came has been written down.
+    /// Everything that arrived has been written.
     Ended,
 }
 
 /// How the body is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Framing {
-    /// By the length that the server announced.
+    /// With the length that the server announced.
     Counted,
-    /// In chunks, of which none has begun.
+    /// In chunks, none of which has begun.
     Chunks,
-    /// In chunks; the line's end behind one is to be written.
+    /// In chunks; the line end behind one is to be written.
     Chunk,
 }
 
@@ -80,7 +80,8 @@ impl Answer {
             {
                 let n = put(rest, into);
                 rest.advance(n);
-                // Only what an exchange has taken is asked for anew: who is slow is not buffered for.
+                // Only what an exchange has taken is released to the window, so a slow reader needs
+                // no buffer.
                 let _ = stream.flow_control().release_capacity(n);
             }
             if into.filled().len() > before || into.remaining() == 0 {
@@ -92,8 +93,8 @@ impl Answer {
         }
     }
 
-    /// Reads on where the exchange has stopped because it has all that it was promised: the server's end may come apart from
-    /// that, and is no reason for a reset.
+    /// Reads on after the exchange has stopped because it has the announced length: the server's
+    /// END_STREAM may come separately, and is no reason for a reset.
     pub(super) async fn end(mut self) {
         if let State::Body(stream, rest, _) = &mut self.state
             && rest.is_empty()
@@ -124,7 +125,7 @@ impl Answer {
                 self.read = 0;
                 if let Some(interim) = ready!(response.poll_informational(cx)) {
                     let interim = interim.map_err(broken)?;
-                    // RFC 9113 §8.6: there is no 101 in HTTP/2.
+                    // RFC 9113 §8.6: HTTP/2 has no 101.
                     if interim.status().as_u16() == 101 {
                         return Poll::Ready(Err(invalid("101 over HTTP/2")));
                     }
@@ -139,7 +140,7 @@ impl Answer {
                 let (parts, body) = response.into_parts();
                 let chunks = head::answer(parts.status.as_u16(), &parts.headers, &mut self.heads);
                 self.state = if chunks && body.is_end_stream() {
-                    // The end is there with the head, and so it is for whoever reads on.
+                    // The head carried END_STREAM, so the reader gets the end now.
                     write_last_chunk(&mut self.heads, &Trailers::default());
                     State::Ended
                 } else {
@@ -171,7 +172,7 @@ impl Answer {
         };
         let data = ready!(stream.poll_data(cx)).transpose().map_err(broken)?;
         let trailers = match &data {
-            // It would be the last chunk.
+            // An empty chunk would be the last one.
             Some(data) if data.is_empty() => return Poll::Ready(Ok(true)),
             Some(_) => None,
             None => ready!(stream.poll_trailers(cx)).map_err(broken)?,

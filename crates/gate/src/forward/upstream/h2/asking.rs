@@ -1,4 +1,5 @@
-//! The shared connections of one upstream: opened by who comes first, given up when their time is over.
+//! The shared connections of one upstream: opened by the first exchange that needs one, closed when
+//! they are too old.
 
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::{Instant, timeout_at};
@@ -7,25 +8,25 @@ use super::{Shared, SharedEnd, Stream};
 use crate::config::Protocol;
 use crate::forward::upstream::{Upstream, UpstreamError};
 
-/// To one server.
+/// The shared connection to one server.
 pub(in crate::forward::upstream) type SharedSlot = Mutex<Option<Shared>>;
 
 impl Upstream {
-    /// A stream to a server; and whether its connection was there before.
+    /// A stream to a server, and whether its connection was open before.
     pub(in crate::forward::upstream) async fn stream(
         &self,
         server: usize,
         deadline: Instant,
     ) -> Result<(Stream, bool), UpstreamError> {
         let mut place = self.place(server, deadline).await?;
-        // One of those under way is the one that asks.
+        // One of those in progress is the one that asks.
         self.give_up(server, &mut place, 1);
         if let Some(shared) = place.as_mut() {
             if let Ok(Ok(stream)) = timeout_at(deadline, shared.stream()).await {
                 self.pools.counts().reused.add(1);
                 return Ok((stream, true));
             }
-            // The server says goodbye; those who are under way go on.
+            // The server sent GOAWAY; exchanges in progress continue.
             *place = None;
             self.pools.counts().left.add(1);
         }
@@ -49,17 +50,17 @@ impl Upstream {
         Ok(())
     }
 
-    /// Gives up those whose time is over.
+    /// Gives up the connections that are too old.
     pub(in crate::forward::upstream) fn look_after_shared(&self) {
         for (server, place) in self.shared.iter().enumerate() {
-            // Who holds it is opening one.
+            // Whoever holds it is opening a connection.
             if let Ok(mut place) = place.try_lock() {
                 self.give_up(server, &mut place, 0);
             }
         }
     }
 
-    /// How many there are, where there may be any.
+    /// How many there are, if connections are shared.
     pub(in crate::forward::upstream) fn shared_open(&self) -> Option<usize> {
         if self.protocol() != Protocol::H2 {
             return None;

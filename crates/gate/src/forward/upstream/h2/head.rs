@@ -1,4 +1,4 @@
-//! Heads between HTTP/1.1's form and HTTP/2's. RFC 9113 §8.2, §8.3.
+//! Converts heads between HTTP/1.1 and HTTP/2. RFC 9113 §8.2, §8.3.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -10,7 +10,7 @@ use roundtrip_wire::http1::{self, Strictness};
 use super::invalid;
 use crate::forward::h1::Chunked;
 
-/// A client's fields, and those that are added for it.
+/// A client's fields, and those that gate adds.
 const MAX_FIELDS: usize = 128;
 
 /// How the request's body is written.
@@ -20,7 +20,8 @@ pub(super) enum Framing {
     Chunked(Chunked),
 }
 
-/// Reads a head that was composed for HTTP/1.1; `None` while more of it is to come. With it comes its length.
+/// Converts a head that was composed for HTTP/1.1; `None` if it is incomplete. Returns it with its
+/// length.
 pub(super) fn request(
     bytes: &[u8],
     secure: bool,
@@ -39,7 +40,7 @@ pub(super) fn request(
         } else if is("transfer-encoding") {
             framing = Framing::Chunked(Chunked::default());
         } else if is("te") {
-            // RFC 9113 §8.2.2: this alone may be said.
+            // RFC 9113 §8.2.2: the only value that is allowed.
             headers.insert(http::header::TE, HeaderValue::from_static("trailers"));
         } else if !is_of_one_hop(field.name) {
             if is("content-length") {
@@ -76,14 +77,14 @@ fn counted(value: &[u8]) -> io::Result<Framing> {
     }
 }
 
-/// Writes an answer's head. A body without a length comes in chunks, so that trailers have their place; whether it does is
-/// returned.
+/// Writes an answer's head, and returns whether the body is chunked. Without a length it is, which
+/// leaves room for trailers.
 pub(super) fn answer(status: u16, fields: &HeaderMap, out: &mut Vec<u8>) -> bool {
     out.extend_from_slice(b"HTTP/1.1 ");
     out.extend_from_slice(status.to_string().as_bytes());
     out.extend_from_slice(b" \r\n");
     for (name, value) in fields {
-        // A server that sends these over HTTP/2 would have us mistake where the body ends. RFC 9113 §8.2.2.
+        // Over HTTP/2 these fields would mislead us about where the body ends. RFC 9113 §8.2.2.
         if !is_of_one_hop(name.as_str()) {
             out.extend_from_slice(name.as_str().as_bytes());
             out.extend_from_slice(b": ");

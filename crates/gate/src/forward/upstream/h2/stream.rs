@@ -1,4 +1,5 @@
-//! One exchange over a shared connection, in the guise of a connection of its own. Dropped before its end, it is reset.
+//! One exchange over a shared connection, with the interface of a connection of its own. If it is
+//! dropped before its end, the stream is reset.
 
 use std::io;
 use std::pin::Pin;
@@ -16,35 +17,35 @@ use super::head::{self, Framing};
 use super::{broken, invalid};
 use crate::forward::h1::Trailers;
 
-/// Heads are written by ourselves, and are smaller.
+/// Gate writes the heads itself, and they are smaller.
 const MAX_HEAD: usize = 1024 * 1024;
-/// Taken at once of a body.
+/// How much of a body is taken at once.
 const PIECE: usize = 16 * 1024;
 
 pub(crate) struct Stream {
-    up: Up,
-    /// Of the body, still to go.
+    up: UploadState,
+    /// Data of the body that is still to be sent.
     pending: BytesMut,
     answer: Answer,
     secure: bool,
-    /// Whether the connection is to be used for others.
+    /// Whether the connection must not be used for others.
     suspect: Arc<AtomicBool>,
 }
 
-enum Up {
-    /// What has come of the head.
+enum UploadState {
+    /// What has been written of the head.
     Head(SendRequest<Bytes>, Vec<u8>),
     Body(SendStream<Bytes>, Framing),
-    /// The body is whole; its end is to go behind what is pending.
+    /// The body is complete; its end follows what is pending.
     Ending(SendStream<Bytes>, Trailers),
-    /// All has gone, or the server wants no more of it.
+    /// Everything was sent, or the server wants no more of it.
     Done,
 }
 
 impl Stream {
     pub(super) fn new(send: SendRequest<Bytes>, secure: bool, suspect: Arc<AtomicBool>) -> Self {
         Self {
-            up: Up::Head(send, Vec::new()),
+            up: UploadState::Head(send, Vec::new()),
             pending: BytesMut::new(),
             answer: Answer::default(),
             secure,
@@ -56,19 +57,19 @@ impl Stream {
         self.secure
     }
 
-    /// The answer was whole.
+    /// The answer was complete.
     pub(crate) fn end(self) {
-        if !self.answer.is_ended() && matches!(self.up, Up::Done) {
+        if !self.answer.is_ended() && matches!(self.up, UploadState::Done) {
             tokio::spawn(self.answer.end());
         }
     }
 
-    /// The server did not answer: it may be gone, and others should not find that out again.
+    /// The server did not answer: the connection may be dead, and others should not use it.
     pub(crate) fn blame(&self) {
         self.suspect.store(true, Ordering::Relaxed);
     }
 
-    /// Asks what needs no body, and reads the status.
+    /// Sends a request without a body, and reads the status.
     pub(super) async fn status(mut self, request: &[u8]) -> io::Result<u16> {
         self.write_all(request).await?;
         let mut line = [0; "HTTP/1.1 200".len()];
@@ -81,7 +82,7 @@ impl Stream {
     }
 
     fn take_head(&mut self, data: &[u8]) -> io::Result<usize> {
-        let Up::Head(send, head) = &mut self.up else {
+        let UploadState::Head(send, head) = &mut self.up else {
             return Ok(0);
         };
         let before = head.len();
@@ -96,16 +97,16 @@ impl Stream {
         let (response, body) = send.send_request(request, whole).map_err(broken)?;
         self.answer.begin(response);
         self.up = if whole {
-            Up::Done
+            UploadState::Done
         } else {
-            Up::Body(body, framing)
+            UploadState::Body(body, framing)
         };
         Ok(length.saturating_sub(before))
     }
 
     fn take_body(&mut self, data: &[u8]) -> io::Result<usize> {
         let piece = data.get(..data.len().min(PIECE)).unwrap_or_default();
-        let Up::Body(_, framing) = &mut self.up else {
+        let UploadState::Body(_, framing) = &mut self.up else {
             return Err(invalid("there is more than was announced"));
         };
         let mut trailers = Trailers::default();
@@ -128,20 +129,22 @@ impl Stream {
                 (used, coding.is_done())
             }
         };
-        if whole && let Up::Body(body, _) = std::mem::replace(&mut self.up, Up::Done) {
-            self.up = Up::Ending(body, trailers);
+        if whole
+            && let UploadState::Body(body, _) = std::mem::replace(&mut self.up, UploadState::Done)
+        {
+            self.up = UploadState::Ending(body, trailers);
         }
         Ok(used)
     }
 
-    /// Hands to the connection what there is room for.
+    /// Passes to the connection what it has room for.
     fn poll_push(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         loop {
             let none = &Trailers::default();
             let (body, ending, trailers) = match &mut self.up {
-                Up::Body(body, _) => (body, false, none),
-                Up::Ending(body, trailers) => (body, true, &*trailers),
-                Up::Head(..) | Up::Done => return Poll::Ready(Ok(())),
+                UploadState::Body(body, _) => (body, false, none),
+                UploadState::Ending(body, trailers) => (body, true, &*trailers),
+                UploadState::Head(..) | UploadState::Done => return Poll::Ready(Ok(())),
             };
             if self.pending.is_empty() {
                 if ending {
@@ -150,7 +153,7 @@ impl Stream {
                     } else {
                         body.send_trailers(trailers.map())
                     };
-                    self.up = Up::Done;
+                    self.up = UploadState::Done;
                     return Poll::Ready(ended.map_err(broken));
                 }
                 return Poll::Ready(Ok(()));
@@ -158,7 +161,7 @@ impl Stream {
             body.reserve_capacity(self.pending.len());
             let room = match ready!(body.poll_capacity(cx)) {
                 Some(Ok(room)) => room.min(self.pending.len()),
-                // RFC 9113 §8.1: the answer is whole without the rest.
+                // RFC 9113 §8.1: the answer is complete without the rest of the request.
                 Some(Err(error)) if error.reason() == Some(Reason::NO_ERROR) => {
                     return self.let_go();
                 }
@@ -169,16 +172,16 @@ impl Stream {
             let last = ending && self.pending.is_empty() && trailers.is_empty();
             let sent = body.send_data(data, last);
             if last {
-                self.up = Up::Done;
+                self.up = UploadState::Done;
             }
             sent.map_err(broken)?;
         }
     }
 
-    /// What else comes of the body goes nowhere.
+    /// The rest of the body is discarded.
     fn let_go(&mut self) -> Poll<io::Result<()>> {
         self.pending.clear();
-        self.up = Up::Done;
+        self.up = UploadState::Done;
         Poll::Ready(Ok(()))
     }
 }
@@ -195,11 +198,11 @@ impl AsyncWrite for Stream {
         }
         ready!(this.poll_push(cx))?;
         let used = match &this.up {
-            Up::Head(..) => this.take_head(data)?,
-            Up::Done => data.len(),
-            Up::Body(..) | Up::Ending(..) => this.take_body(data)?,
+            UploadState::Head(..) => this.take_head(data)?,
+            UploadState::Done => data.len(),
+            UploadState::Body(..) | UploadState::Ending(..) => this.take_body(data)?,
         };
-        // What finds no room now does so at the next call.
+        // What finds no room now is sent at the next call.
         if let Poll::Ready(pushed) = this.poll_push(cx) {
             pushed?;
         }

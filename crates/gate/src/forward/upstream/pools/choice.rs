@@ -1,10 +1,11 @@
-//! Which server is next: one that is well and not ejected, with the fewest exchanges under way, or the one whose turn it is.
+//! Chooses the next server: one that passes its checks and is not ejected, with the fewest
+//! exchanges in progress, or the next in turn.
 
 use std::sync::atomic::Ordering;
 
 use tokio::time::Instant;
 
-use super::{PoolError, Pools, Server, State, Want};
+use super::{PoolError, PoolRequest, Pools, Server, State};
 use crate::config::Balance;
 use crate::forward::upstream::pool::Carrier;
 
@@ -12,7 +13,7 @@ impl<C: Carrier> Pools<C> {
     pub(super) fn choose(
         &self,
         state: &mut State<C>,
-        want: Want,
+        want: PoolRequest,
         now: Instant,
     ) -> Result<usize, PoolError> {
         let count = state.servers.len();
@@ -46,7 +47,8 @@ impl<C: Carrier> Pools<C> {
             .is_some_and(|well| well.load(Ordering::Relaxed))
     }
 
-    /// Where all that are well are ejected: the one that was ejected longest ago. Not to try any would be worse.
+    /// If all healthy servers are ejected: the one that was ejected longest ago. To try none would
+    /// be worse.
     fn last_resort(&self, state: &State<C>, now: Instant) -> Result<Option<usize>, PoolError> {
         let mut resort: Option<(Instant, usize)> = None;
         for (at, server) in state.servers.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! A certificate that was made for a test, and what servers and upstreams need to use it.
+//! A test's certificate authority, and what servers and upstreams need to use it.
 
 use std::path::PathBuf;
 use std::sync::Arc;

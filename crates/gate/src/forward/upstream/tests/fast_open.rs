@@ -1,4 +1,4 @@
-//! TCP fast open to servers, in a network namespace of its own where the kernel is told to take it.
+//! TCP fast open to servers, in a network namespace whose kernel is told to accept it.
 
 #[path = "../../../../../../tests/skip.rs"]
 mod skip;
@@ -10,7 +10,7 @@ use roundtrip_net::{Listening, listen};
 use tokio::net::TcpListener;
 
 use super::scene::{ANY, Behaviour, Scripted, ask, run, upstream};
-use crate::forward::upstream::{Fate, Need, Upstream};
+use crate::forward::upstream::{Fate, LeaseNeeds, Upstream};
 
 const INSIDE: &str = "ROUNDTRIP_TEST_IN_NAMESPACE";
 
@@ -79,7 +79,7 @@ fn inside() {
 /// Was it deferred?
 async fn one(upstream: &Rc<Upstream>, repeatable: bool) -> bool {
     let mut link = upstream
-        .lease(Need {
+        .lease(LeaseNeeds {
             repeatable,
             upload: false,
         })

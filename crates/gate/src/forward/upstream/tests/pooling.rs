@@ -1,5 +1,5 @@
-//! The pools under any sequence of events, without a network: no connection has two owners, none outlives its time, who waits
-//! is served in order, and the counters add up.
+//! The pools under any sequence of events, without a network: no connection has two owners, none
+//! outlives its time, those that wait are served in order, and the counters add up.
 
 mod uploads;
 
@@ -20,7 +20,7 @@ use crate::forward::upstream::Counts;
 use crate::forward::upstream::counts::ThreadCounts;
 use crate::forward::upstream::outlier_ejection::EjectionConfig;
 use crate::forward::upstream::pool::{Bounds, Carrier, PooledConnection};
-use crate::forward::upstream::pools::{Claim, PoolConfig, PoolError, Pools, Slot, Want};
+use crate::forward::upstream::pools::{Claim, PoolConfig, PoolError, PoolRequest, Pools, Slot};
 
 const IDLE_TIME: Duration = Duration::from_millis(500);
 const AGE: Duration = Duration::from_secs(2);
@@ -206,9 +206,9 @@ impl World {
     }
 
     fn lease(&mut self, fresh: bool) {
-        let want = Want {
+        let want = PoolRequest {
             fresh,
-            ..Want::default()
+            ..PoolRequest::default()
         };
         match self.pools.claim(want) {
             Ok(claim) => {
@@ -343,7 +343,8 @@ impl World {
     }
 }
 
-/// Where nothing is given back, as many exchanges as there are connections; the next ones wait, and more are refused.
+/// Where nothing is given back, as many exchanges as there are connections; the next ones wait, and
+/// more are refused.
 #[test]
 fn the_bounds_hold_for_each_server() {
     paused(async || {
@@ -383,7 +384,7 @@ fn a_retry_goes_elsewhere_where_it_can() {
     paused(async || {
         for (servers, expected) in [(1, 0), (2, 1)] {
             let world = World::new(rules(Balance::LeastRequests, 2, 0), servers);
-            let want = Want {
+            let want = PoolRequest {
                 fresh: true,
                 not: Some(0),
                 upload: false,
@@ -458,15 +459,21 @@ fn who_fails_its_checks_gets_nothing() {
         let rules = rules(Balance::InTurn, 9, 1);
         let pools: Rc<Pools<Thread>> = Pools::new(rules, well.clone(), Arc::default());
         for _ in 0..3 {
-            assert_eq!(pools.claim(Want::default()).unwrap().slot.server(), 1);
+            assert_eq!(
+                pools.claim(PoolRequest::default()).unwrap().slot.server(),
+                1
+            );
         }
         well[1].store(false, Ordering::Relaxed);
         assert_eq!(
-            pools.claim(Want::default()).err(),
+            pools.claim(PoolRequest::default()).err(),
             Some(PoolError::NoneWell)
         );
         well[0].store(true, Ordering::Relaxed);
-        assert_eq!(pools.claim(Want::default()).unwrap().slot.server(), 0);
+        assert_eq!(
+            pools.claim(PoolRequest::default()).unwrap().slot.server(),
+            0
+        );
     });
 }
 

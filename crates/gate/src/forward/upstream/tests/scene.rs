@@ -1,4 +1,5 @@
-//! Servers that do as they are told, and upstreams before them, in one thread with real sockets.
+//! Servers that behave as a test says, and upstreams in front of them, in one thread with real
+//! sockets.
 
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
@@ -12,10 +13,10 @@ use tokio::task::{JoinHandle, LocalSet, spawn_local};
 use tokio::time::timeout;
 
 use crate::config;
-use crate::forward::upstream::{Fate, Group, Link, Need, Upstream};
+use crate::forward::upstream::{Fate, Group, LeaseNeeds, Link, Upstream};
 
 /// Of a request that is whole, and may be sent again.
-pub(super) const ANY: Need = Need {
+pub(super) const ANY: LeaseNeeds = LeaseNeeds {
     repeatable: true,
     upload: false,
 };
@@ -52,22 +53,22 @@ pub(super) enum Behaviour {
 pub(super) struct Scripted {
     pub(super) address: SocketAddr,
     accepting: RefCell<Option<JoinHandle<()>>>,
-    pub(super) manner: Cell<Behaviour>,
+    pub(super) behaviour: Cell<Behaviour>,
     pub(super) connections: Cell<usize>,
     pub(super) open: Cell<usize>,
     pub(super) requests: RefCell<Vec<String>>,
 }
 
 impl Scripted {
-    pub(super) async fn start(manner: Behaviour) -> Rc<Self> {
-        Self::serving(TcpListener::bind("127.0.0.1:0").await.unwrap(), manner)
+    pub(super) async fn start(behaviour: Behaviour) -> Rc<Self> {
+        Self::serving(TcpListener::bind("127.0.0.1:0").await.unwrap(), behaviour)
     }
 
-    pub(super) fn serving(listener: TcpListener, manner: Behaviour) -> Rc<Self> {
+    pub(super) fn serving(listener: TcpListener, behaviour: Behaviour) -> Rc<Self> {
         let server = Rc::new(Self {
             address: listener.local_addr().unwrap(),
             accepting: RefCell::default(),
-            manner: Cell::new(manner),
+            behaviour: Cell::new(behaviour),
             connections: Cell::new(0),
             open: Cell::new(0),
             requests: RefCell::default(),
@@ -111,13 +112,13 @@ impl Scripted {
             }
             let request = String::from_utf8(std::mem::take(&mut buffer)).unwrap();
             self.requests.borrow_mut().push(request);
-            let answer = match self.manner.get() {
+            let answer = match self.behaviour.get() {
                 Behaviour::Silent => std::future::pending().await,
                 Behaviour::Ill => "HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n",
                 _ => "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
             };
             stream.write_all(answer.as_bytes()).await?;
-            match self.manner.get() {
+            match self.behaviour.get() {
                 Behaviour::Talkative => stream.write_all(b"HTTP/1.1 408 Too late\r\n").await?,
                 Behaviour::Once => return Ok(()),
                 _ => {}

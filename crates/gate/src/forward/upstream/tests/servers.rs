@@ -1,4 +1,4 @@
-//! Upstreams before servers that are well, ill, slow or gone.
+//! Upstreams in front of servers that are healthy, failing, slow or gone.
 
 use std::net::TcpListener;
 use std::time::Duration;
@@ -29,9 +29,9 @@ fn a_connection_carries_one_exchange_after_another() {
 
 #[test]
 fn who_speaks_unasked_or_leaves_is_not_used_again() {
-    for manner in [Behaviour::Talkative, Behaviour::Once] {
+    for behaviour in [Behaviour::Talkative, Behaviour::Once] {
         run(async || {
-            let server = Scripted::start(manner).await;
+            let server = Scripted::start(behaviour).await;
             let upstream = upstream(&[server.url()], |_| {});
             for count in 1..4 {
                 let mut link = upstream.lease(ANY).await.unwrap();
@@ -40,7 +40,10 @@ fn who_speaks_unasked_or_leaves_is_not_used_again() {
                 // It may have come with the answer already.
                 if link.buffer.is_empty() {
                     let come = link.stream.plain().unwrap().stream().peek(&mut [0]).await;
-                    assert_eq!(come.unwrap(), usize::from(manner == Behaviour::Talkative));
+                    assert_eq!(
+                        come.unwrap(),
+                        usize::from(behaviour == Behaviour::Talkative)
+                    );
                 }
                 link.finish(Fate::Kept);
                 assert_eq!(server.connections.get(), count);
@@ -221,7 +224,7 @@ fn servers_that_fail_their_checks_get_no_requests() {
             let to = link.stream.plain().unwrap().stream().peer_addr().unwrap();
             assert_eq!(to, other.address);
         }
-        other.manner.set(Behaviour::Ill);
+        other.behaviour.set(Behaviour::Ill);
         until(|| !is_well(1)).await;
         let trouble = upstream.lease(ANY).await.unwrap_err();
         assert!(
@@ -229,11 +232,11 @@ fn servers_that_fail_their_checks_get_no_requests() {
             "{trouble}"
         );
         assert_eq!((trouble.status(), trouble.retry_after()), (503, Some(5)));
-        one.manner.set(Behaviour::Well);
+        one.behaviour.set(Behaviour::Well);
         until(|| is_well(0)).await;
         upstream.lease(ANY).await.unwrap();
         // Who says nothing is ill, too.
-        one.manner.set(Behaviour::Silent);
+        one.behaviour.set(Behaviour::Silent);
         until(|| !is_well(0)).await;
     });
 }

@@ -1,4 +1,5 @@
-//! HTTP/2 to servers: many exchanges over one connection, bodies either way, and what happens when it goes.
+//! HTTP/2 to servers: many exchanges over one connection, bodies both ways, and what happens when
+//! the connection is lost.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -287,7 +288,8 @@ fn who_leaves_resets_the_stream_and_not_the_connection() {
     });
 }
 
-/// An exchange stops reading when it has what was promised; the stream's end comes behind that, and is waited for.
+/// An exchange stops reading when it has what was promised; the stream's end comes behind that, and
+/// is waited for.
 #[test]
 fn answers_that_are_whole_are_not_reset() {
     run(async || {

@@ -1,4 +1,4 @@
-//! Requests of HTTP/1.1 all the way through gate, to a server of HTTP/2.
+//! HTTP/1.1 requests through all of gate to an HTTP/2 server.
 
 use std::net::Ipv4Addr;
 use std::rc::Rc;
@@ -10,7 +10,7 @@ use tokio::task::spawn_local;
 
 use super::scene::{run, until};
 use super::streams::{Server, over_h2};
-use crate::Door;
+use crate::Authenticator;
 use crate::accept::front;
 use crate::accept::stream::Peer;
 use crate::accept::thread::Thread;
@@ -28,7 +28,7 @@ async fn client(upstream: &Rc<Upstream>) -> TcpStream {
         ..Config::default()
     };
     let upstreams = [("app".to_owned(), upstream.clone())].into();
-    let site = Site::new(&config, Door::open(), &upstreams, None).unwrap();
+    let site = Site::new(&config, Authenticator::open(), &upstreams, None).unwrap();
     let thread = Rc::new(Thread::new(site, Arc::default(), None, Arc::default()));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let ours = TcpStream::connect(listener.local_addr().unwrap())

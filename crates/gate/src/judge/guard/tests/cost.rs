@@ -70,9 +70,12 @@ fn cost_of_a_judgement() {
                         Ok(Some(found("someone@example.com:password", None).0)),
                     )
                     .unwrap();
-                assert!(matches!(guard.judge(request), Judged::Pass(_)));
+                assert!(matches!(guard.judge(request), GuardDecision::Pass(_)));
                 measure(name, || {
-                    assert!(matches!(guard.judge(black_box(request)), Judged::Pass(_)));
+                    assert!(matches!(
+                        guard.judge(black_box(request)),
+                        GuardDecision::Pass(_)
+                    ));
                 });
             },
         )
@@ -134,7 +137,10 @@ fn measure_with_a_store(head: &[u8]) {
         measure(
             "token remembered, session held by a store in memory",
             || {
-                assert!(matches!(guard.judge(black_box(request)), Judged::Pass(_)));
+                assert!(matches!(
+                    guard.judge(black_box(request)),
+                    GuardDecision::Pass(_)
+                ));
             },
         );
     })

@@ -1,4 +1,4 @@
-//! Every algorithm with keys of its own, and with those of others.
+//! Every algorithm, with its own keys and with those of others.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -55,7 +55,8 @@ fn rsa_sign(key: &RsaKeyPair, encoding: &'static dyn RsaEncoding, message: &[u8]
 fn rsa_in_all_its_forms() {
     let key = RsaKeyPair::generate(KeySize::Rsa2048).unwrap();
     let public = key.public_key();
-    // RSAPublicKey (RFC 8017 appendix A.1.1) of 2048 bits and 65537: a head of nine bytes, n, a head of two, e.
+    // RSAPublicKey (RFC 8017 appendix A.1.1) of 2048 bits and 65537: a head of nine bytes, n, a
+    // head of two, e.
     let (n, e) = (&public.as_ref()[9..265], &public.as_ref()[267..]);
     assert_eq!(e, [1, 0, 1]);
     let jwk = json!({"kty": "RSA", "kid": "r", "use": "sig",

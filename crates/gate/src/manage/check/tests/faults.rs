@@ -1,4 +1,5 @@
-//! Faults, one at a time: what is replaced in the sound configuration, by what, and what has to be found.
+//! Faults, one at a time: what is replaced in the correct configuration, with what, and what has to
+//! be found.
 
 pub(super) type Case = (&'static str, &'static str, &'static [&'static str]);
 
@@ -7,7 +8,7 @@ pub(super) const CASES: &[Case] = &[
     (
         "http = [\"127.0.0.1:8080\"]\nhttps = [\"127.0.0.1:8443\"]\nh3 = true\n[[tls.certificate]]\nchain = \"DIR/own.pem\"\nkey = \"DIR/own.key\"",
         "",
-        &["error listen: nobody can come in"],
+        &["error listen: there is no address for clients"],
     ),
     (
         "8443",
@@ -79,7 +80,7 @@ pub(super) const CASES: &[Case] = &[
     (
         "HS512",
         "HS511",
-        &["error token.key[0].algorithm: 'HS511' is no algorithm"],
+        &["error token.key[0].algorithm: 'HS511' is not an algorithm"],
     ),
     ("HS512", "ES256", &["error token.key[0].from: "]),
     (
@@ -135,7 +136,7 @@ pub(super) const CASES: &[Case] = &[
     (
         "redb:DIR/home/sessions.redb",
         "redb:DIR/own.pem",
-        &["error session.store: others may open"],
+        &["error session.store: other users may open"],
     ),
     (
         "redb:DIR/home/sessions.redb",
@@ -166,7 +167,7 @@ pub(super) const CASES: &[Case] = &[
     (
         "http://127.0.0.1:8000",
         "http://u:canary@h",
-        &["error upstream.backend.servers[0]: a login has no place"],
+        &["error upstream.backend.servers[0]: a user and a password"],
     ),
     (
         "http://127.0.0.1:8000",
@@ -224,7 +225,7 @@ pub(super) const CASES: &[Case] = &[
     (
         "upstream = \"backend\"",
         "upstream = \"backend\"\n[admin]\nlisten = \"0.0.0.0:9180\"",
-        &["warning admin.listen: nothing of it is protected"],
+        &["warning admin.listen: it is not protected"],
     ),
     (
         "upstream = \"backend\"",
@@ -254,7 +255,7 @@ pub(super) const CASES: &[Case] = &[
         "[[route]]\nupstream = \"backend\"\nremove = [\"Content-Length\"]\n[limits]\nhead = \"1MiB\"",
         &[
             "error limits.head: at most 512KiB",
-            "error route[0].remove: 'Content-Length' is gate's own to say",
+            "error route[0].remove: 'Content-Length' is set by gate itself",
         ],
     ),
 ];

@@ -1,4 +1,4 @@
-//! Gates that stand for threads, all before one backend and one redis-server.
+//! Gates that stand for threads, all in front of one backend and with one redis-server.
 
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use roundtrip_gate::Door;
+use roundtrip_gate::Authenticator;
 use roundtrip_gate::config::Config;
 use roundtrip_gate::guard::Guard;
 use roundtrip_gate::sessions::{NearSessions, StoreHandle};
@@ -16,22 +16,22 @@ use roundtrip_wire::resp::Value;
 use tokio::task::{LocalSet, spawn_local};
 use tokio::time::timeout;
 
-use super::Ahead;
+use super::ClockOffset;
 use crate::server::{self, Server};
 use crate::sessions::scene::{Backend, Client, cookie, listener, rules};
 
 pub(crate) struct Gates {
     pub(crate) server: Server,
     pub(crate) known: Vec<NearSessions>,
-    pub(crate) ahead: Ahead,
+    pub(crate) ahead: ClockOffset,
     other: RefCell<Option<server::Client>>,
     at: Vec<SocketAddr>,
     backend: Rc<Backend>,
 }
 
-struct Hand(Ahead);
+struct ManualClock(ClockOffset);
 
-impl WallClock for Hand {
+impl WallClock for ManualClock {
     fn now(&self) -> SystemTime {
         let (now, ahead) = (SystemTime::now(), self.0.get());
         let span = Duration::from_secs(ahead.unsigned_abs());
@@ -44,7 +44,7 @@ impl WallClock for Hand {
     }
 }
 
-/// Plays it to its end, where there is a redis-server.
+/// Runs a test, if redis-server is installed.
 pub(crate) fn run(test: &str, grace: &str, gates: usize, play: impl AsyncFnOnce(Gates)) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -70,7 +70,7 @@ impl Gates {
         let mut all = Self {
             server,
             known: Vec::new(),
-            ahead: Ahead::default(),
+            ahead: ClockOffset::default(),
             other: RefCell::new(Some(other)),
             at: Vec::new(),
             backend,
@@ -78,13 +78,16 @@ impl Gates {
         for _ in 0..gates {
             let known = place.on_this_thread();
             spawn_local(known.clone().run());
-            let wall = Box::new(Hand(all.ahead.clone()));
-            let door = Door::new(Guard::new(rules(), wall).unwrap(), known.clone());
+            let wall = Box::new(ManualClock(all.ahead.clone()));
+            let authenticator =
+                Authenticator::new(Guard::new(rules(), wall).unwrap(), known.clone());
             let listener = listener().await;
             all.at.push(listener.local_addr().unwrap());
             all.known.push(known);
             spawn_local(roundtrip_gate::measuring::guarded(
-                listener, backend_at, door,
+                listener,
+                backend_at,
+                authenticator,
             ));
         }
         all
@@ -109,13 +112,13 @@ impl Gates {
         self.backend.next_event();
     }
 
-    /// As the ancestor's programs have it.
+    /// As in hyper-auth-proxy's programs.
     pub(crate) async fn set(&self, sid: &str, login: &str) {
         let record = format!(r#"{{"credentials":"{}"}}"#, STANDARD.encode(login));
         self.ask(&["SET", sid, &record]).await;
     }
 
-    /// Asked of the store by somebody else. One at a time.
+    /// A query to the store by another client. One at a time.
     pub(crate) async fn ask(&self, parts: &[&str]) -> Value {
         let mut other = self.other.borrow_mut().take().expect("nobody else asks");
         let answer = other.ask(parts).await;

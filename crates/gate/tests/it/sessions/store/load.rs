@@ -1,4 +1,4 @@
-//! Many at once: whose credentials go where, and what an outage does amid it.
+//! Many requests at once: which credentials go where, also during an outage.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use crate::until;
 const SESSIONS: u64 = 100;
 const CLIENTS: u64 = 12;
 
-/// The same for every run.
+/// The same numbers in every run.
 struct Dice(u64);
 
 impl Dice {
@@ -28,12 +28,12 @@ impl Dice {
     }
 }
 
-/// Names that begin and end alike.
+/// Names with the same beginning and end.
 fn sid(n: u64) -> String {
     format!("session-{n:04}-of-many")
 }
 
-/// The password's number grows each time that it is changed.
+/// The password contains a number, which grows with each change.
 fn login(n: u64, change: u64) -> String {
     format!("user{n}:password{n}.{change}")
 }
@@ -42,8 +42,8 @@ async fn give(gates: &Gates, n: u64, change: u64) {
     gates.set(&sid(n), &login(n, change)).await;
 }
 
-/// What the backend saw of one request: nothing, where it was not let in; else the number of the password's change. What
-/// it must not be is anybody else's, or the client's own.
+/// What the backend got for one request: `None` if it was not admitted; otherwise the number of the
+/// password's change. It must never be another user's password, or the client's own field.
 async fn ask(client: &mut Client, n: u64) -> (String, Option<u64>) {
     let line = format!("{}\r\nAuthorization: Basic ZXZpbDplcw==", cookie(&sid(n)));
     let answer = client.get(&line).await;
@@ -85,7 +85,8 @@ fn never_another_users_credentials() {
                         assert_eq!(status, "401");
                         continue;
                     };
-                    // None that was not set yet, and on one gate none after a later one.
+                    // No password before it was set, and on one gate no older one after a newer
+                    // one.
                     assert!(change <= changes[n as usize].get());
                     assert!(seen.insert(n, change).is_none_or(|before| before <= change));
                 }
@@ -162,7 +163,7 @@ fn a_store_that_is_killed_and_started_again_under_load() {
             }
         }
         println!("measured: answers by status {all:?}");
-        // The store was away, and had forgotten all when it came back: nobody hears anything else.
+        // The store was away, and was empty when it came back, so no other answer is possible.
         assert!(
             all.keys()
                 .all(|s| ["200", "401", "503"].contains(&s.as_str())),

@@ -61,7 +61,7 @@ impl AsyncWrite for Sink {
 async fn answer(request: &str, body: &[u8], sized: bool) -> Vec<String> {
     let mut input = BytesMut::from(request);
     let head = head::take(&mut input, &mut 0, false).unwrap().unwrap();
-    let mut wires = Wires::new(Sink::default(), input);
+    let mut wires = BufferedStream::new(Sink::default(), input);
     let mut turn = H1Exchange::new(&mut wires, &head, head.persistent);
     let mut headers = HeaderMap::new();
     if sized {

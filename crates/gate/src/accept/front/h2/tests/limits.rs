@@ -1,4 +1,4 @@
-//! What a client may take: each limit, and what comes of passing it.
+//! Each limit on what a client may use, and what happens when it is exceeded.
 
 use std::time::Duration;
 

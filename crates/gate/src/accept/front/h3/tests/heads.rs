@@ -1,4 +1,5 @@
-//! Heads that RFC 9114 §4.1.2 calls malformed, as bytes: the client of the `h3` crate would not send them.
+//! Heads that RFC 9114 §4.1.2 calls malformed, as bytes, because the client of the `h3` crate would
+//! not send them.
 
 use h3::error::Code;
 use quinn::{ReadToEndError, RecvStream, SendStream, VarInt};
@@ -238,7 +239,8 @@ fn fields_are_counted_before_anything_is_made_of_them() {
                 head(&met, &with(&[("cookie", "a=b"); 200])).await,
                 status("200")
             );
-            // `accept: */*` of the static table, and as many cookies: more than the `http` crate has room for.
+            // `accept: */*` of the static table, and as many cookies: more than the `http` crate
+            // has room for.
             let mut many = section(&SOUND);
             many.resize(many.len() + 24_800, 0xdd);
             assert_eq!(send(&met, &[frame(HEADERS, &many)]).await, status("431"));
@@ -267,7 +269,8 @@ fn a_head_that_is_too_large_is_answered_and_counted() {
 
 #[test]
 fn what_no_table_has_ends_the_connection() {
-    // An index of the static table that is none, references to a dynamic one, a Huffman code that ends in the midst.
+    // An index of the static table that is none, references to a dynamic one, a Huffman code that
+    // ends in the midst.
     for bad in [
         &[0, 0, 0xff, 0x24][..],
         &[1, 0, 0x80],

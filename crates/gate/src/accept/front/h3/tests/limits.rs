@@ -1,4 +1,4 @@
-//! What a client may take: each limit, and what comes of passing it.
+//! Each limit on what a client may use, and what happens when it is exceeded.
 
 use std::time::Duration;
 
@@ -43,7 +43,8 @@ fn a_header_list_that_is_too_large_is_refused() {
         |config| config.limits.head = Bytes(1024),
         async |scene: Scene| {
             let mut met = client(&scene).await;
-            // The client heeds what it is told of the limit: many pieces that are small on the wire are large for the list.
+            // The client heeds what it is told of the limit: many pieces that are small on the wire
+            // are large for the list.
             let mut request = get("/");
             for _ in 0..25 {
                 request.headers_mut().append("x", "y".parse().unwrap());

@@ -1,23 +1,26 @@
-//! Requests that are still on their way, and the connections that others need.
+//! Requests whose bodies are still arriving, and the connections that others need.
 
 use super::*;
 
-/// Half of the connections; and who still sends does not stand in the way of who comes later with a whole request.
+/// Half of the connections; and who still sends does not stand in the way of who comes later with a
+/// whole request.
 #[test]
 fn who_still_sends_leaves_connections_to_others() {
     paused(async || {
         let world = World::new(rules(Balance::InTurn, 4, 0), 1);
-        let upload = Want {
+        let upload = PoolRequest {
             upload: true,
-            ..Want::default()
+            ..PoolRequest::default()
         };
         let claim = |want| world.pools.claim(want);
         let sending: Vec<_> = (0..2).map(|_| claim(upload).unwrap()).collect();
         assert_eq!(claim(upload).unwrap_err(), PoolError::Busy);
         let mut waiting = [(); 2].map(|()| world.pools.wait(upload).unwrap());
-        let others: Vec<_> = (0..2).map(|_| claim(Want::default()).unwrap()).collect();
-        assert_eq!(claim(Want::default()).unwrap_err(), PoolError::Busy);
-        let mut other = world.pools.wait(Want::default()).unwrap();
+        let others: Vec<_> = (0..2)
+            .map(|_| claim(PoolRequest::default()).unwrap())
+            .collect();
+        assert_eq!(claim(PoolRequest::default()).unwrap_err(), PoolError::Busy);
+        let mut other = world.pools.wait(PoolRequest::default()).unwrap();
         // What others give back is not for who still sends.
         drop(others);
         drop(other.try_recv().unwrap());

@@ -1,24 +1,24 @@
-//! Sets of words, as labels have them: an enum each, with all its members in order. What is counted by such a word has a
-//! place of its own in every ledger.
+//! Sets of label values: an enum each, with all its members in order. Each member that is counted
+//! has its own place in every ledger.
 
 /// A member of a closed set.
-pub(crate) trait Word: Copy + 'static {
+pub(crate) trait LabelValue: Copy + 'static {
     const ALL: &'static [Self];
 
-    /// Its place in `ALL`.
+    /// Its index in `ALL`.
     fn index(self) -> usize;
 
-    /// As labels and the log have it: lower case, without spaces.
+    /// As in labels and the log: lower case, without spaces.
     fn as_str(self) -> &'static str;
 }
 
-/// A word that is counted; the counters of a set follow each other.
+/// A label value that is counted; the counters of a set are adjacent.
 pub(crate) trait Counted: Copy {
-    /// The place of its counter in a ledger.
+    /// The index of its counter in a ledger.
     fn slot(self) -> usize;
 }
 
-/// An enum whose members have words.
+/// Declares an enum whose members are label values.
 macro_rules! words {
     ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $member:ident = $word:literal,)+ }) => {
         $(#[$about])*
@@ -29,7 +29,7 @@ macro_rules! words {
             pub(crate) const COUNT: usize = [$(Self::$member),+].len();
         }
 
-        impl $crate::record::word::Word for $name {
+        impl $crate::record::label_value::LabelValue for $name {
             const ALL: &'static [Self] = &[$(Self::$member),+];
 
             fn index(self) -> usize {

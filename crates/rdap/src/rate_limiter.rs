@@ -41,7 +41,7 @@ const LOCK_NAPS: u32 = 100;
 
 /// Grants permission to ask servers, within their limits.
 #[derive(Debug)]
-pub struct Manners {
+pub struct RateLimiter {
     rules: Rules,
     memory: Arc<Memory>,
     timer: Arc<dyn Timer>,
@@ -87,7 +87,8 @@ pub enum Refusal {
 pub enum Verdict {
     /// The server did not complain.
     Content,
-    /// The server complained; the query may be asked again, after waiting in [`Manners::acquire`].
+    /// The server complained; the query may be asked again, after waiting in
+    /// [`RateLimiter::acquire`].
     AskAgain { until: Stamp },
     /// The server complained, and this query has been asked often enough.
     GiveUp {
@@ -97,7 +98,7 @@ pub enum Verdict {
     },
 }
 
-impl Manners {
+impl RateLimiter {
     /// `seed` determines the jitter of pauses.
     pub fn new(rules: Rules, memory: Arc<Memory>, timer: Arc<dyn Timer>, seed: u64) -> Self {
         Self {

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use super::Timer;
 use super::bucket::{Bucket, Limit, Take};
 use crate::memory::Stamp;
-use crate::memory::limits::{Lack, Limits, LimitsFile};
+use crate::memory::limits::{Limits, LimitsFile, LimitsFileError};
 
 #[derive(Debug)]
 pub(super) struct Gate {
@@ -90,7 +90,8 @@ impl Gate {
         };
         let limit = self.limit.as_ref();
         let result = file.change(|limits| {
-            // Asked while nobody else is at the bucket: no state is from later than the time that it is compared with.
+            // Asked while nobody else is at the bucket: no state is from later than the time that
+            // it is compared with.
             let now = timer.now();
             let mut bucket = match limits {
                 Limits::New => Bucket::full(limit, now),
@@ -105,13 +106,13 @@ impl Gate {
         match result {
             Ok(value) => Some(value),
             // The decision stands; only the other processes do not know of it.
-            Err(Lack::NotWritten(value, error)) => {
+            Err(LimitsFileError::NotWritten(value, error)) => {
                 self.alone.get_or_init(|| error.to_string());
                 Some(value)
             }
-            Err(Lack::Busy) if wait => None,
-            Err(Lack::Busy) => Some(self.change_alone(timer, change)),
-            Err(Lack::NotRead(error)) => {
+            Err(LimitsFileError::Busy) if wait => None,
+            Err(LimitsFileError::Busy) => Some(self.change_alone(timer, change)),
+            Err(LimitsFileError::NotRead(error)) => {
                 self.alone.get_or_init(|| error.to_string());
                 Some(self.change_alone(timer, change))
             }

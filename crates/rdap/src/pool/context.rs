@@ -10,7 +10,7 @@ use roundtrip_tls::{Client, TlsError};
 use super::Settings;
 use super::names::Names;
 
-pub(super) struct Ground {
+pub(super) struct PoolContext {
     pub(super) settings: Settings,
     client: Arc<Client>,
     pub(super) tokens: Tokens,
@@ -20,7 +20,7 @@ pub(super) struct Ground {
 
 /// What a pool has done so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct PoolStats {
     /// Connections that were opened, and connections that could not be opened.
     pub connections: u64,
     pub failed_connections: u64,
@@ -50,7 +50,7 @@ pub(super) struct Counters {
     pub(super) too_early: AtomicU64,
 }
 
-impl Ground {
+impl PoolContext {
     pub(super) fn new(settings: Settings) -> Result<Self, TlsError> {
         let client = match &settings.tls {
             Some(client) => client.clone(),
@@ -86,8 +86,8 @@ impl Ground {
 }
 
 impl Counters {
-    pub(super) fn tally(&self) -> Tally {
-        Tally {
+    pub(super) fn tally(&self) -> PoolStats {
+        PoolStats {
             connections: self.connections.load(Relaxed),
             failed_connections: self.failed_connections.load(Relaxed),
             requests: self.requests.load(Relaxed),

@@ -1,59 +1,60 @@
-//! Where a guard and the store of sessions meet; or a door without a guard, through which everybody passes as they are.
+//! Connects a guard with the session store; or, on a gate without a guard, lets every request pass
+//! unchanged.
 
 use std::time::Duration;
 
 use crate::judge::guard::{
-    AuthError, Found, Guard, Judged, Pass, Question, SessionError, Sessions,
+    AuthError, Found, Guard, GuardDecision, Pass, SessionError, SessionQuery, Sessions,
 };
 use crate::judge::request::Request;
 
-/// Between two questions about an open stream, where the store's answers hold for no time at all.
+/// How often the store is asked about an open stream if its answers are not cached at all.
 const RECHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Of one thread.
-pub struct Door<S>(Option<(Guard, S)>);
+/// One thread's guard and sessions.
+pub struct Authenticator<S>(Option<(Guard, S)>);
 
-/// There is nobody to ask.
+/// For a gate without a guard; never asked.
 pub enum NoSessions {}
 
-/// What the first look at a request says.
-pub(crate) enum Glance {
-    /// `None` where there is no guard: the client's own `Authorization` is passed on.
+/// The decision before the store is asked.
+pub(crate) enum AuthDecision {
+    /// `None` if there is no guard: the client's own `Authorization` is passed on.
     Pass(Option<Pass>),
-    Ask(Question),
+    Ask(SessionQuery),
     Deny(AuthError),
 }
 
-impl Door<NoSessions> {
+impl Authenticator<NoSessions> {
     pub fn open() -> Self {
         Self(None)
     }
 }
 
-impl<S: Sessions> Door<S> {
+impl<S: Sessions> Authenticator<S> {
     pub fn new(guard: Guard, sessions: S) -> Self {
         Self(Some((guard, sessions)))
     }
 
-    pub(crate) fn glance(&self, request: &Request<'_>) -> Glance {
+    pub(crate) fn decide(&self, request: &Request<'_>) -> AuthDecision {
         let Some((guard, _)) = &self.0 else {
-            return Glance::Pass(None);
+            return AuthDecision::Pass(None);
         };
         match guard.judge(request) {
-            Judged::Pass(pass) => Glance::Pass(Some(pass)),
-            Judged::Ask(question) => Glance::Ask(question),
-            Judged::Deny(denial) => Glance::Deny(denial),
+            GuardDecision::Pass(pass) => AuthDecision::Pass(Some(pass)),
+            GuardDecision::Ask(question) => AuthDecision::Ask(question),
+            GuardDecision::Deny(denial) => AuthDecision::Deny(denial),
         }
     }
 
-    /// Is it a cookie that would let this request in?
+    /// Whether a cookie would admit this request.
     pub(crate) fn goes_by_cookie(&self, request: &Request<'_>) -> bool {
         let guard = self.0.as_ref().map(|(guard, _)| guard);
         guard.is_some_and(|guard| guard.goes_by_cookie(request))
     }
 
     /// Asks the store, once.
-    pub(crate) async fn authorize(&self, question: &Question) -> Result<Pass, AuthError> {
+    pub(crate) async fn authorize(&self, question: &SessionQuery) -> Result<Pass, AuthError> {
         let (guard, sessions) = self
             .0
             .as_ref()
@@ -62,7 +63,8 @@ impl<S: Sessions> Door<S> {
         guard.admit(question, answer)
     }
 
-    /// Would what a request was let in by still let it in, and as the same user? The store is asked where that is not known.
+    /// Whether the session still admits the request, as the same user. The store is asked if that
+    /// is not known.
     pub(crate) async fn admits(&self, passed: &Pass) -> bool {
         let Some((guard, _)) = &self.0 else {
             return true;
@@ -74,8 +76,9 @@ impl<S: Sessions> Door<S> {
                 .is_ok_and(|again| again.authorization() == passed.authorization())
     }
 
-    /// Ends when what a request was let in by would not let it in any more, or not as the same user: its token is over, or
-    /// its session. What merely changed, or was forgotten because the store's pushes broke off, is asked for again.
+    /// Ends when the session would not admit the request any more, or not as the same user: its
+    /// token or its session is over. If the session was only changed, or forgotten because the
+    /// store's pushes stopped, the store is asked again.
     pub(crate) async fn over(&self, passed: &Pass) {
         let Some((guard, _)) = &self.0 else {
             return std::future::pending().await;

@@ -8,11 +8,11 @@ use roundtrip_model::{Event, HttpFacts, Moment, Recorder};
 
 use crate::{HttpError, Request, Sink};
 
-pub struct Turn<'a> {
+pub struct RequestRun<'a> {
     pub request: &'a Request,
     /// Decompress the body.
     pub decode: bool,
-    pub pen: Pen,
+    pub recorder: RequestRecorder,
     pub sink: &'a mut dyn Sink,
     /// Filled as far as the exchange gets.
     pub facts: &'a mut HttpFacts,
@@ -21,7 +21,7 @@ pub struct Turn<'a> {
 /// Records the boundaries of a request beside the bytes that carried them. Where several requests
 /// share a connection, each has its own recorder, and the bytes are on the connection's.
 #[derive(Clone)]
-pub struct Pen {
+pub struct RequestRecorder {
     bytes: Recorder,
     own: Recorder,
 }
@@ -29,7 +29,7 @@ pub struct Pen {
 /// Is told how each of several turns ended, by its index, as it ends.
 pub type Ended<'a> = dyn FnMut(usize, Result<(), HttpError>) + Send + 'a;
 
-impl Pen {
+impl RequestRecorder {
     /// Makes a pen for a request that has the connection to itself.
     pub fn alone(recorder: &Recorder) -> Self {
         Self::beside(recorder, recorder)

@@ -1,4 +1,4 @@
-//! Clients of which only what they say first comes, as when somebody says it in the name of others.
+//! Clients of which only the first datagrams arrive, as with spoofed addresses.
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::scene::{Scene, offer};
 
 const NOW: Time = Time(1_000_000_000);
 
-pub(super) struct Crowd {
+pub(super) struct QuicClients {
     endpoint: Endpoint,
     config: ClientConfig,
     /// How many of the datagrams of each are sent.
@@ -18,11 +18,12 @@ pub(super) struct Crowd {
     last: Option<(UdpSocket, Handle)>,
     /// What the last one has not said.
     unsaid: Vec<Vec<u8>>,
-    /// Nobody answers for a socket that is closed, and whoever hears that knows that nobody is there.
+    /// Nobody answers for a socket that is closed, and whoever hears that knows that nobody is
+    /// there.
     kept: Vec<UdpSocket>,
 }
 
-impl Crowd {
+impl QuicClients {
     pub(super) fn new(scene: &Scene) -> Self {
         Self::saying(scene, false, usize::MAX)
     }

@@ -1,4 +1,5 @@
-//! Servers and proxies of other makers: each gets a free port and an empty directory, and ends with its test.
+//! Servers and proxies of other makers: each gets a free port and an empty directory, and ends with
+//! its test.
 
 use std::fs;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -10,20 +11,21 @@ use std::time::{Duration, Instant};
 use crate::skip;
 
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-/// A JVM on a busy machine takes a while.
+/// A JVM on a busy machine is slow to start.
 const START_TIMEOUT: Duration = Duration::from_mins(1);
 /// Another program may take the free port first.
 const MAX_TRIES: usize = 5;
 
-pub(crate) struct Foreign {
+pub(crate) struct ExternalProgram {
     pub(crate) address: SocketAddr,
     child: Child,
     _directory: tempfile::TempDir,
 }
 
-impl Foreign {
-    /// Starts the command that `prepare` makes for a directory and an address, once it listens
-    /// there. `None` if one of the `needed` files is not installed, which is said of `test`.
+impl ExternalProgram {
+    /// Starts the command that `prepare` makes for a directory and an address, and waits until it
+    /// listens there. `None`, with a note for `test`, if one of the `needed` files is not
+    /// installed.
     pub(crate) fn start(
         test: &str,
         needed: &[&str],
@@ -40,13 +42,13 @@ impl Foreign {
             open_to_all(directory.path());
             command.env_clear().env("PATH", PATH).stdin(Stdio::null());
             command.stdout(Stdio::null()).stderr(Stdio::null());
-            let mut foreign = Self {
+            let mut external_program = Self {
                 address,
                 child: command.spawn().unwrap(),
                 _directory: directory,
             };
-            if foreign.listens() {
-                return Some(foreign);
+            if external_program.listens() {
+                return Some(external_program);
             }
         }
         panic!("{test}: {needed:?} does not start");
@@ -67,14 +69,14 @@ impl Foreign {
     }
 }
 
-impl Drop for Foreign {
+impl Drop for ExternalProgram {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// nginx with its files in the directory and its settings in `file`.
+/// nginx with its files in the directory, and its configuration in `file`.
 pub(crate) fn nginx(directory: &Path, file: &Path) -> Command {
     let mut command = Command::new("nginx");
     command.arg("-p").arg(directory);
@@ -83,7 +85,7 @@ pub(crate) fn nginx(directory: &Path, file: &Path) -> Command {
     command
 }
 
-/// What nginx's settings begin with, up to the inside of `http`.
+/// The beginning of nginx's configuration, up to the inside of `http`.
 pub(crate) fn nginx_head(directory: &Path) -> String {
     let place = directory.display();
     let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
@@ -95,7 +97,7 @@ pub(crate) fn nginx_head(directory: &Path) -> String {
     )
 }
 
-/// Apache with its files in the directory and its settings in `file`.
+/// Apache with its files in the directory, and its configuration in `file`.
 pub(crate) fn apache(directory: &Path, file: &Path) -> Command {
     let mut command = ordinary("apache2");
     command.arg("-X").arg("-d").arg(directory);
@@ -103,7 +105,7 @@ pub(crate) fn apache(directory: &Path, file: &Path) -> Command {
     command
 }
 
-/// What Apache's settings begin with.
+/// The beginning of Apache's configuration.
 pub(crate) fn apache_head(directory: &Path, modules: &[&str]) -> String {
     let place = directory.display();
     let load =
@@ -115,7 +117,7 @@ pub(crate) fn apache_head(directory: &Path, modules: &[&str]) -> String {
     )
 }
 
-/// Some programs serve nobody as root.
+/// Some programs do not run as root.
 pub(crate) fn ordinary(program: &str) -> Command {
     if fs::metadata("/proc/self").unwrap().uid() != 0 {
         return Command::new(program);

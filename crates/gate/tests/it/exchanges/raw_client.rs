@@ -1,17 +1,18 @@
-//! One end of a connection that speaks HTTP/1.1 as a test wants it, well or not; and reads strictly: what is not whole is
-//! never taken for it.
+//! One end of an HTTP/1.1 connection that sends what a test wants, valid or not, and reads
+//! strictly: it never takes an incomplete message for a complete one.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::thread::sleep;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, sleep};
 use std::time::Duration;
 
 use socket2::SockRef;
 
 use crate::lifecycle::scene::PATIENCE;
 
-pub(crate) struct Speaker {
+pub(crate) struct RawClient {
     pub(crate) stream: Arc<TcpStream>,
     buffer: Vec<u8>,
 }
@@ -22,13 +23,13 @@ pub(crate) struct Message {
     pub(crate) body: String,
 }
 
-/// What a client was told.
+/// What a client got.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Answer {
     Whole(u16, Message),
-    /// It began, and cannot be taken for a whole one.
+    /// It began, and is visibly incomplete.
     Cut,
-    /// The connection ended without a word.
+    /// The connection ended without an answer.
     Nothing,
 }
 
@@ -49,7 +50,7 @@ impl Answer {
     }
 }
 
-impl Speaker {
+impl RawClient {
     pub(crate) fn new(stream: TcpStream) -> Self {
         stream.set_nodelay(true).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -64,21 +65,51 @@ impl Speaker {
         Self::new(TcpStream::connect(address).unwrap())
     }
 
-    /// Whether the socket took it; nobody is obliged to.
+    /// Calls `serve` for each connection to the returned address, on a thread of its own.
+    pub(crate) fn accept_each(serve: impl Fn(Self) + Send + Sync + 'static) -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let serve = Arc::new(serve);
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let (stream, serve) = (stream.unwrap(), serve.clone());
+                thread::spawn(move || serve(Self::new(stream)));
+            }
+        });
+        address
+    }
+
+    /// Waits for `released`; `false` if the other side closes first. Reads nothing.
+    pub(crate) fn stays_until(&self, released: &AtomicBool) -> bool {
+        let pause = Duration::from_millis(5);
+        self.stream.set_read_timeout(Some(pause)).unwrap();
+        while !released.load(Ordering::SeqCst) {
+            match self.stream.peek(&mut [0]) {
+                Ok(0) => return false,
+                Ok(_) => sleep(pause),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                Err(_) => return false,
+            }
+        }
+        self.stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        true
+    }
+
+    /// Whether the socket took it; the other side need not.
     pub(crate) fn send(&mut self, text: &str) -> bool {
         (&*self.stream).write_all(text.as_bytes()).is_ok()
     }
 
-    /// Each byte for itself.
+    /// One byte at a time.
     pub(crate) fn drip(&mut self, text: &str) -> bool {
         text.bytes().all(|byte| {
-            // That it may leave before the next one is written.
+            // So that it may leave before the next one is written.
             std::thread::yield_now();
             (&*self.stream).write_all(&[byte]).is_ok()
         })
     }
 
-    /// Up to the end of a head; `None` where it never comes.
+    /// Up to the end of a head; `None` if it never comes.
     pub(crate) fn head(&mut self) -> Option<String> {
         self.until("\r\n\r\n")
     }

@@ -21,7 +21,7 @@ const BATCH: usize = 256;
 const AHEAD: u64 = 20_000;
 
 /// Parses queries and looks them up.
-pub trait Asker: 'static {
+pub trait LookupService: 'static {
     type Query: 'static;
     type Outcome: 'static;
 
@@ -36,7 +36,7 @@ pub trait Asker: 'static {
 
 /// How a list is worked off.
 #[derive(Debug, Clone, Copy)]
-pub struct Order {
+pub struct ListOptions {
     /// Results are told in the order of the list.
     pub ordered: bool,
     /// The largest number of lookups in flight in each lane.
@@ -47,7 +47,7 @@ pub struct Order {
 
 /// How far the run has come.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct ListProgress {
     pub read: u64,
     pub told: u64,
     pub running: usize,
@@ -59,14 +59,14 @@ pub struct Tally {
 /// Looks up all lines. `tell` receives each outcome and the progress; `skip` says which entries an
 /// earlier run has told. Ends at the end of the list, when the list cannot be read, or when `tell`
 /// wants no more.
-pub async fn serve<A: Asker>(
+pub async fn serve<A: LookupService>(
     asker: Rc<A>,
     lines: Receiver<Result<Line, ListError>>,
-    order: Order,
+    order: ListOptions,
     skip: impl Fn(u64) -> bool,
-    tell: impl FnMut(Line, A::Outcome, Tally) -> bool,
-) -> Result<Tally, ListError> {
-    let mut desk = Desk {
+    tell: impl FnMut(Line, A::Outcome, ListProgress) -> bool,
+) -> Result<ListProgress, ListError> {
+    let mut scheduler = Scheduler {
         asker,
         order,
         lanes: HashMap::new(),
@@ -75,19 +75,19 @@ pub async fn serve<A: Asker>(
         running: JoinSet::new(),
         held: BTreeMap::new(),
         next: 0,
-        tally: Tally::default(),
+        tally: ListProgress::default(),
         tell,
         wanted: true,
     };
     tokio::task::LocalSet::new()
-        .run_until(desk.serve(lines, skip))
+        .run_until(scheduler.serve(lines, skip))
         .await
 }
 
-struct Desk<A: Asker, T> {
+struct Scheduler<A: LookupService, T> {
     asker: Rc<A>,
-    order: Order,
-    lanes: HashMap<Rc<str>, Lane<A::Query>>,
+    order: ListOptions,
+    lanes: HashMap<Rc<str>, ServerQueue<A::Query>>,
     /// Lanes that may start a lookup.
     ready: VecDeque<Rc<str>>,
     waiting: usize,
@@ -95,22 +95,22 @@ struct Desk<A: Asker, T> {
     /// Results that wait for those before them; `None` for an entry that an earlier run has told.
     held: BTreeMap<u64, Option<(Line, A::Outcome)>>,
     next: u64,
-    tally: Tally,
+    tally: ListProgress,
     tell: T,
     wanted: bool,
 }
 
-struct Lane<Q> {
+struct ServerQueue<Q> {
     waiting: VecDeque<(Line, Q)>,
     running: usize,
 }
 
-impl<A: Asker, T: FnMut(Line, A::Outcome, Tally) -> bool> Desk<A, T> {
+impl<A: LookupService, T: FnMut(Line, A::Outcome, ListProgress) -> bool> Scheduler<A, T> {
     async fn serve(
         &mut self,
         mut lines: Receiver<Result<Line, ListError>>,
         skip: impl Fn(u64) -> bool,
-    ) -> Result<Tally, ListError> {
+    ) -> Result<ListProgress, ListError> {
         let mut trouble = None;
         let mut batch = Vec::new();
         while self.wanted {
@@ -171,10 +171,13 @@ impl<A: Asker, T: FnMut(Line, A::Outcome, Tally) -> bool> Desk<A, T> {
         } else {
             self.asker.lane(&query)
         };
-        let lane = self.lanes.entry(name.clone()).or_insert_with(|| Lane {
-            waiting: VecDeque::new(),
-            running: 0,
-        });
+        let lane = self
+            .lanes
+            .entry(name.clone())
+            .or_insert_with(|| ServerQueue {
+                waiting: VecDeque::new(),
+                running: 0,
+            });
         // `ready` has one entry for each lookup that may start.
         if lane.running + lane.waiting.len() < self.order.at_once.max(1) {
             self.ready.push_back(name);
@@ -260,7 +263,7 @@ mod tests {
         most: Cell<usize>,
     }
 
-    impl Asker for Sleeper {
+    impl LookupService for Sleeper {
         type Query = (String, u64);
         type Outcome = String;
 
@@ -290,8 +293,8 @@ mod tests {
         }
     }
 
-    fn order(at_once: usize) -> Order {
-        Order {
+    fn order(at_once: usize) -> ListOptions {
+        ListOptions {
             ordered: false,
             at_once,
             serial: false,
@@ -299,7 +302,7 @@ mod tests {
     }
 
     /// Returns the words in the order in which they were told.
-    async fn run(words: Vec<String>, order: Order, asker: &Rc<Sleeper>) -> Vec<String> {
+    async fn run(words: Vec<String>, order: ListOptions, asker: &Rc<Sleeper>) -> Vec<String> {
         let lines = super::super::list::read(vec![super::super::list::Part::Words(words)]);
         let mut told = Vec::new();
         let served = serve(
@@ -330,7 +333,7 @@ mod tests {
         let list = words(&["a:300", "b:10", "nonsense"]);
         let told = run(list.clone(), order(9), &asker).await;
         assert_eq!(told, ["2 no query", "1 b after 10", "0 a after 300"]);
-        let ordered = Order {
+        let ordered = ListOptions {
             ordered: true,
             ..order(9)
         };
@@ -355,7 +358,7 @@ mod tests {
     #[tokio::test]
     async fn serial_is_one_after_another_in_order() {
         let asker: Rc<Sleeper> = Rc::default();
-        let serial = Order {
+        let serial = ListOptions {
             serial: true,
             ..order(9)
         };
@@ -371,7 +374,7 @@ mod tests {
             let list = words(&["a:1", "a:2", "a:3", "a:4"]);
             super::super::list::read(vec![super::super::list::Part::Words(list)])
         };
-        let ordered = Order {
+        let ordered = ListOptions {
             ordered: true,
             ..order(1)
         };

@@ -1,5 +1,5 @@
-//! `ancestor ADDRESS BACKEND REDIS SECRET-FILE`: hyper-auth-proxy is a library without a program; this is the program that
-//! its README shows, with a configuration.
+//! `hyper_auth_proxy ADDRESS BACKEND REDIS SECRET-FILE`: hyper-auth-proxy is a library without a
+//! program; this is the program that its README shows, with a configuration.
 
 use hyper_auth_proxy::{run_service, ProxyConfig};
 

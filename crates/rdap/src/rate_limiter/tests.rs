@@ -13,9 +13,9 @@ const DIRECTORY: &str = "ROUNDTRIP_TEST_MANNERS";
 
 /// Sleeping advances the clock.
 #[derive(Debug)]
-struct Turned(AtomicU64);
+struct AdvancingTimer(AtomicU64);
 
-impl Timer for Turned {
+impl Timer for AdvancingTimer {
     fn now(&self) -> Stamp {
         Stamp(self.0.load(Ordering::Relaxed))
     }
@@ -29,9 +29,9 @@ impl Timer for Turned {
     }
 }
 
-fn manners(rules: Rules, memory: Memory) -> Manners {
-    let timer = Arc::new(Turned(AtomicU64::new(START)));
-    Manners::new(rules, Arc::new(memory), timer, 7)
+fn rate_limiter(rules: Rules, memory: Memory) -> RateLimiter {
+    let timer = Arc::new(AdvancingTimer(AtomicU64::new(START)));
+    RateLimiter::new(rules, Arc::new(memory), timer, 7)
 }
 
 fn run<T>(future: impl Future<Output = T>) -> T {
@@ -45,16 +45,16 @@ fn origin(host: &str) -> Authority {
     Authority::new(host, 443)
 }
 
-fn elapsed(manners: &Manners) -> u64 {
-    manners.timer.now().0 - START
+fn elapsed(rate_limiter: &RateLimiter) -> u64 {
+    rate_limiter.timer.now().0 - START
 }
 
 #[test]
 fn waiting_may_move_between_threads() {
     fn is_send(_: impl Send) {}
-    let manners = manners(Rules::default(), Memory::nowhere());
+    let rate_limiter = rate_limiter(Rules::default(), Memory::nowhere());
     let origin = origin("a.example");
-    is_send(manners.acquire(&origin, false));
+    is_send(rate_limiter.acquire(&origin, false));
     let at = Stamp(START);
     let waited = Duration::ZERO;
     let permit = Permit {
@@ -62,21 +62,21 @@ fn waiting_may_move_between_threads() {
         at,
         waited,
     };
-    is_send(manners.heard(&permit, 429, None, 1));
+    is_send(rate_limiter.heard(&permit, 429, None, 1));
 }
 
 #[test]
 fn only_the_origin_that_complained_is_paused() {
     run(async {
-        let manners = manners(Rules::default(), Memory::nowhere());
+        let rate_limiter = rate_limiter(Rules::default(), Memory::nowhere());
         let (a, b) = (origin("a.example"), origin("b.example"));
-        let permit = manners.acquire(&a, false).await.unwrap();
-        let verdict = manners.heard(&permit, 429, Some(b"30"), 1).await;
+        let permit = rate_limiter.acquire(&a, false).await.unwrap();
+        let verdict = rate_limiter.heard(&permit, 429, Some(b"30"), 1).await;
         let until = Stamp(START + 30_000);
         assert_eq!(verdict, Verdict::AskAgain { until });
-        manners.acquire(&b, false).await.unwrap();
-        assert_eq!(elapsed(&manners), 0);
-        let permit = manners.acquire(&a, false).await.unwrap();
+        rate_limiter.acquire(&b, false).await.unwrap();
+        assert_eq!(elapsed(&rate_limiter), 0);
+        let permit = rate_limiter.acquire(&a, false).await.unwrap();
         assert_eq!(permit.at, until);
         assert_eq!(permit.waited, Duration::from_secs(30));
     });
@@ -85,29 +85,29 @@ fn only_the_origin_that_complained_is_paused() {
 #[test]
 fn a_pause_beyond_patience_is_told() {
     run(async {
-        let manners = manners(Rules::default(), Memory::nowhere());
+        let rate_limiter = rate_limiter(Rules::default(), Memory::nowhere());
         let a = origin("a.example");
-        let permit = manners.acquire(&a, false).await.unwrap();
-        manners.heard(&permit, 503, Some(b"3600"), 1).await;
-        let refusal = manners.acquire(&a, false).await.unwrap_err();
+        let permit = rate_limiter.acquire(&a, false).await.unwrap();
+        rate_limiter.heard(&permit, 503, Some(b"3600"), 1).await;
+        let refusal = rate_limiter.acquire(&a, false).await.unwrap_err();
         assert_eq!(
             refusal.to_string(),
             "a.example asked for a pause, of which 3600 s are left: it is not asked\ntry again then, or wait longer with --patience"
         );
-        assert_eq!(elapsed(&manners), 0);
+        assert_eq!(elapsed(&rate_limiter), 0);
     });
 }
 
 #[test]
 fn a_query_is_given_up_after_a_few_times() {
     run(async {
-        let manners = manners(Rules::default(), Memory::nowhere());
+        let rate_limiter = rate_limiter(Rules::default(), Memory::nowhere());
         let a = origin("a.example");
         let mut asked = 0;
         let told = loop {
-            let permit = manners.acquire(&a, false).await.unwrap();
+            let permit = rate_limiter.acquire(&a, false).await.unwrap();
             asked += 1;
-            let verdict = manners.heard(&permit, 429, None, asked).await;
+            let verdict = rate_limiter.heard(&permit, 429, None, asked).await;
             if let Verdict::GiveUp { .. } = verdict {
                 break verdict.to_string();
             }
@@ -120,9 +120,9 @@ fn a_query_is_given_up_after_a_few_times() {
         // 1 + 2 + 4 + 8 seconds, each half to one and a half times as long, and the rest of the
         // rate.
         assert!(
-            (7_500..25_000).contains(&elapsed(&manners)),
+            (7_500..25_000).contains(&elapsed(&rate_limiter)),
             "{}",
-            elapsed(&manners)
+            elapsed(&rate_limiter)
         );
     });
 }
@@ -132,16 +132,16 @@ fn first_come_first_served() {
     run(async {
         let mut rules = Rules::default();
         rules.add("10/min").unwrap();
-        let manners = manners(rules, Memory::nowhere());
+        let rate_limiter = rate_limiter(rules, Memory::nowhere());
         let a = origin("a.example");
         let order = Mutex::new(Vec::new());
         let ask = async |n: usize| {
-            manners.acquire(&a, false).await.unwrap();
+            rate_limiter.acquire(&a, false).await.unwrap();
             order.lock().unwrap().push(n);
         };
         tokio::join!(ask(0), ask(1), ask(2), ask(3), ask(4));
         assert_eq!(*order.lock().unwrap(), [0, 1, 2, 3, 4]);
-        assert!((24_000..24_100).contains(&elapsed(&manners)));
+        assert!((24_000..24_100).contains(&elapsed(&rate_limiter)));
     });
 }
 
@@ -150,16 +150,16 @@ fn off_is_off_but_pauses_are_kept() {
     run(async {
         let mut rules = Rules::default();
         rules.add("off").unwrap();
-        let manners = manners(rules, Memory::nowhere());
+        let rate_limiter = rate_limiter(rules, Memory::nowhere());
         let a = origin("a.example");
         let mut last = None;
         for _ in 0..10_000 {
-            last = Some(manners.acquire(&a, false).await.unwrap());
+            last = Some(rate_limiter.acquire(&a, false).await.unwrap());
         }
-        assert_eq!(elapsed(&manners), 0);
-        manners.heard(&last.unwrap(), 429, Some(b"9"), 1).await;
-        manners.acquire(&a, false).await.unwrap();
-        assert_eq!(elapsed(&manners), 9_000);
+        assert_eq!(elapsed(&rate_limiter), 0);
+        rate_limiter.heard(&last.unwrap(), 429, Some(b"9"), 1).await;
+        rate_limiter.acquire(&a, false).await.unwrap();
+        assert_eq!(elapsed(&rate_limiter), 9_000);
     });
 }
 
@@ -169,19 +169,19 @@ fn what_a_process_learnt_the_next_one_knows() {
         let directory = tempfile::tempdir().unwrap();
         let memory = || Memory::open(&directory.path().join("m"), 0).unwrap();
         let (a, ripe) = (origin("a.example"), origin("rdap.db.ripe.net"));
-        let first = manners(Rules::default(), memory());
+        let first = rate_limiter(Rules::default(), memory());
         let permit = first.acquire(&a, false).await.unwrap();
         first.heard(&permit, 429, Some(b"60"), 1).await;
         first.timer.sleep(Duration::from_secs(1)).await;
         for _ in 0..1000 {
             first.acquire(&ripe, true).await.unwrap();
         }
-        let second = manners(Rules::default(), memory());
+        let second = rate_limiter(Rules::default(), memory());
         second.timer.sleep(Duration::from_secs(110)).await;
         let refusal = second.acquire(&ripe, true).await.unwrap_err();
         assert!(matches!(refusal, Refusal::QuotaSpent { quota: 1000, .. }));
         second.acquire(&ripe, false).await.unwrap();
-        let third = manners(Rules::default(), memory());
+        let third = rate_limiter(Rules::default(), memory());
         assert_eq!(
             third.acquire(&a, false).await.unwrap().at,
             Stamp(START + 60_000)
@@ -194,15 +194,15 @@ fn who_cannot_have_the_lock_goes_on_alone() {
     run(async {
         let directory = tempfile::tempdir().unwrap();
         let memory = Memory::open(directory.path(), 0);
-        let manners = manners(Rules::default(), memory.unwrap());
+        let rate_limiter = rate_limiter(Rules::default(), memory.unwrap());
         let a = origin("a.example");
-        manners.acquire(&a, false).await.unwrap();
+        rate_limiter.acquire(&a, false).await.unwrap();
         let path = directory.path().join("origins/a.example_443.limits");
         let held = std::fs::File::open(path).unwrap();
         held.lock().unwrap();
-        let permit = manners.acquire(&a, false).await.unwrap();
-        manners.heard(&permit, 429, Some(b"1"), 1).await;
-        assert_eq!(elapsed(&manners), 200);
+        let permit = rate_limiter.acquire(&a, false).await.unwrap();
+        rate_limiter.heard(&permit, 429, Some(b"1"), 1).await;
+        assert_eq!(elapsed(&rate_limiter), 200);
     });
 }
 
@@ -211,12 +211,12 @@ fn origins_may_be_more_than_open_files() {
     run(async {
         let directory = tempfile::tempdir().unwrap();
         let memory = Memory::open(directory.path(), 0).unwrap();
-        let manners = manners(Rules::default(), memory);
+        let rate_limiter = rate_limiter(Rules::default(), memory);
         let open_files = || std::fs::read_dir("/proc/self/fd").unwrap().count();
         let before = open_files();
         for n in 0..300 {
             let origin = origin(&format!("n{n}.example"));
-            manners.acquire(&origin, false).await.unwrap();
+            rate_limiter.acquire(&origin, false).await.unwrap();
         }
         // Other tests open a few meanwhile.
         assert!(open_files() < before + 150);
@@ -231,11 +231,11 @@ fn a_damaged_file_starts_with_an_empty_bucket() {
         let path = directory.path().join("origins/a.example_443.limits");
         for damage in [&b"x"[..], &[0; 182], &[7; 4000]] {
             let memory = Memory::open(directory.path(), 0).unwrap();
-            let manners = manners(Rules::default(), memory);
+            let rate_limiter = rate_limiter(Rules::default(), memory);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(&path, damage).unwrap();
-            manners.acquire(&a, false).await.unwrap();
-            assert_eq!(elapsed(&manners), 100);
+            rate_limiter.acquire(&a, false).await.unwrap();
+            assert_eq!(elapsed(&rate_limiter), 100);
             assert_eq!(std::fs::metadata(&path).unwrap().len(), 182);
         }
     });
@@ -246,21 +246,21 @@ fn where_the_file_cannot_be_written_one_note_tells() {
     run(async {
         let directory = tempfile::tempdir().unwrap();
         let memory = Memory::open(directory.path(), 0).unwrap();
-        let manners = manners(Rules::default(), memory);
+        let rate_limiter = rate_limiter(Rules::default(), memory);
         let a = origin("full.example");
         // Opened for reading only, so writing fails, as on a full disk.
         let path = directory.path().join("empty");
         std::fs::write(&path, "").unwrap();
         let file = crate::memory::limits::LimitsFile::of(std::fs::File::open(path).unwrap());
-        let gate = Gate::new(manners.rules.limit(&a), None, Some(file), Stamp(START));
+        let gate = Gate::new(rate_limiter.rules.limit(&a), None, Some(file), Stamp(START));
         let gate = Arc::new(gate);
-        manners.gates.lock().unwrap().insert(a.clone(), gate);
+        rate_limiter.gates.lock().unwrap().insert(a.clone(), gate);
         for _ in 0..25 {
-            manners.acquire(&a, false).await.unwrap();
+            rate_limiter.acquire(&a, false).await.unwrap();
         }
         // A burst of twenty: no token was taken twice.
-        assert_eq!(elapsed(&manners), 500);
-        let notes = manners.memory.notes();
+        assert_eq!(elapsed(&rate_limiter), 500);
+        let notes = rate_limiter.memory.notes();
         assert_eq!(notes.len(), 1, "{notes:?}");
         assert!(
             notes[0].contains("full.example is asked as if"),
@@ -279,9 +279,12 @@ fn one_of_several_processes() {
         let mut rules = Rules::default();
         rules.add("100/s").unwrap();
         let memory = Memory::open(Path::new(&directory), 0).unwrap();
-        let manners = Manners::new(rules, Arc::new(memory), Arc::new(SystemTimer), 7);
+        let rate_limiter = RateLimiter::new(rules, Arc::new(memory), Arc::new(SystemTimer), 7);
         for _ in 0..150 {
-            let permit = manners.acquire(&origin("a.example"), false).await.unwrap();
+            let permit = rate_limiter
+                .acquire(&origin("a.example"), false)
+                .await
+                .unwrap();
             println!("at {}", permit.at.0);
         }
     });
@@ -294,7 +297,7 @@ fn processes_together_keep_the_limit() {
         Command::new(std::env::current_exe().unwrap())
             .args([
                 "--exact",
-                "manners::tests::one_of_several_processes",
+                "rate_limiter::tests::one_of_several_processes",
                 "--nocapture",
             ])
             .env(DIRECTORY, directory.path().join("m"))

@@ -1,22 +1,22 @@
-//! What only the access log wants to know of an exchange: taken down where there is a log, and nowhere else.
+//! What only the access log needs of an exchange; kept only if there is a log.
 
 use std::fmt;
 use std::rc::Rc;
 
-/// More of a method and a target no line has.
+/// Longer methods and targets are cut off.
 const MAX_TEXT_LENGTH: usize = 2048;
 
 #[derive(Default)]
-pub(crate) struct Note {
+pub(crate) struct LogDetails {
     pub(crate) method: String,
     pub(crate) target: String,
-    /// The session's name. It is marked before it is written.
+    /// The session's name. A pseudonym for it is written.
     pub(crate) session: Option<Rc<str>>,
     /// The upstream's name.
     pub(crate) upstream: Option<Rc<str>>,
 }
 
-impl Note {
+impl LogDetails {
     pub(crate) fn ask(&mut self, method: &str, target: &str) {
         self.method.clear();
         self.method.push_str(cut(method));
@@ -25,10 +25,10 @@ impl Note {
     }
 }
 
-/// A session's name is not for logs as it is.
-impl fmt::Debug for Note {
+/// A session's name must not be logged.
+impl fmt::Debug for LogDetails {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Note")
+        f.debug_struct("LogDetails")
             .field("method", &self.method)
             .finish_non_exhaustive()
     }

@@ -1,0 +1,91 @@
+//! The path itself: round trips that differ.
+
+use roundtrip_model::PhaseName;
+
+use crate::case::ms;
+use crate::{Case, Cause, CauseFamily, Cost, RemedySetting, WaitPart};
+
+/// In milliseconds, and as a share of R: a path whose round trips differ by less is steady.
+const MIN_SPREAD: f64 = 3.0;
+const SPREAD_SHARE: f64 = 0.1;
+
+pub(super) const FAMILY: CauseFamily = CauseFamily {
+    title: "The path",
+    causes: &[Cause {
+        id: "path-varies",
+        name: "Round trips on this path take different times",
+        shows: "acknowledgements and the SYN-ACK took longer than the smallest round trip by 3 ms and a tenth of it, and what was late was hardly later than that",
+        signature: varies,
+        cost: "what the waits took beyond the smallest round trip",
+        remedy: "look for a queue, a radio, or a shared line on the path (compare with a cable; mtr -c 100); fewer round trips suffer less often",
+        settings: &[
+            RemedySetting::new("Linux (router)", "tc qdisc replace dev eth0 root cake"),
+            RemedySetting::new("Linux (Wi-Fi)", "iw dev wlan0 set power_save off"),
+        ],
+        source: "RFC 6298 §2; RFC 8290",
+    }],
+};
+
+/// The waits that a path prolongs, whatever is waited for.
+const WAITS: [PhaseName; 5] = [
+    PhaseName::Tcp,
+    PhaseName::Proxy,
+    PhaseName::Tls,
+    PhaseName::Quic,
+    PhaseName::FirstByte,
+];
+
+fn varies(case: &Case<'_>) -> Option<Cost> {
+    let r = case.rtt?;
+    let beyond = |name| {
+        if name == PhaseName::Tcp {
+            let tcp = case.tcp().filter(|tcp| tcp.syn_retransmits == 0);
+            let took = tcp.and_then(|tcp| tcp.handshake_rtt).map(ms);
+            return took
+                .filter(|_| !super::connect::was_late_by_itself(case))
+                .map_or(0.0, |took| (took - r).max(0.0));
+        }
+        let trips = f64::from(case.round_trips(name)) * r;
+        let carried: f64 = case.named(name).map(|p| p.carried).sum();
+        let beyond = (case.waited(name, WaitPart::Network) - trips - carried).max(0.0);
+        match case.exchange.answer_began() {
+            // After the answer has begun to arrive, bytes are under way.
+            Some(began) if name == PhaseName::FirstByte => {
+                let wait: f64 = case.named(name).map(|p| ms(began.since(p.start))).sum();
+                beyond.min((wait - r).max(0.0))
+            }
+            _ => beyond,
+        }
+    };
+    // One late packet is no path that varies.
+    let least = MIN_SPREAD.max(SPREAD_SHARE * r);
+    if case.phases.iter().any(|phase| phase.carried > 0.0) {
+        // What was sent filled the line, and acknowledgements waited behind it.
+        return None;
+    }
+    let excesses = case.exchange.excesses();
+    let late = excesses.iter().filter(|late| **late >= least).count();
+    let waits = [case.handshake(), PhaseName::FirstByte];
+    let waits = waits
+        .into_iter()
+        .map(|name| case.waited(name, WaitPart::Server));
+    let differ = late >= 1 && late + waits.filter(|late| *late >= least).count() >= 2;
+    let spread = if differ { case.exchange.spread() } else { 0.0 };
+    let waits = WAITS.into_iter().filter(|name| *name != PhaseName::Tcp);
+    let most = waits.map(beyond).fold(spread, f64::max);
+    if most < least {
+        return None;
+    }
+    let mut cost = Cost::new(format!(
+        "round trips and acknowledgements took {r:.1} to {:.1} ms",
+        r + most
+    ));
+    for name in WAITS {
+        let server = case.waited(name, WaitPart::Server);
+        cost = cost.waited(name, WaitPart::Network, beyond(name));
+        if server <= case.tolerance().max(most) {
+            cost = cost.waited(name, WaitPart::Server, server);
+        }
+    }
+    Some(cost)
+}

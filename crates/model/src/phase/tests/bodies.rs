@@ -1,0 +1,123 @@
+//! Bodies: windows, pauses, and lines, whatever the sender's pace.
+
+use super::*;
+use crate::{FullWindow, TlsFacts};
+
+const MSS: u64 = 1448;
+
+/// An answer that begins at 50 ms; each part comes so many ms after its beginning, in segments.
+fn answer(parts: &[(f64, u64)]) -> Exchange {
+    let mut events = vec![(0.0, Event::RequestStarted), (0.0, Event::RequestSent)];
+    for (at, segments) in parts {
+        events.push((R + at, received(segments * MSS)));
+    }
+    events.push((R, Event::FirstByte));
+    let end = parts.last().unwrap().0;
+    events.push((R + end, Event::Finished));
+    let mut e = exchange(&events);
+    e.tls = Some(TlsFacts::default());
+    e
+}
+
+/// A flight for each round trip, its segments spread over this share of it.
+fn paced(flights: &[u64], share: f64) -> Exchange {
+    let mut parts = Vec::new();
+    for (n, segments) in flights.iter().enumerate() {
+        for segment in 0..*segments {
+            let within = share * R * segment as f64 / *segments as f64;
+            parts.push((n as f64 * R + within, 1));
+        }
+    }
+    answer(&parts)
+}
+
+fn body(e: &Exchange) -> Phase {
+    *e.phases()
+        .iter()
+        .find(|p| p.name == PhaseName::Body)
+        .unwrap()
+}
+
+#[test]
+fn round_trips_do_not_depend_on_the_sender_s_pace() {
+    for share in [0.02, 0.3, 0.6, 0.9, 1.0] {
+        let body = body(&paced(&[10, 20, 40, 80, 30], share));
+        assert_eq!(body.round_trips, 4, "{share}: {body:?}");
+        assert!(body.waited.server < 1.0, "{share}: {body:?}");
+    }
+}
+
+#[test]
+fn a_steady_stream_takes_no_round_trips() {
+    let parts: Vec<(f64, u64)> = (0..400).map(|n| (f64::from(n), 3)).collect();
+    let e = answer(&parts);
+    assert_eq!(body(&e).round_trips, 0);
+    let transfer = e.transfer().unwrap();
+    assert_eq!(transfer.windows, []);
+    assert!((transfer.steady.1 - 399.0).abs() < 1.0, "{transfer:?}");
+}
+
+#[test]
+fn a_line_that_is_full_ends_the_growth() {
+    let mut parts = vec![(0.0, 10), (R, 20)];
+    parts.extend((0..200).map(|n| (2.0 * R + f64::from(n), 1)));
+    assert_eq!(body(&answer(&parts)).round_trips, 2);
+}
+
+#[test]
+fn a_pause_of_another_length_is_the_server_s() {
+    let e = answer(&[(0.0, 10), (3.6 * R, 20)]);
+    let body = body(&e);
+    assert_eq!(body.round_trips, 0);
+    assert!((body.waited.server - 3.6 * R).abs() < 1.0, "{body:?}");
+    let pause = e.transfer().unwrap().pauses[0];
+    assert_eq!(pause.after, 10 * MSS);
+}
+
+#[test]
+fn the_client_s_own_window_is_told_from_the_server_s() {
+    let mut e = answer(&[(0.0, 6), (R, 6), (2.0 * R, 6)]);
+    for at in [R, 2.0 * R] {
+        let flight = Event::Paused {
+            segments: 6,
+            bytes: 6 * MSS,
+            window: Some(7 * MSS),
+        };
+        e.timeline.push(Moment::from_millis(at), flight);
+    }
+    assert_eq!(body(&e).round_trips, 2);
+    let windows = e.transfer().unwrap().windows;
+    let own = FullWindow {
+        bytes: 6 * MSS,
+        segments: Some(6),
+        grew: false,
+        own: true,
+        after_loss: false,
+    };
+    assert_eq!(windows, [own, own]);
+}
+
+/// A window of ten segments, two of them tickets, cuts the first record, and nothing of it can be read.
+#[test]
+fn the_wait_for_the_server_ends_when_the_answer_begins_to_arrive() {
+    let mut e = exchange(&[
+        (0.0, Event::RequestStarted),
+        (0.0, Event::RequestSent),
+        (R, received(12_158)),
+        (R, Event::RecordBegan { bytes: 16_401 }),
+        (2.0 * R, received(5_000)),
+        (2.0 * R, Event::FirstByte),
+        (2.0 * R, Event::Finished),
+    ]);
+    e.tls = Some(TlsFacts::default());
+    let flight = Event::Paused {
+        segments: 10,
+        bytes: 12_158,
+        window: None,
+    };
+    e.timeline.push(Moment::from_millis(R), flight);
+    e.timeline.push(Moment::from_millis(R), Event::CutOff);
+    let wait = e.phases()[0];
+    assert_eq!((wait.name, wait.round_trips), (PhaseName::FirstByte, 2));
+    assert!(wait.waited.server < 1.0, "{wait:?}");
+}

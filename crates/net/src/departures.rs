@@ -1,0 +1,217 @@
+//! What was written to a socket, when it left the host, and when the peer acknowledged it, from the
+//! kernel's timestamps. Reads neither socket nor clock; `socket` does, and passes both in.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use roundtrip_model::{Event, Moment};
+
+use crate::sys::transmit::Stage;
+
+/// A shorter delay between a write and its departure is the system call's own.
+const MIN_HELD_BACK: Duration = Duration::from_micros(500);
+/// Writes that are remembered. If the kernel has no room for a timestamp, it drops it.
+const MAX_UNDER_WAY: usize = 1024;
+/// Timestamps take room in the receive buffer until they are read.
+const MAX_UNREAD: usize = 32;
+
+/// In bytes: what fits the initial window (RFC 6928 §2) waits for nobody but this host.
+const MAX_SHORT: u64 = 5_000;
+
+/// Writes that are not acknowledged, in the clock's own time.
+#[derive(Debug, Default)]
+pub(crate) struct Departures {
+    /// The position in the stream from which the kernel counts; `None` if it does not stamp.
+    origin: Option<u64>,
+    under_way: VecDeque<Departure>,
+    /// The position behind the last write.
+    end: u64,
+    unread: usize,
+}
+
+#[derive(Debug)]
+struct Departure {
+    /// The position in the stream behind the last byte.
+    end: u64,
+    /// Before the system call.
+    written: Moment,
+    left: Option<Moment>,
+    /// When it was sent again.
+    again: Option<Moment>,
+    /// It fits any initial window.
+    is_short: bool,
+}
+
+/// What a timestamp told about a write.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Told {
+    pub(crate) written: Moment,
+    pub(crate) at: Moment,
+    pub(crate) event: Event,
+}
+
+impl Departures {
+    /// Notes that the kernel stamps what is written from this position on.
+    pub(crate) fn begin(&mut self, origin: u64) {
+        self.origin = Some(origin);
+        self.end = origin;
+    }
+
+    /// Notes a write that ends at this position.
+    pub(crate) fn wrote(&mut self, end: u64, at: Moment) {
+        if self.origin.is_none() {
+            return;
+        }
+        if self.under_way.len() == MAX_UNDER_WAY {
+            self.under_way.pop_front();
+        }
+        self.under_way.push_back(Departure {
+            end,
+            written: at,
+            left: None,
+            again: None,
+            is_short: end.saturating_sub(self.end) <= MAX_SHORT,
+        });
+        self.end = end;
+        self.unread += 1;
+    }
+
+    /// Whether timestamps are to be expected in the error queue.
+    pub(crate) fn is_expecting(&self) -> bool {
+        !self.under_way.is_empty()
+    }
+
+    /// Whether the timestamps have to be read now, to make room.
+    pub(crate) fn is_full(&self) -> bool {
+        self.unread >= MAX_UNREAD
+    }
+
+    /// Notes that the error queue has been emptied.
+    pub(crate) fn emptied(&mut self) {
+        self.unread = 0;
+    }
+
+    /// Takes in one timestamp. Writes that share a segment have one stamp, the last one's; another
+    /// stamp of a departure is that of a copy.
+    pub(crate) fn stamped(&mut self, stage: Stage, place: u32, at: Moment) -> Option<Told> {
+        let origin = self.origin?;
+        let is_meant = |d: &Departure| (d.end.wrapping_sub(origin + 1)) as u32 == place;
+        let index = self.under_way.iter().position(is_meant)?;
+        match stage {
+            Stage::Left => {
+                let departure = self.under_way.get_mut(index)?;
+                if departure.left.is_some() {
+                    departure.again = Some(at);
+                    return None;
+                }
+                let (written, left) = (departure.written, at.max(departure.written));
+                departure.left = Some(left);
+                let took = left.since(written);
+                // What follows other bytes may wait for a window.
+                (took >= MIN_HELD_BACK && index == 0 && departure.is_short).then_some(Told {
+                    written,
+                    at: left,
+                    event: Event::HeldBack { took },
+                })
+            }
+            Stage::Acknowledged => {
+                let acknowledged = self.under_way.drain(..=index).next_back()?;
+                let left = acknowledged.left.unwrap_or(acknowledged.written);
+                Some(Told {
+                    written: acknowledged.written,
+                    at: at.max(left),
+                    event: Event::Acknowledged {
+                        after: at.since(left),
+                        again: acknowledged.again.map(|again| at.since(again)),
+                    },
+                })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: f64) -> Moment {
+        Moment::from_millis(ms)
+    }
+
+    fn acknowledged(written: f64, at_ms: f64, after: f64) -> Told {
+        let after = at(after).since(Moment::ZERO);
+        Told {
+            written: at(written),
+            at: at(at_ms),
+            event: Event::Acknowledged { after, again: None },
+        }
+    }
+
+    #[test]
+    fn an_acknowledgement_covers_everything_before_it() {
+        let mut departures = Departures::default();
+        departures.begin(100);
+        departures.wrote(110, at(1.0));
+        departures.wrote(130, at(2.0));
+        departures.wrote(131, at(3.0));
+        // The first two left in one segment, which carries the second one's place.
+        assert_eq!(departures.stamped(Stage::Left, 29, at(2.25)), None);
+        assert_eq!(
+            departures.stamped(Stage::Acknowledged, 29, at(42.25)),
+            Some(acknowledged(2.0, 42.25, 40.0))
+        );
+        assert_eq!(departures.stamped(Stage::Acknowledged, 9, at(43.0)), None);
+        // Without a stamp of its departure, it left when it was written.
+        assert_eq!(
+            departures.stamped(Stage::Acknowledged, 30, at(50.0)),
+            Some(acknowledged(3.0, 50.0, 47.0))
+        );
+        assert!(!departures.is_expecting());
+    }
+
+    #[test]
+    fn what_left_late_was_held_back_once() {
+        let mut departures = Departures::default();
+        departures.begin(0);
+        departures.wrote(10, at(1.0));
+        let told = departures.stamped(Stage::Left, 9, at(31.0)).unwrap();
+        let took = Duration::from_millis(30);
+        assert_eq!((told.at, told.event), (at(31.0), Event::HeldBack { took }));
+        assert_eq!(departures.stamped(Stage::Left, 9, at(231.0)), None);
+        assert_eq!(
+            departures
+                .stamped(Stage::Acknowledged, 9, at(271.0))
+                .unwrap()
+                .event,
+            Event::Acknowledged {
+                after: Duration::from_millis(240),
+                again: Some(Duration::from_millis(40)),
+            },
+            "from when it left first, and from when it left again"
+        );
+    }
+
+    #[test]
+    fn the_kernel_counts_with_32_bits() {
+        let mut departures = Departures::default();
+        departures.begin(0);
+        departures.wrote((1 << 32) + 8, at(1.0));
+        assert_eq!(
+            departures.stamped(Stage::Acknowledged, 7, at(2.0)),
+            Some(acknowledged(1.0, 2.0, 1.0))
+        );
+    }
+
+    #[test]
+    fn nothing_is_remembered_of_a_socket_that_is_not_stamped_nor_without_end() {
+        let mut departures = Departures::default();
+        departures.wrote(1, at(1.0));
+        assert!(!departures.is_expecting());
+        departures.begin(1);
+        for end in 2..10_000 {
+            departures.wrote(end, at(1.0));
+        }
+        assert_eq!(departures.under_way.len(), MAX_UNDER_WAY);
+        assert!(departures.is_full());
+    }
+}

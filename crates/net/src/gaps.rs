@@ -1,0 +1,188 @@
+//! Notices that segments have arrived behind a gap in the stream, while nothing can be read: the
+//! kernel wakes nobody for them. So a long wait looks now and then.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use roundtrip_model::{Event, Moment};
+use tokio::time::{Instant, Sleep, sleep};
+
+/// The first look is not earlier than this after the beginning of a wait.
+const MIN_DISTANCE: Duration = Duration::from_millis(50);
+/// What the kernel needs for a segment besides its data, at least: `struct sk_buff` and
+/// `struct skb_shared_info`.
+const SEGMENT_OVERHEAD: u32 = 512;
+
+/// What `TCP_INFO` says about segments behind a gap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct GapSigns {
+    /// Segments that have ever arrived out of order.
+    pub(crate) out_of_order: u32,
+    /// The data in one segment of a peer that fills its segments.
+    pub(crate) full: u32,
+    /// How long ago the last segment arrived that acknowledged something, as all segments do.
+    pub(crate) last_arrival: Duration,
+}
+
+/// The segments behind gaps that have been told of.
+#[derive(Debug, Default)]
+pub(crate) struct Gaps {
+    told: u32,
+    looked: Moment,
+}
+
+impl Gaps {
+    /// Whether more segments have arrived out of order than have been told of.
+    pub(crate) fn has_news(&self, signs: &GapSigns) -> bool {
+        signs.out_of_order > self.told
+    }
+
+    /// Notes that the socket was looked at, and nothing was new.
+    pub(crate) fn looked(&mut self, now: Moment) {
+        self.looked = now;
+    }
+
+    /// Takes news in. `held` is the memory of what has been received and cannot be read.
+    ///
+    /// Without such memory the gap is filled already. A segment takes more memory than its data
+    /// has bytes: where all of them together take less than they would if one of them were full,
+    /// none is. (Some network devices receive everything into large buffers. There it stays open
+    /// how much is in them.)
+    pub(crate) fn look(
+        &mut self,
+        now: Moment,
+        signs: &GapSigns,
+        held: u32,
+    ) -> Option<(Moment, Event)> {
+        let segments = signs.out_of_order.saturating_sub(self.told);
+        let looked = std::mem::replace(&mut self.looked, now);
+        self.told = signs.out_of_order;
+        if segments == 0 || held == 0 {
+            return None;
+        }
+        let overhead = SEGMENT_OVERHEAD.saturating_mul(segments);
+        let short = held < signs.full.saturating_add(overhead);
+        let at = (now - signs.last_arrival).max(looked);
+        Some((at, Event::GapOpened { segments, short }))
+    }
+}
+
+/// When to look during a wait: at growing distances.
+#[derive(Debug, Default)]
+pub(crate) struct Looks {
+    timer: Option<Pin<Box<Sleep>>>,
+    distance: Duration,
+}
+
+impl Looks {
+    /// A wait begins on a path with this round trip.
+    pub(crate) fn begin(&mut self, rtt: Duration) {
+        self.distance = MIN_DISTANCE.max(rtt * 2);
+        self.set();
+    }
+
+    fn set(&mut self) {
+        match &mut self.timer {
+            Some(timer) => timer.as_mut().reset(Instant::now() + self.distance),
+            None => self.timer = Some(Box::pin(sleep(self.distance))),
+        }
+    }
+
+    /// Whether it is time to look; otherwise the task is woken when it is.
+    pub(crate) fn is_due(&mut self, cx: &mut Context<'_>) -> bool {
+        let Some(timer) = &mut self.timer else {
+            return false;
+        };
+        if timer.as_mut().poll(cx) == Poll::Pending {
+            return false;
+        }
+        self.distance *= 2;
+        self.set();
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use super::*;
+
+    fn at(ms: u64) -> Moment {
+        Moment::from_millis(ms as f64)
+    }
+
+    fn signs(out_of_order: u32, last_arrival: u64) -> GapSigns {
+        GapSigns {
+            out_of_order,
+            full: 1448,
+            last_arrival: Duration::from_millis(last_arrival),
+        }
+    }
+
+    fn gap(at_ms: u64, segments: u32, short: bool) -> (Moment, Event) {
+        (at(at_ms), Event::GapOpened { segments, short })
+    }
+
+    #[test]
+    fn a_gap_is_told_once_with_the_time_of_its_last_segment() {
+        let mut gaps = Gaps::default();
+        gaps.looked(at(50));
+        assert_eq!(
+            gaps.look(at(100), &signs(2, 20), 4608),
+            Some(gap(80, 2, false))
+        );
+        assert_eq!(gaps.look(at(200), &signs(2, 120), 4608), None);
+        assert_eq!(
+            gaps.look(at(400), &signs(3, 10), 6912),
+            Some(gap(390, 1, false))
+        );
+        // The kernel's clock is coarse.
+        assert_eq!(
+            gaps.look(at(402), &signs(4, 4), 9000),
+            Some(gap(400, 1, false))
+        );
+    }
+
+    #[test]
+    fn what_nothing_is_held_for_has_been_filled() {
+        let mut gaps = Gaps::default();
+        assert_eq!(gaps.look(at(100), &signs(2, 20), 0), None);
+        assert!(!gaps.has_news(&signs(2, 20)));
+        assert_eq!(
+            gaps.look(at(200), &signs(3, 1), 800),
+            Some(gap(199, 1, true))
+        );
+    }
+
+    #[test]
+    fn a_segment_is_short_where_a_full_one_would_need_more_memory() {
+        let short = |segments, held| {
+            let told = Gaps::default().look(at(9), &signs(segments, 1), held);
+            matches!(told, Some((_, Event::GapOpened { short: true, .. })))
+        };
+        assert!(short(1, 1280) && !short(1, 2304) && !short(1, 1960));
+        assert!(short(2, 2400) && !short(2, 2560));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn looks_grow_rarer() {
+        let mut looks = Looks::default();
+        let began = Instant::now();
+        looks.begin(Duration::from_millis(40));
+        let mut times = Vec::new();
+        while times.len() < 4 {
+            poll_fn(|cx| {
+                if looks.is_due(cx) {
+                    Poll::Ready(())
+                } else {
+                    Poll::Pending
+                }
+            })
+            .await;
+            times.push(began.elapsed().as_millis());
+        }
+        assert_eq!(times, [80, 240, 560, 1200]);
+    }
+}

@@ -1,0 +1,132 @@
+//! Tells that the client did not run although there was something to do: others had the
+//! processors, a quota was used up, or the process was stopped.
+
+use std::time::Duration;
+
+use roundtrip_model::{Event, Moment, Recorder};
+
+use crate::quota;
+use crate::sys::thread;
+
+/// A shorter absence is a wake-up's own time.
+pub(crate) const MIN_ABSENCE: Duration = Duration::from_millis(1);
+
+/// A moment at which the thread ran, by the clock, and the processor time that it had used.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Presence {
+    pub(crate) at: Moment,
+    cpu: Duration,
+}
+
+impl Presence {
+    pub(crate) fn now(recorder: &Recorder) -> Self {
+        Self {
+            at: recorder.clock(),
+            cpu: thread::cpu_time(),
+        }
+    }
+
+    /// The same thread at another moment, at which it had used as much of the processor.
+    pub(crate) fn moved(self, at: Moment) -> Self {
+        Self { at, ..self }
+    }
+
+    /// How long the thread neither ran nor did what is on the timeline as work, of the time from
+    /// `from`, when there was something to do, until `now`. The thread has run between this
+    /// presence and `now`.
+    pub(crate) fn absence(
+        &self,
+        from: Moment,
+        now: &Self,
+        recorder: &Recorder,
+    ) -> Option<Duration> {
+        let from = from.max(self.at);
+        if now.at.since(from) < MIN_ABSENCE {
+            return None;
+        }
+        let zero = recorder.zero();
+        let (mut before, mut since) = (Duration::ZERO, Duration::ZERO);
+        let began = Moment::ZERO + self.at.since(zero);
+        for (at, event) in recorder.since(began).iter() {
+            let Event::Worked { took, .. } = event else {
+                continue;
+            };
+            let at = zero + at.since(Moment::ZERO);
+            let late = (*took).min(at.since(from));
+            since += late;
+            before += took.saturating_sub(late).min(from.since(self.at));
+        }
+        // Writing to a slow disk is work that takes no processor time; other work takes both.
+        let cpu = now.cpu.saturating_sub(self.cpu).saturating_sub(before);
+        let absent = now.at.since(from).saturating_sub(since.max(cpu));
+        (absent >= MIN_ABSENCE).then_some(absent)
+    }
+}
+
+/// Says why the client did not run.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Throttling(Duration);
+
+impl Throttling {
+    /// Begins to watch the quota.
+    pub(crate) fn watch() -> Self {
+        Self(quota::throttled())
+    }
+
+    /// Whether the quota accounts for this much, which has just ended.
+    pub(crate) fn explains(&mut self, took: Duration) -> bool {
+        let before = std::mem::replace(&mut self.0, quota::throttled());
+        self.0.saturating_sub(before) >= took / 2
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use roundtrip_model::{Clock, Task};
+
+    use super::*;
+
+    struct Frozen;
+
+    impl Clock for Frozen {
+        fn now(&self) -> Moment {
+            Moment::ZERO
+        }
+    }
+
+    fn at(ms: u64, cpu: u64) -> Presence {
+        Presence {
+            at: Moment::from_millis(ms as f64),
+            cpu: Duration::from_millis(cpu),
+        }
+    }
+
+    fn absence(from: u64, now: Presence, worked: &[(u64, u64)]) -> Option<Duration> {
+        let recorder = Recorder::new(Arc::new(Frozen));
+        for (at, took) in worked {
+            let took = Duration::from_millis(*took);
+            let task = Task::Write;
+            let at = Moment::from_millis(*at as f64);
+            recorder.record_at(at, Event::Worked { task, took });
+        }
+        at(100, 7).absence(Moment::from_millis(from as f64), &now, &recorder)
+    }
+
+    #[test]
+    fn only_time_that_was_not_used_is_an_absence() {
+        let ms = |ms| Some(Duration::from_millis(ms));
+        assert_eq!(absence(140, at(440, 7), &[]), ms(300));
+        // Processor time, work, and work that used the processor.
+        assert_eq!(absence(140, at(440, 107), &[]), ms(200));
+        assert_eq!(absence(140, at(440, 7), &[(430, 250)]), ms(50));
+        assert_eq!(absence(140, at(440, 107), &[(430, 100)]), ms(200));
+        assert_eq!(absence(140, at(440, 307), &[]), None);
+        // What was done before there was something to do does not count, nor what began there.
+        assert_eq!(absence(140, at(440, 37), &[(135, 30)]), ms(300));
+        assert_eq!(absence(140, at(440, 7), &[(150, 30)]), ms(290));
+        // It had gone to sleep only after the bytes were there.
+        assert_eq!(absence(20, at(440, 7), &[]), ms(340));
+    }
+}

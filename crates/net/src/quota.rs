@@ -1,0 +1,98 @@
+//! How long the cgroups of this process were throttled because their processor quota was used up.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+/// Where systemd and container runtimes mount the hierarchies: version 2 alone or beside version 1,
+/// and version 1's controller.
+const UNIFIED: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
+const CONTROLLER: [&str; 2] = ["/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct"];
+
+/// The time since the cgroups exist, of all processes in them. Zero if there is no quota.
+pub(crate) fn throttled() -> Duration {
+    static FILES: OnceLock<Vec<File>> = OnceLock::new();
+    let files = FILES.get_or_init(|| {
+        let own = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+        let paths = own.lines().flat_map(accounts).collect::<Vec<_>>();
+        let mut files: Vec<File> = paths.iter().filter_map(|p| File::open(p).ok()).collect();
+        // The root's account has no such line.
+        files.retain(|file| read(file).is_some());
+        files
+    });
+    files.iter().filter_map(read).sum()
+}
+
+/// The files with the accounts of a process's cgroup and of the groups around it, any of which may
+/// have a quota. `line` is one of `/proc/self/cgroup`. A container may see its own group as the
+/// root, under the path that it has outside.
+fn accounts(line: &str) -> Vec<PathBuf> {
+    let mut parts = line.splitn(3, ':').skip(1);
+    let (Some(controllers), Some(group)) = (parts.next(), parts.next()) else {
+        return Vec::new();
+    };
+    let roots = if controllers.is_empty() {
+        UNIFIED
+    } else if controllers.split(',').any(|c| c == "cpu") {
+        CONTROLLER
+    } else {
+        return Vec::new();
+    };
+    let group = Path::new(group.trim_start_matches('/'));
+    let places = roots
+        .iter()
+        .flat_map(|root| group.ancestors().map(move |g| Path::new(root).join(g)));
+    places.map(|place| place.join("cpu.stat")).collect()
+}
+
+fn read(file: &File) -> Option<Duration> {
+    let mut text = [0; 1024];
+    let n = file.read_at(&mut text, 0).ok()?;
+    parse(&String::from_utf8_lossy(text.get(..n)?))
+}
+
+fn parse(account: &str) -> Option<Duration> {
+    account.lines().find_map(|line| {
+        let (key, value) = line.split_once(' ')?;
+        let value = value.parse().ok()?;
+        match key {
+            "throttled_usec" => Some(Duration::from_micros(value)),
+            "throttled_time" => Some(Duration::from_nanos(value)),
+            _ => None,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_versions_tell_how_long_they_throttled() {
+        let second = "usage_usec 9\nnr_periods 3\nnr_throttled 2\nthrottled_usec 1500\n";
+        let first = "nr_periods 3\nnr_throttled 2\nthrottled_time 1500000\n";
+        let told = Some(Duration::from_micros(1500));
+        assert_eq!([parse(second), parse(first)], [told, told]);
+        assert_eq!(parse("usage_usec 9\nthrottled_usec much\n"), None);
+    }
+
+    #[test]
+    fn the_groups_around_it_count_as_well() {
+        let text = |line| -> Vec<String> {
+            let paths = accounts(line);
+            paths.iter().map(|p| p.display().to_string()).collect()
+        };
+        let two = text("0::/a/b");
+        for place in ["/a/b/cpu.stat", "/a/cpu.stat", "/cpu.stat"] {
+            assert!(two.contains(&format!("/sys/fs/cgroup{place}")), "{two:?}");
+        }
+        let one = text("4:cpu,cpuacct:/a");
+        assert!(
+            one.contains(&"/sys/fs/cgroup/cpu/a/cpu.stat".to_owned()),
+            "{one:?}"
+        );
+        assert!(text("5:memory:/a").is_empty() && text("x").is_empty());
+    }
+}

@@ -1,0 +1,124 @@
+//! The kernel's timestamps of what a TCP socket sends. They arrive in its error queue. `departures`
+//! says what they mean.
+
+use std::io;
+use std::mem;
+use std::os::fd::AsRawFd;
+use std::time::Duration;
+
+use super::set_int;
+
+/// What the timestamp is of. `include/uapi/linux/errqueue.h`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// The last byte of a write left TCP for the network device (`SCM_TSTAMP_SCHED`).
+    Left,
+    /// The peer acknowledged the last byte of a write (`SCM_TSTAMP_ACK`).
+    Acknowledged,
+}
+
+const SCM_TSTAMP_SCHED: u32 = 1;
+const SCM_TSTAMP_ACK: u32 = 2;
+
+/// One timestamp, by the wall clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TransmitStamp {
+    pub(crate) stage: Stage,
+    /// The place of the last byte of the write, counted from 0 at the byte that was the next one
+    /// when the stamps were requested. The kernel counts with 32 bits.
+    pub(crate) place: u32,
+    pub(crate) at: Duration,
+}
+
+/// How the kernel counts bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Counting {
+    /// From the next byte to be written. Linux 6.2 and later.
+    Written,
+    /// From the first byte that is not acknowledged.
+    Unacknowledged,
+}
+
+/// Asks the kernel to timestamp all that is written from now on. The socket must be connected.
+pub(crate) fn request(socket: &impl AsRawFd, counting: Counting) -> io::Result<()> {
+    let mut flags = libc::SOF_TIMESTAMPING_SOFTWARE
+        | libc::SOF_TIMESTAMPING_TX_SCHED
+        | libc::SOF_TIMESTAMPING_TX_ACK
+        | libc::SOF_TIMESTAMPING_OPT_ID
+        | libc::SOF_TIMESTAMPING_OPT_TSONLY;
+    if counting == Counting::Written {
+        flags |= libc::SOF_TIMESTAMPING_OPT_ID_TCP;
+    }
+    set_int(
+        socket,
+        libc::SOL_SOCKET,
+        libc::SO_TIMESTAMPING,
+        flags.cast_signed(),
+    )
+}
+
+/// Control messages are aligned as their header is. There is room for the timestamps and for the
+/// description with an address of either family.
+#[repr(C, align(8))]
+struct ControlBuffer([u8; 192]);
+
+/// Takes the next timestamp from the error queue; `None` if there is none. Does not touch the
+/// socket's own error.
+pub(crate) fn next(socket: &impl AsRawFd) -> Option<TransmitStamp> {
+    // ICMP errors are not requested, so that there is hardly anything else in the queue.
+    const MAX_OTHERS: usize = 16;
+    for _ in 0..MAX_OTHERS {
+        let mut control = ControlBuffer([0; 192]);
+        // SAFETY: all-zero is a valid `msghdr`.
+        let mut message: libc::msghdr = unsafe { mem::zeroed() };
+        message.msg_control = (&raw mut control).cast();
+        message.msg_controllen = control.0.len();
+        let flags = libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT;
+        // SAFETY: `message` points to one control area, alive and of the stated length, and to no
+        // other buffer.
+        let n = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, flags) };
+        if n < 0 {
+            return None;
+        }
+        if let Some(stamp) = stamp_in(&message) {
+            return Some(stamp);
+        }
+    }
+    None
+}
+
+fn stamp_in(message: &libc::msghdr) -> Option<TransmitStamp> {
+    let (mut at, mut of) = (None, None);
+    // SAFETY: the kernel filled the control area and set its length; CMSG_FIRSTHDR and CMSG_NXTHDR
+    // stay inside it. A `scm_timestamping` begins with the software timestamp.
+    unsafe {
+        let mut header = libc::CMSG_FIRSTHDR(message);
+        while !header.is_null() {
+            let data = libc::CMSG_DATA(header);
+            match ((*header).cmsg_level, (*header).cmsg_type) {
+                (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING) => {
+                    let stamp = data.cast::<libc::timespec>().read_unaligned();
+                    at = (stamp.tv_sec > 0)
+                        .then(|| Duration::new(stamp.tv_sec as u64, stamp.tv_nsec as u32));
+                }
+                (libc::SOL_IP, libc::IP_RECVERR) | (libc::SOL_IPV6, libc::IPV6_RECVERR) => {
+                    of = Some(data.cast::<libc::sock_extended_err>().read_unaligned());
+                }
+                _ => {}
+            }
+            header = libc::CMSG_NXTHDR(message, header);
+        }
+    }
+    let of = of.filter(|of| of.ee_origin == libc::SO_EE_ORIGIN_TIMESTAMPING)?;
+    let stage = match of.ee_info {
+        SCM_TSTAMP_SCHED => Stage::Left,
+        SCM_TSTAMP_ACK => Stage::Acknowledged,
+        _ => return None,
+    };
+    let place = of.ee_data;
+    Some(TransmitStamp {
+        stage,
+        place,
+        at: at?,
+    })
+}
