@@ -218,7 +218,7 @@ async fn upload(
     request: &Request,
     facts: &mut HttpFacts,
 ) -> Result<(), HttpError> {
-    // The driver writes when it is polled. It is given the turn, so that the request has left when
+    // The driver writes when it is polled. It is given the time, so that the request has left when
     // that is recorded.
     tokio::task::yield_now().await;
     let mut rest = request.body.clone();

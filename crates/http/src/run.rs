@@ -30,12 +30,12 @@ pub struct RequestRecorder {
 pub type Ended<'a> = dyn FnMut(usize, Result<(), HttpError>) + Send + 'a;
 
 impl RequestRecorder {
-    /// Makes a pen for a request that has the connection to itself.
+    /// Makes a recorder for a request that has the connection to itself.
     pub fn alone(recorder: &Recorder) -> Self {
         Self::beside(recorder, recorder)
     }
 
-    /// Makes a pen for one of several requests: its boundaries go to `own`, with the times of the
+    /// Makes a recorder for one of several requests: its boundaries go to `own`, with the times of the
     /// bytes on `connection`.
     pub fn beside(connection: &Recorder, own: &Recorder) -> Self {
         let (bytes, own) = (connection.clone(), own.clone());

@@ -21,7 +21,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "search-list",
             name: "Other names were asked for first, because the search list said so",
-            shows: "the resolver asked for the name with one of its suffixes without success before it asked for the name itself (seen only in synthetic exchanges)",
+            shows: "the resolver asked for the name with one of its suffixes without success before it asked for the name itself",
             signature: search_list,
             cost: "for each suffix 1 round trip to the resolver, or as long as the miss takes",
             remedy: "end the name with a dot, or lower the number of dots from which names are looked up as they are",

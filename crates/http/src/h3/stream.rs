@@ -40,7 +40,7 @@ pub(super) async fn carry(
         run.facts.uploaded = request.body.len() as u64;
     }
     stream.finish().await.map_err(failed)?;
-    // The driver writes. It is given the turn, so that the request has left when that is recorded.
+    // The driver writes. It is given the time, so that the request has left when that is recorded.
     tokio::task::yield_now().await;
     tokio::task::yield_now().await;
     run.recorder.departed_since(queued, request);

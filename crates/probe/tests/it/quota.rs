@@ -92,14 +92,14 @@ fn inside() {
             ..Options::default()
         });
         let mut exchanges = Vec::new();
-        for run in 0..10 {
+        for run in 0..16 {
             exchanges.extend(prober.run(&target, run, &mut std::io::sink()).await);
         }
         exchanges
     });
     let events = exchanges.iter().flat_map(|e| e.timeline.iter());
     let is_told = |event: &Event| {
-        let long = Duration::from_millis(30);
+        let long = Duration::from_millis(10);
         matches!(event, Event::Starved { took, throttled: true } if *took > long)
     };
     assert!(

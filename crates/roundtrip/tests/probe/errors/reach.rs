@@ -3,7 +3,7 @@
 use roundtrip_path::{Direction, Path};
 
 use super::{assert_failure, message};
-use crate::peer::{Site, free_port};
+use crate::peer::free_port;
 use crate::report::{Report, report};
 use crate::run;
 
