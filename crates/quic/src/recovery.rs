@@ -70,7 +70,8 @@ pub(crate) struct Recovery {
     ptos_in_a_row: u32,
     /// Since when a client that has nothing in flight waits. RFC 9002 §6.2.2.1.
     anchor: Time,
-    /// How long before the last acknowledgement the newest packet had left that it settled.
+    /// How long before the last acknowledgement the newest packet had left that it settled, without
+    /// the delay that the peer admits. RFC 9002 §5.3.
     acked_after: Duration,
     /// Packets of `Data` below this left on a path that is no longer used.
     path_start: u64,

@@ -30,7 +30,8 @@ pub struct Stats {
     /// Datagrams that came since the peer's data has had a gap, the one that showed it included; 0
     /// where there is none.
     pub behind_gap: u64,
-    /// How long before the last acknowledgement the newest packet had left that it settled.
+    /// How long before the last acknowledgement the newest packet had left that it settled, without
+    /// the delay that the peer admits. RFC 9002 §5.3.
     pub acked_after: Duration,
     /// How often the probe timer fired. RFC 9002 §6.2.
     pub probe_timeouts: u64,

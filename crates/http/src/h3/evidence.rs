@@ -1,6 +1,8 @@
 //! What the numbers of packets and the offsets of their data tell: what was lost or late, in either
 //! direction, and when the peer had what was sent.
 
+use std::time::Duration;
+
 use roundtrip_model::{Event, Moment};
 use roundtrip_quic::Stats;
 
@@ -13,6 +15,8 @@ pub(super) struct Evidence {
     /// When data came of which what precedes it is still missing.
     gap: Option<Moment>,
     gaps: u32,
+    /// When the first packet had left that was lost and has not been acknowledged since.
+    lost: Option<Moment>,
 }
 
 impl Evidence {
@@ -37,6 +41,8 @@ impl Evidence {
         let lost = lost.saturating_sub(spurious);
         // The loss of what is not sent again, such as acknowledgements, delays nothing.
         if lost > 0 && stats.bytes_lost > before.bytes_lost {
+            let left = Moment(at.0.saturating_sub(nanos(stats.lost_after)));
+            self.lost.get_or_insert(left);
             events.push(Event::Resent {
                 segments: narrow(lost),
                 unacked: stats.lost_after,
@@ -66,14 +72,19 @@ impl Evidence {
             (Some(_), _) => {}
         }
         if stats.stream_bytes_acked > before.stream_bytes_acked {
-            let unread = now.since(at);
+            let newest = stats.acked_after.saturating_sub(now.since(at));
+            let lost = self.lost.take().map(|left| at.since(left));
             events.push(Event::Acknowledged {
-                after: stats.acked_after.saturating_sub(unread),
-                again: None,
+                after: lost.map_or(newest, |first| first.max(newest)),
+                again: lost.map(|_| newest),
             });
         }
         events
     }
+}
+
+fn nanos(span: Duration) -> u64 {
+    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }
 
 fn narrow(count: u64) -> u32 {
@@ -82,8 +93,6 @@ fn narrow(count: u64) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     fn read(evidence: &mut Evidence, at: u64, stats: &Stats) -> Vec<Event> {
@@ -140,9 +149,26 @@ mod tests {
             acked_after: Duration::from_nanos(61),
             ..Stats::default()
         };
-        let after = Duration::from_nanos(60);
-        let acknowledged = [Event::Acknowledged { after, again: None }];
+        let (after, again) = (Duration::from_nanos(60), None);
+        let acknowledged = [Event::Acknowledged { after, again }];
         assert_eq!(read(&mut evidence, 100, &stats), acknowledged);
         assert_eq!(read(&mut evidence, 120, &stats), []);
+    }
+
+    #[test]
+    fn what_was_lost_and_sent_again_is_acknowledged_from_both_on() {
+        let mut evidence = Evidence::default();
+        let mut stats = Stats {
+            packets_lost: 1,
+            bytes_lost: 100,
+            lost_after: Duration::from_nanos(200),
+            ..Stats::default()
+        };
+        assert_eq!(read(&mut evidence, 300, &stats).len(), 1);
+        (stats.stream_bytes_acked, stats.acked_after) = (5, Duration::from_nanos(101));
+        let (after, again) = (Duration::from_nanos(310), Duration::from_nanos(100));
+        let again = Some(again);
+        let acknowledged = [Event::Acknowledged { after, again }];
+        assert_eq!(read(&mut evidence, 410, &stats), acknowledged);
     }
 }

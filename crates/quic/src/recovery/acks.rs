@@ -145,7 +145,8 @@ impl Recovery {
         self.detect_losses(now, space, feedback);
         if let Some((number, burst)) = settled.newest {
             feedback.newest = feedback.newest.max(Some(number));
-            self.acked_after = now.since(self.bursts.get(burst).time);
+            let after = now.since(self.bursts.get(burst).time);
+            self.acked_after = sample.unwrap_or(after);
             if settled.bytes > 0 {
                 let acknowledged = self.acknowledged(now, settled, burst, sample);
                 self.controller.on_acknowledged(&acknowledged);
