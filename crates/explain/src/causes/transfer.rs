@@ -102,9 +102,6 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
 /// In milliseconds: Linux resets the congestion window of a connection that was idle for a
 /// retransmission timeout, at least 200 ms.
 const IDLE_TIMEOUT: f64 = 200.0;
-/// In round trips and milliseconds: a steady stream that is shorter says nothing about the line.
-const STEADY_TRIPS: f64 = 2.0;
-const STEADY_MS: f64 = 20.0;
 /// In milliseconds: with shorter pauses on average, the server keeps a pace.
 const MIN_STALL: f64 = 5.0;
 
@@ -223,7 +220,7 @@ fn rate(transfer: &Transfer, over: f64) -> String {
 fn slow_downlink(case: &Case<'_>) -> Option<Cost> {
     let (bytes, took) = case.exchange.transfer()?.steady;
     let r = case.rtt?;
-    if took < STEADY_MS.max(STEADY_TRIPS * r) || bytes == 0 {
+    if bytes == 0 {
         return None;
     }
     let trips = f64::from(case.round_trips(PhaseName::Body)) * r;

@@ -25,6 +25,9 @@ const SHORTEST_PAUSE: f64 = 0.5;
 /// As shares of the client's receive window: what comes in a round trip if that window alone sets the
 /// pace. A window that is not full is twice as large, as Linux makes it.
 const FILLED: std::ops::RangeInclusive<f64> = 0.75..=1.15;
+/// In round trips and milliseconds: a steady stream that is shorter says nothing about the line.
+const STEADY_TRIPS: f64 = 2.0;
+const STEADY_MS: f64 = 20.0;
 /// In segments.
 const MAX_AFTER_TIMEOUT: u64 = 3;
 /// In round trips.
@@ -51,7 +54,8 @@ pub struct Transfer {
     pub pauses: Vec<Pause>,
     /// The milliseconds of shorter pauses after a loss, while the sender's window recovered.
     pub recovery: f64,
-    /// What came after the last of both without a pause: bytes, and milliseconds.
+    /// What came without a pause, where that lasted for two round trips and more: bytes, and
+    /// milliseconds.
     pub steady: (u64, f64),
     pub bytes: u64,
 }
@@ -171,13 +175,22 @@ impl<'a> Body<'a> {
             let next = flights.iter().find(|f| f.first == n).map(|f| f.bytes);
             self.lossy |= arrival.heard.has_gap();
             if self.step(gap, arrival, window.map(|(_, window)| *window), next) {
+                self.note_steady(steady, last, steady_since);
                 (steady_since, steady) = (arrival.at, 0);
             }
             self.transfer.bytes += arrival.bytes;
             steady += arrival.bytes;
             last = arrival.at;
         }
-        self.transfer.steady = (steady, ms(last.since(steady_since)));
+        self.note_steady(steady, last, steady_since);
+    }
+
+    fn note_steady(&mut self, bytes: u64, last: Moment, since: Moment) {
+        let took = ms(last.since(since));
+        if took >= STEADY_MS.max(STEADY_TRIPS * self.rtt).min(f64::MAX) {
+            self.transfer.steady.0 += bytes;
+            self.transfer.steady.1 += took;
+        }
     }
 
     /// The flights that a window stopped, by the arrival with which the next one began.
@@ -294,7 +307,12 @@ impl<'a> Body<'a> {
             }
             Stop::Line | Stop::Window => {
                 self.waited.network += gap;
-                return lost > 0.0;
+                // While a window recovers, small pauses are its.
+                let recovering = self.lossy && gap >= 1.0;
+                if recovering {
+                    self.transfer.recovery += gap;
+                }
+                return lost > 0.0 || recovering;
             }
             Stop::Sender => {
                 self.waited.server += gap;

@@ -18,6 +18,9 @@ const DENSE: f64 = 0.97;
 /// than a segment, or was not offered yet.
 const FULL_OWN_WINDOW: f64 = 0.85;
 
+/// In milliseconds and round trips: several time-outs.
+const SHORTEST_BLACK_HOLE: f64 = 900.0;
+const BLACK_HOLE_TRIPS: f64 = 4.0;
 /// In round trips.
 const FASTEST_COPY: f64 = 0.9;
 
@@ -248,6 +251,25 @@ impl Evidence {
     pub(super) fn window(&self) -> Option<u64> {
         self.window
     }
+}
+
+/// Whether a silence of `gap` ended at `at` with segments that were smaller than before, in the middle
+/// of something: their sender had found that full ones do not come through (RFC 4821).
+pub(super) fn ended_with_smaller_segments(exchange: &Exchange, gap: f64, at: Moment) -> bool {
+    if gap < SHORTEST_BLACK_HOLE.max(BLACK_HOLE_TRIPS * rtt_ms(exchange)) {
+        return false;
+    }
+    let mut later = exchange.timeline.iter().filter(|(t, _)| *t >= at);
+    let smaller = later.find_map(|(_, event)| match event {
+        Event::Paused {
+            segments, bytes, ..
+        } => Some(*segments > 1 && 4 * bytes < 3 * full_segments(exchange, *segments)),
+        _ => None,
+    });
+    smaller == Some(true)
+        && later
+            .next()
+            .is_some_and(|(_, e)| matches!(e, Event::CutOff | Event::GapOpened { .. }))
 }
 
 fn full_segments(exchange: &Exchange, segments: u64) -> u64 {

@@ -9,7 +9,7 @@ use crate::{Event, Exchange, Moment};
 /// In milliseconds: an acknowledgement that is later by less may have been delayed on purpose (RFC
 /// 1122 §4.2.3.2), and one that is later by more was not delayed by that alone. Linux waits for 40 ms,
 /// and its timers are late.
-pub const DELAYED_ACK: f64 = 45.0;
+pub const DELAYED_ACK: f64 = 60.0;
 /// In milliseconds: the shortest delay of an acknowledgement on Linux, less a tick.
 pub(super) const SHORTEST_DELAYED_ACK: f64 = 36.0;
 /// In milliseconds, and as a share of R: round trips that differ by less do not differ.

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::body;
-use super::evidence::Evidence;
+use super::evidence::{self, Evidence};
 use super::spread::DELAYED_ACK;
 use super::walk::Walk;
 use super::{connect, ms, rtt_ms};
@@ -204,6 +204,9 @@ pub(super) fn answered(
     let lost = heard.loss(exchange, gap - network, at);
     book(&mut waited.loss, lost);
     book(&mut waited.network, heard.reordered(r));
+    if evidence::ended_with_smaller_segments(exchange, gap - network, at) {
+        book(&mut waited.loss, gap);
+    }
     // Had the server had the request and thought, its acknowledgement would have come before.
     if let Some((acknowledged, after)) = heard.acknowledged()
         && acknowledged >= since
