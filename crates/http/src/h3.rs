@@ -191,15 +191,21 @@ impl QuicGauge {
     /// Prefers why the connection closed to what that did to a stream, unless the server said that
     /// it did nothing.
     fn reason(&self, error: HttpError) -> HttpError {
-        let closed = self.connection.close_reason();
-        let is_of_connection = |closed: &CloseReason| match error {
-            HttpError::H3(_) => true,
-            HttpError::BodyCutShort { .. } => *closed == CloseReason::Reset,
-            _ => false,
-        };
-        match closed.filter(is_of_connection) {
-            Some(closed) => self.closed(closed),
-            None => error,
+        match (self.connection.close_reason(), error) {
+            (Some(CloseReason::Reset), HttpError::BodyCutShort { .. }) => {
+                self.closed(CloseReason::Reset)
+            }
+            // With an error, the close is no end.
+            (
+                Some(CloseReason::Application { code, .. }),
+                HttpError::BodyCutShort { got, expected },
+            ) if code != H3_NO_ERROR => HttpError::BodyReset {
+                what: format!("connection (code {code:#x})"),
+                got,
+                expected: Some(expected),
+            },
+            (Some(closed), HttpError::H3(_)) => self.closed(closed),
+            (_, error) => error,
         }
     }
 

@@ -28,6 +28,8 @@ const FILLED: std::ops::RangeInclusive<f64> = 0.75..=1.15;
 /// In round trips and milliseconds: a steady stream that is shorter says nothing about the line.
 const STEADY_TRIPS: f64 = 2.0;
 const STEADY_MS: f64 = 20.0;
+/// In round trips.
+const ALMOST: f64 = 0.08;
 /// In segments.
 const MAX_AFTER_TIMEOUT: u64 = 3;
 /// In round trips.
@@ -83,16 +85,21 @@ impl Exchange {
     /// When the first bytes of the answer arrived, which may not have been readable yet.
     pub fn answer_began(&self) -> Option<Moment> {
         let first = self.timeline.first(|e| *e == Event::FirstByte)?;
-        let read = self
-            .timeline
-            .first(|e| *e == Event::Answered)
-            .unwrap_or(first);
+        let read = self.answered_after_interim().unwrap_or(first);
         let asked = self.timeline.last(|e| *e == Event::RequestSent);
         Some(waiting::answer_began(
             self,
             asked.unwrap_or(read).min(read),
             read,
         ))
+    }
+
+    /// When the final response came, if interim ones preceded it that are answers to the request:
+    /// 100 (Continue) is one to its head.
+    pub(super) fn answered_after_interim(&self) -> Option<Moment> {
+        let http = self.http.as_ref()?;
+        let told = http.interim.iter().any(|status| *status != 100);
+        told.then(|| self.timeline.first(|e| *e == Event::Answered))?
     }
 
     /// How the bytes of the answer came, from the first to the last.
@@ -230,7 +237,29 @@ impl<'a> Body<'a> {
                 growing = false;
             }
         }
+        windows.extend(self.almost(flights, &windows, arrivals));
         windows
+    }
+
+    /// A paced window's last flight may end just before, or just after, a whole number of round trips:
+    /// both count as that number, so that the count does not depend on the day.
+    fn almost(
+        &self,
+        flights: &[Flight],
+        windows: &[(usize, FullWindow)],
+        arrivals: &[Arrival],
+    ) -> Option<(usize, FullWindow)> {
+        let ((first, last), end) = flights.first().zip(flights.last()).zip(arrivals.last())?;
+        let all = windows.len() >= 2 && windows.len() + 1 == flights.len();
+        let whole = ms(end.at.since(first.began)) / self.rtt + ALMOST;
+        let (_, before) = windows.last()?;
+        let window = FullWindow {
+            bytes: last.bytes,
+            segments: None,
+            ..*before
+        };
+        let extra = all && before.grew && whole as usize == windows.len() + 1;
+        extra.then_some((arrivals.len() - 1, window))
     }
 
     fn was_stopped(

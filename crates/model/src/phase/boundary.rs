@@ -18,7 +18,7 @@ pub(super) fn cut(exchange: &Exchange) -> Vec<(PhaseName, Moment, Moment)> {
         end,
         phases: Vec::new(),
     };
-    let answered = timeline.first(|e| *e == Event::Answered).is_some();
+    let answered = exchange.answered_after_interim().is_some();
     let mut under_way = PhaseName::Setup;
     for (at, event) in timeline.iter() {
         let next = match event {
@@ -57,6 +57,7 @@ pub(super) fn cut(exchange: &Exchange) -> Vec<(PhaseName, Moment, Moment)> {
             }
             // Interim responses come first; the wait is for the final one.
             Event::FirstByte if answered => None,
+            Event::Answered if !answered => None,
             Event::FirstByte | Event::Answered => {
                 if early == EarlyData::Refused {
                     under_way = PhaseName::FirstByte;

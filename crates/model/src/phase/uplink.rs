@@ -23,7 +23,7 @@ const TOGETHER: f64 = 0.5;
 /// In segments. RFC 6928 §2.
 const INITIAL_WINDOW: u64 = 10;
 /// As a share of what the largest flight took.
-const DISAGREEMENT: f64 = 0.3;
+const DISAGREEMENT: f64 = 0.15;
 
 /// Moves the time that the line needed for what was sent from the server and from losses to the
 /// network.
@@ -37,14 +37,14 @@ pub(super) fn book(exchange: &Exchange, phases: &mut [Phase]) {
             PhaseName::Tls | PhaseName::Proxy => {
                 let flights = flights(exchange, |at| at >= phase.start && at <= phase.end);
                 let whole: f64 = flights.iter().map(|bytes| *bytes as f64 / line).sum();
-                carry(phase, whole);
+                carry(phase, whole, rtt_ms(exchange));
             }
             PhaseName::Request => {
                 request -= leave(exchange, phase, request);
             }
             PhaseName::FirstByte => {
                 fewer_trips(exchange, phase, line);
-                carry(phase, request.max(0.0));
+                carry(phase, request.max(0.0), rtt_ms(exchange));
             }
             _ => {}
         }
@@ -52,14 +52,16 @@ pub(super) fn book(exchange: &Exchange, phases: &mut [Phase]) {
 }
 
 /// Adjusts a wait for an answer to bytes that took `needed` milliseconds to send.
-fn carry(phase: &mut Phase, needed: f64) {
+fn carry(phase: &mut Phase, needed: f64, r: f64) {
     let waited = &mut phase.waited;
-    let server = needed.clamp(0.0, waited.server.max(0.0));
-    let lost = (needed - server).clamp(0.0, waited.loss);
+    // Acknowledgements wait behind what is sent: such a wait is the path's already.
+    let own = (waited.network - f64::from(phase.round_trips) * r).clamp(0.0, needed);
+    let server = (needed - own).clamp(0.0, waited.server.max(0.0));
+    let lost = (needed - own - server).clamp(0.0, waited.loss);
     waited.server -= server;
     waited.loss -= lost;
     waited.network += server + lost;
-    phase.carried = server + lost;
+    phase.carried = own + server + lost;
 }
 
 /// Attributes pauses while the request was sent: first to the line, as long as it needed, and then
@@ -113,6 +115,12 @@ fn bytes_per_ms(exchange: &Exchange) -> Option<f64> {
 /// late acknowledgement alone is a path that varies.
 fn agree(exchange: &Exchange, line: f64, largest: u64) -> bool {
     let r = rtt_ms(exchange);
+    let tolerance = LEAST_MS.max(DISAGREEMENT * largest as f64 / line);
+    let tcp = exchange.tcp.as_ref().filter(|tcp| tcp.syn_retransmits == 0);
+    let syn = tcp.and_then(|tcp| tcp.handshake_rtt);
+    if syn.is_some_and(|took| ms(took) - r > tolerance) {
+        return false;
+    }
     exchange
         .timeline
         .iter()
@@ -125,7 +133,6 @@ fn agree(exchange: &Exchange, line: f64, largest: u64) -> bool {
         .filter(|(bytes, _)| (1..largest).contains(bytes))
         .all(|(bytes, late)| {
             let needed = bytes as f64 / line;
-            let tolerance = LEAST_MS.max(DISAGREEMENT * largest as f64 / line);
             // It may have been delayed on purpose, by 40 ms.
             let delayed = late >= SHORTEST_DELAYED_ACK;
             (late - needed).abs() <= tolerance || delayed

@@ -68,8 +68,8 @@ fn the_connection_leaves_from_where_it_is_told() {
     assert!(local.starts_with("127.0.0.3:"), "{local}");
     site.report(&["--interface", "host!127.0.0.1", &site.http("/")])
         .assert_status(200);
-    let none = site.report(&["--interface", "203.0.113.9", &site.http("/")]);
-    assert_eq!(none.at("/failure/kind"), "local");
+    let none = site.probe(&["--interface", "203.0.113.9", &site.http("/")]);
+    assert_eq!((none.code, none.out.as_str()), (2, ""), "{}", none.err);
 }
 
 #[test]
