@@ -8,6 +8,8 @@ use roundtrip_model::{Event, Moment};
 
 /// Shorter pauses are attributed to the scheduler.
 const MIN_PAUSE: Duration = Duration::from_millis(1);
+/// What comes out of order by less comes together.
+const MIN_OVERTAKEN: Duration = Duration::from_millis(2);
 
 /// The counters of `TCP_INFO` that tell about waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -82,7 +84,7 @@ impl WaitTracker {
         events.extend(self.pause(at, counters));
         let late = self.late(arrival, at);
         let mut judged = counters;
-        if overtaken > 0 && late >= MIN_PAUSE {
+        if overtaken > 0 && late >= MIN_OVERTAKEN {
             let event = Event::Overtaken {
                 segments: overtaken,
                 late,

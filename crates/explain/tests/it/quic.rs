@@ -197,34 +197,19 @@ fn losses_of_either_side() {
     let ms = |ms: f64| Duration::from_secs_f64(ms / 1e3);
     let overtaken = Event::Overtaken {
         segments: 3,
-<<<<<<< HEAD
-        late: ms(late),
-    };
-    assert_only(
-        &answered_late(late, overtaken),
-        "quic-response-loss",
-        late,
-=======
         late: ms(130.0),
     };
     assert_only(
         &answered_late(130.0, overtaken),
         "quic-response-loss",
         130.0,
->>>>>>> h-quichttp
         0,
     );
     let resent = Event::Resent {
         segments: 1,
-<<<<<<< HEAD
-        unacked: ms(R + late),
-    };
-    assert_only(&answered_late(late, resent), "quic-request-loss", late, 0);
-=======
         unacked: ms(R + 130.0),
     };
     assert_only(&answered_late(130.0, resent), "quic-request-loss", 130.0, 0);
->>>>>>> h-quichttp
     // A reordered datagram costs what it was late, and that is not worth a name.
     let reordered = Event::Overtaken {
         segments: 1,
