@@ -16,7 +16,7 @@ const JITTER: f64 = 0.1;
 const STEADY_MS: f64 = 0.7;
 const STEADY: f64 = 0.01;
 /// In milliseconds: how late an answer has to be that nobody can be blamed for.
-const MIN_LATE: f64 = 5.0;
+const MIN_LATE: f64 = 10.0;
 const MIN_LATE_UNSTEADY: f64 = 200.0;
 /// As a share of the wait: a server that reports less than this was not what was waited for.
 const CONTRADICTION: f64 = 0.1;
