@@ -110,7 +110,8 @@ fn ended_early(error: &HttpError) -> bool {
         HttpError::H3(_)
         | HttpError::ClosedInHead
         | HttpError::BodyCutShort { .. }
-        | HttpError::ChunksCutShort { .. } => true,
+        | HttpError::ChunksCutShort { .. }
+        | HttpError::BodyReset { .. } => true,
         _ => false,
     };
     stream || error.is_connection_gone()
