@@ -19,6 +19,9 @@ pub(crate) const INITIAL_WINDOW: u64 = 10;
 /// about the next answer.
 const MAX_UNREST: f64 = 10.0;
 
+/// In milliseconds and as a share of R: round trips that differ by less show that the path is steady.
+const STEADY_MS: f64 = 1.0;
+const STEADY: f64 = 0.01;
 /// In milliseconds, and as a share of R: an acknowledgement that comes this long before the answer
 /// came without it.
 const MIN_EARLY: f64 = 2.0;
@@ -113,11 +116,31 @@ impl<'a> Case<'a> {
     /// In milliseconds: what is later than a round trip by less than this is nobody's fault, but the
     /// path's.
     pub(crate) fn tolerance(&self) -> f64 {
+        (2.0 * self.syn_lateness()).max(self.exchange.tolerance())
+    }
+
+    /// By how much the SYN-ACK was late, in milliseconds, unless it was an exception.
+    pub(crate) fn syn_lateness(&self) -> f64 {
         let connect = self.waited(PhaseName::Tcp, WaitPart::Network);
         let trips = f64::from(self.round_trips(PhaseName::Tcp));
         let late = connect - trips * self.rtt.unwrap_or(connect);
-        let unrest = late.clamp(0.0, MAX_UNREST);
-        (2.0 * unrest).max(self.exchange.tolerance())
+        late.clamp(0.0, MAX_UNREST)
+    }
+
+    /// Whether several samples show that round trips on this path hardly differ.
+    pub(crate) fn is_steady(&self) -> bool {
+        let spread = self.exchange.spread();
+        let most = STEADY_MS.max(STEADY * self.rtt.unwrap_or(0.0));
+        self.exchange.excesses().len() >= 2 && spread <= most
+    }
+
+    /// How late an answer has to be that had been acknowledged before: elsewhere than on a steady
+    /// path, the answer may just have taken longer than the acknowledgement.
+    pub(crate) fn least_witnessed(&self) -> f64 {
+        let r = self.rtt.unwrap_or(0.0);
+        let unsteady = (0.5 * r).max(10.0 * self.exchange.spread());
+        let least = if self.is_steady() { 0.0 } else { unsteady };
+        least.max(self.tolerance())
     }
 
     /// Between the last departure in a phase and its answer at `answered`: how long before the answer

@@ -12,9 +12,6 @@ const MIN_THINKING: f64 = 3.0;
 /// much anyway.
 const JITTER: f64 = 0.1;
 
-/// In milliseconds and as a share of R: round trips that differ by less show that the path is steady.
-const STEADY_MS: f64 = 0.7;
-const STEADY: f64 = 0.01;
 /// In milliseconds: how late an answer has to be that nobody can be blamed for.
 const MIN_LATE: f64 = 10.0;
 const MIN_LATE_UNSTEADY: f64 = 200.0;
@@ -149,6 +146,9 @@ fn witness(case: &Case<'_>, thought: f64) -> Option<String> {
     let mut phases = case.phases.iter();
     let asked = phases.find(|p| p.name == PhaseName::FirstByte)?.start;
     let early = case.acknowledged_before(asked, case.exchange.answer_began()?)?;
+    if thought < case.least_witnessed() {
+        return None;
+    }
     Some(format!(
         "; the request had been acknowledged {early:.1} ms before{}",
         timing(case)
@@ -160,8 +160,7 @@ fn witness(case: &Case<'_>, thought: f64) -> Option<String> {
 fn late_answer(case: &Case<'_>) -> Option<Cost> {
     let r = case.rtt?;
     let spread = case.exchange.spread();
-    let steady = case.exchange.excesses().len() >= 2 && spread <= STEADY_MS.max(STEADY * r);
-    let least = if steady {
+    let least = if case.is_steady() {
         MIN_LATE.max(JITTER * r)
     } else {
         MIN_LATE_UNSTEADY.max(r).max(10.0 * spread)

@@ -26,7 +26,7 @@ fn slow(case: &Case<'_>) -> Option<Cost> {
     let tcp = case.exchange.tcp.as_ref()?;
     let carried: f64 = case.phases.iter().map(|p| p.carried).sum();
     // The SYN-ACK was as late, and it has hardly any bytes.
-    if carried <= case.tolerance() {
+    if carried <= 2.0 * case.syn_lateness() {
         return None;
     }
     let mut cost = Cost::new(format!(
