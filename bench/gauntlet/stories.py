@@ -368,9 +368,9 @@ def quic():
     yield story("h3-server-flight-lost", servers.ngtcp2, "quic-handshake-loss", SITE + "b600", three,
                 rule=lose(DOWN, 1, 2, 3, which=datagram))
     # The first datagram with a short header carries the request.
-    yield story("h3-request-lost", servers.ngtcp2, "segment-lost", SITE + "b600", three,
+    yield story("h3-request-lost", servers.ngtcp2, "quic-request-loss segment-lost", SITE + "b600", three,
                 rule=lose(UP, 1, which=lambda p: datagram(p) and not p.payload[0] & 0x80))
-    yield story("h3-body-datagrams-lost", servers.ngtcp2, "response-segment-lost", SITE + "b100000", three,
+    yield story("h3-body-datagrams-lost", servers.ngtcp2, "quic-response-loss response-segment-lost", SITE + "b100000", three,
                 rule=lose(DOWN, 12, 20, 33, which=large))
     yield story("h3-closed-port", lambda s: None, "", "https://site.test:444/", "--http3 --max-time 4",
                 resolve="site.test:444:10.9.0.1", fail="refused")
