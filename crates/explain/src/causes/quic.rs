@@ -109,7 +109,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "quic-response-loss",
             name: "A packet that the server sent over QUIC was lost and its content had to be sent again",
-            shows: "data came before what it follows, and that was late by half a round trip or more; or numbers of the server's packets were missing when the wait ended (seen only in synthetic exchanges)",
+            shows: "data came before what it follows, and that was late by half a round trip or more; or numbers of the server's packets were missing when the wait ended",
             signature: theirs,
             cost: "1 round trip or more if later packets reveal the loss; otherwise the server's probe timeout, about two round trips",
             remedy: "look for loss or rate limits on UDP along the path (mtr --udp)",
@@ -119,7 +119,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "quic-request-loss",
             name: "Something the client sent over QUIC was lost and had to be sent again",
-            shows: "an acknowledgement after the handshake showed that packets of the client's were lost, and the answer to them came late (seen only in synthetic exchanges)",
+            shows: "an acknowledgement after the handshake showed that packets of the client's were lost, and the answer to them came late",
             signature: ours,
             cost: "a round trip and an eighth if later packets reveal the loss, otherwise the probe timeout",
             remedy: "look for loss or rate limits on UDP along the path (mtr --udp)",
