@@ -6,6 +6,7 @@
 //! `endpoint`'s.
 
 mod ack_frequency;
+mod amplification;
 mod application;
 mod closing;
 mod coalesced;

@@ -33,9 +33,9 @@ impl Connection {
 
     /// The newest packet came from elsewhere: the peer has moved. RFC 9000 §9.3.
     pub(super) fn on_moved(&mut self, datagram: &Datagram<'_>) {
-        let Datagram { now, way, size } = *datagram;
+        let Datagram { now, way } = *datagram;
         let deadline = now.after(self.validation_timeout());
-        let moved = self.paths.on_moved(way, size, deadline);
+        let moved = self.paths.on_moved(way, deadline);
         // A NAT that changes only the port changes nothing else of the path. RFC 9000 §9.4.
         if moved.is_elsewhere {
             // Without a spare id, the one in use stays.

@@ -18,7 +18,6 @@ const SPIN: u8 = 0x20;
 pub(super) struct Datagram<'a> {
     pub(super) now: Time,
     pub(super) way: &'a Way,
-    pub(super) size: usize,
 }
 
 /// One packet within its datagram.
@@ -41,7 +40,7 @@ impl Connection {
         match self.closing.state() {
             State::Open => {}
             State::Closing if is_active => {
-                self.paths.on_received(datagram.len());
+                self.paths.on_received(way.remote, datagram.len());
                 return self.closing.on_packet();
             }
             State::Closing | State::Draining | State::Drained => return,
@@ -52,15 +51,15 @@ impl Connection {
             return;
         }
         if is_active && !self.paths.is_validated() {
-            self.paths.on_received(datagram.len());
+            self.paths.on_received(way.remote, datagram.len());
             self.recovery.set_blocked(false);
         }
-        let context = Datagram {
-            now,
-            way,
-            size: datagram.len(),
-        };
-        self.read_packets(&context, datagram);
+        let opened = self.stats.packets_received;
+        self.read_packets(&Datagram { now, way }, datagram);
+        // What cannot be opened may be anybody's.
+        if !is_active && self.stats.packets_received > opened {
+            self.paths.on_received(way.remote, datagram.len());
+        }
         if !self.undecryptable.is_empty() {
             self.open_undecryptable(now);
         }
@@ -246,7 +245,6 @@ impl Connection {
             let context = Datagram {
                 now,
                 way: &kept.way,
-                size: kept.bytes.len(),
             };
             if self.closing.is_open() {
                 self.on_packet(&context, place, &mut kept.bytes);

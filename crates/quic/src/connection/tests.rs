@@ -1,5 +1,6 @@
 //! A client and a server joined in memory, in virtual time.
 
+mod amplification;
 mod bulk;
 mod handshakes;
 mod pair;

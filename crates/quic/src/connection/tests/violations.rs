@@ -29,11 +29,7 @@ fn judge_bytes(pair: &mut Pair, end: End, level: Level, payload: &[u8]) -> Resul
         local: None,
         ecn: 0,
     };
-    let datagram = Datagram {
-        now,
-        way: &way,
-        size: payload.len(),
-    };
+    let datagram = Datagram { now, way: &way };
     let result = connection.on_payload(&datagram, level, payload);
     result.map(|_| ()).map_err(|error| error.code)
 }
