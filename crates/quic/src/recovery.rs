@@ -36,6 +36,7 @@ pub(crate) use feedback::Feedback;
 use ledger::Ledger;
 use losses::Reordering;
 use numbers::Skips;
+use paths::LeftPath;
 
 /// No space keeps more packets than this: 4 MiB, and more than 150 MB in flight.
 const MAX_PACKETS: usize = 1 << 17;
@@ -75,6 +76,7 @@ pub(crate) struct Recovery {
     acked_after: Duration,
     /// Packets of `Data` below this left on a path that is no longer used.
     path_start: u64,
+    left_path: Option<Box<LeftPath>>,
     counters: Counters,
 }
 
@@ -154,6 +156,7 @@ impl Recovery {
             anchor: now,
             acked_after: Duration::ZERO,
             path_start: 0,
+            left_path: None,
             counters: Counters::default(),
         }
     }

@@ -141,6 +141,8 @@ pub(super) struct Paths {
     previous: Option<Path>,
     owed: Vec<Owed>,
     amplification: Amplification,
+    /// Until then the peer is not followed to another address.
+    settled: Time,
     random: Random,
 }
 
@@ -151,6 +153,7 @@ impl Paths {
             previous: None,
             owed: Vec::new(),
             amplification: Amplification::default(),
+            settled: Time::ZERO,
             random,
         }
     }
@@ -309,17 +312,28 @@ impl Paths {
         self.active = path;
     }
 
-    /// The newest packet came from elsewhere: the peer has moved, and has until `deadline` to prove
-    /// it. RFC 9000 §9.3.
-    pub(super) fn on_moved(&mut self, way: &Way, deadline: Time) -> Move {
-        let is_return = self
-            .previous
+    /// Whether a peer that sends from there is followed. It may return to the path before at any
+    /// time; otherwise a move that has not been proved has to end first, and there is one move a
+    /// probe timeout: each costs a look at all that is in flight, and may cost a window.
+    pub(super) fn may_move(&self, now: Time, way: &Way) -> bool {
+        self.is_return(way) || (self.active.challenge.is_none() && self.settled <= now)
+    }
+
+    fn is_return(&self, way: &Way) -> bool {
+        self.previous
             .as_ref()
-            .is_some_and(|previous| previous.remote == way.remote && previous.validated);
+            .is_some_and(|previous| previous.remote == way.remote && previous.validated)
+    }
+
+    /// The newest packet came from elsewhere: the peer has moved, has until `deadline` to prove it,
+    /// and is not followed elsewhere before `settled`. RFC 9000 §9.3.
+    pub(super) fn on_moved(&mut self, way: &Way, deadline: Time, settled: Time) -> Move {
+        let is_return = self.is_return(way);
         let is_elsewhere = way.remote.ip() != self.active.remote.ip();
         let mut path = Path::new(way.remote, way.local, is_return);
         if !is_return {
             path.challenge(deadline);
+            self.settled = settled;
         }
         let mut left = std::mem::replace(&mut self.active, path);
         if left.validated {

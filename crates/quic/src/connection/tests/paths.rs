@@ -1,8 +1,11 @@
 //! Clients that move, or are moved.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
-use super::pair::{End, Pair};
+use roundtrip_wire::quic::Frame;
+
+use super::pair::{DELAY, End, Pair};
 use crate::{Event, Transport};
 
 #[test]
@@ -57,4 +60,42 @@ fn an_address_that_does_not_answer_is_left_again() {
     assert!(pair.server().stats().migrations > 0);
     assert_eq!(pair.server().remote(), home);
     assert!(pair.carry(End::Server, 100_000));
+}
+
+#[test]
+fn an_address_that_changes_with_each_packet_is_not_followed_each_time() {
+    let mut pair = Pair::new(&Transport::default());
+    pair.connect();
+    pair.run_for(Duration::from_secs(1));
+    let home = pair.client_address;
+    for port in 1..200 {
+        pair.forge(SocketAddr::from(([203, 0, 113, 66], port)), &[Frame::Ping]);
+    }
+    // The first waits for its validation meanwhile.
+    assert_eq!(pair.server().stats().migrations, 1);
+    assert_eq!(pair.server().remote(), "203.0.113.66:1".parse().unwrap());
+    // Who goes home and away again: one move away a probe timeout.
+    for port in 1..200 {
+        pair.forge(home, &[Frame::Ping]);
+        assert_eq!(pair.server().remote(), home);
+        pair.forge(SocketAddr::from(([203, 0, 113, 66], port)), &[Frame::Ping]);
+    }
+    assert_eq!(pair.server().stats().migrations, 2);
+    pair.run_for(Duration::from_secs(1));
+    pair.forge("203.0.113.66:7".parse().unwrap(), &[Frame::Ping]);
+    assert_eq!(pair.server().stats().migrations, 3);
+}
+
+#[test]
+fn an_address_that_is_returned_to_has_the_window_that_it_had() {
+    let mut pair = Pair::new(&Transport::default());
+    pair.connect();
+    assert!(pair.carry(End::Server, 1_000_000));
+    pair.run_for(10 * DELAY);
+    let home = pair.client_address;
+    let window = pair.server().stats().window;
+    pair.forge("203.0.113.66:7".parse().unwrap(), &[Frame::Ping]);
+    assert!(pair.server().stats().window < window);
+    pair.forge(home, &[Frame::Ping]);
+    assert_eq!(pair.server().stats().window, window);
 }
