@@ -72,6 +72,7 @@ impl Recovery {
         ledger.ring.shrink();
         ledger.unresolved = ledger.ring.first();
         ledger.eliciting = 0;
+        ledger.silent = 0;
         self.reordering.forget(space);
         self.ptos_in_a_row = 0;
         self.release_bursts();
