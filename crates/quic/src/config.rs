@@ -13,7 +13,8 @@ pub struct Transport {
     pub stream_window: u64,
     /// How much the peer may send on all streams before it is read.
     pub window: u64,
-    /// How much is kept of what was written and not acknowledged, over all streams.
+    /// How much is kept of what was written and not acknowledged, over all streams, at most: it
+    /// begins with less and follows the congestion window.
     pub send_buffer: u64,
     /// How many streams the peer may have open at once.
     pub bidi_streams: u64,

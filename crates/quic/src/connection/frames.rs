@@ -212,6 +212,7 @@ impl Connection {
         }
         if space == Space::Data {
             self.ack_frequency.on_ack(now, &self.recovery);
+            self.streams.on_window(self.recovery.window());
             if self.crypto.is_update_due() {
                 self.crypto.update_keys();
             }

@@ -5,7 +5,32 @@ use std::time::Duration;
 use roundtrip_wire::quic::Frame;
 
 use super::pair::{End, Pair};
-use crate::{CloseReason, Code, Event, Transport};
+use crate::{CloseReason, Code, Dir, Event, Transport};
+
+/// How much an end takes on a new stream before it waits.
+fn written(pair: &mut Pair, end: End) -> usize {
+    let connection = pair.connection(end);
+    let id = connection.open(Dir::Uni).unwrap();
+    let mut written = 0;
+    while let count @ 1.. = connection.write(id, vec![0; 60_000].into()).unwrap() {
+        written += count;
+    }
+    written
+}
+
+#[test]
+fn what_is_buffered_follows_what_the_path_carries() {
+    let mut pair = Pair::new(&Transport::default());
+    pair.connect();
+    // It asks for much and reads nothing.
+    let silent = written(&mut pair, End::Server);
+    assert!((100_000..600_000).contains(&silent), "{silent}");
+    let mut pair = Pair::new(&Transport::default());
+    pair.connect();
+    assert!(pair.carry(End::Server, 8_000_000));
+    let used = written(&mut pair, End::Server);
+    assert!(used > 4 * silent, "{used} and {silent}");
+}
 
 #[test]
 fn who_pings_and_acknowledges_nothing_costs_little_and_is_closed_upon() {
