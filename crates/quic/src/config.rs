@@ -1,6 +1,9 @@
 //! The configuration of a connection: every knob, with the value that serves most.
 
+use std::sync::Arc;
 use std::time::Duration;
+
+use crate::Budget;
 
 /// How one connection behaves. Both ends have their own.
 #[derive(Debug, Clone)]
@@ -38,6 +41,8 @@ pub struct Transport {
     pub ecn: bool,
     /// Lets the server change the client's path, and the client use it. RFC 9000 §9.
     pub migration: bool,
+    /// What all connections with this budget may keep together.
+    pub budget: Option<Arc<Budget>>,
 }
 
 impl Default for Transport {
@@ -60,6 +65,7 @@ impl Default for Transport {
             initial_rtt: Duration::from_millis(333),
             ecn: true,
             migration: true,
+            budget: None,
         }
     }
 }

@@ -19,6 +19,7 @@ mod frames;
 mod handshake;
 mod idle;
 mod ids;
+mod memory;
 mod migration;
 mod opening;
 mod paths;
@@ -40,6 +41,7 @@ use bytes::Bytes;
 use roundtrip_wire::quic::ConnectionId;
 use rustls::pki_types::ServerName;
 
+use crate::budget::Account;
 use crate::crypto::{Crypto, Level};
 use crate::mtu::Mtu;
 use crate::received::Received;
@@ -105,6 +107,7 @@ pub struct Connection {
     idle: Idle,
     spin: Spin,
     undecryptable: Undecryptable,
+    account: Account,
     events: Events,
     stats: Stats,
     /// What the packet in the making carries beside its run of stream data.
@@ -184,6 +187,7 @@ impl Connection {
             spin: Spin::new(random.number()),
             paths: Paths::new(path, random),
             undecryptable: Undecryptable::default(),
+            account: Account::new(config.budget.clone()),
             events: Events::default(),
             stats: Stats::default(),
             items: Vec::new(),

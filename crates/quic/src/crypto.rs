@@ -150,6 +150,11 @@ impl Crypto {
         self.session.has_gap()
     }
 
+    /// What is kept of handshake bytes, of the peer's and of this side's.
+    pub(crate) fn memory(&self) -> usize {
+        self.session.memory()
+    }
+
     /// Keys that open packets of that level may still come: such packets are worth keeping.
     pub(crate) fn awaits(&self, level: Level) -> bool {
         let before = match level {

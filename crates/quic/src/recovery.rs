@@ -402,6 +402,12 @@ impl Recovery {
         })
     }
 
+    /// What is kept of packets that were sent, in bytes.
+    pub(crate) fn memory(&self) -> usize {
+        let rings: usize = self.spaces.iter().map(|ledger| ledger.ring.memory()).sum();
+        rings + self.bursts.memory() + self.items.memory()
+    }
+
     /// Marks arrive, and the peer tells of them.
     pub(crate) fn is_ecn_capable(&self) -> bool {
         self.ecn.is_capable()

@@ -15,6 +15,7 @@ mod fit;
 mod id;
 mod incoming;
 mod limits;
+mod memory;
 mod outcome;
 mod outgoing;
 mod ring;
@@ -79,6 +80,7 @@ pub(crate) struct Streams {
     /// How much may be written that is not acknowledged: as much as the path can use.
     send_buffer: u64,
     max_send_buffer: u64,
+    configured: Configured,
     /// What of the send buffer is taken.
     held: u64,
     spares: Spares,
@@ -89,6 +91,13 @@ pub(crate) struct Streams {
     recent: (StreamId, u32),
     events: VecDeque<StreamEvent>,
     counters: StreamCounters,
+}
+
+/// What a budget that runs short may reduce.
+#[derive(Debug, Clone, Copy)]
+struct Configured {
+    send_buffer: u64,
+    window: u64,
 }
 
 /// One for each direction.
@@ -129,6 +138,10 @@ impl Streams {
             turn: 0,
             send_buffer: max_send_buffer.min(FIRST_SEND_BUFFER),
             max_send_buffer,
+            configured: Configured {
+                send_buffer: max_send_buffer,
+                window: config.window,
+            },
             held: 0,
             spares: Spares::default(),
             fragments: 0,

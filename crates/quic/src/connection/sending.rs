@@ -77,6 +77,7 @@ impl Connection {
         {
             return Some(transmit);
         }
+        self.follow_budget();
         // Also where the connection has just come to its end: by a key that has protected all that
         // it may.
         match self.closing.state() {

@@ -28,8 +28,7 @@ impl Undecryptable {
         number_at: usize,
         packet: &[u8],
     ) -> bool {
-        let kept: usize = self.0.iter().map(|kept| kept.bytes.len()).sum();
-        let fits = self.0.len() < MAX_PACKETS && kept + packet.len() <= MAX_BYTES;
+        let fits = self.0.len() < MAX_PACKETS && self.memory() + packet.len() <= MAX_BYTES;
         if fits {
             self.0.push(UndecryptablePacket {
                 level,
@@ -39,6 +38,10 @@ impl Undecryptable {
             });
         }
         fits
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        self.0.iter().map(|kept| kept.bytes.len()).sum()
     }
 
     #[inline]

@@ -89,6 +89,11 @@ impl Inbound {
         &self.ready
     }
 
+    pub(super) fn memory(&self) -> usize {
+        let ahead: usize = self.ahead.values().map(Vec::capacity).sum();
+        self.ready.capacity() + ahead
+    }
+
     /// Bytes have come that were not taken.
     pub(super) fn has_rest(&self) -> bool {
         !self.ready.is_empty() || !self.ahead.is_empty()

@@ -115,7 +115,9 @@ impl Endpoint {
             self.answers.refuse(now, way, packet, Code::INVALID_TOKEN);
             return None;
         }
-        if self.served >= server.most_connections {
+        let budget = server.transport.budget.as_ref();
+        let is_full = self.served >= server.most_connections;
+        if is_full || budget.is_some_and(|budget| budget.is_exhausted()) {
             let code = Code::CONNECTION_REFUSED;
             self.answers.refuse(now, way, packet, code);
             return None;

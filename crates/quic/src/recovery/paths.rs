@@ -138,6 +138,8 @@ impl Recovery {
             for ledger in &mut self.spaces {
                 ledger.ring.shrink();
             }
+            self.bursts.shrink();
+            self.items.shrink();
         }
     }
 }

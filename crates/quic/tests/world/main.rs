@@ -11,6 +11,7 @@ mod held;
 mod hostile;
 mod link;
 mod losses;
+mod memory;
 mod node;
 mod packet_aead;
 mod paths;
