@@ -3,6 +3,7 @@
 mod amplification;
 mod bulk;
 mod handshakes;
+mod hostile;
 mod memory;
 mod pair;
 mod paths;

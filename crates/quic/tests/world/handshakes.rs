@@ -149,7 +149,7 @@ fn early_data_that_is_refused_is_sent_again() {
     let address = simulation.nodes[SERVER].address;
     let seed = simulation.seed();
     let endpoint = roundtrip_quic::Endpoint::new(Some(config), seed);
-    simulation.nodes[SERVER] = super::node::Node::new(endpoint, address);
+    simulation.nodes[SERVER] = super::node::Node::new(endpoint, address, true);
     let client = simulation.connect();
     simulation.request(client, 20_000, 30_000);
     simulation.run_until_completed(client, 1);

@@ -2,6 +2,7 @@
 //! the last.
 #![allow(clippy::unwrap_used, clippy::panic)] // what a test's helper expects is expected of the code
 
+mod amplification;
 mod bulk;
 mod distances;
 mod ends;
