@@ -4,7 +4,7 @@
 use roundtrip_wire::quic::{ConnectionId, LongKind, Packet, Packets, Side};
 
 use super::closing::State;
-use super::{Connection, space_of};
+use super::{Connection, MIN_DATAGRAM, space_of};
 use crate::crypto::{Level, OpenError};
 use crate::space::Space;
 use crate::{Time, Way};
@@ -79,6 +79,7 @@ impl Connection {
     }
 
     fn read_packets(&mut self, context: &Datagram<'_>, datagram: &mut [u8]) {
+        let is_small = datagram.len() < MIN_DATAGRAM;
         let mut at = 0;
         let mut first_destination = None;
         while let Some(rest) = datagram.get_mut(at..)
@@ -104,7 +105,10 @@ impl Connection {
                 return;
             }
             let length = place.length;
-            if let Some(packet) = rest.get_mut(..length) {
+            // RFC 9000 §14.1: a client's Initial packets come in large datagrams.
+            let is_discarded =
+                place.level == Level::Initial && is_small && self.handshake.side() == Side::Server;
+            if !is_discarded && let Some(packet) = rest.get_mut(..length) {
                 self.on_packet(context, place, packet);
             }
             if !self.closing.is_open() || length == 0 {

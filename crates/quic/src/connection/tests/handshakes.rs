@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use roundtrip_wire::quic::{LongKind, Packet, Packets};
 use rustls::RootCertStore;
 
 use super::pair::{End, Pair, make_tls, tls};
@@ -47,6 +48,29 @@ fn a_server_sends_three_times_what_came_and_no_more_until_it_knows_the_address()
     assert_eq!(came, 1200);
     let sent = pair.bytes[1];
     assert!(sent > 0 && sent <= 3 * came, "{sent} after {came}");
+}
+
+#[test]
+fn an_initial_packet_in_a_small_datagram_is_discarded() {
+    for cut in [false, true] {
+        let mut pair = Pair::new(&Transport::default());
+        // Of the client's second datagram only its Initial packet comes, as it was sealed.
+        pair.arrives = Box::new(move |end, count, datagram| {
+            if end == End::Client && count == 1 && cut {
+                let Some(Ok(Packet::Long(initial))) = Packets::new(datagram).next() else {
+                    panic!("a long header");
+                };
+                assert_eq!(initial.kind, LongKind::Initial);
+                let length = initial.bytes.len();
+                assert!(length < 1200, "{length}");
+                datagram.truncate(length);
+            }
+            end == End::Server || count < 2
+        });
+        pair.run_for(Duration::from_millis(100));
+        let received = pair.server().stats().packets_received;
+        assert_eq!(received == 1, cut, "{received}");
+    }
 }
 
 #[test]

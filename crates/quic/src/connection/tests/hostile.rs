@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use roundtrip_wire::quic::{ConnectionId, Frame, Frames, Pen, write_ack};
 
-use super::pair::{End, Pair};
+use super::pair::{End, Pair, tls};
 use crate::crypto::Level;
 use crate::{Dir, Event, StreamId, Transport};
 
@@ -65,7 +65,11 @@ impl Peer {
             uni_streams: 16,
             ..Transport::default()
         };
-        let mut pair = Pair::new(&transport);
+        // Other tests' tickets remember other limits.
+        let (client, server) = tls();
+        let mut client = (*client).clone();
+        client.resumption = rustls::client::Resumption::disabled();
+        let mut pair = Pair::with(&transport, &transport, client.into(), server);
         pair.connect();
         pair.run_for(Duration::from_millis(200));
         let caught = Arc::new(Mutex::new(Vec::new()));
