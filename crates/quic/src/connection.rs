@@ -42,7 +42,7 @@ use roundtrip_wire::quic::ConnectionId;
 use rustls::pki_types::ServerName;
 
 use crate::budget::Account;
-use crate::crypto::{Crypto, Level};
+use crate::crypto::{Crypto, Level, bind_sessions};
 use crate::mtu::Mtu;
 use crate::received::Received;
 use crate::recovery::{Feedback, Recovery};
@@ -154,6 +154,7 @@ impl Connection {
         let mut parameters = opening::parameters(&opening.transport, source);
         opening::server_parameters(&mut parameters, arrival, reset_token);
         let parameters = opening::encode(&parameters, random.number());
+        let tls = bind_sessions(&tls, version, opening::early_limits(&opening.transport));
         let crypto = Crypto::server(tls, parameters, &arrival.destination, version)?;
         let handshake = Handshake::server(version, arrival);
         let path = Path::new(opening.remote, opening.local, arrival.validated);

@@ -8,6 +8,7 @@ mod levels;
 mod outbound;
 mod phases;
 mod protection;
+mod resumption;
 mod session;
 #[cfg(test)]
 mod tests;
@@ -28,6 +29,7 @@ use levels::{Levels, Pair};
 use session::Session;
 
 pub(crate) use levels::InitialKeys;
+pub(crate) use resumption::{LIMITS, bind_sessions};
 pub(crate) use vault::{TokenKind, Vault};
 
 /// The authentication tag behind each packet's payload. RFC 9001 §5.3.

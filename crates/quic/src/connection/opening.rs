@@ -9,6 +9,7 @@ use bytes::Bytes;
 use roundtrip_wire::quic::{ConnectionId, Parameters, Side, Version};
 
 use super::ids;
+use crate::crypto::LIMITS;
 use crate::{Time, Transport};
 
 /// Our acknowledgement delays are told in units of 8 µs. RFC 9000 §18.2.
@@ -75,6 +76,18 @@ pub(crate) fn parameters(transport: &Transport, source: ConnectionId) -> Paramet
         min_ack_delay: Some(min_ack_delay(transport).as_micros() as u64),
         ..Parameters::default()
     }
+}
+
+/// What early data of the next connection may rely on. RFC 9000 §7.4.1.
+pub(crate) fn early_limits(transport: &Transport) -> [u64; LIMITS] {
+    [
+        transport.window,
+        transport.stream_window,
+        transport.bidi_streams,
+        transport.uni_streams,
+        ids::KEPT,
+        transport.application_limit,
+    ]
 }
 
 pub(crate) fn server_parameters(

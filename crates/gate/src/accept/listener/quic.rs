@@ -185,6 +185,7 @@ fn server_config(tls: &ThreadTls, limits: &Limits, budget: &Arc<Budget>) -> Serv
         window: WINDOW,
         bidi_streams: limits.streams.into(),
         uni_streams: ONE_WAY_STREAMS,
+        application_limit: limits.head.0,
         budget: Some(budget.clone()),
         ..Transport::default()
     };
