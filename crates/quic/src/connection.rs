@@ -145,7 +145,7 @@ impl Connection {
     pub(crate) fn server(
         now: Time,
         opening: Opening,
-        tls: Arc<rustls::ServerConfig>,
+        tls: &rustls::ServerConfig,
         arrival: &Arrival,
     ) -> Result<Self, rustls::Error> {
         let version = opening.version;
@@ -154,7 +154,7 @@ impl Connection {
         let mut parameters = opening::parameters(&opening.transport, source);
         opening::server_parameters(&mut parameters, arrival, reset_token);
         let parameters = opening::encode(&parameters, random.number());
-        let tls = bind_sessions(&tls, version, opening::early_limits(&opening.transport));
+        let tls = bind_sessions(tls, version, opening::early_limits(&opening.transport));
         let crypto = Crypto::server(tls, parameters, &arrival.destination, version)?;
         let handshake = Handshake::server(version, arrival);
         let path = Path::new(opening.remote, opening.local, arrival.validated);

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use bytes::Bytes;
-use roundtrip_wire::quic::{ConnectionId, Frame, Pen};
+use roundtrip_wire::quic::{ConnectionId, Frame, Pen, Version};
 
 use super::opening::Issuer;
 use crate::error::TransportError;
@@ -59,8 +59,8 @@ impl LocalIds {
     }
 
     /// Tokens for next connections from that address.
-    pub(crate) fn tokens(&mut self, now: Time, remote: SocketAddr) -> Vec<Bytes> {
-        self.issuer.tokens(now, remote)
+    pub(crate) fn tokens(&mut self, version: Version, now: Time, remote: SocketAddr) -> Vec<Bytes> {
+        self.issuer.tokens(version, now, remote)
     }
 
     pub(crate) fn set_limit(&mut self, limit: u64) {
@@ -338,7 +338,7 @@ mod tests {
             (id(sequence as u8), [sequence as u8; 16])
         }
 
-        fn tokens(&mut self, _now: Time, _remote: SocketAddr) -> Vec<Bytes> {
+        fn tokens(&mut self, _version: Version, _now: Time, _remote: SocketAddr) -> Vec<Bytes> {
             Vec::new()
         }
     }

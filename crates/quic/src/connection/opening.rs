@@ -28,7 +28,7 @@ pub(crate) trait Issuer: Debug + Send {
     /// handshake.
     fn id(&self, sequence: u64) -> (ConnectionId, [u8; 16]);
     /// Tokens for next connections from that address, each good for one. RFC 9000 §8.1.3.
-    fn tokens(&mut self, now: Time, remote: SocketAddr) -> Vec<Bytes>;
+    fn tokens(&mut self, version: Version, now: Time, remote: SocketAddr) -> Vec<Bytes>;
 }
 
 /// What a connection of either side begins with.

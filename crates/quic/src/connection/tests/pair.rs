@@ -27,7 +27,7 @@ impl Issuer for Ids {
         (ConnectionId::new(&id).unwrap(), [id[7] ^ self.0; 16])
     }
 
-    fn tokens(&mut self, _now: Time, _remote: SocketAddr) -> Vec<Bytes> {
+    fn tokens(&mut self, _version: Version, _now: Time, _remote: SocketAddr) -> Vec<Bytes> {
         vec![Bytes::from_static(b"come again")]
     }
 }
@@ -301,7 +301,7 @@ impl Pair {
         };
         let opening = opening(&self.server_transport, remote, 0x5e);
         let tls = self.server_tls.clone();
-        Connection::server(self.now, opening, tls, &arrival).unwrap()
+        Connection::server(self.now, opening, &tls, &arrival).unwrap()
     }
 
     /// Hands the server a packet with these frames, sealed with the client's keys, as from that
