@@ -62,7 +62,7 @@ use paths::{Path, Paths};
 use spin::Spin;
 use undecryptable::Undecryptable;
 
-pub(crate) use opening::{Arrival, Issuer, Opening};
+pub(crate) use opening::{Arrival, Issuer, Opening, VERSIONS};
 pub(crate) use random::Random;
 
 /// Every path carries UDP payloads as large as this. RFC 9000 §14.
@@ -131,7 +131,7 @@ impl Connection {
         let version = opening.version;
         let mut random = Random::new(&opening.seed);
         let (source, _) = opening.issuer.id(0);
-        let parameters = opening::parameters(&opening.transport, source);
+        let parameters = opening::parameters(&opening.transport, version, source);
         let parameters = opening::encode(&parameters, random.number());
         let crypto = Crypto::client(tls, name, parameters, &destination, version)?;
         let handshake = Handshake::client(version, destination, token.unwrap_or_default());
@@ -151,7 +151,7 @@ impl Connection {
         let version = opening.version;
         let mut random = Random::new(&opening.seed);
         let (source, reset_token) = opening.issuer.id(0);
-        let mut parameters = opening::parameters(&opening.transport, source);
+        let mut parameters = opening::parameters(&opening.transport, version, source);
         opening::server_parameters(&mut parameters, arrival, reset_token);
         let parameters = opening::encode(&parameters, random.number());
         let tls = bind_sessions(tls, version, opening::early_limits(&opening.transport));

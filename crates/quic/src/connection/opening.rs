@@ -6,12 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use roundtrip_wire::quic::{ConnectionId, Parameters, Side, Version};
+use roundtrip_wire::quic::{ConnectionId, Parameters, Side, Version, VersionInformation};
 
 use super::ids;
 use crate::crypto::LIMITS;
 use crate::{Time, Transport};
 
+/// The versions that a server takes.
+pub(crate) const VERSIONS: [Version; 2] = [Version::V1, Version::V2];
 /// Our acknowledgement delays are told in units of 8 µs. RFC 9000 §18.2.
 pub(crate) const ACK_DELAY_EXPONENT: u64 = 3;
 /// The peer may ask for acknowledgements that wait no shorter than that.
@@ -59,8 +61,17 @@ pub(crate) struct Arrival {
 }
 
 /// RFC 9000 §18.2.
-pub(crate) fn parameters(transport: &Transport, source: ConnectionId) -> Parameters {
+pub(crate) fn parameters(
+    transport: &Transport,
+    version: Version,
+    source: ConnectionId,
+) -> Parameters {
     Parameters {
+        // The client takes no other version on this connection.
+        version_information: Some(VersionInformation {
+            chosen: version,
+            available: vec![version],
+        }),
         max_idle_timeout: millis(transport.idle_timeout),
         initial_max_data: transport.window,
         initial_max_stream_data_bidi_local: transport.stream_window,
@@ -95,6 +106,9 @@ pub(crate) fn server_parameters(
     arrival: &Arrival,
     reset_token: [u8; 16],
 ) {
+    if let Some(information) = &mut parameters.version_information {
+        information.available = VERSIONS.to_vec();
+    }
     parameters.original_destination_connection_id = Some(arrival.original);
     parameters.retry_source_connection_id = arrival.retry_source;
     parameters.stateless_reset_token = Some(reset_token);

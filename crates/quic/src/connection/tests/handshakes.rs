@@ -3,9 +3,10 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use roundtrip_wire::quic::{LongKind, Packet, Packets};
+use roundtrip_wire::quic::{LongKind, Packet, Packets, Parameters, Side, Version};
 use rustls::RootCertStore;
 
+use super::super::Connection;
 use super::pair::{End, Pair, make_tls, tls};
 use crate::{CloseReason, Code, Event, HandshakeBytes, HandshakeObserver, Transport};
 
@@ -48,6 +49,25 @@ fn a_server_sends_three_times_what_came_and_no_more_until_it_knows_the_address()
     assert_eq!(came, 1200);
     let sent = pair.bytes[1];
     assert!(sent > 0 && sent <= 3 * came, "{sent} after {came}");
+}
+
+#[test]
+fn both_sides_say_which_version_they_have_and_would_take() {
+    let mut pair = Pair::new(&Transport::default());
+    pair.connect();
+    let read = |connection: &Connection, from| {
+        let bytes = connection.crypto.peer_parameters().unwrap();
+        let parameters = Parameters::read(bytes, from).unwrap();
+        parameters.version_information.unwrap()
+    };
+    let client = read(pair.server(), Side::Client);
+    assert_eq!(
+        (client.chosen, client.available),
+        (Version::V1, vec![Version::V1])
+    );
+    let server = read(&pair.client, Side::Server);
+    let both = vec![Version::V1, Version::V2];
+    assert_eq!((server.chosen, server.available), (Version::V1, both));
 }
 
 #[test]
