@@ -123,6 +123,10 @@ impl Connection {
     fn read_long(&mut self, rest: &[u8]) -> Option<(Place, ConnectionId)> {
         match Packets::new(rest).next()?.ok()? {
             Packet::Long(long) if long.version == self.handshake.version() => {
+                // RFC 9000 §17.2.2: servers have no tokens to show.
+                if self.handshake.side() == Side::Client && !long.token.is_empty() {
+                    return None;
+                }
                 let level = match long.kind {
                     LongKind::Initial => Level::Initial,
                     LongKind::ZeroRtt => Level::Early,

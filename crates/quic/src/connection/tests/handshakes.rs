@@ -3,12 +3,16 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use roundtrip_wire::quic::{LongKind, Packet, Packets, Parameters, Side, Version};
+use roundtrip_wire::quic::{
+    ConnectionId, Frame, LongKind, Packet, Packets, Parameters, Pen, Side, Version, set_length,
+    write_long,
+};
 use rustls::RootCertStore;
 
 use super::super::Connection;
 use super::pair::{End, Pair, make_tls, tls};
-use crate::{CloseReason, Code, Event, HandshakeBytes, HandshakeObserver, Transport};
+use crate::crypto::InitialKeys;
+use crate::{CloseReason, Code, Event, HandshakeBytes, HandshakeObserver, Transport, Way};
 
 #[test]
 fn a_handshake_takes_one_round_trip_and_is_confirmed_after_two() {
@@ -90,6 +94,31 @@ fn an_initial_packet_in_a_small_datagram_is_discarded() {
         pair.run_for(Duration::from_millis(100));
         let received = pair.server().stats().packets_received;
         assert_eq!(received == 1, cut, "{received}");
+    }
+}
+
+#[test]
+fn a_client_takes_no_initial_packet_with_a_token() {
+    for token in [&b""[..], b"token"] {
+        let mut pair = Pair::new(&Transport::default());
+        let (first, own) = ([0x55; 8], [0xc1, 0xc1, 0xc1, 0xc1, 0xc1, 0xc1, 0xc1, 0]);
+        let [first, own] = [first, own].map(|id| ConnectionId::new(&id).unwrap());
+        let mut keys = InitialKeys::new(&first, Version::V1, Side::Server).unwrap();
+        let mut datagram = vec![0; 1200];
+        let mut pen = Pen::new(&mut datagram);
+        let kind = LongKind::Initial;
+        let at = write_long(&mut pen, kind, Version::V1, &own, &first, token, 0, 1).unwrap();
+        assert!(Frame::Ping.write(&mut pen));
+        assert!(set_length(&mut datagram, at.length_at, 1200 - at.number_at));
+        keys.seal(0, &mut datagram, at.number_at, 1).unwrap();
+        let way = Way {
+            remote: pair.server_address,
+            local: None,
+            ecn: 0,
+        };
+        pair.client.receive(pair.now, &way, &mut datagram);
+        let received = pair.client.stats().packets_received;
+        assert_eq!(received, u64::from(token.is_empty()));
     }
 }
 
