@@ -68,7 +68,8 @@ impl Connection {
     }
 
     pub(super) fn on_path_response(&mut self, data: [u8; 8]) {
-        if self.paths.on_response(data) {
+        let again = self.clock.after(self.validation_timeout());
+        if self.paths.on_response(data, again) {
             self.recovery.set_blocked(false);
             self.events.push(Event::PathChanged(self.paths.remote()));
         }

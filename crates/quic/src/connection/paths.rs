@@ -25,9 +25,18 @@ pub(super) struct Path {
 
 #[derive(Debug, Clone)]
 struct Challenge {
-    sent: Vec<[u8; 8]>,
+    sent: Vec<Sent>,
     is_pending: bool,
+    /// The address is proved: it remains that the path carries full datagrams.
+    is_second: bool,
     deadline: Time,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Sent {
+    data: [u8; 8],
+    /// The datagram had 1200 bytes.
+    is_full: bool,
 }
 
 impl Path {
@@ -53,6 +62,7 @@ impl Path {
         self.challenge = Some(Challenge {
             sent: Vec::new(),
             is_pending: true,
+            is_second: false,
             deadline,
         });
     }
@@ -61,35 +71,45 @@ impl Path {
         self.challenge.as_ref().is_some_and(|c| c.is_pending)
     }
 
-    fn on_challenge_sent(&mut self, data: [u8; 8]) {
+    fn on_challenge_sent(&mut self, data: [u8; 8], is_full: bool) {
         if let Some(challenge) = &mut self.challenge {
             challenge.is_pending = false;
             if challenge.sent.len() >= CHALLENGES {
                 challenge.sent.remove(0);
             }
-            challenge.sent.push(data);
+            challenge.sent.push(Sent { data, is_full });
         }
     }
 
     fn on_challenge_lost(&mut self, data: [u8; 8]) {
         if let Some(challenge) = &mut self.challenge
-            && challenge.sent.last() == Some(&data)
+            && challenge.sent.last().is_some_and(|sent| sent.data == data)
         {
             challenge.is_pending = true;
         }
     }
 
-    /// PATH_RESPONSE: whether it answers a challenge of this path.
-    fn on_response(&mut self, data: [u8; 8]) -> bool {
-        let answers = self
-            .challenge
-            .as_ref()
-            .is_some_and(|challenge| challenge.sent.contains(&data));
-        if answers {
-            self.challenge = None;
-            self.validated = true;
+    /// PATH_RESPONSE: whether it proves that the peer is there, which a challenge of this path had
+    /// asked. If that was too small to tell what the path carries, another one follows, which has
+    /// until `again`. RFC 9000 §8.2.1.
+    fn on_response(&mut self, data: [u8; 8], again: Time) -> bool {
+        let challenge = self.challenge.as_ref();
+        let Some((sent, is_second)) = challenge.and_then(|challenge| {
+            let mut all = challenge.sent.iter();
+            let sent = all.find(|sent| sent.data == data)?;
+            Some((*sent, challenge.is_second))
+        }) else {
+            return false;
+        };
+        self.validated = true;
+        self.challenge = None;
+        if !sent.is_full {
+            self.challenge(again);
+            if let Some(challenge) = &mut self.challenge {
+                challenge.is_second = true;
+            }
         }
-        answers
+        !is_second
     }
 
     fn deadline(&self) -> Option<Time> {
@@ -286,7 +306,7 @@ impl Paths {
         if target.size < MIN_PACKET || !path.wants_challenge() {
             return None;
         }
-        path.on_challenge_sent(data);
+        path.on_challenge_sent(data, target.size >= MIN_DATAGRAM);
         Some((target, data))
     }
 
@@ -350,9 +370,9 @@ impl Paths {
         }
     }
 
-    /// PATH_RESPONSE: whether it validates the active path.
-    pub(super) fn on_response(&mut self, data: [u8; 8]) -> bool {
-        if self.active.on_response(data) {
+    /// PATH_RESPONSE: whether it validates the active path. A second challenge has until `again`.
+    pub(super) fn on_response(&mut self, data: [u8; 8], again: Time) -> bool {
+        if self.active.on_response(data, again) {
             self.amplification.forget(self.active.remote);
             self.previous = None;
             return true;
@@ -360,7 +380,7 @@ impl Paths {
         if let Some(previous) = &mut self.previous {
             // A peer that is still there shows it by its next packet; until then, it is not
             // followed back.
-            previous.on_response(data);
+            previous.on_response(data, again);
         }
         false
     }

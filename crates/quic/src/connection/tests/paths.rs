@@ -1,12 +1,13 @@
 //! Clients that move, or are moved.
 
 use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use roundtrip_wire::quic::Frame;
 
 use super::pair::{DELAY, End, Pair};
-use crate::{Event, Transport};
+use crate::{Dir, Event, Transport};
 
 #[test]
 fn a_client_moves_and_the_server_follows() {
@@ -98,4 +99,32 @@ fn an_address_that_is_returned_to_has_the_window_that_it_had() {
     assert!(pair.server().stats().window < window);
     pair.forge(home, &[Frame::Ping]);
     assert_eq!(pair.server().stats().window, window);
+}
+
+#[test]
+fn a_path_that_answered_a_small_challenge_is_asked_with_a_full_one() {
+    let mut pair = Pair::new(&Transport::default());
+    pair.connect();
+    pair.run_for(Duration::from_secs(1));
+    let sizes = Arc::new(Mutex::new(Vec::new()));
+    let seen = sizes.clone();
+    pair.arrives = Box::new(move |end, _, datagram| {
+        if end == End::Server {
+            seen.lock().unwrap().push(datagram.len());
+        }
+        true
+    });
+    pair.client_address.set_port(4001);
+    let id = pair.client.open(Dir::Uni).unwrap();
+    pair.client.write(id, vec![0; 60].into()).unwrap();
+    pair.run_for(Duration::from_millis(200));
+    let there = pair.client_address;
+    let proofs = pair.server_events.iter();
+    let proofs = proofs.filter(|event| **event == Event::PathChanged(there));
+    assert_eq!(proofs.count(), 1);
+    let sizes = sizes.lock().unwrap();
+    let small = sizes.iter().position(|size| (100..1000).contains(size));
+    let full = sizes.iter().rposition(|size| *size == 1200);
+    // The old path is asked with a full one before.
+    assert!(small.is_some() && full > small, "{sizes:?}");
 }
