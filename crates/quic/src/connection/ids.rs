@@ -36,6 +36,8 @@ pub(crate) struct LocalIds {
     unacknowledged: Vec<u64>,
     /// One above the highest sequence number that has left in a packet.
     sent: u64,
+    /// The one that the peer used when it was last seen to move.
+    used: u64,
 }
 
 impl LocalIds {
@@ -50,6 +52,7 @@ impl LocalIds {
             unannounced: Vec::new(),
             unacknowledged: Vec::new(),
             sent: 1,
+            used: 0,
         }
     }
 
@@ -85,6 +88,15 @@ impl LocalIds {
         self.active
             .contains(&sequence)
             .then(|| self.issuer.id(sequence))
+    }
+
+    /// Whether the peer uses another id than when it last moved; it has moved now.
+    pub(crate) fn is_another(&mut self, id: &[u8]) -> bool {
+        let mut active = self.active.iter().copied();
+        let found = active.find(|sequence| self.issuer.id(*sequence).0.as_slice() == id);
+        let before = self.used;
+        self.used = found.unwrap_or(before);
+        self.used != before
     }
 
     /// RETIRE_CONNECTION_ID: another id takes its place. RFC 9000 §19.16.

@@ -31,8 +31,9 @@ impl Connection {
         true
     }
 
-    /// The newest packet came from elsewhere: the peer has moved. RFC 9000 §9.3.
-    pub(super) fn on_moved(&mut self, datagram: &Datagram<'_>) {
+    /// The newest packet, which went to that id of ours, came from elsewhere: the peer has moved. RFC
+    /// 9000 §9.3.
+    pub(super) fn on_moved(&mut self, datagram: &Datagram<'_>, destination: &[u8]) {
         let Datagram { now, way } = *datagram;
         if !self.paths.may_move(now, way) {
             return;
@@ -41,10 +42,14 @@ impl Connection {
         let deadline = now.after(self.validation_timeout());
         let settled = now.after(self.recovery.pto());
         let moved = self.paths.on_moved(way, deadline, settled);
-        // A NAT that changes only the port changes nothing else of the path. RFC 9000 §9.4.
-        if moved.is_elsewhere {
+        // Who moves on purpose takes another id, and must not be known again by ours. RFC 9000 §9.5.
+        let took_another = self.local_ids.is_another(destination);
+        if moved.is_elsewhere || took_another {
             // Without a spare id, the one in use stays.
             self.remote_ids.renew();
+        }
+        // A NAT that changes only the port changes nothing else of the path. RFC 9000 §9.4.
+        if moved.is_elsewhere {
             self.begin_on_path(Some(left));
         }
         self.stats.migrations += 1;

@@ -206,7 +206,8 @@ impl Connection {
                 let ecn = context.way.ecn;
                 self.received[space].on_packet(now, opened.number, seen.eliciting, ecn);
                 if is_newest && !seen.probing && !self.paths.is_active(context.way) {
-                    self.on_moved(context);
+                    let destination = packet.get(1..place.number_at);
+                    self.on_moved(context, destination.unwrap_or_default());
                 }
             }
             Err(error) => self.fail(&error),

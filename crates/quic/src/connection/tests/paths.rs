@@ -128,3 +128,24 @@ fn a_path_that_answered_a_small_challenge_is_asked_with_a_full_one() {
     // The old path is asked with a full one before.
     assert!(small.is_some() && full > small, "{sizes:?}");
 }
+
+#[test]
+fn who_moves_to_another_port_with_another_id_gets_another_id() {
+    for moves in [false, true] {
+        let mut pair = Pair::new(&Transport::default());
+        pair.connect();
+        pair.run_for(Duration::from_secs(1));
+        let before = *pair.server().remote_ids.current();
+        pair.client_address.set_port(4001);
+        if moves {
+            let now = pair.now;
+            assert!(pair.client.migrate(now, None));
+        } else {
+            pair.client.ping();
+        }
+        pair.run_for(Duration::from_secs(1));
+        let there = pair.client_address;
+        assert_eq!(pair.server().remote(), there);
+        assert_eq!(*pair.server().remote_ids.current() != before, moves);
+    }
+}
