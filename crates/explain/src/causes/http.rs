@@ -145,7 +145,7 @@ fn witness(case: &Case<'_>, thought: f64) -> Option<String> {
     }
     let mut phases = case.phases.iter();
     let asked = phases.find(|p| p.name == PhaseName::FirstByte)?.start;
-    let early = case.acknowledged_before(asked, case.exchange.answer_began()?)?;
+    let early = case.acknowledged_before(asked, case.answer_began?)?;
     if thought < case.least_witnessed() {
         return None;
     }
@@ -159,8 +159,8 @@ fn witness(case: &Case<'_>, thought: f64) -> Option<String> {
 /// show; elsewhere only one that is far later.
 fn late_answer(case: &Case<'_>) -> Option<Cost> {
     let r = case.rtt?;
-    let spread = case.exchange.spread();
-    let least = if case.is_steady() {
+    let spread = case.spread.ms();
+    let least = if case.spread.is_steady() {
         MIN_LATE.max(JITTER * r)
     } else {
         MIN_LATE_UNSTEADY.max(r).max(10.0 * spread)

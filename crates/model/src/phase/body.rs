@@ -36,9 +36,6 @@ const MAX_AFTER_TIMEOUT: u64 = 3;
 const RECOVERY: f64 = 1.2;
 /// As a share of a silence: a client that did not read for so long closed its window.
 const UNREAD: f64 = 0.4;
-/// A segment of QUIC, in bytes, and the least that a segment of TCP is taken for.
-const SMALLEST_SEGMENT: u64 = 500;
-const QUIC_SEGMENT: u64 = 1200;
 
 /// Bytes that arrived, with what was learnt since the bytes before them.
 pub(super) struct Arrival {
@@ -154,7 +151,7 @@ impl<'a> Body<'a> {
         let mut body = Self {
             exchange,
             rtt: rtt_ms(exchange),
-            spread: exchange.spread(),
+            spread: exchange.spread().ms(),
             round_trips: 0,
             waited: Waited::default(),
             transfer: Transfer::default(),
@@ -173,15 +170,18 @@ impl<'a> Body<'a> {
         } else {
             Vec::new()
         };
-        let windows = self.windows(&flights, arrivals);
+        let mut windows = self.windows(&flights, arrivals).into_iter().peekable();
+        let mut flights = flights.into_iter().peekable();
         let (mut last, mut steady_since) = (start, start);
         let mut steady = 0;
         for (n, arrival) in arrivals.iter().enumerate() {
             let gap = ms(arrival.at.since(last));
-            let window = windows.iter().find(|(first, _)| *first == n);
-            let next = flights.iter().find(|f| f.first == n).map(|f| f.bytes);
+            let window = windows.next_if(|(first, _)| *first == n);
+            // The first one began before.
+            flights.next_if(|f| f.first < n);
+            let next = flights.next_if(|f| f.first == n).map(|f| f.bytes);
             self.lossy |= arrival.heard.has_gap();
-            if self.step(gap, arrival, window.map(|(_, window)| *window), next) {
+            if self.step(gap, arrival, window.map(|(_, window)| window), next) {
                 self.note_steady(steady, last, steady_since);
                 (steady_since, steady) = (arrival.at, 0);
             }
@@ -214,9 +214,9 @@ impl<'a> Body<'a> {
                 .get(next.first)
                 .map(|a| a.heard)
                 .unwrap_or_default();
-            growing &= self.grew(flight, next, last, windows.len())
-                && (n > 0 || heard.is_like_a_window(self.exchange));
             let more = next.bytes as f64 >= GROWTH * flight.bytes as f64;
+            growing &= (more || (last && self.may_be_the_rest(next, windows.len())))
+                && (n > 0 || heard.is_like_a_window(self.exchange));
             let before = windows
                 .last()
                 .is_some_and(|(_, w): &(usize, FullWindow)| w.own);
@@ -289,16 +289,14 @@ impl<'a> Body<'a> {
         let full = most - most / 10;
         match told {
             Some(segments) => segments >= full,
-            None => first.bytes >= full * self.segment(),
+            None => first.bytes >= full * self.exchange.segment(),
         }
     }
 
-    /// Whether the window can have grown from one flight to the next. The last one brings the rest:
-    /// after a pause any size will do, and so without one if the flights before it have grown twice.
-    fn grew(&self, flight: &Flight, next: &Flight, last: bool, windows: usize) -> bool {
-        let more = next.bytes as f64 >= GROWTH * flight.bytes as f64;
-        let paused = next.gap >= SHORTEST_PAUSE * self.rtt;
-        more || (last && (paused || windows >= 2))
+    /// The last flight brings the rest: after a pause any size will do, and so without one if the
+    /// flights before it have grown twice.
+    fn may_be_the_rest(&self, last: &Flight, windows: usize) -> bool {
+        last.gap >= SHORTEST_PAUSE * self.rtt || windows >= 2
     }
 
     /// Books the time before an arrival; returns whether the stream had stopped there.
@@ -363,7 +361,8 @@ impl<'a> Body<'a> {
                 Stop::Window => Stop::Line,
                 // After a time-out the window is one segment.
                 Stop::Timeout
-                    if next.is_some_and(|next| next > MAX_AFTER_TIMEOUT * self.segment()) =>
+                    if next
+                        .is_some_and(|next| next > MAX_AFTER_TIMEOUT * self.exchange.segment()) =>
                 {
                     Stop::Sender
                 }
@@ -401,12 +400,5 @@ impl<'a> Body<'a> {
 
     fn is_telling(&self) -> bool {
         self.rtt.is_finite() && self.rtt >= ms(SHORTEST_TELLING_RTT)
-    }
-
-    fn segment(&self) -> u64 {
-        match &self.exchange.tcp {
-            Some(tcp) => u64::from(tcp.mss).max(SMALLEST_SEGMENT),
-            None => QUIC_SEGMENT,
-        }
     }
 }

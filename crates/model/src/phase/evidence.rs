@@ -10,8 +10,6 @@ const TICKS: f64 = 12.0;
 /// silences come from a slow line.
 const TAIL_TRIPS: f64 = 2.5;
 const SHORTEST_TAIL: f64 = 100.0;
-/// In segments. RFC 6928 §2; after a SYN or SYN-ACK was lost, the window is one (RFC 5681 §3.1).
-const INITIAL_WINDOW: u64 = 10;
 /// The share of full segments that data fills if each holds one record that fits it.
 const DENSE: f64 = 0.97;
 /// A flight that is this share of the client's receive window was stopped by it: the rest is less
@@ -64,18 +62,6 @@ pub(super) enum Stop {
     Line,
     /// The sender had nothing more to send.
     Sender,
-}
-
-impl Exchange {
-    /// In segments: what the server may send before anything is acknowledged.
-    pub(super) fn first_window(&self) -> u64 {
-        let again = self.tcp.as_ref().is_some_and(|t| t.syn_retransmits > 0);
-        if again && !self.reused {
-            1
-        } else {
-            INITIAL_WINDOW
-        }
-    }
 }
 
 impl Evidence {
@@ -185,7 +171,7 @@ impl Evidence {
         if exchange.tls.is_some() {
             self.cut
         } else {
-            segments > 0 && bytes == full_segments(exchange, segments)
+            segments > 0 && bytes == segments * exchange.segment()
         }
     }
 
@@ -199,7 +185,7 @@ impl Evidence {
         self.is_broken(exchange)
             || segments == first
             || (exchange.tls.is_some()
-                && bytes as f64 >= DENSE * full_segments(exchange, segments) as f64)
+                && bytes as f64 >= DENSE * (segments * exchange.segment()) as f64)
     }
 
     /// Whether the flight was all that the client's receive window had room for.
@@ -263,16 +249,11 @@ pub(super) fn ended_with_smaller_segments(exchange: &Exchange, gap: f64, at: Mom
     let smaller = later.find_map(|(_, event)| match event {
         Event::Paused {
             segments, bytes, ..
-        } => Some(*segments > 1 && 4 * bytes < 3 * full_segments(exchange, *segments)),
+        } => Some(*segments > 1 && 4 * bytes < 3 * segments * exchange.segment()),
         _ => None,
     });
     smaller == Some(true)
         && later
             .next()
             .is_some_and(|(_, e)| matches!(e, Event::CutOff | Event::GapOpened { .. }))
-}
-
-fn full_segments(exchange: &Exchange, segments: u64) -> u64 {
-    let tcp = exchange.tcp.as_ref();
-    segments * tcp.map_or(1200, |tcp| u64::from(tcp.mss).max(500))
 }

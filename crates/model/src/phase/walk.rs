@@ -254,11 +254,6 @@ impl<'a> Walk<'a> {
 
     /// If segments were not counted, a flight is judged by its bytes.
     fn stop(&self, gap: f64, heard: &Evidence) -> Stop {
-        let mss = self
-            .exchange
-            .tcp
-            .as_ref()
-            .map_or(1200, |t| u64::from(t.mss).max(500));
         // A sender without more data ends with a datagram that is not full. Probes of the path's
         // MTU are larger.
         let full = self.exchange.quic.is_none() || 5 * self.last >= 4 * self.largest;
@@ -281,7 +276,7 @@ impl<'a> Walk<'a> {
             }
         } else if full
             && self.is_telling()
-            && self.burst >= FULL_FIRST_WINDOW * mss
+            && self.burst >= FULL_FIRST_WINDOW * self.exchange.segment()
             && gap <= 2.5 * self.rtt
         {
             Stop::Window
