@@ -19,6 +19,10 @@ const SHORTEST_TELLING_QUIC_RTT: Duration = Duration::from_millis(2);
 const FULL_FIRST_WINDOW: u64 = 9;
 /// In milliseconds: the shortest retransmission time-out of Linux, less a tenth.
 const SHORTEST_TIMEOUT: f64 = 180.0;
+/// A sender that leaves out a packet number leaves out one; and its probe time-out takes at least
+/// two round trips (RFC 9002 §6.2.1).
+const MIN_MISSED: u64 = 2;
+const TIMEOUT_TRIPS: f64 = 2.0;
 /// In bytes. RFC 9000 §14.1.
 const SMALLEST_INITIAL: u64 = 1200;
 
@@ -216,7 +220,14 @@ impl<'a> Walk<'a> {
             (Some(Out), In) if crossing => split(self.exchange, gap, &mut self.waited),
             (Some(Out), In) => {
                 self.round_trips += 1;
-                answered(self.exchange, (since, at), &heard, &mut self.waited);
+                let late = gap - self.rtt;
+                if quic && heard.missed() >= MIN_MISSED && late >= TIMEOUT_TRIPS * self.rtt {
+                    split(self.exchange, gap, &mut self.waited);
+                    self.waited.server -= late;
+                    self.waited.loss += late;
+                } else {
+                    answered(self.exchange, (since, at), &heard, &mut self.waited);
+                }
             }
             (Some(In), In) => self.silence(gap, &heard, at),
             (Some(Out), Out) if quic && gap >= SHORTEST_TIMEOUT => self.waited.loss += gap,
