@@ -7,6 +7,12 @@ use roundtrip_probe::Manner;
 use crate::outcome::Prediction;
 use crate::way::Way;
 
+/// In round trips: a longer pause ends a flight, and so does the time in which the next one begins.
+const PAUSE: f64 = 0.25;
+const FLIGHT: f64 = 0.97;
+/// A flight that is shorter does not show how fast bytes come.
+const LEAST_SEGMENTS: u64 = 4;
+
 /// What the baseline takes besides the round trips of its arithmetic, in ms: medians of the
 /// exchanges of the discovery.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -132,7 +138,7 @@ impl Parts {
                 PhaseName::Body => {
                     parts.body += rest;
                     parts.body_trips += trips;
-                    parts.carried += (phase.ms() - stalls(exchange, &phase, rtt)).max(0.0);
+                    parts.carried += carried(exchange, &phase, rtt);
                 }
             }
         }
@@ -140,24 +146,51 @@ impl Parts {
     }
 }
 
-/// How long a body waited for the window, in ms: for each pause, about a round trip from one
-/// arrival to the next, less the time that the flight before it took to arrive.
-fn stalls(exchange: &Exchange, body: &Phase, rtt: f64) -> f64 {
-    let arrivals: Vec<Moment> = exchange
+/// What the body takes once the window is as large as it is, in ms: all of it comes as fast as the
+/// fastest of its flights, and the server and the client pause as they did. Flights grow until then,
+/// and a sender that paces them leaves hardly a pause between them.
+fn carried(exchange: &Exchange, body: &Phase, rtt: f64) -> f64 {
+    if body.round_trips == 0 {
+        return body.ms();
+    }
+    let arrivals: Vec<(Moment, u64)> = exchange
         .timeline
         .iter()
-        .filter(|(at, e)| {
-            matches!(e, Event::Received { .. }) && (body.start..=body.end).contains(at)
+        .filter(|(at, _)| (body.start..=body.end).contains(at))
+        .filter_map(|(at, e)| match e {
+            Event::Received { bytes } => Some((*at, *bytes)),
+            _ => None,
         })
-        .map(|(at, _)| *at)
         .collect();
-    let gaps = arrivals.windows(2).filter_map(|pair| match pair {
-        [before, after] => Some(after.since(*before).as_secs_f64() * 1e3),
-        _ => None,
-    });
-    let mut pauses: Vec<f64> = gaps.filter(|g| (0.5..=2.5).contains(&(g / rtt))).collect();
-    pauses.sort_by(|a, b| b.total_cmp(a));
-    pauses.iter().take(body.round_trips as usize).sum()
+    let bytes: u64 = arrivals.iter().map(|(_, bytes)| bytes).sum();
+    let line = flights(&arrivals, rtt)
+        .filter_map(|flight| per_byte(flight, exchange))
+        .min_by(f64::total_cmp);
+    let pauses = body.waited.server + body.waited.client + body.waited.loss;
+    let once = bytes as f64 * line.unwrap_or(0.0) + pauses;
+    once.min(body.ms())
+}
+
+/// Arrivals without a pause among them that came within a round trip.
+fn flights(arrivals: &[(Moment, u64)], rtt: f64) -> impl Iterator<Item = &[(Moment, u64)]> {
+    let mut began = arrivals.first().map(|(at, _)| *at);
+    arrivals.chunk_by(move |(before, _), (at, _)| {
+        let since = |from: Moment| at.since(from).as_secs_f64() * 1e3;
+        let same =
+            since(*before) < PAUSE * rtt && began.is_some_and(|began| since(began) < FLIGHT * rtt);
+        if !same {
+            began = Some(*at);
+        }
+        same
+    })
+}
+
+/// In milliseconds. One that is short tells nothing.
+fn per_byte(flight: &[(Moment, u64)], exchange: &Exchange) -> Option<f64> {
+    let ((first, _), rest) = flight.split_first()?;
+    let bytes: u64 = rest.iter().map(|(_, bytes)| bytes).sum();
+    let took = rest.last()?.0.since(*first).as_secs_f64() * 1e3;
+    (bytes >= LEAST_SEGMENTS * exchange.segment()).then(|| took / bytes as f64)
 }
 
 #[cfg(test)]
@@ -232,8 +265,40 @@ mod tests {
         let new = costs.predict(&way("h1+tls1.3"), 1);
         let kept = costs.predict(&way("h1+tls1.3+reuse"), 1);
         assert!((new.round_trips - 4.0).abs() < 1e-9, "{new:?}");
-        // One round trip, and 28 ms in which the segments arrive, apart from the pause of 91 ms.
+        // One round trip, and 1 ms for each segment.
         assert!((kept.round_trips - 1.0).abs() < 1e-9, "{kept:?}");
-        assert!((kept.ms - 128.0).abs() < 1e-6, "{kept:?}");
+        assert!((kept.ms - 130.0).abs() < 1e-6, "{kept:?}");
+    }
+
+    /// As BBR sends: each flight twice as fast as the one before, and hardly a pause between them.
+    #[test]
+    fn a_kept_connection_is_as_fast_as_the_last_flight_of_a_paced_sender() {
+        let mut exchange = Exchange {
+            rtt: Some(Duration::from_millis(100)),
+            ..Exchange::default()
+        };
+        let mut push = |at, event| exchange.timeline.push(Moment::from_millis(at), event);
+        push(0.0, Event::RequestStarted);
+        push(0.0, Event::Sent { bytes: 100 });
+        push(0.0, Event::RequestSent);
+        for (flight, segments) in [10, 20, 40].into_iter().enumerate() {
+            for n in 0..segments {
+                let at = 100.0 * (flight + 1) as f64 + 95.0 / f64::from(segments) * f64::from(n);
+                push(at, Event::Received { bytes: 1400 });
+                if flight == 0 && n == 0 {
+                    push(at, Event::FirstByte);
+                }
+            }
+        }
+        push(400.0, Event::Finished);
+        let costs = Costs::of(&exchange, &[]).unwrap();
+        let way = Way::new(
+            Remedy::Asked,
+            "h1+tls1.3+reuse".parse().unwrap(),
+            Family::Any,
+        );
+        let kept = costs.predict(&way, 1);
+        // 70 segments at the pace of the last 40, and not the 295 ms that the body took.
+        assert!((255.0..=275.0).contains(&kept.ms), "{kept:?} {costs:?}");
     }
 }
