@@ -12,6 +12,10 @@ const PAUSE: f64 = 0.25;
 const FLIGHT: f64 = 0.97;
 /// A flight that is shorter does not show how fast bytes come.
 const LEAST_SEGMENTS: u64 = 4;
+/// How much faster than the bandwidth that it has seen BBR sends while that grows, 2 / ln 2, and by how
+/// much a flight may differ from it.
+const STARTUP_GAIN: f64 = 2.885;
+const STARTUP_SLACK: f64 = 0.2;
 
 /// What the baseline takes besides the round trips of its arithmetic, in ms: medians of the
 /// exchanges of the discovery.
@@ -163,9 +167,12 @@ fn carried(exchange: &Exchange, body: &Phase, rtt: f64) -> f64 {
         })
         .collect();
     let bytes: u64 = arrivals.iter().map(|(_, bytes)| bytes).sum();
-    let line = flights(&arrivals, rtt)
-        .filter_map(|flight| per_byte(flight, exchange))
-        .min_by(f64::total_cmp);
+    let flights: Vec<Flight> = flights(&arrivals, rtt).map(Flight::of).collect();
+    let told = flights
+        .iter()
+        .filter(|flight| flight.bytes >= LEAST_SEGMENTS * exchange.segment());
+    let fastest = told.map(|flight| flight.per_byte).min_by(f64::total_cmp);
+    let line = startup(&flights, rtt).or(fastest);
     let pauses = body.waited.server + body.waited.client + body.waited.loss;
     let once = bytes as f64 * line.unwrap_or(0.0) + pauses;
     once.min(body.ms())
@@ -185,12 +192,47 @@ fn flights(arrivals: &[(Moment, u64)], rtt: f64) -> impl Iterator<Item = &[(Mome
     })
 }
 
-/// In milliseconds. One that is short tells nothing.
-fn per_byte(flight: &[(Moment, u64)], exchange: &Exchange) -> Option<f64> {
-    let ((first, _), rest) = flight.split_first()?;
-    let bytes: u64 = rest.iter().map(|(_, bytes)| bytes).sum();
-    let took = rest.last()?.0.since(*first).as_secs_f64() * 1e3;
-    (bytes >= LEAST_SEGMENTS * exchange.segment()).then(|| took / bytes as f64)
+#[derive(Debug, Clone, Copy)]
+struct Flight {
+    bytes: u64,
+    /// In milliseconds.
+    per_byte: f64,
+}
+
+impl Flight {
+    fn of(arrivals: &[(Moment, u64)]) -> Self {
+        let bytes = |arrivals: &[(Moment, u64)]| arrivals.iter().map(|(_, bytes)| bytes).sum();
+        let per_byte = match arrivals {
+            [(first, _), rest @ .., (last, more)] => {
+                let after: u64 = bytes(rest) + more;
+                last.since(*first).as_secs_f64() * 1e3 / after as f64
+            }
+            _ => 0.0,
+        };
+        Self {
+            bytes: bytes(arrivals),
+            per_byte,
+        }
+    }
+}
+
+/// If BBR sends and its bandwidth still grows: the pace at which it will go on, in milliseconds for a
+/// byte. It paces at a fixed multiple of the most that was acknowledged in a round trip
+/// (draft-ietf-ccwg-bbr §5.6.2), and that of the last flights shows only afterwards.
+fn startup(flights: &[Flight], rtt: f64) -> Option<f64> {
+    let pace = |flight: &Flight| rtt / (STARTUP_GAIN * flight.bytes as f64);
+    let follows = |later: &Flight, earlier: &Flight| {
+        (later.per_byte / pace(earlier) - 1.0).abs() <= STARTUP_SLACK
+    };
+    let mut later = flights.iter().enumerate();
+    later
+        .any(|(n, later)| {
+            flights
+                .iter()
+                .take(n)
+                .any(|earlier| follows(later, earlier))
+        })
+        .then(|| flights.iter().map(pace).min_by(f64::total_cmp))?
 }
 
 #[cfg(test)]
@@ -270,9 +312,8 @@ mod tests {
         assert!((kept.ms - 130.0).abs() < 1e-6, "{kept:?}");
     }
 
-    /// As BBR sends: each flight twice as fast as the one before, and hardly a pause between them.
-    #[test]
-    fn a_kept_connection_is_as_fast_as_the_last_flight_of_a_paced_sender() {
+    /// Flights of `segments`, each with its pace in milliseconds.
+    fn paced(flights: &[(u32, f64)]) -> f64 {
         let mut exchange = Exchange {
             rtt: Some(Duration::from_millis(100)),
             ..Exchange::default()
@@ -281,24 +322,39 @@ mod tests {
         push(0.0, Event::RequestStarted);
         push(0.0, Event::Sent { bytes: 100 });
         push(0.0, Event::RequestSent);
-        for (flight, segments) in [10, 20, 40].into_iter().enumerate() {
-            for n in 0..segments {
-                let at = 100.0 * (flight + 1) as f64 + 95.0 / f64::from(segments) * f64::from(n);
+        let mut last = 0.0;
+        for (flight, (segments, pace)) in flights.iter().enumerate() {
+            for n in 0..*segments {
+                let at = 100.0 * (flight + 1) as f64 + pace * f64::from(n);
+                last = at;
                 push(at, Event::Received { bytes: 1400 });
                 if flight == 0 && n == 0 {
                     push(at, Event::FirstByte);
                 }
             }
         }
-        push(400.0, Event::Finished);
+        push(last, Event::Finished);
         let costs = Costs::of(&exchange, &[]).unwrap();
         let way = Way::new(
             Remedy::Asked,
             "h1+tls1.3+reuse".parse().unwrap(),
             Family::Any,
         );
-        let kept = costs.predict(&way, 1);
+        costs.predict(&way, 1).ms
+    }
+
+    #[test]
+    fn a_kept_connection_is_as_fast_as_the_fastest_flight() {
         // 70 segments at the pace of the last 40, and not the 295 ms that the body took.
-        assert!((255.0..=275.0).contains(&kept.ms), "{kept:?} {costs:?}");
+        let kept = paced(&[(10, 9.4), (20, 4.7), (40, 2.35)]);
+        assert!((255.0..=275.0).contains(&kept), "{kept}");
+    }
+
+    #[test]
+    fn bbr_goes_on_faster_than_it_sent() {
+        // The second flight is paced by the first, 100 / (2.885 × 10); the next will be by the second.
+        let kept = paced(&[(10, 0.2), (22, 3.45), (12, 3.45)]);
+        let pace = 100.0 / (2.885 * 22.0);
+        assert!((kept - 100.0 - 44.0 * pace).abs() < 3.0, "{kept}");
     }
 }
