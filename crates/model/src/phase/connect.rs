@@ -55,7 +55,8 @@ pub(super) fn before(mut attempts: Vec<&Attempt>, first: Moment, left: Moment) -
     let mut trips = 0;
     let mut cursor = first;
     for (n, attempt) in attempts.iter().enumerate() {
-        let next = attempts.get(n + 1).map_or(left, |a| a.began);
+        let next = attempts.get(n + 1).map_or(left, |a| a.began.min(left));
+        let next = next.max(cursor);
         let ended = attempt.ended.clamp(cursor, next);
         if was_refused(attempt) {
             waited.network += ms(ended.since(cursor));
