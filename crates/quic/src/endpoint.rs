@@ -10,6 +10,7 @@ mod early_0rtt;
 mod ids;
 mod incoming;
 mod issuer;
+mod misdirected;
 mod table;
 mod timers;
 mod tokens;
@@ -26,13 +27,15 @@ use crate::error::ConnectError;
 use crate::{Time, Transmit, Way};
 use answers::Answers;
 use early_0rtt::EarlyDatagrams;
-use ids::{ID, Router};
+use ids::{ID, Owner, Router};
 use issuer::{EndpointIssuer, Secrets};
+use misdirected::MisdirectedQueue;
 use table::Table;
 use timers::Timers;
 use tokens::Tokens;
 
-pub use config::{ClientConfig, Retry, ServerConfig};
+pub use config::{ClientConfig, Retry, ServerConfig, Sibling};
+pub use misdirected::Misdirected;
 pub use table::Handle;
 
 const FORM_LONG: u8 = 0x80;
@@ -43,13 +46,13 @@ const FORM_LONG: u8 = 0x80;
 /// - **Handlers** take what comes in, and name the connections that it concerns: [`Self::receive`]
 ///   a datagram, [`Self::on_timeout`] the time. [`Self::connect`] begins a connection.
 /// - **Polls** give out what leaves: [`Self::accept`] the connections that clients began,
-///   [`Self::reply`] answers that belong to no connection, [`Self::deadline`] when to call
-///   [`Self::on_timeout`].
+///   [`Self::reply`] answers that belong to no connection, [`Self::misdirected`] datagrams of
+///   siblings' connections, [`Self::deadline`] when to call [`Self::on_timeout`].
 /// - **Access**: [`Self::connection`] gives the connection of a handle, whose own contract is at
 ///   [`Connection`]. The others are getters.
 ///
-/// For each batch of datagrams: call [`Self::receive`] for each, then [`Self::accept`] and
-/// [`Self::reply`] until they give nothing, then poll each connection that was named, let it
+/// For each batch of datagrams: call [`Self::receive`] for each, then [`Self::accept`],
+/// [`Self::reply`] and [`Self::misdirected`] until they give nothing, then poll each connection that was named, let it
 /// transmit, and ask for [`Self::deadline`] anew. Once a connection [is
 /// drained](Connection::is_drained) and has given its last event, [`Self::remove`] forgets it.
 #[derive(Debug)]
@@ -58,6 +61,10 @@ pub struct Endpoint {
     /// It has taken connections, and resets those that it has forgotten.
     has_served: bool,
     secrets: Arc<Secrets>,
+    /// Its number among siblings, and how many they are.
+    number: u16,
+    siblings: u16,
+    misdirected: MisdirectedQueue,
     table: Table,
     router: Router,
     /// Clients' connections by the address of their first packets and the destination chosen for
@@ -82,10 +89,27 @@ impl Endpoint {
     /// once: a second endpoint, or the same after a restart, takes another.
     pub fn new(server: Option<ServerConfig>, seed: [u8; 32]) -> Self {
         let mut random = Random::new(&seed);
-        let key = server.as_ref().and_then(|server| server.key);
-        let key = key.unwrap_or_else(|| random.seed());
-        let secrets = Arc::new(Secrets::new(random.seed(), key));
+        let alone = Sibling {
+            key: random.seed(),
+            number: 0,
+            count: 1,
+        };
+        Self::start(server, random, &alone)
+    }
+
+    /// As [`Endpoint::new`], and one of several: see [`Self::misdirected`].
+    pub fn with_siblings(server: ServerConfig, seed: [u8; 32], sibling: &Sibling) -> Self {
+        Self::start(Some(server), Random::new(&seed), sibling)
+    }
+
+    fn start(server: Option<ServerConfig>, mut random: Random, sibling: &Sibling) -> Self {
+        let tokens = server.as_ref().and_then(|server| server.key);
+        let tokens = tokens.unwrap_or_else(|| random.seed());
+        let secrets = Arc::new(Secrets::new(&sibling.key, tokens));
         Self {
+            number: sibling.number,
+            siblings: sibling.count,
+            misdirected: MisdirectedQueue::default(),
             has_served: server.is_some(),
             server: server.map(Arc::new),
             table: Table::default(),
@@ -132,7 +156,10 @@ impl Endpoint {
             version: config.version,
             remote,
             local: None,
-            issuer: Box::new(EndpointIssuer::client(self.secrets.clone(), handle)),
+            issuer: Box::new(EndpointIssuer::client(
+                self.secrets.clone(),
+                self.owner(handle),
+            )),
             seed: self.random.seed(),
         };
         let first = self.random.id();
@@ -188,12 +215,20 @@ impl Endpoint {
 
     #[inline]
     fn find(&mut self, id: [u8; ID]) -> Option<Handle> {
-        let handle = self.router.handle(&self.secrets.ids, id);
-        self.table.holds(handle).then_some(handle)
+        let owner = self.router.owner(&self.secrets.ids, id);
+        let is_here = owner.endpoint == self.number && self.table.holds(owner.handle);
+        is_here.then_some(owner.handle)
     }
 
-    /// It names no connection: a stateless reset, the beginning of a connection, or what a
-    /// connection long gone gets.
+    fn owner(&self, handle: Handle) -> Owner {
+        Owner {
+            endpoint: self.number,
+            handle,
+        }
+    }
+
+    /// It names no connection of this endpoint: one of a sibling's, a stateless reset, the
+    /// beginning of a connection, or what a connection long gone gets.
     fn receive_stray(&mut self, now: Time, way: &Way, datagram: &mut [u8]) -> Option<Handle> {
         if datagram.first()? & FORM_LONG == 0 {
             if let Some(handle) = self.find_reset(way.remote, datagram) {
@@ -201,15 +236,37 @@ impl Endpoint {
                 self.touch(handle);
                 return Some(handle);
             }
-            if self.has_served {
-                let id = datagram.get(1..)?.first_chunk::<ID>()?;
+            let id = datagram.get(1..)?.first_chunk::<ID>()?;
+            let names = self.router.owner(&self.secrets.ids, *id).endpoint;
+            // Whose state is elsewhere must not get a reset from here. RFC 9000 §21.11.
+            if names != self.number {
+                self.misdirect(names, way, datagram);
+            } else if self.has_served {
                 let token = self.secrets.reset_token(*id);
                 self.answers.reset(now, way, datagram.len(), token);
             }
             return None;
         }
+        // RFC 8999 §5.1, as in `route`.
+        let id = datagram.get(5..)?.split_first();
+        let id = id.and_then(|(length, rest)| rest.get(..usize::from(*length)));
+        if let Some(own) = id.and_then(|id| <[u8; ID]>::try_from(id).ok()) {
+            let names = self.router.owner(&self.secrets.ids, own).endpoint;
+            if self.misdirect(names, way, datagram) {
+                return None;
+            }
+        }
         let server = self.server.clone()?;
         self.receive_first(now, way, datagram, &server)
+    }
+
+    /// True if there is a sibling of that number to be handed the datagram.
+    fn misdirect(&mut self, names: u16, way: &Way, datagram: &[u8]) -> bool {
+        let is_siblings = names != self.number && names < self.siblings;
+        if is_siblings {
+            self.misdirected.push(names, way, datagram);
+        }
+        is_siblings
     }
 
     /// RFC 9000 §10.3.1.
@@ -225,6 +282,11 @@ impl Endpoint {
     /// Puts the next answer that belongs to no connection in place of what `buffer` held.
     pub fn reply(&mut self, buffer: &mut Vec<u8>) -> Option<Transmit> {
         self.answers.take(buffer)
+    }
+
+    /// Returns the next datagram that one of the siblings is to [receive](Self::receive).
+    pub fn misdirected(&mut self) -> Option<Misdirected> {
+        self.misdirected.pop()
     }
 
     /// Returns the next connection that a client began. It has handled its first datagram.

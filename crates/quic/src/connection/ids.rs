@@ -14,6 +14,8 @@ use crate::{Code, Time};
 pub(crate) const KEPT: u64 = 4;
 /// How many of our own are valid at once at most, whatever the peer would keep.
 const ISSUED: u64 = 4;
+/// How many a connection has in all its life: ids hold eight bits of their sequence number.
+const MAX_EVER: u64 = 1 << 8;
 /// How many retirements may wait for their acknowledgement. RFC 9000 §5.1.2.
 const RETIRING: usize = 3 * KEPT as usize;
 /// A NEW_CONNECTION_ID at its longest.
@@ -65,7 +67,7 @@ impl LocalIds {
         if self.first.is_empty() {
             return;
         }
-        while (self.active.len() as u64) < self.limit {
+        while (self.active.len() as u64) < self.limit && self.next < MAX_EVER {
             self.active.push(self.next);
             self.unannounced.push(self.next);
             self.next += 1;

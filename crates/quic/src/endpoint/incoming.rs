@@ -56,7 +56,7 @@ impl Endpoint {
             local: way.local,
             issuer: Box::new(EndpointIssuer::server(
                 self.secrets.clone(),
-                handle,
+                self.owner(handle),
                 server.tokens,
                 Random::new(&self.random.seed()),
             )),

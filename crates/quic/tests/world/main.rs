@@ -14,6 +14,7 @@ mod losses;
 mod node;
 mod packet_aead;
 mod paths;
+mod siblings;
 mod simulation;
 mod tls;
 mod traffic;
