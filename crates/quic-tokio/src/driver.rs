@@ -9,9 +9,10 @@ use std::time::Duration;
 
 use roundtrip_net::datagrams::{Parcel, is_too_long};
 use roundtrip_net::{Alarm, Watch};
-use roundtrip_quic::{Handle, Time, Transmit, Way};
+use roundtrip_quic::{Handle, Misdirected, Time, Transmit, Way};
 use tokio::task::yield_now;
 
+use crate::sibling::Sibling;
 use crate::socket::Socket;
 use crate::state::Shared;
 
@@ -48,6 +49,9 @@ struct Rounds {
     reply: Vec<u8>,
     due: Vec<Handle>,
     wakes: Vec<Waker>,
+    /// Its place among endpoints that share the address.
+    sibling: Option<Sibling>,
+    misdirected: Vec<Misdirected>,
     shared: Shared,
 }
 
@@ -66,7 +70,11 @@ enum Round {
 }
 
 impl Driver {
-    pub(crate) fn new(socket: Socket, shared: Shared) -> io::Result<Self> {
+    pub(crate) fn new(
+        socket: Socket,
+        shared: Shared,
+        sibling: Option<Sibling>,
+    ) -> io::Result<Self> {
         let alarm = Alarm::new()?;
         let rounds = Rounds {
             incoming: socket.watch()?,
@@ -81,6 +89,8 @@ impl Driver {
             reply: Vec::new(),
             due: Vec::new(),
             wakes: Vec::new(),
+            sibling,
+            misdirected: Vec::new(),
             shared: shared.clone(),
         };
         let notice = ClosedNotice(shared);
@@ -111,6 +121,7 @@ impl Future for Driver {
 impl Rounds {
     fn round(&mut self, cx: &mut Context<'_>) -> io::Result<Round> {
         let more_came = self.receive(cx)?;
+        self.take_over();
         let late = self.fire_timers();
         let more_to_send = self.send_bursts();
         self.sending = more_to_send;
@@ -181,6 +192,32 @@ impl Rounds {
                 let connection = reader.and_then(|handle| state.connection(handle));
                 let counted = connection.map(|connection| connection.stats());
                 observer.on_read(at, arrival.bytes.len(), counted.as_ref());
+            }
+        }
+        while let Some(next) = state.engine.misdirected() {
+            self.misdirected.push(next);
+        }
+        state.take_in_clients(&mut self.wakes);
+        drop(state);
+        self.wake();
+        if let Some(sibling) = &self.sibling {
+            self.misdirected
+                .drain(..)
+                .for_each(|next| sibling.give(next));
+        }
+    }
+
+    /// Hands to the engine what siblings have handed over.
+    fn take_over(&mut self) {
+        let handed_over = self.sibling.as_ref().map(Sibling::take);
+        let Some(handed_over) = handed_over.filter(|datagrams| !datagrams.is_empty()) else {
+            return;
+        };
+        let mut state = self.shared.lock();
+        let now = state.now();
+        for (way, mut datagram) in handed_over {
+            if let Some(handle) = state.engine.receive(now, &way, &mut datagram) {
+                state.queue(handle);
             }
         }
         state.take_in_clients(&mut self.wakes);
@@ -270,6 +307,11 @@ impl Rounds {
     }
 
     fn rest(&mut self, cx: &mut Context<'_>) -> io::Result<Round> {
+        if let Some(sibling) = &self.sibling
+            && !sibling.sleep(cx.waker())
+        {
+            return Ok(Round::Again);
+        }
         let (now, mut deadline) = {
             let mut state = self.shared.lock();
             if self.unsent.is_none() && state.is_over() {

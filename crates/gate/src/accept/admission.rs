@@ -2,10 +2,12 @@
 //! front of its protocol.
 
 use std::cell::RefCell;
+use std::net::UdpSocket;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use roundtrip_quic_tokio::Sibling;
 use tokio::sync::watch;
 use tokio::task::spawn_local;
 
@@ -118,12 +120,12 @@ impl Admission {
 impl Admission {
     pub(crate) fn open_quic(
         &self,
-        socket: std::net::UdpSocket,
+        (socket, sibling): (UdpSocket, Sibling),
         limits: &Limits,
         seed: &Seed,
     ) -> Result<Rc<QuicListener>, GateError> {
         let tls = self.accept_config.borrow().tls.clone();
-        QuicListener::open(socket, tls, limits, seed).map(Rc::new)
+        QuicListener::open(socket, sibling, tls, limits, seed).map(Rc::new)
     }
 
     pub(crate) async fn receive_quic(

@@ -2,9 +2,8 @@
 //! answered from early data.
 //!
 //! The kernel distributes packets to threads by their addresses. A client whose address changes, as
-//! when a NAT forgets it, may reach another thread, which does not know its connection ID. That
-//! thread answers with a stateless reset, whose key all threads share, so the client connects again
-//! at once instead of waiting for a time-out.
+//! when a NAT forgets it, may reach another thread, which reads from the connection id whose it is,
+//! and hands it over.
 
 use std::cell::RefCell;
 use std::io;
@@ -15,7 +14,7 @@ use std::time::Duration;
 
 use aws_lc_rs::rand;
 use roundtrip_quic::{Retry, ServerConfig, Transport};
-use roundtrip_quic_tokio::{Connection, Endpoint, Incoming};
+use roundtrip_quic_tokio::{Connection, Endpoint, Incoming, Sibling};
 use rustls::{HandshakeKind, ProtocolVersion};
 use tokio::time::timeout;
 
@@ -59,6 +58,7 @@ pub(crate) struct QuicConnection {
 impl QuicListener {
     pub(crate) fn open(
         socket: UdpSocket,
+        sibling: Sibling,
         tls: Rc<ThreadTls>,
         limits: &Limits,
         seed: &Seed,
@@ -72,8 +72,7 @@ impl QuicListener {
         config.key = Some(seed.quic_key()?);
         let mut own = [0; 32];
         rand::fill(&mut own).map_err(|_| GateError::Cryptography)?;
-        let engine = roundtrip_quic::Endpoint::new(Some(config), own);
-        let endpoint = Endpoint::new(socket, engine).map_err(failed)?;
+        let endpoint = Endpoint::with_siblings(socket, config, own, sibling).map_err(failed)?;
         let tls = RefCell::new(tls);
         Ok(Self { endpoint, tls })
     }
