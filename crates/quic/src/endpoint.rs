@@ -14,6 +14,7 @@ mod misdirected;
 mod table;
 mod timers;
 mod tokens;
+mod unproved;
 
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
@@ -33,6 +34,7 @@ use misdirected::MisdirectedQueue;
 use table::Table;
 use timers::Timers;
 use tokens::Tokens;
+use unproved::{First, Unproved};
 
 pub use config::{ClientConfig, Retry, ServerConfig, Sibling};
 pub use misdirected::Misdirected;
@@ -69,13 +71,12 @@ pub struct Endpoint {
     router: Router,
     /// Clients' connections by the address of their first packets and the destination chosen for
     /// these.
-    firsts: HashMap<(SocketAddr, ConnectionId), Handle>,
+    firsts: HashMap<First, Handle>,
     /// Our own connections to each server: a stateless reset from there may be for any of them.
     dialled: HashMap<SocketAddr, Vec<Handle>>,
     arrived: VecDeque<Handle>,
     early_0rtt: EarlyDatagrams,
-    /// How many clients have yet to prove where they are.
-    unproved: usize,
+    unproved: Unproved,
     served: usize,
     tokens: Tokens,
     tokens_taken: u64,
@@ -118,7 +119,7 @@ impl Endpoint {
             dialled: HashMap::new(),
             arrived: VecDeque::new(),
             early_0rtt: EarlyDatagrams::default(),
-            unproved: 0,
+            unproved: Unproved::default(),
             served: 0,
             tokens: Tokens::default(),
             tokens_taken: 0,
@@ -189,7 +190,9 @@ impl Endpoint {
             return;
         };
         entry.connection.receive(now, way, datagram);
-        self.unproved -= usize::from(entry.settles()).min(self.unproved);
+        if entry.settles() {
+            self.unproved.prove();
+        }
         self.touch(handle);
     }
 
@@ -237,11 +240,12 @@ impl Endpoint {
                 return Some(handle);
             }
             let id = datagram.get(1..)?.first_chunk::<ID>()?;
-            let names = self.router.owner(&self.secrets.ids, *id).endpoint;
-            // Whose state is elsewhere must not get a reset from here. RFC 9000 §21.11.
-            if names != self.number {
-                self.misdirect(names, way, datagram);
-            } else if self.has_served {
+            let owner = self.router.owner(&self.secrets.ids, *id);
+            // What is not known to have been here may be elsewhere, and gets no reset. RFC 9000
+            // §21.11.
+            if owner.endpoint != self.number {
+                self.misdirect(owner.endpoint, way, datagram);
+            } else if self.has_served && self.table.has_held(owner.handle) {
                 let token = self.secrets.reset_token(*id);
                 self.answers.reset(now, way, datagram.len(), token);
             }
@@ -251,8 +255,10 @@ impl Endpoint {
         let id = datagram.get(5..)?.split_first();
         let id = id.and_then(|(length, rest)| rest.get(..usize::from(*length)));
         if let Some(own) = id.and_then(|id| <[u8; ID]>::try_from(id).ok()) {
-            let names = self.router.owner(&self.secrets.ids, own).endpoint;
-            if self.misdirect(names, way, datagram) {
+            let owner = self.router.owner(&self.secrets.ids, own);
+            // What is left of a connection that is gone begins no other.
+            let has_been_here = owner.endpoint == self.number && self.table.has_held(owner.handle);
+            if has_been_here || self.misdirect(owner.endpoint, way, datagram) {
                 return None;
             }
         }
@@ -298,7 +304,9 @@ impl Endpoint {
         // Its deadline may be another when its owner is done with it.
         self.touch(handle);
         let entry = self.table.get_mut(handle)?;
-        self.unproved -= usize::from(entry.settles()).min(self.unproved);
+        if entry.settles() {
+            self.unproved.prove();
+        }
         Some(&mut entry.connection)
     }
 
@@ -328,12 +336,14 @@ impl Endpoint {
     /// Forgets a connection, best one that is drained: the peer of another gets stateless resets
     /// from a server, and no answer from a client.
     pub fn remove(&mut self, handle: Handle) -> Option<Connection> {
-        let entry = self.table.remove(handle)?;
-        if let Some(first) = &entry.first {
-            self.firsts.remove(first);
+        let mut entry = self.table.remove(handle)?;
+        if let Some(first) = entry.first {
+            self.firsts.remove(&first);
             self.served = self.served.saturating_sub(1);
+            if entry.unproved {
+                self.unproved.end(first, entry.connection.take_farewell());
+            }
         }
-        self.unproved -= usize::from(entry.unproved).min(self.unproved);
         let remote = entry.connection.remote();
         if let Some(dialled) = self.dialled.get_mut(&remote) {
             dialled.retain(|other| *other != handle);

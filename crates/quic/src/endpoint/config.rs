@@ -86,6 +86,8 @@ pub struct Sibling {
 pub enum Retry {
     Never,
     Always,
-    /// While this many clients have not proved theirs.
+    /// While this many clients have not proved theirs, those that have ended included until they
+    /// are [removed](crate::Endpoint::remove); or while as many came within a quarter of a second
+    /// and never proved theirs, whatever became of them.
     AboveHandshakes(usize),
 }

@@ -1,10 +1,8 @@
 //! The connections by the numbers of their slots; a slot that is taken anew has another generation.
 
 use std::collections::VecDeque;
-use std::net::SocketAddr;
 
-use roundtrip_wire::quic::ConnectionId;
-
+use super::unproved::First;
 use crate::Time;
 use crate::connection::Connection;
 
@@ -24,7 +22,7 @@ impl Handle {
 pub(super) struct Entry {
     pub(super) connection: Connection,
     /// A server's: see [`super::Endpoint`].
-    pub(super) first: Option<(SocketAddr, ConnectionId)>,
+    pub(super) first: Option<First>,
     /// A server's: the client has not proved where it is.
     pub(super) unproved: bool,
     /// Its deadline may not be what the timers know.
@@ -34,7 +32,8 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// True once: the client has proved where it is, or is gone.
+    /// True once: the client has proved where it is. One that has ended without counts until it
+    /// leaves the table.
     #[inline]
     pub(super) fn settles(&mut self) -> bool {
         let settles = self.unproved && !self.connection.is_unproved();
@@ -77,12 +76,7 @@ impl Table {
         self.free.push_back(handle.slot);
     }
 
-    pub(super) fn fill(
-        &mut self,
-        handle: Handle,
-        connection: Connection,
-        first: Option<(SocketAddr, ConnectionId)>,
-    ) {
+    pub(super) fn fill(&mut self, handle: Handle, connection: Connection, first: Option<First>) {
         if let Some(slot) = self.slots.get_mut(handle.slot as usize) {
             slot.entry = Some(Box::new(Entry {
                 unproved: connection.is_unproved(),
@@ -116,6 +110,12 @@ impl Table {
     #[inline]
     pub(super) fn holds(&self, handle: Handle) -> bool {
         self.get(handle).is_some()
+    }
+
+    /// Whether there was a connection of that handle, and is no more.
+    pub(super) fn has_held(&self, handle: Handle) -> bool {
+        let slot = self.slots.get(handle.slot as usize);
+        slot.is_some_and(|slot| handle.generation < slot.generation)
     }
 
     pub(super) fn remove(&mut self, handle: Handle) -> Option<Entry> {

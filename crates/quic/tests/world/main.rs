@@ -18,3 +18,4 @@ mod siblings;
 mod simulation;
 mod tls;
 mod traffic;
+mod unproved;
