@@ -110,7 +110,7 @@ impl Connection {
 
     /// Whether the peer may be elsewhere than it says: a server's client that has not proved its
     /// address, and never has.
-    pub(crate) fn is_unproved(&self) -> bool {
+    pub fn is_unproved(&self) -> bool {
         self.handshake.side() == Side::Server
             && !self.handshake.is_complete()
             && !self.paths.is_validated()

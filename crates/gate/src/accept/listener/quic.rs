@@ -24,9 +24,9 @@ use super::{AcceptError, HandshakeFacts, Seed, ThreadTls};
 use crate::GateError;
 use crate::config::Limits;
 
-/// How many clients with unvalidated addresses there may be; any more get a Retry first (RFC 9000
-/// §8.1.2). Each may hold about 100 KiB until then, nearly all of it a hello that never ends and
-/// early data that waits.
+/// How many clients with unvalidated addresses there may be, and how many may come in a quarter of a
+/// second and never validate theirs; any more get a Retry first (RFC 9000 §8.1.2). Each may hold
+/// about 100 KiB until then, nearly all of it a hello that never ends and early data that waits.
 pub(super) const MAX_UNPROVED: usize = 256;
 /// Tokens for each client, which spare its next connection the Retry. RFC 9000 §8.1.3.
 const TOKEN_COUNT: u8 = 2;
@@ -115,6 +115,11 @@ impl QuicListener {
 impl IncomingQuic {
     pub(crate) fn peer(&self) -> SocketAddr {
         self.peer
+    }
+
+    /// Whether the client has proved, by a token, that the address is its own.
+    pub(crate) fn is_proved(&self) -> bool {
+        self.incoming.remote_address_validated()
     }
 
     /// Refuses the connection because a limit is reached. RFC 9000 §5.2.2.
