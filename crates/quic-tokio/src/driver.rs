@@ -23,6 +23,8 @@ const MAX_BURSTS: usize = 4;
 const MAX_ROUNDS: usize = 4;
 /// How long the driver waits for room in a socket that is full.
 const FULL_SOCKET_WAIT: Duration = Duration::from_millis(1);
+/// How long the driver waits before it asks a socket again that could not be read.
+const FAILED_READ_WAIT: Duration = Duration::from_millis(10);
 const SEND_BUFFER_SIZE: usize = 96 << 10;
 
 pub(crate) struct Driver {
@@ -40,6 +42,8 @@ struct Rounds {
     set_to: Option<Time>,
     /// The last round ended before everything was sent.
     sending: bool,
+    /// The socket could not be read, though something may be there: as when memory was short.
+    failed_read: bool,
     /// A single run was received for an observer that wants each: other tasks run before the next
     /// is.
     others_first: bool,
@@ -83,6 +87,7 @@ impl Driver {
             socket,
             set_to: None,
             sending: false,
+            failed_read: false,
             others_first: false,
             buffer: vec![0; SEND_BUFFER_SIZE],
             unsent: None,
@@ -108,7 +113,7 @@ impl Future for Driver {
                 Ok(Round::Again) => {}
                 Ok(Round::Later) => break,
                 Ok(Round::Asleep) => return Poll::Pending,
-                // A socket that cannot be read any more is closed.
+                // An error is that of a runtime that ends, or of the alarm.
                 Ok(Round::Over) | Err(_) => return Poll::Ready(()),
             }
         }
@@ -145,14 +150,16 @@ impl Rounds {
             }
             let readable = match self.incoming.poll_readable(cx) {
                 Poll::Ready(guard) => Some(guard?),
-                Poll::Pending if self.sending => None,
+                Poll::Pending if self.sending || self.failed_read => None,
                 Poll::Pending => return Ok(false),
             };
-            let (came, more) = match self.socket.receive() {
-                Ok(more) => (true, more),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => (false, false),
-                Err(error) => return Err(error),
+            let (came, more, failed) = match self.socket.receive() {
+                Ok(more) => (true, more, false),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => (false, false, false),
+                // It may be over soon, and all connections would end with the socket.
+                Err(_) => (false, false, true),
             };
+            self.failed_read = failed;
             // The runtime sees anew what comes after the call.
             if let Some(mut guard) = readable.filter(|_| !more) {
                 guard.clear_ready();
@@ -322,9 +329,14 @@ impl Rounds {
             }
             (state.now(), state.engine.deadline())
         };
-        if self.unsent.is_some() {
-            let soon = now.after(FULL_SOCKET_WAIT);
-            deadline = Some(deadline.map_or(soon, |deadline| deadline.min(soon)));
+        for (waits, how_long) in [
+            (self.unsent.is_some(), FULL_SOCKET_WAIT),
+            (self.failed_read, FAILED_READ_WAIT),
+        ] {
+            if waits {
+                let soon = now.after(how_long);
+                deadline = Some(deadline.map_or(soon, |deadline| deadline.min(soon)));
+            }
         }
         let rung = self.set_alarm(cx, now, deadline)?;
         // Where nothing came, the runtime wakes us when something does.
