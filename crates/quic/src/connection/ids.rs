@@ -349,6 +349,44 @@ mod tests {
         assert!(!ids.has_spare());
     }
 
+    #[derive(Debug)]
+    struct Numbered;
+
+    impl Issuer for Numbered {
+        fn id(&self, sequence: u64) -> (ConnectionId, [u8; 16]) {
+            (id(sequence as u8), [sequence as u8; 16])
+        }
+
+        fn tokens(&mut self, _: Time, _: SocketAddr) -> Vec<Bytes> {
+            Vec::new()
+        }
+    }
+
+    /// They end before one comes again. RFC 9000 §5.1.
+    #[test]
+    fn no_id_is_issued_twice() {
+        let mut ids = LocalIds::new(Box::new(Numbered));
+        ids.set_limit(KEPT);
+        ids.issue();
+        let mut issued = std::collections::HashSet::from([ids.first()]);
+        for sequence in 0..1000 {
+            let mut buffer = [0; 1200];
+            let (mut pen, mut items) = (Pen::new(&mut buffer), Vec::new());
+            ids.write(&mut pen, &mut items);
+            for item in items {
+                let Item::NewConnectionId(sequence) = item else {
+                    panic!("{item:?}");
+                };
+                let (id, _) = ids.get(sequence).unwrap();
+                assert!(issued.insert(id), "{sequence}");
+            }
+            if ids.active.contains(&sequence) {
+                ids.on_retired(sequence).unwrap();
+            }
+        }
+        assert_eq!(issued.len() as u64, MAX_EVER);
+    }
+
     #[test]
     fn retirements_that_are_never_acknowledged_have_an_end() {
         let mut ids = ids(0);
