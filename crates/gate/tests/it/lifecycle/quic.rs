@@ -91,6 +91,42 @@ pub(crate) fn run<F: Future>(play: F) -> F::Output {
     runtime.block_on(play)
 }
 
+/// As when a NAT forgets a client: its packets reach whichever thread the kernel chooses by the new
+/// port.
+#[test]
+fn a_connection_goes_on_whatever_its_port_on_several_threads() {
+    let (at, _release) = backend("one");
+    let scene = Scene::tuned(at, "", |config| {
+        config.listen.https = vec![(Ipv4Addr::LOCALHOST, 0).into()];
+        config.listen.h3 = true;
+        config.listen.threads = 4;
+    });
+    run(async {
+        let caller = Caller::new(&scene);
+        let connecting = caller.endpoint.connect(caller.to, "localhost").unwrap();
+        let connection = connecting.await.unwrap();
+        let carrier = h3_quinn::Connection::new(connection.clone());
+        let (mut driver, mut sender) = h3::client::new(carrier).await.unwrap();
+        let closing = async { std::future::poll_fn(|cx| driver.poll_close(cx)).await };
+        let asking = async {
+            for _ in 0..100 {
+                let request = http::Request::get("https://localhost/").body(()).unwrap();
+                let mut stream = sender.send_request(request).await.unwrap();
+                stream.finish().await.unwrap();
+                let answer = stream.recv_response().await.unwrap();
+                assert_eq!(answer.status().as_u16(), 401);
+                let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+                caller.endpoint.rebind(socket).unwrap();
+            }
+        };
+        tokio::select! {
+            () = asking => {}
+            error = closing => panic!("{error}"),
+        }
+        assert!(connection.close_reason().is_none());
+    });
+}
+
 fn counted(scene: &Scene, line: &str) -> bool {
     let (_, metrics) = scene.admin("/metrics");
     metrics.lines().any(|other| other == line)
