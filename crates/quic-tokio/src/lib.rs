@@ -67,6 +67,7 @@ mod observer;
 mod recv_stream;
 mod sections;
 mod send_stream;
+mod sibling;
 mod socket;
 mod state;
 #[cfg(test)]
@@ -83,3 +84,4 @@ pub use observer::DatagramObserver;
 pub use recv_stream::RecvStream;
 pub use sections::{RequestError, SectionLimits};
 pub use send_stream::SendStream;
+pub use sibling::Sibling;

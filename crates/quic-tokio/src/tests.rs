@@ -45,6 +45,25 @@ fn nobody_waits(connection: &Connection) -> Option<bool> {
     connection.handle().wakers(|wakers| wakers.whole.is_empty())
 }
 
+/// A socket that listens to TCP can be had, becomes readable, and cannot be read.
+#[tokio::test]
+async fn a_socket_that_cannot_be_read_now_is_not_given_up() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = listener.local_addr().unwrap();
+    let socket = UdpSocket::from(std::os::fd::OwnedFd::from(listener));
+    let endpoint = Endpoint::new(socket, Engine::new(None, [9; 32])).unwrap();
+    let connection = endpoint.connect(&config(), at, "localhost").unwrap();
+    for _ in 0..3 {
+        let _readable = std::net::TcpStream::connect(at).unwrap();
+        let soon = Duration::from_millis(50);
+        let closed = tokio::time::timeout(soon, endpoint.closed()).await;
+        assert!(closed.is_err());
+        assert_eq!(connection.close_reason(), None);
+    }
+    endpoint.close(0, b"");
+    endpoint.closed().await;
+}
+
 #[tokio::test]
 async fn who_stops_waiting_leaves_nothing_behind() {
     let (_endpoint, _silent, connection) = connection();
