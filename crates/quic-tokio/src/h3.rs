@@ -10,7 +10,7 @@ use bytes::{Buf, Bytes};
 use h3::error::Code;
 use h3::quic::{self, ConnectionErrorIncoming, StreamErrorIncoming, WriteBuf};
 use roundtrip_quic::{CloseReason, Dir, StreamId};
-use roundtrip_wire::qpack::status_section;
+use roundtrip_wire::qpack::{begin_section, write_line};
 
 use crate::handle::ConnectionHandle;
 use crate::wait::Wait;
@@ -118,7 +118,9 @@ impl Connection {
 
     /// Answers a request that was not passed on with a status and nothing more.
     pub fn respond(&self, stream: u64, status: u16) {
-        let section = status_section(status);
+        let mut section = Vec::new();
+        begin_section(&mut section);
+        write_line(&mut section, b":status", status.to_string().as_bytes());
         let head = [HEADERS, section.len() as u8];
         let frame = [head.as_slice(), &section].concat();
         // Where there is no room for ten bytes, they are not worth waiting for.

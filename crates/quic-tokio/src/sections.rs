@@ -4,7 +4,7 @@
 use bytes::{Bytes, BytesMut};
 use h3::error::Code;
 use roundtrip_wire::message::{MalformedError, Pair, check_request, check_trailers};
-use roundtrip_wire::qpack::{FieldLine, SectionBounds, SectionError, read_section};
+use roundtrip_wire::qpack::{SectionBounds, SectionError, read_section};
 
 const DATA: u64 = 0;
 const HEADERS: u64 = 1;
@@ -191,7 +191,7 @@ fn check(section: &[u8], stage: Stage, limits: SectionLimits) -> Result<(), Requ
         size: limits.size,
     };
     let lines = read_section(section, bounds)?;
-    let pairs = || lines.iter().map(pair);
+    let pairs = || lines.lines();
     if count(pairs()) > limits.fields {
         return Err(RequestError::TooManyFields);
     }
@@ -200,10 +200,6 @@ fn check(section: &[u8], stage: Stage, limits: SectionLimits) -> Result<(), Requ
         Stage::Body | Stage::Over => check_trailers(pairs())?,
     }
     Ok(())
-}
-
-fn pair<'a>(line: &'a FieldLine<'_>) -> Pair<'a> {
-    (line.name(), line.value())
 }
 
 /// The number of fields, without pseudo-header fields.
