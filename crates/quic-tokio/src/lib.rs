@@ -61,6 +61,7 @@ mod driver;
 mod endpoint;
 mod error;
 mod h3;
+mod h3_crate;
 mod handle;
 mod incoming;
 mod observer;
@@ -77,7 +78,12 @@ mod wakers;
 pub use connection::Connection;
 pub use endpoint::{Endpoint, random_seed};
 pub use error::StreamError;
-pub use h3::{BidiStream, H3Connection, H3SendStream, OpenStreams};
+pub use h3::{
+    Accepted, ConnectionStreams, H3Driver, H3Error, H3Receiving, H3Requests, H3Sending, H3Server,
+    H3Transport, Halves, MessagePart, MessageSender, MessageStream, connect, request_head,
+    request_lines, response_head, response_lines,
+};
+pub use h3_crate::{BidiStream, H3Connection, H3SendStream, OpenStreams};
 pub use incoming::Incoming;
 pub use observer::DatagramObserver;
 pub use recv_stream::RecvStream;

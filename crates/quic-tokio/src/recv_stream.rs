@@ -86,13 +86,27 @@ impl RecvStream {
 
     /// The next bytes, unchecked.
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, StreamError>> {
+        self.poll_read_some(cx, MAX_CHUNK)
+    }
+
+    /// Closes the connection that the stream belongs to.
+    pub(crate) fn close_connection(&self, code: u64, why: &[u8]) {
+        self.connection.close(code, why);
+    }
+
+    /// Reads the next bytes, at least one and at most `most`. `None` is the end.
+    pub(crate) fn poll_read_some(
+        &mut self,
+        cx: &mut Context<'_>,
+        most: usize,
+    ) -> Poll<Result<Option<Bytes>, StreamError>> {
         if self.is_ended {
             return Poll::Ready(Ok(None));
         }
         let id = self.id;
         let polled = match self
             .connection
-            .update(|c, wakers, _| read(c, wakers, id, cx))
+            .update(|c, wakers, _| read(c, wakers, id, cx, most))
         {
             Ok(polled) => polled,
             Err(reason) => Poll::Ready(Err(reason.into())),
@@ -133,6 +147,7 @@ fn read(
     wakers: &mut ConnectionWakers,
     id: StreamId,
     cx: &Context<'_>,
+    longest: usize,
 ) -> Poll<Result<Option<Bytes>, StreamError>> {
     let Some(receiver) = wakers.receiver(id) else {
         return Poll::Ready(Err(StreamError::Ended));
@@ -143,7 +158,7 @@ fn read(
     let bytes = match connection.peek(id) {
         Ok(Peek::Bytes(_)) if most == 0 => return Poll::Ready(Err(StreamError::TooMuch)),
         Ok(Peek::Bytes(bytes)) => {
-            let length = bytes.len().min(MAX_CHUNK).min(most);
+            let length = bytes.len().min(longest).min(most);
             Bytes::copy_from_slice(bytes.get(..length).unwrap_or_default())
         }
         Ok(Peek::Blocked) => {
