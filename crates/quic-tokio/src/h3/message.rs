@@ -16,9 +16,9 @@ const MAX_HEAD_PIECE: usize = 16 << 10;
 /// Content up to this size is copied, so that it leaves together with what is before it.
 const MAX_COPIED: usize = 8 << 10;
 
-/// Reads a message. An error in it has stopped the stream, or closed the connection, as RFC 9114
-/// asks; where it is only a limit, the stream goes on, so that a server can answer.
-pub struct MessageStream<R> {
+/// Reads a message. An error in it stops the stream when this is dropped, so that a server can
+/// answer before; an error that concerns more than the message has closed the connection.
+pub struct MessageStream<R: H3Receiving> {
     receiving: R,
     reader: MessageReader,
     /// What was read, and not looked at yet.
@@ -115,12 +115,18 @@ impl<R: H3Receiving> MessageStream<R> {
 
     fn refuse(&mut self, error: MessageError) -> H3Error {
         self.failed = Some(error);
-        match error {
-            MessageError::Protocol(error) => self.receiving.close(error.code, error.why),
-            error if error.is_limit() => {}
-            error => self.receiving.stop(error.code()),
+        if let MessageError::Protocol(error) = error {
+            self.receiving.close(error.code, error.why);
         }
         error.into()
+    }
+}
+
+impl<R: H3Receiving> Drop for MessageStream<R> {
+    fn drop(&mut self) {
+        if let Some(error) = self.failed.filter(|error| !error.is_limit()) {
+            self.receiving.stop(error.code());
+        }
     }
 }
 
@@ -158,6 +164,11 @@ impl<S: H3Sending> MessageSender<S> {
     /// Appends content.
     pub fn data(&mut self, bytes: &[u8]) {
         self.writer.data(bytes);
+    }
+
+    /// Forgets what was appended and has not begun to leave.
+    pub fn discard(&mut self) {
+        self.writer = MessageWriter::default();
     }
 
     /// Sends content, after all that was appended. A small piece may wait for the next flush.
