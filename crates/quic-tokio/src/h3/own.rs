@@ -41,8 +41,8 @@ impl H3Transport for ConnectionStreams {
         let accepted = self.accepting_bi.poll_stream(cx);
         let connection = self.accepting_bi.connection();
         let accepted = accepted.map_ok(|id| {
-            let sending = SendStream::new(connection, id, true);
-            (sending, RecvStream::new(connection, id, None))
+            let sending = SendStream::new(connection, id);
+            (sending, RecvStream::new(connection, id))
         });
         accepted.map_err(StreamError::from)
     }
@@ -50,14 +50,14 @@ impl H3Transport for ConnectionStreams {
     fn poll_accept_uni(&mut self, cx: &mut Context<'_>) -> Poll<Result<RecvStream, StreamError>> {
         let accepted = self.accepting_uni.poll_stream(cx);
         let connection = self.accepting_uni.connection();
-        let accepted = accepted.map_ok(|id| RecvStream::new(connection, id, None));
+        let accepted = accepted.map_ok(|id| RecvStream::new(connection, id));
         accepted.map_err(StreamError::from)
     }
 
     fn poll_open_uni(&mut self, cx: &mut Context<'_>) -> Poll<Result<SendStream, StreamError>> {
         let opened = self.opening_uni.poll_stream(cx);
         let connection = self.opening_uni.connection();
-        let opened = opened.map_ok(|id| SendStream::new(connection, id, true));
+        let opened = opened.map_ok(|id| SendStream::new(connection, id));
         opened.map_err(StreamError::from)
     }
 
