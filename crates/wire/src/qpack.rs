@@ -14,6 +14,11 @@ const WHAT: &str = "a field section";
 /// In bytes: what a line counts in addition to its name and value. RFC 9114 §4.2.2.
 const LINE_OVERHEAD: usize = 32;
 
+/// By how much most sections grow when they are decoded, for an estimate.
+const EXPANSION: usize = 4;
+/// Most requests have fewer lines.
+const USUAL_LINES: usize = 16;
+
 /// The limits of a section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SectionBounds {
@@ -67,7 +72,9 @@ pub fn read_section(bytes: &[u8], bounds: SectionBounds) -> Result<Section, Sect
     let mut cursor = Cursor::new(WHAT, bytes);
     prefix(&mut cursor)?;
     let mut section = Section::default();
-    section.text.reserve(bytes.len());
+    let room = bytes.len().saturating_mul(EXPANSION).min(bounds.size);
+    section.text.reserve(room);
+    section.ends.reserve(USUAL_LINES.min(bounds.lines));
     let mut left = bounds.size;
     while !cursor.is_empty() {
         if section.len() == bounds.lines {

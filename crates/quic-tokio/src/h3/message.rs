@@ -215,3 +215,6 @@ impl<S: H3Sending> MessageSender<S> {
         self.sending.reset(code);
     }
 }
+
+#[cfg(test)]
+mod tests;

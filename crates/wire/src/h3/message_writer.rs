@@ -8,6 +8,8 @@ use crate::qpack::{begin_section, write_line};
 const MAX_SHORT: usize = 0x3fff;
 /// A frame's head with a length of two bytes.
 const SHORT_HEAD: usize = 3;
+/// Room for most heads.
+const HEAD_ROOM: usize = 512;
 
 /// Gathers the frames of a message, so that a small one leaves in a single write.
 #[derive(Debug, Default)]
@@ -21,6 +23,7 @@ impl MessageWriter {
     /// Appends a HEADERS frame. Names are written in lower case.
     pub fn section<'a>(&mut self, lines: impl IntoIterator<Item = Pair<'a>>) {
         self.close();
+        self.out.reserve(HEAD_ROOM);
         let head = self.begin(HEADERS);
         begin_section(&mut self.out);
         for (name, value) in lines {
