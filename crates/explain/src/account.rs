@@ -2,8 +2,9 @@
 //! what is large enough becomes a finding. The rest of the time is classified too: irreducible,
 //! cost of the path, too small to name, and unexplained.
 
-use roundtrip_model::{Exchange, Finding, PhaseName, Task};
+use roundtrip_model::{Exchange, Finding, PhaseName, Task, Withdrawn};
 
+use crate::contradiction::contradiction;
 use crate::ledger::{Granted, Ledger};
 use crate::{Case, WaitPart, causes};
 
@@ -19,6 +20,8 @@ pub struct Account {
     pub whole: f64,
     /// The causes that the exchange proves, most costly first. No millisecond is claimed twice.
     pub findings: Vec<Finding>,
+    /// The causes that other facts contradict.
+    pub withdrawn: Vec<Withdrawn>,
     /// One round trip, the server's time and the name lookup, as far as no finding claims them.
     pub irreducible: f64,
     /// The round trips of connecting and of the handshake, one each.
@@ -40,11 +43,20 @@ pub fn findings(exchange: &Exchange) -> Vec<Finding> {
 pub fn account(exchange: &Exchange) -> Account {
     let case = Case::new(exchange);
     let mut ledger = Ledger::new(&case);
-    let (mut findings, mut unnamed) = (Vec::new(), 0.0);
+    let (mut findings, mut withdrawn, mut unnamed) = (Vec::new(), Vec::new(), 0.0);
     for cause in causes::all() {
         let Some(cost) = (cause.signature)(&case) else {
             continue;
         };
+        if let Some(why) = contradiction(&case, cause, &cost) {
+            let ms: f64 = cost.claims.iter().map(|c| c.ms).sum();
+            // Several causes may accuse the server of the same time.
+            if ms >= MIN_MS && withdrawn.iter().all(|w: &Withdrawn| w.why != why) {
+                let id = cause.id;
+                withdrawn.push(Withdrawn { id, ms, why });
+            }
+            continue;
+        }
         let granted = ledger.grant(&cost);
         if weighs(&case, granted) {
             findings.push(Finding {
@@ -74,6 +86,7 @@ pub fn account(exchange: &Exchange) -> Account {
         minor: take(rest.minor + unnamed),
         unexplained: left.max(0.0),
         findings,
+        withdrawn,
     }
 }
 

@@ -5,33 +5,25 @@
 use std::time::Duration;
 
 use roundtrip_model::{
-    Attempt, AttemptOutcome, Event, Exchange, Moment, Phase, PhaseName, Task, TcpFacts, TlsFacts,
+    Attempt, AttemptOutcome, Event, Exchange, Moment, Phase, PhaseName, Spread, Task, TcpFacts,
+    TlsFacts, Transfer, is_like_a_timeout,
 };
 
 use crate::{Claim, Cost, WaitPart};
 
 /// In milliseconds. Below this, a round trip cannot be told from the host's own scheduling.
 const MIN_TELLING_RTT: f64 = 0.2;
-/// RFC 6928 §2: the segments that a sender may begin with.
-pub(crate) const INITIAL_WINDOW: u64 = 10;
 
 /// In milliseconds. A SYN-ACK that was later than this had a special reason, which says nothing
 /// about the next answer.
 const MAX_UNREST: f64 = 10.0;
 
-/// In milliseconds and as a share of R: round trips that differ by less show that the path is steady.
-const STEADY_MS: f64 = 1.0;
-const STEADY: f64 = 0.01;
 /// In milliseconds, and as a share of R: an acknowledgement that comes this long before the answer
 /// came without it.
 const MIN_EARLY: f64 = 2.0;
 const SHARE_EARLY: f64 = 0.05;
 /// The kernel's time of a departure and ours differ by less than this.
 const ACK_SLACK: Duration = Duration::from_millis(1);
-
-/// Linux' shortest retransmission timeout, and by how much its timers may be late, in milliseconds.
-const MIN_RETRANSMISSION_TIMEOUT: f64 = 200.0;
-const TIMER_SLACK: f64 = 40.0;
 
 #[derive(Debug)]
 pub struct Case<'a> {
@@ -40,6 +32,10 @@ pub struct Case<'a> {
     /// The path's round-trip time and the duration of the exchange, in milliseconds.
     pub rtt: Option<f64>,
     pub total: f64,
+    pub(crate) spread: Spread,
+    /// When the first bytes of the answer arrived, and how all of them came.
+    pub(crate) answer_began: Option<Moment>,
+    pub(crate) transfer: Option<Transfer>,
 }
 
 impl<'a> Case<'a> {
@@ -49,6 +45,9 @@ impl<'a> Case<'a> {
             phases: exchange.phases(),
             rtt: exchange.rtt.filter(|r| !r.is_zero()).map(ms),
             total: ms(exchange.total()),
+            spread: exchange.spread(),
+            answer_began: exchange.answer_began(),
+            transfer: exchange.transfer(),
         }
     }
 
@@ -116,7 +115,7 @@ impl<'a> Case<'a> {
     /// In milliseconds: what is later than a round trip by less than this is nobody's fault, but the
     /// path's.
     pub(crate) fn tolerance(&self) -> f64 {
-        (2.0 * self.syn_lateness()).max(self.exchange.tolerance())
+        (2.0 * self.syn_lateness()).max(self.spread.tolerance())
     }
 
     /// By how much the SYN-ACK was late, in milliseconds, unless it was an exception.
@@ -127,20 +126,16 @@ impl<'a> Case<'a> {
         late.clamp(0.0, MAX_UNREST)
     }
 
-    /// Whether several samples show that round trips on this path hardly differ.
-    pub(crate) fn is_steady(&self) -> bool {
-        let spread = self.exchange.spread();
-        let most = STEADY_MS.max(STEADY * self.rtt.unwrap_or(0.0));
-        self.exchange.excesses().len() >= 2 && spread <= most
-    }
-
     /// How late an answer has to be that had been acknowledged before: elsewhere than on a steady
     /// path, the answer may just have taken longer than the acknowledgement.
     pub(crate) fn least_witnessed(&self) -> f64 {
         let r = self.rtt.unwrap_or(0.0);
-        let unsteady = (0.5 * r).max(10.0 * self.exchange.spread());
-        let least = if self.is_steady() { 0.0 } else { unsteady };
-        least.max(self.tolerance())
+        let unsteady = (0.5 * r).max(10.0 * self.spread.ms());
+        if self.spread.is_steady() {
+            0.0
+        } else {
+            unsteady
+        }
     }
 
     /// Between the last departure in a phase and its answer at `answered`: how long before the answer
@@ -158,23 +153,14 @@ impl<'a> Case<'a> {
             _ => None,
         })?;
         let early = ms(answered.since(at));
-        (early >= MIN_EARLY.max(SHARE_EARLY * r).max(self.exchange.spread())).then_some(early)
+        (early >= MIN_EARLY.max(SHARE_EARLY * r).max(self.spread.ms())).then_some(early)
     }
 
     /// A caveat for an answer that was `late` by this much, when nothing shows whether its server
-    /// was slow or its only segment was lost: the first timeout comes a round trip and 200 ms late,
-    /// or three round trips (RFC 6298 §2).
+    /// was slow or its only segment was lost.
     pub(crate) fn doubt(&self, late: f64) -> &'static str {
         let over_tcp = self.exchange.quic.is_none() && self.exchange.tcp.is_some();
-        let told = |r: f64| {
-            [
-                r + MIN_RETRANSMISSION_TIMEOUT,
-                (3.0 * r).max(r + MIN_RETRANSMISSION_TIMEOUT),
-            ]
-            .iter()
-            .any(|timeout| (-5.0..TIMER_SLACK).contains(&(late - timeout)))
-        };
-        if over_tcp && self.rtt.is_some_and(told) {
+        if over_tcp && self.rtt.is_some_and(|r| is_like_a_timeout(late, r)) {
             "; if that was a single segment, its loss would look the same: ask again"
         } else {
             ""
@@ -226,14 +212,6 @@ impl<'a> Case<'a> {
             .copied()
             .find(|a| a.outcome == AttemptOutcome::Won);
         (all, won)
-    }
-
-    /// The largest segment in bytes; a cautious guess if the kernel did not tell.
-    pub(crate) fn segment(&self) -> u64 {
-        self.exchange
-            .tcp
-            .as_ref()
-            .map_or(1200, |t| u64::from(t.mss).max(500))
     }
 
     /// The names of the phases, each once.

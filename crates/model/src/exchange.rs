@@ -50,6 +50,7 @@ pub struct Exchange {
     /// What a user should know that is not a failure: a fallback, a missing cookie.
     pub notes: Vec<String>,
     pub findings: Vec<Finding>,
+    pub withdrawn: Vec<Withdrawn>,
     /// Milliseconds that neither a finding nor the arithmetic accounts for.
     pub unexplained: f64,
     /// Milliseconds in which bytes were on their way, at the rate of the line.
@@ -100,4 +101,13 @@ pub struct Finding {
     pub round_trips: u32,
     pub evidence: String,
     pub remedy: String,
+}
+
+/// A cause that was found, and withdrawn because other facts contradict it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Withdrawn {
+    pub id: &'static str,
+    /// In milliseconds: what it would have claimed.
+    pub ms: f64,
+    pub why: String,
 }

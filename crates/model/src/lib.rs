@@ -26,7 +26,7 @@ pub use clock::{Clock, Moment, Reading, WallClock};
 pub use comparison::{Bound, Comparison};
 pub use duration::parse_duration;
 pub use event::{Event, Task};
-pub use exchange::{Exchange, Finding, Primer};
+pub use exchange::{Exchange, Finding, Primer, Withdrawn};
 pub use facts::{
     Answer, Attempt, AttemptOutcome, CertificateFacts, ChainFacts, EarlyData, EchoFacts,
     FastOpenFacts, HttpFacts, HttpsRecord, KeptFacts, NameFacts, NameWaits, NotKept, QuicFacts,
@@ -36,7 +36,10 @@ pub use failure::{Failure, FailureKind};
 pub use histogram::Histogram;
 pub use limit::{Limit, LimitError};
 pub use origin::{Origin, Scheme};
-pub use phase::{DELAYED_ACK, FullWindow, Pause, Phase, Transfer, Waited};
+pub use phase::{
+    DELAYED_ACK, FullWindow, INITIAL_WINDOW, Pause, Phase, Spread, Transfer, Waited,
+    is_like_a_timeout,
+};
 pub use phase_name::PhaseName;
 pub use random::{Random, blocks};
 pub use saving::{CONFIDENCE, LEAST_PAIRS, Saving};

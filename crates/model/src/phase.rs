@@ -9,13 +9,16 @@ mod spread;
 mod uplink;
 mod waiting;
 mod walk;
+mod window;
 
 use std::time::Duration;
 
 use crate::{Exchange, Moment, PhaseName};
 
 pub use body::{FullWindow, Pause, Transfer};
-pub use spread::DELAYED_ACK;
+pub use spread::{DELAYED_ACK, Spread};
+pub use waiting::is_like_a_timeout;
+pub use window::INITIAL_WINDOW;
 
 /// Milliseconds, divided by whom they were spent waiting for. Their sum is the length of the phase.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

@@ -67,6 +67,7 @@ impl Observed {
         exchange.unexplained = account.unexplained;
         exchange.carried = account.carried;
         exchange.findings = account.findings;
+        exchange.withdrawn = account.withdrawn;
     }
 }
 

@@ -59,7 +59,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "client-starved",
             name: "The client did not run although it could have",
-            shows: "bytes were in the kernel, or something was to be sent, and the client ran only later (receive and transmit stamps, schedstat)",
+            shows: "bytes were in the kernel, or something was to be sent, and the client ran only later (receive and transmit stamps, the processor time that it used)",
             signature: starved,
             cost: "as long as others had the processors, or the client was stopped",
             remedy: "measure on a machine with a free processor; look for busy neighbours, a stopped process, a virtual machine that was paused",
@@ -116,12 +116,22 @@ fn starved(case: &Case<'_>) -> Option<Cost> {
 fn not_running(case: &Case<'_>, quota: bool) -> Option<Cost> {
     let mut cost = Cost::default();
     let (mut n, mut whole) = (0, 0.0);
+    // What was written, and did not leave, has no account of its own.
+    let struck = case.happened(|e| {
+        matches!(
+            e,
+            Event::Starved {
+                throttled: true,
+                ..
+            }
+        )
+    });
     for phase in &case.phases {
         let mut lost = 0.0;
         for (at, event) in case.exchange.timeline.iter() {
             let took = match event {
                 Event::Starved { took, throttled } if *throttled == quota => *took,
-                Event::HeldBack { took } if !quota => *took,
+                Event::HeldBack { took } if struck == quota => *took,
                 _ => continue,
             };
             if *at > phase.start && *at <= phase.end {
@@ -146,18 +156,15 @@ fn not_running(case: &Case<'_>, quota: bool) -> Option<Cost> {
 }
 
 fn slow_output(case: &Case<'_>) -> Option<Cost> {
-    let took: f64 = case
-        .phases
-        .iter()
-        .map(|phase| case.worked(phase.name, &[Task::Write]))
-        .sum();
-    (took >= MIN_OUTPUT).then(|| {
-        let cost = Cost::new(format!("writing the body took {took:.1} ms"));
-        case.phases.iter().fold(cost, |cost, phase| {
-            let part = case.worked(phase.name, &[Task::Write]);
-            cost.waited(phase.name, WaitPart::Client, part)
-        })
-    })
+    let mut cost = Cost::default();
+    let mut took = 0.0;
+    for name in case.phase_names() {
+        let part = case.worked(name, &[Task::Write]);
+        cost = cost.waited(name, WaitPart::Client, part);
+        took += part;
+    }
+    cost.evidence = format!("writing the body took {took:.1} ms");
+    (took >= MIN_OUTPUT).then_some(cost)
 }
 
 fn slow_library(case: &Case<'_>) -> Option<Cost> {

@@ -10,8 +10,6 @@ const MAX_HOST_DELAY: f64 = 20.0;
 /// In milliseconds, with some tolerance: a SYN is repeated after a second, and so is QUIC's first
 /// flight.
 const FIRST_TIMEOUT: f64 = 950.0;
-/// In milliseconds: an acknowledgement that is later by less is not late.
-const MIN_SPREAD: f64 = 3.0;
 
 pub(super) const FAMILY: CauseFamily = CauseFamily {
     title: "Addresses and TCP",
@@ -188,10 +186,11 @@ fn slow_first(case: &Case<'_>) -> Option<Cost> {
     // Another answer on the connection has to show how long the path takes when it is awake.
     let compared = case.waited(PhaseName::FirstByte, WaitPart::Network) > 0.0;
     // On a path that varies it was late like others.
-    let excesses = case.exchange.excesses();
-    let others = excesses
+    let others = case
+        .spread
+        .samples()
         .iter()
-        .filter(|other| **other >= MIN_SPREAD.max(0.1 * r));
+        .filter(|other| **other >= super::path::least_spread(r));
     let alone = others.count() < 2;
     (alone && compared && tcp.syn_retransmits == 0 && late >= MAX_HOST_DELAY.max(0.5 * r)).then(
         || {

@@ -64,10 +64,10 @@ fn hello_lost(case: &Case<'_>) -> Option<Cost> {
     }
     let again = tcp.retransmits.saturating_sub(tcp.syn_retransmits);
     let unheard = case.exchange.failure.is_some() && received == 0 && again > 0;
-    (unheard && sent > case.segment()).then(|| {
+    (unheard && sent > case.exchange.segment()).then(|| {
         let evidence = format!(
             "{sent} bytes of ClientHello ({} fit a segment) were sent, {again} segments of them again, and nothing came",
-            case.segment()
+            case.exchange.segment()
         );
         let parts = [WaitPart::Network, WaitPart::Server, WaitPart::Loss];
         Cost::new(evidence).phases(&case.phases, &[PhaseName::Tls], &parts)

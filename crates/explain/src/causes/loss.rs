@@ -200,10 +200,10 @@ fn theirs(case: &Case<'_>) -> Option<Cost> {
     let evidence = told.join("; ");
     let cost = claimed(&seen, evidence, |s| s.theirs);
     // The sender's window shrank, and had to grow again.
-    let transfer = case.exchange.transfer().unwrap_or_default();
+    let transfer = case.transfer.as_ref();
     let shrunk = transfer
-        .windows
         .iter()
+        .flat_map(|transfer| &transfer.windows)
         .filter(|w| w.after_loss && !w.grew && !w.own);
     let trips = (shrunk.count() as u32).min(case.round_trips(PhaseName::Body));
     let claim = Claim {
@@ -212,7 +212,7 @@ fn theirs(case: &Case<'_>) -> Option<Cost> {
         ms: f64::from(trips) * case.rtt?,
         round_trips: trips,
     };
-    let recovery = transfer.recovery;
+    let recovery = transfer.map_or(0.0, |transfer| transfer.recovery);
     Some(
         cost.claim(claim)
             .waited(PhaseName::Body, WaitPart::Network, recovery),

@@ -51,8 +51,8 @@ fn held_back(case: &Case<'_>) -> Option<Cost> {
     let (first, bytes) = received.next()?;
     let (next, _) = received.next()?;
     let pause = ms(next.since(first));
-    let small = case.exchange.tcp.is_some() && bytes < case.segment();
-    let exact = EXACT.max(EXACT_SHARE * r).max(case.exchange.spread());
+    let small = case.exchange.tcp.is_some() && bytes < case.exchange.segment();
+    let exact = EXACT.max(EXACT_SHARE * r).max(case.spread.ms());
     let delayed = timeline
         .iter()
         .any(|(at, e)| *at >= first && *at < next && *e == Event::AckDelayed);

@@ -35,6 +35,11 @@ const WAITS: [PhaseName; 5] = [
     PhaseName::FirstByte,
 ];
 
+/// In milliseconds: a sample that is later than R by less does not show that the path varies.
+pub(super) fn least_spread(r: f64) -> f64 {
+    MIN_SPREAD.max(SPREAD_SHARE * r)
+}
+
 fn varies(case: &Case<'_>) -> Option<Cost> {
     let r = case.rtt?;
     let beyond = |name| {
@@ -48,7 +53,7 @@ fn varies(case: &Case<'_>) -> Option<Cost> {
         let trips = f64::from(case.round_trips(name)) * r;
         let carried: f64 = case.named(name).map(|p| p.carried).sum();
         let beyond = (case.waited(name, WaitPart::Network) - trips - carried).max(0.0);
-        match case.exchange.answer_began() {
+        match case.answer_began {
             // After the answer has begun to arrive, bytes are under way.
             Some(began) if name == PhaseName::FirstByte => {
                 let wait: f64 = case.named(name).map(|p| ms(began.since(p.start))).sum();
@@ -58,19 +63,23 @@ fn varies(case: &Case<'_>) -> Option<Cost> {
         }
     };
     // One late packet is no path that varies.
-    let least = MIN_SPREAD.max(SPREAD_SHARE * r);
+    let least = least_spread(r);
     if case.phases.iter().any(|phase| phase.carried > 0.0) {
         // What was sent filled the line, and acknowledgements waited behind it.
         return None;
     }
-    let excesses = case.exchange.excesses();
-    let late = excesses.iter().filter(|late| **late >= least).count();
+    let late = case
+        .spread
+        .samples()
+        .iter()
+        .filter(|late| **late >= least)
+        .count();
     let waits = [case.handshake(), PhaseName::FirstByte];
     let waits = waits
         .into_iter()
         .map(|name| case.waited(name, WaitPart::Server));
     let differ = late >= 1 && late + waits.filter(|late| *late >= least).count() >= 2;
-    let spread = if differ { case.exchange.spread() } else { 0.0 };
+    let spread = if differ { case.spread.ms() } else { 0.0 };
     let waits = WAITS.into_iter().filter(|name| *name != PhaseName::Tcp);
     let most = waits.map(beyond).fold(spread, f64::max);
     if most < least {

@@ -1,8 +1,8 @@
 //! The TLS handshake over TCP: round trips beyond the one that TLS 1.3 needs.
 
-use roundtrip_model::{EarlyData, Event, Memory, PhaseName, TlsFacts};
+use roundtrip_model::{EarlyData, Event, INITIAL_WINDOW, Memory, PhaseName, TlsFacts};
 
-use crate::case::{INITIAL_WINDOW, ms, times};
+use crate::case::{ms, times};
 use crate::{Case, Cause, CauseFamily, Cost, RemedySetting};
 
 pub(super) const FAMILY: CauseFamily = CauseFamily {
@@ -81,7 +81,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
 /// RFC 8446 §5.1: a record holds up to 16 KiB, and nothing of it can be read before its last byte.
 fn record_over_window(case: &Case<'_>) -> Option<Cost> {
     let read = case.exchange.timeline.first(|e| *e == Event::FirstByte)?;
-    let began = case.exchange.answer_began().filter(|began| *began < read)?;
+    let began = case.answer_began.filter(|began| *began < read)?;
     let bytes: u64 = case
         .exchange
         .timeline
@@ -125,7 +125,7 @@ fn is_full_tls12(tls: &TlsFacts) -> bool {
 
 fn over_window(case: &Case<'_>) -> Option<Cost> {
     let tls = case.tls()?;
-    let window = INITIAL_WINDOW * case.segment();
+    let window = INITIAL_WINDOW * case.exchange.segment();
     // With accepted early data, nothing waited for the flights of the handshake.
     if tls.early_data == EarlyData::Accepted || tls.bytes_received <= window {
         return None;

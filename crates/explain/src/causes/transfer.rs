@@ -1,8 +1,8 @@
 //! Bytes under way: windows, pauses, and the rate of the line.
 
-use roundtrip_model::{FullWindow, PhaseName, Transfer};
+use roundtrip_model::{FullWindow, INITIAL_WINDOW, PhaseName, Transfer};
 
-use crate::case::{INITIAL_WINDOW, ms, times};
+use crate::case::{ms, times};
 use crate::{Case, Cause, CauseFamily, Claim, Cost, RemedySetting, WaitPart};
 
 pub(super) const FAMILY: CauseFamily = CauseFamily {
@@ -125,12 +125,12 @@ fn after_idle(case: &Case<'_>) -> Option<Cost> {
 /// The first flight of a window that grew, and how often the body waited for it: no more often than
 /// doubling needs.
 fn growing(case: &Case<'_>) -> Option<(FullWindow, u32)> {
-    let transfer = case.exchange.transfer()?;
+    let transfer = case.transfer.as_ref()?;
     let mut grew = transfer.windows.iter().filter(|w| w.grew);
     let first = *grew.next()?;
     let times = 1 + grew.count() as u32;
     // A congestion window counts segments, and small ones fill it too.
-    let window = (INITIAL_WINDOW * case.segment()).min(first.bytes);
+    let window = (INITIAL_WINDOW * case.exchange.segment()).min(first.bytes);
     let needed = flights(transfer.bytes, window);
     Some((
         first,
@@ -165,7 +165,7 @@ fn send_window(case: &Case<'_>) -> Option<Cost> {
 
 /// Windows that did not grow.
 fn fixed(case: &Case<'_>, own: bool, what: &str) -> Option<Cost> {
-    let transfer = case.exchange.transfer()?;
+    let transfer = case.transfer.as_ref()?;
     let fixed: Vec<&FullWindow> = transfer
         .windows
         .iter()
@@ -191,7 +191,7 @@ fn fixed(case: &Case<'_>, own: bool, what: &str) -> Option<Cost> {
 }
 
 fn body_stalls(case: &Case<'_>) -> Option<Cost> {
-    let transfer = case.exchange.transfer()?;
+    let transfer = case.transfer.as_ref()?;
     let paused: f64 = transfer.pauses.iter().map(|p| p.ms).sum();
     let n = transfer.pauses.len();
     let first = transfer.pauses.first()?;
@@ -205,7 +205,7 @@ fn body_stalls(case: &Case<'_>) -> Option<Cost> {
             "{n} pauses of {:.1} ms on average, the first after {} bytes; {}",
             paused / n as f64,
             first.after,
-            rate(&transfer, paused)
+            rate(transfer, paused)
         )
     };
     let paused = paused.min(case.waited(PhaseName::Body, WaitPart::Server));
@@ -218,7 +218,7 @@ fn rate(transfer: &Transfer, over: f64) -> String {
 }
 
 fn slow_downlink(case: &Case<'_>) -> Option<Cost> {
-    let (bytes, took) = case.exchange.transfer()?.steady;
+    let (bytes, took) = case.transfer.as_ref()?.steady;
     let r = case.rtt?;
     if bytes == 0 {
         return None;

@@ -1,9 +1,9 @@
 //! The request body: bytes that wait for windows, for permission, or for a reader.
 
-use roundtrip_model::{Event, PhaseName};
+use roundtrip_model::{Event, INITIAL_WINDOW, PhaseName};
 
 use super::transfer::flights;
-use crate::case::{INITIAL_WINDOW, ms, times};
+use crate::case::{ms, times};
 use crate::{Case, Cause, CauseFamily, Claim, Cost, RemedySetting, WaitPart};
 
 /// What HTTP/2 lets a client send on a stream before the server allows more, in bytes (RFC 9113
@@ -186,7 +186,7 @@ fn h2_window(case: &Case<'_>) -> Option<Cost> {
 
 /// The flights beyond the first that `bytes` of a request need on a new connection.
 fn more_flights(case: &Case<'_>, bytes: u64) -> u32 {
-    flights(bytes, INITIAL_WINDOW * case.segment()).saturating_sub(1)
+    flights(bytes, INITIAL_WINDOW * case.exchange.segment()).saturating_sub(1)
 }
 
 /// The round trips of sending a request and waiting for its answer, except the unavoidable one.
@@ -219,7 +219,7 @@ fn large_head(case: &Case<'_>) -> Option<Cost> {
     let evidence = format!(
         "a head of {} bytes; a first window carries {}",
         http.request_bytes,
-        INITIAL_WINDOW * case.segment()
+        INITIAL_WINDOW * case.exchange.segment()
     );
     trips(case, n, evidence)
 }
@@ -235,7 +235,7 @@ fn slow_upload(case: &Case<'_>) -> Option<Cost> {
     let evidence = format!(
         "{} bytes of request; a first window carries {}",
         http.request_bytes + http.uploaded,
-        INITIAL_WINDOW * case.segment()
+        INITIAL_WINDOW * case.exchange.segment()
     );
     trips(case, n, evidence)
 }

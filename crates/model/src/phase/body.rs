@@ -6,6 +6,8 @@
 //! full and broke off, or the flights grow, as they do while a window grows. That does not depend
 //! on whether the sender paces its segments, and so leaves gaps between flights, or not.
 
+use std::time::Duration;
+
 use super::evidence::{Evidence, Stop};
 use super::flights::{self, Flight};
 use super::waiting::{self, SHORTEST_TELLING_RTT, split};
@@ -36,9 +38,6 @@ const MAX_AFTER_TIMEOUT: u64 = 3;
 const RECOVERY: f64 = 1.2;
 /// As a share of a silence: a client that did not read for so long closed its window.
 const UNREAD: f64 = 0.4;
-/// A segment of QUIC, in bytes, and the least that a segment of TCP is taken for.
-const SMALLEST_SEGMENT: u64 = 500;
-const QUIC_SEGMENT: u64 = 1200;
 
 /// Bytes that arrived, with what was learnt since the bytes before them.
 pub(super) struct Arrival {
@@ -137,6 +136,14 @@ fn arrivals(exchange: &Exchange, start: Moment, end: Moment) -> (Vec<Arrival>, E
     (arrivals, heard)
 }
 
+/// From when to when something was missing while what follows it was there.
+fn holes(arrivals: &[Arrival]) -> impl Iterator<Item = (Moment, Moment)> {
+    arrivals.iter().filter_map(|arrival| {
+        let late = Duration::from_secs_f64(arrival.heard.overtaken()? / 1e3);
+        Some((arrival.at - late, arrival.at))
+    })
+}
+
 struct Body<'a> {
     exchange: &'a Exchange,
     rtt: f64,
@@ -154,7 +161,7 @@ impl<'a> Body<'a> {
         let mut body = Self {
             exchange,
             rtt: rtt_ms(exchange),
-            spread: exchange.spread(),
+            spread: exchange.spread().ms(),
             round_trips: 0,
             waited: Waited::default(),
             transfer: Transfer::default(),
@@ -173,15 +180,25 @@ impl<'a> Body<'a> {
         } else {
             Vec::new()
         };
-        let windows = self.windows(&flights, arrivals);
+        let mut windows = self.windows(&flights, arrivals).into_iter().peekable();
+        let mut flights = flights.into_iter().peekable();
+        let mut holes = holes(arrivals).peekable();
         let (mut last, mut steady_since) = (start, start);
         let mut steady = 0;
         for (n, arrival) in arrivals.iter().enumerate() {
             let gap = ms(arrival.at.since(last));
-            let window = windows.iter().find(|(first, _)| *first == n);
-            let next = flights.iter().find(|f| f.first == n).map(|f| f.bytes);
+            let window = windows.next_if(|(first, _)| *first == n);
+            // The first one began before.
+            flights.next_if(|f| f.first < n);
+            let next = flights.next_if(|f| f.first == n).map(|f| f.bytes);
             self.lossy |= arrival.heard.has_gap();
-            if self.step(gap, arrival, window.map(|(_, window)| *window), next) {
+            while holes.next_if(|(_, filled)| *filled < arrival.at).is_some() {}
+            let missed = holes.peek().map_or(0.0, |(open, _)| {
+                // Until the sender could know of the loss, it sent what it would have sent anyway.
+                let due = ms(arrival.at.since(*open)) - self.rtt;
+                due.clamp(0.0, gap)
+            });
+            if self.step(gap, missed, arrival, window.map(|(_, window)| window), next) {
                 self.note_steady(steady, last, steady_since);
                 (steady_since, steady) = (arrival.at, 0);
             }
@@ -214,9 +231,9 @@ impl<'a> Body<'a> {
                 .get(next.first)
                 .map(|a| a.heard)
                 .unwrap_or_default();
-            growing &= self.grew(flight, next, last, windows.len())
-                && (n > 0 || heard.is_like_a_window(self.exchange));
             let more = next.bytes as f64 >= GROWTH * flight.bytes as f64;
+            growing &= (more || (last && self.may_be_the_rest(next, windows.len())))
+                && (n > 0 || heard.is_like_a_window(self.exchange));
             let before = windows
                 .last()
                 .is_some_and(|(_, w): &(usize, FullWindow)| w.own);
@@ -289,30 +306,32 @@ impl<'a> Body<'a> {
         let full = most - most / 10;
         match told {
             Some(segments) => segments >= full,
-            None => first.bytes >= full * self.segment(),
+            None => first.bytes >= full * self.exchange.segment(),
         }
     }
 
-    /// Whether the window can have grown from one flight to the next. The last one brings the rest:
-    /// after a pause any size will do, and so without one if the flights before it have grown twice.
-    fn grew(&self, flight: &Flight, next: &Flight, last: bool, windows: usize) -> bool {
-        let more = next.bytes as f64 >= GROWTH * flight.bytes as f64;
-        let paused = next.gap >= SHORTEST_PAUSE * self.rtt;
-        more || (last && (paused || windows >= 2))
+    /// The last flight brings the rest: after a pause any size will do, and so without one if the
+    /// flights before it have grown twice.
+    fn may_be_the_rest(&self, last: &Flight, windows: usize) -> bool {
+        last.gap >= SHORTEST_PAUSE * self.rtt || windows >= 2
     }
 
-    /// Books the time before an arrival; returns whether the stream had stopped there.
+    /// Books the time before an arrival, `missed` of which something was missing that had been sent
+    /// before; returns whether the stream had stopped there.
     fn step(
         &mut self,
         gap: f64,
+        missed: f64,
         arrival: &Arrival,
         window: Option<FullWindow>,
         next: Option<u64>,
     ) -> bool {
         let heard = &arrival.heard;
-        let lost = heard.loss(self.exchange, gap, arrival.at);
+        let lost = heard.loss(self.exchange, gap, arrival.at).max(missed);
         self.waited.loss += lost;
         let gap = gap - lost;
+        // What a loss delayed, no window did.
+        let window = window.filter(|_| lost < (SHORTEST_PAUSE * self.rtt).min(f64::MAX));
         if let Some(window) = window {
             self.transfer.windows.push(FullWindow {
                 after_loss: self.lossy,
@@ -363,7 +382,8 @@ impl<'a> Body<'a> {
                 Stop::Window => Stop::Line,
                 // After a time-out the window is one segment.
                 Stop::Timeout
-                    if next.is_some_and(|next| next > MAX_AFTER_TIMEOUT * self.segment()) =>
+                    if next
+                        .is_some_and(|next| next > MAX_AFTER_TIMEOUT * self.exchange.segment()) =>
                 {
                     Stop::Sender
                 }
@@ -401,12 +421,5 @@ impl<'a> Body<'a> {
 
     fn is_telling(&self) -> bool {
         self.rtt.is_finite() && self.rtt >= ms(SHORTEST_TELLING_RTT)
-    }
-
-    fn segment(&self) -> u64 {
-        match &self.exchange.tcp {
-            Some(tcp) => u64::from(tcp.mss).max(SMALLEST_SEGMENT),
-            None => QUIC_SEGMENT,
-        }
     }
 }

@@ -10,8 +10,6 @@ const TICKS: f64 = 12.0;
 /// silences come from a slow line.
 const TAIL_TRIPS: f64 = 2.5;
 const SHORTEST_TAIL: f64 = 100.0;
-/// In segments. RFC 6928 §2; after a SYN or SYN-ACK was lost, the window is one (RFC 5681 §3.1).
-const INITIAL_WINDOW: u64 = 10;
 /// The share of full segments that data fills if each holds one record that fits it.
 const DENSE: f64 = 0.97;
 /// A flight that is this share of the client's receive window was stopped by it: the rest is less
@@ -34,6 +32,7 @@ pub(super) struct Evidence {
     unacked: Option<f64>,
     /// Something arrived before data that precedes it, and how long before, in milliseconds.
     overtaken: Option<f64>,
+    missed: u64,
     /// The first time at which something was known to be missing.
     gap_opened: Option<Moment>,
     /// Segments and bytes of the flight before the wait, and what the client's window allowed.
@@ -66,18 +65,6 @@ pub(super) enum Stop {
     Sender,
 }
 
-impl Exchange {
-    /// In segments: what the server may send before anything is acknowledged.
-    pub(super) fn first_window(&self) -> u64 {
-        let again = self.tcp.as_ref().is_some_and(|t| t.syn_retransmits > 0);
-        if again && !self.reused {
-            1
-        } else {
-            INITIAL_WINDOW
-        }
-    }
-}
-
 impl Evidence {
     pub(super) fn hear(&mut self, at: Moment, event: &Event) {
         match event {
@@ -86,6 +73,7 @@ impl Evidence {
             Event::GapOpened { .. } => {
                 self.gap_opened.get_or_insert(at);
             }
+            Event::Missed { packets } => self.missed += packets,
             Event::Paused {
                 segments,
                 bytes,
@@ -135,7 +123,7 @@ impl Evidence {
         let missed = self.gap_opened.map(|opened| ms(end.since(opened)));
         let late = match (self.overtaken, missed) {
             (Some(overtaken), Some(missed)) => Some(overtaken.max(missed)),
-            (overtaken, _) => overtaken,
+            (overtaken, missed) => overtaken.or(missed),
         };
         // Whoever lost a segment learns of it half a round trip after what follows it has arrived, and
         // its copy takes as long: what comes sooner was reordered.
@@ -151,7 +139,7 @@ impl Evidence {
             let resent = tcp.retransmits.saturating_sub(tcp.syn_retransmits);
             resent > 0 && tcp.needless_retransmits >= resent
         });
-        let answers_original = self.copy.is_some_and(|copy| copy < FASTEST_COPY * rtt);
+        let answers_original = self.copy.is_some() && self.copied(rtt).is_none();
         let unacked = self
             .unacked
             .filter(|unacked| !needless && !answers_original && *unacked >= 2.0 * rtt - TICKS);
@@ -185,7 +173,7 @@ impl Evidence {
         if exchange.tls.is_some() {
             self.cut
         } else {
-            segments > 0 && bytes == full_segments(exchange, segments)
+            segments > 0 && bytes == segments * exchange.segment()
         }
     }
 
@@ -199,7 +187,7 @@ impl Evidence {
         self.is_broken(exchange)
             || segments == first
             || (exchange.tls.is_some()
-                && bytes as f64 >= DENSE * full_segments(exchange, segments) as f64)
+                && bytes as f64 >= DENSE * (segments * exchange.segment()) as f64)
     }
 
     /// Whether the flight was all that the client's receive window had room for.
@@ -233,6 +221,11 @@ impl Evidence {
         self.acknowledged
     }
 
+    /// How long before it was acknowledged a copy had left, in milliseconds, if the peer had only that.
+    pub(super) fn copied(&self, rtt: f64) -> Option<f64> {
+        self.copy.filter(|copy| *copy >= FASTEST_COPY * rtt)
+    }
+
     /// How long what was written did not leave the host, in milliseconds.
     pub(super) fn held_back(&self) -> f64 {
         self.held_back
@@ -251,6 +244,16 @@ impl Evidence {
     pub(super) fn window(&self) -> Option<u64> {
         self.window
     }
+
+    /// How long before what preceded it something had arrived, in milliseconds.
+    pub(super) fn overtaken(&self) -> Option<f64> {
+        self.overtaken
+    }
+
+    /// How many packets of a QUIC peer had not come when the wait ended.
+    pub(super) fn missed(&self) -> u64 {
+        self.missed
+    }
 }
 
 /// Whether a silence of `gap` ended at `at` with segments that were smaller than before, in the middle
@@ -263,16 +266,11 @@ pub(super) fn ended_with_smaller_segments(exchange: &Exchange, gap: f64, at: Mom
     let smaller = later.find_map(|(_, event)| match event {
         Event::Paused {
             segments, bytes, ..
-        } => Some(*segments > 1 && 4 * bytes < 3 * full_segments(exchange, *segments)),
+        } => Some(*segments > 1 && 4 * bytes < 3 * segments * exchange.segment()),
         _ => None,
     });
     smaller == Some(true)
         && later
             .next()
             .is_some_and(|(_, e)| matches!(e, Event::CutOff | Event::GapOpened { .. }))
-}
-
-fn full_segments(exchange: &Exchange, segments: u64) -> u64 {
-    let tcp = exchange.tcp.as_ref();
-    segments * tcp.map_or(1200, |tcp| u64::from(tcp.mss).max(500))
 }

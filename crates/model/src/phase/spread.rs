@@ -12,9 +12,11 @@ use crate::{Event, Exchange, Moment};
 pub const DELAYED_ACK: f64 = 60.0;
 /// In milliseconds: the shortest delay of an acknowledgement on Linux, less a tick.
 pub(super) const SHORTEST_DELAYED_ACK: f64 = 36.0;
-/// In milliseconds, and as a share of R: round trips that differ by less do not differ.
+/// In milliseconds, and as shares of R: round trips that differ by less do not differ, and the path on
+/// which all of them do is steady.
 const STEADY_MS: f64 = 1.0;
-const STEADY: f64 = 0.02;
+const SAME: f64 = 0.02;
+const STEADY: f64 = 0.01;
 /// In milliseconds, and as a share of R: what is later than this, if only one other sample is known, is
 /// an exception.
 const ALONE_MS: f64 = 20.0;
@@ -26,13 +28,22 @@ const RARE_WILD: f64 = 10.0;
 /// An acknowledgement and data that come this close to each other come in one segment.
 const TOGETHER: Duration = Duration::from_micros(200);
 
+/// How much later than R the round trips of one exchange were that no application delayed.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Spread {
+    /// In milliseconds beyond R, in ascending order.
+    samples: Vec<f64>,
+    /// R in milliseconds, or 0 if it is not known.
+    rtt: f64,
+}
+
 impl Exchange {
     /// The samples of the round trip that no application delayed, as milliseconds beyond R: the
     /// SYN-ACK, and acknowledgements. Acknowledgements that may have been delayed on purpose are
     /// left out.
-    pub fn excesses(&self) -> Vec<f64> {
+    pub fn spread(&self) -> Spread {
         let Some(r) = self.rtt.map(ms) else {
-            return Vec::new();
+            return Spread::default();
         };
         let syn = self
             .tcp
@@ -58,22 +69,30 @@ impl Exchange {
             _ => None,
         });
         let undelayed = acknowledged.filter(|late| !(SHORTEST_DELAYED_ACK..).contains(late));
-        syn.into_iter()
+        let mut samples: Vec<f64> = syn
+            .into_iter()
             .chain(undelayed)
             .map(|late| late.max(0.0))
-            .collect()
+            .collect();
+        samples.sort_by(f64::total_cmp);
+        Spread { samples, rtt: r }
+    }
+}
+
+impl Spread {
+    /// In milliseconds beyond R, in ascending order.
+    pub fn samples(&self) -> &[f64] {
+        &self.samples
     }
 
     /// In milliseconds: by how much round trips on this path differ. One sample that is far from
     /// others which hardly differ says nothing about the path: a neighbour had to be found, or a
     /// radio woke up.
-    pub fn spread(&self) -> f64 {
-        let mut excesses = self.excesses();
-        excesses.sort_by(f64::total_cmp);
-        let steady = STEADY_MS.max(STEADY * self.rtt.map_or(0.0, ms));
-        let alone = ALONE_MS.max(ALONE * self.rtt.map_or(0.0, ms));
-        match excesses.as_slice() {
-            [.., next, most] if *next < steady && (excesses.len() > 2 || *most >= alone) => *next,
+    pub fn ms(&self) -> f64 {
+        let same = STEADY_MS.max(SAME * self.rtt);
+        let alone = ALONE_MS.max(ALONE * self.rtt);
+        match self.samples.as_slice() {
+            [.., next, most] if *next < same && (self.samples.len() > 2 || *most >= alone) => *next,
             [.., most] => *most,
             [] => 0.0,
         }
@@ -82,9 +101,17 @@ impl Exchange {
     /// In milliseconds: what is later than a round trip by less than this may be the path's doing. A
     /// path whose round trips differ as much as they take has now and then one that is far longer.
     pub fn tolerance(&self) -> f64 {
-        let spread = self.spread();
-        let r = self.rtt.map_or(0.0, ms);
-        let rare = if spread >= WILD * r { RARE_WILD } else { RARE };
+        let spread = self.ms();
+        let rare = if spread >= WILD * self.rtt {
+            RARE_WILD
+        } else {
+            RARE
+        };
         rare * spread
+    }
+
+    /// Whether several samples show that round trips on this path hardly differ.
+    pub fn is_steady(&self) -> bool {
+        self.samples.len() >= 2 && self.ms() <= STEADY_MS.max(STEADY * self.rtt)
     }
 }

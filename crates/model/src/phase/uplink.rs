@@ -6,6 +6,7 @@
 //! attributed to it.
 
 use super::spread::SHORTEST_DELAYED_ACK;
+use super::window::INITIAL_WINDOW;
 use super::{Phase, PhaseName, ms, rtt_ms};
 use crate::{Event, Exchange, Moment, TcpFacts};
 
@@ -20,8 +21,6 @@ const QUEUED: f64 = 1.25;
 const LEAST_SEGMENTS: u64 = 2;
 /// In milliseconds: writes that are closer together count as one.
 const TOGETHER: f64 = 0.5;
-/// In segments. RFC 6928 §2.
-const INITIAL_WINDOW: u64 = 10;
 /// As a share of what the largest flight took.
 const DISAGREEMENT: f64 = 0.15;
 
@@ -80,8 +79,7 @@ fn leave(exchange: &Exchange, phase: &mut Phase, needed: f64) -> f64 {
 /// such windows are the line's time.
 fn fewer_trips(exchange: &Exchange, phase: &mut Phase, line: f64) {
     let r = rtt_ms(exchange);
-    let mss = exchange.tcp.as_ref().map_or(1200, |tcp| tcp.mss).max(500);
-    let window = (INITIAL_WINDOW * u64::from(mss)) as f64;
+    let window = (INITIAL_WINDOW * exchange.segment()) as f64;
     let stalls = (0..16).take_while(|n| window * 2f64.powi(*n) / line < r);
     let most = 1 + stalls.count() as u32;
     let excess = phase.round_trips.saturating_sub(most);

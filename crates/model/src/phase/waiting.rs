@@ -7,12 +7,16 @@ use super::body;
 use super::evidence::{self, Evidence};
 use super::spread::DELAYED_ACK;
 use super::walk::Walk;
+use super::window::INITIAL_WINDOW;
 use super::{connect, ms, rtt_ms};
 use crate::{Answer, Event, Exchange, Moment, PhaseName, Waited};
 
+/// In milliseconds: Linux' shortest retransmission time-out, a tick, and how late its timers may be.
+const MIN_TIMEOUT: f64 = 200.0;
+const TICK: f64 = 5.0;
+const TIMER_SLACK: f64 = 40.0;
 /// On shorter paths, such as a host's loopback, gaps cannot be told from scheduling.
 pub(super) const SHORTEST_TELLING_RTT: Duration = Duration::from_micros(200);
-const INITIAL_WINDOW: u64 = 10;
 
 /// The round trips and waits of one phase.
 pub(super) fn attribute(
@@ -91,8 +95,7 @@ fn request(exchange: &Exchange, start: Moment, end: Moment) -> (u32, Waited) {
 /// is written.
 fn may_wait(exchange: &Exchange) -> bool {
     exchange.http.as_ref().is_none_or(|http| {
-        let mss = exchange.tcp.as_ref().map_or(1200, |tcp| tcp.mss);
-        let window = INITIAL_WINDOW * u64::from(mss).max(500);
+        let window = INITIAL_WINDOW * exchange.segment();
         http.continue_wait.is_some() || http.request_bytes + http.uploaded > window
     })
 }
@@ -147,14 +150,13 @@ fn first_byte(exchange: &Exchange, start: Moment, end: Moment) -> (u32, Waited) 
 /// When the record began to arrive in which the first byte of the response came. A record can be
 /// read only when it is whole; one of a few bytes may be a ticket.
 pub(super) fn answer_began(exchange: &Exchange, start: Moment, end: Moment) -> Moment {
-    let segment = exchange.tcp.as_ref().map_or(1200, |tcp| u64::from(tcp.mss));
     let mut records = exchange.timeline.iter().rev();
     let began = records.find_map(|(at, event)| match event {
         Event::RecordBegan { bytes } if *at > start && *at < end => Some((*at, *bytes)),
         _ => None,
     });
     match began {
-        Some((at, bytes)) if bytes > segment => at,
+        Some((at, bytes)) if bytes > exchange.segment() => at,
         _ => end,
     }
 }
@@ -212,6 +214,9 @@ pub(super) fn answered(
         && acknowledged >= since
         && after - r > DELAYED_ACK
     {
+        let copied = heard.copied(r).map_or(0.0, |copy| after - copy);
+        book(&mut waited.loss, copied - lost);
+        let lost = lost.max(copied);
         if is_like_a_timeout(after - r, r) {
             book(&mut waited.loss, after - r - lost);
         } else {
@@ -224,23 +229,24 @@ pub(super) fn answered(
 /// Whether an answer that came so late, together with the acknowledgement of what it answers, was sent
 /// again by a time-out: 200 ms (Linux' shortest) after the smoothed round trip, twice that for a
 /// probe, or three round trips before there are samples (RFC 6298 §2, RFC 8985 §7.2).
-fn is_like_a_timeout(late: f64, r: f64) -> bool {
-    [r + 200.0, 2.0 * r + 200.0, (3.0 * r).max(r + 200.0)]
+pub fn is_like_a_timeout(late: f64, r: f64) -> bool {
+    let shortest = r + MIN_TIMEOUT;
+    [shortest, r + shortest, shortest.max(3.0 * r)]
         .iter()
-        .any(|timeout| (-5.0..40.0).contains(&(late - timeout)))
+        .any(|timeout| (-TICK..TIMER_SLACK).contains(&(late - timeout)))
 }
 
 /// The number of round trips in this silence in which a new connection's window grew under the
 /// request: whole ones only, and at most as many as doubling needs. RFC 5681 §3.1.
 fn flights_left(exchange: &Exchange, silence: f64) -> u32 {
     let r = rtt_ms(exchange);
-    let (Some(http), Some(tcp)) = (&exchange.http, &exchange.tcp) else {
+    let Some(http) = &exchange.http else {
         return 0;
     };
-    if exchange.reused || ms(SHORTEST_TELLING_RTT) > r || !r.is_finite() {
+    if exchange.tcp.is_none() || exchange.reused || ms(SHORTEST_TELLING_RTT) > r || !r.is_finite() {
         return 0;
     }
-    let window = INITIAL_WINDOW * u64::from(tcp.mss).max(500);
+    let window = INITIAL_WINDOW * exchange.segment();
     let windows = (http.request_bytes + http.uploaded).div_ceil(window);
     let doublings = (windows + 1).next_power_of_two().ilog2().saturating_sub(1);
     doublings.min((silence / r + 0.1) as u32)
