@@ -99,8 +99,8 @@ async fn who_lets_go_of_a_stream_leaves_nothing_behind() {
     let (_endpoint, _silent, connection) = connection();
     let id = StreamId(0);
     let streams = (
-        SendStream::new(connection.handle(), id, true),
-        RecvStream::new(connection.handle(), id, None),
+        SendStream::new(connection.handle(), id),
+        RecvStream::new(connection.handle(), id),
     );
     assert_eq!(held(&connection), Some(2));
     drop(streams);
@@ -133,7 +133,7 @@ async fn an_endpoint_that_is_closed_says_so_to_all_who_wait() {
 async fn who_waits_for_the_end_of_a_stream_hears_of_it() {
     let (endpoint, _silent, connection) = connection();
     let mut streams: Vec<SendStream> = (0..2)
-        .map(|n| SendStream::new(connection.handle(), StreamId(4 * n), true))
+        .map(|n| SendStream::new(connection.handle(), StreamId(4 * n)))
         .collect();
     let waiting: Vec<_> = (0..3)
         .map(|n| {
