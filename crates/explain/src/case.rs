@@ -25,6 +25,10 @@ const SHARE_EARLY: f64 = 0.05;
 /// The kernel's time of a departure and ours differ by less than this.
 const ACK_SLACK: Duration = Duration::from_millis(1);
 
+/// A caveat of an answer that one exchange alone cannot judge.
+pub(crate) const A_LOSS_LOOKS_THE_SAME: &str =
+    "; if that was a single segment, its loss would look the same: ask again";
+
 #[derive(Debug)]
 pub struct Case<'a> {
     pub exchange: &'a Exchange,
@@ -162,7 +166,7 @@ impl<'a> Case<'a> {
     pub(crate) fn doubt(&self, late: f64) -> &'static str {
         let over_tcp = self.exchange.quic.is_none() && self.exchange.tcp.is_some();
         if over_tcp && self.rtt.is_some_and(|r| is_like_a_timeout(late, r)) {
-            "; if that was a single segment, its loss would look the same: ask again"
+            A_LOSS_LOOKS_THE_SAME
         } else {
             ""
         }

@@ -12,6 +12,7 @@ mod cause;
 mod causes;
 mod cost;
 mod ledger;
+mod series;
 
 pub use account::{Account, account, findings};
 pub use case::Case;
@@ -19,3 +20,4 @@ pub use catalogue::page;
 pub use cause::{Cause, CauseFamily, RemedySetting};
 pub use causes::{FAMILIES, all, by_id};
 pub use cost::{Claim, Cost, WaitPart};
+pub use series::review;

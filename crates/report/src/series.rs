@@ -9,6 +9,8 @@ use crate::run::Run;
 
 /// From this many on, one or all of them say more than a single request does.
 const LEAST_RUNS: usize = 3;
+/// The cause of which one exchange cannot tell whether it is the server's or the path's.
+const NOBODY_KNOWN: &str = "late-answer";
 /// Notes beyond this many are in the JSON report.
 const MOST_NOTES: usize = 8;
 
@@ -100,10 +102,14 @@ impl SeriesCause<'_> {
     /// `in 1 of 10: a loss or a coincidence`.
     pub(crate) fn how_often(&self) -> String {
         let count = format!("in {} of {}", self.runs, self.of);
+        let is_each_time = self.runs == self.of && self.runs >= LEAST_RUNS;
+        if is_each_time && self.finding.id == NOBODY_KNOWN {
+            return format!("{count}: the server, not a loss");
+        }
         match self.runs {
             1 if self.is_first_only && self.of > 1 => format!("{count}, the first"),
             1 if self.of >= LEAST_RUNS => format!("{count}: a loss or a coincidence"),
-            n if n == self.of && n >= LEAST_RUNS => format!("{count}: no coincidence"),
+            _ if is_each_time => format!("{count}: no coincidence"),
             _ => count,
         }
     }
@@ -257,6 +263,17 @@ mod tests {
                 "some in 4 of 10, 5.00 ms, 1 round trip",
             ]
         );
+    }
+
+    #[test]
+    fn what_one_exchange_cannot_tell_a_series_can() {
+        let late = |n: u32| exchange(n, &[(NOBODY_KNOWN, 300.0)]);
+        let each_time: Vec<Exchange> = (0..3).map(late).collect();
+        let server = "late-answer in 3 of 3: the server, not a loss, 300.0 ms, 1 round trip";
+        assert_eq!(told(&each_time), [server]);
+        let once = [exchange(0, &[]), late(1), exchange(2, &[])];
+        let loss = "late-answer in 1 of 3: a loss or a coincidence, 300.0 ms, 1 round trip";
+        assert_eq!(told(&once), [loss]);
     }
 
     #[test]
