@@ -116,6 +116,31 @@ impl<'a> Case<'a> {
             .collect()
     }
 
+    /// How many bytes of what a phase waited for had come before its longest silence. Of the body,
+    /// those of the answer count that came with its head.
+    pub(crate) fn before_silence(&self, name: PhaseName) -> Option<u64> {
+        let phase = self.named(name).next()?;
+        let began = match name {
+            PhaseName::Body => self.answer_began.unwrap_or(phase.start),
+            _ => phase.start,
+        };
+        let events = self.exchange.timeline.iter();
+        let arrivals = events.filter_map(|(at, event)| match event {
+            Event::Received { bytes } if *at >= began && *at <= phase.end => Some((*at, *bytes)),
+            _ => None,
+        });
+        let (mut last, mut sum) = (phase.start, 0);
+        let mut longest = (Duration::ZERO, 0);
+        for (at, bytes) in arrivals.chain([(phase.end, 0)]) {
+            if at.since(last) > longest.0 {
+                longest = (at.since(last), sum);
+            }
+            last = last.max(at);
+            sum += bytes;
+        }
+        (longest.1 > 0).then_some(longest.1)
+    }
+
     /// In milliseconds: what is later than a round trip by less than this is nobody's fault, but the
     /// path's.
     pub(crate) fn tolerance(&self) -> f64 {

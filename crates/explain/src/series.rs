@@ -2,16 +2,16 @@
 //! alone. A path whose other round trips are as late, about as often, explains it; what comes each
 //! time is no loss.
 
-use roundtrip_model::{Exchange, Finding};
+use roundtrip_model::{Exchange, Finding, PhaseName, Unexplained, Waited};
 
 use crate::case::{A_LOSS_LOOKS_THE_SAME, ms};
 
-/// The causes whose only evidence is that something came late.
-const OF_LATENESS: [&str; 4] = [
-    "late-answer",
-    "server-think-time",
-    "slow-tls-server",
-    "slow-first-packet",
+/// The causes whose only evidence is that something came late, and what it was.
+const OF_LATENESS: [(&str, PhaseName); 4] = [
+    ("late-answer", PhaseName::FirstByte),
+    ("server-think-time", PhaseName::FirstByte),
+    ("slow-tls-server", PhaseName::Tls),
+    ("slow-first-packet", PhaseName::Tcp),
 ];
 /// What so many requests have, all of them, comes from no accident of the path.
 const MIN_EACH_TIME: usize = 3;
@@ -25,7 +25,7 @@ const AS_OFTEN: f64 = 3.0;
 /// Withdraws from the exchanges of one URL the findings that the spread of the whole series explains,
 /// and books their time as unexplained.
 pub fn review(exchanges: &mut [Exchange]) {
-    for id in OF_LATENESS {
+    for (id, phase) in OF_LATENESS {
         let has = |e: &Exchange| e.findings.iter().any(|f| f.id == id);
         let of = exchanges.iter().filter(|e| e.ok()).count();
         let with = exchanges.iter().filter(|e| e.ok() && has(e)).count();
@@ -39,7 +39,7 @@ pub fn review(exchanges: &mut [Exchange]) {
             let enough = (share / AS_OFTEN * others.len() as f64).ceil() as usize;
             let enough = enough.max(with.div_ceil(AS_MANY));
             for exchange in exchanges.iter_mut() {
-                withdraw(exchange, id, enough, &others);
+                withdraw(exchange, (id, phase), enough, &others);
             }
         }
     }
@@ -68,7 +68,12 @@ fn round_trips<'a>(exchanges: impl Iterator<Item = &'a Exchange>) -> Vec<f64> {
 }
 
 /// Withdraws the finding if at least `enough` of the others' round trips took as long.
-fn withdraw(exchange: &mut Exchange, id: &str, enough: usize, others: &[f64]) {
+fn withdraw(
+    exchange: &mut Exchange,
+    (id, phase): (&str, PhaseName),
+    enough: usize,
+    others: &[f64],
+) {
     let Some(r) = exchange.rtt.map(ms) else {
         return;
     };
@@ -86,7 +91,20 @@ fn withdraw(exchange: &mut Exchange, id: &str, enough: usize, others: &[f64]) {
         .extract_if(.., |finding| is_the_path_s(finding))
         .map(|finding| finding.ms)
         .sum();
-    exchange.unexplained += withdrawn;
+    if withdrawn > 0.0 {
+        exchange.unexplained += withdrawn;
+        exchange.unexplained_at.push(Unexplained {
+            phase,
+            waited: Waited {
+                network: withdrawn,
+                ..Waited::default()
+            },
+            after_bytes: None,
+        });
+        let most_first =
+            |a: &Unexplained, b: &Unexplained| b.waited.sum().total_cmp(&a.waited.sum());
+        exchange.unexplained_at.sort_by(most_first);
+    }
 }
 
 /// What the server itself says that it took, in milliseconds.

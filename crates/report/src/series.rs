@@ -6,6 +6,7 @@ use roundtrip_model::{Finding, Summary, Waited};
 use crate::numbers::{self, ms};
 use crate::party;
 use crate::run::Run;
+use crate::unexplained;
 
 /// From this many on, one or all of them say more than a single request does.
 const LEAST_RUNS: usize = 3;
@@ -47,6 +48,8 @@ pub(crate) struct SeriesCause<'a> {
 pub(crate) struct Rest {
     pub(crate) runs: usize,
     pub(crate) ms: Summary,
+    /// Where most of it lies.
+    at: Option<String>,
 }
 
 impl<'a> Series<'a> {
@@ -59,12 +62,16 @@ impl<'a> Series<'a> {
             .collect();
         let waits: Vec<Waited> = good.iter().map(|(_, r)| r.waited()).collect();
         let rtts: Vec<f64> = good.iter().filter_map(|(_, r)| rtt(r)).collect();
-        let rest: Vec<f64> = good.iter().filter_map(|(_, r)| unexplained(r)).collect();
+        let rest: Vec<f64> = good.iter().filter_map(|(_, r)| unexplained_ms(r)).collect();
         Self {
             waited: party::median(&waits),
             rtt: Summary::of(&rtts),
             causes: causes(&good),
-            unexplained: Summary::of(&rest).map(|ms| Rest { runs: ms.n, ms }),
+            unexplained: Summary::of(&rest).map(|ms| Rest {
+                runs: ms.n,
+                ms,
+                at: unexplained::most(good.iter().flat_map(|(_, r)| r.hops)),
+            }),
             notes: notes(&good),
             of: good.len(),
         }
@@ -74,8 +81,10 @@ impl<'a> Series<'a> {
     pub(crate) fn unexplained_told(&self) -> Option<String> {
         let rest = self.unexplained.as_ref()?;
         let median = ms(rest.ms.median);
+        let at = rest.at.as_ref();
+        let at = at.map_or(String::new(), |at| format!(", most of it {at}"));
         Some(format!(
-            "{median} ms (median) in {} of {}",
+            "{median} ms (median) in {} of {}{at}",
             rest.runs, self.of
         ))
     }
@@ -145,7 +154,7 @@ fn notes<'a>(good: &[(usize, Run<'a>)]) -> Vec<(&'a str, usize)> {
 }
 
 /// Of all hops together, where any of them tells it.
-fn unexplained(run: &Run) -> Option<f64> {
+fn unexplained_ms(run: &Run) -> Option<f64> {
     run.hops
         .iter()
         .filter_map(roundtrip_model::Exchange::unexplained_worth_telling)
@@ -225,6 +234,7 @@ mod tests {
             round_trips: 1,
             evidence: format!("{id} {ms}"),
             remedy: String::new(),
+            settings: Vec::new(),
         };
         Exchange {
             run,

@@ -1,8 +1,8 @@
 //! Connections that should have been kept open: the cost of opening another one.
 
-use roundtrip_model::{NotKept, PhaseName};
+use roundtrip_model::{NotKept, PhaseName, Setting};
 
-use crate::{Case, Cause, CauseFamily, Cost, RemedySetting, WaitPart};
+use crate::{Case, Cause, CauseFamily, Cost, WaitPart};
 
 const SETUP: [PhaseName; 5] = [
     PhaseName::Name,
@@ -30,13 +30,13 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             cost: "2 to 4 round trips per request: TCP and TLS",
             remedy: "keep connections open, on the server and on every proxy in between",
             settings: &[
-                RemedySetting::new("nginx", "keepalive_timeout 75s; keepalive_requests 1000;"),
-                RemedySetting::new(
+                Setting::new("nginx", "keepalive_timeout 75s; keepalive_requests 1000;"),
+                Setting::new(
                     "nginx (to upstreams)",
                     "proxy_http_version 1.1; proxy_set_header Connection \"\"; keepalive 32;",
                 ),
-                RemedySetting::new("HAProxy", "option http-keep-alive"),
-                RemedySetting::new("Apache", "KeepAlive On"),
+                Setting::new("HAProxy", "option http-keep-alive"),
+                Setting::new("Apache", "KeepAlive On"),
             ],
             source: "RFC 9112 §9.3 and §9.6",
         },
@@ -48,9 +48,9 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             cost: "2 to 4 round trips: TCP and TLS",
             remedy: "let servers keep idle connections for longer than clients do, or send requests sooner",
             settings: &[
-                RemedySetting::new("nginx", "keepalive_timeout 75s;"),
-                RemedySetting::new("HAProxy", "timeout http-keep-alive 75s"),
-                RemedySetting::new("Apache", "KeepAliveTimeout 75"),
+                Setting::new("nginx", "keepalive_timeout 75s;"),
+                Setting::new("HAProxy", "timeout http-keep-alive 75s"),
+                Setting::new("Apache", "KeepAliveTimeout 75"),
             ],
             source: "RFC 9112 §9.5",
         },
@@ -62,10 +62,10 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             cost: "2 to 4 round trips, and the one that was lost",
             remedy: "let clients give up idle connections sooner than the server does",
             settings: &[
-                RemedySetting::new("nginx", "keepalive_timeout 75s;"),
-                RemedySetting::new("HAProxy", "timeout http-keep-alive 75s"),
-                RemedySetting::new("Apache", "KeepAliveTimeout 75"),
-                RemedySetting::new(
+                Setting::new("nginx", "keepalive_timeout 75s;"),
+                Setting::new("HAProxy", "timeout http-keep-alive 75s"),
+                Setting::new("Apache", "KeepAliveTimeout 75"),
+                Setting::new(
                     "nginx (to upstreams)",
                     "keepalive_timeout 30s; in upstream, less than the upstream's",
                 ),
