@@ -24,8 +24,8 @@ def head(size=None, headers="", status="200 OK"):
 class Talk:
     """One connection, seen by a story."""
 
-    def __init__(self, sock, plain):
-        self.sock, self.plain, self.buffer, self.requests = sock, plain, b"", 0
+    def __init__(self, sock):
+        self.sock, self.buffer, self.requests = sock, b"", 0
 
     def request(self, body=True):
         """Reads a request; gives its head, or None at the end."""
@@ -58,7 +58,7 @@ class Talk:
         self.sock.sendall(data)
 
     def reset(self):
-        self.plain.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         os.close(self.sock.detach())
 
 
@@ -102,7 +102,7 @@ def _talk(plain, story, tls, nodelay, before_tls):
                 plain.recv(1, socket.MSG_PEEK)
                 time.sleep(before_tls)
             sock = tls.wrap_socket(plain, server_side=True)
-        talk = Talk(sock, plain)
+        talk = Talk(sock)
         while story(talk) is not False:
             pass
     except (OSError, ValueError):

@@ -12,12 +12,12 @@ class Server:
 
     needs = ["openssl"]
 
-    def __init__(self, place):
+    def __init__(self, place, size=6):
         self.place = place
         place.chmod(0o755)
         certify(place)
         (place / "www").mkdir()
-        (place / "www" / "page").write_text("hello\n")
+        (place / "www" / "page").write_text("hello\n" * (size // 6) + "." * (size % 6))
 
     def start(self):
         raise NotImplementedError

@@ -2,8 +2,9 @@
 //! what is large enough becomes a finding. The rest of the time is classified too: irreducible,
 //! cost of the path, too small to name, and unexplained.
 
-use roundtrip_model::{Exchange, Finding, PhaseName, Task, Unexplained, Waited};
+use roundtrip_model::{Exchange, Finding, PhaseName, Task, Unexplained, Waited, Withdrawn};
 
+use crate::contradiction::contradiction;
 use crate::ledger::{Granted, Ledger};
 use crate::{Case, WaitPart, causes};
 
@@ -19,6 +20,8 @@ pub struct Account {
     pub whole: f64,
     /// The causes that the exchange proves, most costly first. No millisecond is claimed twice.
     pub findings: Vec<Finding>,
+    /// The causes that other facts contradict.
+    pub withdrawn: Vec<Withdrawn>,
     /// One round trip, the server's time and the name lookup, as far as no finding claims them.
     pub irreducible: f64,
     /// The round trips of connecting and of the handshake, one each.
@@ -45,11 +48,20 @@ pub fn account(exchange: &Exchange) -> Account {
     let server = http.and_then(|http| http.header("server"));
     let server = String::from_utf8_lossy(server.unwrap_or_default());
     let mut ledger = Ledger::new(&case);
-    let (mut findings, mut unnamed) = (Vec::new(), 0.0);
+    let (mut findings, mut withdrawn, mut unnamed) = (Vec::new(), Vec::new(), 0.0);
     for cause in causes::all() {
         let Some(cost) = (cause.signature)(&case) else {
             continue;
         };
+        if let Some(why) = contradiction(&case, &cost) {
+            let ms: f64 = cost.claims.iter().map(|c| c.ms).sum();
+            // Several causes may accuse the server of the same time.
+            if ms >= MIN_MS && withdrawn.iter().all(|w: &Withdrawn| w.why != why) {
+                let id = cause.id;
+                withdrawn.push(Withdrawn { id, ms, why });
+            }
+            continue;
+        }
         let granted = ledger.grant(&cost);
         if weighs(&case, granted) {
             findings.push(Finding {
@@ -81,6 +93,7 @@ pub fn account(exchange: &Exchange) -> Account {
         unexplained: left.max(0.0),
         unexplained_at: rest.without,
         findings,
+        withdrawn,
     }
 }
 

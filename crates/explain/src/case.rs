@@ -160,12 +160,11 @@ impl<'a> Case<'a> {
     pub(crate) fn least_witnessed(&self) -> f64 {
         let r = self.rtt.unwrap_or(0.0);
         let unsteady = (0.5 * r).max(10.0 * self.spread.ms());
-        let least = if self.spread.is_steady() {
+        if self.spread.is_steady() {
             0.0
         } else {
             unsteady
-        };
-        least.max(self.tolerance())
+        }
     }
 
     /// Between the last departure in a phase and its answer at `answered`: how long before the answer

@@ -10,6 +10,7 @@ mod case;
 mod catalogue;
 mod cause;
 mod causes;
+mod contradiction;
 mod cost;
 mod ledger;
 mod series;

@@ -2,7 +2,7 @@
 //! alone. A path whose other round trips are as late, about as often, explains it; what comes each
 //! time is no loss.
 
-use roundtrip_model::{Exchange, Finding, PhaseName, Unexplained, Waited};
+use roundtrip_model::{Exchange, Finding, PhaseName, Unexplained, Waited, Withdrawn};
 
 use crate::case::{A_LOSS_LOOKS_THE_SAME, ms};
 
@@ -86,25 +86,27 @@ fn withdraw(
             .filter(|took| **took - smallest >= AS_LATE * late);
         finding.id == id && accounted < 0.5 * finding.ms && as_late.count() >= enough
     };
-    let withdrawn: f64 = exchange
+    let withdrawn: Vec<Finding> = exchange
         .findings
         .extract_if(.., |finding| is_the_path_s(finding))
-        .map(|finding| finding.ms)
-        .sum();
-    if withdrawn > 0.0 {
-        exchange.unexplained += withdrawn;
+        .collect();
+    for Finding { id, ms, .. } in withdrawn {
+        let why = "other round trips of the series were as late, about as often".into();
+        exchange.withdrawn.push(Withdrawn { id, ms, why });
+        exchange.unexplained += ms;
         exchange.unexplained_at.push(Unexplained {
             phase,
             waited: Waited {
-                network: withdrawn,
+                network: ms,
                 ..Waited::default()
             },
             after_bytes: None,
         });
-        let most_first =
-            |a: &Unexplained, b: &Unexplained| b.waited.sum().total_cmp(&a.waited.sum());
-        exchange.unexplained_at.sort_by(most_first);
     }
+    let ms = |at: &Unexplained| at.waited.sum();
+    exchange
+        .unexplained_at
+        .sort_by(|a, b| ms(b).total_cmp(&ms(a)));
 }
 
 /// What the server itself says that it took, in milliseconds.

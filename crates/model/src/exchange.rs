@@ -50,6 +50,7 @@ pub struct Exchange {
     /// What a user should know that is not a failure: a fallback, a missing cookie.
     pub notes: Vec<String>,
     pub findings: Vec<Finding>,
+    pub withdrawn: Vec<Withdrawn>,
     /// Milliseconds that neither a finding nor the arithmetic accounts for.
     pub unexplained: f64,
     /// Where they lie, most first.
@@ -143,4 +144,13 @@ impl Finding {
             format!("{} ({})", self.remedy, settings.join("; "))
         }
     }
+}
+
+/// A cause that was found, and withdrawn because other facts contradict it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Withdrawn {
+    pub id: &'static str,
+    /// In milliseconds: what it would have claimed.
+    pub ms: f64,
+    pub why: String,
 }

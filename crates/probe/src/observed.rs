@@ -68,6 +68,7 @@ impl Observed {
         exchange.unexplained_at = account.unexplained_at;
         exchange.carried = account.carried;
         exchange.findings = account.findings;
+        exchange.withdrawn = account.withdrawn;
     }
 }
 

@@ -116,7 +116,7 @@ fn thought(case: &Case<'_>) -> Option<f64> {
     if !case.is_answered() {
         return None;
     }
-    let least = MIN_THINKING.max(JITTER * case.rtt?).max(case.tolerance());
+    let least = MIN_THINKING.max(JITTER * case.rtt?);
     let later = case.waited(PhaseName::FirstByte, WaitPart::Server);
     let thought = later - behind_the_proxy(case)?;
     (thought >= least).then_some(thought)
@@ -165,7 +165,6 @@ fn late_answer(case: &Case<'_>) -> Option<Cost> {
     } else {
         MIN_LATE_UNSTEADY.max(r).max(10.0 * spread)
     };
-    let least = least.max(case.tolerance());
     let mut cost = Cost::default();
     let mut told = Vec::new();
     let mut tell = |phase, late: f64, to: &str| {
@@ -177,7 +176,8 @@ fn late_answer(case: &Case<'_>) -> Option<Cost> {
         ));
     };
     let greeting = super::greeting::lateness(case).map_or(0.0, |(late, _, _)| late);
-    if greeting >= least.max(super::greeting::MAX_HANDSHAKE_WORK) {
+    let work = super::greeting::MAX_HANDSHAKE_WORK;
+    if greeting >= least.max(work).max(case.tolerance()) {
         tell(case.handshake(), greeting, "the ClientHello");
     }
     if let Some(late) = thought(case).filter(|late| *late >= least) {

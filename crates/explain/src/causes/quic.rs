@@ -247,7 +247,7 @@ fn loss(case: &Case<'_>) -> Option<Cost> {
     }
     let lost = quic.lost_in_handshake;
     let evidence = format!(
-        "packets lost in the handshake: {lost}; the client sent again after {waited:.1} ms in which nothing came"
+        "packets lost in the handshake: {lost}; nothing came for {waited:.1} ms, until what was lost had been sent again"
     );
     let cost = match case.trips(PhaseName::Quic, trips, evidence.clone()) {
         Some(cost) => cost,

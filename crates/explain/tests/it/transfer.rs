@@ -305,3 +305,22 @@ fn a_small_segment_that_was_held_back() {
         );
     }
 }
+
+#[test]
+fn what_the_path_varies_by_is_withdrawn_and_told() {
+    // Two acknowledgements that were 8 and 9 ms late, and an answer that was hardly later.
+    let mut story = secured().acknowledged(R + 8.0).asked().pass(R + 9.0);
+    story = story.acknowledged(R + 9.0).pass(6.0);
+    story.r = 0.0;
+    let timing = ("app".into(), Some(Duration::from_millis(14)), String::new());
+    let mut story = story.told(0.0);
+    story.e.http.as_mut().unwrap().server_timing.push(timing);
+    let account = roundtrip_explain::account(&story.end());
+    assert!(
+        account.findings.iter().all(|f| f.id != "server-think-time"),
+        "{account:?}"
+    );
+    let withdrawn = &account.withdrawn[0];
+    assert_eq!(withdrawn.id, "server-think-time");
+    assert!(withdrawn.why.contains("may differ"), "{withdrawn:?}");
+}

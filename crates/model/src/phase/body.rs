@@ -6,6 +6,8 @@
 //! full and broke off, or the flights grow, as they do while a window grows. That does not depend
 //! on whether the sender paces its segments, and so leaves gaps between flights, or not.
 
+use std::time::Duration;
+
 use super::evidence::{Evidence, Stop};
 use super::flights::{self, Flight};
 use super::waiting::{self, SHORTEST_TELLING_RTT, split};
@@ -134,6 +136,14 @@ fn arrivals(exchange: &Exchange, start: Moment, end: Moment) -> (Vec<Arrival>, E
     (arrivals, heard)
 }
 
+/// From when to when something was missing while what follows it was there.
+fn holes(arrivals: &[Arrival]) -> impl Iterator<Item = (Moment, Moment)> {
+    arrivals.iter().filter_map(|arrival| {
+        let late = Duration::from_secs_f64(arrival.heard.overtaken()? / 1e3);
+        Some((arrival.at - late, arrival.at))
+    })
+}
+
 struct Body<'a> {
     exchange: &'a Exchange,
     rtt: f64,
@@ -172,6 +182,7 @@ impl<'a> Body<'a> {
         };
         let mut windows = self.windows(&flights, arrivals).into_iter().peekable();
         let mut flights = flights.into_iter().peekable();
+        let mut holes = holes(arrivals).peekable();
         let (mut last, mut steady_since) = (start, start);
         let mut steady = 0;
         for (n, arrival) in arrivals.iter().enumerate() {
@@ -181,7 +192,13 @@ impl<'a> Body<'a> {
             flights.next_if(|f| f.first < n);
             let next = flights.next_if(|f| f.first == n).map(|f| f.bytes);
             self.lossy |= arrival.heard.has_gap();
-            if self.step(gap, arrival, window.map(|(_, window)| window), next) {
+            while holes.next_if(|(_, filled)| *filled < arrival.at).is_some() {}
+            let missed = holes.peek().map_or(0.0, |(open, _)| {
+                // Until the sender could know of the loss, it sent what it would have sent anyway.
+                let due = ms(arrival.at.since(*open)) - self.rtt;
+                due.clamp(0.0, gap)
+            });
+            if self.step(gap, missed, arrival, window.map(|(_, window)| window), next) {
                 self.note_steady(steady, last, steady_since);
                 (steady_since, steady) = (arrival.at, 0);
             }
@@ -299,18 +316,22 @@ impl<'a> Body<'a> {
         last.gap >= SHORTEST_PAUSE * self.rtt || windows >= 2
     }
 
-    /// Books the time before an arrival; returns whether the stream had stopped there.
+    /// Books the time before an arrival, `missed` of which something was missing that had been sent
+    /// before; returns whether the stream had stopped there.
     fn step(
         &mut self,
         gap: f64,
+        missed: f64,
         arrival: &Arrival,
         window: Option<FullWindow>,
         next: Option<u64>,
     ) -> bool {
         let heard = &arrival.heard;
-        let lost = heard.loss(self.exchange, gap, arrival.at);
+        let lost = heard.loss(self.exchange, gap, arrival.at).max(missed);
         self.waited.loss += lost;
         let gap = gap - lost;
+        // What a loss delayed, no window did.
+        let window = window.filter(|_| lost < (SHORTEST_PAUSE * self.rtt).min(f64::MAX));
         if let Some(window) = window {
             self.transfer.windows.push(FullWindow {
                 after_loss: self.lossy,

@@ -31,7 +31,9 @@ pub(super) fn attribute(exchange: &Exchange, start: Moment, end: Moment) -> (u32
         .map(|a| a.began)
         .filter(|at| *at >= start && *at <= end);
     let first = others.min().unwrap_or(left).min(left);
-    let (refused, mut waited) = before(exchange, first, left);
+    let attempts = exchange.attempts.iter();
+    let given_up = attempts.filter(|a| a.began >= first && a.began < left);
+    let (refused, mut waited) = before(given_up.collect(), first, left);
     waited.client += ms(first.since(start));
     let wait = ms(end.since(left));
     if winner.is_none() {
@@ -45,20 +47,16 @@ pub(super) fn attribute(exchange: &Exchange, start: Moment, end: Moment) -> (u32
     }
 }
 
-/// The attempts before the successful one: a refusal is an answer, and cost a round trip; silence
+/// The attempts before the successful one, from `first` to `left`: a refusal is an answer, and cost a round trip; silence
 /// is a loss.
-fn before(exchange: &Exchange, first: Moment, left: Moment) -> (u32, Waited) {
-    let mut attempts: Vec<_> = exchange
-        .attempts
-        .iter()
-        .filter(|a| a.began >= first && a.began < left)
-        .collect();
+pub(super) fn before(mut attempts: Vec<&Attempt>, first: Moment, left: Moment) -> (u32, Waited) {
     attempts.sort_by_key(|a| a.began);
     let mut waited = Waited::default();
     let mut trips = 0;
     let mut cursor = first;
     for (n, attempt) in attempts.iter().enumerate() {
-        let next = attempts.get(n + 1).map_or(left, |a| a.began);
+        let next = attempts.get(n + 1).map_or(left, |a| a.began.min(left));
+        let next = next.max(cursor);
         let ended = attempt.ended.clamp(cursor, next);
         if was_refused(attempt) {
             waited.network += ms(ended.since(cursor));
@@ -73,12 +71,12 @@ fn before(exchange: &Exchange, first: Moment, left: Moment) -> (u32, Waited) {
     (trips, waited)
 }
 
-fn was_refused(attempt: &Attempt) -> bool {
+pub(super) fn was_refused(attempt: &Attempt) -> bool {
     matches!(attempt.outcome, AttemptOutcome::Failed(_))
 }
 
 /// Whether the refusal came over the path: what this host refuses itself fails at once.
-fn crossed(attempt: &Attempt) -> bool {
+pub(super) fn crossed(attempt: &Attempt) -> bool {
     attempt.ended.since(attempt.began) >= SHORTEST_TELLING_RTT
 }
 

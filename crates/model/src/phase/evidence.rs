@@ -32,6 +32,7 @@ pub(super) struct Evidence {
     unacked: Option<f64>,
     /// Something arrived before data that precedes it, and how long before, in milliseconds.
     overtaken: Option<f64>,
+    missed: u64,
     /// The first time at which something was known to be missing.
     gap_opened: Option<Moment>,
     /// Segments and bytes of the flight before the wait, and what the client's window allowed.
@@ -72,6 +73,7 @@ impl Evidence {
             Event::GapOpened { .. } => {
                 self.gap_opened.get_or_insert(at);
             }
+            Event::Missed { packets } => self.missed += packets,
             Event::Paused {
                 segments,
                 bytes,
@@ -121,7 +123,7 @@ impl Evidence {
         let missed = self.gap_opened.map(|opened| ms(end.since(opened)));
         let late = match (self.overtaken, missed) {
             (Some(overtaken), Some(missed)) => Some(overtaken.max(missed)),
-            (overtaken, _) => overtaken,
+            (overtaken, missed) => overtaken.or(missed),
         };
         // Whoever lost a segment learns of it half a round trip after what follows it has arrived, and
         // its copy takes as long: what comes sooner was reordered.
@@ -236,6 +238,16 @@ impl Evidence {
 
     pub(super) fn window(&self) -> Option<u64> {
         self.window
+    }
+
+    /// How long before what preceded it something had arrived, in milliseconds.
+    pub(super) fn overtaken(&self) -> Option<f64> {
+        self.overtaken
+    }
+
+    /// How many packets of a QUIC peer had not come when the wait ended.
+    pub(super) fn missed(&self) -> u64 {
+        self.missed
     }
 }
 

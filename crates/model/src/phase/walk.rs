@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::evidence::{Evidence, Stop};
 use super::waiting::{SHORTEST_TELLING_RTT, answered, split, starve};
-use super::{ms, rtt_ms};
+use super::{connect, ms, rtt_ms};
 use crate::{Event, Exchange, Moment, PhaseName, Waited};
 
 /// The same for QUIC, whose datagrams get their time when the client wakes up.
@@ -19,6 +19,10 @@ const SHORTEST_TELLING_QUIC_RTT: Duration = Duration::from_millis(2);
 const FULL_FIRST_WINDOW: u64 = 9;
 /// In milliseconds: the shortest retransmission time-out of Linux, less a tenth.
 const SHORTEST_TIMEOUT: f64 = 180.0;
+/// A sender that leaves out a packet number leaves out one; and its probe time-out takes at least
+/// two round trips (RFC 9002 §6.2.1).
+const MIN_MISSED: u64 = 2;
+const TIMEOUT_TRIPS: f64 = 2.0;
 /// In bytes. RFC 9000 §14.1.
 const SMALLEST_INITIAL: u64 = 1200;
 
@@ -42,6 +46,8 @@ pub(super) struct Walk<'a> {
     /// The evidence about the current wait.
     heard: Evidence,
     round_trips: u32,
+    /// The number of addresses that refused QUIC over the path.
+    refused: u32,
     waited: Waited,
 }
 
@@ -66,6 +72,7 @@ impl<'a> Walk<'a> {
             stopped: false,
             heard: Evidence::default(),
             round_trips: 0,
+            refused: 0,
             waited: Waited::default(),
         }
     }
@@ -99,24 +106,27 @@ impl<'a> Walk<'a> {
                 self.round_trips + extra
             };
         }
-        (self.round_trips, self.waited)
+        (self.round_trips + self.refused, self.waited)
     }
 
-    /// Handles addresses that were given up before the one of this QUIC handshake: their time is a
-    /// loss, and their bytes are not counted. Returns where the rest begins.
+    /// Handles addresses that were given up before the one of this QUIC handshake, whose bytes are not
+    /// counted. Returns where the rest begins.
     fn given_up(&mut self, start: Moment, end: Moment) -> Moment {
-        let attempts = self.exchange.attempts.iter().filter(|a| a.over_quic);
+        let attempts = || self.exchange.attempts.iter().filter(|a| a.over_quic);
         let began = |at: Option<Moment>| at.map(|at| at.clamp(start, end));
-        let first = began(attempts.clone().map(|a| a.began).min());
-        let last = began(attempts.map(|a| a.began).max());
+        let first = began(attempts().map(|a| a.began).min());
+        let last = began(attempts().map(|a| a.began).max());
         let (PhaseName::Quic, Some((first, last))) = (self.name, first.zip(last)) else {
             return start;
         };
         if first == last {
             return start;
         }
+        let before = attempts().filter(|a| a.began < last).collect();
+        let (refused, waited) = connect::before(before, first, last);
+        self.refused += refused;
+        self.waited = self.waited.plus(waited);
         self.waited.client += ms(first.since(start));
-        self.waited.loss += ms(last.since(first));
         last
     }
 
@@ -216,7 +226,14 @@ impl<'a> Walk<'a> {
             (Some(Out), In) if crossing => split(self.exchange, gap, &mut self.waited),
             (Some(Out), In) => {
                 self.round_trips += 1;
-                answered(self.exchange, (since, at), &heard, &mut self.waited);
+                let late = gap - self.rtt;
+                if quic && heard.missed() >= MIN_MISSED && late >= TIMEOUT_TRIPS * self.rtt {
+                    split(self.exchange, gap, &mut self.waited);
+                    self.waited.server -= late;
+                    self.waited.loss += late;
+                } else {
+                    answered(self.exchange, (since, at), &heard, &mut self.waited);
+                }
             }
             (Some(In), In) => self.silence(gap, &heard, at),
             (Some(Out), Out) if quic && gap >= SHORTEST_TIMEOUT => self.waited.loss += gap,
@@ -301,10 +318,21 @@ impl<'a> Walk<'a> {
             .gap_opened()
             .map_or(0.0, |opened| ms(end.since(opened.max(since))));
         self.waited.loss += lost;
-        if from == Some(Direction::Out) {
+        if from == Some(Direction::Out) && self.was_refused() {
+            self.refused += 1;
+            self.waited.network += gap;
+        } else if from == Some(Direction::Out) {
             starve(self.exchange, gap - lost, &mut self.waited);
         } else {
             self.waited.server += gap - lost;
         }
+    }
+
+    /// Whether the last address refused QUIC, which took the path's time.
+    fn was_refused(&self) -> bool {
+        let attempts = self.exchange.attempts.iter().filter(|a| a.over_quic);
+        let last = attempts.max_by_key(|a| a.began);
+        self.name == PhaseName::Quic
+            && last.is_some_and(|a| connect::was_refused(a) && connect::crossed(a))
     }
 }

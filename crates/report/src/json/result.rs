@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use roundtrip_model::{Event, Exchange, Failure, Finding, Phase, Strategy, Unexplained};
+use roundtrip_model::{Event, Exchange, Failure, Finding, Phase, Strategy, Unexplained, Withdrawn};
 use serde_json::{Map, Value, json};
 
 use super::{facts, rounded, span};
@@ -44,6 +44,7 @@ pub fn result(exchange: &Exchange) -> Value {
         "echo": exchange.echo.as_ref().map(facts::echo),
         "notes": exchange.notes,
         "findings": exchange.findings.iter().map(finding).collect::<Vec<Value>>(),
+        "withdrawn": exchange.withdrawn.iter().map(withdrawn).collect::<Vec<Value>>(),
         "unexplained_ms": rounded(exchange.unexplained),
         "unexplained": exchange.unexplained_at.iter().map(unexplained).collect::<Vec<Value>>(),
         "under_way_ms": rounded(exchange.carried),
@@ -121,6 +122,10 @@ fn finding(finding: &Finding) -> Value {
         "remedy": finding.advice(),
         "settings": settings(finding),
     })
+}
+
+fn withdrawn(withdrawn: &Withdrawn) -> Value {
+    json!({ "id": withdrawn.id, "ms": rounded(withdrawn.ms), "why": withdrawn.why })
 }
 
 fn failure(failure: &Failure) -> Value {

@@ -2,9 +2,10 @@
 
 use roundtrip_model::{Event, Exchange};
 
+use crate::numbers;
 use crate::terminal::{Style, Tone, clean, cut, lossy};
 
-/// Headers and events of one exchange.
+/// Headers and events of one exchange, and the causes that were withdrawn.
 pub fn details(exchange: &Exchange, style: &Style) -> String {
     let mut lines = Vec::new();
     if let Some(http) = &exchange.http {
@@ -27,6 +28,10 @@ pub fn details(exchange: &Exchange, style: &Style) -> String {
             .iter()
             .map(|(at, event)| format!("{:>12.3} ms  {}", at.as_millis(), told(event))),
     );
+    lines.extend(exchange.withdrawn.iter().map(|withdrawn| {
+        let (id, ms) = (clean(withdrawn.id), numbers::ms(withdrawn.ms));
+        format!("withdrawn: {id} ({ms} ms): {}", clean(&withdrawn.why))
+    }));
     lines.push(String::new());
     let painted = lines
         .iter()

@@ -1,6 +1,7 @@
 //! QUIC handshakes: Retry, time-outs, the limit before the address is validated, slow flights.
 
 use super::*;
+use crate::{Attempt, AttemptOutcome};
 
 #[test]
 fn quic_pays_for_retry_and_loses_to_timeouts() {
@@ -111,4 +112,35 @@ fn acknowledgements_on_loopback_are_no_round_trips() {
     e.rtt = Some(Duration::from_micros(250));
     e.quic = Some(QuicFacts::default());
     assert_eq!(names(&e).last(), Some(&("quic", 1)));
+}
+
+#[test]
+fn a_refusal_is_a_round_trip_and_no_loss() {
+    let mut e = exchange(&[
+        (0.0, Event::AttemptStarted { peer: peer() }),
+        (0.0, Event::HandshakeStarted),
+        (0.5, sent(1_200)),
+        (50.6, Event::AttemptStarted { peer: peer() }),
+        (50.7, sent(1_200)),
+        (100.8, Event::Finished),
+    ]);
+    let attempt = |began, ended| Attempt {
+        peer: peer(),
+        over_quic: true,
+        began: Moment::from_millis(began),
+        ended: Moment::from_millis(ended),
+        outcome: AttemptOutcome::Failed("connection refused".to_owned()),
+    };
+    e.attempts = vec![attempt(0.0, 50.5), attempt(50.6, 100.7)];
+    (e.tcp, e.rtt, e.quic) = (None, None, Some(QuicFacts::default()));
+    e.failure = Some(crate::Failure {
+        kind: crate::FailureKind::Timeout,
+        phase: PhaseName::Quic,
+        message: String::new(),
+        advice: String::new(),
+    });
+    let quic = *e.phases().last().unwrap();
+    assert_eq!((quic.name, quic.round_trips), (PhaseName::Quic, 2));
+    assert!(quic.waited.loss.abs() < 1e-6, "{quic:?}");
+    assert!(quic.waited.network > 100.0, "{quic:?}");
 }
