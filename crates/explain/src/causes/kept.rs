@@ -1,6 +1,8 @@
 //! Connections that should have been kept open: the cost of opening another one.
 
-use roundtrip_model::{NotKept, PhaseName, Setting};
+use std::time::Duration;
+
+use roundtrip_model::{Event, FailureKind, NotKept, PhaseName, Setting};
 
 use crate::{Case, Cause, CauseFamily, Cost, WaitPart};
 
@@ -18,6 +20,11 @@ const PARTS: [WaitPart; 4] = [
     WaitPart::Client,
     WaitPart::Resolver,
 ];
+
+/// What is lost when nobody hears the request.
+const SILENCE: [PhaseName; 2] = [PhaseName::Request, PhaseName::FirstByte];
+/// The shortest memory that a middlebox may reasonably have.
+const MIN_IDLE: Duration = Duration::from_secs(10);
 
 pub(super) const FAMILY: CauseFamily = CauseFamily {
     title: "Kept connections",
@@ -55,6 +62,21 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             source: "RFC 9112 §9.5",
         },
         Cause {
+            id: "idle-connection-forgotten",
+            name: "A middlebox had forgotten the idle connection",
+            shows: "the request left on a connection that had been idle for 10 s or longer, and neither an acknowledgement nor anything else ever came; a host that has gone looks the same (seen only in synthetic exchanges)",
+            signature: forgotten,
+            cost: "the client's whole timeout",
+            remedy: "send something before the shortest memory on the path ends (keep-alives, HTTP/2 PING), or give up idle connections sooner: load balancers forget after 60 to 350 s",
+            settings: &[
+                Setting::new("Linux", "net.ipv4.tcp_keepalive_time=45, and SO_KEEPALIVE"),
+                Setting::new("curl", "--keepalive-time 45"),
+                Setting::new("nginx", "listen 443 ssl so_keepalive=45s::;"),
+                Setting::new("HAProxy", "option clitcpka and clitcpka-idle 45s"),
+            ],
+            source: "RFC 5382 §5 (REQ-5); RFC 9293 §3.8.4",
+        },
+        Cause {
             id: "reuse-race",
             name: "The server closed the kept connection while the request was on its way",
             shows: "a kept connection was closed instead of answering, and the request had to be sent again on another",
@@ -88,6 +110,27 @@ fn announced(case: &Case<'_>) -> Option<Cost> {
 fn idle(case: &Case<'_>) -> Option<Cost> {
     let evidence = "the connection that was kept had been closed by the server when it was needed";
     setup(case, NotKept::Idle, evidence)
+}
+
+fn forgotten(case: &Case<'_>) -> Option<Cost> {
+    let e = case.exchange;
+    let kept = e.kept.filter(|kept| e.reused && kept.idle >= MIN_IDLE)?;
+    let failure = e.failure.as_ref()?;
+    let in_silence = [FailureKind::Timeout, FailureKind::ConnectTimeout].contains(&failure.kind);
+    let asked = e.timeline.first(|e| *e == Event::RequestStarted)?;
+    let sent = e.timeline.last(|e| matches!(e, Event::Sent { .. }))?;
+    // What was acknowledged, or answered, reached the peer.
+    let heard = e.timeline.iter().any(|(at, event)| match event {
+        Event::Acknowledged { .. } | Event::Received { .. } => *at >= asked,
+        _ => false,
+    });
+    (in_silence && sent >= asked && !heard && e.tcp.is_some()).then(|| {
+        let evidence = format!(
+            "the connection had been idle for {:.0} s, and nothing acknowledged the request",
+            kept.idle.as_secs_f64()
+        );
+        Cost::new(evidence).phases(&case.phases, &SILENCE, &WaitPart::ALL)
+    })
 }
 
 fn crossed(case: &Case<'_>) -> Option<Cost> {
