@@ -53,7 +53,7 @@ pub fn account(exchange: &Exchange) -> Account {
         let Some(cost) = (cause.signature)(&case) else {
             continue;
         };
-        if let Some(why) = contradiction(&case, &cost) {
+        if let Some(why) = contradiction(&case, cause, &cost) {
             let ms: f64 = cost.claims.iter().map(|c| c.ms).sum();
             // Several causes may accuse the server of the same time.
             if ms >= MIN_MS && withdrawn.iter().all(|w: &Withdrawn| w.why != why) {

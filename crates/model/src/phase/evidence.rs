@@ -139,7 +139,7 @@ impl Evidence {
             let resent = tcp.retransmits.saturating_sub(tcp.syn_retransmits);
             resent > 0 && tcp.needless_retransmits >= resent
         });
-        let answers_original = self.copy.is_some_and(|copy| copy < FASTEST_COPY * rtt);
+        let answers_original = self.copy.is_some() && self.copied(rtt).is_none();
         let unacked = self
             .unacked
             .filter(|unacked| !needless && !answers_original && *unacked >= 2.0 * rtt - TICKS);
@@ -219,6 +219,11 @@ impl Evidence {
     /// When the peer's last acknowledgement arrived, and how long it took, in milliseconds.
     pub(super) fn acknowledged(&self) -> Option<(Moment, f64)> {
         self.acknowledged
+    }
+
+    /// How long before it was acknowledged a copy had left, in milliseconds, if the peer had only that.
+    pub(super) fn copied(&self, rtt: f64) -> Option<f64> {
+        self.copy.filter(|copy| *copy >= FASTEST_COPY * rtt)
     }
 
     /// How long what was written did not leave the host, in milliseconds.

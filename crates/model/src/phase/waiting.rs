@@ -214,6 +214,9 @@ pub(super) fn answered(
         && acknowledged >= since
         && after - r > DELAYED_ACK
     {
+        let copied = heard.copied(r).map_or(0.0, |copy| after - copy);
+        book(&mut waited.loss, copied - lost);
+        let lost = lost.max(copied);
         if is_like_a_timeout(after - r, r) {
             book(&mut waited.loss, after - r - lost);
         } else {

@@ -78,7 +78,7 @@ impl Connection {
         level: Level,
         frame: &Frame<'_>,
     ) -> Result<(), TransportError> {
-        let Datagram { now, way, size } = *datagram;
+        let Datagram { now, way } = *datagram;
         match *frame {
             Frame::Padding(_) | Frame::Ping => {}
             Frame::Ack(ref ack) => self.on_ack(now, level, ack)?,
@@ -120,7 +120,8 @@ impl Connection {
                 // 9000 §9.5.
                 let is_left = self.handshake.side() == Side::Client && self.paths.has_left(way);
                 if !is_left {
-                    self.paths.on_challenge(way, data, size);
+                    let datagram = self.stats.datagrams_received;
+                    self.paths.on_challenge(way, data, datagram);
                 }
             }
             Frame::PathResponse(data) => self.on_path_response(data),
@@ -211,6 +212,7 @@ impl Connection {
         }
         if space == Space::Data {
             self.ack_frequency.on_ack(now, &self.recovery);
+            self.streams.on_window(self.recovery.window());
             if self.crypto.is_update_due() {
                 self.crypto.update_keys();
             }

@@ -211,6 +211,12 @@ impl Session {
         self.inbound.iter().any(Inbound::has_rest)
     }
 
+    pub(super) fn memory(&self) -> usize {
+        let inbound: usize = self.inbound.iter().map(Inbound::memory).sum();
+        let outbound: usize = self.outbound.iter().map(Outbound::memory).sum();
+        inbound + outbound
+    }
+
     fn read(&mut self, bytes: &[u8]) -> Result<(), Error> {
         let mut reading = HandshakeBytes::new(&mut self.tls, bytes);
         if let Some(observer) = &mut self.observer {

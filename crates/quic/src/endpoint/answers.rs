@@ -9,7 +9,7 @@ use roundtrip_wire::quic::{
     write_retry, write_version_negotiation,
 };
 
-use crate::connection::Random;
+use crate::connection::{Random, VERSIONS};
 use crate::crypto::{InitialKeys, TAG};
 use crate::{Code, Time, Transmit, Way};
 
@@ -24,7 +24,6 @@ const MIN_RESET: usize = 21;
 const MAX_RESET: usize = 43;
 const TOKEN: usize = 16;
 const FIXED: u8 = 0x40;
-const VERSIONS: [Version; 2] = [Version::V1, Version::V2];
 
 #[derive(Debug)]
 pub(super) struct Answers {

@@ -15,6 +15,8 @@ pub struct ClientConfig {
     pub transport: Arc<Transport>,
     /// From an earlier connection to the same server; good for one connection. RFC 9000 §8.1.3.
     pub token: Option<Bytes>,
+    /// Tickets of one version are not taken in another: each has a TLS configuration of its own. RFC
+    /// 9369 §5.
     pub version: Version,
     /// Makes the observer of each connection's handshake.
     pub observer: Option<fn() -> Box<dyn HandshakeObserver>>,

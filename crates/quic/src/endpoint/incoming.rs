@@ -6,7 +6,7 @@ use std::sync::Arc;
 use roundtrip_wire::quic::{ConnectionId, LongKind, LongPacket, Packet, Packets};
 
 use super::issuer::EndpointIssuer;
-use super::tokens::{self, Proof};
+use super::tokens::{self, Occasion, Proof};
 use super::{Endpoint, Handle, Retry, ServerConfig};
 use crate::connection::{Arrival, Connection, Opening, Random};
 use crate::{Code, Time, Way};
@@ -62,7 +62,7 @@ impl Endpoint {
             )),
             seed: self.random.seed(),
         };
-        let begun = Connection::server(now, opening, server.tls.clone(), &arrival);
+        let begun = Connection::server(now, opening, &server.tls, &arrival);
         let Ok(mut connection) = begun else {
             self.table.release(handle);
             return None;
@@ -105,17 +105,24 @@ impl Endpoint {
         let secrets = self.secrets.clone();
         let vault = secrets.vault.as_ref()?;
         let destination = packet.destination;
+        let occasion = Occasion {
+            version: packet.version,
+            now,
+            remote: way.remote,
+        };
         let proof = if packet.token.is_empty() {
             Proof::None
         } else {
-            let (remote, token) = (way.remote, packet.token);
-            self.tokens.check(vault, token, now, remote, &destination)
+            self.tokens
+                .check(vault, packet.token, &occasion, &destination)
         };
         if proof == Proof::Spoilt {
             self.answers.refuse(now, way, packet, Code::INVALID_TOKEN);
             return None;
         }
-        if self.served >= server.most_connections {
+        let budget = server.transport.budget.as_ref();
+        let is_full = self.served >= server.most_connections;
+        if is_full || budget.is_some_and(|budget| budget.is_exhausted()) {
             let code = Code::CONNECTION_REFUSED;
             self.answers.refuse(now, way, packet, code);
             return None;
@@ -128,7 +135,7 @@ impl Endpoint {
         if proof == Proof::None && must_prove {
             let source = self.random.id();
             let random = &mut self.random;
-            let token = tokens::seal_retry(vault, random, now, way.remote, &destination, &source)?;
+            let token = tokens::seal_retry(vault, random, &occasion, &destination, &source)?;
             self.answers.retry(way, packet, &source, &token);
             return None;
         }

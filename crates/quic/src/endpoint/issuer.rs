@@ -5,11 +5,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use roundtrip_wire::quic::ConnectionId;
+use roundtrip_wire::quic::{ConnectionId, Version};
 
 use super::Handle;
 use super::ids::{ID, IdKey};
-use super::tokens;
+use super::tokens::{self, Occasion};
 use crate::Time;
 use crate::connection::{Issuer, Random};
 use crate::crypto::Vault;
@@ -83,12 +83,17 @@ impl Issuer for EndpointIssuer {
         (id, self.secrets.reset_token(bytes))
     }
 
-    fn tokens(&mut self, now: Time, remote: SocketAddr) -> Vec<Bytes> {
+    fn tokens(&mut self, version: Version, now: Time, remote: SocketAddr) -> Vec<Bytes> {
+        let occasion = Occasion {
+            version,
+            now,
+            remote,
+        };
         let (Some((count, random)), Some(vault)) = (&mut self.tokens, &self.secrets.vault) else {
             return Vec::new();
         };
         (0..*count)
-            .filter_map(|_| tokens::seal_new(vault, random, now, remote.ip()))
+            .filter_map(|_| tokens::seal_new(vault, random, &occasion))
             .collect()
     }
 }

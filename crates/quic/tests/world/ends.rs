@@ -108,7 +108,7 @@ fn a_server_that_began_anew_with_its_key_says_so_too() {
         let mut config = server_config(&simulation.identity, &fast());
         config.key = key;
         let (address, seed) = (simulation.nodes[SERVER].address, simulation.seed());
-        simulation.nodes[SERVER] = Node::new(Endpoint::new(Some(config), seed), address);
+        simulation.nodes[SERVER] = Node::new(Endpoint::new(Some(config), seed), address, true);
         simulation.request(client, 10, 10);
         simulation.run_for(2 * RTT);
         let expected = key.map(|_| &CloseReason::Reset);

@@ -10,6 +10,7 @@ use roundtrip_quic::{
     ClientConfig, Connection, Endpoint, Handle, Retry, ServerConfig, Stats, Time, Transport, Way,
 };
 
+use super::amplification::Amplification;
 use super::link::{Dice, Link};
 use super::node::{Life, Node};
 use super::tls::{Identity, NAME};
@@ -45,6 +46,7 @@ pub(crate) struct Simulation {
     pub(crate) seen: Option<Vec<Flying>>,
     /// How many datagrams left the server at one time at most.
     pub(crate) most_at_once: usize,
+    amplification: Amplification,
     flying: HashMap<u64, Flying>,
     arrivals: BinaryHeap<Reverse<(Time, u64)>>,
     order: u64,
@@ -96,6 +98,7 @@ impl Simulation {
             hosts: HashMap::new(),
             seen: None,
             most_at_once: 0,
+            amplification: Amplification::default(),
             flying: HashMap::new(),
             arrivals: BinaryHeap::new(),
             order: 0,
@@ -109,8 +112,9 @@ impl Simulation {
         let address = address.parse().unwrap();
         let at = self.nodes.len();
         let seed = self.seed();
-        self.nodes
-            .push(Node::new(Endpoint::new(server, seed), address));
+        let is_server = server.is_some();
+        let endpoint = Endpoint::new(server, seed);
+        self.nodes.push(Node::new(endpoint, address, is_server));
         self.hosts.insert(address, at);
         at
     }
@@ -277,6 +281,12 @@ impl Simulation {
             return;
         };
         if let Some(host) = self.hosts.get(&flying.to) {
+            if self.nodes[*host].is_server {
+                let bytes = flying.bytes.len();
+                self.amplification.on_received(flying.from, bytes);
+            } else {
+                self.amplification.on_arrived(flying.to);
+            }
             let way = Way {
                 remote: flying.from,
                 local: Some(flying.to.ip()),
@@ -294,6 +304,9 @@ impl Simulation {
             ecn: 0,
         };
         let mut bytes = datagram.to_vec();
+        if self.nodes[host].is_server {
+            self.amplification.on_received(from, bytes.len());
+        }
         self.nodes[host].receive(self.now, &way, &mut bytes);
     }
 
@@ -318,6 +331,9 @@ impl Simulation {
             } else {
                 &mut self.up
             };
+            if self.nodes[at].is_server {
+                self.amplification.on_sent(to, bytes.len());
+            }
             if let Some(seen) = &mut self.seen {
                 let bytes = bytes.clone();
                 seen.push(Flying {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aws_lc_rs::rand;
-use roundtrip_quic::{Retry, ServerConfig, Transport};
+use roundtrip_quic::{Budget, Retry, ServerConfig, Transport};
 use roundtrip_quic_tokio::{Connection, Endpoint, Incoming};
 use rustls::{HandshakeKind, ProtocolVersion};
 use tokio::time::timeout;
@@ -35,9 +35,13 @@ const TOKEN_COUNT: u8 = 2;
 const ONE_WAY_STREAMS: u64 = 16;
 /// What a client may send ahead, on one stream as well as on all of them together.
 const WINDOW: u64 = 1 << 20;
+/// What all connections of a thread may keep. Their windows shrink from half of it on; beyond it,
+/// new connections are refused.
+const MAX_MEMORY: u64 = 256 << 20;
 
 pub(crate) struct QuicListener {
     endpoint: Endpoint,
+    budget: Arc<Budget>,
     tls: RefCell<Rc<ThreadTls>>,
 }
 
@@ -68,14 +72,19 @@ impl QuicListener {
             address: local,
             source,
         };
-        let mut config = server_config(&tls, limits);
+        let budget = Arc::new(Budget::new(MAX_MEMORY));
+        let mut config = server_config(&tls, limits, &budget);
         config.key = Some(seed.quic_key()?);
         let mut own = [0; 32];
         rand::fill(&mut own).map_err(|_| GateError::Cryptography)?;
         let engine = roundtrip_quic::Endpoint::new(Some(config), own);
         let endpoint = Endpoint::new(socket, engine).map_err(failed)?;
         let tls = RefCell::new(tls);
-        Ok(Self { endpoint, tls })
+        Ok(Self {
+            endpoint,
+            budget,
+            tls,
+        })
     }
 
     /// The next client; `None` once the socket is closed.
@@ -97,7 +106,7 @@ impl QuicListener {
     /// New clients are accepted under the new configuration.
     pub(crate) fn follow(&self, tls: Rc<ThreadTls>, limits: &Limits) {
         self.endpoint
-            .set_server_config(Some(server_config(&tls, limits)));
+            .set_server_config(Some(server_config(&tls, limits, &self.budget)));
         self.tls.replace(tls);
     }
 
@@ -110,6 +119,11 @@ impl QuicListener {
     /// How many clients had to validate their address first.
     pub(crate) fn retries(&self) -> u64 {
         self.endpoint.retries_sent()
+    }
+
+    /// How many bytes the connections keep.
+    pub(crate) fn memory(&self) -> u64 {
+        self.budget.used()
     }
 }
 
@@ -164,13 +178,15 @@ async fn fetch(incoming: &Incoming, prefetch: &SessionPrefetch) -> Option<Fetche
     prefetch.fetch(identity).await
 }
 
-fn server_config(tls: &ThreadTls, limits: &Limits) -> ServerConfig {
+fn server_config(tls: &ThreadTls, limits: &Limits, budget: &Arc<Budget>) -> ServerConfig {
     let transport = Transport {
         idle_timeout: limits.idle_time.0,
         stream_window: WINDOW,
         window: WINDOW,
         bidi_streams: limits.streams.into(),
         uni_streams: ONE_WAY_STREAMS,
+        application_limit: limits.head.0,
+        budget: Some(budget.clone()),
         ..Transport::default()
     };
     let mut config = ServerConfig::new(tls.quic().clone(), Arc::new(transport));
