@@ -453,7 +453,7 @@ mod tests {
             (id(sequence as u8), [sequence as u8; 16])
         }
 
-        fn tokens(&mut self, _: Time, _: SocketAddr) -> Vec<Bytes> {
+        fn tokens(&mut self, _: Version, _: Time, _: SocketAddr) -> Vec<Bytes> {
             Vec::new()
         }
     }
