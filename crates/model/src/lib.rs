@@ -21,6 +21,7 @@ mod strategy;
 mod summary;
 mod target;
 mod timeline;
+mod waited;
 
 pub use clock::{Clock, Moment, Reading, WallClock};
 pub use comparison::{Bound, Comparison};
@@ -37,8 +38,7 @@ pub use histogram::Histogram;
 pub use limit::{Limit, LimitError};
 pub use origin::{Origin, Scheme};
 pub use phase::{
-    DELAYED_ACK, FullWindow, INITIAL_WINDOW, Pause, Phase, Spread, Transfer, Waited,
-    is_like_a_timeout,
+    DELAYED_ACK, FullWindow, INITIAL_WINDOW, Pause, Phase, Spread, Transfer, is_like_a_timeout,
 };
 pub use phase_name::PhaseName;
 pub use random::{Random, blocks};
@@ -47,3 +47,4 @@ pub use strategy::{Http, Memory, Security, Strategy, StrategyError};
 pub use summary::Summary;
 pub use target::{Target, TargetError};
 pub use timeline::{Recorder, Timeline};
+pub use waited::Waited;

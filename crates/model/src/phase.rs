@@ -13,41 +13,12 @@ mod window;
 
 use std::time::Duration;
 
-use crate::{Exchange, Moment, PhaseName};
+use crate::{Exchange, Moment, PhaseName, Waited};
 
 pub use body::{FullWindow, Pause, Transfer};
 pub use spread::{DELAYED_ACK, Spread};
 pub use waiting::is_like_a_timeout;
 pub use window::INITIAL_WINDOW;
-
-/// Milliseconds, divided by whom they were spent waiting for. Their sum is the length of the phase.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Waited {
-    /// The path: whole round trips, and bytes in transit.
-    pub network: f64,
-    pub server: f64,
-    pub client: f64,
-    pub resolver: f64,
-    /// Time-outs: what was sent had to be sent again, or elsewhere.
-    pub loss: f64,
-}
-
-impl Waited {
-    pub fn sum(&self) -> f64 {
-        self.network + self.server + self.client + self.resolver + self.loss
-    }
-
-    #[must_use]
-    pub fn plus(self, other: Self) -> Self {
-        Self {
-            network: self.network + other.network,
-            server: self.server + other.server,
-            client: self.client + other.client,
-            resolver: self.resolver + other.resolver,
-            loss: self.loss + other.loss,
-        }
-    }
-}
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Phase {
