@@ -275,6 +275,11 @@ impl Crypto {
         self.session.forget(level);
     }
 
+    /// The connection is over: no more handshake bytes go either way.
+    pub(crate) fn end(&mut self) {
+        self.session.end();
+    }
+
     /// RFC 9001 §4.1.1.
     pub(crate) fn is_handshake_complete(&self) -> bool {
         self.session.is_complete()

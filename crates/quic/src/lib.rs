@@ -40,7 +40,7 @@ pub use budget::Budget;
 pub use burst::{Transmit, Way};
 pub use config::{AckPolicy, CongestionControl, DatagramSize, Transport};
 pub use connection::Connection;
-pub use endpoint::{ClientConfig, Endpoint, Handle, Retry, ServerConfig};
+pub use endpoint::{ClientConfig, Endpoint, Handle, Misdirected, Retry, ServerConfig, Sibling};
 pub use error::{CloseReason, Code, ConnectError};
 pub use event::Event;
 pub use observer::{HandshakeBytes, HandshakeObserver};

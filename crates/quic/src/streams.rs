@@ -214,6 +214,13 @@ impl Streams {
         self.slab.len()
     }
 
+    /// The connection is over: what was not sent or not read is lost.
+    pub(crate) fn end(&mut self, config: &Transport) {
+        let ended = std::mem::replace(self, Self::new(self.side, config));
+        self.counters = ended.counters;
+        self.receiving = ended.receiving;
+    }
+
     /// Lets go of the memory that is kept for the next data: the connection rests.
     pub(crate) fn rest(&mut self) {
         self.spares.clear();

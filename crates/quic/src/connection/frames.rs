@@ -36,6 +36,14 @@ impl Connection {
             eliciting: false,
             probing: true,
         };
+        // A stranger that goes away at once costs no handshake.
+        if level == Level::Initial
+            && self.is_unproved()
+            && let Some(close) = closing_frame(payload)
+        {
+            self.on_frame(datagram, level, &close)?;
+            return Ok(seen);
+        }
         for frame in Frames::new(payload) {
             let Ok(frame) = frame else {
                 return Err(TransportError::new(
@@ -235,6 +243,13 @@ impl Connection {
         };
         self.drain(why);
     }
+}
+
+/// The CONNECTION_CLOSE among the frames of an Initial packet.
+fn closing_frame(payload: &[u8]) -> Option<Frame<'_>> {
+    let mut frames = Frames::new(payload).map_while(Result::ok);
+    frames
+        .find(|frame| matches!(frame, Frame::Close { .. }) && frame.is_allowed(PacketKind::Initial))
 }
 
 fn kind_of(level: Level) -> PacketKind {

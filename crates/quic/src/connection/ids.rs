@@ -14,6 +14,8 @@ use crate::{Code, Time};
 pub(crate) const KEPT: u64 = 4;
 /// How many of our own are valid at once at most, whatever the peer would keep.
 const ISSUED: u64 = 4;
+/// How many a connection has in all its life: ids hold eight bits of their sequence number.
+const MAX_EVER: u64 = 1 << 8;
 /// How many retirements may wait for their acknowledgement. RFC 9000 §5.1.2.
 const RETIRING: usize = 3 * KEPT as usize;
 /// A NEW_CONNECTION_ID at its longest.
@@ -75,7 +77,9 @@ impl LocalIds {
         if self.first.is_empty() {
             return;
         }
-        while (self.active.len() as u64) < self.limit && (self.unacknowledged.len() as u64) < ISSUED
+        while (self.active.len() as u64) < self.limit
+            && (self.unacknowledged.len() as u64) < ISSUED
+            && self.next < MAX_EVER
         {
             self.active.push(self.next);
             self.unannounced.push(self.next);
@@ -343,9 +347,9 @@ mod tests {
     }
 
     #[derive(Debug)]
-    struct Bytes8;
+    struct Numbered;
 
-    impl Issuer for Bytes8 {
+    impl Issuer for Numbered {
         fn id(&self, sequence: u64) -> (ConnectionId, [u8; 16]) {
             (id(sequence as u8), [sequence as u8; 16])
         }
@@ -356,7 +360,7 @@ mod tests {
     }
 
     fn local_ids() -> LocalIds {
-        let mut ids = LocalIds::new(Box::new(Bytes8));
+        let mut ids = LocalIds::new(Box::new(Numbered));
         ids.set_limit(8);
         ids.issue();
         ids
@@ -439,6 +443,32 @@ mod tests {
         ids.add(2, 0, id(2), [2; 16]).unwrap();
         assert_eq!(*ids.current(), id(3));
         assert!(!ids.has_spare());
+    }
+
+    /// They end before one comes again. RFC 9000 §5.1.
+    #[test]
+    fn no_id_is_issued_twice() {
+        let mut ids = LocalIds::new(Box::new(Numbered));
+        ids.set_limit(KEPT);
+        ids.issue();
+        let mut issued = std::collections::HashSet::from([ids.first()]);
+        for sequence in 0..1000 {
+            let mut buffer = [0; 1200];
+            let (mut pen, mut items) = (Pen::new(&mut buffer), Vec::new());
+            ids.write(&mut pen, &mut items);
+            for item in items {
+                let Item::NewConnectionId(sequence) = item else {
+                    panic!("{item:?}");
+                };
+                let (id, _) = ids.get(sequence).unwrap();
+                assert!(issued.insert(id), "{sequence}");
+                ids.on_announcement_acked(sequence);
+            }
+            if ids.active.contains(&sequence) {
+                ids.on_retired(sequence).unwrap();
+            }
+        }
+        assert_eq!(issued.len() as u64, MAX_EVER);
     }
 
     #[test]

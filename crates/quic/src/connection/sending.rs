@@ -81,7 +81,7 @@ impl Connection {
         // Also where the connection has just come to its end: by a key that has protected all that
         // it may.
         match self.closing.state() {
-            State::Closing => self.transmit_close(now, buffer),
+            State::Closing => self.transmit_end(now, buffer),
             State::Open | State::Draining | State::Drained => None,
         }
     }

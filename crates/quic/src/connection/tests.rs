@@ -2,6 +2,7 @@
 
 mod amplification;
 mod bulk;
+mod ending;
 mod handshakes;
 mod hostile;
 mod memory;

@@ -298,6 +298,13 @@ impl Session {
         }
     }
 
+    /// Lets go of all handshake bytes.
+    pub(super) fn end(&mut self) {
+        self.inbound = Default::default();
+        self.outbound = Default::default();
+        self.is_held = false;
+    }
+
     pub(super) fn tls(&self) -> &Connection {
         &self.tls
     }

@@ -103,6 +103,13 @@ impl Answers {
         }
     }
 
+    /// Says once more what a client was told whose connection has ended. RFC 9000 §10.2.1.
+    pub(super) fn repeat(&mut self, now: Time, way: &Way, farewell: &[u8]) {
+        if !farewell.is_empty() && self.spend(now) {
+            self.push(way, farewell.to_vec());
+        }
+    }
+
     /// Smaller than the datagram that it answers, so that two endpoints do not answer each other
     /// for ever. RFC 9000 §10.3.3.
     pub(super) fn reset(&mut self, now: Time, way: &Way, answered: usize, token: [u8; TOKEN]) {

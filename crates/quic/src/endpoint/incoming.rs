@@ -56,7 +56,7 @@ impl Endpoint {
             local: way.local,
             issuer: Box::new(EndpointIssuer::server(
                 self.secrets.clone(),
-                handle,
+                self.owner(handle),
                 server.tokens,
                 Random::new(&self.random.seed()),
             )),
@@ -81,7 +81,9 @@ impl Endpoint {
         self.table.fill(handle, connection, Some(first));
         self.firsts.insert(first, handle);
         self.served += 1;
-        self.unproved += usize::from(is_unproved);
+        if is_unproved {
+            self.unproved.begin();
+        }
         self.arrived.push_back(handle);
         self.touch(handle);
         while let Some((way, mut datagram)) = self.early_0rtt.take(now, &first) {
@@ -100,6 +102,10 @@ impl Endpoint {
         server: &ServerConfig,
     ) -> Option<Arrival> {
         if packet.destination.len() < MIN_FIRST_ID {
+            return None;
+        }
+        if let Some(farewell) = self.unproved.farewell(&(way.remote, packet.destination)) {
+            self.answers.repeat(now, way, farewell);
             return None;
         }
         let secrets = self.secrets.clone();
@@ -127,12 +133,13 @@ impl Endpoint {
             self.answers.refuse(now, way, packet, code);
             return None;
         }
-        let must_prove = match server.retry {
-            Retry::Never => false,
-            Retry::Always => true,
-            Retry::AboveHandshakes(most) => self.unproved >= most,
-        };
-        if proof == Proof::None && must_prove {
+        let must_prove = proof == Proof::None
+            && match server.retry {
+                Retry::Never => false,
+                Retry::Always => true,
+                Retry::AboveHandshakes(most) => !self.unproved.admits(now, most),
+            };
+        if must_prove {
             let source = self.random.id();
             let random = &mut self.random;
             let token = tokens::seal_retry(vault, random, &occasion, &destination, &source)?;

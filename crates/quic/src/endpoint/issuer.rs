@@ -7,8 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use roundtrip_wire::quic::{ConnectionId, Version};
 
-use super::Handle;
-use super::ids::{ID, IdKey};
+use super::ids::{ID, IdKey, Owner};
 use super::tokens::{self, Occasion};
 use crate::Time;
 use crate::connection::{Issuer, Random};
@@ -22,12 +21,14 @@ pub(super) struct Secrets {
 }
 
 impl Secrets {
-    /// `key` may be that of an earlier endpoint, `seed` not.
-    pub(super) fn new(seed: [u8; 32], key: [u8; 32]) -> Self {
-        let id_key = seed.first_chunk().copied().unwrap_or_default();
+    /// `tokens` may be the key of endpoints that do not know each other's connections; `own`, from
+    /// which the keys of ids and resets come, must not.
+    pub(super) fn new(own: &[u8; 32], tokens: [u8; 32]) -> Self {
+        let mut keys = Random::new(own);
+        let id_key = keys.seed().first_chunk().copied().unwrap_or_default();
         Self {
             ids: IdKey::new(id_key),
-            vault: Vault::new(key).ok(),
+            vault: Vault::new(tokens, keys.seed()).ok(),
         }
     }
 
@@ -48,29 +49,24 @@ impl fmt::Debug for Secrets {
 #[derive(Debug)]
 pub(super) struct EndpointIssuer {
     secrets: Arc<Secrets>,
-    handle: Handle,
+    owner: Owner,
     /// A server's tokens: how many it gives, and what makes each another.
     tokens: Option<(u8, Random)>,
 }
 
 impl EndpointIssuer {
-    pub(super) fn client(secrets: Arc<Secrets>, handle: Handle) -> Self {
+    pub(super) fn client(secrets: Arc<Secrets>, owner: Owner) -> Self {
         Self {
             secrets,
-            handle,
+            owner,
             tokens: None,
         }
     }
 
-    pub(super) fn server(
-        secrets: Arc<Secrets>,
-        handle: Handle,
-        tokens: u8,
-        random: Random,
-    ) -> Self {
+    pub(super) fn server(secrets: Arc<Secrets>, owner: Owner, tokens: u8, random: Random) -> Self {
         Self {
             secrets,
-            handle,
+            owner,
             tokens: Some((tokens, random)),
         }
     }
@@ -78,7 +74,7 @@ impl EndpointIssuer {
 
 impl Issuer for EndpointIssuer {
     fn id(&self, sequence: u64) -> (ConnectionId, [u8; 16]) {
-        let id = self.secrets.ids.id(self.handle, sequence);
+        let id = self.secrets.ids.id(self.owner, sequence);
         let bytes = id.as_slice().first_chunk().copied().unwrap_or_default();
         (id, self.secrets.reset_token(bytes))
     }

@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_retry_proves_one_address_for_a_while() {
-        let vault = Vault::new([1; 32]).unwrap();
+        let vault = Vault::new([1; 32], [1; 32]).unwrap();
         let mut random = Random::new(&[2; 32]);
         let (client, now) = ("192.0.2.1:1000".parse().unwrap(), Time(5_000_000_000));
         let (original, source) = (id(b"original"), id(b"source"));
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn a_token_is_good_in_its_version_alone() {
-        let vault = Vault::new([1; 32]).unwrap();
+        let vault = Vault::new([1; 32], [1; 32]).unwrap();
         let mut random = Random::new(&[2; 32]);
         let first = occasion(Time(1), "192.0.2.1:1000".parse().unwrap());
         let second = Occasion {
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn a_new_token_is_good_once() {
-        let vault = Vault::new([1; 32]).unwrap();
+        let vault = Vault::new([1; 32], [1; 32]).unwrap();
         let mut random = Random::new(&[2; 32]);
         let (client, now): (SocketAddr, _) = ("[2001:db8::1]:9".parse().unwrap(), Time(1));
         let mut tokens = Tokens::default();
@@ -269,7 +269,7 @@ mod tests {
 
     #[test]
     fn when_too_many_were_used_old_ones_are_worth_nothing() {
-        let vault = Vault::new([1; 32]).unwrap();
+        let vault = Vault::new([1; 32], [1; 32]).unwrap();
         let mut random = Random::new(&[2; 32]);
         let client: SocketAddr = "192.0.2.1:1000".parse().unwrap();
         let mut tokens = Tokens {

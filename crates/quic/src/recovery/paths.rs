@@ -5,9 +5,12 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use super::feedback::Feedback;
+#[cfg(test)]
+use super::ledger::Ledger;
 use super::{Pacer, Recovery, Reordering, Rtt};
 use crate::congestion::{Controller, controller};
 use crate::sent::entry::{ACKED, OUTSTANDING, REQUEUED, Runs};
+use crate::sent::{Bursts, Items, Ring};
 use crate::space::Space;
 use crate::{Time, Transport};
 
@@ -30,6 +33,21 @@ impl Recovery {
     pub(crate) fn discard(&mut self, space: Space) {
         self.forget(space, None);
         self.cancel_probes(space);
+    }
+
+    /// The connection is over: what was sent is forgotten, but not the numbers of packets.
+    pub(crate) fn end(&mut self) {
+        for ledger in &mut self.spaces {
+            ledger.ring = Ring::default();
+        }
+        self.items = Items::default();
+        self.bursts = Bursts::new();
+    }
+
+    /// How many packets are remembered.
+    #[cfg(test)]
+    pub(crate) fn remembered(&self) -> usize {
+        self.spaces.iter().map(Ledger::len).sum()
     }
 
     /// Everything of the space is to be sent again, through no fault of the path: after a Retry, or

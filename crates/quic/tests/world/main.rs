@@ -16,6 +16,8 @@ mod memory;
 mod node;
 mod packet_aead;
 mod paths;
+mod siblings;
 mod simulation;
 mod tls;
 mod traffic;
+mod unproved;

@@ -2,9 +2,8 @@
 //! answered from early data.
 //!
 //! The kernel distributes packets to threads by their addresses. A client whose address changes, as
-//! when a NAT forgets it, may reach another thread, which does not know its connection ID. That
-//! thread answers with a stateless reset, whose key all threads share, so the client connects again
-//! at once instead of waiting for a time-out.
+//! when a NAT forgets it, may reach another thread, which reads from the connection id whose it is,
+//! and hands it over.
 
 use std::cell::RefCell;
 use std::io;
@@ -15,7 +14,7 @@ use std::time::Duration;
 
 use aws_lc_rs::rand;
 use roundtrip_quic::{Budget, Retry, ServerConfig, Transport};
-use roundtrip_quic_tokio::{Connection, Endpoint, Incoming};
+use roundtrip_quic_tokio::{Connection, Endpoint, Incoming, Sibling};
 use rustls::{HandshakeKind, ProtocolVersion};
 use tokio::time::timeout;
 
@@ -25,9 +24,9 @@ use super::{AcceptError, HandshakeFacts, Seed, ThreadTls};
 use crate::GateError;
 use crate::config::Limits;
 
-/// How many clients with unvalidated addresses there may be; any more get a Retry first (RFC 9000
-/// §8.1.2). Each may hold about 100 KiB until then, nearly all of it a hello that never ends and
-/// early data that waits.
+/// How many clients with unvalidated addresses there may be, and how many may come in a quarter of a
+/// second and never validate theirs; any more get a Retry first (RFC 9000 §8.1.2). Each may hold
+/// about 100 KiB until then, nearly all of it a hello that never ends and early data that waits.
 pub(super) const MAX_UNPROVED: usize = 256;
 /// Tokens for each client, which spare its next connection the Retry. RFC 9000 §8.1.3.
 const TOKEN_COUNT: u8 = 2;
@@ -63,6 +62,7 @@ pub(crate) struct QuicConnection {
 impl QuicListener {
     pub(crate) fn open(
         socket: UdpSocket,
+        sibling: Sibling,
         tls: Rc<ThreadTls>,
         limits: &Limits,
         seed: &Seed,
@@ -77,8 +77,7 @@ impl QuicListener {
         config.key = Some(seed.quic_key()?);
         let mut own = [0; 32];
         rand::fill(&mut own).map_err(|_| GateError::Cryptography)?;
-        let engine = roundtrip_quic::Endpoint::new(Some(config), own);
-        let endpoint = Endpoint::new(socket, engine).map_err(failed)?;
+        let endpoint = Endpoint::with_siblings(socket, config, own, sibling).map_err(failed)?;
         let tls = RefCell::new(tls);
         Ok(Self {
             endpoint,
@@ -130,6 +129,11 @@ impl QuicListener {
 impl IncomingQuic {
     pub(crate) fn peer(&self) -> SocketAddr {
         self.peer
+    }
+
+    /// Whether the client has proved, by a token, that the address is its own.
+    pub(crate) fn is_proved(&self) -> bool {
+        self.incoming.remote_address_validated()
     }
 
     /// Refuses the connection because a limit is reached. RFC 9000 §5.2.2.
