@@ -445,6 +445,19 @@ mod tests {
         assert!(!ids.has_spare());
     }
 
+    #[derive(Debug)]
+    struct Numbered;
+
+    impl Issuer for Numbered {
+        fn id(&self, sequence: u64) -> (ConnectionId, [u8; 16]) {
+            (id(sequence as u8), [sequence as u8; 16])
+        }
+
+        fn tokens(&mut self, _: Version, _: Time, _: SocketAddr) -> Vec<Bytes> {
+            Vec::new()
+        }
+    }
+
     /// They end before one comes again. RFC 9000 §5.1.
     #[test]
     fn no_id_is_issued_twice() {

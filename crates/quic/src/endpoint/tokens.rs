@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn a_token_is_good_in_its_version_alone() {
-        let vault = Vault::new([1; 32], [1; 32]).unwrap();
+        let vault = Vault::new([1; 32], [2; 32]).unwrap();
         let mut random = Random::new(&[2; 32]);
         let first = occasion(Time(1), "192.0.2.1:1000".parse().unwrap());
         let second = Occasion {
