@@ -347,9 +347,9 @@ mod tests {
     }
 
     #[derive(Debug)]
-    struct Numbered;
+    struct Bytes8;
 
-    impl Issuer for Numbered {
+    impl Issuer for Bytes8 {
         fn id(&self, sequence: u64) -> (ConnectionId, [u8; 16]) {
             (id(sequence as u8), [sequence as u8; 16])
         }
@@ -360,7 +360,7 @@ mod tests {
     }
 
     fn local_ids() -> LocalIds {
-        let mut ids = LocalIds::new(Box::new(Numbered));
+        let mut ids = LocalIds::new(Box::new(Bytes8));
         ids.set_limit(8);
         ids.issue();
         ids
@@ -475,7 +475,6 @@ mod tests {
                 };
                 let (id, _) = ids.get(sequence).unwrap();
                 assert!(issued.insert(id), "{sequence}");
-                ids.on_announcement_acked(sequence);
             }
             if ids.active.contains(&sequence) {
                 ids.on_retired(sequence).unwrap();
