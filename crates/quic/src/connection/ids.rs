@@ -347,9 +347,9 @@ mod tests {
     }
 
     #[derive(Debug)]
-    struct Bytes8;
+    struct Numbered;
 
-    impl Issuer for Bytes8 {
+    impl Issuer for Numbered {
         fn id(&self, sequence: u64) -> (ConnectionId, [u8; 16]) {
             (id(sequence as u8), [sequence as u8; 16])
         }
@@ -360,7 +360,7 @@ mod tests {
     }
 
     fn local_ids() -> LocalIds {
-        let mut ids = LocalIds::new(Box::new(Bytes8));
+        let mut ids = LocalIds::new(Box::new(Numbered));
         ids.set_limit(8);
         ids.issue();
         ids
@@ -445,19 +445,6 @@ mod tests {
         assert!(!ids.has_spare());
     }
 
-    #[derive(Debug)]
-    struct Numbered;
-
-    impl Issuer for Numbered {
-        fn id(&self, sequence: u64) -> (ConnectionId, [u8; 16]) {
-            (id(sequence as u8), [sequence as u8; 16])
-        }
-
-        fn tokens(&mut self, _: Version, _: Time, _: SocketAddr) -> Vec<Bytes> {
-            Vec::new()
-        }
-    }
-
     /// They end before one comes again. RFC 9000 §5.1.
     #[test]
     fn no_id_is_issued_twice() {
@@ -475,6 +462,7 @@ mod tests {
                 };
                 let (id, _) = ids.get(sequence).unwrap();
                 assert!(issued.insert(id), "{sequence}");
+                ids.on_announcement_acked(sequence);
             }
             if ids.active.contains(&sequence) {
                 ids.on_retired(sequence).unwrap();
