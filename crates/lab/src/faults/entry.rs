@@ -111,7 +111,8 @@ impl FaultEntry {
             name("hello", self.hello_delay.is_some()),
             name("cold", self.cold),
             name("runs", self.runs.is_some()),
-            name("first", self.first.is_some()),
+            // The addresses come from there, too.
+            name("names", self.first.is_some()),
             name("expect", self.expect),
             name("cookie", self.cookie.is_some()),
             name("names", self.names.is_some()),
