@@ -42,7 +42,7 @@ fn verdict(c: &Comparison) -> String {
             let saving = best.saving.map_or(0.0, |s| s.median);
             let today = c.baseline.median().unwrap_or_default();
             format!(
-                "{} would save {} of {} ms{each}",
+                "{}: this would save {} of {} ms{each}",
                 capital(&clean(&best.way.title())),
                 ms(saving),
                 ms(today)

@@ -2,6 +2,7 @@
 //! renamed. Figures are those of one request, in ms; a value that was not measured is `null`.
 
 use roundtrip_model::{CONFIDENCE, Finding, LEAST_PAIRS, Saving};
+use roundtrip_report::json::settings;
 use serde_json::{Value, json};
 
 use crate::outcome::{Absent, Comparison, Line, Prediction};
@@ -48,7 +49,8 @@ fn finding(f: &Finding) -> Value {
         "ms": rounded(f.ms),
         "round_trips": f.round_trips,
         "evidence": f.evidence,
-        "remedy": f.remedy,
+        "remedy": f.advice(),
+        "settings": settings(f),
     })
 }
 

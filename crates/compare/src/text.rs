@@ -70,7 +70,7 @@ fn opening(c: &Comparison, page: &mut Page) {
         let told = format!("{} ({} ms): {}", f.id, ms(f.ms), f.evidence);
         page.item("finding", &clean(&told));
         if !f.remedy.is_empty() {
-            page.item("remedy", &clean(&f.remedy));
+            page.item("remedy", &clean(&f.advice()));
         }
     }
     for failure in c.baseline.failures.iter().take(1) {

@@ -1,13 +1,13 @@
 //! The comparison of two reports of either kind.
 
 use crate::limit::{Broken, Limit, LimitError};
-use crate::{DoctorDiff, ProbeDiff, Report};
+use crate::{DoctorDiff, ProbeDiff, Provenance, Report};
 
 /// What two reports of one kind differ in.
 #[derive(Debug, Clone)]
 pub enum Diff {
     Probe(Box<ProbeDiff>),
-    Doctor(DoctorDiff),
+    Doctor(Box<DoctorDiff>),
 }
 
 /// Why two reports cannot be compared.
@@ -26,12 +26,23 @@ impl Diff {
                 let diff = ProbeDiff::of(a, b).ok_or(DiffError::Nothing)?;
                 Ok(Self::Probe(Box::new(diff)))
             }
-            (Report::Doctor(a), Report::Doctor(b)) => Ok(Self::Doctor(DoctorDiff::of(a, b))),
+            (Report::Doctor(a), Report::Doctor(b)) => {
+                Ok(Self::Doctor(Box::new(DoctorDiff::of(a, b))))
+            }
             (a, b) => {
                 let (a, b) = (a.kind(), b.kind());
                 Err(DiffError::Kinds { a, b })
             }
         }
+    }
+
+    /// Who made A, and who made B.
+    pub fn made(&self) -> (&Provenance, &Provenance) {
+        let made = match self {
+            Self::Probe(diff) => &diff.made,
+            Self::Doctor(diff) => &diff.made,
+        };
+        (&made.0, &made.1)
     }
 
     /// The limits that it breaks, each with the value that does.

@@ -1,7 +1,7 @@
 //! Two reports of `doctor`: which findings changed, and whether for the better.
 
-use crate::ReadError;
 use crate::node::Node;
+use crate::{Provenance, ReadError};
 
 /// More than any machine has findings.
 const MOST_CHECKS: usize = 10_000;
@@ -12,6 +12,7 @@ const LONGEST_TOLD: usize = 60;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Doctor {
+    pub made: Provenance,
     /// The image that was examined; none is the running machine.
     pub root: Option<String>,
     pub checks: Vec<Check>,
@@ -87,6 +88,8 @@ impl Change {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DoctorDiff {
+    /// Of A and of B.
+    pub made: (Provenance, Provenance),
     pub roots: (Option<String>, Option<String>),
     /// Worse, then better, then the others, each in the order of the reports.
     pub changes: Vec<Change>,
@@ -117,6 +120,7 @@ impl DoctorDiff {
             Turn::Other => 2,
         });
         let mut diff = Self {
+            made: (a.made.clone(), b.made.clone()),
             roots: (a.root.clone(), b.root.clone()),
             changes,
             same,
@@ -218,6 +222,7 @@ pub(crate) fn read(root: Node<'_>) -> Result<Doctor, ReadError> {
     let checks = root.get("checks")?;
     let checks = checks.list(MOST_CHECKS)?;
     Ok(Doctor {
+        made: Provenance::read(&root)?,
         root: root.get("root")?.maybe_text()?.map(str::to_owned),
         checks: checks.iter().map(check).collect::<Result<_, _>>()?,
     })

@@ -6,7 +6,9 @@ use roundtrip_report::html::{Head, bar, frame, percent, swatch};
 use roundtrip_report::{Party, clean, ms};
 
 use crate::numbers::{Decimals, by_size, number, price, spread, title, trips};
-use crate::{Change, Check, Diff, DoctorDiff, Part, ProbeDiff, SideFigures, Turn, Weight};
+use crate::{
+    Change, Check, Diff, DoctorDiff, Part, ProbeDiff, Provenance, SideFigures, Turn, Weight,
+};
 
 const STYLE: &str = "
 .answer { font-size: 1.1rem; line-height: 1.55; margin: 0 0 1.25rem; overflow-wrap: anywhere; }
@@ -26,10 +28,17 @@ pub fn page(diff: &Diff, files: (&str, &str), head: &Head) -> String {
         (answer)
         article {
             h2.first { "How it was compared" }
-            dl.facts { (head.entries("")) }
+            dl.facts { (made("A", diff.made().0)) (made("B", diff.made().1)) (head.entries("")) }
         }
     };
     frame("A and B", STYLE, &body, &head.made_by)
+}
+
+/// When, where and by which version a side was measured.
+fn made(side: &str, by: &Provenance) -> Markup {
+    html! {
+        @if let Some(told) = by.told() { div { dt { "Measured " (side) } dd { (clean(&told)) } } }
+    }
 }
 
 fn probe(diff: &ProbeDiff, files: (&str, &str)) -> Markup {

@@ -4,7 +4,7 @@ use roundtrip_model::{Summary, Waited};
 use serde_json::{Value, json};
 
 use crate::probe::{FindingDiff, Part, Priced, SideFigures, StageDiff, Weight};
-use crate::{Change, Check, Diff, DoctorDiff, ProbeDiff, Turn};
+use crate::{Change, Check, Diff, DoctorDiff, ProbeDiff, Provenance, Turn};
 
 pub const SCHEMA: &str = "roundtrip/diff/1";
 
@@ -22,8 +22,8 @@ pub fn probe(diff: &ProbeDiff, files: (&str, &str)) -> Value {
     json!({
         "schema": SCHEMA,
         "of": "probe",
-        "a": side(files.0, &diff.urls.0, diff.failed.0, &figures.0),
-        "b": side(files.1, &diff.urls.1, diff.failed.1, &figures.1),
+        "a": side(files.0, &diff.made.0, &diff.urls.0, diff.failed.0, &figures.0),
+        "b": side(files.1, &diff.made.1, &diff.urls.1, diff.failed.1, &figures.1),
         "difference": {
             "ms": rounded(difference.ms),
             "share": difference.share.map(rounded),
@@ -45,7 +45,7 @@ pub fn probe(diff: &ProbeDiff, files: (&str, &str)) -> Value {
     })
 }
 
-fn side(file: &str, url: &str, failed: usize, figures: &SideFigures) -> Value {
+fn side(file: &str, made: &Provenance, url: &str, failed: usize, figures: &SideFigures) -> Value {
     let Summary {
         n,
         min,
@@ -56,6 +56,9 @@ fn side(file: &str, url: &str, failed: usize, figures: &SideFigures) -> Value {
     } = figures.total;
     json!({
         "file": file,
+        "started": made.started,
+        "host": made.host,
+        "version": made.version,
         "url": url,
         "n": n,
         "failed": failed,
@@ -132,14 +135,24 @@ pub fn doctor(diff: &DoctorDiff, files: (&str, &str)) -> Value {
     json!({
         "schema": SCHEMA,
         "of": "doctor",
-        "a": { "file": files.0, "root": diff.roots.0 },
-        "b": { "file": files.1, "root": diff.roots.1 },
+        "a": machine(files.0, &diff.made.0, diff.roots.0.as_deref()),
+        "b": machine(files.1, &diff.made.1, diff.roots.1.as_deref()),
         "answer": diff.answer,
         "worse": diff.count(Turn::Worse),
         "better": diff.count(Turn::Better),
         "other": diff.count(Turn::Other),
         "same": diff.same,
         "changes": diff.changes.iter().map(change).collect::<Vec<Value>>(),
+    })
+}
+
+fn machine(file: &str, made: &Provenance, root: Option<&str>) -> Value {
+    json!({
+        "file": file,
+        "started": made.started,
+        "host": made.host,
+        "version": made.version,
+        "root": root,
     })
 }
 

@@ -13,6 +13,7 @@ mod limit;
 mod node;
 mod numbers;
 mod probe;
+mod provenance;
 mod read;
 pub mod text;
 
@@ -24,4 +25,5 @@ pub use probe::{
     Difference, Fact, FactDiff, Finding, FindingDiff, Part, PartKind, Priced, Probe, ProbeDiff,
     Run, SideFigures, Stage, StageDiff, Weight,
 };
+pub use provenance::Provenance;
 pub use read::{Report, read};

@@ -11,6 +11,8 @@ mod words;
 
 use roundtrip_model::Waited;
 
+use crate::Provenance;
+
 pub use attribution::{Part, PartKind};
 pub use comparison::ProbeDiff;
 pub use difference::Difference;
@@ -21,6 +23,7 @@ pub use unlike::{FactDiff, FindingDiff, Priced};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Probe {
     pub url: String,
+    pub made: Provenance,
     /// Those that succeeded; at least one.
     pub runs: Vec<Run>,
     pub failed: usize,

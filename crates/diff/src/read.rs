@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::error::{LARGEST, MOST_RESULTS};
 use crate::node::Node;
-use crate::{Doctor, Probe, ReadError};
+use crate::{Doctor, Probe, Provenance, ReadError};
 
 /// What is cited of a document that is not understood.
 const LONGEST_CITED: usize = 60;
@@ -50,7 +50,8 @@ pub fn read(bytes: &[u8], url: Option<&str>) -> Result<Report, ReadError> {
         results if results.iter().all(is_result) => {
             let nodes = results.iter().enumerate();
             let nodes: Vec<Node<'_>> = nodes.map(|(n, v)| Node::line(v, n)).collect();
-            results::probe(&nodes, url).map(Report::Probe)
+            let made = nodes.first().map(Provenance::read).transpose()?;
+            results::probe(&nodes, made.unwrap_or_default(), url).map(Report::Probe)
         }
         several if several.len() > 1 && several.iter().any(|v| v.get("schema").is_some()) => {
             Err(ReadError::Several)
@@ -71,7 +72,8 @@ fn document(value: &Value, url: Option<&str>) -> Result<Report, ReadError> {
     match root.get("schema")?.text()? {
         "roundtrip/probe/1" => {
             let results = root.get("results")?;
-            results::probe(&results.list(MOST_RESULTS)?, url).map(Report::Probe)
+            let made = Provenance::read(&root)?;
+            results::probe(&results.list(MOST_RESULTS)?, made, url).map(Report::Probe)
         }
         "roundtrip/doctor/1" => crate::doctor::read(root).map(Report::Doctor),
         other => Err(ReadError::Schema(

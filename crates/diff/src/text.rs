@@ -7,10 +7,12 @@ use roundtrip_report::ms;
 use roundtrip_report::terminal::{Style, Tone, clean, finished};
 
 use crate::numbers::{Decimals, by_size, number, price, spread, title, trips};
-use crate::{Diff, FactDiff, FindingDiff, Priced, ProbeDiff, SideFigures, Weight};
+use crate::{Diff, FactDiff, FindingDiff, Priced, ProbeDiff, Provenance, SideFigures, Weight};
 
 const LABEL: usize = 18;
 const NUMBER: usize = 10;
+/// `A` or `B`.
+const SIDE: usize = 3;
 /// The longest label of a fact, and two blanks.
 const FACT: usize = 32;
 
@@ -45,6 +47,7 @@ impl Page<'_> {
                 diff.failed.0,
                 &diff.figures.0,
             ));
+            lines.extend(self.made(&diff.made.0));
             lines.extend(self.head(
                 "B",
                 self.files.1,
@@ -52,6 +55,7 @@ impl Page<'_> {
                 diff.failed.1,
                 &diff.figures.1,
             ));
+            lines.extend(self.made(&diff.made.1));
             lines.push(String::new());
             lines.extend(self.phases(diff));
             lines.push(String::new());
@@ -85,7 +89,15 @@ impl Page<'_> {
             spread(&figures.total),
             clean(url)
         );
-        self.labelled(Tone::Strong, side, 3, &text)
+        self.labelled(Tone::Strong, side, SIDE, &text)
+    }
+
+    /// When, where and by which version a side was measured, if its report says so.
+    fn made(&self, by: &Provenance) -> Vec<String> {
+        let told = by.told();
+        told.map_or(Vec::new(), |told| {
+            self.labelled(Tone::Faint, "", SIDE, &told)
+        })
     }
 
     /// Each phase on both sides.

@@ -2,7 +2,7 @@
 //! what is large enough becomes a finding. The rest of the time is classified too: irreducible,
 //! cost of the path, too small to name, and unexplained.
 
-use roundtrip_model::{Exchange, Finding, PhaseName, Task, Withdrawn};
+use roundtrip_model::{Exchange, Finding, PhaseName, Task, Unexplained, Waited, Withdrawn};
 
 use crate::contradiction::contradiction;
 use crate::ledger::{Granted, Ledger};
@@ -32,6 +32,8 @@ pub struct Account {
     pub minor: f64,
     /// Time without evidence for any cause.
     pub unexplained: f64,
+    /// Where that lies, most first.
+    pub unexplained_at: Vec<Unexplained>,
 }
 
 /// The causes that an exchange proves, most costly first.
@@ -42,6 +44,9 @@ pub fn findings(exchange: &Exchange) -> Vec<Finding> {
 /// Asks every cause, and accounts for the whole.
 pub fn account(exchange: &Exchange) -> Account {
     let case = Case::new(exchange);
+    let http = exchange.http.as_ref();
+    let server = http.and_then(|http| http.header("server"));
+    let server = String::from_utf8_lossy(server.unwrap_or_default());
     let mut ledger = Ledger::new(&case);
     let (mut findings, mut withdrawn, mut unnamed) = (Vec::new(), Vec::new(), 0.0);
     for cause in causes::all() {
@@ -64,7 +69,8 @@ pub fn account(exchange: &Exchange) -> Account {
                 ms: granted.ms,
                 round_trips: granted.round_trips,
                 evidence: cost.evidence,
-                remedy: cause.advice(),
+                remedy: cause.remedy.to_owned(),
+                settings: cause.settings_for(&server),
             });
         } else {
             unnamed += granted.ms;
@@ -85,6 +91,7 @@ pub fn account(exchange: &Exchange) -> Account {
         carried: take(rest.carried),
         minor: take(rest.minor + unnamed),
         unexplained: left.max(0.0),
+        unexplained_at: rest.without,
         findings,
         withdrawn,
     }
@@ -107,33 +114,62 @@ struct Remainder {
     way: f64,
     carried: f64,
     minor: f64,
+    without: Vec<Unexplained>,
 }
 
 impl Remainder {
     fn new(case: &Case<'_>, ledger: &Ledger) -> Self {
         let mut rest = Self::default();
         for name in case.phase_names() {
-            let left = |part| ledger.left(name, part);
-            let trip = left(WaitPart::Network).min(case.rtt.unwrap_or(f64::INFINITY));
-            match name {
-                PhaseName::Name => rest.irreducible += left(WaitPart::Resolver),
-                PhaseName::FirstByte => rest.irreducible += trip + left(WaitPart::Server),
-                PhaseName::Tcp | PhaseName::Tls | PhaseName::Quic => rest.way += trip,
-                // An echo carries in its body what others ask before it.
-                PhaseName::Body if case.exchange.echo.is_some() => {
-                    rest.irreducible += left(WaitPart::Network) + left(WaitPart::Server);
-                }
-                // Bytes need time to be carried, but a stall that no cause claims is not
-                // transmission time.
-                PhaseName::Body => {
-                    let stalls = f64::from(ledger.trips_left(name)) * case.rtt.unwrap_or(0.0);
-                    rest.carried += (left(WaitPart::Network) - stalls).max(0.0);
-                }
-                PhaseName::Request => rest.carried += left(WaitPart::Network),
-                PhaseName::Setup | PhaseName::Proxy => {}
-            }
-            rest.minor += left(WaitPart::Client).min(case.worked(name, &Task::ALL));
+            rest.add(case, ledger, name);
         }
+        rest.without
+            .sort_by(|a, b| b.waited.sum().total_cmp(&a.waited.sum()));
         rest
+    }
+
+    fn add(&mut self, case: &Case<'_>, ledger: &Ledger, name: PhaseName) {
+        let left = |part| ledger.left(name, part);
+        let trip = left(WaitPart::Network).min(case.rtt.unwrap_or(f64::INFINITY));
+        let client = left(WaitPart::Client).min(case.worked(name, &Task::ALL));
+        let (mut network, mut server, mut resolver) = (0.0, 0.0, 0.0);
+        match name {
+            PhaseName::Name => resolver = left(WaitPart::Resolver),
+            PhaseName::FirstByte => (network, server) = (trip, left(WaitPart::Server)),
+            PhaseName::Tcp | PhaseName::Tls | PhaseName::Quic => network = trip,
+            // An echo carries in its body what others ask before it.
+            PhaseName::Body if case.exchange.echo.is_some() => {
+                (network, server) = (left(WaitPart::Network), left(WaitPart::Server));
+            }
+            // Bytes need time to be carried, but a stall that no cause claims is not
+            // transmission time.
+            PhaseName::Body => {
+                let stalls = f64::from(ledger.trips_left(name)) * case.rtt.unwrap_or(0.0);
+                network = (left(WaitPart::Network) - stalls).max(0.0);
+            }
+            PhaseName::Request => network = left(WaitPart::Network),
+            PhaseName::Setup | PhaseName::Proxy => {}
+        }
+        match name {
+            PhaseName::Tcp | PhaseName::Tls | PhaseName::Quic => self.way += network,
+            PhaseName::Body if case.exchange.echo.is_none() => self.carried += network,
+            PhaseName::Request => self.carried += network,
+            _ => self.irreducible += network + server + resolver,
+        }
+        self.minor += client;
+        let waited = Waited {
+            network: left(WaitPart::Network) - network,
+            server: left(WaitPart::Server) - server,
+            client: left(WaitPart::Client) - client,
+            resolver: left(WaitPart::Resolver) - resolver,
+            loss: left(WaitPart::Loss),
+        };
+        if waited.sum() >= MIN_MS {
+            self.without.push(Unexplained {
+                phase: name,
+                waited,
+                after_bytes: case.before_silence(name),
+            });
+        }
     }
 }

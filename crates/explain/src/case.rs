@@ -27,6 +27,10 @@ const SHARE_EARLY: f64 = 0.05;
 /// The kernel's time of a departure and ours differ by less than this.
 const ACK_SLACK: Duration = Duration::from_millis(1);
 
+/// A caveat of an answer that one exchange alone cannot judge.
+pub(crate) const A_LOSS_LOOKS_THE_SAME: &str =
+    "; if that was a single segment, its loss would look the same: ask again";
+
 #[derive(Debug)]
 pub struct Case<'a> {
     pub exchange: &'a Exchange,
@@ -114,6 +118,31 @@ impl<'a> Case<'a> {
             .collect()
     }
 
+    /// How many bytes of what a phase waited for had come before its longest silence. Of the body,
+    /// those of the answer count that came with its head.
+    pub(crate) fn before_silence(&self, name: PhaseName) -> Option<u64> {
+        let phase = self.named(name).next()?;
+        let began = match name {
+            PhaseName::Body => self.answer_began.unwrap_or(phase.start),
+            _ => phase.start,
+        };
+        let events = self.exchange.timeline.iter();
+        let arrivals = events.filter_map(|(at, event)| match event {
+            Event::Received { bytes } if *at >= began && *at <= phase.end => Some((*at, *bytes)),
+            _ => None,
+        });
+        let (mut last, mut sum) = (phase.start, 0);
+        let mut longest = (Duration::ZERO, 0);
+        for (at, bytes) in arrivals.chain([(phase.end, 0)]) {
+            if at.since(last) > longest.0 {
+                longest = (at.since(last), sum);
+            }
+            last = last.max(at);
+            sum += bytes;
+        }
+        (longest.1 > 0).then_some(longest.1)
+    }
+
     /// In milliseconds: what is later than a round trip by less than this is nobody's fault, but the
     /// path's.
     pub(crate) fn tolerance(&self) -> f64 {
@@ -175,7 +204,7 @@ impl<'a> Case<'a> {
     pub(crate) fn doubt(&self, late: f64) -> &'static str {
         let over_tcp = self.exchange.quic.is_none() && self.exchange.tcp.is_some();
         if over_tcp && self.rtt.is_some_and(|r| is_like_a_timeout(late, r)) {
-            "; if that was a single segment, its loss would look the same: ask again"
+            A_LOSS_LOOKS_THE_SAME
         } else {
             ""
         }

@@ -1,5 +1,7 @@
 //! The entries of the catalogue.
 
+use roundtrip_model::Setting;
+
 use crate::{Case, Cost};
 
 /// Causes that belong together: one file, one heading.
@@ -25,36 +27,72 @@ pub struct Cause {
     /// What removes it, in one sentence.
     pub remedy: &'static str,
     /// The settings that remove it.
-    pub settings: &'static [RemedySetting],
+    pub settings: &'static [Setting],
     /// RFC or manual page.
     pub source: &'static str,
 }
 
-/// A setting of one piece of software that removes a cause.
-#[derive(Debug)]
-pub struct RemedySetting {
-    pub of: &'static str,
-    pub is: &'static str,
-}
+/// The servers that a Server header may name, by how their settings are called.
+const SERVERS: [(&str, &str); 4] = [
+    ("nginx", "nginx"),
+    ("openresty", "nginx"),
+    ("haproxy", "HAProxy"),
+    ("apache", "Apache"),
+];
 
-impl RemedySetting {
-    pub(crate) const fn new(of: &'static str, is: &'static str) -> Self {
-        Self { of, is }
+impl Cause {
+    /// The settings that remove it where `server` (its Server header) answered. Those of its own
+    /// software come first, and those of other servers are left out if it has any.
+    pub fn settings_for(&self, server: &str) -> Vec<Setting> {
+        let server = server.to_ascii_lowercase();
+        let made_by = SERVERS.iter().find(|(name, _)| server.starts_with(name));
+        let is_own = |s: &Setting| made_by.is_some_and(|(_, own)| s.of.starts_with(own));
+        let is_of_a_server = |s: &Setting| SERVERS.iter().any(|(_, name)| s.of.contains(name));
+        let (own, others): (Vec<Setting>, Vec<Setting>) =
+            self.settings.iter().copied().partition(is_own);
+        let others = others
+            .into_iter()
+            .filter(|s| own.is_empty() || !is_of_a_server(s));
+        own.iter().copied().chain(others).collect()
     }
 }
 
-impl Cause {
-    /// The remedy and its settings, as one text.
-    pub fn advice(&self) -> String {
-        let settings: Vec<String> = self
-            .settings
-            .iter()
-            .map(|s| format!("{}: {}", s.of, s.is.trim_end_matches(';')))
-            .collect();
-        if settings.is_empty() {
-            self.remedy.to_owned()
-        } else {
-            format!("{} ({})", self.remedy, settings.join("; "))
+#[cfg(test)]
+mod tests {
+    use crate::by_id;
+
+    fn of(id: &str, server: &str) -> Vec<&'static str> {
+        let settings = by_id(id).map(|cause| cause.settings_for(server));
+        settings.into_iter().flatten().map(|s| s.of).collect()
+    }
+
+    #[test]
+    fn the_setting_of_the_server_that_answered_comes_first_and_others_are_left_out() {
+        let all = of("slow-start", "");
+        assert!(all.starts_with(&["nginx", "HAProxy", "Apache", "Linux (server)"]));
+        for unknown in ["gws", "cloudflare", "my-nginx", "roundtrip-origin"] {
+            assert_eq!(of("slow-start", unknown), all, "{unknown}");
         }
+        for (server, own) in [
+            ("nginx/1.29.1", "nginx"),
+            ("openresty", "nginx"),
+            ("Apache/2.4.62 (Debian)", "Apache"),
+            ("HAProxy", "HAProxy"),
+        ] {
+            let told = of("slow-start", server);
+            assert_eq!(told.first(), Some(&own), "{server}");
+            assert!(told.contains(&"Linux (server)"), "{server}: {told:?}");
+            let servers = told
+                .iter()
+                .filter(|of| ["nginx", "HAProxy", "Apache"].contains(of));
+            assert_eq!(servers.count(), 1, "{server}: {told:?}");
+        }
+    }
+
+    #[test]
+    fn a_server_without_a_setting_of_its_own_hides_no_other() {
+        let all = of("client-starved", "");
+        assert!(!all.is_empty());
+        assert_eq!(of("client-starved", "nginx"), all);
     }
 }

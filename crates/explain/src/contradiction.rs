@@ -13,9 +13,9 @@ const ABSENT: f64 = 0.5;
 const ACQUITS: &str = "path-varies";
 
 /// Why the facts contradict what a cause claims of the server.
-pub(crate) fn contradiction(case: &Case<'_>, cause: &Cause, cost: &Cost) -> Option<String> {
+pub(crate) fn contradiction(case: &Case<'_>, of: &Cause, cost: &Cost) -> Option<String> {
     let claims = || cost.claims.iter().filter(|claim| claim.ms > 0.0);
-    if cause.id == ACQUITS || claims().any(|claim| claim.part != WaitPart::Server) {
+    if of.id == ACQUITS || claims().any(|claim| claim.part != WaitPart::Server) {
         return None;
     }
     // One that stands is enough.

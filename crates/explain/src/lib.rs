@@ -13,10 +13,12 @@ mod causes;
 mod contradiction;
 mod cost;
 mod ledger;
+mod series;
 
 pub use account::{Account, account, findings};
 pub use case::Case;
 pub use catalogue::page;
-pub use cause::{Cause, CauseFamily, RemedySetting};
+pub use cause::{Cause, CauseFamily};
 pub use causes::{FAMILIES, all, by_id};
 pub use cost::{Claim, Cost, WaitPart};
+pub use series::review;

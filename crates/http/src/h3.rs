@@ -121,10 +121,12 @@ impl Quic {
     /// early data and was refused is sent again unchanged, once: the server has seen nothing of it,
     /// and it depended on nothing that the server had said. RFC 9001 §4.6.2.
     pub(crate) async fn exchange(&self, mut run: RequestRun<'_>) -> Result<(), HttpError> {
-        let sender = self.client.sender();
-        let (connection, datagrams) = (&self.gauge.connection, &self.gauge.datagrams);
-        let outcome = stream::carry(sender, &mut run, connection, datagrams).await;
-        outcome.map_err(|error| self.gauge.reason(error))
+        let requests = self.client.requests();
+        let outcome = stream::carry(requests, &mut run, &self.gauge.datagrams).await;
+        outcome.map_err(|error| match (self.client.violation(), error) {
+            (Some(violation), HttpError::H3(_)) => HttpError::H3(violation.to_string()),
+            (_, error) => self.gauge.reason(error),
+        })
     }
 }
 
@@ -204,6 +206,8 @@ impl QuicGauge {
                 got,
                 expected: Some(expected),
             },
+            // The error says what the server violated.
+            (Some(CloseReason::Local { code }), error) if code > H3_NO_ERROR => error,
             (Some(closed), HttpError::H3(_)) => self.closed(closed),
             (_, error) => error,
         }

@@ -3,8 +3,8 @@
 use std::time::{Duration, SystemTime};
 
 use crate::{
-    Attempt, EchoFacts, Failure, HttpFacts, KeptFacts, NameFacts, NotKept, QuicFacts, Strategy,
-    TcpFacts, Timeline, TlsFacts,
+    Attempt, EchoFacts, Failure, HttpFacts, KeptFacts, NameFacts, NotKept, PhaseName, QuicFacts,
+    Strategy, TcpFacts, Timeline, TlsFacts, Waited,
 };
 
 /// In milliseconds, and as a share of the total.
@@ -53,6 +53,8 @@ pub struct Exchange {
     pub withdrawn: Vec<Withdrawn>,
     /// Milliseconds that neither a finding nor the arithmetic accounts for.
     pub unexplained: f64,
+    /// Where they lie, most first.
+    pub unexplained_at: Vec<Unexplained>,
     /// Milliseconds in which bytes were on their way, at the rate of the line.
     pub carried: f64,
     pub failure: Option<Failure>,
@@ -93,6 +95,15 @@ pub struct Primer {
     pub round_trips: u32,
 }
 
+/// Time of one phase that has no evidence for any cause.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Unexplained {
+    pub phase: PhaseName,
+    pub waited: Waited,
+    /// How many bytes of what was awaited had come before the longest silence.
+    pub after_bytes: Option<u64>,
+}
+
 /// A cause from the catalogue, with its evidence and its cost.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
@@ -100,7 +111,39 @@ pub struct Finding {
     pub ms: f64,
     pub round_trips: u32,
     pub evidence: String,
+    /// What removes the cause, in one sentence.
     pub remedy: String,
+    /// How: those for the software of this exchange's server, as far as it is known.
+    pub settings: Vec<Setting>,
+}
+
+/// A setting of one piece of software.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Setting {
+    pub of: &'static str,
+    pub is: &'static str,
+}
+
+impl Setting {
+    pub const fn new(of: &'static str, is: &'static str) -> Self {
+        Self { of, is }
+    }
+}
+
+impl Finding {
+    /// The remedy and its settings, as one text.
+    pub fn advice(&self) -> String {
+        let settings: Vec<String> = self
+            .settings
+            .iter()
+            .map(|s| format!("{}: {}", s.of, s.is.trim_end_matches(';')))
+            .collect();
+        if settings.is_empty() {
+            self.remedy.clone()
+        } else {
+            format!("{} ({})", self.remedy, settings.join("; "))
+        }
+    }
 }
 
 /// A cause that was found, and withdrawn because other facts contradict it.

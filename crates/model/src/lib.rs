@@ -26,7 +26,7 @@ pub use clock::{Clock, Moment, Reading, WallClock};
 pub use comparison::{Bound, Comparison};
 pub use duration::parse_duration;
 pub use event::{Event, Task};
-pub use exchange::{Exchange, Finding, Primer, Withdrawn};
+pub use exchange::{Exchange, Finding, Primer, Setting, Unexplained, Withdrawn};
 pub use facts::{
     Answer, Attempt, AttemptOutcome, CertificateFacts, ChainFacts, EarlyData, EchoFacts,
     FastOpenFacts, HttpFacts, HttpsRecord, KeptFacts, NameFacts, NameWaits, NotKept, QuicFacts,

@@ -65,6 +65,7 @@ impl Observed {
         exchange.failure = error.map(|error| error.explain(exchange));
         let account = roundtrip_explain::account(exchange);
         exchange.unexplained = account.unexplained;
+        exchange.unexplained_at = account.unexplained_at;
         exchange.carried = account.carried;
         exchange.findings = account.findings;
         exchange.withdrawn = account.withdrawn;

@@ -21,7 +21,7 @@ pub struct Pace {
 }
 
 /// Runs until the count is reached or `stop` resolves. `sink` makes the sink of each body; `seen`
-/// is called with each run as it ends.
+/// is called with each run as it ends, and what is returned knows the whole series.
 pub async fn repeat<S: Sink>(
     prober: &mut Prober,
     target: &Target,
@@ -63,6 +63,7 @@ pub async fn repeat<S: Sink>(
             }
         }
     }
+    roundtrip_explain::review(&mut all);
     all
 }
 

@@ -26,9 +26,8 @@ use crate::{RecvStream, SendStream};
 ///    ([`is_early`](Self::is_early)) need not wait; a server that answers early data waits for
 ///    [`hello_received`](Self::hello_received) alone, and learns from
 ///    [`confirmed`](Self::confirmed) when requests can no longer be replays.
-/// 2. Open and accept streams, or hand the connection to the `h3` crate as an
-///    [`H3Connection`](crate::H3Connection). While streams are accepted by `h3`, nobody else
-///    accepts them.
+/// 2. Open and accept streams, or leave that to HTTP/3: an [`H3Server`](crate::H3Server), or a
+///    client that [`connect`](crate::connect) makes. While it accepts streams, nobody else does.
 /// 3. Call [`close`](Self::close) with an application error code, or drop the last handle, which
 ///    closes with 0. Streams hold a handle, too. [`closed`](Self::closed) and
 ///    [`close_reason`](Self::close_reason) tell why the connection ended; statistics and
@@ -154,7 +153,7 @@ impl Connection {
     /// Opens a unidirectional stream, as soon as the peer allows one more.
     pub async fn open_uni(&self) -> Result<SendStream, CloseReason> {
         let id = self.stream(Interest::Open(Dir::Uni)).await?;
-        Ok(SendStream::new(&self.0, id, true))
+        Ok(SendStream::new(&self.0, id))
     }
 
     /// Waits for the next bidirectional stream that the peer opens.
@@ -166,7 +165,7 @@ impl Connection {
     /// Waits for the next unidirectional stream that the peer opens.
     pub async fn accept_uni(&self) -> Result<RecvStream, CloseReason> {
         let id = self.stream(Interest::Accept(Dir::Uni)).await?;
-        Ok(RecvStream::new(&self.0, id, None))
+        Ok(RecvStream::new(&self.0, id))
     }
 
     /// Waits until the peer stops a stream, or the stream is over.
@@ -203,10 +202,7 @@ impl Connection {
     }
 
     fn both_halves(&self, id: StreamId) -> (SendStream, RecvStream) {
-        (
-            SendStream::new(&self.0, id, true),
-            RecvStream::new(&self.0, id, None),
-        )
+        (SendStream::new(&self.0, id), RecvStream::new(&self.0, id))
     }
 
     fn get<R>(&self, get: impl FnOnce(&roundtrip_quic::Connection) -> R) -> Option<R> {

@@ -7,7 +7,6 @@ use std::task::{Context, Waker};
 use bytes::Bytes;
 use roundtrip_quic::{CloseReason, Connection, Event, StreamEvent, StreamId};
 
-use crate::RequestError;
 use crate::wakers::{Interest, Wakers};
 
 /// Address tokens (RFC 9000 §8.1.3) that are kept until somebody takes them.
@@ -36,36 +35,21 @@ pub(crate) struct Sender {
     pub(crate) stopped: Option<u64>,
     /// The peer has acknowledged everything, the end included.
     pub(crate) delivered: bool,
-    /// Dropped before its end, the stream is reset; otherwise it is finished.
-    pub(crate) reset_on_drop: bool,
 }
 
 /// The receiving half of a stream that somebody holds.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Receiver {
     reader: Option<Waker>,
-    /// Bytes that may be read until the allowance is set again.
-    pub(crate) allowance: u64,
-    /// Why the request on this stream is not passed on.
-    pub(crate) refused: Option<RequestError>,
 }
 
 impl ConnectionWakers {
-    pub(crate) fn add_sender(&mut self, id: StreamId, reset_on_drop: bool) {
-        let sender = Sender {
-            reset_on_drop,
-            ..Sender::default()
-        };
-        self.senders.insert(id, sender);
+    pub(crate) fn add_sender(&mut self, id: StreamId) {
+        self.senders.insert(id, Sender::default());
     }
 
-    pub(crate) fn add_receiver(&mut self, id: StreamId, allowance: u64) {
-        let receiver = Receiver {
-            reader: None,
-            allowance,
-            refused: None,
-        };
-        self.receivers.insert(id, receiver);
+    pub(crate) fn add_receiver(&mut self, id: StreamId) {
+        self.receivers.insert(id, Receiver::default());
     }
 
     pub(crate) fn sender(&mut self, id: StreamId) -> Option<&mut Sender> {

@@ -9,9 +9,10 @@ use std::time::Duration;
 
 use roundtrip_net::datagrams::{Parcel, is_too_long};
 use roundtrip_net::{Alarm, Watch};
-use roundtrip_quic::{Handle, Time, Transmit, Way};
+use roundtrip_quic::{Handle, Misdirected, Time, Transmit, Way};
 use tokio::task::yield_now;
 
+use crate::sibling::Sibling;
 use crate::socket::Socket;
 use crate::state::Shared;
 
@@ -22,6 +23,8 @@ const MAX_BURSTS: usize = 4;
 const MAX_ROUNDS: usize = 4;
 /// How long the driver waits for room in a socket that is full.
 const FULL_SOCKET_WAIT: Duration = Duration::from_millis(1);
+/// How long the driver waits before it asks a socket again that could not be read.
+const FAILED_READ_WAIT: Duration = Duration::from_millis(10);
 const SEND_BUFFER_SIZE: usize = 96 << 10;
 
 pub(crate) struct Driver {
@@ -39,6 +42,8 @@ struct Rounds {
     set_to: Option<Time>,
     /// The last round ended before everything was sent.
     sending: bool,
+    /// The socket could not be read, though something may be there: as when memory was short.
+    failed_read: bool,
     /// A single run was received for an observer that wants each: other tasks run before the next
     /// is.
     others_first: bool,
@@ -48,6 +53,9 @@ struct Rounds {
     reply: Vec<u8>,
     due: Vec<Handle>,
     wakes: Vec<Waker>,
+    /// Its place among endpoints that share the address.
+    sibling: Option<Sibling>,
+    misdirected: Vec<Misdirected>,
     shared: Shared,
 }
 
@@ -66,7 +74,11 @@ enum Round {
 }
 
 impl Driver {
-    pub(crate) fn new(socket: Socket, shared: Shared) -> io::Result<Self> {
+    pub(crate) fn new(
+        socket: Socket,
+        shared: Shared,
+        sibling: Option<Sibling>,
+    ) -> io::Result<Self> {
         let alarm = Alarm::new()?;
         let rounds = Rounds {
             incoming: socket.watch()?,
@@ -75,12 +87,15 @@ impl Driver {
             socket,
             set_to: None,
             sending: false,
+            failed_read: false,
             others_first: false,
             buffer: vec![0; SEND_BUFFER_SIZE],
             unsent: None,
             reply: Vec::new(),
             due: Vec::new(),
             wakes: Vec::new(),
+            sibling,
+            misdirected: Vec::new(),
             shared: shared.clone(),
         };
         let notice = ClosedNotice(shared);
@@ -98,7 +113,7 @@ impl Future for Driver {
                 Ok(Round::Again) => {}
                 Ok(Round::Later) => break,
                 Ok(Round::Asleep) => return Poll::Pending,
-                // A socket that cannot be read any more is closed.
+                // An error is that of a runtime that ends, or of the alarm.
                 Ok(Round::Over) | Err(_) => return Poll::Ready(()),
             }
         }
@@ -111,6 +126,7 @@ impl Future for Driver {
 impl Rounds {
     fn round(&mut self, cx: &mut Context<'_>) -> io::Result<Round> {
         let more_came = self.receive(cx)?;
+        self.take_over();
         let late = self.fire_timers();
         let more_to_send = self.send_bursts();
         self.sending = more_to_send;
@@ -134,14 +150,16 @@ impl Rounds {
             }
             let readable = match self.incoming.poll_readable(cx) {
                 Poll::Ready(guard) => Some(guard?),
-                Poll::Pending if self.sending => None,
+                Poll::Pending if self.sending || self.failed_read => None,
                 Poll::Pending => return Ok(false),
             };
-            let (came, more) = match self.socket.receive() {
-                Ok(more) => (true, more),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => (false, false),
-                Err(error) => return Err(error),
+            let (came, more, failed) = match self.socket.receive() {
+                Ok(more) => (true, more, false),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => (false, false, false),
+                // It may be over soon, and all connections would end with the socket.
+                Err(_) => (false, false, true),
             };
+            self.failed_read = failed;
             // The runtime sees anew what comes after the call.
             if let Some(mut guard) = readable.filter(|_| !more) {
                 guard.clear_ready();
@@ -181,6 +199,32 @@ impl Rounds {
                 let connection = reader.and_then(|handle| state.connection(handle));
                 let counted = connection.map(|connection| connection.stats());
                 observer.on_read(at, arrival.bytes.len(), counted.as_ref());
+            }
+        }
+        while let Some(next) = state.engine.misdirected() {
+            self.misdirected.push(next);
+        }
+        state.take_in_clients(&mut self.wakes);
+        drop(state);
+        self.wake();
+        if let Some(sibling) = &self.sibling {
+            self.misdirected
+                .drain(..)
+                .for_each(|next| sibling.give(next));
+        }
+    }
+
+    /// Hands to the engine what siblings have handed over.
+    fn take_over(&mut self) {
+        let handed_over = self.sibling.as_ref().map(Sibling::take);
+        let Some(handed_over) = handed_over.filter(|datagrams| !datagrams.is_empty()) else {
+            return;
+        };
+        let mut state = self.shared.lock();
+        let now = state.now();
+        for (way, mut datagram) in handed_over {
+            if let Some(handle) = state.engine.receive(now, &way, &mut datagram) {
+                state.queue(handle);
             }
         }
         state.take_in_clients(&mut self.wakes);
@@ -270,6 +314,11 @@ impl Rounds {
     }
 
     fn rest(&mut self, cx: &mut Context<'_>) -> io::Result<Round> {
+        if let Some(sibling) = &self.sibling
+            && !sibling.sleep(cx.waker())
+        {
+            return Ok(Round::Again);
+        }
         let (now, mut deadline) = {
             let mut state = self.shared.lock();
             if self.unsent.is_none() && state.is_over() {
@@ -280,9 +329,14 @@ impl Rounds {
             }
             (state.now(), state.engine.deadline())
         };
-        if self.unsent.is_some() {
-            let soon = now.after(FULL_SOCKET_WAIT);
-            deadline = Some(deadline.map_or(soon, |deadline| deadline.min(soon)));
+        for (waits, how_long) in [
+            (self.unsent.is_some(), FULL_SOCKET_WAIT),
+            (self.failed_read, FAILED_READ_WAIT),
+        ] {
+            if waits {
+                let soon = now.after(how_long);
+                deadline = Some(deadline.map_or(soon, |deadline| deadline.min(soon)));
+            }
         }
         let rung = self.set_alarm(cx, now, deadline)?;
         // Where nothing came, the runtime wakes us when something does.

@@ -11,6 +11,7 @@ use rustls::crypto::SecureRandom;
 
 use crate::driver::Driver;
 use crate::handle::ConnectionHandle;
+use crate::sibling::Sibling;
 use crate::socket::Socket;
 use crate::state::{Shared, Stage, State};
 use crate::{Connection, DatagramObserver, Incoming};
@@ -45,7 +46,20 @@ struct Inner {
 impl Endpoint {
     /// Drives the engine's endpoint on a socket, on the current runtime.
     pub fn new(socket: UdpSocket, engine: roundtrip_quic::Endpoint) -> io::Result<Self> {
-        Self::start(Datagrams::from_socket(socket)?, engine, None)
+        Self::start(Datagrams::from_socket(socket)?, engine, None, None)
+    }
+
+    /// As [`Endpoint::new`], for a server that shares its address with others: each may receive
+    /// what is for another. `seed` is as for the engine's endpoint.
+    pub fn with_siblings(
+        socket: UdpSocket,
+        config: ServerConfig,
+        seed: [u8; 32],
+        sibling: Sibling,
+    ) -> io::Result<Self> {
+        let engine = roundtrip_quic::Endpoint::with_siblings(config, seed, &sibling.in_engine());
+        let datagrams = Datagrams::from_socket(socket)?;
+        Self::start(datagrams, engine, None, Some(sibling))
     }
 
     /// As [`Endpoint::new`], and shows each datagram to an observer.
@@ -57,20 +71,21 @@ impl Endpoint {
         let datagrams = Datagrams::from_socket(socket)?;
         // Without the kernel's stamps, times are those of the wake-up: a little later, not wrong.
         let _ = datagrams.stamp();
-        Self::start(datagrams, engine, Some(observer))
+        Self::start(datagrams, engine, Some(observer), None)
     }
 
     fn start(
         datagrams: Datagrams,
         engine: roundtrip_quic::Endpoint,
         observer: Option<Arc<dyn DatagramObserver>>,
+        sibling: Option<Sibling>,
     ) -> io::Result<Self> {
         let local = datagrams.local_addr()?;
         // Otherwise the peer counts as unreachable when its time is over.
         let _ = datagrams.hear_unreachable();
         let shared = Shared::new(engine);
         let socket = Socket::new(datagrams, observer);
-        tokio::spawn(Driver::new(socket, shared.clone())?);
+        tokio::spawn(Driver::new(socket, shared.clone(), sibling)?);
         Ok(Self(Arc::new(Inner { shared, local })))
     }
 

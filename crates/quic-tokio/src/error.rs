@@ -2,8 +2,6 @@
 
 use roundtrip_quic::CloseReason;
 
-use crate::RequestError;
-
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StreamError {
     /// STOP_SENDING, with its application error code.
@@ -15,12 +13,6 @@ pub enum StreamError {
     /// It was finished, reset or stopped here.
     #[error("the stream is over")]
     Ended,
-    /// The read allowance is used up: see
-    /// [`Connection::set_read_allowance`](crate::Connection::set_read_allowance).
-    #[error("more came on the stream than it may carry")]
-    TooMuch,
-    #[error("the request is refused: {0}")]
-    Refused(#[from] RequestError),
     #[error("the connection is over: {0}")]
     ConnectionLost(#[from] CloseReason),
 }

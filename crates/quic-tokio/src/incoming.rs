@@ -20,6 +20,14 @@ impl Incoming {
         self.0.remote_address()
     }
 
+    /// Has a token proved the client's address?
+    pub fn remote_address_validated(&self) -> bool {
+        let handle = self.0.handle();
+        handle
+            .get(|connection| !connection.is_unproved())
+            .unwrap_or(false)
+    }
+
     /// Waits until `look` makes something of the ClientHello.
     ///
     /// It is shown what has come of it, each time that more has. There is one to be seen only where

@@ -3,8 +3,8 @@
 //! [`Endpoint`] drives the engine: one task owns the socket, receives, fires timers and sends, a
 //! few bursts at a time, so that acknowledgements are processed in between. All other tasks share
 //! the state under one lock, which nobody holds while waiting or in a system call. What a datagram
-//! means is `quic`'s, how it gets in and out is `net::datagrams`'. An [`H3Connection`] lets the
-//! `h3` crate use a [`Connection`].
+//! means is `quic`'s, how it gets in and out is `net::datagrams`'. HTTP/3 is spoken on top of a
+//! [`Connection`]: by an [`H3Server`], or by [`H3Requests`].
 //!
 //! A server that echoes one stream, and its client:
 //!
@@ -65,8 +65,8 @@ mod handle;
 mod incoming;
 mod observer;
 mod recv_stream;
-mod sections;
 mod send_stream;
+mod sibling;
 mod socket;
 mod state;
 #[cfg(test)]
@@ -77,9 +77,13 @@ mod wakers;
 pub use connection::Connection;
 pub use endpoint::{Endpoint, random_seed};
 pub use error::StreamError;
-pub use h3::{BidiStream, H3Connection, H3SendStream, OpenStreams};
+pub use h3::{
+    Accepted, ConnectionStreams, H3Driver, H3Error, H3Receiving, H3Requests, H3Sending, H3Server,
+    H3Transport, Halves, MessagePart, MessageSender, MessageStream, connect, request_head,
+    request_lines, response_head, response_lines,
+};
 pub use incoming::Incoming;
 pub use observer::DatagramObserver;
 pub use recv_stream::RecvStream;
-pub use sections::{RequestError, SectionLimits};
 pub use send_stream::SendStream;
+pub use sibling::Sibling;

@@ -23,9 +23,8 @@ pub struct SendStream {
 }
 
 impl SendStream {
-    /// Dropped before its end, the stream is reset where `reset_on_drop`, and finished otherwise.
-    pub(crate) fn new(connection: &ConnectionHandle, id: StreamId, reset_on_drop: bool) -> Self {
-        connection.wakers(|wakers| wakers.add_sender(id, reset_on_drop));
+    pub(crate) fn new(connection: &ConnectionHandle, id: StreamId) -> Self {
+        connection.wakers(|wakers| wakers.add_sender(id));
         Self {
             connection: connection.clone(),
             id,
@@ -114,11 +113,6 @@ impl SendStream {
             end(connection, id).map_err(|error| stream_error(error, wakers, id))
         })?
     }
-
-    /// Leaves the stream open when it is dropped, until the connection ends.
-    pub(crate) fn leave_open(&mut self) {
-        self.is_ended = true;
-    }
 }
 
 impl Drop for SendStream {
@@ -132,15 +126,10 @@ impl Drop for SendStream {
         if self.is_ended {
             return;
         }
-        let reset = sender.is_none_or(|sender| sender.reset_on_drop);
-        // In a connection that is over, there is nothing to end.
-        let _ = self.connection.update(|connection, _, _| {
-            if reset {
-                connection.reset(id, H3_REQUEST_CANCELLED)
-            } else {
-                connection.finish(id)
-            }
-        });
+        // In a connection that is over, there is nothing to reset.
+        let _ = self
+            .connection
+            .update(|connection, _, _| connection.reset(id, H3_REQUEST_CANCELLED));
     }
 }
 

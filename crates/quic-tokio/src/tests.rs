@@ -45,6 +45,25 @@ fn nobody_waits(connection: &Connection) -> Option<bool> {
     connection.handle().wakers(|wakers| wakers.whole.is_empty())
 }
 
+/// A socket that listens to TCP can be had, becomes readable, and cannot be read.
+#[tokio::test]
+async fn a_socket_that_cannot_be_read_now_is_not_given_up() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = listener.local_addr().unwrap();
+    let socket = UdpSocket::from(std::os::fd::OwnedFd::from(listener));
+    let endpoint = Endpoint::new(socket, Engine::new(None, [9; 32])).unwrap();
+    let connection = endpoint.connect(&config(), at, "localhost").unwrap();
+    for _ in 0..3 {
+        let _readable = std::net::TcpStream::connect(at).unwrap();
+        let soon = Duration::from_millis(50);
+        let closed = tokio::time::timeout(soon, endpoint.closed()).await;
+        assert!(closed.is_err());
+        assert_eq!(connection.close_reason(), None);
+    }
+    endpoint.close(0, b"");
+    endpoint.closed().await;
+}
+
 #[tokio::test]
 async fn who_stops_waiting_leaves_nothing_behind() {
     let (_endpoint, _silent, connection) = connection();
@@ -80,8 +99,8 @@ async fn who_lets_go_of_a_stream_leaves_nothing_behind() {
     let (_endpoint, _silent, connection) = connection();
     let id = StreamId(0);
     let streams = (
-        SendStream::new(connection.handle(), id, true),
-        RecvStream::new(connection.handle(), id, None),
+        SendStream::new(connection.handle(), id),
+        RecvStream::new(connection.handle(), id),
     );
     assert_eq!(held(&connection), Some(2));
     drop(streams);
@@ -114,7 +133,7 @@ async fn an_endpoint_that_is_closed_says_so_to_all_who_wait() {
 async fn who_waits_for_the_end_of_a_stream_hears_of_it() {
     let (endpoint, _silent, connection) = connection();
     let mut streams: Vec<SendStream> = (0..2)
-        .map(|n| SendStream::new(connection.handle(), StreamId(4 * n), true))
+        .map(|n| SendStream::new(connection.handle(), StreamId(4 * n)))
         .collect();
     let waiting: Vec<_> = (0..3)
         .map(|n| {

@@ -1,6 +1,9 @@
 //! The configuration of a connection: every knob, with the value that serves most.
 
+use std::sync::Arc;
 use std::time::Duration;
+
+use crate::Budget;
 
 /// How one connection behaves. Both ends have their own.
 #[derive(Debug, Clone)]
@@ -13,7 +16,8 @@ pub struct Transport {
     pub stream_window: u64,
     /// How much the peer may send on all streams before it is read.
     pub window: u64,
-    /// How much is kept of what was written and not acknowledged, over all streams.
+    /// How much is kept of what was written and not acknowledged, over all streams, at most: it
+    /// begins with less and follows the congestion window.
     pub send_buffer: u64,
     /// How many streams the peer may have open at once.
     pub bidi_streams: u64,
@@ -37,6 +41,12 @@ pub struct Transport {
     pub ecn: bool,
     /// Lets the server change the client's path, and the client use it. RFC 9000 §9.
     pub migration: bool,
+    /// A limit of the application's that early data relies on: a session that was begun under a
+    /// higher one is not resumed, as with all limits here. HTTP/3's is its largest field section. RFC
+    /// 9114 §7.2.4.2.
+    pub application_limit: u64,
+    /// What all connections with this budget may keep together.
+    pub budget: Option<Arc<Budget>>,
 }
 
 impl Default for Transport {
@@ -59,6 +69,8 @@ impl Default for Transport {
             initial_rtt: Duration::from_millis(333),
             ecn: true,
             migration: true,
+            application_limit: 0,
+            budget: None,
         }
     }
 }

@@ -6,6 +6,7 @@
 //! `endpoint`'s.
 
 mod ack_frequency;
+mod amplification;
 mod application;
 mod closing;
 mod coalesced;
@@ -18,6 +19,7 @@ mod frames;
 mod handshake;
 mod idle;
 mod ids;
+mod memory;
 mod migration;
 mod opening;
 mod paths;
@@ -39,7 +41,8 @@ use bytes::Bytes;
 use roundtrip_wire::quic::ConnectionId;
 use rustls::pki_types::ServerName;
 
-use crate::crypto::{Crypto, Level};
+use crate::budget::Account;
+use crate::crypto::{Crypto, Level, bind_sessions};
 use crate::mtu::Mtu;
 use crate::received::Received;
 use crate::recovery::{Feedback, Recovery};
@@ -59,7 +62,7 @@ use paths::{Path, Paths};
 use spin::Spin;
 use undecryptable::Undecryptable;
 
-pub(crate) use opening::{Arrival, Issuer, Opening};
+pub(crate) use opening::{Arrival, Issuer, Opening, VERSIONS};
 pub(crate) use random::Random;
 
 /// Every path carries UDP payloads as large as this. RFC 9000 §14.
@@ -104,6 +107,7 @@ pub struct Connection {
     idle: Idle,
     spin: Spin,
     undecryptable: Undecryptable,
+    account: Account,
     events: Events,
     stats: Stats,
     /// What the packet in the making carries beside its run of stream data.
@@ -127,7 +131,7 @@ impl Connection {
         let version = opening.version;
         let mut random = Random::new(&opening.seed);
         let (source, _) = opening.issuer.id(0);
-        let parameters = opening::parameters(&opening.transport, source);
+        let parameters = opening::parameters(&opening.transport, version, source);
         let parameters = opening::encode(&parameters, random.number());
         let crypto = Crypto::client(tls, name, parameters, &destination, version)?;
         let handshake = Handshake::client(version, destination, token.unwrap_or_default());
@@ -141,15 +145,16 @@ impl Connection {
     pub(crate) fn server(
         now: Time,
         opening: Opening,
-        tls: Arc<rustls::ServerConfig>,
+        tls: &rustls::ServerConfig,
         arrival: &Arrival,
     ) -> Result<Self, rustls::Error> {
         let version = opening.version;
         let mut random = Random::new(&opening.seed);
         let (source, reset_token) = opening.issuer.id(0);
-        let mut parameters = opening::parameters(&opening.transport, source);
+        let mut parameters = opening::parameters(&opening.transport, version, source);
         opening::server_parameters(&mut parameters, arrival, reset_token);
         let parameters = opening::encode(&parameters, random.number());
+        let tls = bind_sessions(tls, version, opening::early_limits(&opening.transport));
         let crypto = Crypto::server(tls, parameters, &arrival.destination, version)?;
         let handshake = Handshake::server(version, arrival);
         let path = Path::new(opening.remote, opening.local, arrival.validated);
@@ -183,6 +188,7 @@ impl Connection {
             spin: Spin::new(random.number()),
             paths: Paths::new(path, random),
             undecryptable: Undecryptable::default(),
+            account: Account::new(config.budget.clone()),
             events: Events::default(),
             stats: Stats::default(),
             items: Vec::new(),

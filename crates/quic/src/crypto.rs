@@ -8,6 +8,7 @@ mod levels;
 mod outbound;
 mod phases;
 mod protection;
+mod resumption;
 mod session;
 #[cfg(test)]
 mod tests;
@@ -28,6 +29,7 @@ use levels::{Levels, Pair};
 use session::Session;
 
 pub(crate) use levels::InitialKeys;
+pub(crate) use resumption::{LIMITS, bind_sessions};
 pub(crate) use vault::{TokenKind, Vault};
 
 /// The authentication tag behind each packet's payload. RFC 9001 §5.3.
@@ -150,6 +152,11 @@ impl Crypto {
         self.session.has_gap()
     }
 
+    /// What is kept of handshake bytes, of the peer's and of this side's.
+    pub(crate) fn memory(&self) -> usize {
+        self.session.memory()
+    }
+
     /// Keys that open packets of that level may still come: such packets are worth keeping.
     pub(crate) fn awaits(&self, level: Level) -> bool {
         let before = match level {
@@ -266,6 +273,11 @@ impl Crypto {
             Level::OneRtt => return,
         }
         self.session.forget(level);
+    }
+
+    /// The connection is over: no more handshake bytes go either way.
+    pub(crate) fn end(&mut self) {
+        self.session.end();
     }
 
     /// RFC 9001 §4.1.1.

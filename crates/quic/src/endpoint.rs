@@ -10,9 +10,11 @@ mod early_0rtt;
 mod ids;
 mod incoming;
 mod issuer;
+mod misdirected;
 mod table;
 mod timers;
 mod tokens;
+mod unproved;
 
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
@@ -26,13 +28,16 @@ use crate::error::ConnectError;
 use crate::{Time, Transmit, Way};
 use answers::Answers;
 use early_0rtt::EarlyDatagrams;
-use ids::{ID, Router};
+use ids::{ID, Owner, Router};
 use issuer::{EndpointIssuer, Secrets};
+use misdirected::MisdirectedQueue;
 use table::Table;
 use timers::Timers;
 use tokens::Tokens;
+use unproved::{First, Unproved};
 
-pub use config::{ClientConfig, Retry, ServerConfig};
+pub use config::{ClientConfig, Retry, ServerConfig, Sibling};
+pub use misdirected::Misdirected;
 pub use table::Handle;
 
 const FORM_LONG: u8 = 0x80;
@@ -43,13 +48,13 @@ const FORM_LONG: u8 = 0x80;
 /// - **Handlers** take what comes in, and name the connections that it concerns: [`Self::receive`]
 ///   a datagram, [`Self::on_timeout`] the time. [`Self::connect`] begins a connection.
 /// - **Polls** give out what leaves: [`Self::accept`] the connections that clients began,
-///   [`Self::reply`] answers that belong to no connection, [`Self::deadline`] when to call
-///   [`Self::on_timeout`].
+///   [`Self::reply`] answers that belong to no connection, [`Self::misdirected`] datagrams of
+///   siblings' connections, [`Self::deadline`] when to call [`Self::on_timeout`].
 /// - **Access**: [`Self::connection`] gives the connection of a handle, whose own contract is at
 ///   [`Connection`]. The others are getters.
 ///
-/// For each batch of datagrams: call [`Self::receive`] for each, then [`Self::accept`] and
-/// [`Self::reply`] until they give nothing, then poll each connection that was named, let it
+/// For each batch of datagrams: call [`Self::receive`] for each, then [`Self::accept`],
+/// [`Self::reply`] and [`Self::misdirected`] until they give nothing, then poll each connection that was named, let it
 /// transmit, and ask for [`Self::deadline`] anew. Once a connection [is
 /// drained](Connection::is_drained) and has given its last event, [`Self::remove`] forgets it.
 #[derive(Debug)]
@@ -58,17 +63,20 @@ pub struct Endpoint {
     /// It has taken connections, and resets those that it has forgotten.
     has_served: bool,
     secrets: Arc<Secrets>,
+    /// Its number among siblings, and how many they are.
+    number: u16,
+    siblings: u16,
+    misdirected: MisdirectedQueue,
     table: Table,
     router: Router,
     /// Clients' connections by the address of their first packets and the destination chosen for
     /// these.
-    firsts: HashMap<(SocketAddr, ConnectionId), Handle>,
+    firsts: HashMap<First, Handle>,
     /// Our own connections to each server: a stateless reset from there may be for any of them.
     dialled: HashMap<SocketAddr, Vec<Handle>>,
     arrived: VecDeque<Handle>,
     early_0rtt: EarlyDatagrams,
-    /// How many clients have yet to prove where they are.
-    unproved: usize,
+    unproved: Unproved,
     served: usize,
     tokens: Tokens,
     tokens_taken: u64,
@@ -82,10 +90,27 @@ impl Endpoint {
     /// once: a second endpoint, or the same after a restart, takes another.
     pub fn new(server: Option<ServerConfig>, seed: [u8; 32]) -> Self {
         let mut random = Random::new(&seed);
-        let key = server.as_ref().and_then(|server| server.key);
-        let key = key.unwrap_or_else(|| random.seed());
-        let secrets = Arc::new(Secrets::new(random.seed(), key));
+        let alone = Sibling {
+            key: random.seed(),
+            number: 0,
+            count: 1,
+        };
+        Self::start(server, random, &alone)
+    }
+
+    /// As [`Endpoint::new`], and one of several: see [`Self::misdirected`].
+    pub fn with_siblings(server: ServerConfig, seed: [u8; 32], sibling: &Sibling) -> Self {
+        Self::start(Some(server), Random::new(&seed), sibling)
+    }
+
+    fn start(server: Option<ServerConfig>, mut random: Random, sibling: &Sibling) -> Self {
+        let tokens = server.as_ref().and_then(|server| server.key);
+        let tokens = tokens.unwrap_or_else(|| random.seed());
+        let secrets = Arc::new(Secrets::new(&sibling.key, tokens));
         Self {
+            number: sibling.number,
+            siblings: sibling.count,
+            misdirected: MisdirectedQueue::default(),
             has_served: server.is_some(),
             server: server.map(Arc::new),
             table: Table::default(),
@@ -94,7 +119,7 @@ impl Endpoint {
             dialled: HashMap::new(),
             arrived: VecDeque::new(),
             early_0rtt: EarlyDatagrams::default(),
-            unproved: 0,
+            unproved: Unproved::default(),
             served: 0,
             tokens: Tokens::default(),
             tokens_taken: 0,
@@ -132,7 +157,10 @@ impl Endpoint {
             version: config.version,
             remote,
             local: None,
-            issuer: Box::new(EndpointIssuer::client(self.secrets.clone(), handle)),
+            issuer: Box::new(EndpointIssuer::client(
+                self.secrets.clone(),
+                self.owner(handle),
+            )),
             seed: self.random.seed(),
         };
         let first = self.random.id();
@@ -162,7 +190,9 @@ impl Endpoint {
             return;
         };
         entry.connection.receive(now, way, datagram);
-        self.unproved -= usize::from(entry.settles()).min(self.unproved);
+        if entry.settles() {
+            self.unproved.prove();
+        }
         self.touch(handle);
     }
 
@@ -188,12 +218,20 @@ impl Endpoint {
 
     #[inline]
     fn find(&mut self, id: [u8; ID]) -> Option<Handle> {
-        let handle = self.router.handle(&self.secrets.ids, id);
-        self.table.holds(handle).then_some(handle)
+        let owner = self.router.owner(&self.secrets.ids, id);
+        let is_here = owner.endpoint == self.number && self.table.holds(owner.handle);
+        is_here.then_some(owner.handle)
     }
 
-    /// It names no connection: a stateless reset, the beginning of a connection, or what a
-    /// connection long gone gets.
+    fn owner(&self, handle: Handle) -> Owner {
+        Owner {
+            endpoint: self.number,
+            handle,
+        }
+    }
+
+    /// It names no connection of this endpoint: one of a sibling's, a stateless reset, the
+    /// beginning of a connection, or what a connection long gone gets.
     fn receive_stray(&mut self, now: Time, way: &Way, datagram: &mut [u8]) -> Option<Handle> {
         if datagram.first()? & FORM_LONG == 0 {
             if let Some(handle) = self.find_reset(way.remote, datagram) {
@@ -201,15 +239,40 @@ impl Endpoint {
                 self.touch(handle);
                 return Some(handle);
             }
-            if self.has_served {
-                let id = datagram.get(1..)?.first_chunk::<ID>()?;
+            let id = datagram.get(1..)?.first_chunk::<ID>()?;
+            let owner = self.router.owner(&self.secrets.ids, *id);
+            // What is not known to have been here may be elsewhere, and gets no reset. RFC 9000
+            // §21.11.
+            if owner.endpoint != self.number {
+                self.misdirect(owner.endpoint, way, datagram);
+            } else if self.has_served && self.table.has_held(owner.handle) {
                 let token = self.secrets.reset_token(*id);
                 self.answers.reset(now, way, datagram.len(), token);
             }
             return None;
         }
+        // RFC 8999 §5.1, as in `route`.
+        let id = datagram.get(5..)?.split_first();
+        let id = id.and_then(|(length, rest)| rest.get(..usize::from(*length)));
+        if let Some(own) = id.and_then(|id| <[u8; ID]>::try_from(id).ok()) {
+            let owner = self.router.owner(&self.secrets.ids, own);
+            // What is left of a connection that is gone begins no other.
+            let has_been_here = owner.endpoint == self.number && self.table.has_held(owner.handle);
+            if has_been_here || self.misdirect(owner.endpoint, way, datagram) {
+                return None;
+            }
+        }
         let server = self.server.clone()?;
         self.receive_first(now, way, datagram, &server)
+    }
+
+    /// True if there is a sibling of that number to be handed the datagram.
+    fn misdirect(&mut self, names: u16, way: &Way, datagram: &[u8]) -> bool {
+        let is_siblings = names != self.number && names < self.siblings;
+        if is_siblings {
+            self.misdirected.push(names, way, datagram);
+        }
+        is_siblings
     }
 
     /// RFC 9000 §10.3.1.
@@ -227,6 +290,11 @@ impl Endpoint {
         self.answers.take(buffer)
     }
 
+    /// Returns the next datagram that one of the siblings is to [receive](Self::receive).
+    pub fn misdirected(&mut self) -> Option<Misdirected> {
+        self.misdirected.pop()
+    }
+
     /// Returns the next connection that a client began. It has handled its first datagram.
     pub fn accept(&mut self) -> Option<Handle> {
         self.arrived.pop_front()
@@ -236,7 +304,9 @@ impl Endpoint {
         // Its deadline may be another when its owner is done with it.
         self.touch(handle);
         let entry = self.table.get_mut(handle)?;
-        self.unproved -= usize::from(entry.settles()).min(self.unproved);
+        if entry.settles() {
+            self.unproved.prove();
+        }
         Some(&mut entry.connection)
     }
 
@@ -266,12 +336,14 @@ impl Endpoint {
     /// Forgets a connection, best one that is drained: the peer of another gets stateless resets
     /// from a server, and no answer from a client.
     pub fn remove(&mut self, handle: Handle) -> Option<Connection> {
-        let entry = self.table.remove(handle)?;
-        if let Some(first) = &entry.first {
-            self.firsts.remove(first);
+        let mut entry = self.table.remove(handle)?;
+        if let Some(first) = entry.first {
+            self.firsts.remove(&first);
             self.served = self.served.saturating_sub(1);
+            if entry.unproved {
+                self.unproved.end(first, entry.connection.take_farewell());
+            }
         }
-        self.unproved -= usize::from(entry.unproved).min(self.unproved);
         let remote = entry.connection.remote();
         if let Some(dialled) = self.dialled.get_mut(&remote) {
             dialled.retain(|other| *other != handle);

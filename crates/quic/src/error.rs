@@ -27,6 +27,8 @@ impl Code {
     pub const KEY_UPDATE_ERROR: Self = Self(0x0e);
     pub const AEAD_LIMIT_REACHED: Self = Self(0x0f);
     pub const NO_VIABLE_PATH: Self = Self(0x10);
+    /// RFC 9368 §10.2.
+    pub const VERSION_NEGOTIATION_ERROR: Self = Self(0x11);
 
     /// A TLS alert. RFC 9001 §4.8.
     pub fn alert(alert: u8) -> Self {

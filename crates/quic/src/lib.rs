@@ -13,6 +13,7 @@
 //!   tells what happened, streams are written and read without a copy more than needed.
 //! - The owner of the socket drives both; sockets belong to `net`, HTTP/3 to `http`.
 
+mod budget;
 mod burst;
 mod config;
 mod congestion;
@@ -35,10 +36,11 @@ mod stats;
 mod streams;
 mod time;
 
+pub use budget::Budget;
 pub use burst::{Transmit, Way};
 pub use config::{AckPolicy, CongestionControl, DatagramSize, Transport};
 pub use connection::Connection;
-pub use endpoint::{ClientConfig, Endpoint, Handle, Retry, ServerConfig};
+pub use endpoint::{ClientConfig, Endpoint, Handle, Misdirected, Retry, ServerConfig, Sibling};
 pub use error::{CloseReason, Code, ConnectError};
 pub use event::Event;
 pub use observer::{HandshakeBytes, HandshakeObserver};

@@ -13,6 +13,8 @@ use crate::{Time, Transport};
 
 /// What is older than this many ranges is neither told nor accepted.
 const MAX_RANGES: usize = 64;
+/// An end that has told the peer too much already tells no sooner than this.
+const PATIENCE: Duration = Duration::from_millis(25);
 
 /// One for each space.
 #[derive(Debug)]
@@ -33,6 +35,8 @@ pub(crate) struct Received {
     waiting: u64,
     at_once: bool,
     due: Option<Time>,
+    /// Nothing is told at once.
+    is_patient: bool,
     policy: Policy,
     /// The sequence number of the last ACK_FREQUENCY frame.
     sequence: Option<u64>,
@@ -67,6 +71,7 @@ impl Received {
             waiting: 0,
             at_once: false,
             due: None,
+            is_patient: false,
             policy: Policy {
                 threshold,
                 delay: config.max_ack_delay,
@@ -123,7 +128,12 @@ impl Received {
             || ((is_late || self.ranges.len() > 1) && self.is_out_of_order(number));
         self.highest_eliciting = self.highest_eliciting.max(Some(number));
         if self.due.is_none() {
-            self.due = Some(now.after(self.policy.delay));
+            let delay = if self.is_patient {
+                self.policy.delay.max(PATIENCE)
+            } else {
+                self.policy.delay
+            };
+            self.due = Some(now.after(delay));
         }
     }
 
@@ -148,7 +158,13 @@ impl Received {
 
     /// An ACK frame has to leave now.
     pub(crate) fn is_due(&self, now: Time) -> bool {
-        self.at_once || self.due.is_some_and(|due| due <= now)
+        (self.at_once && !self.is_patient) || self.due.is_some_and(|due| due <= now)
+    }
+
+    /// Whether an ACK frame waits for its delay, whatever came.
+    #[inline]
+    pub(crate) fn set_patient(&mut self, is_patient: bool) {
+        self.is_patient = is_patient;
     }
 
     /// An ACK frame is worth its bytes in a packet that leaves anyhow: something waits for one.
@@ -158,7 +174,11 @@ impl Received {
 
     /// When one becomes due; none where one is due at once, or nothing waits.
     pub(crate) fn deadline(&self) -> Option<Time> {
-        if self.at_once { None } else { self.due }
+        if self.at_once && !self.is_patient {
+            None
+        } else {
+            self.due
+        }
     }
 
     /// For the ACK frame, from the highest down: without what the peer knows already, never empty

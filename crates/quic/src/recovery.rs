@@ -36,9 +36,20 @@ pub(crate) use feedback::Feedback;
 use ledger::Ledger;
 use losses::Reordering;
 use numbers::Skips;
+use paths::LeftPath;
 
 /// No space keeps more packets than this: 4 MiB, and more than 150 MB in flight.
 const MAX_PACKETS: usize = 1 << 17;
+/// A peer that has us acknowledge and acknowledges nothing leaves ever more packets that elicit
+/// nothing. Where so many are outstanding, acknowledgements wait for their delay: about 1 MiB is
+/// kept.
+const MAX_PROMPT_ACKS: u64 = 1 << 13;
+/// Where so many are outstanding and as many probe timeouts in a row were not answered, the peer
+/// ignores us.
+const MAX_UNANSWERED: u64 = 1 << 12;
+const MAX_UNANSWERED_PTOS: u32 = 5;
+/// So many are too many whatever the timers say; in a handshake already fewer.
+const MAX_ACKS: [u64; 3] = [1 << 10, 1 << 10, 1 << 15];
 
 #[derive(Debug)]
 pub(crate) struct Recovery {
@@ -75,6 +86,7 @@ pub(crate) struct Recovery {
     acked_after: Duration,
     /// Packets of `Data` below this left on a path that is no longer used.
     path_start: u64,
+    left_path: Option<Box<LeftPath>>,
     counters: Counters,
 }
 
@@ -154,6 +166,7 @@ impl Recovery {
             anchor: now,
             acked_after: Duration::ZERO,
             path_start: 0,
+            left_path: None,
             counters: Counters::default(),
         }
     }
@@ -297,6 +310,8 @@ impl Recovery {
         if eliciting {
             ledger.eliciting += 1;
             ledger.last_eliciting = self.burst;
+        } else {
+            ledger.silent += 1;
         }
         ledger.marked += u64::from(self.mark);
         self.in_flight += u64::from(size);
@@ -371,6 +386,26 @@ impl Recovery {
     pub(crate) fn needs_ping(&self, space: Space) -> bool {
         let ledger = &self.spaces[space.index()];
         ledger.eliciting == 0 && ledger.len() >= 32
+    }
+
+    /// So many acknowledgements are outstanding that the next ones should not leave at once.
+    pub(crate) fn has_many_acks(&self) -> bool {
+        self.spaces[Space::Data.index()].silent >= MAX_PROMPT_ACKS
+    }
+
+    /// The peer sends, and acknowledges none of our packets, PINGs included. RFC 9000 §13.2.1 has it
+    /// acknowledge them.
+    pub(crate) fn is_ignored(&self) -> bool {
+        self.spaces.iter().zip(MAX_ACKS).any(|(ledger, most)| {
+            ledger.silent >= most
+                || (ledger.silent >= MAX_UNANSWERED && self.ptos_in_a_row >= MAX_UNANSWERED_PTOS)
+        })
+    }
+
+    /// What is kept of packets that were sent, in bytes.
+    pub(crate) fn memory(&self) -> usize {
+        let rings: usize = self.spaces.iter().map(|ledger| ledger.ring.memory()).sum();
+        rings + self.bursts.memory() + self.items.memory()
     }
 
     /// Marks arrive, and the peer tells of them.

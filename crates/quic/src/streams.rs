@@ -15,6 +15,7 @@ mod fit;
 mod id;
 mod incoming;
 mod limits;
+mod memory;
 mod outcome;
 mod outgoing;
 mod ring;
@@ -43,6 +44,10 @@ use turn::Turns;
 
 /// Smaller send buffers are not worth their bookkeeping.
 const MIN_SEND_BUFFER: u64 = 4096;
+/// What may be written while the congestion window is small: a few bursts.
+const FIRST_SEND_BUFFER: u64 = 512 << 10;
+/// Behind what is in flight, as much again waits: the window may double in a round trip.
+const WINDOWS_BUFFERED: u64 = 2;
 /// What each stream may write although the others have filled the buffer, or although the peer does
 /// not let it send.
 const RESERVE: u64 = 16 << 10;
@@ -72,7 +77,10 @@ pub(crate) struct Streams {
     writers: Turns,
     /// What the first of `ready` has sent in its turn.
     turn: u64,
+    /// How much may be written that is not acknowledged: as much as the path can use.
     send_buffer: u64,
+    max_send_buffer: u64,
+    configured: Configured,
     /// What of the send buffer is taken.
     held: u64,
     spares: Spares,
@@ -83,6 +91,13 @@ pub(crate) struct Streams {
     recent: (StreamId, u32),
     events: VecDeque<StreamEvent>,
     counters: StreamCounters,
+}
+
+/// What a budget that runs short may reduce.
+#[derive(Debug, Clone, Copy)]
+struct Configured {
+    send_buffer: u64,
+    window: u64,
 }
 
 /// One for each direction.
@@ -102,6 +117,7 @@ struct Initial {
 
 impl Streams {
     pub(crate) fn new(side: Side, config: &Transport) -> Self {
+        let max_send_buffer = config.send_buffer.max(MIN_SEND_BUFFER);
         let max_fragments = MIN_FRAGMENTS.saturating_add(config.window >> 10);
         Self {
             side,
@@ -120,7 +136,12 @@ impl Streams {
             control: Turns::default(),
             writers: Turns::default(),
             turn: 0,
-            send_buffer: config.send_buffer.max(MIN_SEND_BUFFER),
+            send_buffer: max_send_buffer.min(FIRST_SEND_BUFFER),
+            max_send_buffer,
+            configured: Configured {
+                send_buffer: max_send_buffer,
+                window: config.window,
+            },
             held: 0,
             spares: Spares::default(),
             fragments: 0,
@@ -191,6 +212,13 @@ impl Streams {
     #[cfg(test)]
     pub(crate) fn count(&self) -> usize {
         self.slab.len()
+    }
+
+    /// The connection is over: what was not sent or not read is lost.
+    pub(crate) fn end(&mut self, config: &Transport) {
+        let ended = std::mem::replace(self, Self::new(self.side, config));
+        self.counters = ended.counters;
+        self.receiving = ended.receiving;
     }
 
     /// Lets go of the memory that is kept for the next data: the connection rests.

@@ -15,3 +15,4 @@ pub use bar::{bar, percent, swatch};
 pub use frame::{Head, STYLE, frame};
 pub use grid::Grid;
 pub use page::page;
+pub use parts::remedy;

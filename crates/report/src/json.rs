@@ -10,7 +10,7 @@ mod ways;
 use roundtrip_model::Exchange;
 use serde_json::{Value, json};
 
-pub use result::result;
+pub use result::{result, settings};
 pub use ways::{DEMO_SCHEMA, ways};
 
 pub const SCHEMA: &str = "roundtrip/probe/1";

@@ -13,6 +13,7 @@ mod run;
 mod series;
 pub mod terminal;
 pub mod text;
+mod unexplained;
 pub mod ways;
 pub mod write_out;
 

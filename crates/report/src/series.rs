@@ -6,9 +6,12 @@ use roundtrip_model::{Finding, Summary, Waited};
 use crate::numbers::{self, ms};
 use crate::party;
 use crate::run::Run;
+use crate::unexplained;
 
 /// From this many on, one or all of them say more than a single request does.
 const LEAST_RUNS: usize = 3;
+/// The cause of which one exchange cannot tell whether it is the server's or the path's.
+const NOBODY_KNOWN: &str = "late-answer";
 /// Notes beyond this many are in the JSON report.
 const MOST_NOTES: usize = 8;
 
@@ -45,6 +48,8 @@ pub(crate) struct SeriesCause<'a> {
 pub(crate) struct Rest {
     pub(crate) runs: usize,
     pub(crate) ms: Summary,
+    /// Where most of it lies.
+    at: Option<String>,
 }
 
 impl<'a> Series<'a> {
@@ -57,12 +62,16 @@ impl<'a> Series<'a> {
             .collect();
         let waits: Vec<Waited> = good.iter().map(|(_, r)| r.waited()).collect();
         let rtts: Vec<f64> = good.iter().filter_map(|(_, r)| rtt(r)).collect();
-        let rest: Vec<f64> = good.iter().filter_map(|(_, r)| unexplained(r)).collect();
+        let rest: Vec<f64> = good.iter().filter_map(|(_, r)| unexplained_ms(r)).collect();
         Self {
             waited: party::median(&waits),
             rtt: Summary::of(&rtts),
             causes: causes(&good),
-            unexplained: Summary::of(&rest).map(|ms| Rest { runs: ms.n, ms }),
+            unexplained: Summary::of(&rest).map(|ms| Rest {
+                runs: ms.n,
+                ms,
+                at: unexplained::most(good.iter().flat_map(|(_, r)| r.hops)),
+            }),
             notes: notes(&good),
             of: good.len(),
         }
@@ -72,8 +81,10 @@ impl<'a> Series<'a> {
     pub(crate) fn unexplained_told(&self) -> Option<String> {
         let rest = self.unexplained.as_ref()?;
         let median = ms(rest.ms.median);
+        let at = rest.at.as_ref();
+        let at = at.map_or(String::new(), |at| format!(", most of it {at}"));
         Some(format!(
-            "{median} ms (median) in {} of {}",
+            "{median} ms (median) in {} of {}{at}",
             rest.runs, self.of
         ))
     }
@@ -100,10 +111,14 @@ impl SeriesCause<'_> {
     /// `in 1 of 10: a loss or a coincidence`.
     pub(crate) fn how_often(&self) -> String {
         let count = format!("in {} of {}", self.runs, self.of);
+        let is_each_time = self.runs == self.of && self.runs >= LEAST_RUNS;
+        if is_each_time && self.finding.id == NOBODY_KNOWN {
+            return format!("{count}: the server, not a loss");
+        }
         match self.runs {
             1 if self.is_first_only && self.of > 1 => format!("{count}, the first"),
             1 if self.of >= LEAST_RUNS => format!("{count}: a loss or a coincidence"),
-            n if n == self.of && n >= LEAST_RUNS => format!("{count}: no coincidence"),
+            _ if is_each_time => format!("{count}: no coincidence"),
             _ => count,
         }
     }
@@ -139,7 +154,7 @@ fn notes<'a>(good: &[(usize, Run<'a>)]) -> Vec<(&'a str, usize)> {
 }
 
 /// Of all hops together, where any of them tells it.
-fn unexplained(run: &Run) -> Option<f64> {
+fn unexplained_ms(run: &Run) -> Option<f64> {
     run.hops
         .iter()
         .filter_map(roundtrip_model::Exchange::unexplained_worth_telling)
@@ -219,6 +234,7 @@ mod tests {
             round_trips: 1,
             evidence: format!("{id} {ms}"),
             remedy: String::new(),
+            settings: Vec::new(),
         };
         Exchange {
             run,
@@ -257,6 +273,17 @@ mod tests {
                 "some in 4 of 10, 5.00 ms, 1 round trip",
             ]
         );
+    }
+
+    #[test]
+    fn what_one_exchange_cannot_tell_a_series_can() {
+        let late = |n: u32| exchange(n, &[(NOBODY_KNOWN, 300.0)]);
+        let each_time: Vec<Exchange> = (0..3).map(late).collect();
+        let server = "late-answer in 3 of 3: the server, not a loss, 300.0 ms, 1 round trip";
+        assert_eq!(told(&each_time), [server]);
+        let once = [exchange(0, &[]), late(1), exchange(2, &[])];
+        let loss = "late-answer in 1 of 3: a loss or a coincidence, 300.0 ms, 1 round trip";
+        assert_eq!(told(&once), [loss]);
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Man pages and completions, made from the flags.
 
-use std::io;
+mod lists;
+mod man;
+
 use std::path::Path;
 
 use clap::CommandFactory;
@@ -11,16 +13,17 @@ use crate::output::{Outcome, Stream};
 
 pub(crate) fn completions(shell: Shell) -> Outcome {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "roundtrip", &mut script);
+    let mut command = lists::with_values(Cli::command());
+    clap_complete::generate(shell, &mut command, "roundtrip", &mut script);
+    if shell == Shell::Fish {
+        script.extend(lists::for_fish().into_bytes());
+    }
     Stream::Out.print(script);
     Outcome::Done
 }
 
 pub(crate) fn man(directory: &Path) -> Outcome {
-    let written = std::fs::create_dir_all(directory).and_then(|()| {
-        clap_mangen::generate_to(Cli::command(), directory).map_err(io::Error::other)
-    });
-    match written {
+    match man::write(Cli::command(), directory) {
         Ok(()) => Outcome::Done,
         Err(error) => Outcome::Usage(format!(
             "cannot write man pages to {}: {error}",

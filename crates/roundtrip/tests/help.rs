@@ -76,6 +76,49 @@ fn man_pages_know_every_flag() {
 }
 
 #[test]
+fn examples_in_man_pages_stay_as_they_are() {
+    let directory = tempfile::tempdir().unwrap();
+    let written = roundtrip([OsStr::new("man"), directory.path().as_os_str()]);
+    assert!(written.status.success(), "{written:?}");
+    for verb in ["probe", "compare", "demo", "path"] {
+        let page = directory.path().join(format!("roundtrip-{verb}.1"));
+        let page = fs::read_to_string(page).unwrap();
+        let examples = help(&[verb]);
+        let (_, examples) = examples.split_once("Examples:\n").unwrap();
+        let (_, section) = page.split_once(".SH EXAMPLES\n.nf\n").unwrap();
+        let (section, _) = section.split_once("\n.fi\n").unwrap();
+        let plain = section.replace(r"\-", "-").replace(r"\*(Aq", "'");
+        let lines = |text: &str| -> Vec<String> { text.lines().map(str::to_owned).collect() };
+        let typed: Vec<String> = lines(examples)
+            .into_iter()
+            .take_while(|line| line.starts_with("  "))
+            .collect();
+        assert_eq!(lines(&plain), typed, "{verb}");
+    }
+}
+
+#[test]
+fn completions_offer_the_words_of_each_list() {
+    for shell in ["bash", "zsh", "fish"] {
+        let script = text(&roundtrip(["completions", shell]));
+        for word in [
+            "starlink",
+            "strip-fast-open",
+            "h2+tls1.3+reuse",
+            "server-think-time",
+            "quic-vs-tcp",
+            "faults",
+            "chacha",
+            "bbr",
+            "quinn",
+            "powershell",
+        ] {
+            assert!(script.contains(word), "{shell}: no {word}");
+        }
+    }
+}
+
+#[test]
 fn completions_know_every_flag() {
     for shell in SHELLS {
         let script = text(&roundtrip(["completions", shell]));

@@ -1,5 +1,5 @@
-//! Bytes to meaning and back: DNS, TLS hellos, QUIC, certificates, IP packets, captures, HTTP/1 and
-//! header fields, resolver files, netlink, and the Redis protocol.
+//! Bytes to meaning and back: DNS, TLS hellos, QUIC, HTTP/3, certificates, IP packets, captures,
+//! HTTP/1 and header fields, resolver files, netlink, and the Redis protocol.
 //!
 //! Sans-I/O: bytes come in as slices and go out as vectors; sockets, files and clocks belong to the
 //! layers above. Every parser is total: for any bytes it returns a value or an [`Error`] and never
@@ -12,6 +12,7 @@ pub mod dns;
 pub mod envelope;
 mod error;
 mod field;
+pub mod h3;
 pub mod hosts;
 pub mod http1;
 pub mod http_date;

@@ -1,4 +1,4 @@
-//! Rules for the field sections of a request in HTTP/3 and HTTP/2: a request that violates one is
+//! Rules for the field sections of messages in HTTP/3 and HTTP/2: a message that violates one is
 //! malformed. RFC 9114 §4.2 and §4.3, RFC 9113 §8.2 and §8.3.
 
 /// Connection-specific fields, which these versions forbid. RFC 9114 §4.2, RFC 9110 §7.6.1.
@@ -10,7 +10,7 @@ const OF_A_CONNECTION: [&[u8]; 5] = [
     b"upgrade",
 ];
 
-/// Why a request is malformed.
+/// Why a message is malformed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum MalformedError {
     #[error("a field name that is not a token in lower case")]
@@ -21,7 +21,7 @@ pub enum MalformedError {
     ConnectionField,
     #[error("a TE field with more than 'trailers'")]
     Te,
-    #[error("a pseudo-header field that requests do not have")]
+    #[error("a pseudo-header field that such a message does not have")]
     UnknownPseudo,
     #[error("a pseudo-header field that comes twice")]
     RepeatedPseudo,
@@ -37,6 +37,10 @@ pub enum MalformedError {
     Path,
     #[error("no authority, an empty one, one that names a user, or one that differs from Host")]
     Authority,
+    #[error("no status, or one that is not of three digits, or 101")]
+    Status,
+    #[error("content of another length than announced")]
+    Length,
 }
 
 /// The name and the value of a field line.
@@ -65,7 +69,50 @@ pub fn check_request<'a>(lines: impl IntoIterator<Item = Pair<'a>>) -> Result<()
     pseudo.check(host)
 }
 
-/// Checks the trailer section of a request.
+/// Checks the header section of a response, and returns its status. 101 is of HTTP/1.1 alone: RFC
+/// 9114 §4.5. White space around values is tolerated: nobody forwards what a client reads.
+pub fn check_response<'a>(
+    lines: impl IntoIterator<Item = Pair<'a>>,
+) -> Result<u16, MalformedError> {
+    let (mut regular, mut status) = (false, None);
+    for (name, value) in lines {
+        check_characters(value)?;
+        if !name.starts_with(b":") {
+            regular = true;
+            check_regular(name, value)?;
+            continue;
+        }
+        if regular {
+            return Err(MalformedError::LatePseudo);
+        }
+        if name != b":status" {
+            return Err(MalformedError::UnknownPseudo);
+        }
+        if status.replace(value).is_some() {
+            return Err(MalformedError::RepeatedPseudo);
+        }
+    }
+    let digits = status.filter(|s| s.len() == 3).and_then(number);
+    let status = digits.filter(|status| *status >= 100 && *status != 101);
+    let status = status.and_then(|status| u16::try_from(status).ok());
+    status.ok_or(MalformedError::Status)
+}
+
+/// The length that a head announces. A field that is no number, or comes more than once, is left to
+/// whoever judges the head.
+pub fn content_length<'a>(lines: impl IntoIterator<Item = Pair<'a>>) -> Option<u64> {
+    let lines = lines.into_iter();
+    let mut lengths = lines.filter(|(name, _)| *name == b"content-length");
+    let (_, length) = lengths.next()?;
+    number(length).filter(|_| lengths.next().is_none())
+}
+
+/// May a field be sent whose name and value another protocol brought? The name may have upper case.
+pub fn is_sendable((name, value): Pair<'_>) -> bool {
+    is_token(name) && check_value(value).is_ok()
+}
+
+/// Checks the trailer section of a message.
 pub fn check_trailers<'a>(lines: impl IntoIterator<Item = Pair<'a>>) -> Result<(), MalformedError> {
     for (name, value) in lines {
         if name.starts_with(b":") {
@@ -153,11 +200,23 @@ fn check_regular(name: &[u8], value: &[u8]) -> Result<(), MalformedError> {
 /// RFC 9110 §5.5: no white space around the value, and no control characters in it.
 fn check_value(value: &[u8]) -> Result<(), MalformedError> {
     let is_blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
-    let may_be = |byte: &u8| matches!(byte, b'\t' | b' '..=b'~' | 0x80..);
-    if is_blank(value.first()) || is_blank(value.last()) || !value.iter().all(may_be) {
+    if is_blank(value.first()) || is_blank(value.last()) {
         return Err(MalformedError::Value);
     }
-    Ok(())
+    check_characters(value)
+}
+
+fn check_characters(value: &[u8]) -> Result<(), MalformedError> {
+    let may_be = |byte: &u8| matches!(byte, b'\t' | b' '..=b'~' | 0x80..);
+    let are_sound = value.iter().all(may_be);
+    are_sound.then_some(()).ok_or(MalformedError::Value)
+}
+
+/// A number of digits alone.
+fn number(text: &[u8]) -> Option<u64> {
+    let is_number = text.iter().all(u8::is_ascii_digit);
+    let text = std::str::from_utf8(text).ok().filter(|_| is_number)?;
+    text.parse().ok()
 }
 
 /// RFC 9110 §5.6.2.
@@ -246,6 +305,46 @@ mod tests {
         assert_eq!(with(("host", "b.example")), Err(Authority));
         let twice = [METHOD, SCHEME, PATH, ("host", "a"), ("host", "a")];
         assert_eq!(request(&twice), Err(Authority));
+    }
+
+    #[test]
+    fn a_response_has_a_status_and_nothing_like_it() {
+        use MalformedError::{LatePseudo, RepeatedPseudo, Status, UnknownPseudo};
+        let ok = (":status", "200");
+        for (lines, expected) in [
+            (&[ok][..], Ok(200)),
+            (&[(":status", "103"), ("link", " x")], Ok(103)),
+            (&[ok, ("link", "x\0")], Err(MalformedError::Value)),
+            (&[(":status", "999")], Ok(999)),
+            (&[], Err(Status)),
+            (&[(":status", "")], Err(Status)),
+            (&[(":status", "20")], Err(Status)),
+            (&[(":status", "0200")], Err(Status)),
+            (&[(":status", "+20")], Err(Status)),
+            (&[(":status", "099")], Err(Status)),
+            (&[(":status", "101")], Err(Status)),
+            (&[ok, ok], Err(RepeatedPseudo)),
+            (&[ok, METHOD], Err(UnknownPseudo)),
+            (&[("x", "y"), ok], Err(LatePseudo)),
+            (
+                &[ok, ("connection", "x")],
+                Err(MalformedError::ConnectionField),
+            ),
+        ] {
+            assert_eq!(check_response(bytes(lines)), expected, "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn one_length_that_is_a_number_counts() {
+        let length = |lines: &[(&str, &str)]| content_length(bytes(lines));
+        let five = ("content-length", "5");
+        assert_eq!(length(&[PATH, five]), Some(5));
+        assert_eq!(length(&[PATH]), None);
+        assert_eq!(length(&[five, five]), None);
+        for odd in ["", "+5", "5 ", "5,5", "99999999999999999999"] {
+            assert_eq!(length(&[("content-length", odd)]), None, "{odd}");
+        }
     }
 
     #[test]

@@ -1,17 +1,23 @@
-//! Field sections of HTTP/3 without a dynamic table: the reader must have told its peer that it has
-//! none. RFC 9204.
+//! Field sections of HTTP/3 without a dynamic table, in both directions: the reader must have told
+//! its peer that it has none. RFC 9204.
 
+mod encoder;
 mod huffman;
 mod table;
 
-use std::borrow::Cow;
-
 use crate::Error;
 use crate::cursor::Cursor;
+use crate::message::Pair;
+pub use encoder::{begin_section, write_line};
 
 const WHAT: &str = "a field section";
 /// In bytes: what a line counts in addition to its name and value. RFC 9114 §4.2.2.
 const LINE_OVERHEAD: usize = 32;
+
+/// By how much most sections grow when they are decoded, for an estimate.
+const EXPANSION: usize = 4;
+/// Most requests have fewer lines.
+const USUAL_LINES: usize = 16;
 
 /// The limits of a section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,11 +27,12 @@ pub struct SectionBounds {
     pub size: usize,
 }
 
-/// A name and a value as they were sent, without any checks.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FieldLine<'a> {
-    name: Cow<'a, [u8]>,
-    value: Cow<'a, [u8]>,
+/// The decoded lines of a section, in order, without any checks. All of them share one allocation.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Section {
+    text: Vec<u8>,
+    /// Where the name and the value of each line end in `text`.
+    ends: Vec<(usize, usize)>,
 }
 
 /// Why a section could not be decoded.
@@ -40,47 +47,48 @@ pub enum SectionError {
     TooLarge,
 }
 
-impl FieldLine<'_> {
-    pub fn name(&self) -> &[u8] {
-        &self.name
+impl Section {
+    /// The number of lines.
+    pub fn len(&self) -> usize {
+        self.ends.len()
     }
 
-    pub fn value(&self) -> &[u8] {
-        &self.value
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
     }
 
-    fn size(&self) -> usize {
-        self.name.len() + self.value.len() + LINE_OVERHEAD
+    /// Names and values, in order.
+    pub fn lines(&self) -> impl Iterator<Item = Pair<'_>> + Clone {
+        let starts = std::iter::once(0).chain(self.ends.iter().map(|(_, end)| *end));
+        starts.zip(&self.ends).map(|(start, (name, value))| {
+            let part = |from, to| self.text.get(from..to).unwrap_or_default();
+            (part(start, *name), part(*name, *value))
+        })
     }
 }
 
 /// All lines of a section, in order. A reference to a dynamic table is an error.
-pub fn read_section(
-    bytes: &[u8],
-    bounds: SectionBounds,
-) -> Result<Vec<FieldLine<'_>>, SectionError> {
+pub fn read_section(bytes: &[u8], bounds: SectionBounds) -> Result<Section, SectionError> {
     let mut cursor = Cursor::new(WHAT, bytes);
     prefix(&mut cursor)?;
-    let (mut lines, mut left) = (Vec::new(), bounds.size);
+    let mut section = Section::default();
+    let room = bytes.len().saturating_mul(EXPANSION).min(bounds.size);
+    section.text.reserve(room);
+    section.ends.reserve(USUAL_LINES.min(bounds.lines));
+    let mut left = bounds.size;
     while !cursor.is_empty() {
-        if lines.len() == bounds.lines {
+        if section.len() == bounds.lines {
             return Err(SectionError::TooManyLines);
         }
-        let line = line(&mut cursor)?;
+        let start = section.text.len();
+        let name = line(&mut cursor, &mut section.text)?;
+        let end = section.text.len();
         left = left
-            .checked_sub(line.size())
+            .checked_sub(end - start + LINE_OVERHEAD)
             .ok_or(SectionError::TooLarge)?;
-        lines.push(line);
+        section.ends.push((name, end));
     }
-    Ok(lines)
-}
-
-/// The section of a response that has a status of three digits and no other field.
-pub fn status_section(status: u16) -> Vec<u8> {
-    // The name `:status` of the static table: RFC 9204 §4.5.4.
-    let mut section = vec![0, 0, 0x5f, 9, 3];
-    section.extend_from_slice(format!("{:03}", status % 1000).as_bytes());
-    section
+    Ok(section)
 }
 
 /// Required Insert Count and Base. RFC 9204 §4.5.1.
@@ -97,24 +105,26 @@ fn prefix(cursor: &mut Cursor<'_>) -> crate::Result<()> {
     Ok(())
 }
 
-/// RFC 9204 §4.5.2 to §4.5.6.
-fn line<'a>(cursor: &mut Cursor<'a>) -> crate::Result<FieldLine<'a>> {
+/// Appends a line's name and value to `text`, and returns where the name ends. RFC 9204 §4.5.2 to
+/// §4.5.6.
+fn line(cursor: &mut Cursor<'_>, text: &mut Vec<u8>) -> crate::Result<usize> {
     let first = cursor.u8()?;
     match first {
         0xc0.. => {
             let (name, value) = entry(cursor, first, 6)?;
-            let value = Cow::Borrowed(value.as_bytes());
-            Ok(FieldLine { name, value })
+            text.extend_from_slice(name.as_bytes());
+            let end = text.len();
+            text.extend_from_slice(value.as_bytes());
+            Ok(end)
         }
         0x50..=0x5f | 0x70..=0x7f => {
             let (name, _) = entry(cursor, first, 4)?;
-            let value = text(cursor)?;
-            Ok(FieldLine { name, value })
+            text.extend_from_slice(name.as_bytes());
+            value(cursor, text)
         }
         0x20..=0x3f => {
-            let name = text_of(cursor, first, 3)?;
-            let value = text(cursor)?;
-            Ok(FieldLine { name, value })
+            string(cursor, first, 3, text)?;
+            value(cursor, text)
         }
         _ => Err(cursor.malformed("it refers to a dynamic table that is not there")),
     }
@@ -125,29 +135,32 @@ fn entry(
     cursor: &mut Cursor<'_>,
     first: u8,
     bits: u32,
-) -> crate::Result<(Cow<'static, [u8]>, &'static str)> {
+) -> crate::Result<(&'static str, &'static str)> {
     let index = integer(cursor, first, bits)?;
     let entry = table::ENTRIES.get(index);
-    let (name, value) = entry.ok_or_else(|| cursor.malformed("the static table ends before"))?;
-    Ok((Cow::Borrowed(name.as_bytes()), value))
+    entry
+        .copied()
+        .ok_or_else(|| cursor.malformed("the static table ends before"))
 }
 
-fn text<'a>(cursor: &mut Cursor<'a>) -> crate::Result<Cow<'a, [u8]>> {
+/// Appends a value, and returns where it begins.
+fn value(cursor: &mut Cursor<'_>, text: &mut Vec<u8>) -> crate::Result<usize> {
+    let start = text.len();
     let first = cursor.u8()?;
-    text_of(cursor, first, 7)
+    string(cursor, first, 7, text)?;
+    Ok(start)
 }
 
 /// A string whose length begins with the low `bits` of its first byte; the bit above them says
 /// whether it is Huffman-coded. RFC 9204 §4.1.2.
-fn text_of<'a>(cursor: &mut Cursor<'a>, first: u8, bits: u32) -> crate::Result<Cow<'a, [u8]>> {
+fn string(cursor: &mut Cursor<'_>, first: u8, bits: u32, text: &mut Vec<u8>) -> crate::Result<()> {
     let length = integer(cursor, first, bits)?;
     let bytes = cursor.take(length)?;
     if first >> bits & 1 == 0 {
-        return Ok(Cow::Borrowed(bytes));
+        text.extend_from_slice(bytes);
+        return Ok(());
     }
-    let decoded = huffman::decode(bytes);
-    let decoded = decoded.ok_or_else(|| cursor.malformed("a string is not Huffman's code"))?;
-    Ok(Cow::Owned(decoded))
+    huffman::decode(bytes, text).ok_or_else(|| cursor.malformed("a string is not Huffman's code"))
 }
 
 /// An integer that begins in the low bits of a byte. RFC 7541 §5.1.

@@ -27,6 +27,6 @@ pub use header::{
 pub use id::ConnectionId;
 pub use initial::{InitialKeys, Opened, Side, retry_is_authentic};
 pub use packet::{LongKind, LongPacket, Packet, Packets, Retry};
-pub use parameters::Parameters;
+pub use parameters::{Parameters, VersionInformation};
 pub use pen::{LARGEST_VARINT, Pen, varint_size};
 pub use version::Version;

@@ -2,6 +2,7 @@
 //! supported.
 
 use maud::{Markup, html};
+use roundtrip_report::html::remedy;
 use roundtrip_report::{clean, ms};
 
 use crate::advice::Advice;
@@ -15,7 +16,7 @@ pub(super) fn findings(c: &Comparison) -> Markup {
             div.finding {
                 p { b { (f.id) } " costs " (ms(f.ms)) " ms today" }
                 p { (clean(&f.evidence)) }
-                @if !f.remedy.is_empty() { p.remedy { b { "Remedy" } " " (clean(&f.remedy)) } }
+                (remedy(f))
             }
         }
     }

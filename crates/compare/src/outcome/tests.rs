@@ -78,6 +78,7 @@ fn comparison(lines: Vec<Line>, mut baseline: Line) -> Comparison {
             round_trips: 0,
             evidence: HOSTILE.into(),
             remedy: HOSTILE.into(),
+            settings: Vec::new(),
         }],
         control,
         lines,

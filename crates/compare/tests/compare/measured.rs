@@ -56,7 +56,7 @@ fn savings_are_whole_round_trips_and_the_largest_comes_first() {
     let best = c.best().unwrap();
     assert_eq!(best.way.remedy, Remedy::KeepConnection);
     assert_eq!(json::document(&c)["ways"][0]["saving"]["shown"], true);
-    assert!(html::page(&c, &Head::default()).contains("Keep the connection would save"));
+    assert!(html::page(&c, &Head::default()).contains("Keep the connection: this would save"));
 }
 
 #[test]

@@ -8,12 +8,15 @@ use super::figures::{SideFigures, StageDiff, stages};
 use super::reasons::Reasons;
 use super::unlike::{FactDiff, FindingDiff, Values, facts, findings};
 use super::{Probe, answer};
+use crate::Provenance;
 
 /// The same comparison gives the same interval.
 const SEED: u64 = 1;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProbeDiff {
+    /// Of A and of B.
+    pub made: (Provenance, Provenance),
     pub urls: (String, String),
     pub failed: (usize, usize),
     pub figures: (SideFigures, SideFigures),
@@ -40,6 +43,7 @@ impl ProbeDiff {
         let reasons = Reasons::new(a, b, both, (&values.0, &values.1));
         let parts = parts(&stages, both, difference.ms, &reasons);
         let mut diff = Self {
+            made: (a.made.clone(), b.made.clone()),
             urls: (a.url.clone(), b.url.clone()),
             failed: (a.failed, b.failed),
             figures,

@@ -3,16 +3,20 @@
 use roundtrip_model::Waited;
 
 use super::facts;
-use crate::ReadError;
 use crate::node::Node;
 use crate::probe::{Finding, Probe, Run, Stage};
+use crate::{Provenance, ReadError};
 
 /// More phases than one exchange has, and more findings and tasks.
 const MOST_ENTRIES: usize = 256;
 /// URLs that a message lists.
 const MOST_CITED: usize = 4;
 
-pub(super) fn probe(results: &[Node<'_>], url: Option<&str>) -> Result<Probe, ReadError> {
+pub(super) fn probe(
+    results: &[Node<'_>],
+    made: Provenance,
+    url: Option<&str>,
+) -> Result<Probe, ReadError> {
     if results.is_empty() {
         return Err(ReadError::Empty);
     }
@@ -30,6 +34,7 @@ pub(super) fn probe(results: &[Node<'_>], url: Option<&str>) -> Result<Probe, Re
     }
     Ok(Probe {
         url,
+        made,
         failed: mine.len() - runs.len(),
         failure,
         runs,

@@ -10,13 +10,14 @@ impl Page<'_> {
         let mut lines = self.paragraph(&diff.answer);
         if !self.quiet {
             lines.push(String::new());
-            for (side, file, root) in [
-                ("A", self.files.0, &diff.roots.0),
-                ("B", self.files.1, &diff.roots.1),
+            for (side, file, root, made) in [
+                ("A", self.files.0, &diff.roots.0, &diff.made.0),
+                ("B", self.files.1, &diff.roots.1, &diff.made.1),
             ] {
                 let of = root.as_deref().map_or("the machine".into(), clean);
                 let named = self.paint(Tone::Plain, &format!("{file}: {of}"));
                 lines.push(format!("  {}  {named}", self.paint(Tone::Strong, side)));
+                lines.extend(self.made(made));
             }
             lines.extend(diff.changes.iter().flat_map(|change| self.change(change)));
         }

@@ -8,6 +8,7 @@ mod facts;
 mod hostile;
 mod images;
 mod limits;
+mod provenance;
 mod samples;
 
 roundtrip_path::sandbox_before_main!();

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use roundtrip_model::{Event, PhaseName, Task};
+use roundtrip_model::{Event, PhaseName, Setting, Task};
 
 use crate::case::{ms, times};
-use crate::{Case, Cause, CauseFamily, Cost, RemedySetting, WaitPart};
+use crate::{Case, Cause, CauseFamily, Cost, WaitPart};
 
 /// In milliseconds. A warmed-up TLS library needs about a millisecond for all of its work.
 const MAX_USUAL_WORK: f64 = 10.0;
@@ -24,7 +24,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             signature: slow_verification,
             cost: "what it took: under 1 ms with ECDSA, more with long chains, large RSA keys or a key store in slow hardware",
             remedy: "use ECDSA certificates and short chains, remember verified chains, resume sessions",
-            settings: &[RemedySetting::new("certbot", "--key-type ecdsa")],
+            settings: &[Setting::new("certbot", "--key-type ecdsa")],
             source: "RFC 5280 §6; RFC 8446 §2.2",
         },
         Cause {
@@ -35,11 +35,11 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             cost: "what it took: tens to hundreds of ms",
             remedy: "initialise the library once and keep it, load a small CA bundle, load no unnecessary engines or PKCS#11 modules, prefer ECDSA and X25519",
             settings: &[
-                RemedySetting::new(
+                Setting::new(
                     "OpenSSL",
                     "SSL_CERT_FILE=one-bundle.pem OPENSSL_CONF=/dev/null",
                 ),
-                RemedySetting::new("curl", "--cacert one-bundle.pem"),
+                Setting::new("curl", "--cacert one-bundle.pem"),
             ],
             source: "openssl-env(7); ossl-guide-libraries-introduction(7)",
         },
@@ -51,8 +51,8 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             cost: "until the next period begins, 100 ms usually",
             remedy: "give the client's container a larger quota, or none",
             settings: &[
-                RemedySetting::new("Kubernetes", "no resources.limits.cpu"),
-                RemedySetting::new("Linux", "cpu.max = max"),
+                Setting::new("Kubernetes", "no resources.limits.cpu"),
+                Setting::new("Linux", "cpu.max = max"),
             ],
             source: "Linux kernel, Documentation/admin-guide/cgroup-v2 (cpu.max, cpu.stat)",
         },
@@ -63,10 +63,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             signature: starved,
             cost: "as long as others had the processors, or the client was stopped",
             remedy: "measure on a machine with a free processor; look for busy neighbours, a stopped process, a virtual machine that was paused",
-            settings: &[RemedySetting::new(
-                "shell",
-                "nice -n -5; chrt -r 1; taskset",
-            )],
+            settings: &[Setting::new("shell", "nice -n -5; chrt -r 1; taskset")],
             source: "Linux kernel, Documentation/scheduler/sched-stats",
         },
         Cause {
@@ -76,7 +73,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             signature: slow_output,
             cost: "as long as the writes took",
             remedy: "write to something faster, or nowhere",
-            settings: &[RemedySetting::new("roundtrip", "probe -o /dev/null URL")],
+            settings: &[Setting::new("roundtrip", "probe -o /dev/null URL")],
             source: "pipe(7)",
         },
     ],

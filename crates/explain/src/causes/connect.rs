@@ -1,9 +1,9 @@
 //! Addresses and the TCP handshake: addresses that do not answer, and lost SYNs.
 
-use roundtrip_model::{Attempt, AttemptOutcome, PhaseName};
+use roundtrip_model::{Attempt, AttemptOutcome, PhaseName, Setting};
 
 use crate::case::ms;
-use crate::{Case, Cause, CauseFamily, Claim, Cost, RemedySetting, WaitPart};
+use crate::{Case, Cause, CauseFamily, Claim, Cost, WaitPart};
 
 /// In milliseconds. A busy host alone does not delay a SYN-ACK by more than this.
 const MAX_HOST_DELAY: f64 = 20.0;
@@ -22,9 +22,9 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             cost: "1 round trip per address; Windows repeats a refused SYN for a second",
             remedy: "listen on every address of the name, or remove the address from the DNS",
             settings: &[
-                RemedySetting::new("nginx", "listen [::]:443 ssl; listen 443 ssl;"),
-                RemedySetting::new("HAProxy", "bind :::443 v4v6"),
-                RemedySetting::new("Apache", "Listen 443 (both families) or Listen [::]:443"),
+                Setting::new("nginx", "listen [::]:443 ssl; listen 443 ssl;"),
+                Setting::new("HAProxy", "bind :::443 v4v6"),
+                Setting::new("Apache", "Listen 443 (both families) or Listen [::]:443"),
             ],
             source: "RFC 8305 §5; RFC 9293 §3.5.2",
         },
@@ -36,8 +36,8 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             cost: "250 ms per address with Happy Eyeballs (RFC 8305), a minute or more without",
             remedy: "repair the address or remove it from the DNS; a client without Happy Eyeballs waits for minutes here",
             settings: &[
-                RemedySetting::new("DNS", "withdraw the AAAA (or A) record that leads nowhere"),
-                RemedySetting::new("Linux (/etc/gai.conf)", "precedence ::ffff:0:0/96 100"),
+                Setting::new("DNS", "withdraw the AAAA (or A) record that leads nowhere"),
+                Setting::new("Linux (/etc/gai.conf)", "precedence ::ffff:0:0/96 100"),
             ],
             source: "RFC 8305 §5",
         },
@@ -49,10 +49,10 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             cost: "1 s; if it is lost again, 1 s more each time, then twice as long each time",
             remedy: "look for loss on the path (mtr), a full accept queue at the server (nstat TcpExtListenOverflows) or a firewall that drops",
             settings: &[
-                RemedySetting::new("Linux (server)", "net.core.somaxconn=4096"),
-                RemedySetting::new("nginx", "listen 443 ssl backlog=4096;"),
-                RemedySetting::new("HAProxy", "bind :443 backlog 4096"),
-                RemedySetting::new("Apache", "ListenBacklog 4096"),
+                Setting::new("Linux (server)", "net.core.somaxconn=4096"),
+                Setting::new("nginx", "listen 443 ssl backlog=4096;"),
+                Setting::new("HAProxy", "bind :443 backlog 4096"),
+                Setting::new("Apache", "ListenBacklog 4096"),
             ],
             source: "RFC 6298 §2 and §5; tcp(7)",
         },
@@ -64,8 +64,8 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             cost: "1 ms to 2 s: neighbour discovery, a firewall's new entry, a radio that wakes up",
             remedy: "keep the path warm where it sleeps: an open connection that is used now and then, Wi-Fi without power saving",
             settings: &[
-                RemedySetting::new("Linux (Wi-Fi)", "iw dev wlan0 set power_save off"),
-                RemedySetting::new(
+                Setting::new("Linux (Wi-Fi)", "iw dev wlan0 set power_save off"),
+                Setting::new(
                     "Linux (neighbours)",
                     "net.ipv4.neigh.default.base_reachable_time_ms=300000",
                 ),

@@ -1,9 +1,9 @@
 //! Answers that only say to ask again. The whole exchange was in vain, except for a connection that
 //! the next request can use.
 
-use roundtrip_model::{PhaseName, Scheme, Target};
+use roundtrip_model::{PhaseName, Scheme, Setting, Target};
 
-use crate::{Case, Cause, CauseFamily, Cost, RemedySetting, WaitPart};
+use crate::{Case, Cause, CauseFamily, Cost, WaitPart};
 
 pub(super) const FAMILY: CauseFamily = CauseFamily {
     title: "Detours",
@@ -16,15 +16,15 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             cost: "2 round trips, and another name lookup",
             remedy: "write https in links and configurations, and tell browsers in advance: HSTS with preload, or an HTTPS record",
             settings: &[
-                RemedySetting::new(
+                Setting::new(
                     "nginx",
                     "add_header Strict-Transport-Security 'max-age=63072000; includeSubDomains; preload' always;",
                 ),
-                RemedySetting::new(
+                Setting::new(
                     "HAProxy",
                     "http-response set-header Strict-Transport-Security \"max-age=63072000; includeSubDomains; preload\"",
                 ),
-                RemedySetting::new(
+                Setting::new(
                     "Apache",
                     "Header always set Strict-Transport-Security \"max-age=63072000; includeSubDomains; preload\"",
                 ),
@@ -39,9 +39,9 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             cost: "1 round trip at the same origin, a new connection at another one",
             remedy: "link directly to the final URL, redirect there in one step, and let clients cache the redirect (301 or 308 with a lifetime)",
             settings: &[
-                RemedySetting::new("nginx", "return 308 https://host$request_uri; in one step"),
-                RemedySetting::new("HAProxy", "http-request redirect code 308 location URL"),
-                RemedySetting::new("Apache", "Redirect 308 /old https://host/new"),
+                Setting::new("nginx", "return 308 https://host$request_uri; in one step"),
+                Setting::new("HAProxy", "http-request redirect code 308 location URL"),
+                Setting::new("Apache", "Redirect 308 /old https://host/new"),
             ],
             source: "RFC 9110 §15.4",
         },
@@ -53,11 +53,11 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             cost: "1 round trip, 2 with NTLM or Negotiate",
             remedy: "send credentials with the first request if the server is known to require them; prefer tokens to schemes that need a challenge each time",
             settings: &[
-                RemedySetting::new(
+                Setting::new(
                     "curl",
                     "--basic --user NAME or --oauth2-bearer TOKEN, without --anyauth",
                 ),
-                RemedySetting::new("Apache (Negotiate)", "GssapiUseSessions On"),
+                Setting::new("Apache (Negotiate)", "GssapiUseSessions On"),
             ],
             source: "RFC 9110 §11.3 and §11.7.1; RFC 7617 §2.2",
         },
@@ -69,12 +69,12 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             cost: "1 round trip before each request whose permission is not cached",
             remedy: "let browsers cache the answer, serve from the same origin, or use requests that need no preflight",
             settings: &[
-                RemedySetting::new("nginx", "add_header Access-Control-Max-Age 7200;"),
-                RemedySetting::new(
+                Setting::new("nginx", "add_header Access-Control-Max-Age 7200;"),
+                Setting::new(
                     "HAProxy",
                     "http-response set-header Access-Control-Max-Age 7200",
                 ),
-                RemedySetting::new("Apache", "Header set Access-Control-Max-Age 7200"),
+                Setting::new("Apache", "Header set Access-Control-Max-Age 7200"),
             ],
             source: "Fetch standard, CORS-preflight fetch",
         },

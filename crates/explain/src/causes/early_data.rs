@@ -1,13 +1,13 @@
 //! Early data that was sent in vain.
 
-use roundtrip_model::{EarlyData, PhaseName};
+use roundtrip_model::{EarlyData, PhaseName, Setting};
 
-use crate::{Case, Cause, CauseFamily, Cost, RemedySetting};
+use crate::{Case, Cause, CauseFamily, Cost};
 
-const ALLOW: &[RemedySetting] = &[
-    RemedySetting::new("nginx", "ssl_early_data on;"),
-    RemedySetting::new("HAProxy", "bind :443 ssl crt FILE allow-0rtt"),
-    RemedySetting::new("OpenSSL (server)", "SSL_CTX_set_max_early_data()"),
+const ALLOW: &[Setting] = &[
+    Setting::new("nginx", "ssl_early_data on;"),
+    Setting::new("HAProxy", "bind :443 ssl crt FILE allow-0rtt"),
+    Setting::new("OpenSSL (server)", "SSL_CTX_set_max_early_data()"),
 ];
 
 pub(super) const FAMILY: CauseFamily = CauseFamily {
@@ -31,8 +31,8 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             cost: "1 round trip",
             remedy: "let the origin accept early data if a replay does no harm: a proxy in front marks such requests with Early-Data: 1",
             settings: &[
-                RemedySetting::new("nginx", "proxy_set_header Early-Data $ssl_early_data;"),
-                RemedySetting::new(
+                Setting::new("nginx", "proxy_set_header Early-Data $ssl_early_data;"),
+                Setting::new(
                     "HAProxy",
                     "http-request wait-for-handshake (only for what must not be replayed)",
                 ),

@@ -1,16 +1,16 @@
 //! TCP fast open that was requested and saved nothing. If it saved its round trip, there is no
 //! finding.
 
-use roundtrip_model::{Event, FastOpenFacts, PhaseName, TcpFacts};
+use roundtrip_model::{Event, FastOpenFacts, PhaseName, Setting, TcpFacts};
 
 use super::connect::syn_wait;
-use crate::{Case, Cause, CauseFamily, Cost, RemedySetting, WaitPart};
+use crate::{Case, Cause, CauseFamily, Cost, WaitPart};
 
-const ENABLE: &[RemedySetting] = &[
-    RemedySetting::new("nginx", "listen 443 ssl fastopen=256;"),
-    RemedySetting::new("HAProxy", "bind :443 tfo"),
-    RemedySetting::new("Linux (server)", "net.ipv4.tcp_fastopen=3"),
-    RemedySetting::new(
+const ENABLE: &[Setting] = &[
+    Setting::new("nginx", "listen 443 ssl fastopen=256;"),
+    Setting::new("HAProxy", "bind :443 tfo"),
+    Setting::new("Linux (server)", "net.ipv4.tcp_fastopen=3"),
+    Setting::new(
         "Linux (Apache, which does not ask for it)",
         "net.ipv4.tcp_fastopen=0x403",
     ),
@@ -36,7 +36,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             signature: syn_dropped,
             cost: "1 s",
             remedy: "a middlebox drops SYNs with data: do not use fast open on this path, or let the kernel pause it after such a loss",
-            settings: &[RemedySetting::new(
+            settings: &[Setting::new(
                 "Linux (client)",
                 "net.ipv4.tcp_fastopen_blackhole_timeout_sec=3600",
             )],
@@ -50,8 +50,8 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             cost: "1 round trip, as without fast open",
             remedy: "give all servers behind one address the same cookie key, and a longer queue for connections opened this way",
             settings: &[
-                RemedySetting::new("Linux (server)", "net.ipv4.tcp_fastopen_key=KEY[,BACKUP]"),
-                RemedySetting::new("nginx", "listen 443 ssl fastopen=1024;"),
+                Setting::new("Linux (server)", "net.ipv4.tcp_fastopen_key=KEY[,BACKUP]"),
+                Setting::new("nginx", "listen 443 ssl fastopen=1024;"),
             ],
             source: "RFC 7413 §4.2.2; ip-sysctl (tcp_fastopen_key)",
         },
@@ -62,7 +62,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             signature: flight_too_large,
             cost: "1 round trip, as without fast open",
             remedy: "make the first flight smaller: a post-quantum key share (1216 bytes) leaves no room, the classical one fits (strategy -pq)",
-            settings: &[RemedySetting::new("OpenSSL (client)", "Groups = X25519")],
+            settings: &[Setting::new("OpenSSL (client)", "Groups = X25519")],
             source: "RFC 7413 §4.2.2; RFC 9293 §3.7.1",
         },
         Cause {
@@ -73,11 +73,11 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             cost: "1 round trip of the two that fast open and early data save together",
             remedy: "gather the ClientHello and the early data into one write",
             settings: &[
-                RemedySetting::new(
+                Setting::new(
                     "Linux (client)",
                     "one writev(2) or sendmsg(2) with MSG_FASTOPEN for both",
                 ),
-                RemedySetting::new(
+                Setting::new(
                     "OpenSSL (client)",
                     "a memory BIO that is flushed once, after SSL_write_early_data()",
                 ),

@@ -1,9 +1,9 @@
 //! The time between the ClientHello and the first byte of its answer.
 
-use roundtrip_model::{EarlyData, Event, Moment, PhaseName};
+use roundtrip_model::{EarlyData, Event, Moment, PhaseName, Setting};
 
 use crate::case::ms;
-use crate::{Case, Cause, CauseFamily, Cost, RemedySetting, WaitPart};
+use crate::{Case, Cause, CauseFamily, Cost, WaitPart};
 
 /// In milliseconds: what a busy server may need for a key exchange and a signature.
 pub(super) const MAX_HANDSHAKE_WORK: f64 = 10.0;
@@ -19,8 +19,8 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             cost: "the client's whole timeout",
             remedy: "repair what drops it: a middlebox that expects a ClientHello in one packet, or a link that carries no full segments; without the post-quantum share it fits (strategy -pq)",
             settings: &[
-                RemedySetting::new("OpenSSL (client)", "Groups = X25519"),
-                RemedySetting::new(
+                Setting::new("OpenSSL (client)", "Groups = X25519"),
+                Setting::new(
                     "Linux (router)",
                     "nft add rule inet filter forward tcp flags syn tcp option maxseg size set rt mtu",
                 ),
@@ -35,9 +35,9 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             cost: "what it took",
             remedy: "use an ECDSA key, look for a queue before the server (few workers, a full accept queue, a key in slow hardware), resume sessions",
             settings: &[
-                RemedySetting::new("nginx", "worker_processes auto; ssl_certificate ecdsa.pem;"),
-                RemedySetting::new("HAProxy", "nbthread and bind :443 ssl crt ecdsa.pem"),
-                RemedySetting::new(
+                Setting::new("nginx", "worker_processes auto; ssl_certificate ecdsa.pem;"),
+                Setting::new("HAProxy", "nbthread and bind :443 ssl crt ecdsa.pem"),
+                Setting::new(
                     "Apache",
                     "MaxRequestWorkers and SSLCertificateFile ecdsa.pem",
                 ),

@@ -1,9 +1,9 @@
 //! The request and its route: proxies, and servers that take their time.
 
-use roundtrip_model::{Event, PhaseName};
+use roundtrip_model::{Event, PhaseName, Setting};
 
 use crate::case::ms;
-use crate::{Case, Cause, CauseFamily, Cost, RemedySetting, WaitPart};
+use crate::{Case, Cause, CauseFamily, Cost, WaitPart};
 
 /// In milliseconds. Less than this cannot be told from the server's scheduler: it is a time slice
 /// of a busy machine.
@@ -28,7 +28,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             signature: proxy_connect,
             cost: "1 round trip to the proxy, and the time that the proxy takes to connect",
             remedy: "bypass the proxy for this host, or keep tunnels open",
-            settings: &[RemedySetting::new("environment", "NO_PROXY=host")],
+            settings: &[Setting::new("environment", "NO_PROXY=host")],
             source: "RFC 9110 §9.3.6",
         },
         Cause {
@@ -39,16 +39,16 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             cost: "a round trip from the cache to the origin, and the origin's time",
             remedy: "cache more and for longer, put a shield cache before the origin, serve stale content while it is revalidated",
             settings: &[
-                RemedySetting::new(
+                Setting::new(
                     "nginx",
                     "proxy_cache_use_stale updating; proxy_cache_background_update on;",
                 ),
-                RemedySetting::new(
+                Setting::new(
                     "HAProxy",
                     "http-request cache-use NAME and http-response cache-store NAME",
                 ),
-                RemedySetting::new("Apache", "CacheEnable disk / and CacheIgnoreNoLastMod On"),
-                RemedySetting::new(
+                Setting::new("Apache", "CacheEnable disk / and CacheIgnoreNoLastMod On"),
+                Setting::new(
                     "origin",
                     "Cache-Control: max-age=60, stale-while-revalidate=600",
                 ),
@@ -63,12 +63,12 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             cost: "what it took",
             remedy: "profile the handler and what it waits for; let it report that in Server-Timing",
             settings: &[
-                RemedySetting::new(
+                Setting::new(
                     "nginx",
                     "log_format t '$request_time $upstream_response_time';",
                 ),
-                RemedySetting::new("HAProxy", "log-format with %Tr (%TR/%Tw/%Tc/%Tr/%Ta)"),
-                RemedySetting::new("Apache", "LogFormat \"%D %r\""),
+                Setting::new("HAProxy", "log-format with %Tr (%TR/%Tw/%Tc/%Tr/%Ta)"),
+                Setting::new("Apache", "LogFormat \"%D %r\""),
             ],
             source: "W3C Server Timing",
         },
@@ -80,8 +80,8 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             cost: "by how much it was late",
             remedy: "ask again: what the server does comes each time (-c 10), what the path does comes sometimes; let the server report its time in Server-Timing",
             settings: &[
-                RemedySetting::new("roundtrip", "probe -c 10 URL"),
-                RemedySetting::new(
+                Setting::new("roundtrip", "probe -c 10 URL"),
+                Setting::new(
                     "nginx",
                     "add_header Server-Timing \"app;dur=$upstream_response_time\";",
                 ),

@@ -1,8 +1,10 @@
 //! Connections that should have been kept open: the cost of opening another one.
 
-use roundtrip_model::{NotKept, PhaseName};
+use std::time::Duration;
 
-use crate::{Case, Cause, CauseFamily, Cost, RemedySetting, WaitPart};
+use roundtrip_model::{Event, FailureKind, NotKept, PhaseName, Setting};
+
+use crate::{Case, Cause, CauseFamily, Cost, WaitPart};
 
 const SETUP: [PhaseName; 5] = [
     PhaseName::Name,
@@ -19,6 +21,11 @@ const PARTS: [WaitPart; 4] = [
     WaitPart::Resolver,
 ];
 
+/// What is lost when nobody hears the request.
+const SILENCE: [PhaseName; 2] = [PhaseName::Request, PhaseName::FirstByte];
+/// The shortest memory that a middlebox may reasonably have.
+const MIN_IDLE: Duration = Duration::from_secs(10);
+
 pub(super) const FAMILY: CauseFamily = CauseFamily {
     title: "Kept connections",
     causes: &[
@@ -30,13 +37,13 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             cost: "2 to 4 round trips per request: TCP and TLS",
             remedy: "keep connections open, on the server and on every proxy in between",
             settings: &[
-                RemedySetting::new("nginx", "keepalive_timeout 75s; keepalive_requests 1000;"),
-                RemedySetting::new(
+                Setting::new("nginx", "keepalive_timeout 75s; keepalive_requests 1000;"),
+                Setting::new(
                     "nginx (to upstreams)",
                     "proxy_http_version 1.1; proxy_set_header Connection \"\"; keepalive 32;",
                 ),
-                RemedySetting::new("HAProxy", "option http-keep-alive"),
-                RemedySetting::new("Apache", "KeepAlive On"),
+                Setting::new("HAProxy", "option http-keep-alive"),
+                Setting::new("Apache", "KeepAlive On"),
             ],
             source: "RFC 9112 §9.3 and §9.6",
         },
@@ -48,11 +55,26 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             cost: "2 to 4 round trips: TCP and TLS",
             remedy: "let servers keep idle connections for longer than clients do, or send requests sooner",
             settings: &[
-                RemedySetting::new("nginx", "keepalive_timeout 75s;"),
-                RemedySetting::new("HAProxy", "timeout http-keep-alive 75s"),
-                RemedySetting::new("Apache", "KeepAliveTimeout 75"),
+                Setting::new("nginx", "keepalive_timeout 75s;"),
+                Setting::new("HAProxy", "timeout http-keep-alive 75s"),
+                Setting::new("Apache", "KeepAliveTimeout 75"),
             ],
             source: "RFC 9112 §9.5",
+        },
+        Cause {
+            id: "idle-connection-forgotten",
+            name: "A middlebox had forgotten the idle connection",
+            shows: "the request left on a connection that had been idle for 10 s or longer, and neither an acknowledgement nor anything else ever came; a host that has gone looks the same (seen only in synthetic exchanges)",
+            signature: forgotten,
+            cost: "the client's whole timeout",
+            remedy: "send something before the shortest memory on the path ends (keep-alives, HTTP/2 PING), or give up idle connections sooner: load balancers forget after 60 to 350 s",
+            settings: &[
+                Setting::new("Linux", "net.ipv4.tcp_keepalive_time=45, and SO_KEEPALIVE"),
+                Setting::new("curl", "--keepalive-time 45"),
+                Setting::new("nginx", "listen 443 ssl so_keepalive=45s::;"),
+                Setting::new("HAProxy", "option clitcpka and clitcpka-idle 45s"),
+            ],
+            source: "RFC 5382 §5 (REQ-5); RFC 9293 §3.8.4",
         },
         Cause {
             id: "reuse-race",
@@ -62,10 +84,10 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             cost: "2 to 4 round trips, and the one that was lost",
             remedy: "let clients give up idle connections sooner than the server does",
             settings: &[
-                RemedySetting::new("nginx", "keepalive_timeout 75s;"),
-                RemedySetting::new("HAProxy", "timeout http-keep-alive 75s"),
-                RemedySetting::new("Apache", "KeepAliveTimeout 75"),
-                RemedySetting::new(
+                Setting::new("nginx", "keepalive_timeout 75s;"),
+                Setting::new("HAProxy", "timeout http-keep-alive 75s"),
+                Setting::new("Apache", "KeepAliveTimeout 75"),
+                Setting::new(
                     "nginx (to upstreams)",
                     "keepalive_timeout 30s; in upstream, less than the upstream's",
                 ),
@@ -88,6 +110,27 @@ fn announced(case: &Case<'_>) -> Option<Cost> {
 fn idle(case: &Case<'_>) -> Option<Cost> {
     let evidence = "the connection that was kept had been closed by the server when it was needed";
     setup(case, NotKept::Idle, evidence)
+}
+
+fn forgotten(case: &Case<'_>) -> Option<Cost> {
+    let e = case.exchange;
+    let kept = e.kept.filter(|kept| e.reused && kept.idle >= MIN_IDLE)?;
+    let failure = e.failure.as_ref()?;
+    let in_silence = [FailureKind::Timeout, FailureKind::ConnectTimeout].contains(&failure.kind);
+    let asked = e.timeline.first(|e| *e == Event::RequestStarted)?;
+    let sent = e.timeline.last(|e| matches!(e, Event::Sent { .. }))?;
+    // What was acknowledged, or answered, reached the peer.
+    let heard = e.timeline.iter().any(|(at, event)| match event {
+        Event::Acknowledged { .. } | Event::Received { .. } => *at >= asked,
+        _ => false,
+    });
+    (in_silence && sent >= asked && !heard && e.tcp.is_some()).then(|| {
+        let evidence = format!(
+            "the connection had been idle for {:.0} s, and nothing acknowledged the request",
+            kept.idle.as_secs_f64()
+        );
+        Cost::new(evidence).phases(&case.phases, &SILENCE, &WaitPart::ALL)
+    })
 }
 
 fn crossed(case: &Case<'_>) -> Option<Cost> {

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use roundtrip_model::{Event, Moment, Phase, PhaseName};
+use roundtrip_model::{Event, Moment, Phase, PhaseName, Setting};
 
 use crate::case::ms;
-use crate::{Case, Cause, CauseFamily, Claim, Cost, RemedySetting, WaitPart};
+use crate::{Case, Cause, CauseFamily, Claim, Cost, WaitPart};
 
 pub(super) const FAMILY: CauseFamily = CauseFamily {
     title: "Losses",
@@ -18,8 +18,8 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             cost: "1 to 3 s: several timeouts before the kernel tries smaller segments; without probing, for ever",
             remedy: "let ICMP «fragmentation needed» (and ICMPv6 «packet too big») pass, clamp the MSS at the narrow link, or let the ends probe",
             settings: &[
-                RemedySetting::new("Linux (both ends)", "net.ipv4.tcp_mtu_probing=1"),
-                RemedySetting::new(
+                Setting::new("Linux (both ends)", "net.ipv4.tcp_mtu_probing=1"),
+                Setting::new(
                     "Linux (router)",
                     "nft add rule inet filter forward tcp flags syn tcp option maxseg size set rt mtu",
                 ),
@@ -34,8 +34,8 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             cost: "1 round trip or more if later segments reveal the loss; otherwise 200 ms or more",
             remedy: "look for loss on the path (mtr); let the server recover sooner",
             settings: &[
-                RemedySetting::new("Linux (server)", "net.ipv4.tcp_recovery=1"),
-                RemedySetting::new(
+                Setting::new("Linux (server)", "net.ipv4.tcp_recovery=1"),
+                Setting::new(
                     "Linux (server)",
                     "net.core.default_qdisc=fq and net.ipv4.tcp_congestion_control=bbr",
                 ),
@@ -49,7 +49,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             signature: ours,
             cost: "a round trip and a quarter if later segments reveal the loss, otherwise at least 200 ms, the shortest timeout of Linux",
             remedy: "look for loss on the path; lower the minimum retransmission timeout on short, clean paths",
-            settings: &[RemedySetting::new(
+            settings: &[Setting::new(
                 "Linux (client)",
                 "ip route change default via GATEWAY rto_min 20ms",
             )],

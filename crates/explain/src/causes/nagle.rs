@@ -2,10 +2,10 @@
 
 use std::ops::RangeInclusive;
 
-use roundtrip_model::{Event, PhaseName};
+use roundtrip_model::{Event, PhaseName, Setting};
 
 use crate::case::ms;
-use crate::{Case, Cause, CauseFamily, Cost, RemedySetting, WaitPart};
+use crate::{Case, Cause, CauseFamily, Cost, WaitPart};
 
 pub(super) const FAMILY: CauseFamily = CauseFamily {
     title: "Small writes",
@@ -17,10 +17,10 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         cost: "1 round trip and 40 ms with a client on Linux, 200 ms on others",
         remedy: "let the server write head and body at once, or switch Nagle's algorithm off",
         settings: &[
-            RemedySetting::new("server", "setsockopt(TCP_NODELAY)"),
-            RemedySetting::new("nginx", "tcp_nodelay on;"),
-            RemedySetting::new("HAProxy", "option http-no-delay"),
-            RemedySetting::new(
+            Setting::new("server", "setsockopt(TCP_NODELAY)"),
+            Setting::new("nginx", "tcp_nodelay on;"),
+            Setting::new("HAProxy", "option http-no-delay"),
+            Setting::new(
                 "Linux (client)",
                 "ip route change default via GATEWAY quickack 1",
             ),

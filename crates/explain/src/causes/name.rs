@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use roundtrip_model::{Answer, NameFacts, PhaseName};
+use roundtrip_model::{Answer, NameFacts, PhaseName, Setting};
 
 use crate::case::ms;
-use crate::{Case, Cause, CauseFamily, Cost, RemedySetting, WaitPart};
+use crate::{Case, Cause, CauseFamily, Cost, WaitPart};
 
 /// In milliseconds. No resolver repeats a query sooner: resolv.conf(5) counts its timeout in
 /// seconds.
@@ -26,8 +26,8 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             cost: "for each suffix 1 round trip to the resolver, or as long as the miss takes",
             remedy: "end the name with a dot, or lower the number of dots from which names are looked up as they are",
             settings: &[
-                RemedySetting::new("Linux (/etc/resolv.conf)", "options ndots:1"),
-                RemedySetting::new(
+                Setting::new("Linux (/etc/resolv.conf)", "options ndots:1"),
+                Setting::new(
                     "Kubernetes (dnsConfig)",
                     "options: [{name: ndots, value: \"1\"}]",
                 ),
@@ -42,8 +42,8 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             cost: "2 round trips to the resolver",
             remedy: "make the answer shorter (fewer records, ECDSA signatures), or let datagrams carry more",
             settings: &[
-                RemedySetting::new("unbound", "edns-buffer-size: 1232 and max-udp-size: 1232"),
-                RemedySetting::new("BIND", "edns-udp-size 1232; max-udp-size 1232;"),
+                Setting::new("unbound", "edns-buffer-size: 1232 and max-udp-size: 1232"),
+                Setting::new("BIND", "edns-udp-size 1232; max-udp-size 1232;"),
             ],
             source: "RFC 7766 §5; RFC 6891 §6.2.5",
         },
@@ -54,7 +54,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             signature: one_family,
             cost: "5 s with the C library's defaults: the timeout for each query",
             remedy: "repair what drops one of two simultaneous queries (firewalls, NAT), or send them one after the other",
-            settings: &[RemedySetting::new(
+            settings: &[Setting::new(
                 "Linux (/etc/resolv.conf)",
                 "options single-request-reopen timeout:1",
             )],
@@ -78,8 +78,8 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             cost: "2 round trips to the resolver, and its own name",
             remedy: "keep the connection to the resolver open between lookups: a local stub that forwards over DoH or DoT",
             settings: &[
-                RemedySetting::new("systemd-resolved", "DNSOverTLS=opportunistic Cache=yes"),
-                RemedySetting::new("unbound", "forward-tls-upstream: yes"),
+                Setting::new("systemd-resolved", "DNSOverTLS=opportunistic Cache=yes"),
+                Setting::new("unbound", "forward-tls-upstream: yes"),
             ],
             source: "RFC 8484 §5.2; RFC 7858 §3.4",
         },
@@ -100,7 +100,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             signature: unanswered,
             cost: "1 to 10 s: the resolver's timeout for each query",
             remedy: "remove the silent name server, or repair what drops its packets; until then let the resolver time out sooner",
-            settings: &[RemedySetting::new(
+            settings: &[Setting::new(
                 "Linux (/etc/resolv.conf)",
                 "options timeout:1 attempts:2 rotate",
             )],
@@ -114,9 +114,9 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             cost: "as long as it took: a round trip to the resolver, or what the resolver waited for",
             remedy: "keep answers close: a caching resolver on this host or network, a longer TTL at the name's owner, shorter chains of aliases",
             settings: &[
-                RemedySetting::new("systemd-resolved", "Cache=yes"),
-                RemedySetting::new("unbound", "prefetch: yes"),
-                RemedySetting::new("nginx (upstream names)", "resolver 127.0.0.53 valid=300s;"),
+                Setting::new("systemd-resolved", "Cache=yes"),
+                Setting::new("unbound", "prefetch: yes"),
+                Setting::new("nginx (upstream names)", "resolver 127.0.0.53 valid=300s;"),
             ],
             source: "RFC 1034 §5.3.3",
         },

@@ -1,9 +1,9 @@
 //! The path itself: round trips that differ.
 
-use roundtrip_model::PhaseName;
+use roundtrip_model::{PhaseName, Setting};
 
 use crate::case::ms;
-use crate::{Case, Cause, CauseFamily, Cost, RemedySetting, WaitPart};
+use crate::{Case, Cause, CauseFamily, Cost, WaitPart};
 
 /// In milliseconds, and as a share of R: a path whose round trips differ by less is steady.
 const MIN_SPREAD: f64 = 3.0;
@@ -19,8 +19,8 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         cost: "what the waits took beyond the smallest round trip",
         remedy: "look for a queue, a radio, or a shared line on the path (compare with a cable; mtr -c 100); fewer round trips suffer less often",
         settings: &[
-            RemedySetting::new("Linux (router)", "tc qdisc replace dev eth0 root cake"),
-            RemedySetting::new("Linux (Wi-Fi)", "iw dev wlan0 set power_save off"),
+            Setting::new("Linux (router)", "tc qdisc replace dev eth0 root cake"),
+            Setting::new("Linux (Wi-Fi)", "iw dev wlan0 set power_save off"),
         ],
         source: "RFC 6298 §2; RFC 8290",
     }],

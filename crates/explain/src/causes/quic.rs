@@ -1,11 +1,11 @@
 //! QUIC: what its handshake cost beyond one round trip, and what was lost when it failed.
 
 use roundtrip_model::{
-    Answer, Attempt, AttemptOutcome, Event, Http, Moment, Phase, PhaseName, Security,
+    Answer, Attempt, AttemptOutcome, Event, Http, Moment, Phase, PhaseName, Security, Setting,
 };
 
 use crate::case::ms;
-use crate::{Case, Cause, CauseFamily, Cost, RemedySetting, WaitPart};
+use crate::{Case, Cause, CauseFamily, Cost, WaitPart};
 
 /// A server may send three times what it received before the client has proven its address (RFC
 /// 9000 §8.1).
@@ -25,15 +25,15 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             cost: "the head start that QUIC has: 300 ms here, 200 to 300 ms in other clients",
             remedy: "open UDP port 443 on the path, or do not announce HTTP/3 to clients that cannot use it",
             settings: &[
-                RemedySetting::new(
+                Setting::new(
                     "Linux (server)",
                     "nft add rule inet filter input udp dport 443 accept",
                 ),
-                RemedySetting::new(
+                Setting::new(
                     "nginx",
                     "listen 443 quic reuseport; or no Alt-Svc: add_header Alt-Svc clear;",
                 ),
-                RemedySetting::new("DNS", "no h3 in the alpn of the HTTPS record"),
+                Setting::new("DNS", "no h3 in the alpn of the HTTPS record"),
             ],
             source: "RFC 9114 §3.1; RFC 9002 §6.2.2",
         },
@@ -44,7 +44,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             signature: failed,
             cost: "what the attempt took, at most its head start",
             remedy: "repair the QUIC listener, or do not announce HTTP/3",
-            settings: &[RemedySetting::new("nginx", "add_header Alt-Svc clear;")],
+            settings: &[Setting::new("nginx", "add_header Alt-Svc clear;")],
             source: "RFC 9114 §3.1",
         },
         Cause {
@@ -54,10 +54,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             signature: announced_late,
             cost: "1 round trip, once for each client",
             remedy: "announce HTTP/3 in an HTTPS record too, so that the first connection can be QUIC",
-            settings: &[RemedySetting::new(
-                "DNS",
-                "example.com. HTTPS 1 . alpn=\"h3,h2\"",
-            )],
+            settings: &[Setting::new("DNS", "example.com. HTTPS 1 . alpn=\"h3,h2\"")],
             source: "RFC 9460 §7.1 and §9.1; RFC 9114 §3.1.1",
         },
         Cause {
@@ -68,8 +65,8 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             cost: "1 round trip",
             remedy: "send Retry only under attack, and give clients tokens for their next connection (NEW_TOKEN)",
             settings: &[
-                RemedySetting::new("nginx", "quic_retry off;"),
-                RemedySetting::new("HAProxy", "bind quic4@:443 without quic-force-retry"),
+                Setting::new("nginx", "quic_retry off;"),
+                Setting::new("HAProxy", "bind quic4@:443 without quic-force-retry"),
             ],
             source: "RFC 9000 §8.1.2 and §8.1.3",
         },
@@ -91,8 +88,8 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             cost: "1 round trip",
             remedy: "send a shorter chain or compress it, so that it fits three times the client's first datagrams",
             settings: &[
-                RemedySetting::new("nginx (1.29.1 or later)", "ssl_certificate_compression on;"),
-                RemedySetting::new("OpenSSL (3.2 or later)", "SSL_CTX_compress_certs()"),
+                Setting::new("nginx (1.29.1 or later)", "ssl_certificate_compression on;"),
+                Setting::new("OpenSSL (3.2 or later)", "SSL_CTX_compress_certs()"),
             ],
             source: "RFC 9000 §8.1; RFC 8879",
         },

@@ -1,8 +1,8 @@
 //! Session resumption that was requested and did not happen.
 
-use roundtrip_model::{Memory, Task, TlsFacts};
+use roundtrip_model::{Memory, Setting, Task, TlsFacts};
 
-use crate::{Case, Cause, CauseFamily, Cost, RemedySetting, WaitPart};
+use crate::{Case, Cause, CauseFamily, Cost, WaitPart};
 
 pub(super) const FAMILY: CauseFamily = CauseFamily {
     title: "Resumption",
@@ -15,13 +15,13 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             cost: "1 round trip with TLS 1.2; with TLS 1.3 the certificates, their verification and the server's signature",
             remedy: "share ticket keys among all servers behind the address, and keep them for as long as tickets live",
             settings: &[
-                RemedySetting::new("nginx", "ssl_session_ticket_key shared.key;"),
-                RemedySetting::new(
+                Setting::new("nginx", "ssl_session_ticket_key shared.key;"),
+                Setting::new(
                     "HAProxy",
                     "bind :443 ssl crt FILE tls-ticket-keys shared.keys",
                 ),
-                RemedySetting::new("Apache", "SSLSessionTicketKeyFile shared.key"),
-                RemedySetting::new("OpenSSL", "SSL_CTX_set_tlsext_ticket_key_evp_cb()"),
+                Setting::new("Apache", "SSLSessionTicketKeyFile shared.key"),
+                Setting::new("OpenSSL", "SSL_CTX_set_tlsext_ticket_key_evp_cb()"),
             ],
             source: "RFC 8446 §2.2 and §4.6.1; RFC 5077 §3.1",
         },
@@ -33,13 +33,13 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             cost: "1 round trip with TLS 1.2; with TLS 1.3 the certificates, their verification and the server's signature",
             remedy: "let the server issue tickets, or cache sessions",
             settings: &[
-                RemedySetting::new(
+                Setting::new(
                     "nginx",
                     "ssl_session_tickets on; ssl_session_cache shared:tls:10m;",
                 ),
-                RemedySetting::new("HAProxy", "no no-tls-tickets among the bind options"),
-                RemedySetting::new("Apache", "SSLSessionTickets on"),
-                RemedySetting::new("OpenSSL", "SSL_CTX_set_num_tickets()"),
+                Setting::new("HAProxy", "no no-tls-tickets among the bind options"),
+                Setting::new("Apache", "SSLSessionTickets on"),
+                Setting::new("OpenSSL", "SSL_CTX_set_num_tickets()"),
             ],
             source: "RFC 8446 §4.6.1; RFC 5077 §3.1",
         },

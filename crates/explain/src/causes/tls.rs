@@ -1,9 +1,9 @@
 //! The TLS handshake over TCP: round trips beyond the one that TLS 1.3 needs.
 
-use roundtrip_model::{EarlyData, Event, INITIAL_WINDOW, Memory, PhaseName, TlsFacts};
+use roundtrip_model::{EarlyData, Event, INITIAL_WINDOW, Memory, PhaseName, Setting, TlsFacts};
 
 use crate::case::{ms, times};
-use crate::{Case, Cause, CauseFamily, Cost, RemedySetting};
+use crate::{Case, Cause, CauseFamily, Cost};
 
 pub(super) const FAMILY: CauseFamily = CauseFamily {
     title: "TLS",
@@ -16,9 +16,9 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             cost: "1 round trip",
             remedy: "let the server begin with small records",
             settings: &[
-                RemedySetting::new("nginx", "ssl_buffer_size 4k;"),
-                RemedySetting::new("HAProxy", "tune.ssl.maxrecord 1419"),
-                RemedySetting::new("OpenSSL", "SSL_CTX_set_max_send_fragment()"),
+                Setting::new("nginx", "ssl_buffer_size 4k;"),
+                Setting::new("HAProxy", "tune.ssl.maxrecord 1419"),
+                Setting::new("OpenSSL", "SSL_CTX_set_max_send_fragment()"),
             ],
             source: "RFC 8446 §5.1; RFC 6928 §2",
         },
@@ -30,16 +30,16 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             cost: "1 round trip",
             remedy: "let server and client have a group in common that the client guesses first",
             settings: &[
-                RemedySetting::new("nginx", "ssl_ecdh_curve X25519MLKEM768:X25519:prime256v1;"),
-                RemedySetting::new(
+                Setting::new("nginx", "ssl_ecdh_curve X25519MLKEM768:X25519:prime256v1;"),
+                Setting::new(
                     "HAProxy",
                     "ssl-default-bind-curves X25519MLKEM768:X25519:P-256",
                 ),
-                RemedySetting::new(
+                Setting::new(
                     "Apache",
                     "SSLOpenSSLConfCmd Groups X25519MLKEM768:X25519:P-256",
                 ),
-                RemedySetting::new("OpenSSL", "Groups = X25519MLKEM768:X25519:P-256"),
+                Setting::new("OpenSSL", "Groups = X25519MLKEM768:X25519:P-256"),
             ],
             source: "RFC 8446 §4.1.4",
         },
@@ -51,9 +51,9 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             cost: "1 round trip",
             remedy: "send a shorter chain (leaf and intermediate, ECDSA), compress it, or begin with a larger window",
             settings: &[
-                RemedySetting::new("nginx (1.29.1 or later)", "ssl_certificate_compression on;"),
-                RemedySetting::new("OpenSSL (3.2 or later)", "SSL_CTX_compress_certs()"),
-                RemedySetting::new(
+                Setting::new("nginx (1.29.1 or later)", "ssl_certificate_compression on;"),
+                Setting::new("OpenSSL (3.2 or later)", "SSL_CTX_compress_certs()"),
+                Setting::new(
                     "Linux (server)",
                     "ip route change default via GATEWAY initcwnd 20",
                 ),
@@ -68,10 +68,10 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             cost: "1 round trip",
             remedy: "enable TLS 1.3 on both sides; until then let sessions be resumed",
             settings: &[
-                RemedySetting::new("nginx", "ssl_protocols TLSv1.2 TLSv1.3;"),
-                RemedySetting::new("HAProxy", "ssl-default-bind-options ssl-min-ver TLSv1.2"),
-                RemedySetting::new("Apache", "SSLProtocol -all +TLSv1.2 +TLSv1.3"),
-                RemedySetting::new("OpenSSL (1.1.1 or later)", "MaxProtocol = TLSv1.3"),
+                Setting::new("nginx", "ssl_protocols TLSv1.2 TLSv1.3;"),
+                Setting::new("HAProxy", "ssl-default-bind-options ssl-min-ver TLSv1.2"),
+                Setting::new("Apache", "SSLProtocol -all +TLSv1.2 +TLSv1.3"),
+                Setting::new("OpenSSL (1.1.1 or later)", "MaxProtocol = TLSv1.3"),
             ],
             source: "RFC 8446 §2; RFC 5246 §7.3",
         },

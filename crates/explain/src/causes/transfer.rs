@@ -1,9 +1,9 @@
 //! Bytes under way: windows, pauses, and the rate of the line.
 
-use roundtrip_model::{FullWindow, INITIAL_WINDOW, PhaseName, Transfer};
+use roundtrip_model::{FullWindow, INITIAL_WINDOW, PhaseName, Setting, Transfer};
 
 use crate::case::{ms, times};
-use crate::{Case, Cause, CauseFamily, Claim, Cost, RemedySetting, WaitPart};
+use crate::{Case, Cause, CauseFamily, Claim, Cost, WaitPart};
 
 pub(super) const FAMILY: CauseFamily = CauseFamily {
     title: "Transfer",
@@ -15,7 +15,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             signature: after_idle,
             cost: "1 round trip each time the window doubles",
             remedy: "let the server keep the window of an idle connection",
-            settings: &[RemedySetting::new(
+            settings: &[Setting::new(
                 "Linux (server)",
                 "net.ipv4.tcp_slow_start_after_idle=0",
             )],
@@ -29,14 +29,14 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             cost: "1 round trip each time the window doubles",
             remedy: "send less (compression, smaller bodies), keep connections whose window has grown, or begin with a larger one",
             settings: &[
-                RemedySetting::new("nginx", "gzip on; keepalive_timeout 75s;"),
-                RemedySetting::new("HAProxy", "compression algo gzip"),
-                RemedySetting::new("Apache", "SetOutputFilter DEFLATE"),
-                RemedySetting::new(
+                Setting::new("nginx", "gzip on; keepalive_timeout 75s;"),
+                Setting::new("HAProxy", "compression algo gzip"),
+                Setting::new("Apache", "SetOutputFilter DEFLATE"),
+                Setting::new(
                     "Linux (server)",
                     "ip route change default via GATEWAY initcwnd 20",
                 ),
-                RemedySetting::new(
+                Setting::new(
                     "Linux (kept connections)",
                     "net.ipv4.tcp_slow_start_after_idle=0",
                 ),
@@ -51,8 +51,8 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             cost: "1 round trip for each window",
             remedy: "let the client's buffer grow to rate × round trip",
             settings: &[
-                RemedySetting::new("Linux (client)", "net.ipv4.tcp_rmem=4096 131072 16777216"),
-                RemedySetting::new("program", "no setsockopt(SO_RCVBUF), which ends autotuning"),
+                Setting::new("Linux (client)", "net.ipv4.tcp_rmem=4096 131072 16777216"),
+                Setting::new("program", "no setsockopt(SO_RCVBUF), which ends autotuning"),
             ],
             source: "RFC 9293 §3.8.6; RFC 7323 §2; tcp(7) (tcp_rmem)",
         },
@@ -64,8 +64,8 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             cost: "1 round trip for each flight",
             remedy: "let the server's send buffer and congestion window grow",
             settings: &[
-                RemedySetting::new("Linux (server)", "net.ipv4.tcp_wmem=4096 131072 16777216"),
-                RemedySetting::new("nginx", "listen 443 ssl; without sndbuf="),
+                Setting::new("Linux (server)", "net.ipv4.tcp_wmem=4096 131072 16777216"),
+                Setting::new("nginx", "listen 443 ssl; without sndbuf="),
             ],
             source: "RFC 9293 §3.8; tcp(7) (tcp_wmem)",
         },
@@ -77,8 +77,8 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             cost: "the sum of the pauses",
             remedy: "look for what the handler waits for between two writes (a slow query, a garbage collector, compression), or for a rate limit",
             settings: &[
-                RemedySetting::new("nginx", "limit_rate 0; proxy_buffering on;"),
-                RemedySetting::new("HAProxy", "no filter bwlim-out"),
+                Setting::new("nginx", "limit_rate 0; proxy_buffering on;"),
+                Setting::new("HAProxy", "no filter bwlim-out"),
             ],
             source: "RFC 9112 §7.1",
         },
@@ -90,9 +90,9 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             cost: "bytes ÷ rate",
             remedy: "send less (compression, smaller bodies, better formats); have a faster line; look for a rate limit at the server",
             settings: &[
-                RemedySetting::new("nginx", "gzip on; limit_rate 0;"),
-                RemedySetting::new("HAProxy", "compression algo gzip"),
-                RemedySetting::new("Apache", "SetOutputFilter DEFLATE"),
+                Setting::new("nginx", "gzip on; limit_rate 0;"),
+                Setting::new("HAProxy", "compression algo gzip"),
+                Setting::new("Apache", "SetOutputFilter DEFLATE"),
             ],
             source: "RFC 5681 §3.1",
         },

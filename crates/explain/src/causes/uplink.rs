@@ -1,6 +1,8 @@
 //! A slow uplink: bytes that take long to leave. `upload` covers what a window held back.
 
-use crate::{Case, Cause, CauseFamily, Cost, RemedySetting, WaitPart};
+use roundtrip_model::Setting;
+
+use crate::{Case, Cause, CauseFamily, Cost, WaitPart};
 
 pub(super) const FAMILY: CauseFamily = CauseFamily {
     title: "The uplink",
@@ -12,8 +14,8 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         cost: "bytes ÷ rate: 14 ms for a post-quantum ClientHello and 0.8 s for 100 kB at 1 Mbit/s",
         remedy: "send less: compressed bodies, shorter cookies, a ClientHello that fits one segment (strategy -pq); or have a faster uplink",
         settings: &[
-            RemedySetting::new("OpenSSL (client)", "Groups = X25519"),
-            RemedySetting::new(
+            Setting::new("OpenSSL (client)", "Groups = X25519"),
+            Setting::new(
                 "curl",
                 "gzip -c FILE | curl -H 'Content-Encoding: gzip' --data-binary @- URL, where the server takes it",
             ),

@@ -1,10 +1,10 @@
 //! The request body: bytes that wait for windows, for permission, or for a reader.
 
-use roundtrip_model::{Event, INITIAL_WINDOW, PhaseName};
+use roundtrip_model::{Event, INITIAL_WINDOW, PhaseName, Setting};
 
 use super::transfer::flights;
 use crate::case::{ms, times};
-use crate::{Case, Cause, CauseFamily, Claim, Cost, RemedySetting, WaitPart};
+use crate::{Case, Cause, CauseFamily, Claim, Cost, WaitPart};
 
 /// What HTTP/2 lets a client send on a stream before the server allows more, in bytes (RFC 9113
 /// §6.9.2).
@@ -23,8 +23,8 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             cost: "the client's timeout: 1 s with curl",
             remedy: "send no Expect header, or let the server answer it",
             settings: &[
-                RemedySetting::new("curl", "-H 'Expect:'"),
-                RemedySetting::new(
+                Setting::new("curl", "-H 'Expect:'"),
+                Setting::new(
                     ".NET",
                     "client.DefaultRequestHeaders.ExpectContinue = false",
                 ),
@@ -39,8 +39,8 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             cost: "1 round trip",
             remedy: "send no Expect header for bodies that servers usually accept",
             settings: &[
-                RemedySetting::new("curl", "-H 'Expect:'"),
-                RemedySetting::new(
+                Setting::new("curl", "-H 'Expect:'"),
+                Setting::new(
                     ".NET",
                     "client.DefaultRequestHeaders.ExpectContinue = false",
                 ),
@@ -55,8 +55,8 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             cost: "as long as the server did not read",
             remedy: "let the server read as fast as bytes arrive: no blocking work between reads, and a buffer that fits the path",
             settings: &[
-                RemedySetting::new("Linux (server)", "net.ipv4.tcp_rmem=4096 131072 16777216"),
-                RemedySetting::new(
+                Setting::new("Linux (server)", "net.ipv4.tcp_rmem=4096 131072 16777216"),
+                Setting::new(
                     "nginx",
                     "proxy_request_buffering on; client_body_buffer_size 1m;",
                 ),
@@ -71,9 +71,9 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             cost: "1 round trip for each window",
             remedy: "let the server allow more at once",
             settings: &[
-                RemedySetting::new("nginx", "http2_body_preread_size 1m;"),
-                RemedySetting::new("HAProxy", "tune.h2.fe.initial-window-size 1048576"),
-                RemedySetting::new("Apache", "H2WindowSize 1048576"),
+                Setting::new("nginx", "http2_body_preread_size 1m;"),
+                Setting::new("HAProxy", "tune.h2.fe.initial-window-size 1048576"),
+                Setting::new("Apache", "H2WindowSize 1048576"),
             ],
             source: "RFC 9113 §5.2 and §6.9.2",
         },
@@ -84,7 +84,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             signature: large_head,
             cost: "1 round trip each time the window doubles",
             remedy: "make the head smaller: fewer and shorter cookies, smaller tokens",
-            settings: &[RemedySetting::new(
+            settings: &[Setting::new(
                 "Linux (client)",
                 "ip route change default via GATEWAY initcwnd 20",
             )],
@@ -97,7 +97,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             signature: slow_upload,
             cost: "1 round trip each time the window doubles",
             remedy: "send less, keep connections whose window has grown, or begin with a larger one",
-            settings: &[RemedySetting::new(
+            settings: &[Setting::new(
                 "Linux (client)",
                 "ip route change default via GATEWAY initcwnd 20",
             )],

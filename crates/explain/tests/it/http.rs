@@ -67,6 +67,37 @@ fn it_thinks_on_an_open_connection_too() {
 }
 
 #[test]
+fn a_request_that_nobody_heard_after_an_idle_time() {
+    let asked = |idle: u64, acknowledged: bool| {
+        let mut story = Story::new();
+        story.e.reused = true;
+        story.e.tcp = Some(crate::story::tcp());
+        story.e.kept = Some(roundtrip_model::KeptFacts {
+            idle: Duration::from_secs(idle),
+            bytes_received: 5_000,
+        });
+        story.e.failure = Some(roundtrip_model::Failure {
+            kind: roundtrip_model::FailureKind::Timeout,
+            phase: roundtrip_model::PhaseName::FirstByte,
+            message: String::new(),
+            advice: String::new(),
+        });
+        let story = story.asked().pass(R);
+        let story = if acknowledged {
+            story.acknowledged(R)
+        } else {
+            story
+        };
+        ids(&story.pass(20_000.0).event(Event::Finished).e)
+    };
+    for idle in [10, 60, 400] {
+        assert_eq!(asked(idle, false), ["idle-connection-forgotten"], "{idle}");
+    }
+    assert_eq!(asked(2, false), Vec::<&str>::new());
+    assert_eq!(asked(400, true), Vec::<&str>::new());
+}
+
+#[test]
 fn no_answer_is_no_thinking() {
     let mut story = secured().asked().pass(20_000.0);
     story.e.failure = Some(roundtrip_model::Failure {

@@ -13,6 +13,7 @@ mod name;
 mod page;
 mod properties;
 mod quic;
+mod series;
 mod story;
 mod tls;
 mod transfer;

@@ -161,4 +161,15 @@ proptest! {
         prop_assert!((parts.iter().sum::<f64>() - account.whole).abs() < 1e-6, "{:?}", account);
         prop_assert!((account.whole - e.total().as_secs_f64() * 1e3).abs() < 1e-6);
     }
+    #[test]
+    fn what_is_unexplained_has_its_places(e in any_exchange()) {
+        let account = account(&e);
+        let at = &account.unexplained_at;
+        let placed: f64 = at.iter().map(|place| place.waited.sum()).sum();
+        // Less than a millisecond of a phase has no place, and a phase may be a little shorter than
+        // its round trips.
+        let lost = account.unexplained - placed;
+        prop_assert!(lost < 9.0 && lost >= -0.5 * account.whole, "{lost}: {:?}", account);
+        prop_assert!(at.windows(2).all(|pair| pair[0].waited.sum() >= pair[1].waited.sum()), "{at:?}");
+    }
 }

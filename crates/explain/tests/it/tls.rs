@@ -30,7 +30,8 @@ fn a_hello_retry_request() {
         finish(story.answered(0.5, 3_000), facts)
     };
     let found = assert_only(&retried(true), "hello-retry-request", R, 1);
-    assert!(found.remedy.contains("ssl_ecdh_curve"), "{}", found.remedy);
+    let advice = found.advice();
+    assert!(advice.contains("ssl_ecdh_curve"), "{advice}");
     assert_silent(&retried(false));
 }
 
@@ -120,4 +121,23 @@ fn tickets_that_are_of_no_use() {
     // Nothing went before that could have left one.
     assert_only(&full("TLSv1.2", false, false), "tls12-full-handshake", R, 1);
     assert_silent(&full("TLSv1.3", false, false));
+}
+
+#[test]
+fn a_silence_without_a_cause_is_placed_by_the_bytes_before_it() {
+    let story = crate::story::Story::over(0.0).looked_up(Answer::Hosts, 0.1);
+    let story = story.connected(0.0).hello().pass(1.0).received(500);
+    let story = story.pass(7.0).received(300).pass(60.0).received(2_500);
+    let e = story
+        .shook_hands(tls("TLSv1.3", 3_300))
+        .asked()
+        .told(1.0)
+        .end();
+    let account = roundtrip_explain::account(&e);
+    assert!(account.unexplained > 60.0, "{account:?}");
+    let place = account.unexplained_at[0];
+    assert_eq!(
+        (place.phase, place.after_bytes),
+        (roundtrip_model::PhaseName::Tls, Some(800))
+    );
 }

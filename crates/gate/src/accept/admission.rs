@@ -2,15 +2,18 @@
 //! front of its protocol.
 
 use std::cell::RefCell;
+use std::convert::Infallible;
+use std::net::{IpAddr, UdpSocket};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use roundtrip_quic_tokio::{Connection, Sibling};
 use tokio::sync::watch;
 use tokio::task::spawn_local;
 
 use crate::GateError;
-use crate::accept::connection_limits::ConnectionLimits;
+use crate::accept::connection_limits::{ConnectionLimits, ConnectionPermit};
 use crate::accept::front;
 use crate::accept::listener::{
     self, AcceptConfig, AcceptError, AcceptedConnection, ClientStream, HandshakeFacts,
@@ -21,6 +24,9 @@ use crate::accept::thread::Thread;
 use crate::config::Limits;
 use crate::judge::sessions::NearSessions;
 use crate::record::{ConnectionStart, Ledger, Limit, Protocol, Security, TlsHandshake};
+
+/// RFC 9114 §8.1: H3_EXCESSIVE_LOAD.
+const EXCESSIVE_LOAD: u64 = 0x107;
 
 type Serving = Thread<NearSessions>;
 
@@ -118,12 +124,12 @@ impl Admission {
 impl Admission {
     pub(crate) fn open_quic(
         &self,
-        socket: std::net::UdpSocket,
+        (socket, sibling): (UdpSocket, Sibling),
         limits: &Limits,
         seed: &Seed,
     ) -> Result<Rc<QuicListener>, GateError> {
         let tls = self.accept_config.borrow().tls.clone();
-        QuicListener::open(socket, tls, limits, seed).map(Rc::new)
+        QuicListener::open(socket, sibling, tls, limits, seed).map(Rc::new)
     }
 
     pub(crate) async fn receive_quic(
@@ -147,10 +153,15 @@ impl Admission {
     async fn admit_quic(self: Rc<Self>, arrival: IncomingQuic) {
         let thread = &self.thread;
         let site = thread.site();
-        let _place = match self
-            .connection_limits
-            .admit(arrival.peer().ip(), &site.policy.limits)
-        {
+        let (client, limits) = (arrival.peer().ip(), &site.policy.limits);
+        // Who has not proved the address takes no place: a stranger could use up all those of a
+        // client by its name.
+        let place = if arrival.is_proved() {
+            self.connection_limits.admit(client, limits).map(Some)
+        } else {
+            self.connection_limits.look(client, limits).map(|()| None)
+        };
+        let place = match place {
             Ok(place) => place,
             Err(limit) => {
                 arrival.refuse();
@@ -174,7 +185,36 @@ impl Admission {
             fast_open: false,
         });
         let confirmed = met.link.confirmed();
-        let _ = front::h3::serve(met.link.clone(), confirmed, peer, thread).await;
+        let serving = front::h3::serve(met.link.clone(), confirmed, peer, thread);
+        tokio::select! {
+            biased;
+            never = self.hold_place(&met.link, peer.address, place) => match never {},
+            _ = serving => {}
+        }
+    }
+
+    /// Holds the place of a connection until dropped; takes it once the handshake has proved the
+    /// address. Where none is left by then, the connection is closed.
+    async fn hold_place(
+        &self,
+        link: &Connection,
+        client: IpAddr,
+        place: Option<ConnectionPermit>,
+    ) -> Infallible {
+        let _place = match place {
+            Some(place) => Some(place),
+            None => {
+                link.confirmed().await;
+                let site = self.thread.site();
+                let place = self.connection_limits.admit(client, &site.policy.limits);
+                let place = place.inspect_err(|limit| {
+                    self.thread.ledger.count(*limit);
+                    link.close(EXCESSIVE_LOAD, b"");
+                });
+                place.ok()
+            }
+        };
+        std::future::pending().await
     }
 }
 

@@ -32,6 +32,12 @@ impl ConnectionLimits {
         &self.exchanges
     }
 
+    /// Returns the limit that another connection would exceed, without counting one.
+    pub(crate) fn look(&self, client: IpAddr, limits: &Limits) -> Result<(), Limit> {
+        let heads = self.heads.lock().unwrap_or_else(PoisonError::into_inner);
+        heads.look(client, limits)
+    }
+
     /// Counts a connection, or returns the limit that it would exceed.
     pub(crate) fn admit(
         self: &Arc<Self>,
@@ -39,14 +45,8 @@ impl ConnectionLimits {
         limits: &Limits,
     ) -> Result<ConnectionPermit, Limit> {
         let mut heads = self.heads.lock().unwrap_or_else(PoisonError::into_inner);
-        if heads.all >= limits.connections {
-            return Err(Limit::Connections);
-        }
-        let of_client = heads.of.entry(network(client)).or_default();
-        if *of_client >= limits.connections_per_client {
-            return Err(Limit::ConnectionsPerClient);
-        }
-        *of_client += 1;
+        heads.look(client, limits)?;
+        *heads.of.entry(network(client)).or_default() += 1;
         heads.all += 1;
         Ok(ConnectionPermit {
             connection_limits: self.clone(),
@@ -60,6 +60,19 @@ impl ConnectionLimits {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .all
+    }
+}
+
+impl Counts {
+    fn look(&self, client: IpAddr, limits: &Limits) -> Result<(), Limit> {
+        if self.all >= limits.connections {
+            return Err(Limit::Connections);
+        }
+        let of_client = self.of.get(&network(client)).copied().unwrap_or_default();
+        if of_client >= limits.connections_per_client {
+            return Err(Limit::ConnectionsPerClient);
+        }
+        Ok(())
     }
 }
 
@@ -110,7 +123,12 @@ mod tests {
         );
         let _other = admit("::ffff:192.0.2.1").unwrap();
         assert_eq!(admit("192.0.2.2").unwrap_err(), Limit::Connections);
+        let client = "2001:db8::4".parse().unwrap();
+        assert!(connection_limits.look(client, &limits).is_err());
         drop(first);
+        for _ in 0..3 {
+            assert!(connection_limits.look(client, &limits).is_ok());
+        }
         let _third = admit("2001:db8::3").unwrap();
         assert_eq!(connection_limits.all(), 3);
     }

@@ -15,8 +15,8 @@ pub struct Tls {
     pub resumption: Resumption,
     /// 0-RTT. Wants `resumption = "single-use"`.
     pub early_data: bool,
-    /// 32 bytes, from which ticket keys, fast-open keys, QUIC token and reset keys are derived:
-    /// processes that share it resume each other's clients. None: made anew at each start.
+    /// 32 bytes, from which ticket keys, fast-open keys and QUIC token keys are derived: processes
+    /// that share it resume each other's clients. None: made anew at each start.
     pub seed: Option<SecretFrom>,
     /// How long one ticket key serves; tickets of the epoch before are still taken.
     pub epoch: Span,

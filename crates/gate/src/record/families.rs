@@ -136,6 +136,9 @@ pub(crate) fn about(gauge: Gauge) -> &'static str {
         Gauge::StoreDown => "Threads whose store of sessions does not answer.",
         Gauge::Servers => "Servers that may be asked, summed over threads.",
         Gauge::ServersDown => "Servers that are left alone, summed over threads.",
+        Gauge::QuicMemory => {
+            "What QUIC connections keep of what was not read, sent or acknowledged, in bytes."
+        }
     }
 }
 

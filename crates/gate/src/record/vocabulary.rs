@@ -158,6 +158,8 @@ words! {
         /// Servers of each thread, and those among them that it has ejected.
         Servers = "servers",
         ServersDown = "servers_down",
+        /// What QUIC connections keep, in bytes.
+        QuicMemory = "quic_memory_bytes",
     }
 }
 

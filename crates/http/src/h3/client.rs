@@ -2,36 +2,54 @@
 //! streams.
 
 use std::future::poll_fn;
+use std::sync::{Arc, OnceLock};
 
-use ::h3::client::SendRequest;
-use bytes::Bytes;
-use roundtrip_quic_tokio::{Connection, H3Connection, OpenStreams};
+use roundtrip_quic_tokio::{Connection, H3Error, H3Requests, connect};
+use roundtrip_wire::h3::SectionLimits;
 use tokio::task::JoinHandle;
 
 use crate::HttpError;
 use crate::response::MAX_HEAD_SIZE;
 
-pub(super) type Sender = SendRequest<OpenStreams, Bytes>;
+/// Each line of a section counts 32 bytes at least. RFC 9114 §4.2.2.
+const LIMITS: SectionLimits = SectionLimits {
+    fields: MAX_HEAD_SIZE / 32,
+    size: MAX_HEAD_SIZE,
+};
 
 pub(super) struct H3Client {
-    sender: Sender,
+    requests: H3Requests,
     driver: JoinHandle<()>,
+    violation: Arc<OnceLock<H3Error>>,
 }
 
 impl H3Client {
     pub(super) async fn start(connection: &Connection) -> Result<Self, HttpError> {
-        let (mut driver, sender) = ::h3::client::builder()
-            .send_grease(false)
-            .max_field_section_size(MAX_HEAD_SIZE as u64)
-            .build::<_, _, Bytes>(H3Connection::new(connection))
+        let (requests, mut driver) = connect(connection, LIMITS)
             .await
             .map_err(|e| HttpError::H3(e.to_string()))?;
-        let driver = tokio::spawn(async move { drop(poll_fn(|cx| driver.poll_close(cx)).await) });
-        Ok(Self { sender, driver })
+        let violation = Arc::<OnceLock<H3Error>>::default();
+        let found = violation.clone();
+        let driver = tokio::spawn(async move {
+            let error = poll_fn(|cx| driver.poll(cx)).await;
+            if matches!(error, H3Error::Message(_)) {
+                let _ = found.set(error);
+            }
+        });
+        Ok(Self {
+            requests,
+            driver,
+            violation,
+        })
     }
 
-    pub(super) fn sender(&self) -> Sender {
-        self.sender.clone()
+    pub(super) fn requests(&self) -> H3Requests {
+        self.requests.clone()
+    }
+
+    /// What the server has violated beside its responses, if that is why the connection is over.
+    pub(super) fn violation(&self) -> Option<&H3Error> {
+        self.violation.get()
     }
 }
 

@@ -1,25 +1,24 @@
 //! One request and its response on a stream of their own.
 
-use ::h3::client::RequestStream;
-use ::h3::error::{Code, StreamError};
-use bytes::{Buf, Bytes};
-use roundtrip_quic_tokio::{BidiStream, Connection};
+use roundtrip_quic_tokio::{
+    H3Error, H3Requests, MessagePart, MessageSender, MessageStream, RecvStream, SendStream,
+    request_lines, response_head,
+};
+use roundtrip_wire::h3::{Code, MessageError};
 
-use super::client::Sender;
 use super::datagrams::DatagramRecorder;
 use crate::body::Body;
 use crate::response::{MAX_HEAD_SIZE, MAX_INTERIM, describe, expected_length, head_size};
 use crate::{HttpError, RequestRun};
 
-/// What may be read of a stream at once: more than the largest head takes, however it is encoded.
-const READ_ALLOWANCE: u64 = 2 * MAX_HEAD_SIZE as u64;
+/// The most that is read of a body at once.
+const MAX_PIECE: usize = 256 << 10;
 
 /// Queues the request before any other task runs, unless the peer allows no further stream yet;
 /// then carries it to the end of the response.
 pub(super) async fn carry(
-    mut sender: Sender,
+    requests: H3Requests,
     run: &mut RequestRun<'_>,
-    connection: &Connection,
     datagrams: &DatagramRecorder,
 ) -> Result<(), HttpError> {
     let request = run.request;
@@ -27,109 +26,116 @@ pub(super) async fn carry(
     let head = request.modern()?;
     run.facts.request_bytes = request.modern_size()?;
     run.recorder.started();
-    let mut stream = sender.send_request(head).await.map_err(failed)?;
-    let allowance = ReadAllowance {
-        connection,
-        stream: stream.id().into_inner(),
+    let (mut sender, mut response) = requests.open().await.map_err(|error| failed(&error))?;
+    let id = sender.id();
+    // The server did nothing with a request behind its GOAWAY, however the stream ended.
+    let failed = |error: H3Error| {
+        if requests.is_rejected(id) {
+            HttpError::H3Rejected(error.to_string())
+        } else {
+            failed(&error)
+        }
     };
-    allowance.renew();
+    sender.section(request_lines(&head));
     let queued = run.recorder.now();
-    if !request.body.is_empty() {
-        let body = request.body.clone();
-        stream.send_data(body).await.map_err(failed)?;
-        run.facts.uploaded = request.body.len() as u64;
+    match send(&mut sender, run).await {
+        // A server may answer without reading the rest, and its answer counts. RFC 9114 §4.1.
+        Err(error) if error.reset_code() == Some(Code::H3_NO_ERROR) => {}
+        sent => sent.map_err(failed)?,
     }
-    stream.finish().await.map_err(failed)?;
     // The driver writes. It is given the time, so that the request has left when that is recorded.
     tokio::task::yield_now().await;
     tokio::task::yield_now().await;
     run.recorder.departed_since(queued, request);
-    let response = {
+    {
         let _one_by_one = datagrams.one_by_one();
-        final_response(&mut stream, run).await
-    };
-    let response = response.map_err(|error| {
-        if allowance.is_spent() {
-            HttpError::HeadTooLarge {
-                limit: MAX_HEAD_SIZE,
-            }
-        } else {
-            error
-        }
-    })?;
-    describe(&response.into_parts().0, "3", run.facts);
-    receive(stream, run, &allowance).await
+        let parts = final_response(&mut response, run, &failed).await?;
+        describe(&parts, "3", run.facts);
+    }
+    receive(response, run, &failed).await
+}
+
+/// Sends the body, and ends the request. A small one leaves with its head in one write.
+async fn send(
+    sender: &mut MessageSender<SendStream>,
+    run: &mut RequestRun<'_>,
+) -> Result<(), H3Error> {
+    let body = &run.request.body;
+    if !body.is_empty() {
+        sender.send_data(body.clone()).await?;
+        run.facts.uploaded = body.len() as u64;
+    }
+    sender.finish().await
 }
 
 /// Takes the responses in until the final one, and records when the first and the last came.
 async fn final_response(
-    stream: &mut RequestStream<BidiStream, Bytes>,
+    message: &mut MessageStream<RecvStream>,
     run: &mut RequestRun<'_>,
-) -> Result<::http::Response<()>, HttpError> {
+    failed: &impl Fn(H3Error) -> HttpError,
+) -> Result<::http::response::Parts, HttpError> {
+    let too_large = HttpError::HeadTooLarge {
+        limit: MAX_HEAD_SIZE,
+    };
     loop {
-        let response = stream.recv_response().await.map_err(failed)?;
+        let section = match message.head().await {
+            Ok(section) => section,
+            Err(H3Error::Message(error))
+                if error.is_limit() || error == MessageError::TooMuchIgnored =>
+            {
+                return Err(too_large);
+            }
+            Err(error) => return Err(failed(error)),
+        };
+        let head = response_head(&section).map_err(|error| message.refuse_head(error));
+        let (response, ()) = head.map_err(failed)?.into_parts();
         if run.facts.interim.is_empty() {
             run.recorder.arrived_since_departure();
         }
-        if !response.status().is_informational() {
+        if !response.status.is_informational() {
             run.recorder.answered();
             return Ok(response);
         }
-        run.facts.interim.push(response.status().as_u16());
-        run.facts.header_bytes += head_size(response.headers());
+        run.facts.interim.push(response.status.as_u16());
+        run.facts.header_bytes += head_size(&response.headers);
         if run.facts.interim.len() > MAX_INTERIM {
             return Err(HttpError::TooManyInterim(MAX_INTERIM));
         }
-    }
-}
-
-/// The read allowance of a stream. Without one, `h3` would gather a frame whole, however large it
-/// is.
-struct ReadAllowance<'a> {
-    connection: &'a Connection,
-    stream: u64,
-}
-
-impl ReadAllowance<'_> {
-    fn renew(&self) {
-        self.connection
-            .set_read_allowance(self.stream, READ_ALLOWANCE);
-    }
-
-    fn is_spent(&self) -> bool {
-        self.connection.is_allowance_spent(self.stream)
+        if run.facts.header_bytes > MAX_HEAD_SIZE as u64 {
+            return Err(too_large);
+        }
     }
 }
 
 async fn receive(
-    mut stream: RequestStream<BidiStream, Bytes>,
+    mut message: MessageStream<RecvStream>,
     run: &mut RequestRun<'_>,
-    allowance: &ReadAllowance<'_>,
+    failed: &impl Fn(H3Error) -> HttpError,
 ) -> Result<(), HttpError> {
     let mut body = Body::new(run.facts, run.decode, run.sink);
     let outcome = loop {
-        allowance.renew();
-        match stream.recv_data().await {
-            Ok(Some(mut chunk)) => {
-                while chunk.has_remaining() {
-                    let n = chunk.chunk().len();
-                    body.take(chunk.chunk())?;
-                    chunk.advance(n);
-                }
+        let error = match message.next(MAX_PIECE).await {
+            Ok(Some(MessagePart::Data(data))) => {
+                body.take(&data)?;
+                continue;
             }
+            // Trailers are not shown.
+            Ok(Some(MessagePart::Head(_) | MessagePart::Trailers(_))) => continue,
             Ok(None) => break Ok(()),
-            Err(_) if allowance.is_spent() => {
-                let why = format!("a frame is longer than {READ_ALLOWANCE} bytes");
-                break Err(HttpError::H3(why));
-            }
-            Err(StreamError::RemoteTerminate { code, .. }) if code != Code::H3_REQUEST_REJECTED => {
+            Err(error) => error,
+        };
+        match error.reset_code() {
+            Some(code) if code != Code::H3_REQUEST_REJECTED => {
                 return Err(HttpError::BodyReset {
                     what: format!("stream ({code})"),
                     got: body.downloaded(),
                     expected: expected_length(body.facts),
                 });
             }
-            Err(e) => break Err(failed(e)),
+            _ if matches!(error, H3Error::Message(MessageError::Malformed(_))) => {
+                return Err(failed(error));
+            }
+            _ => break Err(failed(error)),
         }
     };
     let (got, asked) = (body.downloaded(), body.facts.method.as_str());
@@ -140,20 +146,10 @@ async fn receive(
     body.finish()
 }
 
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "a function to map errors with"
-)]
-fn failed(error: StreamError) -> HttpError {
-    let rejected = matches!(
-        error,
-        StreamError::RemoteClosing { .. }
-            | StreamError::RemoteTerminate {
-                code: Code::H3_REQUEST_REJECTED,
-                ..
-            }
-    );
+fn failed(error: &H3Error) -> HttpError {
     // The server acted on neither. RFC 9114 §4.1.1, §5.2.
+    let rejected =
+        *error == H3Error::GoingAway || error.reset_code() == Some(Code::H3_REQUEST_REJECTED);
     if rejected {
         HttpError::H3Rejected(error.to_string())
     } else {

@@ -1,4 +1,5 @@
-//! Servers of HTTP/3 that send what nobody asked for: it is given up, however much of it comes.
+//! Servers of HTTP/3 that send what nobody asked for: it is given up, however much of it comes. And
+//! servers that violate rules: the client says so, with the code of the RFC.
 
 use std::net::UdpSocket;
 use std::sync::Arc;
@@ -6,9 +7,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use roundtrip_http::{Connection, HttpError, Quic, Tokens};
 use roundtrip_model::Recorder;
-use roundtrip_quic::{ServerConfig, Transport};
+use roundtrip_quic::{CloseReason, ServerConfig, Transport};
 use roundtrip_quic_tokio::{Connection as QuicConnection, Endpoint, StreamError};
 use roundtrip_tls::{Client, Roots};
+use roundtrip_wire::h3::Code;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
@@ -87,11 +89,175 @@ async fn a_frame_that_never_ends_is_not_gathered() {
             "{error}"
         );
         assert_eq!(
-            error.to_string().contains("frame is longer"),
+            error.to_string().contains("unknown types"),
             !is_head,
             "{error}"
         );
         assert!(flooding.await.unwrap() < FLOOD);
         connection.close().await;
     }
+}
+
+/// What a server sends, and with what a client has to close the connection. `None`: the response
+/// alone is malformed.
+struct Violation {
+    name: &'static str,
+    /// On streams of one direction.
+    streams: Vec<Vec<u8>>,
+    /// In answer to the request.
+    answer: Vec<u8>,
+    code: Option<Code>,
+}
+
+fn violations() -> Vec<Violation> {
+    let settings = vec![0, 4, 0];
+    let on_control = |name, frames: &[u8], code| Violation {
+        name,
+        streams: vec![[&settings, frames].concat()],
+        answer: vec![],
+        code: Some(code),
+    };
+    let on_stream = |name, bytes: &[u8], code| Violation {
+        name,
+        streams: vec![settings.clone(), bytes.to_vec()],
+        answer: vec![],
+        code: Some(code),
+    };
+    let in_answer = |name, frames: &[&[u8]], code| Violation {
+        name,
+        streams: vec![settings.clone()],
+        answer: frames.concat(),
+        code,
+    };
+    let (data, trailers) = (&[0, 1, b'a'][..], &[1, 3, 0, 0, 0xc2][..]);
+    let unexpected = Code::H3_FRAME_UNEXPECTED;
+    let mut all = vec![
+        on_control("SETTINGS twice", &[4, 0], unexpected),
+        on_control("MAX_PUSH_ID", &[0xd, 1, 0], unexpected),
+        on_control("a frame of HTTP/2", &[6, 1, 0], unexpected),
+        on_control("CANCEL_PUSH", &[3, 1, 0], Code::H3_ID_ERROR),
+        on_control("GOAWAY of no request", &[7, 1, 1], Code::H3_ID_ERROR),
+        on_control("GOAWAY that grows", &[7, 1, 4, 7, 1, 8], Code::H3_ID_ERROR),
+        on_stream("a push", &[1, 0], Code::H3_ID_ERROR),
+        on_stream("two control streams", &[0], Code::H3_STREAM_CREATION_ERROR),
+        on_stream(
+            "an insert",
+            &[2, 0x41, b'x', 0],
+            Code::QPACK_ENCODER_STREAM_ERROR,
+        ),
+        on_stream("an increment", &[3, 1], Code::QPACK_DECODER_STREAM_ERROR),
+        in_answer("DATA first", &[data], Some(unexpected)),
+        in_answer(
+            "DATA behind trailers",
+            &[&OK, trailers, data],
+            Some(unexpected),
+        ),
+        in_answer("SETTINGS", &[&OK, &[4, 0]], Some(unexpected)),
+        in_answer("a promise", &[&[5, 1, 0]], Some(Code::H3_ID_ERROR)),
+        in_answer(
+            "half a frame",
+            &[&OK, &data[..2]],
+            Some(Code::H3_FRAME_ERROR),
+        ),
+        in_answer(
+            "a dynamic line",
+            &[&[1, 3, 0, 0, 0x80]],
+            Some(Code::QPACK_DECOMPRESSION_FAILED),
+        ),
+        in_answer("no status", &[trailers], None),
+        in_answer("two statuses", &[&[1, 4, 0, 0, 0xd9, 0xd9]], None),
+        in_answer("a method", &[&[1, 4, 0, 0, 0xd9, 0xd1]], None),
+        in_answer("101", &[&[1, 8, 0, 0, 0x5f, 9, 3, b'1', b'0', b'1']], None),
+        in_answer("a status in trailers", &[&OK, &OK], None),
+        in_answer(
+            "a longer body than announced",
+            &[&[1, 4, 0, 0, 0xd9, 0xc4], data],
+            None,
+        ),
+    ];
+    all.push(Violation {
+        name: "no SETTINGS",
+        streams: vec![vec![0, 7, 1, 0]],
+        answer: vec![],
+        code: Some(Code::H3_MISSING_SETTINGS),
+    });
+    all
+}
+
+#[tokio::test]
+async fn violations_are_told_with_the_code_of_the_rule() {
+    let server = server();
+    let recorder = recorder();
+    for violation in violations() {
+        let name = violation.name;
+        let (mut connection, met) = connect(&server, &recorder).await;
+        let serving = met.clone();
+        let is_answered = !violation.answer.is_empty();
+        let serve = async move {
+            let (mut sending, receiving) = serving.accept_bi().await.unwrap();
+            let mut streams = Vec::new();
+            for bytes in violation.streams {
+                let mut stream = serving.open_uni().await.unwrap();
+                stream.write_chunk(bytes.into()).await.unwrap();
+                streams.push(stream);
+            }
+            if is_answered {
+                sending.write_chunk(violation.answer.into()).await.unwrap();
+                sending.finish().unwrap();
+            }
+            (sending, receiving, streams)
+        };
+        let asking = ask(&mut connection, "GET", "https://localhost/", &recorder);
+        let (asked, _open) = tokio::join!(asking, serve);
+        let error = asked.0.expect_err(name);
+        assert!(matches!(error, HttpError::H3(_)), "{name}: {error}");
+        let Some(expected) = violation.code else {
+            assert!(error.to_string().contains("malformed"), "{name}: {error}");
+            assert!(connection.is_open(), "{name}");
+            continue;
+        };
+        let text = error.to_string();
+        assert!(text.contains(expected.name().unwrap()), "{name}: {text}");
+        let CloseReason::Application { code, .. } = met.closed().await else {
+            panic!("{name}: it was closed in another way");
+        };
+        assert_eq!(Code::from_value(code), expected, "{name}");
+    }
+}
+
+/// RFC 9114 §5.2: such a request may be sent again elsewhere.
+#[tokio::test]
+async fn requests_behind_goaway_are_rejected() {
+    let server = server();
+    let recorder = recorder();
+    let (mut connection, met) = connect(&server, &recorder).await;
+    let mut control = met.open_uni().await.unwrap();
+    control
+        .write_chunk([0, 4, 0].as_slice().into())
+        .await
+        .unwrap();
+    let serve = async {
+        let (mut sending, _receiving) = met.accept_bi().await.unwrap();
+        // The request was not accepted, and the server forgets it.
+        control
+            .write_chunk([7, 1, 0].as_slice().into())
+            .await
+            .unwrap();
+        sending.reset(Code::H3_INTERNAL_ERROR.value()).unwrap();
+    };
+    let asking = ask(&mut connection, "GET", "https://localhost/", &recorder);
+    let (asked, ()) = tokio::join!(asking, serve);
+    let _ = asked.0.unwrap_err();
+    // Once GOAWAY has arrived, nothing is sent at all.
+    for _ in 0..1000 {
+        let asked = ask(&mut connection, "GET", "https://localhost/", &recorder);
+        let again = tokio::select! {
+            asked = asked => asked.0.unwrap_err(),
+            stream = met.accept_bi() => { drop(stream); continue }
+        };
+        if again.is_unprocessed() {
+            return;
+        }
+    }
+    panic!("the client asks on");
 }

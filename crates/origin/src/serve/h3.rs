@@ -1,18 +1,21 @@
-//! An HTTP/3 connection. The `h3` crate implements the protocol over any transport; here a stream
-//! becomes an [`HttpExchange`], and the connection ends as knobs and faults say.
+//! An HTTP/3 connection, over any transport; here a stream becomes an [`HttpExchange`], and the
+//! connection ends as knobs and faults say.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::{Buf, Bytes};
-use h3::error::Code;
-use h3::server::{RequestResolver, RequestStream};
-use http::{HeaderMap, Response, StatusCode};
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode};
+use roundtrip_quic_tokio::{
+    H3Error, H3Server, H3Transport, MessagePart, MessageSender, MessageStream, request_head,
+    response_lines,
+};
+use roundtrip_wire::h3::{Code, SectionLimits};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::carrier::{QuicCarrier, StreamControl};
+use super::carrier::QuicCarrier;
 use super::{
     AnswerError, FLUSH_TIME, HttpExchange, MAX_HEAD_BYTES, PIECE_TIMEOUT, STALL_TIME, answer,
 };
@@ -22,21 +25,24 @@ use crate::site::OriginState;
 
 /// How long a client may take to close after GOAWAY.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
-/// The read allowance of a request in bytes, until the server has handled what was read.
-const READ_ALLOWANCE: u64 = 1 << 20;
+/// The most that is read of a body at once.
+const MAX_PIECE: usize = 256 << 10;
+/// Each line of a section counts 32 bytes at least. RFC 9114 §4.2.2.
+const LIMITS: SectionLimits = SectionLimits {
+    fields: MAX_HEAD_BYTES / 32,
+    size: MAX_HEAD_BYTES,
+};
 
-type Connection<C> = h3::server::Connection<<C as QuicCarrier>::Transport, Bytes>;
-type Resolver<C> = RequestResolver<<C as QuicCarrier>::Transport, Bytes>;
+type Sender<C> = MessageSender<<<C as QuicCarrier>::Transport as H3Transport>::Sending>;
+type Receiver<C> = MessageStream<<<C as QuicCarrier>::Transport as H3Transport>::Receiving>;
 
 /// Serves until the connection ends.
 pub(crate) async fn serve<C: QuicCarrier>(mut carrier: C, site: Arc<OriginState>) {
-    let mut builder = h3::server::builder();
-    builder.max_field_section_size(MAX_HEAD_BYTES as u64);
-    let handshake = builder.build(carrier.transport());
-    let Ok(Ok(mut connection)) = timeout(PIECE_TIMEOUT, handshake).await else {
+    let starting = H3Server::start(carrier.transport(), LIMITS);
+    let Ok(Ok(mut server)) = timeout(PIECE_TIMEOUT, starting).await else {
         return;
     };
-    let Some(struck) = streams(&mut connection, &mut carrier, &site).await else {
+    let Some(struck) = streams(&mut server, &mut carrier, &site).await else {
         // After GOAWAY the client closes the connection; closing it here could overtake the last
         // answer.
         let _ = timeout(CLOSE_TIMEOUT, carrier.closed()).await;
@@ -51,7 +57,7 @@ pub(crate) async fn serve<C: QuicCarrier>(mut carrier: C, site: Arc<OriginState>
         FaultKind::Close | FaultKind::Garbage => Code::H3_NO_ERROR,
     };
     tokio::time::sleep(FLUSH_TIME).await;
-    carrier.close(code.value());
+    carrier.close(code);
 }
 
 /// A fault in one stream. The other streams are kept: dropping them would send resets to the
@@ -63,31 +69,30 @@ struct H3Fault {
 
 /// Accepts streams until the connection ends, or until a fault occurs in one of them.
 async fn streams<C: QuicCarrier>(
-    connection: &mut Connection<C>,
+    server: &mut H3Server<C::Transport>,
     carrier: &mut C,
     site: &Arc<OriginState>,
 ) -> Option<H3Fault> {
     let (struck, mut faults) = mpsc::channel(1);
     let mut running = JoinSet::new();
-    let mut served = 0_u32;
+    let mut requests = 0_u32;
     let mut idle_since = Instant::now();
     loop {
         tokio::select! {
-            stream = connection.accept() => {
-                let resolver = stream.ok()??;
-                served = served.saturating_add(1);
+            accepted = server.accept() => {
+                let (sender, receiver) = accepted.ok()?;
+                requests = requests.saturating_add(1);
                 let early = !carrier.is_confirmed();
-                if site.http.close_after.is_some_and(|most| served == most) {
+                if site.http.close_after.is_some_and(|most| requests == most) {
                     // GOAWAY: nothing after this stream (RFC 9114, section 5.2).
-                    let _ = connection.shutdown(0).await;
+                    let _ = server.go_away().await;
                 }
-                let control = carrier.control();
-                running.spawn(run::<C>(resolver, early, control, site.clone(), struck.clone()));
+                running.spawn(run::<C>(sender, receiver, early, site.clone(), struck.clone()));
             }
             Some(_) = running.join_next() => idle_since = Instant::now(),
             Some(kind) = faults.recv() => return Some(H3Fault { kind, _streams: running }),
             () = sleep_until(idle_since + site.http.keep_alive), if running.is_empty() => {
-                let _ = timeout(FLUSH_TIME, connection.shutdown(0)).await;
+                let _ = timeout(FLUSH_TIME, server.go_away()).await;
                 return None;
             }
         }
@@ -95,24 +100,32 @@ async fn streams<C: QuicCarrier>(
 }
 
 async fn run<C: QuicCarrier>(
-    resolver: Resolver<C>,
+    sender: Sender<C>,
+    mut receiver: Receiver<C>,
     early: bool,
-    control: C::Control,
     site: Arc<OriginState>,
     struck: mpsc::Sender<FaultKind>,
 ) {
-    let Ok(Ok((request, stream))) = timeout(PIECE_TIMEOUT, resolver.resolve_request()).await else {
-        site.counters.bad_requests.increment();
-        return;
+    let head = async {
+        let section = receiver.head().await?;
+        request_head(&section).map_err(|error| receiver.refuse_head(error))
+    };
+    let request = match timeout(PIECE_TIMEOUT, head).await {
+        Ok(Ok(request)) => request,
+        Ok(Err(error)) => return refuse::<C>(sender, &error, &site).await,
+        Err(_) => return site.counters.bad_requests.increment(),
     };
     site.counters.h3_requests.increment();
     let (parts, ()) = request.into_parts();
     let request = OriginRequest::new(parts, true, early);
-    let mut stream = H3Exchange::<C> { stream, control };
-    stream.allow();
+    let mut stream = H3Exchange::<C> {
+        sender,
+        receiver,
+        code: Code::H3_INTERNAL_ERROR,
+    };
     match answer(&mut stream, &request, &site).await {
         Ok(()) => {
-            let _ = timeout(PIECE_TIMEOUT, stream.stream.finish()).await;
+            let _ = timeout(PIECE_TIMEOUT, stream.sender.finish()).await;
         }
         Err(AnswerError::Fault(kind)) => {
             // Only the first fault counts: it ends the connection, and with it this task.
@@ -122,47 +135,63 @@ async fn run<C: QuicCarrier>(
         Err(AnswerError::Cut) => {
             // A reset drops queued data.
             tokio::time::sleep(FLUSH_TIME).await;
-            stream.stream.stop_stream(Code::H3_INTERNAL_ERROR);
+            stream.sender.reset(stream.code);
         }
-        Err(AnswerError::Gone) => stream.stream.stop_stream(Code::H3_INTERNAL_ERROR),
+        Err(AnswerError::Gone) => stream.sender.reset(stream.code),
+    }
+}
+
+/// Answers a head that exceeds a limit, and resets the stream of one that is malformed.
+async fn refuse<C: QuicCarrier>(mut sender: Sender<C>, error: &H3Error, site: &OriginState) {
+    site.counters.bad_requests.increment();
+    match error {
+        H3Error::Message(error) if error.is_limit() => {
+            let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+            sender.section(response_lines(&status, &HeaderMap::new()));
+            let _ = timeout(PIECE_TIMEOUT, sender.finish()).await;
+        }
+        H3Error::Message(error) => sender.reset(error.code()),
+        _ => {}
     }
 }
 
 struct H3Exchange<C: QuicCarrier> {
-    stream: RequestStream<C::Bidi, Bytes>,
-    control: C::Control,
+    sender: Sender<C>,
+    receiver: Receiver<C>,
+    /// What an answer that breaks off is reset with.
+    code: Code,
 }
 
 impl<C: QuicCarrier> H3Exchange<C> {
-    fn allow(&self) {
-        self.control.entrust(|| self.stream.id(), READ_ALLOWANCE);
+    fn append_head(&mut self, status: StatusCode, headers: &HeaderMap) {
+        self.sender.section(response_lines(&status, headers));
     }
 
-    async fn send_head(
-        &mut self,
-        status: StatusCode,
-        headers: HeaderMap,
-    ) -> Result<(), AnswerError> {
-        let mut response = Response::new(());
-        *response.status_mut() = status;
-        *response.headers_mut() = headers;
-        let sent = self.stream.send_response(response).await;
-        sent.map_err(|_| AnswerError::Gone)
+    fn gone(&mut self, error: &H3Error) -> AnswerError {
+        if let H3Error::Message(error) = error {
+            self.code = error.code();
+        }
+        AnswerError::Gone
     }
 }
 
 impl<C: QuicCarrier> HttpExchange for H3Exchange<C> {
     async fn receive(&mut self) -> Result<Option<Bytes>, AnswerError> {
-        self.allow();
-        match self.stream.recv_data().await {
-            Ok(Some(mut data)) => Ok(Some(data.copy_to_bytes(data.remaining()))),
+        match self.receiver.next(MAX_PIECE).await {
+            Ok(Some(MessagePart::Data(data))) => Ok(Some(data)),
+            Ok(Some(MessagePart::Head(_) | MessagePart::Trailers(_))) => {
+                // Nothing may follow, which the reader knows when the stream has ended.
+                let end = self.receiver.next(MAX_PIECE).await;
+                end.map(|_| None).map_err(|error| self.gone(&error))
+            }
             Ok(None) => Ok(None),
-            Err(_) => Err(AnswerError::Gone),
+            Err(error) => Err(self.gone(&error)),
         }
     }
 
     async fn inform(&mut self, status: StatusCode, headers: HeaderMap) -> Result<(), AnswerError> {
-        self.send_head(status, headers).await
+        self.append_head(status, &headers);
+        self.flush().await
     }
 
     async fn head(
@@ -171,23 +200,23 @@ impl<C: QuicCarrier> HttpExchange for H3Exchange<C> {
         headers: HeaderMap,
         _bodiless: bool,
     ) -> Result<(), AnswerError> {
-        self.send_head(status, headers).await
+        self.append_head(status, &headers);
+        Ok(())
     }
 
-    /// The engine sends a head as one frame, so the fault occurs before it.
+    /// A client sees nothing of a frame that is not whole, so the fault occurs before it.
     async fn half_head(&mut self, _: StatusCode, _: HeaderMap) -> Result<(), AnswerError> {
         Ok(())
     }
 
-    async fn piece(&mut self, bytes: Bytes, _last: bool) -> Result<(), AnswerError> {
-        self.stream
-            .send_data(bytes)
-            .await
-            .map_err(|_| AnswerError::Gone)
+    /// The last piece leaves with the end of the stream.
+    async fn piece(&mut self, bytes: Bytes, last: bool) -> Result<(), AnswerError> {
+        let sent = self.sender.send_data(bytes).await;
+        sent.map_err(|_| AnswerError::Gone)?;
+        if last { Ok(()) } else { self.flush().await }
     }
 
-    /// The engine sends by itself.
     async fn flush(&mut self) -> Result<(), AnswerError> {
-        Ok(())
+        self.sender.flush().await.map_err(|_| AnswerError::Gone)
     }
 }

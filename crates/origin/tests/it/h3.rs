@@ -1,5 +1,7 @@
 //! HTTP/3 over either engine, with quinn and h3 as client.
 
+mod rules;
+
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +13,8 @@ use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
+
+use rules::requests_and_streams_are_judged_by_the_rfcs;
 
 /// The same of either engine.
 macro_rules! with_each_engine {
@@ -42,6 +46,7 @@ with_each_engine! {
     connections_are_refused_or_ignored,
     both_sides_ask_for_fewer_acknowledgements,
     a_stopped_origin_frees_its_ports,
+    requests_and_streams_are_judged_by_the_rfcs,
 }
 
 type Sender = h3::client::SendRequest<h3_quinn::OpenStreams, Bytes>;

@@ -1,12 +1,41 @@
 //! Words for handshakes: alerts, certificates, peers that speak something else.
 
-use roundtrip_model::{Exchange, FailureKind};
+use roundtrip_model::{Event, Exchange, FailureKind};
 use roundtrip_tls::{TlsError, is_an_authoritys};
 use rustls::{AlertDescription, CertificateError, Error, InvalidMessage, PeerIncompatible};
 
 use super::{Words, http};
 
+/// Servers and middleboxes exist that read only the first segment of a ClientHello.
+const SMALLER_HELLO: &str =
+    "; the ClientHello needed more than one segment, which not everything reads: try --no-pq";
+
 pub(super) fn handshake(error: &TlsError, exchange: &Exchange) -> Words {
+    let mut words = words(error, exchange);
+    let ended = matches!(words.kind, FailureKind::Reset | FailureKind::Closed);
+    if ended && hello_bytes(exchange) > exchange.segment() {
+        words.advice += SMALLER_HELLO;
+    }
+    words
+}
+
+/// What left since the handshake began, if nothing came.
+fn hello_bytes(exchange: &Exchange) -> u64 {
+    let Some(began) = exchange.timeline.first(|e| *e == Event::HandshakeStarted) else {
+        return 0;
+    };
+    let mut sent = 0;
+    for (_, event) in exchange.timeline.iter().filter(|(at, _)| *at >= began) {
+        match event {
+            Event::Sent { bytes } => sent += bytes,
+            Event::Received { .. } => return 0,
+            _ => {}
+        }
+    }
+    sent
+}
+
+fn words(error: &TlsError, exchange: &Exchange) -> Words {
     match error {
         TlsError::Protocol(error) => protocol(error, exchange),
         TlsError::Io(error) => http::broken(error),
@@ -222,4 +251,28 @@ fn incompatible(why: &PeerIncompatible) -> Words {
         format!("the TLS handshake failed: {why:?}"),
         advice,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use roundtrip_model::Moment;
+
+    use super::*;
+
+    #[test]
+    fn a_connection_that_ends_after_a_large_hello_may_end_because_of_it() {
+        let advice = |events: &[Event]| {
+            let mut exchange = Exchange::default();
+            for event in events {
+                exchange.timeline.push(Moment::ZERO, event.clone());
+            }
+            handshake(&TlsError::Closed, &exchange).advice
+        };
+        let hello = |bytes| [Event::HandshakeStarted, Event::Sent { bytes }];
+        assert!(advice(&hello(1_700)).contains("--no-pq"));
+        assert!(!advice(&hello(300)).contains("--no-pq"));
+        let [began, sent] = hello(1_700);
+        let answered = [began, sent, Event::Received { bytes: 7 }];
+        assert!(!advice(&answered).contains("--no-pq"));
+    }
 }

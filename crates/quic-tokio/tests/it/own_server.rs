@@ -6,16 +6,18 @@ use std::net::UdpSocket;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::{Buf, Bytes};
+use bytes::Bytes;
 use roundtrip_origin::{EarlyData, Knobs, Origin, QuicEngine, Running};
 use roundtrip_quic::{ClientConfig, CloseReason, Endpoint as Engine, Transport};
-use roundtrip_quic_tokio::{Connection, Endpoint, H3Connection, OpenStreams, StreamError};
+use roundtrip_quic_tokio::{
+    Connection, Endpoint, H3Requests, MessagePart, StreamError, connect, request_lines,
+    response_head,
+};
+use roundtrip_wire::h3::SectionLimits;
 use rustls::RootCertStore;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
-
-type Sender = h3::client::SendRequest<OpenStreams, Bytes>;
 
 /// For what is bound to come.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -53,32 +55,36 @@ fn call(endpoint: &Endpoint, origin: &Running, config: &ClientConfig) -> Connect
     endpoint.connect(config, origin.https, "localhost").unwrap()
 }
 
-async fn speak(connection: &Connection) -> Sender {
-    let (mut driver, sender) = h3::client::builder()
-        .build::<_, _, Bytes>(H3Connection::new(connection))
-        .await
-        .unwrap();
-    tokio::spawn(async move { drop(poll_fn(|cx| driver.poll_close(cx)).await) });
-    sender
+async fn speak(connection: &Connection) -> H3Requests {
+    let limits = SectionLimits {
+        fields: 100,
+        size: 1 << 16,
+    };
+    let (requests, mut driver) = connect(connection, limits).await.unwrap();
+    tokio::spawn(async move { poll_fn(|cx| driver.poll(cx)).await });
+    requests
 }
 
-async fn ask(mut sender: Sender, path: &str, body: Option<Bytes>) -> (u16, usize) {
+async fn ask(requests: H3Requests, path: &str, body: Option<Bytes>) -> (u16, usize) {
     let request = http::Request::builder()
         .method(if body.is_some() { "POST" } else { "GET" })
         .uri(format!("https://localhost{path}"))
         .body(())
         .unwrap();
-    let mut stream = sender.send_request(request).await.unwrap();
+    let (mut sender, mut response) = requests.open().await.unwrap();
+    sender.section(request_lines(&request));
     if let Some(body) = body {
-        stream.send_data(body).await.unwrap();
+        sender.send_data(body).await.unwrap();
     }
-    stream.finish().await.unwrap();
-    let status = stream.recv_response().await.unwrap().status().as_u16();
+    sender.finish().await.unwrap();
+    let head = response_head(&response.head().await.unwrap()).unwrap();
     let mut length = 0;
-    while let Some(data) = stream.recv_data().await.unwrap() {
-        length += data.remaining();
+    while let Some(part) = response.next(1 << 16).await.unwrap() {
+        if let MessagePart::Data(data) = part {
+            length += data.len();
+        }
     }
-    (status, length)
+    (head.status().as_u16(), length)
 }
 
 /// The body of a bare answer, or why there is none.

@@ -109,9 +109,11 @@ impl Connection {
     }
 
     /// Whether the peer may be elsewhere than it says: a server's client that has not proved its
-    /// address.
-    pub(crate) fn is_unproved(&self) -> bool {
-        self.closing.is_open() && !self.paths.is_validated()
+    /// address, and never has.
+    pub fn is_unproved(&self) -> bool {
+        self.handshake.side() == Side::Server
+            && !self.handshake.is_complete()
+            && !self.paths.is_validated()
     }
 
     /// Whether the connection has ended: nothing can be sent on streams any more.

@@ -33,6 +33,8 @@ pub(super) struct Closing {
     packets: u64,
     /// The end of closing or draining.
     deadline: Option<Time>,
+    /// What was sent of the end to a client that has not proved its address.
+    farewell: Vec<u8>,
 }
 
 impl Closing {
@@ -43,6 +45,7 @@ impl Closing {
             is_due: false,
             packets: 0,
             deadline: None,
+            farewell: Vec::new(),
         }
     }
 
@@ -76,6 +79,16 @@ impl Closing {
 
     pub(super) fn end(&mut self) {
         self.state = State::Drained;
+    }
+
+    /// Ends with what was just sent: whoever may be nobody is not waited for.
+    pub(super) fn end_with(&mut self, farewell: &[u8]) {
+        self.farewell = farewell.to_vec();
+        self.end();
+    }
+
+    pub(super) fn take_farewell(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.farewell)
     }
 
     /// A packet came after this side had closed.

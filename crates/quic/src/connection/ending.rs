@@ -71,7 +71,11 @@ impl Connection {
     /// The peer has closed: nothing is sent any more. RFC 9000 §10.2.2.
     pub(super) fn drain(&mut self, why: CloseReason) {
         if self.closing.is_open() {
-            self.closing.drain(self.lingering());
+            if self.is_unproved() {
+                self.closing.end();
+            } else {
+                self.closing.drain(self.lingering());
+            }
             self.end(why);
         }
     }
@@ -103,13 +107,34 @@ impl Connection {
         self.clock.after(3 * self.recovery.pto())
     }
 
+    /// What a packet of the peer's may still need is the keys, and what is said about the end.
     fn end(&mut self, why: CloseReason) {
         self.undecryptable.clear();
+        self.streams.end(&self.config);
+        self.crypto.end();
+        self.recovery.end();
         self.events.push(Event::Closed(why));
     }
 
+    /// Says that the connection is over. To a client that may be nobody it is said once, and
+    /// nothing of the connection stays.
+    pub(super) fn transmit_end(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
+        let sent = self.transmit_close(now, buffer);
+        if self.is_unproved() {
+            let length = sent.map_or(0, |sent| sent.length);
+            self.closing
+                .end_with(buffer.get(..length).unwrap_or_default());
+        }
+        sent
+    }
+
+    /// What was sent of the end, and is not repeated by this connection.
+    pub(crate) fn take_farewell(&mut self) -> Vec<u8> {
+        self.closing.take_farewell()
+    }
+
     /// CONNECTION_CLOSE on every level that the peer may be at. RFC 9000 §10.2.3.
-    pub(super) fn transmit_close(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
+    fn transmit_close(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
         let close = self.closing.poll_frame()?;
         let limit = MIN_DATAGRAM.min(buffer.len()).min(self.paths.credit());
         let levels = [Level::Initial, Level::Handshake, Level::OneRtt];

@@ -79,7 +79,8 @@ impl Connection {
             Side::Client => self.crypto.discard(Level::Early),
             Side::Server => {
                 self.on_address_validated();
-                let tokens = self.local_ids.tokens(now, self.paths.remote());
+                let (version, remote) = (self.handshake.version(), self.paths.remote());
+                let tokens = self.local_ids.tokens(version, now, remote);
                 self.control.on_handshake_complete(tokens);
                 let until = now.after(3 * self.recovery.pto());
                 self.crypto.keep_early_keys_until(until);

@@ -51,14 +51,14 @@ impl Connection {
             Item::Stream(chunk) => self.streams.on_acked(&chunk),
             Item::Ack { largest } => self.received[space.index()].on_ack_acked(largest),
             Item::RetireConnectionId(_) => self.remote_ids.on_retirement_acked(),
+            Item::NewConnectionId(sequence) => self.local_ids.on_announcement_acked(sequence),
             Item::MtuProbe(size) => self.recovery.on_mtu_probe_acked(size),
             Item::AckFrequency(sequence) => {
                 if let Some(delay) = self.ack_frequency.on_acked(sequence) {
                     self.recovery.set_max_ack_delay(delay);
                 }
             }
-            Item::NewConnectionId(_)
-            | Item::NewToken(_)
+            Item::NewToken(_)
             | Item::HandshakeDone
             | Item::PathChallenge(_)
             | Item::PathResponse

@@ -36,6 +36,14 @@ impl Connection {
             eliciting: false,
             probing: true,
         };
+        // A stranger that goes away at once costs no handshake.
+        if level == Level::Initial
+            && self.is_unproved()
+            && let Some(close) = closing_frame(payload)
+        {
+            self.on_frame(datagram, level, &close)?;
+            return Ok(seen);
+        }
         for frame in Frames::new(payload) {
             let Ok(frame) = frame else {
                 return Err(TransportError::new(
@@ -78,7 +86,7 @@ impl Connection {
         level: Level,
         frame: &Frame<'_>,
     ) -> Result<(), TransportError> {
-        let Datagram { now, way, size } = *datagram;
+        let Datagram { now, way } = *datagram;
         match *frame {
             Frame::Padding(_) | Frame::Ping => {}
             Frame::Ack(ref ack) => self.on_ack(now, level, ack)?,
@@ -120,7 +128,8 @@ impl Connection {
                 // 9000 §9.5.
                 let is_left = self.handshake.side() == Side::Client && self.paths.has_left(way);
                 if !is_left {
-                    self.paths.on_challenge(way, data, size);
+                    let datagram = self.stats.datagrams_received;
+                    self.paths.on_challenge(way, data, datagram);
                 }
             }
             Frame::PathResponse(data) => self.on_path_response(data),
@@ -211,6 +220,7 @@ impl Connection {
         }
         if space == Space::Data {
             self.ack_frequency.on_ack(now, &self.recovery);
+            self.streams.on_window(self.recovery.window());
             if self.crypto.is_update_due() {
                 self.crypto.update_keys();
             }
@@ -233,6 +243,13 @@ impl Connection {
         };
         self.drain(why);
     }
+}
+
+/// The CONNECTION_CLOSE among the frames of an Initial packet.
+fn closing_frame(payload: &[u8]) -> Option<Frame<'_>> {
+    let mut frames = Frames::new(payload).map_while(Result::ok);
+    frames
+        .find(|frame| matches!(frame, Frame::Close { .. }) && frame.is_allowed(PacketKind::Initial))
 }
 
 fn kind_of(level: Level) -> PacketKind {

@@ -151,6 +151,7 @@ impl Handshake {
         let parameters = Parameters::read(bytes, other(self.side))
             .map_err(|_| bad_parameters("the transport parameters cannot be read"))?;
         self.check_ids(&parameters)?;
+        self.check_version(&parameters)?;
         self.has_parameters = true;
         let exponent = parameters.ack_delay_exponent.min(MAX_ACK_DELAY_EXPONENT);
         self.ack_delay_exponent = exponent as u32;
@@ -175,6 +176,19 @@ impl Handshake {
         if parameters.retry_source_connection_id != self.retry_source {
             return Err(bad_parameters(
                 "retry_source_connection_id is not the id that a Retry came from",
+            ));
+        }
+        Ok(())
+    }
+
+    /// A peer that began with another version, or believes that it did, has been led astray. RFC
+    /// 9368 §4.
+    fn check_version(&self, parameters: &Parameters) -> Result<(), TransportError> {
+        let information = parameters.version_information.as_ref();
+        if information.is_some_and(|information| information.chosen != self.version) {
+            return Err(TransportError::new(
+                Code::VERSION_NEGOTIATION_ERROR,
+                "the chosen version is not the one that packets have",
             ));
         }
         Ok(())
@@ -242,4 +256,43 @@ impl Handshake {
 
 fn bad_parameters(why: &'static str) -> TransportError {
     TransportError::new(Code::TRANSPORT_PARAMETER_ERROR, why)
+}
+
+#[cfg(test)]
+mod tests {
+    use roundtrip_wire::quic::VersionInformation;
+
+    use super::*;
+
+    #[test]
+    fn a_client_that_chose_another_version_was_led_astray() {
+        let id = ConnectionId::new(b"12345678").unwrap();
+        let arrival = Arrival {
+            original: id,
+            retry_source: None,
+            destination: id,
+            source: id,
+            validated: false,
+            datagram: 1200,
+        };
+        let judge = |chosen: Option<Version>| {
+            let parameters = Parameters {
+                initial_source_connection_id: Some(id),
+                version_information: chosen.map(|chosen| VersionInformation {
+                    chosen,
+                    available: vec![Version::V1, Version::V2],
+                }),
+                ..Parameters::default()
+            };
+            let mut bytes = Vec::new();
+            parameters.write(&mut bytes);
+            let mut handshake = Handshake::server(Version::V1, &arrival);
+            let result = handshake.on_parameters(&bytes);
+            result.map(|_| ()).map_err(|error| error.code)
+        };
+        assert_eq!(judge(Some(Version::V1)), Ok(()));
+        assert_eq!(judge(None), Ok(()));
+        let refused = Err(Code::VERSION_NEGOTIATION_ERROR);
+        assert_eq!(judge(Some(Version::V2)), refused);
+    }
 }

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use bytes::Bytes;
-use roundtrip_wire::quic::{ConnectionId, Frame, Pen};
+use roundtrip_wire::quic::{ConnectionId, Frame, Pen, Version};
 
 use super::opening::Issuer;
 use crate::error::TransportError;
@@ -14,6 +14,8 @@ use crate::{Code, Time};
 pub(crate) const KEPT: u64 = 4;
 /// How many of our own are valid at once at most, whatever the peer would keep.
 const ISSUED: u64 = 4;
+/// How many a connection has in all its life: ids hold eight bits of their sequence number.
+const MAX_EVER: u64 = 1 << 8;
 /// How many retirements may wait for their acknowledgement. RFC 9000 §5.1.2.
 const RETIRING: usize = 3 * KEPT as usize;
 /// A NEW_CONNECTION_ID at its longest.
@@ -31,6 +33,13 @@ pub(crate) struct LocalIds {
     first: ConnectionId,
     /// Those that NEW_CONNECTION_ID is to announce, by sequence number.
     unannounced: Vec<u64>,
+    /// Those whose announcement is not acknowledged, by sequence number: [`ISSUED`] at most, so that
+    /// a peer that retires whatever it gets cannot ask for more in a round trip.
+    unacknowledged: Vec<u64>,
+    /// One above the highest sequence number that has left in a packet.
+    sent: u64,
+    /// The one that the peer used when it was last seen to move.
+    used: u64,
 }
 
 impl LocalIds {
@@ -43,6 +52,9 @@ impl LocalIds {
             limit: 0,
             first,
             unannounced: Vec::new(),
+            unacknowledged: Vec::new(),
+            sent: 1,
+            used: 0,
         }
     }
 
@@ -52,8 +64,8 @@ impl LocalIds {
     }
 
     /// Tokens for next connections from that address.
-    pub(crate) fn tokens(&mut self, now: Time, remote: SocketAddr) -> Vec<Bytes> {
-        self.issuer.tokens(now, remote)
+    pub(crate) fn tokens(&mut self, version: Version, now: Time, remote: SocketAddr) -> Vec<Bytes> {
+        self.issuer.tokens(version, now, remote)
     }
 
     pub(crate) fn set_limit(&mut self, limit: u64) {
@@ -65,9 +77,13 @@ impl LocalIds {
         if self.first.is_empty() {
             return;
         }
-        while (self.active.len() as u64) < self.limit {
+        while (self.active.len() as u64) < self.limit
+            && (self.unacknowledged.len() as u64) < ISSUED
+            && self.next < MAX_EVER
+        {
             self.active.push(self.next);
             self.unannounced.push(self.next);
+            self.unacknowledged.push(self.next);
             self.next += 1;
         }
     }
@@ -78,12 +94,21 @@ impl LocalIds {
             .then(|| self.issuer.id(sequence))
     }
 
+    /// Whether the peer uses another id than when it last moved; it has moved now.
+    pub(crate) fn is_another(&mut self, id: &[u8]) -> bool {
+        let mut active = self.active.iter().copied();
+        let found = active.find(|sequence| self.issuer.id(*sequence).0.as_slice() == id);
+        let before = self.used;
+        self.used = found.unwrap_or(before);
+        self.used != before
+    }
+
     /// RETIRE_CONNECTION_ID: another id takes its place. RFC 9000 §19.16.
     pub(crate) fn on_retired(&mut self, sequence: u64) -> Result<(), TransportError> {
-        if sequence >= self.next {
+        if sequence >= self.sent {
             return Err(TransportError::new(
                 Code::PROTOCOL_VIOLATION,
-                "it retired a connection id that was never issued",
+                "it retired a connection id that was never sent",
             ));
         }
         self.active.retain(|active| *active != sequence);
@@ -110,12 +135,21 @@ impl LocalIds {
                 reset_token,
             };
             frame.write(pen);
+            self.sent = self.sent.max(sequence + 1);
             items.push(Item::NewConnectionId(sequence));
         }
     }
 
+    pub(crate) fn on_announcement_acked(&mut self, sequence: u64) {
+        self.unacknowledged.retain(|waiting| *waiting != sequence);
+        self.issue();
+    }
+
     pub(crate) fn on_announcement_lost(&mut self, sequence: u64) {
-        if !self.unannounced.contains(&sequence) {
+        if !self.active.contains(&sequence) {
+            // The peer has retired it, so it came.
+            self.on_announcement_acked(sequence);
+        } else if !self.unannounced.contains(&sequence) {
             self.unannounced.push(sequence);
         }
     }
@@ -312,6 +346,70 @@ mod tests {
         ids
     }
 
+    #[derive(Debug)]
+    struct Bytes8;
+
+    impl Issuer for Bytes8 {
+        fn id(&self, sequence: u64) -> (ConnectionId, [u8; 16]) {
+            (id(sequence as u8), [sequence as u8; 16])
+        }
+
+        fn tokens(&mut self, _version: Version, _now: Time, _remote: SocketAddr) -> Vec<Bytes> {
+            Vec::new()
+        }
+    }
+
+    fn local_ids() -> LocalIds {
+        let mut ids = LocalIds::new(Box::new(Bytes8));
+        ids.set_limit(8);
+        ids.issue();
+        ids
+    }
+
+    /// What leaves in one packet.
+    fn announced(ids: &mut LocalIds) -> Vec<u64> {
+        let mut items = Vec::new();
+        ids.write(&mut Pen::new(&mut [0; 1000]), &mut items);
+        let sequences = items.into_iter().map(|item| match item {
+            Item::NewConnectionId(sequence) => sequence,
+            other => panic!("{other:?}"),
+        });
+        sequences.collect()
+    }
+
+    #[test]
+    fn what_has_not_left_cannot_be_retired() {
+        let mut ids = local_ids();
+        let refused = ids.on_retired(1).unwrap_err();
+        assert_eq!(refused.code, Code::PROTOCOL_VIOLATION);
+        assert_eq!(announced(&mut ids).len(), 3);
+        for sequence in 0..4 {
+            ids.on_retired(sequence).unwrap();
+        }
+        assert!(ids.on_retired(4).is_err());
+    }
+
+    #[test]
+    fn no_more_than_four_ids_wait_for_their_acknowledgement() {
+        let mut ids = local_ids();
+        let mut sent = announced(&mut ids);
+        for sequence in 0..100 {
+            if ids.on_retired(sequence).is_err() {
+                break;
+            }
+            sent.extend(announced(&mut ids));
+        }
+        assert_eq!(sent.len(), 4);
+        assert!(ids.unannounced.is_empty() && ids.unacknowledged.len() == 4);
+        // One is acknowledged, and one is lost that the peer has retired meanwhile.
+        ids.on_announcement_acked(sent[0]);
+        assert_eq!(announced(&mut ids), [5]);
+        ids.on_announcement_lost(sent[1]);
+        assert_eq!(announced(&mut ids), [6]);
+        ids.on_announcement_lost(6);
+        assert_eq!(announced(&mut ids), [6]);
+    }
+
     #[test]
     fn ids_are_taken_into_use_in_their_order() {
         let mut ids = ids(2);
@@ -345,6 +443,44 @@ mod tests {
         ids.add(2, 0, id(2), [2; 16]).unwrap();
         assert_eq!(*ids.current(), id(3));
         assert!(!ids.has_spare());
+    }
+
+    #[derive(Debug)]
+    struct Numbered;
+
+    impl Issuer for Numbered {
+        fn id(&self, sequence: u64) -> (ConnectionId, [u8; 16]) {
+            (id(sequence as u8), [sequence as u8; 16])
+        }
+
+        fn tokens(&mut self, _: Time, _: SocketAddr) -> Vec<Bytes> {
+            Vec::new()
+        }
+    }
+
+    /// They end before one comes again. RFC 9000 §5.1.
+    #[test]
+    fn no_id_is_issued_twice() {
+        let mut ids = LocalIds::new(Box::new(Numbered));
+        ids.set_limit(KEPT);
+        ids.issue();
+        let mut issued = std::collections::HashSet::from([ids.first()]);
+        for sequence in 0..1000 {
+            let mut buffer = [0; 1200];
+            let (mut pen, mut items) = (Pen::new(&mut buffer), Vec::new());
+            ids.write(&mut pen, &mut items);
+            for item in items {
+                let Item::NewConnectionId(sequence) = item else {
+                    panic!("{item:?}");
+                };
+                let (id, _) = ids.get(sequence).unwrap();
+                assert!(issued.insert(id), "{sequence}");
+            }
+            if ids.active.contains(&sequence) {
+                ids.on_retired(sequence).unwrap();
+            }
+        }
+        assert_eq!(issued.len() as u64, MAX_EVER);
     }
 
     #[test]

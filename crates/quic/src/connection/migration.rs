@@ -26,21 +26,31 @@ impl Connection {
         self.paths.migrate(local, deadline);
         // The server follows what does not only probe the path.
         self.control.ping();
-        self.begin_on_path();
+        self.begin_on_path(None);
         self.stats.migrations += 1;
         true
     }
 
-    /// The newest packet came from elsewhere: the peer has moved. RFC 9000 §9.3.
-    pub(super) fn on_moved(&mut self, datagram: &Datagram<'_>) {
-        let Datagram { now, way, size } = *datagram;
+    /// The newest packet, which went to that id of ours, came from elsewhere: the peer has moved. RFC
+    /// 9000 §9.3.
+    pub(super) fn on_moved(&mut self, datagram: &Datagram<'_>, destination: &[u8]) {
+        let Datagram { now, way } = *datagram;
+        if !self.paths.may_move(now, way) {
+            return;
+        }
+        let left = self.paths.remote().ip();
         let deadline = now.after(self.validation_timeout());
-        let moved = self.paths.on_moved(way, size, deadline);
-        // A NAT that changes only the port changes nothing else of the path. RFC 9000 §9.4.
-        if moved.is_elsewhere {
+        let settled = now.after(self.recovery.pto());
+        let moved = self.paths.on_moved(way, deadline, settled);
+        // Who moves on purpose takes another id, and must not be known again by ours. RFC 9000 §9.5.
+        let took_another = self.local_ids.is_another(destination);
+        if moved.is_elsewhere || took_another {
             // Without a spare id, the one in use stays.
             self.remote_ids.renew();
-            self.begin_on_path();
+        }
+        // A NAT that changes only the port changes nothing else of the path. RFC 9000 §9.4.
+        if moved.is_elsewhere {
+            self.begin_on_path(Some(left));
         }
         self.stats.migrations += 1;
         if moved.is_return {
@@ -54,14 +64,17 @@ impl Connection {
         3 * self.recovery.pto().max(3 * self.config.initial_rtt)
     }
 
-    /// Nothing is known of the new path. RFC 9000 §9.4.
-    fn begin_on_path(&mut self) {
+    /// Nothing is known of the new path, unless it leads to the address before the one that is
+    /// `left`. RFC 9000 §9.4.
+    fn begin_on_path(&mut self, left: Option<IpAddr>) {
         let remote = self.paths.remote().ip();
-        self.recovery.on_new_path(&self.config, remote);
+        self.recovery
+            .on_new_path(&self.config, self.clock, left, remote);
     }
 
     pub(super) fn on_path_response(&mut self, data: [u8; 8]) {
-        if self.paths.on_response(data) {
+        let again = self.clock.after(self.validation_timeout());
+        if self.paths.on_response(data, again) {
             self.recovery.set_blocked(false);
             self.events.push(Event::PathChanged(self.paths.remote()));
         }
@@ -69,10 +82,11 @@ impl Connection {
 
     /// A challenge got no answer. RFC 9000 §8.2.4 and §9.3.2.
     pub(super) fn on_path_timeout(&mut self, now: Time) {
+        let left = self.paths.remote().ip();
         if let Some(moved) = self.paths.on_timeout(now) {
             self.recovery.set_blocked(false);
             if moved.is_elsewhere {
-                self.begin_on_path();
+                self.begin_on_path(Some(left));
             }
         }
     }

@@ -6,11 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use roundtrip_wire::quic::{ConnectionId, Parameters, Side, Version};
+use roundtrip_wire::quic::{ConnectionId, Parameters, Side, Version, VersionInformation};
 
 use super::ids;
+use crate::crypto::LIMITS;
 use crate::{Time, Transport};
 
+/// The versions that a server takes.
+pub(crate) const VERSIONS: [Version; 2] = [Version::V1, Version::V2];
 /// Our acknowledgement delays are told in units of 8 µs. RFC 9000 §18.2.
 pub(crate) const ACK_DELAY_EXPONENT: u64 = 3;
 /// The peer may ask for acknowledgements that wait no shorter than that.
@@ -27,7 +30,7 @@ pub(crate) trait Issuer: Debug + Send {
     /// handshake.
     fn id(&self, sequence: u64) -> (ConnectionId, [u8; 16]);
     /// Tokens for next connections from that address, each good for one. RFC 9000 §8.1.3.
-    fn tokens(&mut self, now: Time, remote: SocketAddr) -> Vec<Bytes>;
+    fn tokens(&mut self, version: Version, now: Time, remote: SocketAddr) -> Vec<Bytes>;
 }
 
 /// What a connection of either side begins with.
@@ -58,8 +61,17 @@ pub(crate) struct Arrival {
 }
 
 /// RFC 9000 §18.2.
-pub(crate) fn parameters(transport: &Transport, source: ConnectionId) -> Parameters {
+pub(crate) fn parameters(
+    transport: &Transport,
+    version: Version,
+    source: ConnectionId,
+) -> Parameters {
     Parameters {
+        // The client takes no other version on this connection.
+        version_information: Some(VersionInformation {
+            chosen: version,
+            available: vec![version],
+        }),
         max_idle_timeout: millis(transport.idle_timeout),
         initial_max_data: transport.window,
         initial_max_stream_data_bidi_local: transport.stream_window,
@@ -77,11 +89,26 @@ pub(crate) fn parameters(transport: &Transport, source: ConnectionId) -> Paramet
     }
 }
 
+/// What early data of the next connection may rely on. RFC 9000 §7.4.1.
+pub(crate) fn early_limits(transport: &Transport) -> [u64; LIMITS] {
+    [
+        transport.window,
+        transport.stream_window,
+        transport.bidi_streams,
+        transport.uni_streams,
+        ids::KEPT,
+        transport.application_limit,
+    ]
+}
+
 pub(crate) fn server_parameters(
     parameters: &mut Parameters,
     arrival: &Arrival,
     reset_token: [u8; 16],
 ) {
+    if let Some(information) = &mut parameters.version_information {
+        information.available = VERSIONS.to_vec();
+    }
     parameters.original_destination_connection_id = Some(arrival.original);
     parameters.retry_source_connection_id = arrival.retry_source;
     parameters.stateless_reset_token = Some(reset_token);

@@ -3,6 +3,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use super::amplification::Amplification;
 use super::random::Random;
 use super::{MIN_DATAGRAM, MIN_PACKET};
 use crate::{Time, Way};
@@ -11,24 +12,31 @@ use crate::{Time, Way};
 const CHALLENGES: usize = 4;
 /// How many answers may wait to be sent.
 const OWED: usize = 4;
-/// An address that is not validated gets at most three times what came from it. RFC 9000 §8.1.
-const AMPLIFICATION: u64 = 3;
+/// A datagram with a PATH_RESPONSE has room for its frame: a header, the frame, a tag.
+const MIN_RESPONSE: usize = 1 + 20 + 4 + 9 + 16;
 
 #[derive(Debug, Clone)]
 pub(super) struct Path {
     remote: SocketAddr,
     local: Option<IpAddr>,
     validated: bool,
-    received: u64,
-    sent: u64,
     challenge: Option<Challenge>,
 }
 
 #[derive(Debug, Clone)]
 struct Challenge {
-    sent: Vec<[u8; 8]>,
+    sent: Vec<Sent>,
     is_pending: bool,
+    /// The address is proved: it remains that the path carries full datagrams.
+    is_second: bool,
     deadline: Time,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Sent {
+    data: [u8; 8],
+    /// The datagram had 1200 bytes.
+    is_full: bool,
 }
 
 impl Path {
@@ -37,36 +45,16 @@ impl Path {
             remote,
             local,
             validated,
-            received: 0,
-            sent: 0,
             challenge: None,
         }
     }
 
-    fn target(&self, size: usize, place: Place) -> Target {
+    fn target(&self, size: usize) -> Target {
         Target {
             remote: self.remote,
             local: self.local,
             size,
-            place,
         }
-    }
-
-    fn on_received(&mut self, bytes: usize) {
-        self.received = self.received.saturating_add(bytes as u64);
-    }
-
-    fn on_sent(&mut self, bytes: usize) {
-        self.sent = self.sent.saturating_add(bytes as u64);
-    }
-
-    /// How many bytes may still be sent.
-    fn credit(&self) -> usize {
-        if self.validated {
-            return usize::MAX;
-        }
-        let most = self.received.saturating_mul(AMPLIFICATION);
-        usize::try_from(most.saturating_sub(self.sent)).unwrap_or(usize::MAX)
     }
 
     /// Asks whether the peer is there; what for is given up at `deadline`.
@@ -74,6 +62,7 @@ impl Path {
         self.challenge = Some(Challenge {
             sent: Vec::new(),
             is_pending: true,
+            is_second: false,
             deadline,
         });
     }
@@ -82,35 +71,45 @@ impl Path {
         self.challenge.as_ref().is_some_and(|c| c.is_pending)
     }
 
-    fn on_challenge_sent(&mut self, data: [u8; 8]) {
+    fn on_challenge_sent(&mut self, data: [u8; 8], is_full: bool) {
         if let Some(challenge) = &mut self.challenge {
             challenge.is_pending = false;
             if challenge.sent.len() >= CHALLENGES {
                 challenge.sent.remove(0);
             }
-            challenge.sent.push(data);
+            challenge.sent.push(Sent { data, is_full });
         }
     }
 
     fn on_challenge_lost(&mut self, data: [u8; 8]) {
         if let Some(challenge) = &mut self.challenge
-            && challenge.sent.last() == Some(&data)
+            && challenge.sent.last().is_some_and(|sent| sent.data == data)
         {
             challenge.is_pending = true;
         }
     }
 
-    /// PATH_RESPONSE: whether it answers a challenge of this path.
-    fn on_response(&mut self, data: [u8; 8]) -> bool {
-        let answers = self
-            .challenge
-            .as_ref()
-            .is_some_and(|challenge| challenge.sent.contains(&data));
-        if answers {
-            self.challenge = None;
-            self.validated = true;
+    /// PATH_RESPONSE: whether it proves that the peer is there, which a challenge of this path had
+    /// asked. If that was too small to tell what the path carries, another one follows, which has
+    /// until `again`. RFC 9000 §8.2.1.
+    fn on_response(&mut self, data: [u8; 8], again: Time) -> bool {
+        let challenge = self.challenge.as_ref();
+        let Some((sent, is_second)) = challenge.and_then(|challenge| {
+            let mut all = challenge.sent.iter();
+            let sent = all.find(|sent| sent.data == data)?;
+            Some((*sent, challenge.is_second))
+        }) else {
+            return false;
+        };
+        self.validated = true;
+        self.challenge = None;
+        if !sent.is_full {
+            self.challenge(again);
+            if let Some(challenge) = &mut self.challenge {
+                challenge.is_second = true;
+            }
         }
-        answers
+        !is_second
     }
 
     fn deadline(&self) -> Option<Time> {
@@ -132,8 +131,8 @@ struct Owed {
     remote: SocketAddr,
     local: Option<IpAddr>,
     data: [u8; 8],
-    /// How large the answer may be where nothing else is known of that address.
-    credit: usize,
+    /// Which datagram of the connection brought it.
+    datagram: u64,
 }
 
 /// Where a datagram goes that is not part of a burst.
@@ -143,14 +142,6 @@ pub(super) struct Target {
     pub(super) local: Option<IpAddr>,
     /// How large it is made, where its frames are shorter.
     pub(super) size: usize,
-    place: Place,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Place {
-    Active,
-    Previous,
-    Elsewhere,
 }
 
 /// How the peer has moved.
@@ -169,6 +160,9 @@ pub(super) struct Paths {
     /// The one before, as long as the active one is not validated. RFC 9000 §9.3.2.
     previous: Option<Path>,
     owed: Vec<Owed>,
+    amplification: Amplification,
+    /// Until then the peer is not followed to another address.
+    settled: Time,
     random: Random,
 }
 
@@ -178,6 +172,8 @@ impl Paths {
             active,
             previous: None,
             owed: Vec::new(),
+            amplification: Amplification::default(),
+            settled: Time::ZERO,
             random,
         }
     }
@@ -200,12 +196,28 @@ impl Paths {
     /// How many bytes may still be sent to the peer.
     #[inline]
     pub(super) fn credit(&self) -> usize {
-        self.active.credit()
+        if self.active.validated {
+            return usize::MAX;
+        }
+        self.amplification.credit(self.active.remote)
+    }
+
+    /// How many bytes may still be sent to an address.
+    fn credit_at(&self, remote: SocketAddr) -> usize {
+        if self.has_proved(remote) {
+            return usize::MAX;
+        }
+        self.amplification.credit(remote)
+    }
+
+    pub(super) fn has_proved(&self, remote: SocketAddr) -> bool {
+        let mut paths = std::iter::once(&self.active).chain(&self.previous);
+        paths.any(|path| path.validated && path.remote == remote)
     }
 
     /// The active path as the target of a datagram of `size` bytes.
     pub(super) fn target(&self, size: usize) -> Target {
-        self.active.target(size, Place::Active)
+        self.active.target(size)
     }
 
     /// Whether that way is the active path.
@@ -219,77 +231,83 @@ impl Paths {
         matches!((way.local, self.active.local), (Some(came), Some(own)) if came != own)
     }
 
-    pub(super) fn on_received(&mut self, bytes: usize) {
-        self.active.on_received(bytes);
+    /// A datagram of the peer's came from there.
+    pub(super) fn on_received(&mut self, remote: SocketAddr, bytes: usize) {
+        if !self.has_proved(remote) {
+            self.amplification.on_received(remote, bytes);
+        }
     }
 
+    /// Bytes left for the active path.
     #[inline]
     pub(super) fn on_sent(&mut self, bytes: usize) {
-        self.active.on_sent(bytes);
+        if !self.active.validated {
+            self.amplification.on_sent(self.active.remote, bytes);
+        }
+    }
+
+    /// Bytes left for an address.
+    pub(super) fn on_sent_to(&mut self, remote: SocketAddr, bytes: usize) {
+        if !self.has_proved(remote) {
+            self.amplification.on_sent(remote, bytes);
+        }
     }
 
     /// The peer has proved by other means that it is there.
     pub(super) fn validate(&mut self) {
         self.active.validated = true;
+        self.amplification.forget(self.active.remote);
     }
 
-    /// PATH_CHALLENGE came in a datagram of `size`.
-    pub(super) fn on_challenge(&mut self, way: &Way, data: [u8; 8], size: usize) {
+    /// PATH_CHALLENGE came in the connection's datagram of that number. A datagram is answered once,
+    /// whatever it asks: an answer may be many times as large as a challenge.
+    pub(super) fn on_challenge(&mut self, way: &Way, data: [u8; 8], datagram: u64) {
+        let owed = Owed {
+            remote: way.remote,
+            local: way.local,
+            data,
+            datagram,
+        };
+        self.owed.retain(|owed| owed.datagram != datagram);
         if self.owed.len() < OWED {
-            self.owed.push(Owed {
-                remote: way.remote,
-                local: way.local,
-                data,
-                credit: size.saturating_mul(AMPLIFICATION as usize),
-            });
+            self.owed.push(owed);
         }
     }
 
     /// The next PATH_RESPONSE to send, and where to: on the path that the challenge came by. RFC
     /// 9000 §8.2.2.
     pub(super) fn poll_response(&mut self) -> Option<(Target, [u8; 8])> {
-        let owed = (!self.owed.is_empty()).then(|| self.owed.remove(0))?;
-        let is_active = owed.remote == self.active.remote;
-        let (credit, place) = if is_active {
-            (self.active.credit(), Place::Active)
-        } else {
-            (owed.credit, Place::Elsewhere)
-        };
-        let target = Target {
-            remote: owed.remote,
-            local: owed.local,
-            size: MIN_DATAGRAM.min(credit),
-            place,
-        };
-        Some((target, owed.data))
+        while !self.owed.is_empty() {
+            let owed = self.owed.remove(0);
+            let credit = self.credit_at(owed.remote);
+            if credit >= MIN_RESPONSE {
+                let target = Target {
+                    remote: owed.remote,
+                    local: owed.local,
+                    size: MIN_DATAGRAM.min(credit),
+                };
+                return Some((target, owed.data));
+            }
+        }
+        None
     }
 
     /// The next PATH_CHALLENGE to send, and where to. RFC 9000 §8.2.1.
     pub(super) fn poll_challenge(&mut self) -> Option<(Target, [u8; 8])> {
         let data = self.random.bytes();
-        let (path, place) = if self.active.wants_challenge() {
-            (&mut self.active, Place::Active)
+        let credit = self.credit();
+        let (path, credit) = if self.active.wants_challenge() {
+            (&mut self.active, credit)
         } else {
-            (self.previous.as_mut()?, Place::Previous)
+            // Only a validated path is kept when it is left.
+            (self.previous.as_mut()?, usize::MAX)
         };
-        let target = path.target(MIN_DATAGRAM.min(path.credit()), place);
-        if target.size < MIN_PACKET {
+        let target = path.target(MIN_DATAGRAM.min(credit));
+        if target.size < MIN_PACKET || !path.wants_challenge() {
             return None;
         }
-        path.on_challenge_sent(data);
+        path.on_challenge_sent(data, target.size >= MIN_DATAGRAM);
         Some((target, data))
-    }
-
-    pub(super) fn on_sent_to(&mut self, target: &Target, bytes: usize) {
-        match target.place {
-            Place::Active => self.active.on_sent(bytes),
-            Place::Previous => {
-                if let Some(previous) = &mut self.previous {
-                    previous.on_sent(bytes);
-                }
-            }
-            Place::Elsewhere => {}
-        }
     }
 
     #[inline]
@@ -314,18 +332,28 @@ impl Paths {
         self.active = path;
     }
 
-    /// The newest packet came from elsewhere, in a datagram of `size`: the peer has moved, and has
-    /// until `deadline` to prove it. RFC 9000 §9.3.
-    pub(super) fn on_moved(&mut self, way: &Way, size: usize, deadline: Time) -> Move {
-        let is_return = self
-            .previous
+    /// Whether a peer that sends from there is followed. It may return to the path before at any
+    /// time; otherwise a move that has not been proved has to end first, and there is one move a
+    /// probe timeout: each costs a look at all that is in flight, and may cost a window.
+    pub(super) fn may_move(&self, now: Time, way: &Way) -> bool {
+        self.is_return(way) || (self.active.challenge.is_none() && self.settled <= now)
+    }
+
+    fn is_return(&self, way: &Way) -> bool {
+        self.previous
             .as_ref()
-            .is_some_and(|previous| previous.remote == way.remote && previous.validated);
+            .is_some_and(|previous| previous.remote == way.remote && previous.validated)
+    }
+
+    /// The newest packet came from elsewhere: the peer has moved, has until `deadline` to prove it,
+    /// and is not followed elsewhere before `settled`. RFC 9000 §9.3.
+    pub(super) fn on_moved(&mut self, way: &Way, deadline: Time, settled: Time) -> Move {
+        let is_return = self.is_return(way);
         let is_elsewhere = way.remote.ip() != self.active.remote.ip();
         let mut path = Path::new(way.remote, way.local, is_return);
-        path.on_received(size);
         if !is_return {
             path.challenge(deadline);
+            self.settled = settled;
         }
         let mut left = std::mem::replace(&mut self.active, path);
         if left.validated {
@@ -342,16 +370,17 @@ impl Paths {
         }
     }
 
-    /// PATH_RESPONSE: whether it validates the active path.
-    pub(super) fn on_response(&mut self, data: [u8; 8]) -> bool {
-        if self.active.on_response(data) {
+    /// PATH_RESPONSE: whether it validates the active path. A second challenge has until `again`.
+    pub(super) fn on_response(&mut self, data: [u8; 8], again: Time) -> bool {
+        if self.active.on_response(data, again) {
+            self.amplification.forget(self.active.remote);
             self.previous = None;
             return true;
         }
         if let Some(previous) = &mut self.previous {
             // A peer that is still there shows it by its next packet; until then, it is not
             // followed back.
-            previous.on_response(data);
+            previous.on_response(data, again);
         }
         false
     }

@@ -75,7 +75,7 @@ impl Connection {
             true,
         );
         self.count_sent(now, 1, 1, room, true);
-        self.paths.on_sent_to(target, room);
+        self.paths.on_sent_to(target.remote, room);
         Some(Transmit {
             to: target.remote,
             from: target.local,

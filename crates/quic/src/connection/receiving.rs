@@ -4,7 +4,7 @@
 use roundtrip_wire::quic::{ConnectionId, LongKind, Packet, Packets, Side};
 
 use super::closing::State;
-use super::{Connection, space_of};
+use super::{Connection, MIN_DATAGRAM, space_of};
 use crate::crypto::{Level, OpenError};
 use crate::space::Space;
 use crate::{Time, Way};
@@ -18,7 +18,6 @@ const SPIN: u8 = 0x20;
 pub(super) struct Datagram<'a> {
     pub(super) now: Time,
     pub(super) way: &'a Way,
-    pub(super) size: usize,
 }
 
 /// One packet within its datagram.
@@ -41,7 +40,7 @@ impl Connection {
         match self.closing.state() {
             State::Open => {}
             State::Closing if is_active => {
-                self.paths.on_received(datagram.len());
+                self.paths.on_received(way.remote, datagram.len());
                 return self.closing.on_packet();
             }
             State::Closing | State::Draining | State::Drained => return,
@@ -52,15 +51,15 @@ impl Connection {
             return;
         }
         if is_active && !self.paths.is_validated() {
-            self.paths.on_received(datagram.len());
+            self.paths.on_received(way.remote, datagram.len());
             self.recovery.set_blocked(false);
         }
-        let context = Datagram {
-            now,
-            way,
-            size: datagram.len(),
-        };
-        self.read_packets(&context, datagram);
+        let opened = self.stats.packets_received;
+        self.read_packets(&Datagram { now, way }, datagram);
+        // What cannot be opened may be anybody's.
+        if !is_active && self.stats.packets_received > opened {
+            self.paths.on_received(way.remote, datagram.len());
+        }
         if !self.undecryptable.is_empty() {
             self.open_undecryptable(now);
         }
@@ -80,6 +79,7 @@ impl Connection {
     }
 
     fn read_packets(&mut self, context: &Datagram<'_>, datagram: &mut [u8]) {
+        let is_small = datagram.len() < MIN_DATAGRAM;
         let mut at = 0;
         let mut first_destination = None;
         while let Some(rest) = datagram.get_mut(at..)
@@ -105,7 +105,10 @@ impl Connection {
                 return;
             }
             let length = place.length;
-            if let Some(packet) = rest.get_mut(..length) {
+            // RFC 9000 §14.1: a client's Initial packets come in large datagrams.
+            let is_discarded =
+                place.level == Level::Initial && is_small && self.handshake.side() == Side::Server;
+            if !is_discarded && let Some(packet) = rest.get_mut(..length) {
                 self.on_packet(context, place, packet);
             }
             if !self.closing.is_open() || length == 0 {
@@ -120,6 +123,10 @@ impl Connection {
     fn read_long(&mut self, rest: &[u8]) -> Option<(Place, ConnectionId)> {
         match Packets::new(rest).next()?.ok()? {
             Packet::Long(long) if long.version == self.handshake.version() => {
+                // RFC 9000 §17.2.2: servers have no tokens to show.
+                if self.handshake.side() == Side::Client && !long.token.is_empty() {
+                    return None;
+                }
                 let level = match long.kind {
                     LongKind::Initial => Level::Initial,
                     LongKind::ZeroRtt => Level::Early,
@@ -199,7 +206,8 @@ impl Connection {
                 let ecn = context.way.ecn;
                 self.received[space].on_packet(now, opened.number, seen.eliciting, ecn);
                 if is_newest && !seen.probing && !self.paths.is_active(context.way) {
-                    self.on_moved(context);
+                    let destination = packet.get(1..place.number_at);
+                    self.on_moved(context, destination.unwrap_or_default());
                 }
             }
             Err(error) => self.fail(&error),
@@ -246,7 +254,6 @@ impl Connection {
             let context = Datagram {
                 now,
                 way: &kept.way,
-                size: kept.bytes.len(),
             };
             if self.closing.is_open() {
                 self.on_packet(&context, place, &mut kept.bytes);

@@ -6,9 +6,10 @@ use super::closing::State;
 use super::{Connection, MIN_PACKET};
 use crate::burst::{ECT0, MAX_BURST_BYTES, MAX_SEGMENTS};
 use crate::crypto::{Level, TAG};
+use crate::error::TransportError;
 use crate::sent::Chunk;
 use crate::space::Space;
-use crate::{Time, Transmit};
+use crate::{Code, Time, Transmit};
 
 /// The longest short header: a first byte, an id, a number.
 const MAX_SHORT_HEADER: usize = 1 + 20 + 4;
@@ -76,15 +77,25 @@ impl Connection {
         {
             return Some(transmit);
         }
+        self.follow_budget();
         // Also where the connection has just come to its end: by a key that has protected all that
         // it may.
         match self.closing.state() {
-            State::Closing => self.transmit_close(now, buffer),
+            State::Closing => self.transmit_end(now, buffer),
             State::Open | State::Draining | State::Drained => None,
         }
     }
 
     fn transmit_open(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
+        if self.recovery.is_ignored() {
+            self.fail(&TransportError::new(
+                Code::PROTOCOL_VIOLATION,
+                "it acknowledges nothing",
+            ));
+            return None;
+        }
+        let is_patient = self.recovery.has_many_acks();
+        self.received[Space::Data.index()].set_patient(is_patient);
         self.recovery.begin_burst(now);
         if self.paths.has_work()
             && let Some(transmit) = self.transmit_challenge(now, buffer)

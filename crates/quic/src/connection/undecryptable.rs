@@ -5,6 +5,8 @@ use crate::crypto::Level;
 
 /// How many bytes are kept of them: a first flight. RFC 9002 §7.2.
 const MAX_BYTES: usize = 16 << 10;
+/// How many packets are kept: each costs more than its bytes.
+const MAX_PACKETS: usize = 32;
 
 #[derive(Debug)]
 pub(super) struct UndecryptablePacket {
@@ -26,8 +28,7 @@ impl Undecryptable {
         number_at: usize,
         packet: &[u8],
     ) -> bool {
-        let kept: usize = self.0.iter().map(|kept| kept.bytes.len()).sum();
-        let fits = kept + packet.len() <= MAX_BYTES;
+        let fits = self.0.len() < MAX_PACKETS && self.memory() + packet.len() <= MAX_BYTES;
         if fits {
             self.0.push(UndecryptablePacket {
                 level,
@@ -37,6 +38,10 @@ impl Undecryptable {
             });
         }
         fits
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        self.0.iter().map(|kept| kept.bytes.len()).sum()
     }
 
     #[inline]
@@ -55,5 +60,27 @@ impl Undecryptable {
 
     pub(super) fn clear(&mut self) {
         self.0.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keep(kept: &mut Undecryptable, length: usize) -> usize {
+        let way = Way {
+            remote: "192.0.2.1:1".parse().unwrap(),
+            local: None,
+            ecn: 0,
+        };
+        let packet = vec![0; length];
+        let accepted = (0..3000).filter(|_| kept.keep(Level::OneRtt, &way, 9, &packet));
+        accepted.count()
+    }
+
+    #[test]
+    fn small_packets_are_bounded_by_their_number_and_large_ones_by_their_bytes() {
+        assert_eq!(keep(&mut Undecryptable::default(), 9), MAX_PACKETS);
+        assert_eq!(keep(&mut Undecryptable::default(), 1200), MAX_BYTES / 1200);
     }
 }

@@ -1,23 +1,23 @@
 //! Handshake bytes that the peer sent at one level, put in order. RFC 9000 §7.5 and §19.6.
 
+use std::collections::BTreeMap;
+
 use crate::error::{Code, TransportError};
-use crate::spans::Spans;
 
 /// How far ahead of what was taken bytes may lie; RFC 9000 §7.5 asks for 4 096. The longest TLS
 /// handshake message that is read has as many.
 const WINDOW: u64 = 64 * 1024;
-/// How many pieces with holes between them are kept: a peer that needs more wants to cost us
-/// something.
+/// How many pieces are kept that lie ahead: a peer that needs more wants to cost us something.
 const MAX_PIECES: usize = 256;
 
 #[derive(Debug, Default)]
 pub(super) struct Inbound {
     /// All before this was taken.
     taken: u64,
-    /// What lies behind `taken`, with holes.
-    bytes: Vec<u8>,
-    /// Which of them are there.
-    come: Spans,
+    /// What follows `taken` without a hole.
+    ready: Vec<u8>,
+    /// What lies behind a hole, by offset. No two overlap.
+    ahead: BTreeMap<u64, Vec<u8>>,
 }
 
 impl Inbound {
@@ -32,46 +32,71 @@ impl Inbound {
             .checked_add(data.len() as u64)
             .filter(|end| end.saturating_sub(self.taken) <= WINDOW)
             .ok_or_else(too_much)?;
-        if end <= self.taken {
-            return Ok(());
+        let mut at = offset.max(self.ready_end());
+        while at < end {
+            let before = self.ahead.range(..=at).next_back();
+            let known = before.map_or(at, |(start, piece)| start + piece.len() as u64);
+            if known > at {
+                at = known;
+                continue;
+            }
+            let next = self.ahead.range(at..).next();
+            let stop = next.map_or(end, |(start, _)| end.min(*start));
+            let fresh = data.get((at - offset) as usize..(stop - offset) as usize);
+            self.fill(at, fresh.unwrap_or_default());
+            at = stop.max(self.ready_end());
         }
-        let known = self.taken.saturating_sub(offset);
-        let fresh = data.get(known as usize..).unwrap_or_default();
-        let from = offset.max(self.taken);
-        let (start, stop) = ((from - self.taken) as usize, (end - self.taken) as usize);
-        if self.bytes.len() < stop {
-            self.bytes.resize(stop, 0);
-        }
-        if let Some(room) = self.bytes.get_mut(start..stop) {
-            room.copy_from_slice(fresh);
-        }
-        self.come.insert(from, end);
-        if self.come.len() > MAX_PIECES {
+        if self.ahead.len() > MAX_PIECES {
             return Err(too_much());
         }
         Ok(())
     }
 
+    /// Puts bytes where none are yet.
+    fn fill(&mut self, at: u64, fresh: &[u8]) {
+        if at == self.ready_end() {
+            self.ready.extend_from_slice(fresh);
+            while let Some(piece) = self.ahead.remove(&self.ready_end()) {
+                self.ready.extend_from_slice(&piece);
+            }
+            return;
+        }
+        match self.ahead.range_mut(..at).next_back() {
+            Some((start, piece)) if start + piece.len() as u64 == at => {
+                piece.extend_from_slice(fresh);
+            }
+            _ => {
+                self.ahead.insert(at, fresh.to_vec());
+            }
+        }
+    }
+
+    fn ready_end(&self) -> u64 {
+        self.taken + self.ready.len() as u64
+    }
+
     /// Everything before the first hole that was not taken yet.
     pub(super) fn take(&mut self) -> Option<Vec<u8>> {
-        let end = self.come.join(self.taken)?;
-        let ready = (end - self.taken) as usize;
-        self.taken = end;
-        let rest = self.bytes.split_off(ready.min(self.bytes.len()));
-        Some(std::mem::replace(&mut self.bytes, rest))
+        if self.ready.is_empty() {
+            return None;
+        }
+        self.taken = self.ready_end();
+        Some(std::mem::take(&mut self.ready))
     }
 
     /// The same, and it stays.
     pub(super) fn ready(&self) -> &[u8] {
-        let first = self.come.first();
-        let end = first.filter(|span| span.start <= self.taken);
-        let length = end.map_or(0, |span| span.end.saturating_sub(self.taken));
-        self.bytes.get(..length as usize).unwrap_or_default()
+        &self.ready
     }
 
-    /// Bytes lie behind a hole.
+    pub(super) fn memory(&self) -> usize {
+        let ahead: usize = self.ahead.values().map(Vec::capacity).sum();
+        self.ready.capacity() + ahead
+    }
+
+    /// Bytes have come that were not taken.
     pub(super) fn has_rest(&self) -> bool {
-        !self.come.is_empty()
+        !self.ready.is_empty() || !self.ahead.is_empty()
     }
 
     /// All that may come at this level has come before `end`. RFC 9001 §4.1.3.
@@ -93,12 +118,22 @@ mod tests {
             let refused = inbound.push(offset, b"x").unwrap_err();
             assert_eq!(refused.code, Code::CRYPTO_BUFFER_EXCEEDED);
         }
-        assert_eq!(inbound.bytes.capacity(), 0);
+        assert!(!inbound.has_rest());
         inbound.push(WINDOW - 1, b"x").unwrap();
         inbound.push(0, b"abc").unwrap();
         assert_eq!(inbound.take().unwrap(), b"abc");
         inbound.push(WINDOW + 2, b"x").unwrap();
         inbound.push(WINDOW + 3, b"x").unwrap_err();
+    }
+
+    #[test]
+    fn what_lies_far_ahead_costs_its_own_bytes() {
+        let mut inbound = Inbound::default();
+        inbound.push(WINDOW - 1, b"x").unwrap();
+        inbound.push(100, b"abc").unwrap();
+        inbound.push(103, b"def").unwrap();
+        let held: usize = inbound.ahead.values().map(Vec::capacity).sum();
+        assert!(held < 100 && inbound.ahead.len() == 2, "{held}");
     }
 
     #[test]

@@ -23,6 +23,10 @@ impl Outbound {
         self.bytes.extend_from_slice(bytes);
     }
 
+    pub(super) fn memory(&self) -> usize {
+        self.bytes.capacity()
+    }
+
     pub(super) fn wants_to_send(&self) -> bool {
         !self.lost.is_empty() || self.fresh < self.end()
     }

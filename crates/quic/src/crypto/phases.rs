@@ -96,9 +96,11 @@ impl Phases {
             let payload = unmasked.open(previous, packet);
             return payload.ok_or(OpenError::Undecryptable);
         }
-        let payload = unmasked
-            .open(&*self.next.remote, packet)
-            .ok_or(OpenError::Undecryptable)?;
+        // Trying destroys it.
+        let kept = self.previous.is_some().then(|| packet.to_vec());
+        let Some(payload) = unmasked.open(&*self.next.remote, packet) else {
+            return Err(self.judge_unopened(unmasked, kept));
+        };
         if self.sealer.is_fresh() {
             // It cannot have been acknowledged in the phase that it leaves. RFC 9001 §6.2.
             let why = "it updated keys twice without waiting for an acknowledgement";
@@ -111,6 +113,20 @@ impl Phases {
         self.opened_from = unmasked.number;
         self.since = Some(now);
         Ok(payload)
+    }
+
+    /// The next key does not open the packet. If an old one does, the peer went back to it, with a
+    /// higher number than one that it used the current key for. RFC 9001 §6.4.
+    fn judge_unopened(&self, unmasked: &Unmasked, packet: Option<Vec<u8>>) -> OpenError {
+        if let (Some(previous), Some(mut packet)) = (self.previous.as_deref(), packet)
+            && unmasked.open(previous, &mut packet).is_some()
+        {
+            return OpenError::Transport(TransportError::new(
+                Code::KEY_UPDATE_ERROR,
+                "it went back to keys that it had updated",
+            ));
+        }
+        OpenError::Undecryptable
     }
 
     /// RFC 9001 §6.1: not before the handshake is confirmed, nor before a packet of this phase is

@@ -211,6 +211,12 @@ impl Session {
         self.inbound.iter().any(Inbound::has_rest)
     }
 
+    pub(super) fn memory(&self) -> usize {
+        let inbound: usize = self.inbound.iter().map(Inbound::memory).sum();
+        let outbound: usize = self.outbound.iter().map(Outbound::memory).sum();
+        inbound + outbound
+    }
+
     fn read(&mut self, bytes: &[u8]) -> Result<(), Error> {
         let mut reading = HandshakeBytes::new(&mut self.tls, bytes);
         if let Some(observer) = &mut self.observer {
@@ -290,6 +296,13 @@ impl Session {
             Connection::Client(_) => Side::Client,
             Connection::Server(_) => Side::Server,
         }
+    }
+
+    /// Lets go of all handshake bytes.
+    pub(super) fn end(&mut self) {
+        self.inbound = Default::default();
+        self.outbound = Default::default();
+        self.is_held = false;
     }
 
     pub(super) fn tls(&self) -> &Connection {

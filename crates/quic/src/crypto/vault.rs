@@ -28,11 +28,13 @@ pub(crate) struct Vault {
 const NONCE: usize = 12;
 
 impl Vault {
-    pub(crate) fn new(key: [u8; 32]) -> Result<Self, Unspecified> {
-        let tokens = UnboundKey::new(&AES_256_GCM_SIV, &derive(&key, b"address tokens"))?;
+    /// Endpoints that do not know each other's connections may share the key of `tokens`, and must
+    /// not share that of `resets`: RFC 9000 §21.11.
+    pub(crate) fn new(tokens: [u8; 32], resets: [u8; 32]) -> Result<Self, Unspecified> {
+        let tokens = UnboundKey::new(&AES_256_GCM_SIV, &derive(&tokens, b"address tokens"))?;
         Ok(Self {
             tokens: LessSafeKey::new(tokens),
-            resets: hmac::Key::new(hmac::HMAC_SHA256, &derive(&key, b"stateless resets")),
+            resets: hmac::Key::new(hmac::HMAC_SHA256, &derive(&resets, b"stateless resets")),
         })
     }
 
@@ -105,7 +107,7 @@ mod tests {
     use super::*;
 
     fn vault(key: u8) -> Vault {
-        Vault::new([key; 32]).unwrap()
+        Vault::new([key; 32], [key; 32]).unwrap()
     }
 
     #[test]
@@ -144,6 +146,8 @@ mod tests {
         let token = vault(1).reset_token(&id(b"12345678"));
         assert_eq!(token, vault(1).reset_token(&id(b"12345678")));
         assert_ne!(token, vault(1).reset_token(&id(b"12345679")));
-        assert_ne!(token, vault(2).reset_token(&id(b"12345678")));
+        let other = |tokens, resets| Vault::new([tokens; 32], [resets; 32]).unwrap();
+        assert_eq!(token, other(2, 1).reset_token(&id(b"12345678")));
+        assert_ne!(token, other(1, 2).reset_token(&id(b"12345678")));
     }
 }

@@ -9,7 +9,7 @@ use roundtrip_wire::quic::{
     write_retry, write_version_negotiation,
 };
 
-use crate::connection::Random;
+use crate::connection::{Random, VERSIONS};
 use crate::crypto::{InitialKeys, TAG};
 use crate::{Code, Time, Transmit, Way};
 
@@ -24,7 +24,6 @@ const MIN_RESET: usize = 21;
 const MAX_RESET: usize = 43;
 const TOKEN: usize = 16;
 const FIXED: u8 = 0x40;
-const VERSIONS: [Version; 2] = [Version::V1, Version::V2];
 
 #[derive(Debug)]
 pub(super) struct Answers {
@@ -101,6 +100,13 @@ impl Answers {
             && let Some(datagram) = close(packet, code)
         {
             self.push(way, datagram);
+        }
+    }
+
+    /// Says once more what a client was told whose connection has ended. RFC 9000 §10.2.1.
+    pub(super) fn repeat(&mut self, now: Time, way: &Way, farewell: &[u8]) {
+        if !farewell.is_empty() && self.spend(now) {
+            self.push(way, farewell.to_vec());
         }
     }
 

@@ -15,6 +15,8 @@ pub struct ClientConfig {
     pub transport: Arc<Transport>,
     /// From an earlier connection to the same server; good for one connection. RFC 9000 §8.1.3.
     pub token: Option<Bytes>,
+    /// Tickets of one version are not taken in another: each has a TLS configuration of its own. RFC
+    /// 9369 §5.
     pub version: Version,
     /// Makes the observer of each connection's handshake.
     pub observer: Option<fn() -> Box<dyn HandshakeObserver>>,
@@ -43,10 +45,9 @@ pub struct ServerConfig {
     pub tokens: u8,
     /// How many connections of clients there may be at once; clients beyond that are refused.
     pub most_connections: usize,
-    /// The key that seals tokens and makes the tokens of stateless resets. Endpoints beside this
-    /// one, and one that comes after it, take its tokens and reset what it had forgotten, if they
-    /// have the same key. None: it comes from the endpoint's seed. An endpoint keeps the key that
-    /// it began with.
+    /// The key that seals address tokens. Endpoints beside this one, in whatever process, and one
+    /// that comes after it take its tokens if they have the same key. None: it comes from the
+    /// endpoint's seed. An endpoint keeps the key that it began with.
     pub key: Option<[u8; 32]>,
     /// Shows clients' hellos to the owner, and keeps them from TLS until
     /// [`crate::Connection::proceed`]. Until then, at most 64 KiB of a client's hello and 16 KiB of
@@ -68,11 +69,27 @@ impl ServerConfig {
     }
 }
 
+/// One of several endpoints that the same clients reach: which of them gets a datagram is decided by
+/// addresses, which change. They read each other's connection ids, and hand over what is not theirs.
+#[derive(Debug, Clone, Copy)]
+pub struct Sibling {
+    /// The key of ids and of stateless resets. To be drawn anew for each group of endpoints that
+    /// hand over: who has it, and not the state of its connections, could end them. RFC 9000
+    /// §21.11.
+    pub key: [u8; 32],
+    /// Which of them this is.
+    pub number: u16,
+    /// How many there are.
+    pub count: u16,
+}
+
 /// When a client has to prove its address before it gets a connection. RFC 9000 §8.1.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Retry {
     Never,
     Always,
-    /// While this many clients have not proved theirs.
+    /// While this many clients have not proved theirs, those that have ended included until they
+    /// are [removed](crate::Endpoint::remove); or while as many came within a quarter of a second
+    /// and never proved theirs, whatever became of them.
     AboveHandshakes(usize),
 }

@@ -1,5 +1,5 @@
-//! Connection ids that tell us alone which connection they are for: eight bytes, encrypted, so that
-//! an observer cannot link two ids of one connection. RFC 9000 §5.1.
+//! Connection ids that tell us alone which connection they are for: ten bytes, encrypted, so that an
+//! observer cannot link two ids of one connection. RFC 9000 §5.1.
 
 use std::fmt;
 
@@ -9,16 +9,30 @@ use roundtrip_wire::quic::ConnectionId;
 use super::Handle;
 
 /// How long our ids are.
-pub(super) const ID: usize = 8;
-/// Ids of one connection differ in these bits of their sequence numbers.
-const SEQUENCE_BITS: u32 = 24;
+pub(super) const ID: usize = 10;
+/// What an id holds, from its lowest bit on: the sequence number of the id, the generation and the
+/// slot of its connection, the number of its endpoint.
+const SEQUENCE_BITS: u32 = 8;
+const GENERATION_BITS: u32 = 32;
+const SLOT_BITS: u32 = 24;
+/// Half of an id: as much as AES gives for one header (RFC 9001 §5.4.1).
+const HALF_BITS: u32 = 40;
+const HALF: u64 = (1 << HALF_BITS) - 1;
 /// Luby and Rackoff: four rounds make a block cipher that even its decryption does not tell from a
 /// random one.
 const ROUNDS: u8 = 4;
 /// How many ids are remembered with what they mean.
 const REMEMBERED: usize = 256;
 
-/// The key of a Feistel network over 64 bits, whose round function is AES.
+/// The connection that an id is of: its endpoint among those with the same key, and its handle
+/// there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Owner {
+    pub(super) endpoint: u16,
+    pub(super) handle: Handle,
+}
+
+/// The key of a Feistel network over 80 bits, whose round function is AES.
 pub(super) struct IdKey(Option<HeaderProtectionKey>);
 
 impl IdKey {
@@ -27,36 +41,47 @@ impl IdKey {
         Self(HeaderProtectionKey::new(&AES_128, &key).ok())
     }
 
-    /// The id of that sequence number.
-    pub(super) fn id(&self, handle: Handle, sequence: u64) -> ConnectionId {
-        let place = u64::from(handle.slot) << 16 | u64::from(handle.generation);
-        let sequence = sequence & ((1 << SEQUENCE_BITS) - 1);
-        let plain = place << SEQUENCE_BITS | sequence;
-        let (mut left, mut right) = ((plain >> 32) as u32, plain as u32);
+    /// The id of that sequence number; those of more than eight bits come again.
+    pub(super) fn id(&self, owner: Owner, sequence: u64) -> ConnectionId {
+        let Owner { endpoint, handle } = owner;
+        let place = u128::from(endpoint) << SLOT_BITS | u128::from(handle.slot);
+        let place = place << GENERATION_BITS | u128::from(handle.generation);
+        let plain = place << SEQUENCE_BITS | u128::from(sequence as u8);
+        let (mut left, mut right) = ((plain >> HALF_BITS) as u64, plain as u64 & HALF);
         for round in 0..ROUNDS {
             (left, right) = (right, left ^ self.mix(round, right));
         }
-        let sealed = u64::from(left) << 32 | u64::from(right);
-        ConnectionId::new(&sealed.to_be_bytes()).unwrap_or_default()
+        let sealed = u128::from(left) << HALF_BITS | u128::from(right);
+        let sealed = sealed.to_be_bytes();
+        let id = sealed.last_chunk::<ID>();
+        id.and_then(|id| ConnectionId::new(id)).unwrap_or_default()
     }
 
     /// The connection that an id is of. An id that is not ours gives one that hardly exists (each
-    /// that does, once in 2^40); where it does, what came with it cannot be opened, and is ignored.
-    fn open(&self, id: [u8; ID]) -> Handle {
-        let sealed = u64::from_be_bytes(id);
-        let (mut left, mut right) = ((sealed >> 32) as u32, sealed as u32);
+    /// that does, once in 2^72); where it does, what came with it cannot be opened, and is ignored.
+    fn open(&self, id: [u8; ID]) -> Owner {
+        let mut sealed = [0; 16];
+        for (to, from) in sealed.iter_mut().rev().zip(id.iter().rev()) {
+            *to = *from;
+        }
+        let sealed = u128::from_be_bytes(sealed);
+        let (mut left, mut right) = ((sealed >> HALF_BITS) as u64, sealed as u64 & HALF);
         for round in (0..ROUNDS).rev() {
             (left, right) = (right ^ self.mix(round, left), left);
         }
-        let plain = u64::from(left) << 32 | u64::from(right);
+        let plain = u128::from(left) << HALF_BITS | u128::from(right);
         let place = plain >> SEQUENCE_BITS;
-        Handle {
-            slot: (place >> 16) as u32,
-            generation: place as u16,
+        let slot = (place >> GENERATION_BITS) as u32 & (Handle::MAX_SLOTS - 1);
+        Owner {
+            endpoint: (place >> (GENERATION_BITS + SLOT_BITS)) as u16,
+            handle: Handle {
+                slot,
+                generation: place as u32,
+            },
         }
     }
 
-    fn mix(&self, round: u8, half: u32) -> u32 {
+    fn mix(&self, round: u8, half: u64) -> u64 {
         let mut block = [0; 16];
         for (to, from) in block.iter_mut().zip(half.to_be_bytes()) {
             *to = from;
@@ -65,8 +90,8 @@ impl IdKey {
             *last = round;
         }
         let mask = self.0.as_ref().and_then(|key| key.new_mask(&block).ok());
-        let mask = mask.and_then(|mask| mask.first_chunk().copied());
-        u32::from_be_bytes(mask.unwrap_or_default())
+        let bytes = mask.unwrap_or_default().into_iter();
+        bytes.fold(0, |mixed, byte| mixed << 8 | u64::from(byte))
     }
 }
 
@@ -79,7 +104,7 @@ impl fmt::Debug for IdKey {
 /// What ids seen lately mean, so that not every packet's is decrypted.
 #[derive(Debug)]
 pub(super) struct Router {
-    seen: Vec<Option<([u8; ID], Handle)>>,
+    seen: Vec<Option<([u8; ID], Owner)>>,
 }
 
 impl Default for Router {
@@ -93,17 +118,17 @@ impl Default for Router {
 impl Router {
     /// The connection that an id is of, if it is still there, and any at all if it is not ours.
     #[inline]
-    pub(super) fn handle(&mut self, key: &IdKey, id: [u8; ID]) -> Handle {
+    pub(super) fn owner(&mut self, key: &IdKey, id: [u8; ID]) -> Owner {
         let [first, ..] = id;
         let Some(place) = self.seen.get_mut(usize::from(first)) else {
             return key.open(id);
         };
         match place {
-            Some((seen, handle)) if *seen == id => *handle,
+            Some((seen, owner)) if *seen == id => *owner,
             _ => {
-                let handle = key.open(id);
-                *place = Some((id, handle));
-                handle
+                let owner = key.open(id);
+                *place = Some((id, owner));
+                owner
             }
         }
     }
@@ -113,21 +138,27 @@ impl Router {
 mod tests {
     use super::*;
 
+    fn bytes(id: ConnectionId) -> [u8; ID] {
+        id.as_slice().try_into().unwrap()
+    }
+
     #[test]
-    fn ids_name_their_connection_to_us_alone() {
+    fn ids_name_their_endpoint_and_connection_to_us_alone() {
         let (ours, other) = (IdKey::new([1; 16]), IdKey::new([2; 16]));
         let mut router = Router::default();
         let mut all = std::collections::HashSet::new();
-        for slot in [0, 1, 255, 256, 70_000, Handle::MAX_SLOTS - 1] {
-            for generation in [0, 1, u16::MAX] {
-                for sequence in 0..20 {
-                    let handle = Handle { slot, generation };
-                    let id = ours.id(handle, sequence);
-                    let bytes = id.as_slice().try_into().unwrap();
-                    assert_eq!(router.handle(&ours, bytes), handle);
-                    assert_eq!(router.handle(&ours, bytes), handle);
-                    assert_ne!(other.open(bytes), handle);
-                    assert!(all.insert(id));
+        for endpoint in [0, 1, 255, u16::MAX] {
+            for slot in [0, 1, 255, 256, 70_000, Handle::MAX_SLOTS - 1] {
+                for generation in [0, 1, 1 << 16, u32::MAX] {
+                    for sequence in 0..20 {
+                        let handle = Handle { slot, generation };
+                        let owner = Owner { endpoint, handle };
+                        let id = bytes(ours.id(owner, sequence));
+                        assert_eq!(router.owner(&ours, id), owner);
+                        assert_eq!(router.owner(&ours, id), owner);
+                        assert_ne!(other.open(id), owner);
+                        assert!(all.insert(id));
+                    }
                 }
             }
         }
@@ -140,13 +171,17 @@ mod tests {
             slot: 5,
             generation: 9,
         };
-        let ids: Vec<[u8; 8]> = (0..256)
-            .map(|sequence| key.id(handle, sequence).as_slice().try_into().unwrap())
+        let owner = Owner {
+            endpoint: 3,
+            handle,
+        };
+        let ids: Vec<[u8; ID]> = (0..256)
+            .map(|sequence| bytes(key.id(owner, sequence)))
             .collect();
-        for bit in 0..64 {
+        for bit in 0..8 * ID {
             let ones = ids
                 .iter()
-                .filter(|id| u64::from_be_bytes(**id) >> bit & 1 == 1)
+                .filter(|id| id[bit / 8] >> (bit % 8) & 1 == 1)
                 .count();
             // 128 on average; this far off once in 10^14.
             assert!((64..192).contains(&ones), "bit {bit}: {ones}");

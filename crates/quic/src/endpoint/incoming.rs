@@ -6,7 +6,7 @@ use std::sync::Arc;
 use roundtrip_wire::quic::{ConnectionId, LongKind, LongPacket, Packet, Packets};
 
 use super::issuer::EndpointIssuer;
-use super::tokens::{self, Proof};
+use super::tokens::{self, Occasion, Proof};
 use super::{Endpoint, Handle, Retry, ServerConfig};
 use crate::connection::{Arrival, Connection, Opening, Random};
 use crate::{Code, Time, Way};
@@ -56,13 +56,13 @@ impl Endpoint {
             local: way.local,
             issuer: Box::new(EndpointIssuer::server(
                 self.secrets.clone(),
-                handle,
+                self.owner(handle),
                 server.tokens,
                 Random::new(&self.random.seed()),
             )),
             seed: self.random.seed(),
         };
-        let begun = Connection::server(now, opening, server.tls.clone(), &arrival);
+        let begun = Connection::server(now, opening, &server.tls, &arrival);
         let Ok(mut connection) = begun else {
             self.table.release(handle);
             return None;
@@ -81,7 +81,9 @@ impl Endpoint {
         self.table.fill(handle, connection, Some(first));
         self.firsts.insert(first, handle);
         self.served += 1;
-        self.unproved += usize::from(is_unproved);
+        if is_unproved {
+            self.unproved.begin();
+        }
         self.arrived.push_back(handle);
         self.touch(handle);
         while let Some((way, mut datagram)) = self.early_0rtt.take(now, &first) {
@@ -102,33 +104,45 @@ impl Endpoint {
         if packet.destination.len() < MIN_FIRST_ID {
             return None;
         }
+        if let Some(farewell) = self.unproved.farewell(&(way.remote, packet.destination)) {
+            self.answers.repeat(now, way, farewell);
+            return None;
+        }
         let secrets = self.secrets.clone();
         let vault = secrets.vault.as_ref()?;
         let destination = packet.destination;
+        let occasion = Occasion {
+            version: packet.version,
+            now,
+            remote: way.remote,
+        };
         let proof = if packet.token.is_empty() {
             Proof::None
         } else {
-            let (remote, token) = (way.remote, packet.token);
-            self.tokens.check(vault, token, now, remote, &destination)
+            self.tokens
+                .check(vault, packet.token, &occasion, &destination)
         };
         if proof == Proof::Spoilt {
             self.answers.refuse(now, way, packet, Code::INVALID_TOKEN);
             return None;
         }
-        if self.served >= server.most_connections {
+        let budget = server.transport.budget.as_ref();
+        let is_full = self.served >= server.most_connections;
+        if is_full || budget.is_some_and(|budget| budget.is_exhausted()) {
             let code = Code::CONNECTION_REFUSED;
             self.answers.refuse(now, way, packet, code);
             return None;
         }
-        let must_prove = match server.retry {
-            Retry::Never => false,
-            Retry::Always => true,
-            Retry::AboveHandshakes(most) => self.unproved >= most,
-        };
-        if proof == Proof::None && must_prove {
+        let must_prove = proof == Proof::None
+            && match server.retry {
+                Retry::Never => false,
+                Retry::Always => true,
+                Retry::AboveHandshakes(most) => !self.unproved.admits(now, most),
+            };
+        if must_prove {
             let source = self.random.id();
             let random = &mut self.random;
-            let token = tokens::seal_retry(vault, random, now, way.remote, &destination, &source)?;
+            let token = tokens::seal_retry(vault, random, &occasion, &destination, &source)?;
             self.answers.retry(way, packet, &source, &token);
             return None;
         }

@@ -5,11 +5,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use roundtrip_wire::quic::ConnectionId;
+use roundtrip_wire::quic::{ConnectionId, Version};
 
-use super::Handle;
-use super::ids::{ID, IdKey};
-use super::tokens;
+use super::ids::{ID, IdKey, Owner};
+use super::tokens::{self, Occasion};
 use crate::Time;
 use crate::connection::{Issuer, Random};
 use crate::crypto::Vault;
@@ -22,12 +21,14 @@ pub(super) struct Secrets {
 }
 
 impl Secrets {
-    /// `key` may be that of an earlier endpoint, `seed` not.
-    pub(super) fn new(seed: [u8; 32], key: [u8; 32]) -> Self {
-        let id_key = seed.first_chunk().copied().unwrap_or_default();
+    /// `tokens` may be the key of endpoints that do not know each other's connections; `own`, from
+    /// which the keys of ids and resets come, must not.
+    pub(super) fn new(own: &[u8; 32], tokens: [u8; 32]) -> Self {
+        let mut keys = Random::new(own);
+        let id_key = keys.seed().first_chunk().copied().unwrap_or_default();
         Self {
             ids: IdKey::new(id_key),
-            vault: Vault::new(key).ok(),
+            vault: Vault::new(tokens, keys.seed()).ok(),
         }
     }
 
@@ -48,29 +49,24 @@ impl fmt::Debug for Secrets {
 #[derive(Debug)]
 pub(super) struct EndpointIssuer {
     secrets: Arc<Secrets>,
-    handle: Handle,
+    owner: Owner,
     /// A server's tokens: how many it gives, and what makes each another.
     tokens: Option<(u8, Random)>,
 }
 
 impl EndpointIssuer {
-    pub(super) fn client(secrets: Arc<Secrets>, handle: Handle) -> Self {
+    pub(super) fn client(secrets: Arc<Secrets>, owner: Owner) -> Self {
         Self {
             secrets,
-            handle,
+            owner,
             tokens: None,
         }
     }
 
-    pub(super) fn server(
-        secrets: Arc<Secrets>,
-        handle: Handle,
-        tokens: u8,
-        random: Random,
-    ) -> Self {
+    pub(super) fn server(secrets: Arc<Secrets>, owner: Owner, tokens: u8, random: Random) -> Self {
         Self {
             secrets,
-            handle,
+            owner,
             tokens: Some((tokens, random)),
         }
     }
@@ -78,17 +74,22 @@ impl EndpointIssuer {
 
 impl Issuer for EndpointIssuer {
     fn id(&self, sequence: u64) -> (ConnectionId, [u8; 16]) {
-        let id = self.secrets.ids.id(self.handle, sequence);
+        let id = self.secrets.ids.id(self.owner, sequence);
         let bytes = id.as_slice().first_chunk().copied().unwrap_or_default();
         (id, self.secrets.reset_token(bytes))
     }
 
-    fn tokens(&mut self, now: Time, remote: SocketAddr) -> Vec<Bytes> {
+    fn tokens(&mut self, version: Version, now: Time, remote: SocketAddr) -> Vec<Bytes> {
+        let occasion = Occasion {
+            version,
+            now,
+            remote,
+        };
         let (Some((count, random)), Some(vault)) = (&mut self.tokens, &self.secrets.vault) else {
             return Vec::new();
         };
         (0..*count)
-            .filter_map(|_| tokens::seal_new(vault, random, now, remote.ip()))
+            .filter_map(|_| tokens::seal_new(vault, random, &occasion))
             .collect()
     }
 }

@@ -1,18 +1,16 @@
 //! The connections by the numbers of their slots; a slot that is taken anew has another generation.
 
-use std::net::SocketAddr;
+use std::collections::VecDeque;
 
-use roundtrip_wire::quic::ConnectionId;
-
+use super::unproved::First;
 use crate::Time;
 use crate::connection::Connection;
 
-/// Names one connection of an endpoint, and no other after it is gone (until its slot was used 65
-/// 536 times).
+/// Names one connection of an endpoint, and no other after it is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Handle {
     pub(super) slot: u32,
-    pub(super) generation: u16,
+    pub(super) generation: u32,
 }
 
 impl Handle {
@@ -24,7 +22,7 @@ impl Handle {
 pub(super) struct Entry {
     pub(super) connection: Connection,
     /// A server's: see [`super::Endpoint`].
-    pub(super) first: Option<(SocketAddr, ConnectionId)>,
+    pub(super) first: Option<First>,
     /// A server's: the client has not proved where it is.
     pub(super) unproved: bool,
     /// Its deadline may not be what the timers know.
@@ -34,7 +32,8 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// True once: the client has proved where it is, or is gone.
+    /// True once: the client has proved where it is. One that has ended without counts until it
+    /// leaves the table.
     #[inline]
     pub(super) fn settles(&mut self) -> bool {
         let settles = self.unproved && !self.connection.is_unproved();
@@ -45,21 +44,22 @@ impl Entry {
 
 #[derive(Debug, Default)]
 struct Slot {
-    generation: u16,
+    generation: u32,
     entry: Option<Box<Entry>>,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Table {
     slots: Vec<Slot>,
-    free: Vec<u32>,
+    /// First in, first out: the ids of one slot change slowly.
+    free: VecDeque<u32>,
     count: usize,
 }
 
 impl Table {
     /// A slot to be filled; one that is not is never used again before it is the only one left.
     pub(super) fn reserve(&mut self) -> Option<Handle> {
-        let slot = match self.free.pop() {
+        let slot = match self.free.pop_front() {
             Some(slot) => slot,
             None if self.slots.len() < Handle::MAX_SLOTS as usize => {
                 self.slots.push(Slot::default());
@@ -73,15 +73,10 @@ impl Table {
 
     /// A reserved slot is not used after all.
     pub(super) fn release(&mut self, handle: Handle) {
-        self.free.push(handle.slot);
+        self.free.push_back(handle.slot);
     }
 
-    pub(super) fn fill(
-        &mut self,
-        handle: Handle,
-        connection: Connection,
-        first: Option<(SocketAddr, ConnectionId)>,
-    ) {
+    pub(super) fn fill(&mut self, handle: Handle, connection: Connection, first: Option<First>) {
         if let Some(slot) = self.slots.get_mut(handle.slot as usize) {
             slot.entry = Some(Box::new(Entry {
                 unproved: connection.is_unproved(),
@@ -117,14 +112,24 @@ impl Table {
         self.get(handle).is_some()
     }
 
+    /// Whether there was a connection of that handle, and is no more.
+    pub(super) fn has_held(&self, handle: Handle) -> bool {
+        let slot = self.slots.get(handle.slot as usize);
+        slot.is_some_and(|slot| handle.generation < slot.generation)
+    }
+
     pub(super) fn remove(&mut self, handle: Handle) -> Option<Entry> {
         let slot = self.slots.get_mut(handle.slot as usize)?;
         if slot.generation != handle.generation {
             return None;
         }
         let entry = slot.entry.take()?;
-        slot.generation = slot.generation.wrapping_add(1);
-        self.free.push(handle.slot);
+        // Without another generation, the slot is never used again: its ids would come again, and
+        // with them the tokens of their resets. RFC 9000 §10.3.2.
+        if let Some(next) = slot.generation.checked_add(1) {
+            slot.generation = next;
+            self.free.push_back(handle.slot);
+        }
         self.count -= 1;
         Some(*entry)
     }
@@ -142,5 +147,57 @@ impl Table {
                 slot: at,
                 generation: slot.generation,
             })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::{ClientConfig, Endpoint};
+    use super::*;
+    use crate::Transport;
+
+    /// Begins a connection, whose handle is all that matters.
+    fn begin(endpoint: &mut Endpoint) -> Handle {
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let tls = rustls::ClientConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .unwrap()
+            .with_root_certificates(rustls::RootCertStore::empty())
+            .with_no_client_auth();
+        let config = ClientConfig::new(Arc::new(tls), Arc::new(Transport::default()));
+        let server = "192.0.2.1:443".parse().unwrap();
+        let begun = endpoint.connect(Time(1), &config, server, "server.test");
+        begun.unwrap()
+    }
+
+    #[test]
+    fn free_slots_are_used_in_turn() {
+        let mut endpoint = Endpoint::new(None, [1; 32]);
+        let begun: Vec<Handle> = (0..3).map(|_| begin(&mut endpoint)).collect();
+        for at in [1, 0, 2] {
+            endpoint.remove(begun[at]).unwrap();
+        }
+        let next: Vec<u32> = (0..4).map(|_| begin(&mut endpoint).slot).collect();
+        assert_eq!(next, [1, 0, 2, 3]);
+    }
+
+    /// RFC 9000 §10.3.2: the token of a reset is that of one connection.
+    #[test]
+    fn no_handle_comes_again() {
+        let mut endpoint = Endpoint::new(None, [1; 32]);
+        let mut handles = std::collections::HashSet::new();
+        for generation in [0, 0xffff, 0x1_0000, 0xffff_ffff] {
+            if let Some(slot) = endpoint.table.slots.first_mut() {
+                slot.generation = generation;
+            }
+            let handle = begin(&mut endpoint);
+            assert_eq!(handle.slot, 0);
+            assert!(handles.insert(endpoint.secrets.ids.id(endpoint.owner(handle), 0)));
+            endpoint.remove(handle).unwrap();
+        }
+        let next = begin(&mut endpoint);
+        assert_eq!(next.slot, 1, "the first has no generation left");
     }
 }

@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use bytes::Bytes;
-use roundtrip_wire::quic::{ConnectionId, Pen};
+use roundtrip_wire::quic::{ConnectionId, Pen, Version};
 
 use crate::Time;
 use crate::connection::Random;
@@ -19,8 +19,17 @@ const NEW_LIFETIME: Duration = Duration::from_hours(24);
 /// How many tokens are remembered as used; when there are more, all that were given until then are
 /// worth nothing.
 const MAX_USED: usize = 1 << 16;
-/// Sixteen bytes of address, a port, a time, two ids behind their lengths.
-const MAX_CONTENT: usize = 16 + 2 + 8 + 2 * (1 + ConnectionId::LONGEST);
+/// A version, a time, sixteen bytes of address, a port, two ids behind their lengths.
+const MAX_CONTENT: usize = 4 + 8 + 16 + 2 + 2 * (1 + ConnectionId::LONGEST);
+
+/// What is about to prove something, or is to be proved: tokens are good in the version that they are
+/// from. RFC 9369 §5.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Occasion {
+    pub(super) version: Version,
+    pub(super) now: Time,
+    pub(super) remote: SocketAddr,
+}
 
 /// What a token proves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,14 +55,19 @@ pub(super) struct Tokens {
 pub(super) fn seal_retry(
     vault: &Vault,
     random: &mut Random,
-    now: Time,
-    remote: SocketAddr,
+    occasion: &Occasion,
     original: &ConnectionId,
     source: &ConnectionId,
 ) -> Option<Vec<u8>> {
+    let Occasion {
+        version,
+        now,
+        remote,
+    } = *occasion;
     let mut content = [0; MAX_CONTENT];
     let mut pen = Pen::new(&mut content);
-    let mut fits = pen.bytes(&now.0.to_be_bytes())
+    let mut fits = pen.bytes(&version.0.to_be_bytes())
+        && pen.bytes(&now.0.to_be_bytes())
         && pen.bytes(&address_bytes(remote.ip()))
         && pen.u16(remote.port());
     for id in [original, source] {
@@ -64,15 +78,11 @@ pub(super) fn seal_retry(
 }
 
 /// For a NEW_TOKEN frame. The number tells the token from all others.
-pub(super) fn seal_new(
-    vault: &Vault,
-    random: &mut Random,
-    now: Time,
-    remote: IpAddr,
-) -> Option<Bytes> {
+pub(super) fn seal_new(vault: &Vault, random: &mut Random, occasion: &Occasion) -> Option<Bytes> {
     let content = [
-        &now.0.to_be_bytes()[..],
-        &address_bytes(remote),
+        &occasion.version.0.to_be_bytes()[..],
+        &occasion.now.0.to_be_bytes(),
+        &address_bytes(occasion.remote.ip()),
         &random.bytes(),
     ]
     .concat();
@@ -89,22 +99,23 @@ impl Tokens {
         &mut self,
         vault: &Vault,
         token: &[u8],
-        now: Time,
-        remote: SocketAddr,
+        occasion: &Occasion,
         destination: &ConnectionId,
     ) -> Proof {
         match vault.open(token) {
             None => Proof::None,
             Some((TokenKind::Retry, content)) => {
-                check_retry(&content, now, remote, destination).unwrap_or(Proof::Spoilt)
+                check_retry(&content, occasion, destination).unwrap_or(Proof::Spoilt)
             }
-            Some((TokenKind::New, content)) => self
-                .check_new(&content, now, remote.ip())
-                .unwrap_or(Proof::None),
+            Some((TokenKind::New, content)) => {
+                self.check_new(&content, occasion).unwrap_or(Proof::None)
+            }
         }
     }
 
-    fn check_new(&mut self, content: &[u8], now: Time, remote: IpAddr) -> Option<Proof> {
+    fn check_new(&mut self, content: &[u8], occasion: &Occasion) -> Option<Proof> {
+        let (now, remote) = (occasion.now, occasion.remote.ip());
+        let content = of_version(content, occasion.version)?;
         let (given, rest) = content.split_first_chunk()?;
         let (address, number) = rest.split_first_chunk::<16>()?;
         let given = Time(u64::from_be_bytes(*given));
@@ -123,12 +134,9 @@ impl Tokens {
     }
 }
 
-fn check_retry(
-    content: &[u8],
-    now: Time,
-    remote: SocketAddr,
-    destination: &ConnectionId,
-) -> Option<Proof> {
+fn check_retry(content: &[u8], occasion: &Occasion, destination: &ConnectionId) -> Option<Proof> {
+    let (now, remote) = (occasion.now, occasion.remote);
+    let content = of_version(content, occasion.version)?;
     let (given, rest) = content.split_first_chunk()?;
     let (address, rest) = rest.split_first_chunk::<16>()?;
     let (port, rest) = rest.split_first_chunk()?;
@@ -141,6 +149,12 @@ fn check_retry(
         && source == destination.as_slice();
     let original = ConnectionId::new(original)?;
     is_good.then_some(Proof::Retried { original })
+}
+
+/// What follows the version, if it is that one.
+fn of_version(content: &[u8], version: Version) -> Option<&[u8]> {
+    let (given, rest) = content.split_first_chunk()?;
+    (u32::from_be_bytes(*given) == version.0).then_some(rest)
 }
 
 /// One that was given later than now is of another clock.
@@ -168,21 +182,37 @@ fn nonce(random: &mut Random) -> [u8; 12] {
 mod tests {
     use super::*;
 
+    fn occasion(now: Time, remote: SocketAddr) -> Occasion {
+        Occasion {
+            version: Version::V1,
+            now,
+            remote,
+        }
+    }
+
     fn id(bytes: &[u8]) -> ConnectionId {
         ConnectionId::new(bytes).unwrap()
     }
 
     #[test]
     fn a_retry_proves_one_address_for_a_while() {
-        let vault = Vault::new([1; 32]).unwrap();
+        let vault = Vault::new([1; 32], [1; 32]).unwrap();
         let mut random = Random::new(&[2; 32]);
         let (client, now) = ("192.0.2.1:1000".parse().unwrap(), Time(5_000_000_000));
         let (original, source) = (id(b"original"), id(b"source"));
-        let token = seal_retry(&vault, &mut random, now, client, &original, &source).unwrap();
+        let token = seal_retry(
+            &vault,
+            &mut random,
+            &occasion(now, client),
+            &original,
+            &source,
+        )
+        .unwrap();
         let mut tokens = Tokens::default();
         let mut check = |token: &[u8], seconds, client: &str, destination| {
             let now = now.after(Duration::from_secs(seconds));
-            tokens.check(&vault, token, now, client.parse().unwrap(), &destination)
+            let occasion = occasion(now, client.parse().unwrap());
+            tokens.check(&vault, token, &occasion, &destination)
         };
         let good = Proof::Retried { original };
         assert_eq!(check(&token, 0, "192.0.2.1:1000", source), good);
@@ -196,19 +226,39 @@ mod tests {
     }
 
     #[test]
-    fn a_new_token_is_good_once() {
+    fn a_token_is_good_in_its_version_alone() {
         let vault = Vault::new([1; 32]).unwrap();
+        let mut random = Random::new(&[2; 32]);
+        let first = occasion(Time(1), "192.0.2.1:1000".parse().unwrap());
+        let second = Occasion {
+            version: Version::V2,
+            ..first
+        };
+        let (original, source) = (id(b"original"), id(b"source"));
+        let retry = seal_retry(&vault, &mut random, &second, &original, &source).unwrap();
+        let new = seal_new(&vault, &mut random, &second).unwrap();
+        let mut tokens = Tokens::default();
+        let mut check = |token: &[u8], occasion| tokens.check(&vault, token, occasion, &source);
+        assert_eq!(check(&retry, &first), Proof::Spoilt);
+        assert_eq!(check(&new, &first), Proof::None);
+        assert_eq!(check(&retry, &second), Proof::Retried { original });
+        assert_eq!(check(&new, &second), Proof::Known);
+    }
+
+    #[test]
+    fn a_new_token_is_good_once() {
+        let vault = Vault::new([1; 32], [1; 32]).unwrap();
         let mut random = Random::new(&[2; 32]);
         let (client, now): (SocketAddr, _) = ("[2001:db8::1]:9".parse().unwrap(), Time(1));
         let mut tokens = Tokens::default();
-        let mut give = || seal_new(&vault, &mut random, now, client.ip()).unwrap();
+        let mut give = || seal_new(&vault, &mut random, &occasion(now, client)).unwrap();
         let (first, second, third) = (give(), give(), give());
         assert!(first != second && second != third);
         let elsewhere = "[2001:db8::2]:9".parse().unwrap();
         let other_port = "[2001:db8::1]:10".parse().unwrap();
         let mut check = |token: &[u8], hours, client| {
             let now = now.after(Duration::from_hours(hours));
-            tokens.check(&vault, token, now, client, &ConnectionId::EMPTY)
+            tokens.check(&vault, token, &occasion(now, client), &ConnectionId::EMPTY)
         };
         assert_eq!(check(&first, 1, elsewhere), Proof::None);
         assert_eq!(check(&first, 1, other_port), Proof::Known);
@@ -219,21 +269,33 @@ mod tests {
 
     #[test]
     fn when_too_many_were_used_old_ones_are_worth_nothing() {
-        let vault = Vault::new([1; 32]).unwrap();
+        let vault = Vault::new([1; 32], [1; 32]).unwrap();
         let mut random = Random::new(&[2; 32]);
         let client: SocketAddr = "192.0.2.1:1000".parse().unwrap();
         let mut tokens = Tokens {
             used: (0..MAX_USED as u64 - 1).collect(),
             floor: Time::ZERO,
         };
-        let mut give = |now| seal_new(&vault, &mut random, now, client.ip()).unwrap();
+        let mut give = |now| seal_new(&vault, &mut random, &occasion(now, client)).unwrap();
         let old = [give(Time(10)), give(Time(10))];
         let later = give(Time(11));
-        let mut check = |token| tokens.check(&vault, token, Time(10), client, &ConnectionId::EMPTY);
+        let mut check = |token| {
+            tokens.check(
+                &vault,
+                token,
+                &occasion(Time(10), client),
+                &ConnectionId::EMPTY,
+            )
+        };
         assert_eq!(check(&old[0]), Proof::Known);
         assert_eq!(check(&old[0]), Proof::None);
         assert_eq!(check(&old[1]), Proof::None);
-        let proof = tokens.check(&vault, &later, Time(11), client, &ConnectionId::EMPTY);
+        let proof = tokens.check(
+            &vault,
+            &later,
+            &occasion(Time(11), client),
+            &ConnectionId::EMPTY,
+        );
         assert_eq!(proof, Proof::Known);
     }
 }

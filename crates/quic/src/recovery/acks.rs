@@ -74,6 +74,7 @@ impl Recovery {
             ledger.settle(range, &mut settled, &mut told)?;
         }
         ledger.eliciting -= settled.eliciting;
+        ledger.silent -= settled.packets - settled.eliciting;
         self.in_flight -= settled.bytes;
         if settled.packets + settled.spurious > 0 {
             let sample = self.sample(context, largest, &settled);

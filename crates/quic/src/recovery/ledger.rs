@@ -23,6 +23,8 @@ pub(super) struct Ledger {
     /// How many packets outstanding elicit acknowledgements, and the burst of the newest ever sent.
     pub(super) eliciting: u64,
     pub(super) last_eliciting: u32,
+    /// How many packets outstanding elicit nothing.
+    pub(super) silent: u64,
     /// How many were ever marked with ECT(0), and how many numbers skipped.
     pub(super) marked: u64,
     skipped: u64,
@@ -164,6 +166,7 @@ impl Ledger {
                     break;
                 }
                 self.eliciting -= u64::from(entry.is(ELICITING));
+                self.silent -= u64::from(!entry.is(ELICITING));
                 forgotten += u64::from(entry.size);
                 items.take(entry.items, |_| {});
             }

@@ -175,6 +175,7 @@ impl Recovery {
         entry.flags = was.flags & !OUTSTANDING | LOST;
         entry.items = 0;
         ledger.eliciting -= u64::from(was.is(ELICITING));
+        ledger.silent -= u64::from(!was.is(ELICITING));
         self.in_flight -= u64::from(was.size);
         let sent = self.bursts.get(was.burst).time;
         if was.size > 0 && !was.is(MTU_PROBE) {

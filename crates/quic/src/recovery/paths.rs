@@ -2,19 +2,52 @@
 //! that is left.
 
 use std::net::IpAddr;
+use std::time::Duration;
 
 use super::feedback::Feedback;
+#[cfg(test)]
+use super::ledger::Ledger;
 use super::{Pacer, Recovery, Reordering, Rtt};
-use crate::congestion::controller;
+use crate::congestion::{Controller, controller};
 use crate::sent::entry::{ACKED, OUTSTANDING, REQUEUED, Runs};
+use crate::sent::{Bursts, Items, Ring};
 use crate::space::Space;
 use crate::{Time, Transport};
+
+/// How long what was learnt of a path is good for.
+const MAX_AGE: Duration = Duration::from_mins(1);
+
+/// What is known of the path that was left last. A peer that flips between two addresses finds its
+/// windows as they were, and no initial window each time.
+#[derive(Debug)]
+pub(super) struct LeftPath {
+    remote: IpAddr,
+    left: Time,
+    rtt: Rtt,
+    controller: Box<dyn Controller>,
+    reordering: Reordering,
+}
 
 impl Recovery {
     /// The keys of the space are gone: what it has in flight counts no more. RFC 9002 §6.4.
     pub(crate) fn discard(&mut self, space: Space) {
         self.forget(space, None);
         self.cancel_probes(space);
+    }
+
+    /// The connection is over: what was sent is forgotten, but not the numbers of packets.
+    pub(crate) fn end(&mut self) {
+        for ledger in &mut self.spaces {
+            ledger.ring = Ring::default();
+        }
+        self.items = Items::default();
+        self.bursts = Bursts::new();
+    }
+
+    /// How many packets are remembered.
+    #[cfg(test)]
+    pub(crate) fn remembered(&self) -> usize {
+        self.spaces.iter().map(Ledger::len).sum()
     }
 
     /// Everything of the space is to be sent again, through no fault of the path: after a Retry, or
@@ -57,14 +90,22 @@ impl Recovery {
         ledger.ring.shrink();
         ledger.unresolved = ledger.ring.first();
         ledger.eliciting = 0;
+        ledger.silent = 0;
         self.reordering.forget(space);
         self.ptos_in_a_row = 0;
         self.release_bursts();
     }
 
-    /// The peer is somewhere else: nothing is known of the way there. What is in flight on the old
-    /// path is neither in flight here, nor a sample, nor a sign of congestion. RFC 9000 §9.4.
-    pub(crate) fn on_new_path(&mut self, config: &Transport, remote: IpAddr) {
+    /// The peer is somewhere else: nothing is known of the way there, unless it was there before it
+    /// came to the address that it has `left`. What is in flight on the old path is neither in
+    /// flight here, nor a sample, nor a sign of congestion. RFC 9000 §9.4.
+    pub(crate) fn on_new_path(
+        &mut self,
+        config: &Transport,
+        now: Time,
+        left: Option<IpAddr>,
+        remote: IpAddr,
+    ) {
         self.end_burst();
         self.begin_search(remote);
         let ledger = &mut self.spaces[Space::Data.index()];
@@ -77,10 +118,32 @@ impl Recovery {
             }
         }
         self.path_start = ledger.ring.next();
-        self.rtt = Rtt::new(config.initial_rtt);
-        self.controller = controller(config.congestion, self.mtu.current());
+        let known = self
+            .left_path
+            .take()
+            .filter(|path| path.remote == remote && now.since(path.left) < MAX_AGE);
+        let (rtt, controller, reordering) = match known {
+            Some(path) => (path.rtt, path.controller, path.reordering),
+            None => (
+                Rtt::new(config.initial_rtt),
+                controller(config.congestion, self.mtu.current()),
+                Reordering::default(),
+            ),
+        };
+        let rtt = std::mem::replace(&mut self.rtt, rtt);
+        let controller = std::mem::replace(&mut self.controller, controller);
+        let reordering = std::mem::replace(&mut self.reordering, reordering);
+        self.controller.set_datagram(self.mtu.current());
+        self.left_path = left.map(|left| {
+            Box::new(LeftPath {
+                remote: left,
+                left: now,
+                rtt,
+                controller,
+                reordering,
+            })
+        });
         self.pacer = Pacer::new(config.pacing);
-        self.reordering = Reordering::default();
         let marked = self.spaces.iter().map(|ledger| ledger.marked).sum();
         self.ecn.on_new_path(marked);
         self.ptos_in_a_row = 0;
@@ -93,6 +156,8 @@ impl Recovery {
             for ledger in &mut self.spaces {
                 ledger.ring.shrink();
             }
+            self.bursts.shrink();
+            self.items.shrink();
         }
     }
 }

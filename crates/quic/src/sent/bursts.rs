@@ -38,6 +38,17 @@ impl Bursts {
         }
     }
 
+    pub(crate) fn memory(&self) -> usize {
+        self.before.capacity() * size_of::<Burst>()
+    }
+
+    /// Gives the memory back where no packet refers to a burst before the newest.
+    pub(crate) fn shrink(&mut self) {
+        if self.before.is_empty() {
+            self.before = VecDeque::new();
+        }
+    }
+
     /// By this number packets refer to the newest.
     pub(crate) fn newest(&self) -> u32 {
         self.first.wrapping_add(self.before.len() as u32)

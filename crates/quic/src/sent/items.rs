@@ -18,6 +18,17 @@ pub(crate) struct Items {
 }
 
 impl Items {
+    pub(crate) fn memory(&self) -> usize {
+        self.nodes.capacity() * size_of::<Node>()
+    }
+
+    /// Gives the memory back where nothing is kept.
+    pub(crate) fn shrink(&mut self) {
+        if self.used == 0 {
+            *self = Self::default();
+        }
+    }
+
     /// Keeps the items in their order and returns their chain, 0 for none.
     pub(crate) fn keep(&mut self, items: &mut Vec<Item>) -> u32 {
         let mut chain = 0;

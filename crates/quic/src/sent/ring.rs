@@ -37,6 +37,10 @@ impl Ring {
         self.len() == self.entries.len()
     }
 
+    pub(crate) fn memory(&self) -> usize {
+        self.entries.len() * size_of::<Entry>()
+    }
+
     #[cfg(test)]
     pub(crate) fn capacity(&self) -> usize {
         self.entries.len()

@@ -216,6 +216,10 @@ impl Incoming {
             self.ring.rest(spares);
         } else {
             self.ring.advance(count as usize);
+            if self.read == self.whole {
+                self.ring
+                    .shrink((self.highest - self.read) as usize, spares);
+            }
         }
         count
     }

@@ -75,6 +75,11 @@ impl Receiving {
         }
     }
 
+    /// How much may come before it is read, from now on: what the peer was told already holds.
+    pub(super) fn set_window(&mut self, window: u64) {
+        self.window = window.min(LARGEST_VARINT);
+    }
+
     /// So many bytes count anew.
     #[inline]
     pub(super) fn receive(&mut self, fresh: u64) -> Result<(), TransportError> {

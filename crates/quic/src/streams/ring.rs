@@ -5,6 +5,8 @@
 const MIN_CAPACITY: usize = 2048;
 /// What the rings that rest may hold together.
 const MAX_SPARE: usize = 256 << 10;
+/// A ring as large as this that holds little is exchanged for a smaller one.
+const MIN_SHRINKABLE: usize = 64 << 10;
 
 #[derive(Debug, Default)]
 pub(super) struct Ring {
@@ -19,6 +21,8 @@ pub(super) struct Ring {
 pub(super) struct Spares {
     rings: Vec<Vec<u8>>,
     held: usize,
+    /// What the rings hold that streams have.
+    lent: usize,
 }
 
 impl Ring {
@@ -32,7 +36,22 @@ impl Ring {
 
     #[cold]
     fn grow(&mut self, count: usize, kept: usize, spares: &mut Spares) {
-        let mut bytes = spares.take(count);
+        let bytes = spares.take(count);
+        self.move_to(bytes, kept, spares);
+    }
+
+    /// All but the first `kept` bytes were read: a peer that leaves holes must not have a large ring
+    /// kept for little on each of many streams.
+    #[inline]
+    pub(super) fn shrink(&mut self, kept: usize, spares: &mut Spares) {
+        if self.bytes.len() >= MIN_SHRINKABLE && kept <= self.bytes.len() / 16 {
+            let bytes = spares.make(kept);
+            self.move_to(bytes, kept, spares);
+        }
+    }
+
+    #[cold]
+    fn move_to(&mut self, mut bytes: Vec<u8>, kept: usize, spares: &mut Spares) {
         let kept = kept.min(self.bytes.len());
         let (front, back) = self.bytes.split_at(self.head);
         let first = back.len().min(kept);
@@ -88,12 +107,25 @@ impl Spares {
         if let Some(at) = self.rings.iter().rposition(|ring| ring.len() >= count) {
             let ring = self.rings.remove(at);
             self.held -= ring.len();
+            self.lent += ring.len();
             return ring;
         }
-        vec![0; count.next_power_of_two().max(MIN_CAPACITY)]
+        self.make(count)
+    }
+
+    fn make(&mut self, count: usize) -> Vec<u8> {
+        let ring = vec![0; count.next_power_of_two().max(MIN_CAPACITY)];
+        self.lent += ring.len();
+        ring
+    }
+
+    /// What all rings hold.
+    pub(super) fn memory(&self) -> usize {
+        self.held + self.lent
     }
 
     fn give(&mut self, ring: Vec<u8>) {
+        self.lent = self.lent.saturating_sub(ring.len());
         if ring.is_empty() || ring.len() > MAX_SPARE {
             return;
         }
@@ -106,7 +138,8 @@ impl Spares {
 
     /// Lets go of all.
     pub(super) fn clear(&mut self) {
-        *self = Self::default();
+        self.rings = Vec::new();
+        self.held = 0;
     }
 }
 
@@ -148,9 +181,11 @@ mod tests {
                     ring.advance(bytes.len());
                     left -= bytes.len();
                 }
+                ring.shrink(queue.len(), &mut spares);
                 if queue.is_empty() {
                     ring.rest(&mut spares);
                 }
+                prop_assert_eq!(spares.lent, ring.capacity());
             }
         }
     }

@@ -29,6 +29,11 @@ struct Slot {
 }
 
 impl Slab {
+    /// In bytes, without what streams hold elsewhere.
+    pub(super) fn memory(&self) -> usize {
+        self.slots.capacity() * size_of::<Slot>()
+    }
+
     /// None where there are a million already.
     pub(super) fn insert(&mut self, stream: Stream) -> Option<u32> {
         if self.free.len() > RESTING || self.slots.len() >= MAX_SLOTS {

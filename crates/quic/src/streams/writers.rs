@@ -1,12 +1,22 @@
 //! When writers that were cut short may go on: what waits for room in the buffer, and what for the
 //! peer's leave.
 
-use super::{RESERVE, StreamEvent, Streams};
+use super::{FIRST_SEND_BUFFER, RESERVE, StreamEvent, Streams, WINDOWS_BUFFERED};
 
 /// A writer that waits is woken when it may write so much.
 const WORTH_WAKING: u64 = 64 << 10;
 
 impl Streams {
+    /// The congestion window is so large now.
+    pub(crate) fn on_window(&mut self, window: u64) {
+        let wanted = window.saturating_mul(WINDOWS_BUFFERED);
+        let before = self.send_buffer;
+        self.send_buffer = wanted.max(FIRST_SEND_BUFFER).min(self.max_send_buffer);
+        if self.send_buffer > before && !self.writers.is_empty() {
+            self.wake_writers();
+        }
+    }
+
     /// Wakes writers that wait for room in the buffer, as many as may write something worth it.
     pub(super) fn wake_writers(&mut self) {
         let mut free = self.send_buffer.saturating_sub(self.held);

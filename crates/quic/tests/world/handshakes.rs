@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use roundtrip_quic::{CloseReason, Code, ConnectError, Event, Retry, Time};
 use roundtrip_wire::quic::{Packet, Packets, Version};
+use rustls::HandshakeKind;
 
 use super::simulation::{CLIENT, RTT, SERVER, Simulation, fast};
 use super::tls::{Identity, NAME};
@@ -149,7 +150,7 @@ fn early_data_that_is_refused_is_sent_again() {
     let address = simulation.nodes[SERVER].address;
     let seed = simulation.seed();
     let endpoint = roundtrip_quic::Endpoint::new(Some(config), seed);
-    simulation.nodes[SERVER] = super::node::Node::new(endpoint, address);
+    simulation.nodes[SERVER] = super::node::Node::new(endpoint, address, true);
     let client = simulation.connect();
     simulation.request(client, 20_000, 30_000);
     simulation.run_until_completed(client, 1);
@@ -298,4 +299,21 @@ fn a_client_does_not_begin_with_a_timeout() {
     simulation.connect();
     let deadline = simulation.nodes[CLIENT].endpoint.deadline().unwrap();
     assert!(deadline.since(simulation.now) > Duration::from_millis(300));
+}
+
+#[test]
+fn a_ticket_of_one_version_is_not_taken_in_the_other() {
+    let mut simulation = Simulation::new(31);
+    for (version, expected) in [
+        (Version::V1, HandshakeKind::Full),
+        (Version::V1, HandshakeKind::Resumed),
+        (Version::V2, HandshakeKind::Full),
+        (Version::V2, HandshakeKind::Resumed),
+    ] {
+        simulation.client_config.version = version;
+        let (client, _) = simulation.establish();
+        simulation.run_for(2 * RTT);
+        let connection = simulation.nodes[CLIENT].connection(client);
+        assert_eq!(connection.handshake_kind(), Some(expected), "{version}");
+    }
 }

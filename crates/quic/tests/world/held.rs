@@ -189,9 +189,9 @@ fn who_is_never_let_on_is_given_up_after_the_idle_timeout() {
     assert_eq!(simulation.nodes[SERVER].endpoint.remove_drained(), 1);
 }
 
-/// So that those who come and go do not make others prove themselves.
+/// Who goes away at once has cost a handshake all the same.
 #[test]
-fn only_those_who_have_proved_nothing_and_are_there_count_as_unproved() {
+fn those_who_have_proved_nothing_count_as_unproved_also_when_they_have_gone() {
     let mut simulation = Simulation::with(7, &fast(), |server| {
         server.retry = Retry::AboveHandshakes(1);
     });
@@ -209,7 +209,7 @@ fn only_those_who_have_proved_nothing_and_are_there_count_as_unproved() {
     simulation.run_for(RTT * 3 / 4);
     assert_eq!(simulation.nodes[SERVER].endpoint.tokens_taken(), 1);
     simulation.client_config.token = None;
-    // One without, that is refused: it would take a while to be forgotten.
+    // One without, that is refused.
     simulation.connect();
     simulation.act();
     simulation.up.is_down = true;
@@ -221,8 +221,10 @@ fn only_those_who_have_proved_nothing_and_are_there_count_as_unproved() {
     simulation.act();
     simulation.up.is_down = false;
     assert_eq!(simulation.nodes[SERVER].accepted.len(), 3);
-    for retries in [0, 1] {
-        // The second comes before the first can have proved anything.
+    // It is forgotten at once, and nobody is there who has proved nothing.
+    assert_eq!(simulation.nodes[SERVER].endpoint.remove_drained(), 1);
+    for (pause, retries) in [(RTT, 1), (Duration::from_secs(1), 1), (Duration::ZERO, 2)] {
+        simulation.run_for(pause);
         simulation.connect();
         simulation.run_for(RTT * 3 / 4);
         let endpoint = &simulation.nodes[SERVER].endpoint;

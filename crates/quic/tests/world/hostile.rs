@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use roundtrip_quic::{Connection, Endpoint, Retry, Time};
+use roundtrip_quic::{Connection, Endpoint, Handle, Retry, Time};
 
 use super::simulation::{CLIENT, RTT, SERVER, Simulation, fast};
 use super::tls::Identity;
@@ -94,8 +94,8 @@ fn a_large_certificate_arrives_when_the_address_is_proved() {
     }
 }
 
-/// Ids are eight bytes: one that another endpoint gave names a connection of ours once in a very
-/// long while.
+/// Ids are ten bytes: one that another endpoint gave names a connection of ours once in a very long
+/// while.
 #[test]
 fn what_names_another_connection_by_chance_changes_nothing() {
     let mut simulation = Simulation::new(14);
@@ -109,10 +109,10 @@ fn what_names_another_connection_by_chance_changes_nothing() {
         seen.into_iter().next().unwrap().bytes
     });
     assert_eq!((one[0] & 0x80, other[0] & 0x80), (0, 0));
-    assert_ne!(one[1..9], other[1..9]);
+    assert_ne!(one[1..11], other[1..11]);
     simulation.run_for(2 * RTT);
     let mut mistaken = one;
-    mistaken[1..9].copy_from_slice(&other[1..9]);
+    mistaken[1..11].copy_from_slice(&other[1..11]);
     let (from, server) = (simulation.nodes[CLIENT].address, pairs[1].1);
     let before = simulation.stats(SERVER, server).undecryptable;
     for from in [from, stranger()] {
@@ -205,13 +205,19 @@ fn a_flood_of_first_packets_costs_no_memory_where_clients_prove_themselves() {
 }
 
 #[test]
-fn answers_are_rationed() {
+fn answers_are_rationed_and_only_ids_of_ours_get_any() {
     let mut simulation = Simulation::new(6);
+    let (client, server) = simulation.establish();
+    let id = short(&mut simulation, client)[1..11].to_vec();
+    simulation.nodes[SERVER].endpoint.remove(server).unwrap();
     let mut answers = 0;
     simulation.now = Time(50_000_000_000);
-    for _ in 0..5000 {
+    for round in 0..10_000 {
         let mut datagram = simulation.dice.bytes(60);
         datagram[0] = 0x41;
+        if round % 2 == 0 {
+            datagram[1..11].copy_from_slice(&id);
+        }
         simulation.inject(SERVER, stranger(), &datagram);
         simulation.seen = Some(Vec::new());
         simulation.act();
@@ -220,13 +226,24 @@ fn answers_are_rationed() {
     assert_eq!(answers, 1000);
 }
 
+/// A packet with a short header of that client's.
+fn short(simulation: &mut Simulation, client: Handle) -> Vec<u8> {
+    simulation.run_for(2 * RTT);
+    simulation.seen = Some(Vec::new());
+    simulation.nodes[CLIENT].connection(client).ping();
+    simulation.act();
+    let seen = simulation.seen.take().unwrap();
+    assert_eq!(seen[0].bytes[0] & 0x80, 0);
+    seen[0].bytes.clone()
+}
+
 #[test]
 fn a_forged_version_negotiation_is_ignored_once_the_server_has_spoken() {
     let mut simulation = Simulation::new(7);
     let record = recording(&mut simulation);
     let first = &record[0].bytes;
     let destination = &first[6..14];
-    let source = &first[15..23];
+    let source = &first[15..25];
     let forged = roundtrip_wire::quic::write_version_negotiation(
         source,
         destination,
@@ -246,7 +263,7 @@ fn a_forged_version_negotiation_is_ignored_once_the_server_has_spoken() {
     let first = simulation.seen.take().unwrap().remove(0).bytes;
     let versions = [roundtrip_wire::quic::Version(7)];
     let forged = roundtrip_wire::quic::write_version_negotiation(
-        &first[15..23],
+        &first[15..25],
         &first[6..14],
         &versions,
         0,

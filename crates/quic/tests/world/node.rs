@@ -9,6 +9,11 @@ use roundtrip_quic::{
 
 use super::traffic::Traffic;
 
+/// How often a connection may be seen with a timer that is over, at one time.
+const MAX_OVERDUE: u32 = 3;
+/// Windows both ways, rings that are a power of two long, and the book of what is in flight.
+const MAX_MEMORY: u64 = (2 * 16 + 8 + 4) << 20;
+
 /// What one connection of a host has lived through.
 #[derive(Debug, Default)]
 pub(crate) struct Life {
@@ -36,21 +41,26 @@ impl Life {
 pub(crate) struct Node {
     pub(crate) endpoint: Endpoint,
     pub(crate) address: SocketAddr,
+    pub(crate) is_server: bool,
     /// Datagrams are marked as the socket would.
     pub(crate) lives: HashMap<Handle, Life>,
     pub(crate) accepted: Vec<Handle>,
     stirred: HashSet<Handle>,
     /// How many datagrams each burst had.
     pub(crate) bursts: Vec<usize>,
+    /// Connections whose timers are over, at what time they were seen so, and how often.
+    overdue: HashMap<Handle, (Time, u32)>,
     buffer: Vec<u8>,
     reply: Vec<u8>,
 }
 
 impl Node {
-    pub(crate) fn new(endpoint: Endpoint, address: SocketAddr) -> Self {
+    pub(crate) fn new(endpoint: Endpoint, address: SocketAddr, is_server: bool) -> Self {
         Self {
             endpoint,
             address,
+            is_server,
+            overdue: HashMap::new(),
             lives: HashMap::new(),
             accepted: Vec::new(),
             stirred: HashSet::new(),
@@ -108,9 +118,33 @@ impl Node {
                 self.bursts.push(sent.count());
                 send(&sent, &mut self.buffer[..sent.length]);
             }
+            check(now, handle, connection, &mut self.overdue);
         }
         while let Some(sent) = self.endpoint.reply(&mut self.reply) {
             send(&sent, &mut self.reply[..sent.length]);
         }
     }
+}
+
+/// What holds for each connection that has just had its turn, in every test.
+fn check(
+    now: Time,
+    handle: Handle,
+    connection: &Connection,
+    overdue: &mut HashMap<Handle, (Time, u32)>,
+) {
+    // One timer may make another that is due at once: a loss, and a probe. There is an end to that.
+    if connection
+        .deadline()
+        .is_some_and(|deadline| deadline <= now)
+    {
+        let (seen, count) = overdue.entry(handle).or_default();
+        *count = if *seen == now { *count + 1 } else { 1 };
+        *seen = now;
+        assert!(*count <= MAX_OVERDUE, "a timer stays in the past");
+    } else {
+        overdue.remove(&handle);
+    }
+    let memory = connection.memory();
+    assert!(memory <= MAX_MEMORY, "{memory} bytes");
 }

@@ -9,7 +9,7 @@ use super::simulation::{CLIENT, RTT, SERVER, Simulation, fast};
 
 const SIZE: u64 = 3_000_000;
 
-fn rebind(simulation: &mut Simulation, address: &str) -> SocketAddr {
+pub(crate) fn rebind(simulation: &mut Simulation, address: &str) -> SocketAddr {
     let old = simulation.nodes[CLIENT].address;
     let address = address.parse().unwrap();
     simulation.hosts.remove(&old);
@@ -58,7 +58,7 @@ fn a_client_that_moves_takes_another_id() {
         let sent = seen
             .iter()
             .filter(move |sent| sent.from == of && sent.to == server_address);
-        sent.map(|sent| sent.bytes[1..9].to_vec())
+        sent.map(|sent| sent.bytes[1..11].to_vec())
             .collect::<std::collections::HashSet<_>>()
     };
     let (before, after) = (ids("198.51.100.1:50000".parse().unwrap()), ids(moved));

@@ -7,9 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roundtrip_quic::{
-    ClientConfig, Connection, Endpoint, Handle, Retry, ServerConfig, Stats, Time, Transport, Way,
+    ClientConfig, Connection, Endpoint, Handle, Retry, ServerConfig, Sibling, Stats, Time,
+    Transport, Way,
 };
 
+use super::amplification::Amplification;
 use super::link::{Dice, Link};
 use super::node::{Life, Node};
 use super::tls::{Identity, NAME};
@@ -41,10 +43,14 @@ pub(crate) struct Simulation {
     pub(crate) client_config: ClientConfig,
     /// Which host an address leads to.
     pub(crate) hosts: HashMap<SocketAddr, usize>,
+    /// Nodes that share the server's address with it: as the kernel would, the client's address
+    /// decides which of them gets a datagram.
+    pub(crate) siblings: Vec<usize>,
     /// All that the hosts sent, if it is to be kept.
     pub(crate) seen: Option<Vec<Flying>>,
     /// How many datagrams left the server at one time at most.
     pub(crate) most_at_once: usize,
+    amplification: Amplification,
     flying: HashMap<u64, Flying>,
     arrivals: BinaryHeap<Reverse<(Time, u64)>>,
     order: u64,
@@ -94,8 +100,10 @@ impl Simulation {
             identity,
             client_config,
             hosts: HashMap::new(),
+            siblings: Vec::new(),
             seen: None,
             most_at_once: 0,
+            amplification: Amplification::default(),
             flying: HashMap::new(),
             arrivals: BinaryHeap::new(),
             order: 0,
@@ -109,10 +117,29 @@ impl Simulation {
         let address = address.parse().unwrap();
         let at = self.nodes.len();
         let seed = self.seed();
-        self.nodes
-            .push(Node::new(Endpoint::new(server, seed), address));
+        let is_server = server.is_some();
+        let endpoint = Endpoint::new(server, seed);
+        self.nodes.push(Node::new(endpoint, address, is_server));
         self.hosts.insert(address, at);
         at
+    }
+
+    /// Puts so many endpoints with the same key in the server's place.
+    pub(crate) fn multiply_server(&mut self, config: &ServerConfig, count: u16) {
+        let (address, key) = (self.nodes[SERVER].address, self.seed());
+        self.siblings.clear();
+        for number in 0..count {
+            let sibling = Sibling { key, number, count };
+            let endpoint = Endpoint::with_siblings(config.clone(), self.seed(), &sibling);
+            let node = Node::new(endpoint, address, true);
+            if number == 0 {
+                self.nodes[SERVER] = node;
+                self.siblings.push(SERVER);
+            } else {
+                self.siblings.push(self.nodes.len());
+                self.nodes.push(node);
+            }
+        }
     }
 
     pub(crate) fn seed(&mut self) -> [u8; 32] {
@@ -277,12 +304,29 @@ impl Simulation {
             return;
         };
         if let Some(host) = self.hosts.get(&flying.to) {
+            if self.nodes[*host].is_server {
+                let bytes = flying.bytes.len();
+                self.amplification.on_received(flying.from, bytes);
+            } else {
+                self.amplification.on_arrived(flying.to);
+            }
             let way = Way {
                 remote: flying.from,
                 local: Some(flying.to.ip()),
                 ecn: flying.ecn,
             };
-            self.nodes[*host].receive(self.now, &way, &mut flying.bytes);
+            self.arrive(*host, &way, &mut flying.bytes);
+        }
+    }
+
+    fn arrive(&mut self, host: usize, way: &Way, datagram: &mut [u8]) {
+        let of_siblings = usize::from(way.remote.port()).checked_rem(self.siblings.len());
+        let chosen = of_siblings.filter(|_| host == SERVER);
+        let host = chosen.map_or(host, |number| self.siblings[number]);
+        self.nodes[host].receive(self.now, way, datagram);
+        while let Some(mut next) = self.nodes[host].endpoint.misdirected() {
+            let owner = self.siblings[usize::from(next.to)];
+            self.nodes[owner].receive(self.now, &next.way, &mut next.datagram);
         }
     }
 
@@ -294,7 +338,10 @@ impl Simulation {
             ecn: 0,
         };
         let mut bytes = datagram.to_vec();
-        self.nodes[host].receive(self.now, &way, &mut bytes);
+        if self.nodes[host].is_server {
+            self.amplification.on_received(from, bytes.len());
+        }
+        self.arrive(host, &way, &mut bytes);
     }
 
     pub(crate) fn act(&mut self) {
@@ -310,14 +357,18 @@ impl Simulation {
                 }
             });
         }
-        let from_server = sent.iter().filter(|(at, ..)| *at == SERVER).count();
+        let serves = |at: usize| at == SERVER || self.siblings.contains(&at);
+        let from_server = sent.iter().filter(|(at, ..)| serves(*at)).count();
         self.most_at_once = self.most_at_once.max(from_server);
         for (at, from, to, mut ecn, mut bytes) in sent {
-            let link = if at == SERVER {
+            let link = if at == SERVER || self.siblings.contains(&at) {
                 &mut self.down
             } else {
                 &mut self.up
             };
+            if self.nodes[at].is_server {
+                self.amplification.on_sent(to, bytes.len());
+            }
             if let Some(seen) = &mut self.seen {
                 let bytes = bytes.clone();
                 seen.push(Flying {

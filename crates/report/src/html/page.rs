@@ -185,7 +185,7 @@ fn hop_section(run: &Run, key: usize, place: usize, hop: &Exchange) -> Markup {
             (parts::notes(&hop.notes))
             (parts::findings(&hop.findings))
             (parts::carried(hop))
-            (parts::unexplained(hop.unexplained_worth_telling()))
+            (parts::unexplained(hop))
             (waterfall::table(hop))
             (parts::facts(hop))
         }

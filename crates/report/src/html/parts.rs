@@ -11,6 +11,7 @@ use crate::numbers::{decimals, ms, span_ms, trips};
 use crate::party::Party;
 use crate::series::Series;
 use crate::terminal::clean;
+use crate::unexplained;
 
 /// Whose time the total was: one stacked bar, and the same in words.
 pub(super) fn split_bar(waited: &Waited, rtt: Option<Duration>, round_trips: u32) -> Markup {
@@ -63,7 +64,19 @@ pub(super) fn findings(findings: &[Finding]) -> Markup {
             div.finding {
                 p { b { (clean(finding.id)) } " cost " (ms(finding.ms)) " ms" @if finding.round_trips > 0 { ", " (trips(finding.round_trips)) } }
                 p { (clean(&finding.evidence)) }
-                @if !finding.remedy.is_empty() { p.remedy { b { "Remedy" } " " (clean(&finding.remedy)) } }
+                (remedy(finding))
+            }
+        }
+    }
+}
+
+/// What removes the cause, and the settings that do.
+pub fn remedy(finding: &Finding) -> Markup {
+    html! {
+        @if !finding.remedy.is_empty() {
+            p.remedy { b { "Remedy" } " " (clean(&finding.remedy)) }
+            @if !finding.settings.is_empty() {
+                ul.settings { @for setting in &finding.settings { li { (clean(setting.of)) ": " code { (clean(setting.is)) } } } }
             }
         }
     }
@@ -76,7 +89,7 @@ pub(super) fn series(series: &Series) -> Markup {
             div.finding {
                 p { b { (clean(cause.finding.id)) } " cost " (cause.cost()) " (median), " (cause.how_often()) }
                 p { (clean(&cause.finding.evidence)) }
-                @if !cause.finding.remedy.is_empty() { p.remedy { b { "Remedy" } " " (clean(&cause.finding.remedy)) } }
+                (remedy(cause.finding))
             }
         }
         @if let Some(told) = series.unexplained_told() { p.note { b { "Unexplained" } " " (told) } }
@@ -90,10 +103,13 @@ pub(super) fn carried(exchange: &Exchange) -> Markup {
     }
 }
 
-pub(super) fn unexplained(found: Option<f64>) -> Markup {
+pub(super) fn unexplained(exchange: &Exchange) -> Markup {
     html! {
-        @if let Some(unexplained) = found {
-            p.note { b { "Unexplained" } " " (ms(unexplained)) " ms" }
+        @if let Some(told) = unexplained::told(exchange) {
+            div.note {
+                p { b { "Unexplained" } " " (told) }
+                @if let Some(advice) = unexplained::advice(exchange) { p { b { "Try" } " " (advice) } }
+            }
         }
     }
 }

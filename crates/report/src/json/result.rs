@@ -2,10 +2,11 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use roundtrip_model::{Event, Exchange, Failure, Finding, Phase, Strategy, Withdrawn};
+use roundtrip_model::{Event, Exchange, Failure, Finding, Phase, Strategy, Unexplained, Withdrawn};
 use serde_json::{Map, Value, json};
 
 use super::{facts, rounded, span};
+use crate::unexplained;
 
 /// One exchange: an element of `results`, or a line where results stream.
 pub fn result(exchange: &Exchange) -> Value {
@@ -45,6 +46,7 @@ pub fn result(exchange: &Exchange) -> Value {
         "findings": exchange.findings.iter().map(finding).collect::<Vec<Value>>(),
         "withdrawn": exchange.withdrawn.iter().map(withdrawn).collect::<Vec<Value>>(),
         "unexplained_ms": rounded(exchange.unexplained),
+        "unexplained": exchange.unexplained_at.iter().map(unexplained).collect::<Vec<Value>>(),
         "under_way_ms": rounded(exchange.carried),
     })
 }
@@ -93,13 +95,32 @@ fn client_work(exchange: &Exchange) -> Value {
     work.into()
 }
 
+fn unexplained(at: &Unexplained) -> Value {
+    json!({
+        "phase": at.phase.as_str(),
+        "ms": rounded(at.waited.sum()),
+        "waited_for": waited(&at.waited),
+        "after_bytes": at.after_bytes,
+        "try": unexplained::advice_for(at),
+    })
+}
+
+/// Those for the server that answered, as far as it is known.
+pub fn settings(finding: &Finding) -> Vec<Value> {
+    let settings = finding.settings.iter();
+    settings
+        .map(|s| json!({ "of": s.of, "is": s.is }))
+        .collect()
+}
+
 fn finding(finding: &Finding) -> Value {
     json!({
         "id": finding.id,
         "ms": rounded(finding.ms),
         "round_trips": finding.round_trips,
         "evidence": finding.evidence,
-        "remedy": finding.remedy,
+        "remedy": finding.advice(),
+        "settings": settings(finding),
     })
 }
 

@@ -93,7 +93,8 @@ fn findings(series: &Series) -> Value {
             "ms": numbers(&cause.ms),
             "round_trips": cause.round_trips,
             "evidence": cause.finding.evidence,
-            "remedy": cause.finding.remedy,
+            "remedy": cause.finding.advice(),
+            "settings": super::result::settings(cause.finding),
         })
     });
     causes.collect()

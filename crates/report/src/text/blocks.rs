@@ -6,6 +6,7 @@ use crate::facts::{carried, facts};
 use crate::numbers;
 use crate::series::Series;
 use crate::terminal::{Style, Tone, clean, wrap};
+use crate::unexplained;
 
 const LABEL: usize = 15;
 
@@ -53,19 +54,14 @@ pub(super) fn learnt(style: &Style, exchange: &Exchange) -> Vec<String> {
 pub(super) fn series(style: &Style, series: &Series) -> Vec<String> {
     let mut lines = Vec::new();
     for cause in &series.causes {
-        let Finding {
-            id,
-            evidence,
-            remedy,
-            ..
-        } = cause.finding;
+        let finding = cause.finding;
         let head = format!(
             "{}: {} (median), {}",
-            clean(id),
+            clean(finding.id),
             cause.cost(),
             cause.how_often()
         );
-        lines.extend(finding_lines(style, &head, evidence, remedy));
+        lines.extend(finding_lines(style, &head, finding));
     }
     if let Some(told) = series.unexplained_told() {
         lines.extend(labelled(
@@ -95,36 +91,44 @@ fn finding_block(style: &Style, finding: &Finding) -> Vec<String> {
     };
     let cost = format!("{} ms{trips}", numbers::ms(finding.ms));
     let head = format!("{} ({cost})", clean(finding.id));
-    finding_lines(style, &head, &finding.evidence, &finding.remedy)
+    finding_lines(style, &head, finding)
 }
 
-fn finding_lines(style: &Style, head: &str, evidence: &str, remedy: &str) -> Vec<String> {
+fn finding_lines(style: &Style, head: &str, finding: &Finding) -> Vec<String> {
     let mut lines = labelled(style, Tone::Warn, "finding", Tone::Strong, head);
     lines.extend(labelled(
         style,
         Tone::Faint,
         "",
         Tone::Plain,
-        &clean(evidence),
+        &clean(&finding.evidence),
     ));
-    if !remedy.is_empty() {
+    if !finding.remedy.is_empty() {
+        let remedy = clean(&finding.remedy);
         lines.extend(labelled(
             style,
             Tone::Good,
             "  remedy",
             Tone::Plain,
-            &clean(remedy),
+            &remedy,
         ));
+        for setting in &finding.settings {
+            let told = format!("{}: {}", setting.of, setting.is);
+            lines.extend(labelled(style, Tone::Faint, "", Tone::Plain, &told));
+        }
     }
     lines
 }
 
 fn unexplained_block(style: &Style, exchange: &Exchange) -> Vec<String> {
-    let Some(ms) = exchange.unexplained_worth_telling() else {
+    let Some(told) = unexplained::told(exchange) else {
         return Vec::new();
     };
-    let told = format!("{} ms", numbers::ms(ms));
-    labelled(style, Tone::Warn, "unexplained", Tone::Plain, &told)
+    let mut lines = labelled(style, Tone::Warn, "unexplained", Tone::Plain, &told);
+    if let Some(advice) = unexplained::advice(exchange) {
+        lines.extend(labelled(style, Tone::Good, "  try", Tone::Plain, advice));
+    }
+    lines
 }
 
 fn failure_block(style: &Style, failure: &Failure) -> Vec<String> {

@@ -145,3 +145,10 @@ proptest! {
         prop_assert!(!page(&twice, &Head::default()).contains("NaN"));
     }
 }
+
+#[test]
+fn each_setting_stands_on_its_own_line_under_the_remedy() {
+    let page = page(&[samples::explained()], &Head::default());
+    let settings = "</p><ul class=\"settings\"><li>nginx: <code>log_format t '$request_time $upstream_response_time';</code></li><li>shell: <code>nice -n -5</code></li></ul>";
+    assert!(page.contains(settings), "{page}");
+}

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use roundtrip_model::{
     Answer, CertificateFacts, ChainFacts, EarlyData, Event, Exchange, Failure, FailureKind,
-    Finding, HttpFacts, HttpsRecord, Moment, NameFacts, NameWaits, PhaseName, QuicFacts, Task,
-    TcpFacts, TlsFacts,
+    Finding, HttpFacts, HttpsRecord, Moment, NameFacts, NameWaits, PhaseName, QuicFacts, Setting,
+    Task, TcpFacts, TlsFacts,
 };
 
 pub(crate) const R: f64 = 50.0;
@@ -326,6 +326,7 @@ pub(crate) fn hostile() -> Exchange {
         round_trips: 0,
         evidence: bad.into(),
         remedy: bad.into(),
+        settings: Vec::new(),
     }];
     if let Some(http) = &mut e.http {
         http.method = bad.into();
@@ -385,6 +386,7 @@ fn found(run: u32) -> Vec<Finding> {
         round_trips: 0,
         evidence: format!("what proves the {ms} ms"),
         remedy: "what removes it".into(),
+        settings: Vec::new(),
     };
     let mut findings = vec![finding("server-think-time", 4.0 + f64::from(run))];
     findings.extend((run == 3).then(|| finding("request-segment-lost", 40.0)));
@@ -402,6 +404,13 @@ pub(crate) fn explained() -> Exchange {
         evidence: "the request was acknowledged after 50.1 ms, the first byte came 182 ms later"
             .into(),
         remedy: "profile the handler; Server-Timing says db took 21 ms of it".into(),
+        settings: vec![
+            Setting::new(
+                "nginx",
+                "log_format t '$request_time $upstream_response_time';",
+            ),
+            Setting::new("shell", "nice -n -5"),
+        ],
     }];
     e
 }

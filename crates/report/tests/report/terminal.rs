@@ -1,7 +1,7 @@
 //! What a terminal gets: within its width, in its character set, and with nothing of a peer's that it could obey.
 
 use proptest::prelude::*;
-use roundtrip_model::Exchange;
+use roundtrip_model::{Exchange, PhaseName, Unexplained, Waited};
 use roundtrip_report::html::Head;
 use roundtrip_report::terminal::{Style, width as columns};
 use roundtrip_report::text::{exchange, line, run, summary};
@@ -143,6 +143,51 @@ fn what_is_unexplained_is_said_where_it_is_much() {
     };
     assert_eq!(told(120.0), [true, true]);
     assert_eq!(told(2.0), [false, false]);
+}
+
+#[test]
+fn where_the_unexplained_lies_is_said_with_what_to_try() {
+    let place = |phase, waited, after_bytes| Unexplained {
+        phase,
+        waited,
+        after_bytes,
+    };
+    let server = Waited {
+        server: 90.0,
+        client: 2.0,
+        ..Waited::default()
+    };
+    let client = Waited {
+        client: 8.0,
+        ..Waited::default()
+    };
+    let mut e = samples::explained();
+    e.unexplained = 100.0;
+    e.unexplained_at = vec![
+        place(PhaseName::Body, server, Some(4_000)),
+        place(PhaseName::Setup, client, None),
+    ];
+    let told = "100.0 ms: 92.0 ms in the body, after 4000 bytes, waiting for the server";
+    let advice = "compare with a static file of the same size";
+    let html = roundtrip_report::html::page(std::slice::from_ref(&e), &Head::default());
+    for form in [exchange(&e, &plain(200)), html] {
+        assert!(form.contains(told) && form.contains(advice), "{form}");
+    }
+    let json = roundtrip_report::json::document(std::slice::from_ref(&e));
+    let first = &json["results"][0]["unexplained"][0];
+    assert_eq!(
+        (
+            &first["phase"],
+            &first["after_bytes"],
+            &first["waited_for"]["server_ms"]
+        ),
+        (&"body".into(), &4_000.into(), &90.0.into())
+    );
+    assert!(first["try"].as_str().unwrap().contains(advice), "{first}");
+    let series: Vec<Exchange> = (0..3).map(|run| Exchange { run, ..e.clone() }).collect();
+    let most = "100.0 ms (median) in 3 of 3, most of it in the body, waiting for the server";
+    let text = summary(&series, &plain(120));
+    assert!(text.contains(most), "{text}");
 }
 
 #[test]

@@ -18,7 +18,7 @@ use super::Color;
   roundtrip probe --strategy h1+tls1.3+0rtt URL       early data, primed by one unmeasured request
   roundtrip probe -w @curl-format.txt -o /dev/null URL  curl's own report
   roundtrip probe --fail-if 'round_trips > 3' URL     exit code 3 when it takes more
-  roundtrip probe tcp://HOST:PORT --fast-open         the fast-open echo (see `roundtrip origin echo`)")]
+  roundtrip probe tcp://HOST:PORT --fast-open         the fast-open echo (`roundtrip origin echo`)")]
 pub(crate) struct ProbeArgs {
     /// What to ask for: http://, https://, or tcp://HOST:PORT for the echo
     #[arg(required = true, value_name = "URL")]
@@ -203,6 +203,24 @@ pub(crate) struct IgnoredArgs {
     /// Each request is made once, so that what is measured is one request
     #[arg(long, value_name = "N")]
     pub retry: Option<u32>,
+    /// Nothing is asked again
+    #[arg(long, value_name = "SECONDS")]
+    pub retry_delay: Option<String>,
+    /// Nothing is asked again
+    #[arg(long, value_name = "SECONDS")]
+    pub retry_max_time: Option<String>,
+    /// Nothing is asked again
+    #[arg(long)]
+    pub retry_all_errors: bool,
+    /// TLS 1.2 or newer is what is offered anyway; --tls1.2 means TLS 1.2 and nothing newer
+    #[arg(long = "tlsv1.2")]
+    pub tls12_or_newer: bool,
+    /// Nothing is buffered
+    #[arg(short = 'N', long)]
+    pub no_buffer: bool,
+    /// Nagle's algorithm is always off
+    #[arg(long)]
+    pub tcp_nodelay: bool,
     /// The key exchanges are those of TLS 1.3; --no-pq leaves the post-quantum one out
     #[arg(long, value_name = "LIST")]
     pub curves: Option<String>,
@@ -242,7 +260,7 @@ pub(crate) struct OutputArgs {
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     /// Exit with 1 (curl: 22) when the status is 400 or above; -f is --flood here
-    #[arg(long)]
+    #[arg(long, alias = "fail-with-body")]
     pub fail: bool,
     /// Exit with 3 when this holds, as in 'ttfb > 300ms', 'round_trips > 3', 'tls < 1.3'
     #[arg(long, value_name = "LIMIT")]

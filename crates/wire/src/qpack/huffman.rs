@@ -87,10 +87,56 @@ const fn rungs() -> [CodeLength; LENGTHS.len()] {
     rungs
 }
 
-/// Returns `None` if a code is invalid or marks the end, or if more follows the last symbol than
-/// the ones that fill its byte.
-pub(super) fn decode(bytes: &[u8]) -> Option<Vec<u8>> {
-    let mut decoded = Vec::with_capacity(bytes.len() + bytes.len() / 2);
+/// The code of each symbol, and its length in bits.
+const CODES: [(u32, u8); 256] = codes();
+
+const fn codes() -> [(u32, u8); 256] {
+    let mut codes = [(0, 0); 256];
+    let mut at = 0;
+    while at < RUNGS.len() {
+        let rung = RUNGS[at];
+        let mut place = 0;
+        // The last code of all marks the end.
+        while place < LENGTHS[at].1 && rung.from + place < 256 {
+            let code = (rung.first >> (32 - rung.length)) + place as u32;
+            codes[SYMBOLS[(rung.from + place) as usize] as usize] = (code, rung.length as u8);
+            place += 1;
+        }
+        at += 1;
+    }
+    codes
+}
+
+fn code(symbol: u8) -> (u32, u8) {
+    CODES[usize::from(symbol)]
+}
+
+/// The length of a text's code, in bytes.
+pub(super) fn encoded_length(text: &[u8]) -> usize {
+    let bits: usize = text.iter().map(|symbol| usize::from(code(*symbol).1)).sum();
+    bits.div_ceil(8)
+}
+
+/// Appends a text's code, and the ones that fill its last byte.
+pub(super) fn encode(text: &[u8], out: &mut Vec<u8>) {
+    let (mut window, mut held) = (0_u64, 0_u32);
+    for symbol in text {
+        let (code, length) = code(*symbol);
+        window = window << length | u64::from(code);
+        held += u32::from(length);
+        while held >= 8 {
+            held -= 8;
+            out.push((window >> held) as u8);
+        }
+    }
+    if held > 0 {
+        out.push((window << (8 - held)) as u8 | 0xff >> held);
+    }
+}
+
+/// Appends what a code means. Returns `None` if a code is invalid or marks the end, or if more
+/// follows the last symbol than the ones that fill its byte.
+pub(super) fn decode(bytes: &[u8], decoded: &mut Vec<u8>) -> Option<()> {
     let mut rest = bytes.iter();
     let (mut window, mut held) = (0_u64, 0);
     loop {
@@ -103,7 +149,7 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Vec<u8>> {
         let rung = RUNGS.iter().find(|rung| code <= rung.last)?;
         if rung.length > held {
             let ones = u32::MAX.checked_shl(32 - held).unwrap_or(0);
-            return (held < 8 && code == ones).then_some(decoded);
+            return (held < 8 && code == ones).then_some(());
         }
         let place = rung.from + u64::from((code - rung.first) >> (32 - rung.length));
         decoded.push(*SYMBOLS.get(place as usize)?);
@@ -116,26 +162,16 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
-    /// A symbol's code, and its length in bits.
-    fn code(symbol: u8) -> (u32, u32) {
-        let place = SYMBOLS.iter().position(|s| *s == symbol).unwrap() as u64;
-        let rung = RUNGS.iter().rfind(|r| r.from <= place).unwrap();
-        let above = (place - rung.from) as u32;
-        ((rung.first >> (32 - rung.length)) + above, rung.length)
+    fn decode(bytes: &[u8]) -> Option<Vec<u8>> {
+        let mut decoded = Vec::new();
+        super::decode(bytes, &mut decoded).map(|()| decoded)
     }
 
     fn encode(text: &[u8]) -> Vec<u8> {
-        let coded = text.iter().map(|symbol| code(*symbol));
-        let mut bits: String = coded
-            .map(|(code, length)| format!("{code:0width$b}", width = length as usize))
-            .collect();
-        while !bits.len().is_multiple_of(8) {
-            bits.push('1');
-        }
-        let bytes = bits.as_bytes().chunks(8);
-        bytes
-            .map(|b| u8::from_str_radix(std::str::from_utf8(b).unwrap(), 2).unwrap())
-            .collect()
+        let mut out = Vec::new();
+        super::encode(text, &mut out);
+        assert_eq!(out.len(), encoded_length(text));
+        out
     }
 
     #[test]

@@ -127,6 +127,10 @@ fn read_packet(bytes: &[u8]) -> Result<(Packet<'_>, &[u8])> {
         };
         return Ok((packet, &[]));
     }
+    // RFC 9000 §17.2. Other versions may use the bit for something else.
+    if first & FIXED == 0 {
+        return Err(cursor.malformed("the fixed bit is clear"));
+    }
     let (destination, source) = (known_id(&cursor, destination)?, known_id(&cursor, source)?);
     let Some(kind) = version.long_kind(first >> 4) else {
         let retry = read_retry(&cursor, bytes, version, destination, source)?;

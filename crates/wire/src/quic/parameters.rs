@@ -3,7 +3,15 @@
 mod read;
 mod write;
 
-use super::ConnectionId;
+use super::{ConnectionId, Version};
+
+/// Which version a connection has, and which others its sender would take. RFC 9368 §3.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VersionInformation {
+    pub chosen: Version,
+    /// Of a client: those that the server may change to, the chosen one included. Of a server: all.
+    pub available: Vec<Version>,
+}
 
 /// The parameters of one side; those that it left out have the defaults of the RFC. RFC 9000 §18.2.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +44,8 @@ pub struct Parameters {
     pub grease_quic_bit: bool,
     /// In microseconds. draft-ietf-quic-ack-frequency §3.
     pub min_ack_delay: Option<u64>,
+    /// RFC 9368 §3.
+    pub version_information: Option<VersionInformation>,
 }
 
 impl Default for Parameters {
@@ -61,6 +71,7 @@ impl Default for Parameters {
             max_datagram_frame_size: 0,
             grease_quic_bit: false,
             min_ack_delay: None,
+            version_information: None,
         }
     }
 }
@@ -84,6 +95,7 @@ mod number {
     pub(super) const ACTIVE_CONNECTION_ID_LIMIT: u64 = 0x0e;
     pub(super) const INITIAL_SOURCE_CONNECTION_ID: u64 = 0x0f;
     pub(super) const RETRY_SOURCE_CONNECTION_ID: u64 = 0x10;
+    pub(super) const VERSION_INFORMATION: u64 = 0x11;
     pub(super) const MAX_DATAGRAM_FRAME_SIZE: u64 = 0x20;
     pub(super) const GREASE_QUIC_BIT: u64 = 0x2ab2;
     pub(super) const MIN_ACK_DELAY: u64 = 0xff04_de1b;

@@ -203,6 +203,7 @@ fn coalesced_packets_are_told_apart() {
 fn what_is_no_packet_ends_the_datagram() {
     for datagram in [
         hex("01"),                                 // no fixed bit
+        hex("a0 00000001 00 01aa 05 0102030405"),  // none in a long header of version 1
         hex("c0 000000"),                          // a version cut short
         hex("c0 00000001 15"),                     // an id of 21 bytes
         hex("c0 00000001 00 00 00 05 01"),         // a length beyond the datagram

@@ -7,8 +7,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use roundtrip_wire::quic::{
     Ack, ConnectionId, Frame, Frames, LARGEST_VARINT, LongKind, Packet, PacketKind, Packets,
-    Parameters, Pen, Side, Version, retry_is_authentic, set_length, stream_header_size, write_ack,
-    write_long, write_retry, write_short, write_stream_header, write_version_negotiation,
+    Parameters, Pen, Side, Version, VersionInformation, retry_is_authentic, set_length,
+    stream_header_size, write_ack, write_long, write_retry, write_short, write_stream_header,
+    write_version_negotiation,
 };
 
 /// Of every size that a variable-length integer has.
@@ -275,6 +276,10 @@ proptest! {
             active_connection_id_limit: 2 + d / 2,
             max_datagram_frame_size: d,
             min_ack_delay: flags[0].then_some(small.1 * 900),
+            version_information: flags[1].then(|| VersionInformation {
+                chosen: Version::V2,
+                available: vec![Version(0x1a2a_3a4a), Version::V2],
+            }),
         };
         let mut bytes = Vec::new();
         written.write(&mut bytes);
@@ -414,6 +419,22 @@ fn parameters_out_of_range_are_refused() {
     ];
     for bytes in cases {
         assert!(Parameters::read(bytes, Side::Server).is_err(), "{bytes:?}");
+    }
+    for (bytes, sides) in [
+        (&[0x11, 3, 0, 0, 1][..], [false, false]),
+        (&[0x11, 5, 0, 0, 0, 1, 0], [false, false]),
+        (&[0x11, 8, 0, 0, 0, 0, 0, 0, 0, 1], [false, false]),
+        (
+            &[0x11, 12, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0],
+            [false, false],
+        ),
+        // A client names what it has chosen among those that it would take.
+        (&[0x11, 4, 0, 0, 0, 1], [false, true]),
+        (&[0x11, 8, 0, 0, 0, 1, 0, 0, 0, 2], [false, true]),
+        (&[0x11, 8, 0, 0, 0, 1, 0, 0, 0, 1], [true, true]),
+    ] {
+        let read = [Side::Client, Side::Server].map(|from| Parameters::read(bytes, from).is_ok());
+        assert_eq!(read, sides, "{bytes:?}");
     }
     let mut address = vec![0x0d, 45];
     address.extend([0; 24]);

@@ -264,7 +264,7 @@ async fn stream<S: Sessions>(
     respond: SendResponse<Bytes>,
 ) -> StreamEnd {
     let (parts, body) = request.into_parts();
-    let head = Head::new(parts, body.is_end_stream());
+    let head = Head::of_parts(parts, body.is_end_stream());
     let way = ResponseWriter::new(respond, frames);
     let mut body = Body::new(body, state.confirmed.clone());
     let mut answer = Answer::new(&way);

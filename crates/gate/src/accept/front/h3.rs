@@ -1,21 +1,19 @@
-//! The HTTP/3 front (RFC 9114). The `h3` crate speaks the protocol over our own QUIC. This file
-//! begins and ends connections, and ends those of clients that use too much.
+//! The HTTP/3 front (RFC 9114), over our own QUIC. This file begins and ends connections, and ends
+//! those of clients that use too much.
 
 mod answer;
 mod body;
 mod refused;
 
-use std::future::poll_fn;
 use std::io;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use h3::error::{Code, ConnectionError};
-use h3::quic::SendStream;
-use h3::server::{Connection, RequestResolver};
-use roundtrip_quic_tokio::{Connection as QuicConnection, H3Connection, SectionLimits};
+use roundtrip_quic_tokio::{Accepted, Connection, ConnectionStreams, H3Error, H3Server};
+use roundtrip_wire::h3::{Code, SectionLimits};
+use roundtrip_wire::message::content_length;
+use roundtrip_wire::qpack::Section;
 use tokio::task::{JoinError, JoinSet};
 
 use super::streams::{ConnectionState, Head, ResetCount, SHORT_TIMEOUT, StreamEnd};
@@ -30,38 +28,29 @@ use crate::record::{Entry, Limit};
 use answer::Answer;
 use body::Body;
 
-/// The frame header in front of a head: type and length.
-const FRAME_HEAD: u64 = 16;
-
-type Request = RequestResolver<H3Connection, Bytes>;
+type Request = Accepted<ConnectionStreams>;
 
 /// Serves until the connection ends. Until `confirmed` ends, requests may be replays; if the
 /// handshake fails, it never ends.
 pub(crate) async fn serve<S: Sessions + 'static>(
-    link: QuicConnection,
+    link: Connection,
     confirmed: impl Future<Output = ()>,
     peer: Peer,
     thread: &Rc<Thread<S>>,
 ) -> Result<(), ExchangeError> {
     let limits = thread.site().policy.limits.clone();
-    let mut builder = h3::server::builder();
-    builder
-        .max_field_section_size(limits.head.0)
-        .send_grease(false);
     let deadline = thread.deadlines.new_deadline();
     let section_limits = SectionLimits {
         fields: limits.fields,
         size: usize::try_from(limits.head.0).unwrap_or(usize::MAX),
     };
-    let transport = H3Connection::with_limits(&link, section_limits);
-    let begun = deadline
-        .within(Some(limits.head_time.0), builder.build(transport))
-        .await;
-    let connection = begun
+    let starting = H3Server::start(ConnectionStreams::new(&link), section_limits);
+    let begun = deadline.within(Some(limits.head_time.0), starting).await;
+    let server = begun
         .map_err(|_| ExchangeError::Slow(Limit::HeadTime))?
         .map_err(broken)?;
     let table = Table {
-        connection,
+        server,
         link,
         state: Rc::new(ConnectionState::new(thread, peer, Version::H3)),
         deadline,
@@ -76,8 +65,8 @@ pub(crate) async fn serve<S: Sessions + 'static>(
 
 /// One connection, and its exchanges.
 struct Table<S> {
-    connection: Connection<H3Connection, Bytes>,
-    link: QuicConnection,
+    server: H3Server<ConnectionStreams>,
+    link: Connection,
     limits: Limits,
     state: Rc<ConnectionState<S>>,
     deadline: Rc<Deadline>,
@@ -92,7 +81,7 @@ enum Event {
     Asked(Box<Request>),
     StreamEnd(Result<StreamEnd, JoinError>),
     Confirmed,
-    Over(Result<(), ConnectionError>),
+    Over(H3Error),
 }
 
 impl<S: Sessions + 'static> Table<S> {
@@ -116,7 +105,7 @@ impl<S: Sessions + 'static> Table<S> {
                 }
                 // A client without an exchange may leave in any way.
                 Ok(Event::Over(_)) if self.running.is_empty() => break Ok(()),
-                Ok(Event::Over(outcome)) => break outcome.map_err(broken),
+                Ok(Event::Over(error)) => break Err(broken(error)),
                 // An exchange is in progress, or gate is about to end.
                 Err(Elapsed) if !self.running.is_empty() || self.is_to_leave() => {}
                 Err(Elapsed) if self.leaving => break Ok(()),
@@ -127,7 +116,7 @@ impl<S: Sessions + 'static> Table<S> {
             }
         };
         // Closes the connection, which tells the running exchanges that their client is gone.
-        drop(self.connection);
+        drop(self.server);
         while self.running.join_next().await.is_some() {}
         outcome
     }
@@ -149,30 +138,28 @@ impl<S: Sessions + 'static> Table<S> {
             true => self.limits.idle_time.0,
         };
         let waits = !self.state.confirmed.is_given();
-        let (connection, running) = (&mut self.connection, &mut self.running);
+        let (server, running) = (&mut self.server, &mut self.running);
         let event = async {
             tokio::select! {
                 biased;
                 () = confirmed, if waits => Event::Confirmed,
                 Some(parted) = running.join_next() => Event::StreamEnd(parted),
-                asked = connection.accept() => match asked {
-                    Ok(Some(request)) => Event::Asked(Box::new(request)),
-                    Ok(None) => Event::Over(Ok(())),
-                    Err(error) => Event::Over(Err(error)),
+                asked = server.accept() => match asked {
+                    Ok(request) => Event::Asked(Box::new(request)),
+                    Err(error) => Event::Over(error),
                 },
             }
         };
         self.deadline.at_rest(span, event).await
     }
 
-    async fn begin(&mut self, mut request: Request) {
+    async fn begin(&mut self, (mut sending, mut receiving): Request) {
         // The limit was announced before the first stream, in the transport parameters; this
         // catches a limit that has changed since.
         if self.running.len() >= self.limits.streams as usize {
             self.state.thread.ledger.count(Limit::Streams);
-            request
-                .frame_stream
-                .reset(Code::H3_REQUEST_REJECTED.value());
+            receiving.stop(Code::H3_REQUEST_REJECTED);
+            sending.reset(Code::H3_REQUEST_REJECTED);
             return;
         }
         self.served += 1;
@@ -181,14 +168,15 @@ impl<S: Sessions + 'static> Table<S> {
             self.leave().await;
         }
         let (state, link) = (self.state.clone(), self.link.clone());
-        self.running.spawn_local(stream(state, request, link));
+        let stream = stream(state, (sending, receiving), link);
+        self.running.spawn_local(stream);
     }
 
     /// Exchanges in progress are finished. RFC 9114 §5.2.
     async fn leave(&mut self) {
         if !self.leaving {
             self.leaving = true;
-            let telling = self.connection.shutdown(0);
+            let telling = self.server.go_away();
             // If GOAWAY cannot be sent, accepting the next stream will fail too.
             let _ = self.deadline.within(Some(SHORT_TIMEOUT), telling).await;
         }
@@ -197,42 +185,24 @@ impl<S: Sessions + 'static> Table<S> {
 
 async fn stream<S: Sessions>(
     state: Rc<ConnectionState<S>>,
-    mut request: Request,
-    link: QuicConnection,
+    (sending, mut receiving): Request,
+    link: Connection,
 ) -> StreamEnd {
-    let id = request.frame_stream.send_id().into_inner();
-    let most = state.thread.site().policy.limits.head.0;
-    link.set_read_allowance(id, most.saturating_add(FRAME_HEAD));
-    let coming = poll_fn(|cx| request.frame_stream.poll_next(cx));
-    let Ok(frame) = state.in_head_time(coming).await else {
-        return StreamEnd::Reset;
-    };
-    let resolving = request.accept_with_frame(frame);
-    let refusal = link.refusal(id);
-    if let Some(error) = refusal {
-        refused::refuse(&state, &link, id, error);
-        // When the stream is dropped, it ends with the answer.
-        if error.can_be_answered() {
+    let section = match state.in_head_time(receiving.head()).await {
+        Ok(Ok(section)) => section,
+        Ok(Err(H3Error::Message(error))) => {
+            refused::refuse(&state, sending, error).await;
             return StreamEnd::Reset;
         }
-    }
-    // If the engine refuses the head, it has answered already.
-    let Ok(resolving) = resolving else {
-        return StreamEnd::Reset;
+        Ok(Err(_)) | Err(_) => return StreamEnd::Reset,
     };
-    let resolved = state.in_head_time(resolving.resolve()).await;
-    let (Ok(Ok((request, stream))), None) = (resolved, refusal) else {
-        return StreamEnd::Reset;
-    };
-    link.take_over(id, 0);
-    let (parts, ()) = request.into_parts();
-    let (sending, receiving) = stream.split();
+    let id = sending.id();
     let mut answer = Answer::new(sending);
-    let mut body = Body::new(receiving, link.clone(), state.confirmed.clone());
+    let mut body = Body::new(receiving, state.confirmed.clone());
     let mut entry = state.entry();
     let outcome = tokio::select! {
         biased;
-        outcome = exchange(&state, parts, &mut body, &mut answer, &mut entry) => outcome,
+        outcome = exchange(&state, section, &mut body, &mut answer, &mut entry) => outcome,
         () = link.stopped(id) => Err(ExchangeError::Gone),
     };
     state.close(&mut entry, outcome.as_ref().err());
@@ -254,17 +224,25 @@ async fn stream<S: Sessions>(
 
 async fn exchange<S: Sessions>(
     state: &ConnectionState<S>,
-    parts: http::request::Parts,
+    section: Section,
     body: &mut Body,
     answer: &mut Answer,
     entry: &mut Entry,
 ) -> Result<(), ExchangeError> {
-    let headers = &parts.headers;
-    let bodiless = matches!(parts.method.as_str(), "GET" | "HEAD" | "OPTIONS")
-        && !headers.contains_key(http::header::CONTENT_LENGTH);
-    let ended = state.in_head_time(body.is_ended(bodiless)).await??;
-    let head = Head::new(parts, ended);
+    let ended = body.is_ended(is_bodiless(&section));
+    let ended = state.in_head_time(ended).await??;
+    let head = Head::of_section(section, ended);
     state.exchange(head, body, answer, entry).await
+}
+
+/// Is the head probably all of the request?
+fn is_bodiless(section: &Section) -> bool {
+    match content_length(section.lines()) {
+        Some(length) => length == 0,
+        None => section.lines().any(|(name, value)| {
+            name == b":method" && matches!(value, b"GET" | b"HEAD" | b"OPTIONS")
+        }),
+    }
 }
 
 /// RFC 9114 §8.1.
@@ -279,7 +257,7 @@ fn reason(error: &ExchangeError) -> Code {
     }
 }
 
-fn broken(error: ConnectionError) -> ExchangeError {
+fn broken(error: H3Error) -> ExchangeError {
     ExchangeError::Client(io::Error::other(error))
 }
 

@@ -2,9 +2,8 @@
 //! answered from early data.
 //!
 //! The kernel distributes packets to threads by their addresses. A client whose address changes, as
-//! when a NAT forgets it, may reach another thread, which does not know its connection ID. That
-//! thread answers with a stateless reset, whose key all threads share, so the client connects again
-//! at once instead of waiting for a time-out.
+//! when a NAT forgets it, may reach another thread, which reads from the connection id whose it is,
+//! and hands it over.
 
 use std::cell::RefCell;
 use std::io;
@@ -14,8 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aws_lc_rs::rand;
-use roundtrip_quic::{Retry, ServerConfig, Transport};
-use roundtrip_quic_tokio::{Connection, Endpoint, Incoming};
+use roundtrip_quic::{Budget, Retry, ServerConfig, Transport};
+use roundtrip_quic_tokio::{Connection, Endpoint, Incoming, Sibling};
 use rustls::{HandshakeKind, ProtocolVersion};
 use tokio::time::timeout;
 
@@ -25,9 +24,9 @@ use super::{AcceptError, HandshakeFacts, Seed, ThreadTls};
 use crate::GateError;
 use crate::config::Limits;
 
-/// How many clients with unvalidated addresses there may be; any more get a Retry first (RFC 9000
-/// §8.1.2). Each may hold about 100 KiB until then, nearly all of it a hello that never ends and
-/// early data that waits.
+/// How many clients with unvalidated addresses there may be, and how many may come in a quarter of a
+/// second and never validate theirs; any more get a Retry first (RFC 9000 §8.1.2). Each may hold
+/// about 100 KiB until then, nearly all of it a hello that never ends and early data that waits.
 pub(super) const MAX_UNPROVED: usize = 256;
 /// Tokens for each client, which spare its next connection the Retry. RFC 9000 §8.1.3.
 const TOKEN_COUNT: u8 = 2;
@@ -35,9 +34,13 @@ const TOKEN_COUNT: u8 = 2;
 const ONE_WAY_STREAMS: u64 = 16;
 /// What a client may send ahead, on one stream as well as on all of them together.
 const WINDOW: u64 = 1 << 20;
+/// What all connections of a thread may keep. Their windows shrink from half of it on; beyond it,
+/// new connections are refused.
+const MAX_MEMORY: u64 = 256 << 20;
 
 pub(crate) struct QuicListener {
     endpoint: Endpoint,
+    budget: Arc<Budget>,
     tls: RefCell<Rc<ThreadTls>>,
 }
 
@@ -59,6 +62,7 @@ pub(crate) struct QuicConnection {
 impl QuicListener {
     pub(crate) fn open(
         socket: UdpSocket,
+        sibling: Sibling,
         tls: Rc<ThreadTls>,
         limits: &Limits,
         seed: &Seed,
@@ -68,14 +72,18 @@ impl QuicListener {
             address: local,
             source,
         };
-        let mut config = server_config(&tls, limits);
+        let budget = Arc::new(Budget::new(MAX_MEMORY));
+        let mut config = server_config(&tls, limits, &budget);
         config.key = Some(seed.quic_key()?);
         let mut own = [0; 32];
         rand::fill(&mut own).map_err(|_| GateError::Cryptography)?;
-        let engine = roundtrip_quic::Endpoint::new(Some(config), own);
-        let endpoint = Endpoint::new(socket, engine).map_err(failed)?;
+        let endpoint = Endpoint::with_siblings(socket, config, own, sibling).map_err(failed)?;
         let tls = RefCell::new(tls);
-        Ok(Self { endpoint, tls })
+        Ok(Self {
+            endpoint,
+            budget,
+            tls,
+        })
     }
 
     /// The next client; `None` once the socket is closed.
@@ -97,7 +105,7 @@ impl QuicListener {
     /// New clients are accepted under the new configuration.
     pub(crate) fn follow(&self, tls: Rc<ThreadTls>, limits: &Limits) {
         self.endpoint
-            .set_server_config(Some(server_config(&tls, limits)));
+            .set_server_config(Some(server_config(&tls, limits, &self.budget)));
         self.tls.replace(tls);
     }
 
@@ -111,11 +119,21 @@ impl QuicListener {
     pub(crate) fn retries(&self) -> u64 {
         self.endpoint.retries_sent()
     }
+
+    /// How many bytes the connections keep.
+    pub(crate) fn memory(&self) -> u64 {
+        self.budget.used()
+    }
 }
 
 impl IncomingQuic {
     pub(crate) fn peer(&self) -> SocketAddr {
         self.peer
+    }
+
+    /// Whether the client has proved, by a token, that the address is its own.
+    pub(crate) fn is_proved(&self) -> bool {
+        self.incoming.remote_address_validated()
     }
 
     /// Refuses the connection because a limit is reached. RFC 9000 §5.2.2.
@@ -164,13 +182,15 @@ async fn fetch(incoming: &Incoming, prefetch: &SessionPrefetch) -> Option<Fetche
     prefetch.fetch(identity).await
 }
 
-fn server_config(tls: &ThreadTls, limits: &Limits) -> ServerConfig {
+fn server_config(tls: &ThreadTls, limits: &Limits, budget: &Arc<Budget>) -> ServerConfig {
     let transport = Transport {
         idle_timeout: limits.idle_time.0,
         stream_window: WINDOW,
         window: WINDOW,
         bidi_streams: limits.streams.into(),
         uni_streams: ONE_WAY_STREAMS,
+        application_limit: limits.head.0,
+        budget: Some(budget.clone()),
         ..Transport::default()
     };
     let mut config = ServerConfig::new(tls.quic().clone(), Arc::new(transport));

@@ -1,5 +1,5 @@
 //! The seed from which processes derive shared keys without talking to each other: for tickets,
-//! fast open's cookies, and QUIC's tokens and resets. HKDF-SHA256 (RFC 5869), with one label for
+//! fast open's cookies, and QUIC's address tokens. HKDF-SHA256 (RFC 5869), with one label for
 //! each use.
 
 use aws_lc_rs::hkdf::{HKDF_SHA256, KeyType, Prk, Salt};
@@ -44,7 +44,7 @@ impl Seed {
         self.derive("fast open", 0)
     }
 
-    /// The key for address tokens and stateless resets.
+    /// The key for address tokens. Stateless resets have none that processes share.
     pub(super) fn quic_key(&self) -> Result<[u8; 32], GateError> {
         self.derive("quic", 0)
     }

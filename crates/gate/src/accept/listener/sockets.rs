@@ -4,7 +4,9 @@
 use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 
+use aws_lc_rs::rand;
 use roundtrip_net::{Listening, listen, listen_udp};
+use roundtrip_quic_tokio::Sibling;
 
 use super::Seed;
 use crate::GateError;
@@ -19,7 +21,7 @@ pub(crate) struct ThreadSockets {
     pub(crate) http: Vec<TcpListener>,
     pub(crate) https: Vec<TcpListener>,
     /// At the addresses of `https`; empty without HTTP/3.
-    pub(crate) quic: Vec<UdpSocket>,
+    pub(crate) quic: Vec<(UdpSocket, Sibling)>,
 }
 
 #[derive(Debug)]
@@ -58,8 +60,13 @@ impl Sockets {
             for (thread, listener) in sockets.threads.iter_mut().zip(tcp) {
                 thread.https.push(listener);
             }
-            for (thread, socket) in sockets.threads.iter_mut().zip(udp) {
-                thread.quic.push(socket);
+            let siblings = siblings(threads)?;
+            for (thread, quic) in sockets
+                .threads
+                .iter_mut()
+                .zip(udp.into_iter().zip(siblings))
+            {
+                thread.quic.push(quic);
             }
         }
         Ok(sockets)
@@ -78,6 +85,17 @@ impl Sockets {
     pub(crate) fn https(&self) -> &[SocketAddr] {
         &self.https
     }
+}
+
+/// The places of all threads at one address. Their key is for this process alone: it must not reset
+/// the connections of another with the same seed, nor those of the process that it replaces.
+fn siblings(threads: usize) -> Result<Vec<Sibling>, GateError> {
+    let mut key = [0; 32];
+    rand::fill(&mut key).map_err(|_| GateError::Cryptography)?;
+    Ok(Sibling::group(
+        u16::try_from(threads).unwrap_or(u16::MAX),
+        key,
+    ))
 }
 
 struct Plan {
@@ -156,7 +174,7 @@ mod tests {
             let udp: Vec<_> = thread
                 .quic
                 .iter()
-                .map(|s| s.local_addr().unwrap())
+                .map(|(s, _)| s.local_addr().unwrap())
                 .collect();
             assert_eq!((&tcp, &udp), (&addresses, &addresses));
             assert!(thread.http.is_empty());

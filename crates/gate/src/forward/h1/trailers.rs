@@ -6,6 +6,7 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use roundtrip_wire::http1::{self, EMPTY_FIELD};
+use roundtrip_wire::message::Pair;
 
 use super::chunked::Malformed;
 use crate::judge::request::{is_identity, overrides_method};
@@ -33,15 +34,23 @@ impl Trailers {
         Ok(trailers)
     }
 
-    /// From HTTP/2 or HTTP/3.
+    /// From HTTP/2.
     pub(crate) fn of(fields: &HeaderMap) -> Result<Self, Malformed> {
-        let sizes = fields.iter().map(|(n, v)| n.as_str().len() + v.len() + 4);
-        if fields.len() > MOST_FIELDS || sizes.sum::<usize>() > LARGEST_SECTION {
-            return Err(Malformed);
-        }
+        let fields = fields.iter();
+        Self::from_lines(fields.map(|(name, value)| (name.as_str().as_bytes(), value.as_bytes())))
+    }
+
+    /// From HTTP/2 or HTTP/3.
+    pub(crate) fn from_lines<'a>(lines: impl Iterator<Item = Pair<'a>>) -> Result<Self, Malformed> {
         let mut trailers = Self::default();
-        for (name, value) in fields {
-            trailers.add(name.as_str(), value.as_bytes());
+        let (mut count, mut size) = (0, 0);
+        for (name, value) in lines {
+            count += 1;
+            size += name.len() + value.len() + 4;
+            if count > MOST_FIELDS || size > LARGEST_SECTION {
+                return Err(Malformed);
+            }
+            trailers.add(std::str::from_utf8(name).map_err(|_| Malformed)?, value);
         }
         Ok(trailers)
     }
@@ -71,19 +80,24 @@ impl Trailers {
         self.0.is_empty()
     }
 
-    /// For HTTP/2 and HTTP/3.
-    pub(crate) fn map(&self) -> HeaderMap {
+    /// Names and values, in order.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = Pair<'_>> {
         let lines = self.0.split(|b| *b == b'\n');
-        let fields = lines.filter_map(|line| {
+        lines.filter_map(|line| {
             let line = line.strip_suffix(b"\r")?;
             let colon = memchr::memchr(b':', line)?;
-            let (name, value) = (line.get(..colon)?, line.get(colon + 2..)?);
-            let value = HeaderValue::from_bytes(value).ok()?;
-            Some((HeaderName::from_bytes(name).ok()?, value))
-        });
+            Some((line.get(..colon)?, line.get(colon + 2..)?))
+        })
+    }
+
+    /// For HTTP/2.
+    pub(crate) fn map(&self) -> HeaderMap {
         let mut map = HeaderMap::new();
-        for (name, value) in fields {
-            map.append(name, value);
+        for (name, value) in self.lines() {
+            let name = HeaderName::from_bytes(name);
+            if let (Ok(name), Ok(value)) = (name, HeaderValue::from_bytes(value)) {
+                map.append(name, value);
+            }
         }
         map
     }

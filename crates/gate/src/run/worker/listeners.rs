@@ -134,5 +134,7 @@ impl Listeners {
         let retries = self.quic.iter().map(|listener| listener.retries()).sum();
         let before = std::mem::replace(&mut self.retries, retries);
         ledger.add(Limit::Unproved, retries.saturating_sub(before));
+        let memory = self.quic.iter().map(|listener| listener.memory()).sum();
+        ledger.set(Gauge::QuicMemory, memory);
     }
 }

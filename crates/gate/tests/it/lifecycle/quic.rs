@@ -1,6 +1,6 @@
 //! Clients over QUIC: how their handshakes are counted, and what happens to those beyond the limit.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -91,6 +91,42 @@ pub(crate) fn run<F: Future>(play: F) -> F::Output {
     runtime.block_on(play)
 }
 
+/// As when a NAT forgets a client: its packets reach whichever thread the kernel chooses by the new
+/// port.
+#[test]
+fn a_connection_goes_on_whatever_its_port_on_several_threads() {
+    let (at, _release) = backend("one");
+    let scene = Scene::tuned(at, "", |config| {
+        config.listen.https = vec![(Ipv4Addr::LOCALHOST, 0).into()];
+        config.listen.h3 = true;
+        config.listen.threads = 4;
+    });
+    run(async {
+        let caller = Caller::new(&scene);
+        let connecting = caller.endpoint.connect(caller.to, "localhost").unwrap();
+        let connection = connecting.await.unwrap();
+        let carrier = h3_quinn::Connection::new(connection.clone());
+        let (mut driver, mut sender) = h3::client::new(carrier).await.unwrap();
+        let closing = async { std::future::poll_fn(|cx| driver.poll_close(cx)).await };
+        let asking = async {
+            for _ in 0..100 {
+                let request = http::Request::get("https://localhost/").body(()).unwrap();
+                let mut stream = sender.send_request(request).await.unwrap();
+                stream.finish().await.unwrap();
+                let answer = stream.recv_response().await.unwrap();
+                assert_eq!(answer.status().as_u16(), 401);
+                let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+                caller.endpoint.rebind(socket).unwrap();
+            }
+        };
+        tokio::select! {
+            () = asking => {}
+            error = closing => panic!("{error}"),
+        }
+        assert!(connection.close_reason().is_none());
+    });
+}
+
 fn counted(scene: &Scene, line: &str) -> bool {
     let (_, metrics) = scene.admin("/metrics");
     metrics.lines().any(|other| other == line)
@@ -113,6 +149,57 @@ fn handshakes_are_counted_as_what_they_were() {
             let line = format!("roundtrip_gate_tls_handshakes_total{{kind=\"{kind}\"}} {times}");
             assert!(eventually(|| counted(&scene, &line)), "{line}");
         }
+    }
+}
+
+/// Clients of that many addresses that begin and say no more, as if somebody else had spoken in
+/// their name. Each was answered.
+fn strangers(scene: &Scene, count: u8) -> Vec<UdpSocket> {
+    let now = roundtrip_quic::Time(1_000_000_000);
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let mut tls = rustls::ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .unwrap()
+        .with_root_certificates(rustls::RootCertStore::empty())
+        .with_no_client_auth();
+    tls.alpn_protocols = vec![b"h3".to_vec()];
+    let transport = roundtrip_quic::Transport::default();
+    let config = roundtrip_quic::ClientConfig::new(Arc::new(tls), Arc::new(transport));
+    let to = scene.gate().addresses().https[0];
+    let stranger = |number: u8| {
+        let mut engine = roundtrip_quic::Endpoint::new(None, [number; 32]);
+        let handle = engine.connect(now, &config, to, "localhost").unwrap();
+        let connection = engine.connection(handle).unwrap();
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let mut buffer = vec![0; 1 << 16];
+        while let Some(burst) = connection.transmit(now, &mut buffer) {
+            for datagram in buffer[..burst.length].chunks(burst.segment) {
+                socket.send_to(datagram, to).unwrap();
+            }
+        }
+        let patience = Some(Duration::from_mins(1));
+        socket.set_read_timeout(patience).unwrap();
+        socket.recv(&mut [0; 2000]).unwrap();
+        socket
+    };
+    (0..count).map(stranger).collect()
+}
+
+/// A place is for who has proved the address.
+#[test]
+fn strangers_take_no_place_of_the_client_in_whose_name_they_come() {
+    let (at, _release) = backend("one");
+    for more in ["", EARLY] {
+        let limits = "[limits]\nconnections_per_client = 2\nconnections = 4\n";
+        let scene = scene(at, &format!("{more}{limits}"));
+        let _strangers = strangers(&scene, 20);
+        run(async {
+            let caller = Caller::new(&scene);
+            assert_eq!(caller.ask("/").await.1, 401);
+            assert_eq!(caller.ask("/").await.1, 401);
+        });
+        let line = "roundtrip_gate_limits_met_total{limit=\"connections_per_client\"} 0";
+        assert!(eventually(|| counted(&scene, line)));
     }
 }
 

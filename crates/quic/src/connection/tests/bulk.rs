@@ -177,6 +177,50 @@ fn refused_early_data_is_sent_again() {
     assert!(pair.client_events.contains(&Event::EarlyRefused));
 }
 
+#[test]
+fn early_data_is_refused_where_a_limit_was_lowered_since_the_ticket() {
+    let larger = Transport {
+        bidi_streams: 200,
+        ..Transport::default()
+    };
+    let lower: [fn(&mut Transport); 5] = [
+        |transport| transport.bidi_streams -= 1,
+        |transport| transport.uni_streams -= 1,
+        |transport| transport.window -= 1,
+        |transport| transport.stream_window -= 1,
+        |transport| transport.application_limit = 999,
+    ];
+    let mut transports = vec![(larger, true)];
+    transports.extend(lower.map(|lower| {
+        let mut transport = Transport {
+            application_limit: 1000,
+            ..Transport::default()
+        };
+        lower(&mut transport);
+        (transport, false)
+    }));
+    for (transport, is_taken) in transports {
+        let (client, server) = make_tls();
+        let before = Transport {
+            application_limit: if is_taken { 0 } else { 1000 },
+            ..Transport::default()
+        };
+        let mut first = Pair::with(&before, &before, client.clone(), server.clone());
+        first.connect();
+        first.run_for(Duration::from_secs(1));
+        let mut pair = Pair::with(&before, &transport, client, server);
+        assert!(pair.client.is_early());
+        pair.client.open(Dir::Bidi).unwrap();
+        pair.connect();
+        assert_eq!(
+            pair.client.early_accepted(),
+            Some(is_taken),
+            "{transport:?}"
+        );
+        assert!(!pair.client.is_closed() && pair.carry(End::Client, 1000));
+    }
+}
+
 #[derive(Debug)]
 struct NoTickets;
 

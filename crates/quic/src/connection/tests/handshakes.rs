@@ -3,10 +3,16 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use roundtrip_wire::quic::{
+    ConnectionId, Frame, LongKind, Packet, Packets, Parameters, Pen, Side, Version, set_length,
+    write_long,
+};
 use rustls::RootCertStore;
 
+use super::super::Connection;
 use super::pair::{End, Pair, make_tls, tls};
-use crate::{CloseReason, Code, Event, HandshakeBytes, HandshakeObserver, Transport};
+use crate::crypto::InitialKeys;
+use crate::{CloseReason, Code, Event, HandshakeBytes, HandshakeObserver, Transport, Way};
 
 #[test]
 fn a_handshake_takes_one_round_trip_and_is_confirmed_after_two() {
@@ -47,6 +53,73 @@ fn a_server_sends_three_times_what_came_and_no_more_until_it_knows_the_address()
     assert_eq!(came, 1200);
     let sent = pair.bytes[1];
     assert!(sent > 0 && sent <= 3 * came, "{sent} after {came}");
+}
+
+#[test]
+fn both_sides_say_which_version_they_have_and_would_take() {
+    let mut pair = Pair::new(&Transport::default());
+    pair.connect();
+    let read = |connection: &Connection, from| {
+        let bytes = connection.crypto.peer_parameters().unwrap();
+        let parameters = Parameters::read(bytes, from).unwrap();
+        parameters.version_information.unwrap()
+    };
+    let client = read(pair.server(), Side::Client);
+    assert_eq!(
+        (client.chosen, client.available),
+        (Version::V1, vec![Version::V1])
+    );
+    let server = read(&pair.client, Side::Server);
+    let both = vec![Version::V1, Version::V2];
+    assert_eq!((server.chosen, server.available), (Version::V1, both));
+}
+
+#[test]
+fn an_initial_packet_in_a_small_datagram_is_discarded() {
+    for cut in [false, true] {
+        let mut pair = Pair::new(&Transport::default());
+        // Of the client's second datagram only its Initial packet comes, as it was sealed.
+        pair.arrives = Box::new(move |end, count, datagram| {
+            if end == End::Client && count == 1 && cut {
+                let Some(Ok(Packet::Long(initial))) = Packets::new(datagram).next() else {
+                    panic!("a long header");
+                };
+                assert_eq!(initial.kind, LongKind::Initial);
+                let length = initial.bytes.len();
+                assert!(length < 1200, "{length}");
+                datagram.truncate(length);
+            }
+            end == End::Server || count < 2
+        });
+        pair.run_for(Duration::from_millis(100));
+        let received = pair.server().stats().packets_received;
+        assert_eq!(received == 1, cut, "{received}");
+    }
+}
+
+#[test]
+fn a_client_takes_no_initial_packet_with_a_token() {
+    for token in [&b""[..], b"token"] {
+        let mut pair = Pair::new(&Transport::default());
+        let (first, own) = ([0x55; 8], [0xc1, 0xc1, 0xc1, 0xc1, 0xc1, 0xc1, 0xc1, 0]);
+        let [first, own] = [first, own].map(|id| ConnectionId::new(&id).unwrap());
+        let mut keys = InitialKeys::new(&first, Version::V1, Side::Server).unwrap();
+        let mut datagram = vec![0; 1200];
+        let mut pen = Pen::new(&mut datagram);
+        let kind = LongKind::Initial;
+        let at = write_long(&mut pen, kind, Version::V1, &own, &first, token, 0, 1).unwrap();
+        assert!(Frame::Ping.write(&mut pen));
+        assert!(set_length(&mut datagram, at.length_at, 1200 - at.number_at));
+        keys.seal(0, &mut datagram, at.number_at, 1).unwrap();
+        let way = Way {
+            remote: pair.server_address,
+            local: None,
+            ecn: 0,
+        };
+        pair.client.receive(pair.now, &way, &mut datagram);
+        let received = pair.client.stats().packets_received;
+        assert_eq!(received, u64::from(token.is_empty()));
+    }
 }
 
 #[test]

@@ -1,16 +1,18 @@
 //! Two connections and the wires between them: delay, loss, and whatever a test does to datagrams.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashMap};
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use roundtrip_wire::quic::{ConnectionId, Packet, Packets, Version};
+use roundtrip_wire::quic::{ConnectionId, Frame, Packet, Packets, Pen, Version};
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer, ServerName};
 
 use super::super::{Arrival, Connection, Issuer, Opening};
+use crate::crypto::{Level, TAG};
+use crate::space::Space;
 use crate::{Dir, Event, Read, StreamEvent, Time, Transport, Way};
 
 pub(super) const DELAY: Duration = Duration::from_millis(10);
@@ -25,7 +27,7 @@ impl Issuer for Ids {
         (ConnectionId::new(&id).unwrap(), [id[7] ^ self.0; 16])
     }
 
-    fn tokens(&mut self, _now: Time, _remote: SocketAddr) -> Vec<Bytes> {
+    fn tokens(&mut self, _version: Version, _now: Time, _remote: SocketAddr) -> Vec<Bytes> {
         vec![Bytes::from_static(b"come again")]
     }
 }
@@ -89,6 +91,9 @@ pub(super) struct Pair {
     pub(super) server_events: Vec<Event>,
     /// Each datagram may be answered before the next one comes.
     pub(super) answers_each: bool,
+    /// How many bytes the server has got from each address; how many bytes it sent there, and in how
+    /// many datagrams, before the address was proved.
+    pub(super) exchanged: HashMap<SocketAddr, [u64; 3]>,
     flying: BinaryHeap<Flying>,
     order: u64,
     server_transport: Arc<Transport>,
@@ -128,6 +133,7 @@ impl Pair {
             client_events: Vec::new(),
             server_events: Vec::new(),
             answers_each: false,
+            exchanged: HashMap::new(),
             flying: BinaryHeap::new(),
             order: 0,
             server_transport: Arc::new(server.clone()),
@@ -209,8 +215,9 @@ impl Pair {
             .min()
     }
 
-    fn send(&mut self) {
-        for end in [End::Client, End::Server] {
+    /// Lets these ends send.
+    pub(super) fn send_of(&mut self, ends: &[End]) {
+        for end in ends.iter().copied() {
             if end == End::Server && self.server.is_none() {
                 continue;
             }
@@ -235,6 +242,12 @@ impl Pair {
         let count = self.sent[end as usize];
         self.sent[end as usize] += 1;
         self.bytes[end as usize] += datagram.len() as u64;
+        if end == End::Server && !self.server().has_proved(to) {
+            let [came, went, datagrams] = self.exchanged.entry(to).or_default();
+            *went += datagram.len() as u64;
+            *datagrams += 1;
+            assert!(*went <= 3 * *came, "{to} got {went} bytes for {came}");
+        }
         // Who has moved gets nothing at the place where it was.
         let is_there = end == End::Client || to == self.client_address;
         if (self.arrives)(end, count, &mut datagram) && is_there {
@@ -263,6 +276,9 @@ impl Pair {
             }
             let now = self.now;
             let end = if to_server { End::Server } else { End::Client };
+            if to_server {
+                self.exchanged.entry(remote).or_default()[0] += datagram.len() as u64;
+            }
             self.connection(end).receive(now, &way, &mut datagram);
             if self.answers_each {
                 self.send();
@@ -285,7 +301,35 @@ impl Pair {
         };
         let opening = opening(&self.server_transport, remote, 0x5e);
         let tls = self.server_tls.clone();
-        Connection::server(self.now, opening, tls, &arrival).unwrap()
+        Connection::server(self.now, opening, &tls, &arrival).unwrap()
+    }
+
+    /// Hands the server a packet with these frames, sealed with the client's keys, as from that
+    /// address. The client knows of it, and believes the acknowledgement.
+    pub(super) fn forge(&mut self, from: SocketAddr, frames: &[Frame<'_>]) {
+        let mut payload = vec![0; 1300];
+        let mut pen = Pen::new(&mut payload);
+        for frame in frames {
+            assert!(frame.write(&mut pen));
+        }
+        let length = pen.position();
+        self.forge_bytes(from, &payload[..length]);
+    }
+
+    pub(super) fn forge_bytes(&mut self, from: SocketAddr, payload: &[u8]) {
+        let mut datagram = self.client.seal_alone(payload);
+        self.exchanged.entry(from).or_default()[0] += datagram.len() as u64;
+        let way = Way {
+            remote: from,
+            local: None,
+            ecn: 0,
+        };
+        let now = self.now;
+        self.server().receive(now, &way, &mut datagram);
+    }
+
+    pub(super) fn send(&mut self) {
+        self.send_of(&[End::Client, End::Server]);
     }
 
     fn collect_events(&mut self) {
@@ -361,5 +405,31 @@ pub(super) fn opening(transport: &Transport, remote: SocketAddr, mark: u8) -> Op
         local: None,
         issuer: Box::new(Ids(mark)),
         seed: [mark; 32],
+    }
+}
+
+/// What tests do with the inside of a connection.
+impl Connection {
+    fn has_proved(&self, remote: SocketAddr) -> bool {
+        self.paths.has_proved(remote)
+    }
+
+    /// A 1-RTT packet with that payload.
+    fn seal_alone(&mut self, payload: &[u8]) -> Vec<u8> {
+        let number = self.recovery.next_number(Space::Data);
+        let mut packet = vec![0; 1500];
+        let mut pen = Pen::new(&mut packet);
+        let (_, number_at) = self
+            .write_header(Level::OneRtt, &mut pen, number, 4)
+            .unwrap();
+        let at = number_at + 4;
+        packet.truncate(at + payload.len() + TAG);
+        packet[at..at + payload.len()].copy_from_slice(payload);
+        self.crypto
+            .seal(Level::OneRtt, number, &mut packet, number_at, 4)
+            .unwrap();
+        self.recovery
+            .on_sent(Space::Data, number, 0, None, &mut Vec::new(), true);
+        packet
     }
 }

@@ -1,9 +1,13 @@
 //! Clients that move, or are moved.
 
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::pair::{End, Pair};
-use crate::{Event, Transport};
+use roundtrip_wire::quic::Frame;
+
+use super::pair::{DELAY, End, Pair};
+use crate::{Dir, Event, Transport};
 
 #[test]
 fn a_client_moves_and_the_server_follows() {
@@ -57,4 +61,91 @@ fn an_address_that_does_not_answer_is_left_again() {
     assert!(pair.server().stats().migrations > 0);
     assert_eq!(pair.server().remote(), home);
     assert!(pair.carry(End::Server, 100_000));
+}
+
+#[test]
+fn an_address_that_changes_with_each_packet_is_not_followed_each_time() {
+    let mut pair = Pair::new(&Transport::default());
+    pair.connect();
+    pair.run_for(Duration::from_secs(1));
+    let home = pair.client_address;
+    for port in 1..200 {
+        pair.forge(SocketAddr::from(([203, 0, 113, 66], port)), &[Frame::Ping]);
+    }
+    // The first waits for its validation meanwhile.
+    assert_eq!(pair.server().stats().migrations, 1);
+    assert_eq!(pair.server().remote(), "203.0.113.66:1".parse().unwrap());
+    // Who goes home and away again: one move away a probe timeout.
+    for port in 1..200 {
+        pair.forge(home, &[Frame::Ping]);
+        assert_eq!(pair.server().remote(), home);
+        pair.forge(SocketAddr::from(([203, 0, 113, 66], port)), &[Frame::Ping]);
+    }
+    assert_eq!(pair.server().stats().migrations, 2);
+    pair.run_for(Duration::from_secs(1));
+    pair.forge("203.0.113.66:7".parse().unwrap(), &[Frame::Ping]);
+    assert_eq!(pair.server().stats().migrations, 3);
+}
+
+#[test]
+fn an_address_that_is_returned_to_has_the_window_that_it_had() {
+    let mut pair = Pair::new(&Transport::default());
+    pair.connect();
+    assert!(pair.carry(End::Server, 1_000_000));
+    pair.run_for(10 * DELAY);
+    let home = pair.client_address;
+    let window = pair.server().stats().window;
+    pair.forge("203.0.113.66:7".parse().unwrap(), &[Frame::Ping]);
+    assert!(pair.server().stats().window < window);
+    pair.forge(home, &[Frame::Ping]);
+    assert_eq!(pair.server().stats().window, window);
+}
+
+#[test]
+fn a_path_that_answered_a_small_challenge_is_asked_with_a_full_one() {
+    let mut pair = Pair::new(&Transport::default());
+    pair.connect();
+    pair.run_for(Duration::from_secs(1));
+    let sizes = Arc::new(Mutex::new(Vec::new()));
+    let seen = sizes.clone();
+    pair.arrives = Box::new(move |end, _, datagram| {
+        if end == End::Server {
+            seen.lock().unwrap().push(datagram.len());
+        }
+        true
+    });
+    pair.client_address.set_port(4001);
+    let id = pair.client.open(Dir::Uni).unwrap();
+    pair.client.write(id, vec![0; 60].into()).unwrap();
+    pair.run_for(Duration::from_millis(200));
+    let there = pair.client_address;
+    let proofs = pair.server_events.iter();
+    let proofs = proofs.filter(|event| **event == Event::PathChanged(there));
+    assert_eq!(proofs.count(), 1);
+    let sizes = sizes.lock().unwrap();
+    let small = sizes.iter().position(|size| (100..1000).contains(size));
+    let full = sizes.iter().rposition(|size| *size == 1200);
+    // The old path is asked with a full one before.
+    assert!(small.is_some() && full > small, "{sizes:?}");
+}
+
+#[test]
+fn who_moves_to_another_port_with_another_id_gets_another_id() {
+    for moves in [false, true] {
+        let mut pair = Pair::new(&Transport::default());
+        pair.connect();
+        pair.run_for(Duration::from_secs(1));
+        let before = *pair.server().remote_ids.current();
+        pair.client_address.set_port(4001);
+        if moves {
+            let now = pair.now;
+            assert!(pair.client.migrate(now, None));
+        } else {
+            pair.client.ping();
+        }
+        pair.run_for(Duration::from_secs(1));
+        let there = pair.client_address;
+        assert_eq!(pair.server().remote(), there);
+        assert_eq!(*pair.server().remote_ids.current() != before, moves);
+    }
 }

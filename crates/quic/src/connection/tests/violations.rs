@@ -1,11 +1,13 @@
 //! Frames that no honest peer sends: each ends the connection with the code that its RFC names.
 
+use std::time::Duration;
+
 use roundtrip_wire::quic::{ConnectionId, Frame, Pen};
 
 use super::super::receiving::Datagram;
 use super::pair::{End, Pair};
 use crate::crypto::Level;
-use crate::{Code, Transport, Way};
+use crate::{CloseReason, Code, Event, Transport, Way};
 
 /// What an end answers to a packet of these frames.
 fn judge(end: End, level: Level, frames: &[Frame<'_>]) -> Result<(), Code> {
@@ -29,11 +31,7 @@ fn judge_bytes(pair: &mut Pair, end: End, level: Level, payload: &[u8]) -> Resul
         local: None,
         ecn: 0,
     };
-    let datagram = Datagram {
-        now,
-        way: &way,
-        size: payload.len(),
-    };
+    let datagram = Datagram { now, way: &way };
     let result = connection.on_payload(&datagram, level, payload);
     result.map(|_| ()).map_err(|error| error.code)
 }
@@ -122,6 +120,23 @@ fn connection_ids_are_issued_before_they_are_retired_and_not_beyond_what_is_kept
         judge(end, Level::OneRtt, &many),
         Err(Code::CONNECTION_ID_LIMIT_ERROR)
     );
+}
+
+#[test]
+fn who_retires_ids_that_were_made_and_not_sent_is_closed_upon() {
+    let mut pair = Pair::new(&Transport::default());
+    pair.connect();
+    pair.run_for(Duration::from_secs(1));
+    let home = pair.client_address;
+    // Nothing leaves the server between these.
+    for sequence in 0..100 {
+        pair.forge(home, &[Frame::RetireConnectionId(sequence)]);
+    }
+    pair.run_for(Duration::from_millis(50));
+    assert!(pair.server_events.iter().any(|event| matches!(
+        event,
+        Event::Closed(CloseReason::Violated { code, .. }) if *code == Code::PROTOCOL_VIOLATION
+    )));
 }
 
 #[test]

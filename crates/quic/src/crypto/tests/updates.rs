@@ -87,6 +87,25 @@ fn either_end_updates_and_the_other_follows() {
 }
 
 #[test]
+fn who_goes_back_to_old_keys_is_found_out() {
+    for number in [2, 5] {
+        let mut ends = settled();
+        let mut old = packet(&mut ends, Side::Client, number);
+        ends.client.on_acked_in_phase(1);
+        assert!(ends.client.update_keys());
+        ends.pass(Side::Client, 3).unwrap();
+        let opened = ends.open(Side::Server, &mut old, 4);
+        match opened {
+            Ok(opened) => assert_eq!((opened.number, number), (2, 2)),
+            Err(OpenError::Transport(error)) => {
+                assert_eq!((error.code, number), (Code::KEY_UPDATE_ERROR, 5));
+            }
+            Err(error) => panic!("{error:?}"),
+        }
+    }
+}
+
+#[test]
 fn old_keys_are_kept_until_the_peer_has_answered() {
     let mut ends = settled();
     ends.client.on_acked_in_phase(1);

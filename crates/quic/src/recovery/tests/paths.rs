@@ -40,7 +40,7 @@ fn the_old_path_says_nothing_of_the_new() {
     let config = Transport::default();
     let mut rig = Rig::sampled();
     rig.send(8);
-    rig.recovery.on_new_path(&config, REMOTE);
+    rig.recovery.on_new_path(&config, rig.now, None, REMOTE);
     let window = rig.recovery.window();
     assert_eq!(rig.recovery.in_flight(), 0);
     assert_eq!(rig.recovery.rtt().smoothed(), config.initial_rtt);
@@ -57,6 +57,38 @@ fn the_old_path_says_nothing_of_the_new() {
     rig.ack(&[9..=9]);
     assert_eq!(rig.recovery.rtt().smoothed(), ms(30));
     assert!(rig.recovery.window() > window);
+}
+
+#[test]
+fn who_flips_between_two_addresses_finds_his_windows_as_they_were() {
+    let config = Transport::default();
+    let other = IpAddr::V4(Ipv4Addr::new(198, 51, 100, 7));
+    let mut rig = Rig::sampled();
+    let home = (rig.recovery.window(), rig.recovery.rtt().smoothed());
+    let go = |rig: &mut Rig, from, to| {
+        rig.recovery.on_new_path(&config, rig.now, Some(from), to);
+        rig.recovery.window()
+    };
+    let fresh = go(&mut rig, REMOTE, other);
+    let first = rig.recovery.upcoming(Space::Data);
+    rig.send(8);
+    rig.wait(RTT);
+    rig.ack(&[first + 7..=first + 7]);
+    let reduced = rig.recovery.window();
+    assert!(reduced < fresh, "{reduced} of {fresh}");
+    for _ in 0..3 {
+        assert_eq!(go(&mut rig, other, REMOTE), home.0);
+        assert_eq!(rig.recovery.rtt().smoothed(), home.1);
+        assert_eq!(go(&mut rig, REMOTE, other), reduced);
+    }
+    // What is old, or belongs to a third address, is not known.
+    rig.wait(Duration::from_mins(2));
+    go(&mut rig, other, REMOTE);
+    assert_eq!(rig.recovery.rtt().smoothed(), config.initial_rtt);
+    assert_eq!(
+        go(&mut rig, REMOTE, IpAddr::V4(Ipv4Addr::new(1, 1, 1, 1))),
+        fresh
+    );
 }
 
 #[test]

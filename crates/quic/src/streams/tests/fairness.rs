@@ -15,6 +15,8 @@ fn open_handed() -> Streams {
         initial_max_streams_bidi: 1 << 20,
         ..Parameters::default()
     });
+    // A path that carries much.
+    client.on_window(1 << 30);
     client
 }
 

@@ -1,8 +1,8 @@
 //! Parses and validates transport parameters. RFC 9000 §7.4 and §18.
 
-use super::{Parameters, number};
+use super::{Parameters, VersionInformation, number};
 use crate::cursor::Cursor;
-use crate::quic::{ConnectionId, Side};
+use crate::quic::{ConnectionId, Side, Version};
 use crate::{Error, Result};
 
 /// RFC 9000 §4.6.
@@ -71,6 +71,9 @@ impl Parameters {
             number::PREFERRED_ADDRESS => {
                 self.preferred_address = Some(preferred_address(value)?);
             }
+            number::VERSION_INFORMATION => {
+                self.version_information = Some(version_information(value, from)?);
+            }
             number::DISABLE_ACTIVE_MIGRATION => self.disable_active_migration = flag(value)?,
             number::GREASE_QUIC_BIT => self.grease_quic_bit = flag(value)?,
             _ => return self.take_integer(number, value),
@@ -137,6 +140,18 @@ fn flag(value: &[u8]) -> Result<bool> {
     } else {
         Err(malformed("one that has no value has one"))
     }
+}
+
+/// RFC 9368 §4.
+fn version_information(value: &[u8], from: Side) -> Result<VersionInformation> {
+    let mut cursor = Cursor::new(WHAT, value);
+    let chosen = Version(cursor.u32()?);
+    let available = cursor.collect(|c| c.u32().map(Version))?;
+    let is_missing = from == Side::Client && !available.contains(&chosen);
+    if chosen.0 == 0 || available.contains(&Version(0)) || is_missing {
+        return Err(malformed("the version information contradicts itself"));
+    }
+    Ok(VersionInformation { chosen, available })
 }
 
 fn preferred_address(value: &[u8]) -> Result<Vec<u8>> {

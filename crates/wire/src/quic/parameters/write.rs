@@ -32,6 +32,11 @@ impl Parameters {
         if let Some(address) = &self.preferred_address {
             write_one(out, number::PREFERRED_ADDRESS, address);
         }
+        if let Some(information) = &self.version_information {
+            let all = std::iter::once(&information.chosen).chain(&information.available);
+            let bytes: Vec<u8> = all.flat_map(|version| version.0.to_be_bytes()).collect();
+            write_one(out, number::VERSION_INFORMATION, &bytes);
+        }
         let flags = [
             (
                 number::DISABLE_ACTIVE_MIGRATION,

@@ -2,33 +2,25 @@
 
 use std::io;
 
-use bytes::{Bytes, BytesMut};
-use h3::error::Code;
-use h3::server::RequestStream;
-use http::HeaderMap;
-use roundtrip_quic_tokio::H3SendStream;
+use roundtrip_quic_tokio::{MessageSender, SendStream};
+use roundtrip_wire::h3::Code;
+use roundtrip_wire::message::{Pair, is_sendable};
 
-use crate::accept::front::streams::reply;
-use crate::forward::exchange::{PIECE, Sink};
+use crate::forward::exchange::Sink;
 use crate::forward::h1::{Response, ResponseBody, Trailers};
 use crate::judge::request::Field;
 
 pub(super) struct Answer {
-    stream: RequestStream<H3SendStream, Bytes>,
-    /// The head that waits to be sent.
-    head: Option<http::Response<()>>,
-    out: BytesMut,
-    trailers: Option<HeaderMap>,
+    stream: MessageSender<SendStream>,
+    trailers: Trailers,
     ended: bool,
 }
 
 impl Answer {
-    pub(super) fn new(stream: RequestStream<H3SendStream, Bytes>) -> Self {
+    pub(super) fn new(stream: MessageSender<SendStream>) -> Self {
         Self {
             stream,
-            head: None,
-            out: BytesMut::new(),
-            trailers: None,
+            trailers: Trailers::default(),
             ended: false,
         }
     }
@@ -40,46 +32,41 @@ impl Answer {
 
     /// Ends the stream without completing the answer.
     pub(super) fn cut(&mut self, code: Code) {
-        self.stream.stop_stream(code);
+        self.stream.reset(code);
     }
 }
 
 impl Sink for Answer {
     fn head(&mut self, response: &Response<'_>, _: ResponseBody, more: &[Field<'_>]) {
         // An interim head was sent whole, or this would not be called.
-        self.out.clear();
-        self.head = Some(reply(response, more));
+        self.stream.discard();
+        let status = response.status.to_string();
+        let fields = response.end_to_end().chain(more);
+        let fields = fields.map(|field| -> Pair<'_> { (field.name.as_bytes(), field.value) });
+        let lines = std::iter::once((b":status".as_slice(), status.as_bytes()));
+        self.stream
+            .section(lines.chain(fields.filter(|field| is_sendable(*field))));
     }
 
     fn push(&mut self, data: &[u8]) {
-        self.out.extend_from_slice(data);
+        self.stream.data(data);
     }
 
     /// QUIC puts what is there into its next packets.
     async fn flush(&mut self) -> io::Result<()> {
-        if let Some(head) = self.head.take() {
-            let sent = self.stream.send_response(head).await;
-            sent.map_err(io::Error::other)?;
-        }
-        while !self.out.is_empty() {
-            let data = self.out.split_to(PIECE.min(self.out.len())).freeze();
-            self.stream
-                .send_data(data)
-                .await
-                .map_err(io::Error::other)?;
-        }
-        Ok(())
+        self.stream.flush().await.map_err(io::Error::other)
     }
 
     fn trailers(&mut self, trailers: &Trailers) {
-        self.trailers = (!trailers.is_empty()).then(|| trailers.map());
+        self.trailers = trailers.clone();
     }
 
+    /// A small answer leaves whole in one write.
     async fn end(&mut self) -> io::Result<()> {
-        self.flush().await?;
-        if let Some(trailers) = self.trailers.take() {
-            let sent = self.stream.send_trailers(trailers).await;
-            sent.map_err(io::Error::other)?;
+        if !self.trailers.is_empty() {
+            let trailers = std::mem::take(&mut self.trailers);
+            let lines = trailers.lines().filter(|line| is_sendable(*line));
+            self.stream.section(lines);
         }
         self.stream.finish().await.map_err(io::Error::other)?;
         self.ended = true;

@@ -6,9 +6,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::Poll;
 
-use bytes::{Buf, Bytes};
-use h3::server::RequestStream;
-use roundtrip_quic_tokio::{Connection, RecvStream};
+use roundtrip_quic_tokio::{H3Error, MessagePart, MessageStream, RecvStream};
 
 use crate::accept::front::signal::Signal;
 use crate::forward::exchange::{ExchangeError, PIECE, Source};
@@ -16,8 +14,7 @@ use crate::forward::h1::Trailers;
 use crate::judge::request::BadRequestError;
 
 pub(super) struct Body {
-    stream: RequestStream<RecvStream, Bytes>,
-    link: Connection,
+    stream: MessageStream<RecvStream>,
     confirmed: Rc<Signal>,
     /// What was read before anybody asked for it.
     first: Vec<u8>,
@@ -26,14 +23,9 @@ pub(super) struct Body {
 }
 
 impl Body {
-    pub(super) fn new(
-        stream: RequestStream<RecvStream, Bytes>,
-        link: Connection,
-        confirmed: Rc<Signal>,
-    ) -> Self {
+    pub(super) fn new(stream: MessageStream<RecvStream>, confirmed: Rc<Signal>) -> Self {
         Self {
             stream,
-            link,
             confirmed,
             first: Vec::new(),
             ended: false,
@@ -54,35 +46,30 @@ impl Body {
             .await
         };
         self.first = first;
-        if let Some(more) = begun {
-            self.ended = !more?;
+        match begun {
+            None => {}
+            Some(Ok(more)) => self.ended = !more,
+            // Whoever reads the body finds it again, and can answer.
+            Some(Err(ExchangeError::Refused(BadRequestError::Length))) if !wait => {}
+            Some(Err(error)) => return Err(error),
         }
         Ok(self.ended)
     }
 
     async fn read(&mut self, into: &mut Vec<u8>) -> Result<bool, ExchangeError> {
-        let id = self.stream.id().into_inner();
-        self.link.set_read_allowance(id, 2 * PIECE as u64);
-        // The `h3` crate reports a frame without data as the end of the body; unless it is asked
-        // once more, what follows would be lost. A second such frame in a row counts as an attack:
-        // the engine ends the connection if there are no trailers.
-        for _ in 0..2 {
-            let data = self.stream.recv_data().await;
-            let data = data.map_err(|error| broken(&self.link, id, error))?;
-            let Some(mut data) = data else { continue };
-            while data.has_remaining() {
-                let piece = data.chunk();
-                into.extend_from_slice(piece);
-                let length = piece.len();
-                data.advance(length);
+        loop {
+            match self.stream.next(PIECE).await.map_err(broken)? {
+                Some(MessagePart::Data(data)) => {
+                    into.extend_from_slice(&data);
+                    return Ok(true);
+                }
+                Some(MessagePart::Head(section) | MessagePart::Trailers(section)) => {
+                    let trailers = Trailers::from_lines(section.lines());
+                    self.trailers = trailers.map_err(|_| BadRequestError::Chunk)?;
+                }
+                None => return Ok(false),
             }
-            return Ok(true);
         }
-        let trailers = self.stream.recv_trailers().await;
-        if let Some(fields) = trailers.map_err(|error| broken(&self.link, id, error))? {
-            self.trailers = Trailers::of(&fields).map_err(|_| BadRequestError::Chunk)?;
-        }
-        Ok(false)
     }
 }
 
@@ -118,9 +105,9 @@ impl Source for Body {
     }
 }
 
-fn broken(link: &Connection, stream: u64, error: h3::error::StreamError) -> ExchangeError {
-    match link.refusal(stream) {
-        Some(error) => BadRequestError::from(error).into(),
-        None => ExchangeError::Client(io::Error::other(error)),
+fn broken(error: H3Error) -> ExchangeError {
+    match error {
+        H3Error::Message(error) => BadRequestError::from(error).into(),
+        error => ExchangeError::Client(io::Error::other(error)),
     }
 }

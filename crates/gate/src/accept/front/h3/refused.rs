@@ -1,35 +1,43 @@
-//! Requests that were refused before the `h3` crate saw their heads: malformed, or too large.
+//! Requests whose heads are refused before they are judged: malformed, or too large.
 
-use roundtrip_quic_tokio::{Connection, RequestError};
+use roundtrip_quic_tokio::{MessageSender, SendStream};
+use roundtrip_wire::h3::MessageError;
+use roundtrip_wire::message::MalformedError;
 
 use crate::accept::front::streams::ConnectionState;
+use crate::judge::guard::Sessions;
 use crate::judge::request::BadRequestError;
 
-/// Counts the request, and tells the client which limit it exceeded. The engine itself ends
-/// malformed requests. RFC 9114 §4.1.2.
-pub(super) fn refuse<S>(
+/// Counts the request. Tells the client which limit it exceeded, and resets the stream of a request
+/// that is malformed. RFC 9114 §4.1.2.
+pub(super) async fn refuse<S: Sessions>(
     state: &ConnectionState<S>,
-    link: &Connection,
-    stream: u64,
-    error: RequestError,
+    mut stream: MessageSender<SendStream>,
+    error: MessageError,
 ) {
     let refusal = BadRequestError::from(error);
     let mut entry = state.entry();
-    if error.can_be_answered() {
+    if error.is_limit() {
         entry.turn_away(refusal.status(), refusal);
-        link.respond(stream, refusal.status());
+        let status = refusal.status().to_string();
+        stream.section([(b":status".as_slice(), status.as_bytes())]);
+        // Whoever does not read the answer does not get it.
+        let _ = state.in_head_time(stream.finish()).await;
+    } else {
+        stream.reset(error.code());
     }
     state.close(&mut entry, Some(&refusal.into()));
 }
 
-impl From<RequestError> for BadRequestError {
-    fn from(error: RequestError) -> Self {
+impl From<MessageError> for BadRequestError {
+    fn from(error: MessageError) -> Self {
         match error {
-            RequestError::TooManyFields => Self::TooManyFields,
-            RequestError::TooLarge => Self::HeadTooLarge,
-            RequestError::Malformed(_)
-            | RequestError::Encoding
-            | RequestError::FrameBehindTrailers => Self::Malformed,
+            MessageError::TooManyFields => Self::TooManyFields,
+            MessageError::TooLarge | MessageError::TooMuchIgnored => Self::HeadTooLarge,
+            MessageError::Malformed(MalformedError::Length) => Self::Length,
+            MessageError::Malformed(_) | MessageError::Incomplete | MessageError::Protocol(_) => {
+                Self::Malformed
+            }
         }
     }
 }

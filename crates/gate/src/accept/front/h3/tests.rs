@@ -2,6 +2,7 @@
 
 mod heads;
 mod limits;
+mod rules;
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::rc::Rc;
@@ -37,7 +38,30 @@ struct AcceptedConnection {
     _endpoint: Endpoint,
 }
 
+/// A connection whose client speaks no HTTP/3 yet.
+struct BareConnection {
+    quic: quinn::Connection,
+    served: JoinHandle<Result<(), ExchangeError>>,
+    confirmed: Rc<Signal>,
+    endpoint: Endpoint,
+}
+
 async fn meet(scene: &Scene) -> AcceptedConnection {
+    let bare = meet_bare(scene).await;
+    let (mut driver, client) = h3::client::new(h3_quinn::Connection::new(bare.quic.clone()))
+        .await
+        .unwrap();
+    spawn_local(async move { std::future::poll_fn(|cx| driver.poll_close(cx)).await });
+    AcceptedConnection {
+        client,
+        quic: bare.quic,
+        served: bare.served,
+        confirmed: bare.confirmed,
+        _endpoint: bare.endpoint,
+    }
+}
+
+async fn meet_bare(scene: &Scene) -> BareConnection {
     let (server, client) = configs();
     let at: SocketAddr = (Ipv4Addr::LOCALHOST, 0).into();
     let server = roundtrip_quic::Endpoint::new(Some(server), [5; 32]);
@@ -60,17 +84,11 @@ async fn meet(scene: &Scene) -> AcceptedConnection {
         };
         super::serve(met, signal.wait(), peer, &thread).await
     });
-    let quic = quic.unwrap();
-    let (mut driver, client) = h3::client::new(h3_quinn::Connection::new(quic.clone()))
-        .await
-        .unwrap();
-    spawn_local(async move { std::future::poll_fn(|cx| driver.poll_close(cx)).await });
-    AcceptedConnection {
-        client,
-        quic,
+    BareConnection {
+        quic: quic.unwrap(),
         served: serving,
         confirmed,
-        _endpoint: endpoint,
+        endpoint,
     }
 }
 

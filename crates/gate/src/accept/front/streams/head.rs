@@ -1,14 +1,16 @@
-//! Converts a head of the protocol crates into a [`Request`].
+//! Converts a head of HTTP/2 or HTTP/3 into a [`Request`].
 
-use http::header::COOKIE;
 use http::request::Parts;
+use roundtrip_wire::qpack::Section;
 
 use crate::config::Limits;
 use crate::forward::h1::MOST_FIELDS;
 use crate::judge::request::{BadRequestError, Field, Request, Version};
 
+const COOKIE: &str = "cookie";
+
 pub(in crate::accept::front) struct Head {
-    parts: Parts,
+    source: Source,
     /// No body follows.
     ended: bool,
     /// The cookies in one field, if they came in several, for HTTP/1.1. RFC 9113 §8.2.3, RFC 9114
@@ -16,21 +18,37 @@ pub(in crate::accept::front) struct Head {
     cookies: Option<Vec<u8>>,
 }
 
+/// What a head was read from.
+enum Source {
+    H2(Parts),
+    H3(Section),
+}
+
 impl Head {
-    pub(in crate::accept::front) fn new(parts: Parts, ended: bool) -> Self {
-        let in_pieces = parts.headers.get_all(COOKIE).iter().nth(1).is_some();
+    pub(in crate::accept::front) fn of_parts(parts: Parts, ended: bool) -> Self {
+        Self::new(Source::H2(parts), ended)
+    }
+
+    /// From a section that was checked.
+    pub(in crate::accept::front) fn of_section(section: Section, ended: bool) -> Self {
+        Self::new(Source::H3(section), ended)
+    }
+
+    fn new(source: Source, ended: bool) -> Self {
+        let cookies = || source.fields().filter(|field| field.name == COOKIE);
+        let in_pieces = cookies().nth(1).is_some();
         let cookies = in_pieces.then(|| {
             let mut whole = Vec::new();
-            for piece in parts.headers.get_all(COOKIE) {
+            for piece in cookies() {
                 if !whole.is_empty() {
                     whole.extend_from_slice(b"; ");
                 }
-                whole.extend_from_slice(piece.as_bytes());
+                whole.extend_from_slice(piece.value);
             }
             whole
         });
         Self {
-            parts,
+            source,
             ended,
             cookies,
         }
@@ -50,37 +68,90 @@ impl Head {
             *place.ok_or(BadRequestError::TooManyFields)? = field;
             count += 1;
         }
-        let uri = &self.parts.uri;
-        // RFC 8441 §4. It is not accepted over HTTP/3.
-        let protocol = self.parts.extensions.get::<h2::ext::Protocol>();
-        let protocol = protocol.map(h2::ext::Protocol::as_str);
+        let line = self.source.line();
         Ok(take(&Request {
-            method: if protocol.is_some() {
+            method: if line.protocol.is_some() {
                 "GET"
             } else {
-                self.parts.method.as_str()
+                line.method
             },
-            target: uri.path_and_query().map_or("", |target| target.as_str()),
-            authority: uri.authority().map(http::uri::Authority::as_str),
+            target: line.target,
+            authority: line.authority,
             version,
             ended: self.ended,
-            protocol,
+            protocol: line.protocol,
             fields: room.get(..count).unwrap_or_default(),
         }))
     }
 
     fn fields(&self) -> impl Iterator<Item = Field<'_>> {
         let pieced = self.cookies.is_some();
-        let fields = self.parts.headers.iter();
-        let fields = fields.filter(move |(name, _)| !pieced || **name != COOKIE);
-        let fields = fields.map(|(name, value)| Field {
+        let fields = self.source.fields();
+        let fields = fields.filter(move |field| !pieced || field.name != COOKIE);
+        fields.chain(self.cookies.as_deref().map(|value| Field {
+            name: COOKIE,
+            value,
+        }))
+    }
+}
+
+/// What HTTP/1.1 would have in the request line.
+#[derive(Default)]
+struct RequestLine<'a> {
+    method: &'a str,
+    target: &'a str,
+    authority: Option<&'a str>,
+    /// RFC 8441 §4. It is not accepted over HTTP/3.
+    protocol: Option<&'a str>,
+}
+
+impl Source {
+    fn line(&self) -> RequestLine<'_> {
+        match self {
+            Self::H2(parts) => {
+                let uri = &parts.uri;
+                let protocol = parts.extensions.get::<h2::ext::Protocol>();
+                RequestLine {
+                    method: parts.method.as_str(),
+                    target: uri.path_and_query().map_or("", |target| target.as_str()),
+                    authority: uri.authority().map(http::uri::Authority::as_str),
+                    protocol: protocol.map(h2::ext::Protocol::as_str),
+                }
+            }
+            Self::H3(section) => {
+                let mut line = RequestLine::default();
+                for (name, value) in section.lines() {
+                    // What is not UTF-8 is refused like what is not there.
+                    let value = std::str::from_utf8(value);
+                    match name {
+                        b":method" => line.method = value.unwrap_or_default(),
+                        b":path" => line.target = value.unwrap_or_default(),
+                        b":authority" => line.authority = value.ok(),
+                        _ => {}
+                    }
+                }
+                line
+            }
+        }
+    }
+
+    fn fields(&self) -> impl Iterator<Item = Field<'_>> {
+        let (parts, section) = match self {
+            Self::H2(parts) => (Some(parts), None),
+            Self::H3(section) => (None, Some(section)),
+        };
+        let of_parts = parts.into_iter().flat_map(|parts| &parts.headers);
+        let of_parts = of_parts.map(|(name, value)| Field {
             name: name.as_str(),
             value: value.as_bytes(),
         });
-        fields.chain(self.cookies.as_deref().map(|value| Field {
-            name: "cookie",
-            value,
-        }))
+        let of_section = section.into_iter().flat_map(Section::lines);
+        let of_section = of_section.filter_map(|(name, value)| {
+            let name = std::str::from_utf8(name).ok();
+            let name = name.filter(|name| !name.starts_with(':'))?;
+            Some(Field { name, value })
+        });
+        of_parts.chain(of_section)
     }
 }
 
@@ -93,7 +164,7 @@ mod tests {
         for (name, value) in fields {
             request = request.header(*name, *value);
         }
-        Head::new(request.body(()).unwrap().into_parts().0, true)
+        Head::of_parts(request.body(()).unwrap().into_parts().0, true)
     }
 
     fn written(head: &Head) -> Vec<String> {

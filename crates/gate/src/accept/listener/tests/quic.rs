@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{ClientConfig, Connection, ConnectionError, Endpoint, TokenMemoryCache, TokenStore};
+use roundtrip_quic_tokio::Sibling;
 use roundtrip_tls::{Client, Offer};
 
 use super::quic_clients::QuicClients;
@@ -15,6 +16,8 @@ use super::scene::{Scene, Setting, WITHIN, offer, run};
 use crate::accept::listener::quic::MAX_UNPROVED;
 use crate::accept::listener::{AcceptError, QuicListener, Seed, SingleUseCounts};
 use crate::config::{Limits, Resumption, Tls};
+
+const REBINDINGS: u32 = 100;
 
 fn single() -> Setting {
     Setting {
@@ -80,7 +83,8 @@ fn listener(scene: &Scene) -> (QuicListener, SocketAddr) {
     let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let at = socket.local_addr().unwrap();
     let (limits, seed) = (Limits::default(), Seed::new(&[9; 32]));
-    let listener = QuicListener::open(socket, scene.tls.clone(), &limits, &seed);
+    let sibling = Sibling::group(1, [9; 32]).remove(0);
+    let listener = QuicListener::open(socket, sibling, scene.tls.clone(), &limits, &seed);
     (listener.unwrap(), at)
 }
 
@@ -172,29 +176,78 @@ fn tokens_are_good_wherever_the_seed_is_the_same() {
 
 /// As when a NAT gives a client another port, and the kernel another thread.
 #[test]
-fn who_comes_to_another_thread_learns_at_once_that_it_must_begin_anew() {
+fn a_client_goes_on_whatever_its_port() {
     run(async {
-        for (seed, is_known) in [(7, true), (8, false)] {
-            let one = Scene::start(&Setting::default());
-            let other = Scene::start(&Setting {
-                seed,
+        for threads in [2, 4, 16] {
+            let scene = Scene::start(&Setting {
+                threads,
                 ..Setting::default()
             });
-            let relay = Relay::start(one.https).await;
-            let caller = Caller::new(&one);
-            let connection = caller.begin(relay.at).await.unwrap();
-            ask(&connection).await;
-            relay.lead_to(other.https);
-            let (mut send, _receive) = connection.open_bi().await.unwrap();
-            send.write_all(b"ask\n").await.unwrap();
-            if is_known {
-                let reason = connection.closed().await;
-                assert!(matches!(reason, ConnectionError::Reset), "{reason}");
-            } else {
-                relay.answered().await;
-                assert!(connection.close_reason().is_none());
+            let relay = Relay::start(scene.https).await;
+            let connection = Caller::new(&scene).begin(relay.at).await.unwrap();
+            for _ in 0..REBINDINGS {
+                assert!(ask(&connection).await.ends_with("confirmed"));
+                relay.rebind().await;
             }
+            assert!(connection.close_reason().is_none());
         }
+    });
+}
+
+/// Whoever has seen a connection's id may send it from wherever he is. RFC 9000 §21.11.
+#[test]
+fn nobody_gets_an_answer_to_a_living_connections_id() {
+    run(async {
+        let scene = Scene::start(&Setting {
+            threads: 4,
+            ..Setting::default()
+        });
+        let relay = Relay::start(scene.https).await;
+        let connection = Caller::new(&scene).begin(relay.at).await.unwrap();
+        ask(&connection).await;
+        let mut packet = relay.last_to_server();
+        assert_eq!(packet[0] & 0x80, 0);
+        packet.resize(80, 0);
+        packet[11..].fill(0x3c);
+        let mut strangers = Vec::new();
+        for _ in 0..32 {
+            let stranger = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+            stranger.set_nonblocking(true).unwrap();
+            stranger.send_to(&packet, scene.https).unwrap();
+            strangers.push(stranger);
+        }
+        // What came before these is answered, if it is at all.
+        for _ in 0..REBINDINGS {
+            ask(&connection).await;
+            relay.rebind().await;
+        }
+        for stranger in strangers {
+            assert!(stranger.recv(&mut [0; 2000]).is_err());
+        }
+    });
+}
+
+/// As two processes, or one and the one that takes its place.
+#[test]
+fn another_process_with_the_same_seed_resets_nothing() {
+    run(async {
+        let (one, other) = (
+            Scene::start(&Setting::default()),
+            Scene::start(&Setting::default()),
+        );
+        let relay = Relay::start(one.https).await;
+        let connection = Caller::new(&one).begin(relay.at).await.unwrap();
+        ask(&connection).await;
+        relay.lead_to(other.https);
+        let (mut send, mut receive) = connection.open_bi().await.unwrap();
+        send.write_all(b"ask\n").await.unwrap();
+        send.finish().unwrap();
+        relay.carried().await;
+        // It has seen what came before this.
+        QuicClients::new(&other).begin(other.https, 1).await;
+        relay.lead_to(one.https);
+        let said = receive.read_to_end(1000).await.unwrap();
+        assert!(said.ends_with(b"confirmed"));
     });
 }
 

@@ -1,7 +1,7 @@
-//! A relay between a client and a server that can switch to another server while neither sees its
-//! peer's address change.
+//! A relay between a client and a server that can take another port, as a NAT does, and can switch
+//! to another server, while neither sees its peer's address change.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::rc::Rc;
 
@@ -17,20 +17,26 @@ pub(super) struct Relay {
 
 struct State {
     to: Cell<SocketAddr>,
-    /// The server that it leads to now has said something.
-    answered: Notify,
+    /// The port towards the server is to be another one.
+    rebind: Notify,
+    rebound: Notify,
+    /// A datagram of the client's has gone to the server.
+    carried: Notify,
+    last_to_server: RefCell<Vec<u8>>,
 }
 
 impl Relay {
     pub(super) async fn start(to: SocketAddr) -> Self {
         let front = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
-        let back = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let at = front.local_addr().unwrap();
         let state = Rc::new(State {
             to: Cell::new(to),
-            answered: Notify::new(),
+            rebind: Notify::new(),
+            rebound: Notify::new(),
+            carried: Notify::new(),
+            last_to_server: RefCell::default(),
         });
-        let carrying = tokio::task::spawn_local(carry(front, back, state.clone()));
+        let carrying = tokio::task::spawn_local(carry(front, state.clone()));
         Self {
             at,
             state,
@@ -42,9 +48,19 @@ impl Relay {
         self.state.to.set(to);
     }
 
-    /// Waits until the server says something.
-    pub(super) async fn answered(&self) {
-        self.state.answered.notified().await;
+    /// What comes from the client leaves from another port from now on.
+    pub(super) async fn rebind(&self) {
+        self.state.rebind.notify_one();
+        self.state.rebound.notified().await;
+    }
+
+    /// Waits until the client's next datagram has gone to the server.
+    pub(super) async fn carried(&self) {
+        self.state.carried.notified().await;
+    }
+
+    pub(super) fn last_to_server(&self) -> Vec<u8> {
+        self.state.last_to_server.borrow().clone()
     }
 }
 
@@ -54,22 +70,30 @@ impl Drop for Relay {
     }
 }
 
-async fn carry(front: UdpSocket, back: UdpSocket, state: Rc<State>) {
+async fn carry(front: UdpSocket, state: Rc<State>) {
+    let bind = async || UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let (mut up, mut down) = ([0; 2000], [0; 2000]);
     let mut client = None;
+    // What is still on its way to a port that was left is lost.
+    let mut left = Vec::new();
+    let mut back = bind().await;
     loop {
         tokio::select! {
             Ok((length, from)) = front.recv_from(&mut up) => {
                 client = Some(from);
-                let _ = back.send_to(&up[..length], state.to.get()).await;
+                let datagram = up.get(..length).unwrap_or_default();
+                *state.last_to_server.borrow_mut() = datagram.to_vec();
+                let _ = back.send_to(datagram, state.to.get()).await;
+                state.carried.notify_waiters();
             }
-            Ok((length, from)) = back.recv_from(&mut down) => {
+            Ok((length, _)) = back.recv_from(&mut down) => {
                 if let Some(client) = client {
                     let _ = front.send_to(&down[..length], client).await;
                 }
-                if from == state.to.get() {
-                    state.answered.notify_waiters();
-                }
+            }
+            () = state.rebind.notified() => {
+                left.push(std::mem::replace(&mut back, bind().await));
+                state.rebound.notify_one();
             }
         }
     }

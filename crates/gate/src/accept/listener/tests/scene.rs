@@ -48,6 +48,8 @@ pub(super) struct Setting {
     pub(super) tls: Tls,
     pub(super) listen: Listen,
     pub(super) seed: u8,
+    /// All of them run on this one.
+    pub(super) threads: usize,
     pub(super) within: Duration,
     pub(super) place: Option<Place>,
 }
@@ -64,6 +66,7 @@ impl Default for Setting {
                 ..Listen::default()
             },
             seed: 7,
+            threads: 1,
             within: WITHIN,
             place: None,
         }
@@ -78,7 +81,7 @@ impl Scene {
         let clock = move || UNIX_EPOCH + Duration::from_secs(hand.load(Ordering::Relaxed));
         let (tls, listen, place) = (&setting.tls, &setting.listen, setting.place.clone());
         let side = TlsSide::new(tls, listen, &seed, place, Arc::new(clock)).unwrap();
-        let mut sockets = Sockets::bind(&setting.listen, &seed, 1).unwrap();
+        let mut sockets = Sockets::bind(&setting.listen, &seed, setting.threads).unwrap();
         let (http, https) = (sockets.http()[0], sockets.https()[0]);
         let mine = sockets.of_thread().unwrap();
         let accept_config = Rc::new(AcceptConfig {
@@ -100,11 +103,19 @@ impl Scene {
                 tokio::task::spawn_local(serving);
             }
         }
-        let socket = mine.quic.into_iter().next().unwrap();
-        let limits = Limits::default();
-        let quic = QuicListener::open(socket, tls.clone(), &limits, &seed).unwrap();
-        let quic = Rc::new(quic);
-        tokio::task::spawn_local(serve_quic(quic.clone()));
+        let others: Vec<_> = std::iter::from_fn(|| sockets.of_thread()).collect();
+        let all = [mine.quic]
+            .into_iter()
+            .chain(others.into_iter().map(|o| o.quic));
+        let listeners = all.flatten().map(|(socket, sibling)| {
+            let limits = Limits::default();
+            let quic = QuicListener::open(socket, sibling, tls.clone(), &limits, &seed).unwrap();
+            let quic = Rc::new(quic);
+            tokio::task::spawn_local(serve_quic(quic.clone()));
+            quic
+        });
+        let listeners: Vec<_> = listeners.collect();
+        let quic = listeners[0].clone();
         let folder = tempfile::tempdir().unwrap();
         if let Some(pem) = side.self_made() {
             std::fs::write(folder.path().join("ca.pem"), pem).unwrap();

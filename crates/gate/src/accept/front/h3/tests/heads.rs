@@ -5,6 +5,7 @@ use h3::error::Code;
 use quinn::{ReadToEndError, RecvStream, SendStream, VarInt};
 use roundtrip_wire::qpack;
 
+use super::rules::h3_cases::{frame, section};
 use super::{AcceptedConnection, ask, client, get, text};
 use crate::accept::front::scene::{Scene, run};
 use crate::config::Bytes;
@@ -57,36 +58,6 @@ fn without(name: &str) -> Lines<'static> {
     SOUND.into_iter().filter(|line| line.0 != name).collect()
 }
 
-/// Each field as a literal. RFC 9204 §4.5.6.
-fn section(lines: &[(&str, &str)]) -> Vec<u8> {
-    let mut section = vec![0, 0];
-    for (name, value) in lines {
-        integer(&mut section, 0x20, 7, name.len());
-        section.extend_from_slice(name.as_bytes());
-        integer(&mut section, 0, 0x7f, value.len());
-        section.extend_from_slice(value.as_bytes());
-    }
-    section
-}
-
-/// RFC 7541 §5.1.
-fn integer(into: &mut Vec<u8>, flags: u8, most: u8, value: usize) {
-    let Some(mut rest) = value.checked_sub(most.into()) else {
-        return into.push(flags | u8::try_from(value).unwrap());
-    };
-    into.push(flags | most);
-    while rest >= 0x80 {
-        into.push(0x80 | u8::try_from(rest & 0x7f).unwrap());
-        rest >>= 7;
-    }
-    into.push(u8::try_from(rest).unwrap());
-}
-
-fn frame(kind: u8, payload: &[u8]) -> Vec<u8> {
-    let length = 0x8000_0000 | u32::try_from(payload.len()).unwrap();
-    [&[kind], length.to_be_bytes().as_slice(), payload].concat()
-}
-
 async fn open(met: &AcceptedConnection) -> (SendStream, RecvStream) {
     met.quic.open_bi().await.unwrap()
 }
@@ -113,8 +84,9 @@ async fn answered(mut down: RecvStream) -> Answered {
         size: 1 << 16,
     };
     let lines = qpack::read_section(&bytes[payload..payload + length], bounds).unwrap();
-    assert_eq!(lines[0].name(), b":status");
-    Answered::Status(String::from_utf8(lines[0].value().to_vec()).unwrap())
+    let (name, value) = lines.lines().next().unwrap();
+    assert_eq!(name, b":status");
+    Answered::Status(String::from_utf8(value.to_vec()).unwrap())
 }
 
 /// What comes of frames that are a whole request.

@@ -1,0 +1,116 @@
+//! The last pass over a series: what its exchanges say together about a cause that rests on lateness
+//! alone. A path whose other round trips are as late, about as often, explains it; what comes each
+//! time is no loss.
+
+use roundtrip_model::{Exchange, Finding, PhaseName, Unexplained, Waited, Withdrawn};
+
+use crate::case::{A_LOSS_LOOKS_THE_SAME, ms};
+
+/// The causes whose only evidence is that something came late, and what it was.
+const OF_LATENESS: [(&str, PhaseName); 4] = [
+    ("late-answer", PhaseName::FirstByte),
+    ("server-think-time", PhaseName::FirstByte),
+    ("slow-tls-server", PhaseName::Tls),
+    ("slow-first-packet", PhaseName::Tcp),
+];
+/// What so many requests have, all of them, comes from no accident of the path.
+const MIN_EACH_TIME: usize = 3;
+/// A round trip is as late as a finding if it has this share of its lateness.
+const AS_LATE: f64 = 0.75;
+/// A cause that comes more often than round trips are as late, by these factors, is not the path's:
+/// counted, and as shares of all.
+const AS_MANY: usize = 2;
+const AS_OFTEN: f64 = 3.0;
+
+/// Withdraws from the exchanges of one URL the findings that the spread of the whole series explains,
+/// and books their time as unexplained.
+pub fn review(exchanges: &mut [Exchange]) {
+    for (id, phase) in OF_LATENESS {
+        let has = |e: &Exchange| e.findings.iter().any(|f| f.id == id);
+        let of = exchanges.iter().filter(|e| e.ok()).count();
+        let with = exchanges.iter().filter(|e| e.ok() && has(e)).count();
+        if with == of && of >= MIN_EACH_TIME {
+            for finding in findings_of(exchanges, id) {
+                finding.evidence = finding.evidence.replace(A_LOSS_LOOKS_THE_SAME, "");
+            }
+        } else if with > 0 {
+            let others = round_trips(exchanges.iter().filter(|e| !has(e)));
+            let share = with as f64 / of as f64;
+            let enough = (share / AS_OFTEN * others.len() as f64).ceil() as usize;
+            let enough = enough.max(with.div_ceil(AS_MANY));
+            for exchange in exchanges.iter_mut() {
+                withdraw(exchange, (id, phase), enough, &others);
+            }
+        }
+    }
+}
+
+fn findings_of<'a>(
+    exchanges: &'a mut [Exchange],
+    id: &'a str,
+) -> impl Iterator<Item = &'a mut Finding> {
+    let all = exchanges.iter_mut().flat_map(|e| &mut e.findings);
+    all.filter(move |f| f.id == id)
+}
+
+/// In milliseconds: the round trips that no application delayed, and the smallest of each exchange.
+fn round_trips<'a>(exchanges: impl Iterator<Item = &'a Exchange>) -> Vec<f64> {
+    exchanges
+        .filter_map(|e| Some((ms(e.rtt?), e.spread())))
+        .flat_map(|(r, spread)| {
+            spread
+                .samples()
+                .iter()
+                .map(|late| r + late)
+                .collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+/// Withdraws the finding if at least `enough` of the others' round trips took as long.
+fn withdraw(
+    exchange: &mut Exchange,
+    (id, phase): (&str, PhaseName),
+    enough: usize,
+    others: &[f64],
+) {
+    let Some(r) = exchange.rtt.map(ms) else {
+        return;
+    };
+    let smallest = others.iter().copied().fold(r, f64::min);
+    let accounted = reported(exchange);
+    let is_the_path_s = |finding: &Finding| {
+        let late = r + finding.ms - smallest;
+        let as_late = others
+            .iter()
+            .filter(|took| **took - smallest >= AS_LATE * late);
+        finding.id == id && accounted < 0.5 * finding.ms && as_late.count() >= enough
+    };
+    let withdrawn: Vec<Finding> = exchange
+        .findings
+        .extract_if(.., |finding| is_the_path_s(finding))
+        .collect();
+    for Finding { id, ms, .. } in withdrawn {
+        let why = "other round trips of the series were as late, about as often".into();
+        exchange.withdrawn.push(Withdrawn { id, ms, why });
+        exchange.unexplained += ms;
+        exchange.unexplained_at.push(Unexplained {
+            phase,
+            waited: Waited {
+                network: ms,
+                ..Waited::default()
+            },
+            after_bytes: None,
+        });
+    }
+    let ms = |at: &Unexplained| at.waited.sum();
+    exchange
+        .unexplained_at
+        .sort_by(|a, b| ms(b).total_cmp(&ms(a)));
+}
+
+/// What the server itself says that it took, in milliseconds.
+fn reported(exchange: &Exchange) -> f64 {
+    let said = exchange.http.iter().flat_map(|h| &h.server_timing);
+    said.filter_map(|(_, took, _)| took.map(ms)).sum()
+}

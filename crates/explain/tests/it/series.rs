@@ -1,0 +1,108 @@
+//! What a series says about a cause that one exchange alone cannot judge.
+
+use roundtrip_explain::{account, review};
+use roundtrip_model::{Answer, Exchange};
+
+use crate::story::Story;
+
+/// The exchange after its account was made: the SYN-ACK and the acknowledgement of the request were
+/// late by so many milliseconds, and the answer by `think`.
+fn explained(syn: f64, think: f64) -> Exchange {
+    let story = Story::new().looked_up(Answer::Hosts, 0.1).connected(syn);
+    let mut e = story.asked().told(think).end();
+    let account = account(&e);
+    (e.findings, e.unexplained) = (account.findings, account.unexplained);
+    e
+}
+
+fn ids_of(exchanges: &[Exchange]) -> Vec<&'static str> {
+    exchanges
+        .iter()
+        .flat_map(|e| e.findings.iter().map(|f| f.id))
+        .collect()
+}
+
+/// Ten exchanges, of which those at the places in `late` have an answer that is late by `think`.
+fn ten(syn: [f64; 10], late: &[usize], think: f64) -> Vec<Exchange> {
+    syn.into_iter()
+        .enumerate()
+        .map(|(n, syn)| explained(syn, if late.contains(&n) { think } else { 0.0 }))
+        .collect()
+}
+
+const STEADY: [f64; 10] = [0.1, 0.2, 0.1, 0.0, 0.3, 0.1, 0.2, 0.1, 0.0, 0.1];
+const VARYING: [f64; 10] = [0.1, 9.0, 33.0, 2.0, 14.0, 0.2, 38.0, 21.0, 0.3, 6.0];
+
+#[test]
+fn what_other_round_trips_do_as_well_is_withdrawn() {
+    let mut series = ten(VARYING, &[5], 30.0);
+    let before = series[5].unexplained;
+    let (id, cost) = (series[5].findings[0].id, series[5].findings[0].ms);
+    assert_eq!(id, "server-think-time");
+    review(&mut series);
+    let withdrawn = ids_of(&series[5..6]);
+    assert_eq!(withdrawn, Vec::<&str>::new());
+    assert!((series[5].unexplained - before - cost).abs() < 0.01);
+}
+
+#[test]
+fn what_comes_far_more_often_is_the_server_s() {
+    let all = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9];
+    for (syn, late, think) in [
+        (STEADY, &all[..1], 30.0),
+        (STEADY, &all[..], 30.0),
+        (VARYING, &all[..], 200.0),
+        (VARYING, &all[3..6], 300.0),
+    ] {
+        let mut series = ten(syn, late, think);
+        let before = ids_of(&series);
+        assert!(before.contains(&"server-think-time"), "{before:?}");
+        review(&mut series);
+        let thinking = |ids: &[&str]| ids.iter().filter(|id| **id == "server-think-time").count();
+        assert_eq!(thinking(&ids_of(&series)), thinking(&before), "{late:?}");
+    }
+}
+
+#[test]
+fn one_late_round_trip_does_not_excuse_every_other_answer() {
+    let mut syn = STEADY;
+    syn[7] = 60.0;
+    let mut series = ten(syn, &[0, 1, 2, 3, 4], 30.0);
+    review(&mut series);
+    let thinking = ids_of(&series);
+    let thinking = thinking.iter().filter(|id| **id == "server-think-time");
+    assert_eq!(thinking.count(), 5);
+}
+
+#[test]
+fn what_the_server_reports_itself_is_not_the_path_s() {
+    let mut series = ten(VARYING, &[5], 30.0);
+    let took = Some(std::time::Duration::from_millis(30));
+    let http = series[5].http.as_mut().unwrap();
+    http.server_timing = vec![("db".into(), took, String::new())];
+    review(&mut series);
+    assert_eq!(ids_of(&series[5..6]), ["server-think-time"]);
+}
+
+#[test]
+fn a_caveat_of_one_exchange_ends_with_the_third() {
+    let caveat = |n: usize| {
+        let late = || {
+            let mut e = Story::new()
+                .looked_up(Answer::Hosts, 0.1)
+                .connected(0.1)
+                .asked()
+                .pass(crate::story::R + 300.0)
+                .received(800)
+                .event(roundtrip_model::Event::FirstByte)
+                .end();
+            e.findings = account(&e).findings;
+            e
+        };
+        let mut series: Vec<Exchange> = (0..n).map(|_| late()).collect();
+        review(&mut series);
+        assert_eq!(ids_of(&series), vec!["late-answer"; n]);
+        series[0].findings[0].evidence.contains("ask again")
+    };
+    assert!(caveat(1) && !caveat(3));
+}

@@ -1,0 +1,95 @@
+//! The client's side, over our own engine: sends requests.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
+
+use roundtrip_wire::h3::{Code, ProtocolError, SectionLimits, Settings};
+use roundtrip_wire::quic::Side;
+
+use super::control::Control;
+use super::own::ConnectionStreams;
+use super::{H3Error, H3Transport, MessageSender, MessageStream};
+use crate::{Connection, RecvStream, SendStream};
+
+/// Sends requests on a connection.
+#[derive(Clone)]
+pub struct H3Requests {
+    connection: Connection,
+    limits: SectionLimits,
+    /// The id in the server's GOAWAY, or the largest number.
+    end: Arc<AtomicU64>,
+}
+
+/// Reads what the server says beside its responses. Somebody must poll it all the time. Dropped, it
+/// closes the connection.
+pub struct H3Driver {
+    control: Control<ConnectionStreams>,
+    end: Arc<AtomicU64>,
+}
+
+/// Begins to speak HTTP/3 on a connection, and announces the largest field section. Responses are
+/// read within the limits.
+pub async fn connect(
+    connection: &Connection,
+    limits: SectionLimits,
+) -> Result<(H3Requests, H3Driver), H3Error> {
+    let settings = Settings {
+        max_field_section_size: Some(limits.size as u64),
+    };
+    let transport = ConnectionStreams::new(connection);
+    let control = Control::open(transport, Side::Server, settings).await?;
+    let end = Arc::new(AtomicU64::new(u64::MAX));
+    let requests = H3Requests {
+        connection: connection.clone(),
+        limits,
+        end: end.clone(),
+    };
+    Ok((requests, H3Driver { control, end }))
+}
+
+impl H3Requests {
+    /// Opens the stream of a request, as soon as the server allows one more.
+    pub async fn open(
+        &self,
+    ) -> Result<(MessageSender<SendStream>, MessageStream<RecvStream>), H3Error> {
+        if self.is_rejected(0) {
+            return Err(H3Error::GoingAway);
+        }
+        let opened = self.connection.open_bi().await;
+        let (sending, receiving) = opened.map_err(crate::StreamError::from)?;
+        if self.is_rejected(sending.id()) {
+            return Err(H3Error::GoingAway);
+        }
+        let message = MessageStream::new(receiving, Side::Server, self.limits);
+        Ok((MessageSender::new(sending), message))
+    }
+
+    /// Has the server said with GOAWAY that it does not process the request on this stream? RFC
+    /// 9114 §5.2.
+    pub fn is_rejected(&self, stream: u64) -> bool {
+        self.end.load(Ordering::Relaxed) <= stream
+    }
+}
+
+impl H3Driver {
+    /// Ready when the connection is over.
+    pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<H3Error> {
+        let read = self.control.poll_read(cx);
+        if let Some(id) = self.control.goaway() {
+            self.end.store(id, Ordering::Relaxed);
+        }
+        if read.is_ready() {
+            return read;
+        }
+        match self.control.transport.poll_accept_bi(cx) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(Err(error)) => Poll::Ready(error.into()),
+            // RFC 9114 §6.1.
+            Poll::Ready(Ok(_)) => Poll::Ready(self.control.refuse(ProtocolError {
+                code: Code::H3_STREAM_CREATION_ERROR,
+                why: "a bidirectional stream that the server opened",
+            })),
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! The streams of one direction, ours and the peer's: what client and server have in common.
+
+use std::future::poll_fn;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use roundtrip_wire::h3::{Code, ProtocolError, Settings, UniStream, UniStreams, open_control};
+use roundtrip_wire::quic::Side;
+
+use super::{H3Error, H3Receiving, H3Sending, H3Transport};
+use crate::StreamError;
+
+/// The most that is read at once.
+const MAX_PIECE: usize = 16 << 10;
+
+/// One side of a connection. Dropped, it closes the connection.
+pub(super) struct Control<T: H3Transport> {
+    pub(super) transport: T,
+    /// Our control stream, and what has not been written to it yet.
+    sending: T::Sending,
+    unsent: Bytes,
+    peer: UniStreams,
+    streams: Vec<(T::Receiving, UniStream)>,
+}
+
+impl<T: H3Transport> Control<T> {
+    /// Opens our control stream as soon as the peer allows it.
+    pub(super) async fn open(
+        mut transport: T,
+        peer: Side,
+        settings: Settings,
+    ) -> Result<Self, H3Error> {
+        let mut sending = poll_fn(|cx| transport.poll_open_uni(cx)).await?;
+        let mut unsent = Bytes::from(open_control(settings));
+        poll_fn(|cx| sending.poll_write(cx, &mut unsent)).await?;
+        Ok(Self {
+            transport,
+            sending,
+            unsent,
+            peer: UniStreams::new(peer),
+            streams: Vec::new(),
+        })
+    }
+
+    /// The id in the peer's last GOAWAY.
+    pub(super) fn goaway(&self) -> Option<u64> {
+        self.peer.goaway()
+    }
+
+    /// Sends a frame on the control stream.
+    pub(super) fn poll_send(
+        &mut self,
+        cx: &mut Context<'_>,
+        frame: &mut Bytes,
+    ) -> Poll<Result<(), H3Error>> {
+        ready!(self.poll_unsent(cx))?;
+        self.unsent = std::mem::take(frame);
+        self.poll_unsent(cx)
+    }
+
+    /// Reads what the peer says. Never ready unless the connection is over; it is closed if the
+    /// peer violates a rule.
+    pub(super) fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<H3Error> {
+        match self.try_read(cx) {
+            Ok(()) => Poll::Pending,
+            Err(error) => Poll::Ready(error),
+        }
+    }
+
+    /// Closes the connection because the peer violates a rule.
+    pub(super) fn refuse(&self, error: ProtocolError) -> H3Error {
+        self.transport.close(error.code, error.why);
+        error.into()
+    }
+
+    fn poll_unsent(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), H3Error>> {
+        if self.unsent.is_empty() {
+            return Poll::Ready(Ok(()));
+        }
+        let sent = ready!(self.sending.poll_write(cx, &mut self.unsent));
+        // RFC 9114 §6.2.1.
+        Poll::Ready(sent.map_err(|error| match error {
+            StreamError::Stopped(_) => self.refuse(ProtocolError {
+                code: Code::H3_CLOSED_CRITICAL_STREAM,
+                why: "our control stream was stopped",
+            }),
+            error => error.into(),
+        }))
+    }
+
+    fn try_read(&mut self, cx: &mut Context<'_>) -> Result<(), H3Error> {
+        let _ = self.poll_unsent(cx)?;
+        while let Poll::Ready(stream) = self.transport.poll_accept_uni(cx) {
+            self.streams.push((stream?, UniStream::default()));
+        }
+        let mut at = 0;
+        while let Some((receiving, stream)) = self.streams.get_mut(at) {
+            let read = match receiving.poll_read(cx, MAX_PIECE) {
+                Poll::Pending => {
+                    at += 1;
+                    continue;
+                }
+                Poll::Ready(Ok(Some(bytes))) => self.peer.read(stream, &bytes),
+                Poll::Ready(Err(error @ StreamError::ConnectionLost(_))) => {
+                    return Err(error.into());
+                }
+                Poll::Ready(Ok(None) | Err(_)) => self.peer.end(stream).map(|()| false),
+            };
+            match read {
+                Ok(true) => {}
+                Ok(false) => {
+                    // RFC 9114 §6.2.
+                    receiving.stop(Code::H3_STREAM_CREATION_ERROR);
+                    self.streams.swap_remove(at);
+                }
+                Err(error) => return Err(self.refuse(error)),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<T: H3Transport> Drop for Control<T> {
+    fn drop(&mut self) {
+        self.transport.close(Code::H3_NO_ERROR, "");
+    }
+}

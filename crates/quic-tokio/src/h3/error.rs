@@ -1,0 +1,35 @@
+//! Why a message, or a connection of HTTP/3, cannot go on.
+
+use roundtrip_wire::h3::{Code, MessageError, ProtocolError};
+
+use crate::StreamError;
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum H3Error {
+    /// The peer's message violates a rule, or exceeds a limit of ours.
+    #[error(transparent)]
+    Message(#[from] MessageError),
+    #[error(transparent)]
+    Stream(#[from] StreamError),
+    /// The peer has said with GOAWAY that it takes no such request.
+    #[error("the peer takes no more requests on this connection")]
+    GoingAway,
+}
+
+impl From<ProtocolError> for H3Error {
+    fn from(error: ProtocolError) -> Self {
+        Self::Message(error.into())
+    }
+}
+
+impl H3Error {
+    /// The code with which the peer reset or stopped the stream.
+    pub fn reset_code(&self) -> Option<Code> {
+        match self {
+            Self::Stream(StreamError::Reset(code) | StreamError::Stopped(code)) => {
+                Some(Code::from_value(*code))
+            }
+            _ => None,
+        }
+    }
+}

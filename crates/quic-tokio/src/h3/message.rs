@@ -1,0 +1,220 @@
+//! The stream of a request and its response, in both directions.
+
+use std::future::poll_fn;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Buf, Bytes};
+use roundtrip_wire::h3::{Code, MessageError, MessageReader, MessageWriter, Part, SectionLimits};
+use roundtrip_wire::message::{MalformedError, Pair};
+use roundtrip_wire::qpack::Section;
+use roundtrip_wire::quic::Side;
+
+use super::{H3Error, H3Receiving, H3Sending};
+
+/// The most that is read at once while a head is expected.
+const MAX_HEAD_PIECE: usize = 16 << 10;
+/// Content up to this size is copied, so that it leaves together with what is before it.
+const MAX_COPIED: usize = 8 << 10;
+
+/// Reads a message. An error in it stops the stream when this is dropped, so that a server can
+/// answer before; an error that concerns more than the message has closed the connection.
+pub struct MessageStream<R: H3Receiving> {
+    receiving: R,
+    reader: MessageReader,
+    /// What was read, and not looked at yet.
+    bytes: Bytes,
+    is_ended: bool,
+    failed: Option<MessageError>,
+}
+
+/// The next part of a message, checked.
+#[derive(Debug)]
+pub enum MessagePart {
+    Head(Section),
+    Data(Bytes),
+    Trailers(Section),
+}
+
+impl<R: H3Receiving> MessageStream<R> {
+    pub(super) fn new(receiving: R, sender: Side, limits: SectionLimits) -> Self {
+        Self {
+            receiving,
+            reader: MessageReader::new(sender, limits),
+            bytes: Bytes::new(),
+            is_ended: false,
+            failed: None,
+        }
+    }
+
+    /// The head of a request, or of the next interim or the final response.
+    pub async fn head(&mut self) -> Result<Section, H3Error> {
+        match self.next(MAX_HEAD_PIECE).await? {
+            Some(MessagePart::Head(section)) => Ok(section),
+            _ => Err(MessageError::Incomplete.into()),
+        }
+    }
+
+    /// The next part; content is read in pieces of at most `most` bytes. `None` is the end.
+    pub async fn next(&mut self, most: usize) -> Result<Option<MessagePart>, H3Error> {
+        poll_fn(|cx| self.poll_next(cx, most)).await
+    }
+
+    pub fn poll_next(
+        &mut self,
+        cx: &mut Context<'_>,
+        most: usize,
+    ) -> Poll<Result<Option<MessagePart>, H3Error>> {
+        if let Some(error) = self.failed {
+            return Poll::Ready(Err(error.into()));
+        }
+        loop {
+            match self.reader.read(&self.bytes) {
+                Ok((_, Some(Part::Data(range)))) => {
+                    self.bytes.advance(range.start);
+                    let data = self.bytes.split_to(range.len());
+                    return Poll::Ready(Ok(Some(MessagePart::Data(data))));
+                }
+                Ok((used, part)) => {
+                    self.bytes.advance(used);
+                    match part {
+                        Some(Part::Head(section)) => {
+                            return Poll::Ready(Ok(Some(MessagePart::Head(section))));
+                        }
+                        Some(Part::Trailers(section)) => {
+                            return Poll::Ready(Ok(Some(MessagePart::Trailers(section))));
+                        }
+                        Some(Part::Data(_)) | None => {}
+                    }
+                }
+                Err(error) => return Poll::Ready(Err(self.refuse(error))),
+            }
+            if self.is_ended {
+                return Poll::Ready(Ok(None));
+            }
+            match ready!(self.receiving.poll_read(cx, most))? {
+                Some(bytes) => self.bytes = bytes,
+                None => {
+                    self.is_ended = true;
+                    if let Err(error) = self.reader.end() {
+                        return Poll::Ready(Err(self.refuse(error)));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Refuses a head that obeys the rules of the protocol, and is malformed all the same.
+    pub fn refuse_head(&mut self, error: MalformedError) -> H3Error {
+        self.refuse(error.into())
+    }
+
+    /// Asks the peer to stop sending.
+    pub fn stop(&mut self, code: Code) {
+        self.receiving.stop(code);
+    }
+
+    fn refuse(&mut self, error: MessageError) -> H3Error {
+        self.failed = Some(error);
+        if let MessageError::Protocol(error) = error {
+            self.receiving.close(error.code, error.why);
+        }
+        error.into()
+    }
+}
+
+impl<R: H3Receiving> Drop for MessageStream<R> {
+    fn drop(&mut self) {
+        if let Some(error) = self.failed.filter(|error| !error.is_limit()) {
+            self.receiving.stop(error.code());
+        }
+    }
+}
+
+/// Writes a message. What is appended leaves with the next [`flush`](Self::flush) or
+/// [`finish`](Self::finish), in one write if it is small. Dropped before its end, the stream is
+/// reset.
+pub struct MessageSender<S> {
+    sending: S,
+    writer: MessageWriter,
+    /// What is being written, and behind it content that is not copied.
+    frames: Bytes,
+    content: Bytes,
+}
+
+impl<S: H3Sending> MessageSender<S> {
+    pub(super) fn new(sending: S) -> Self {
+        Self {
+            sending,
+            writer: MessageWriter::default(),
+            frames: Bytes::new(),
+            content: Bytes::new(),
+        }
+    }
+
+    /// The id of the stream.
+    pub fn id(&self) -> u64 {
+        self.sending.id()
+    }
+
+    /// Appends a head, or trailers. Names are written in lower case.
+    pub fn section<'a>(&mut self, lines: impl IntoIterator<Item = Pair<'a>>) {
+        self.writer.section(lines);
+    }
+
+    /// Appends content.
+    pub fn data(&mut self, bytes: &[u8]) {
+        self.writer.data(bytes);
+    }
+
+    /// Forgets what was appended and has not begun to leave.
+    pub fn discard(&mut self) {
+        self.writer = MessageWriter::default();
+    }
+
+    /// Sends content, after all that was appended. A small piece may wait for the next flush.
+    pub async fn send_data(&mut self, bytes: Bytes) -> Result<(), H3Error> {
+        if bytes.len() <= MAX_COPIED {
+            self.writer.data(&bytes);
+            return Ok(());
+        }
+        self.flush().await?;
+        self.writer.data_head(bytes.len());
+        self.frames = self.writer.take().into();
+        self.content = bytes;
+        self.flush().await
+    }
+
+    /// Sends all that was appended.
+    pub async fn flush(&mut self) -> Result<(), H3Error> {
+        poll_fn(|cx| self.poll_flush(cx)).await
+    }
+
+    pub fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), H3Error>> {
+        loop {
+            if !self.frames.is_empty() {
+                ready!(self.sending.poll_write(cx, &mut self.frames))?;
+            }
+            if !self.content.is_empty() {
+                ready!(self.sending.poll_write(cx, &mut self.content))?;
+            }
+            if self.writer.is_empty() {
+                return Poll::Ready(Ok(()));
+            }
+            self.frames = self.writer.take().into();
+        }
+    }
+
+    /// Sends all that was appended, and ends the stream.
+    pub async fn finish(&mut self) -> Result<(), H3Error> {
+        self.flush().await?;
+        Ok(self.sending.finish()?)
+    }
+
+    /// Resets the stream, unless it is over: what has not arrived never will.
+    pub fn reset(&mut self, code: Code) {
+        self.sending.reset(code);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,63 @@
+//! What HTTP/3 needs of a QUIC connection and its streams.
+
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use roundtrip_wire::h3::Code;
+
+use crate::StreamError;
+
+/// Accepts the streams of a QUIC connection, and opens those of one direction.
+pub trait H3Transport: Unpin {
+    type Sending: H3Sending;
+    type Receiving: H3Receiving;
+
+    fn poll_accept_bi(&mut self, cx: &mut Context<'_>) -> Poll<Result<Halves<Self>, StreamError>>;
+
+    fn poll_accept_uni(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Self::Receiving, StreamError>>;
+
+    fn poll_open_uni(&mut self, cx: &mut Context<'_>) -> Poll<Result<Self::Sending, StreamError>>;
+
+    /// Closes the connection; what was not delivered is lost.
+    fn close(&self, code: Code, why: &str);
+}
+
+/// Both halves of a stream.
+pub type Halves<T> = (<T as H3Transport>::Sending, <T as H3Transport>::Receiving);
+
+/// The sending half of a stream.
+pub trait H3Sending: Unpin {
+    fn id(&self) -> u64;
+
+    /// Takes what there is room for from the front of `bytes`. Ready once nothing is left.
+    fn poll_write(
+        &mut self,
+        cx: &mut Context<'_>,
+        bytes: &mut Bytes,
+    ) -> Poll<Result<(), StreamError>>;
+
+    /// Nothing more will be written.
+    fn finish(&mut self) -> Result<(), StreamError>;
+
+    /// Resets the stream, unless it is over.
+    fn reset(&mut self, code: Code);
+}
+
+/// The receiving half of a stream.
+pub trait H3Receiving: Unpin {
+    /// The next bytes, at least one and at most `most`. `None` is the end.
+    fn poll_read(
+        &mut self,
+        cx: &mut Context<'_>,
+        most: usize,
+    ) -> Poll<Result<Option<Bytes>, StreamError>>;
+
+    /// Asks the peer to stop sending, unless the stream is over.
+    fn stop(&mut self, code: Code);
+
+    /// Closes the connection that the stream belongs to.
+    fn close(&self, code: Code, why: &str);
+}

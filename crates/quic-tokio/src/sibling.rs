@@ -1,0 +1,167 @@
+//! Endpoints that share an address, each on a thread of its own: the kernel distributes datagrams
+//! among their sockets by addresses, and each endpoint hands to the others what is theirs.
+
+use std::fmt;
+use std::mem::take;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+
+use roundtrip_quic::{Misdirected, Way};
+
+/// How many datagrams may wait to be taken over, and how many bytes of them.
+const MAX_DATAGRAMS: usize = 1024;
+const MAX_BYTES: usize = 1 << 20;
+
+/// The place of one endpoint among those that share its address. Connection ids say which of them a
+/// datagram is for.
+pub struct Sibling {
+    key: [u8; 32],
+    number: u16,
+    inboxes: Arc<[Mutex<Inbox>]>,
+}
+
+/// What the others have handed over, until the endpoint's driver takes it.
+#[derive(Default)]
+struct Inbox {
+    datagrams: Vec<(Way, Vec<u8>)>,
+    bytes: usize,
+    /// The driver's, while it sleeps.
+    driver: Option<Waker>,
+    /// The endpoint is gone.
+    is_closed: bool,
+}
+
+impl Sibling {
+    /// The places of `count` endpoints at one address. `key` is to be random, and another one for
+    /// each address and process.
+    pub fn group(count: u16, key: [u8; 32]) -> Vec<Self> {
+        let inboxes: Arc<[_]> = (0..count).map(|_| Mutex::default()).collect();
+        let place = |number| Self {
+            key,
+            number,
+            inboxes: inboxes.clone(),
+        };
+        (0..count).map(place).collect()
+    }
+
+    /// As the engine wants to know it.
+    pub(crate) fn in_engine(&self) -> roundtrip_quic::Sibling {
+        roundtrip_quic::Sibling {
+            key: self.key,
+            number: self.number,
+            count: u16::try_from(self.inboxes.len()).unwrap_or(u16::MAX),
+        }
+    }
+
+    /// Hands over. What there is no room for counts as lost on the way.
+    pub(crate) fn give(&self, next: Misdirected) {
+        let driver = {
+            let Some(mut inbox) = self.inbox(next.to) else {
+                return;
+            };
+            let bytes = inbox.bytes + next.datagram.len();
+            let is_full = inbox.datagrams.len() >= MAX_DATAGRAMS || bytes > MAX_BYTES;
+            if is_full || inbox.is_closed {
+                return;
+            }
+            inbox.bytes = bytes;
+            inbox.datagrams.push((next.way, next.datagram));
+            inbox.driver.take()
+        };
+        if let Some(driver) = driver {
+            driver.wake();
+        }
+    }
+
+    /// What was handed over to this endpoint.
+    pub(crate) fn take(&self) -> Vec<(Way, Vec<u8>)> {
+        self.inbox(self.number).map_or_else(Vec::new, |mut inbox| {
+            inbox.bytes = 0;
+            take(&mut inbox.datagrams)
+        })
+    }
+
+    /// Remembers how to wake the driver. False if something is there to be taken.
+    pub(crate) fn sleep(&self, waker: &Waker) -> bool {
+        self.inbox(self.number).is_none_or(|mut inbox| {
+            inbox.driver = Some(waker.clone());
+            inbox.datagrams.is_empty()
+        })
+    }
+
+    fn inbox(&self, number: u16) -> Option<MutexGuard<'_, Inbox>> {
+        let inbox = self.inboxes.get(usize::from(number))?;
+        Some(inbox.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Drop for Sibling {
+    fn drop(&mut self) {
+        if let Some(mut inbox) = self.inbox(self.number) {
+            *inbox = Inbox {
+                is_closed: true,
+                ..Inbox::default()
+            };
+        }
+    }
+}
+
+impl fmt::Debug for Sibling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sibling")
+            .field("number", &self.number)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn give(from: &Sibling, to: u16, size: usize) {
+        let way = Way {
+            remote: "192.0.2.1:9".parse().unwrap(),
+            local: None,
+            ecn: 0,
+        };
+        let datagram = vec![7; size];
+        from.give(Misdirected { to, way, datagram });
+    }
+
+    #[test]
+    fn what_is_handed_over_is_bounded_and_taken_in_order() {
+        let group = Sibling::group(3, [1; 32]);
+        for size in 0..5 {
+            give(&group[0], 2, size);
+        }
+        let sizes: Vec<usize> = group[2].take().iter().map(|(_, d)| d.len()).collect();
+        assert_eq!(sizes, [0, 1, 2, 3, 4]);
+        assert!(group[1].take().is_empty() && group[2].take().is_empty());
+        for (size, room) in [(10, MAX_DATAGRAMS), (10_000, MAX_BYTES / 10_000)] {
+            for _ in 0..2 * MAX_DATAGRAMS {
+                give(&group[1], 0, size);
+            }
+            assert_eq!(group[0].take().len(), room);
+        }
+        give(&group[0], 3, 1);
+    }
+
+    #[test]
+    fn nothing_is_kept_for_an_endpoint_that_is_gone() {
+        let mut group = Sibling::group(2, [1; 32]);
+        give(&group[0], 1, 10);
+        drop(group.pop());
+        give(&group[0], 1, 10);
+        assert!(group[0].inbox(1).unwrap().datagrams.is_empty());
+    }
+
+    #[test]
+    fn a_driver_does_not_sleep_on_what_was_handed_over() {
+        let group = Sibling::group(2, [1; 32]);
+        assert!(group[1].sleep(Waker::noop()));
+        give(&group[0], 1, 10);
+        assert!(!group[1].sleep(Waker::noop()));
+        assert_eq!(group[1].take().len(), 1);
+        assert!(group[1].sleep(Waker::noop()));
+    }
+}

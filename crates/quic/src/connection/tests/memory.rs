@@ -1,0 +1,68 @@
+//! What a peer with the keys can make us keep.
+
+use std::time::Duration;
+
+use roundtrip_wire::quic::Frame;
+
+use super::pair::{End, Pair};
+use crate::{CloseReason, Code, Dir, Event, Transport};
+
+/// How much an end takes on a new stream before it waits.
+fn written(pair: &mut Pair, end: End) -> usize {
+    let connection = pair.connection(end);
+    let id = connection.open(Dir::Uni).unwrap();
+    let mut written = 0;
+    while let count @ 1.. = connection.write(id, vec![0; 60_000].into()).unwrap() {
+        written += count;
+    }
+    written
+}
+
+#[test]
+fn what_is_buffered_follows_what_the_path_carries() {
+    let mut pair = Pair::new(&Transport::default());
+    pair.connect();
+    // It asks for much and reads nothing.
+    let silent = written(&mut pair, End::Server);
+    assert!((100_000..600_000).contains(&silent), "{silent}");
+    let mut pair = Pair::new(&Transport::default());
+    pair.connect();
+    assert!(pair.carry(End::Server, 8_000_000));
+    let used = written(&mut pair, End::Server);
+    assert!(used > 4 * silent, "{used} and {silent}");
+}
+
+#[test]
+fn who_pings_and_acknowledges_nothing_costs_little_and_is_closed_upon() {
+    let mut pair = Pair::new(&Transport::default());
+    pair.connect();
+    pair.run_for(Duration::from_secs(1));
+    let home = pair.client_address;
+    pair.arrives = Box::new(|end, _, _| end == End::Client);
+    let before = pair.sent[1];
+    // Within one probe timeout.
+    for _ in 0..30_000 {
+        pair.forge(home, &[Frame::Ping]);
+        pair.send_of(&[End::Server]);
+    }
+    let prompt = pair.sent[1] - before;
+    assert!((4000..9000).contains(&prompt), "{prompt}");
+    // Acknowledgements wait now, and nobody answers the PINGs among them.
+    for _ in 0..2000 {
+        pair.now = pair.now.after(Duration::from_millis(1));
+        pair.forge(home, &[Frame::Ping]);
+        let now = pair.now;
+        let server = pair.server();
+        if server.deadline().is_some_and(|deadline| deadline <= now) {
+            server.on_timeout(now);
+        }
+        pair.send_of(&[End::Server]);
+    }
+    let more = pair.sent[1] - before - prompt;
+    assert!(more < 120, "{more}");
+    pair.run_for(Duration::from_secs(1));
+    assert!(pair.server_events.iter().any(|event| matches!(
+        event,
+        Event::Closed(CloseReason::Violated { code, .. }) if *code == Code::PROTOCOL_VIOLATION
+    )));
+}

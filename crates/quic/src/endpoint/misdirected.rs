@@ -1,0 +1,74 @@
+//! Datagrams of connections that another endpoint has: the kernel distributes by addresses, and a
+//! client's may change. RFC 9000 §9. They wait here until the owner of the socket hands them over.
+
+use std::collections::VecDeque;
+
+use crate::Way;
+
+/// How many wait at most, and how many bytes of them: as much as one look into a socket brings.
+const MAX_DATAGRAMS: usize = 512;
+const MAX_BYTES: usize = 512 << 10;
+
+/// A datagram for a connection of another endpoint.
+#[derive(Debug)]
+pub struct Misdirected {
+    /// The number of that endpoint among its siblings.
+    pub to: u16,
+    pub way: Way,
+    pub datagram: Vec<u8>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct MisdirectedQueue {
+    waiting: VecDeque<Misdirected>,
+    bytes: usize,
+}
+
+impl MisdirectedQueue {
+    /// What there is no room for counts as lost on the way.
+    pub(super) fn push(&mut self, to: u16, way: &Way, datagram: &[u8]) {
+        let bytes = self.bytes + datagram.len();
+        if self.waiting.len() < MAX_DATAGRAMS && bytes <= MAX_BYTES {
+            self.bytes = bytes;
+            self.waiting.push_back(Misdirected {
+                to,
+                way: *way,
+                datagram: datagram.to_vec(),
+            });
+        }
+    }
+
+    pub(super) fn pop(&mut self) -> Option<Misdirected> {
+        let first = self.waiting.pop_front()?;
+        self.bytes -= first.datagram.len();
+        Some(first)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_waits_is_bounded_by_number_and_size() {
+        let way = Way {
+            remote: "192.0.2.1:9".parse().unwrap(),
+            local: None,
+            ecn: 0,
+        };
+        for (size, kept) in [(1, MAX_DATAGRAMS), (60_000, MAX_BYTES / 60_000)] {
+            let mut queue = MisdirectedQueue::default();
+            for _ in 0..2 {
+                for _ in 0..2 * MAX_DATAGRAMS {
+                    queue.push(3, &way, &vec![7; size]);
+                }
+                let mut count = 0;
+                while let Some(next) = queue.pop() {
+                    assert_eq!((next.to, next.datagram.len()), (3, size));
+                    count += 1;
+                }
+                assert_eq!((count, queue.bytes), (kept, 0));
+            }
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! What clients may cost that have not proved their address, and may be nobody at all: how many
+//! there are, how many begin in a while, and what those leave behind that have ended. RFC 9000 §8.1.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+
+use roundtrip_wire::quic::ConnectionId;
+
+use crate::Time;
+
+/// Where as many as may be there at once began within such a while and have proved nothing, whatever
+/// became of them, others prove themselves first.
+const WINDOW_NANOS: u64 = 250_000_000;
+/// How many are remembered after their end. A client's first flight may be longer than its
+/// connection was, and what is left of it begins no other.
+const MAX_ENDED: usize = 256;
+
+/// The address of a client's first packets and the destination chosen for these.
+pub(super) type First = (SocketAddr, ConnectionId);
+
+#[derive(Debug, Default)]
+pub(super) struct Unproved {
+    count: usize,
+    /// When the budget of beginnings would be full again, and what one takes of it.
+    spent_until: Time,
+    price_nanos: u64,
+    ended: VecDeque<(First, Vec<u8>)>,
+}
+
+impl Unproved {
+    /// True if another may begin, where `most` may be there at once. The budget pays for it, unless
+    /// it proves its address: to find that a packet is no client's costs, too.
+    pub(super) fn admits(&mut self, now: Time, most: usize) -> bool {
+        if self.count >= most {
+            return false;
+        }
+        self.price_nanos = WINDOW_NANOS / most as u64;
+        let full_at = self.spent_until.max(now).0 + self.price_nanos;
+        let is_left = full_at <= now.0.saturating_add(WINDOW_NANOS);
+        if is_left {
+            self.spent_until = Time(full_at);
+        }
+        is_left
+    }
+
+    pub(super) fn begin(&mut self) {
+        self.count += 1;
+    }
+
+    /// One has proved its address.
+    pub(super) fn prove(&mut self) {
+        self.count = self.count.saturating_sub(1);
+        self.spent_until = Time(self.spent_until.0.saturating_sub(self.price_nanos));
+    }
+
+    /// One is gone, and `farewell` is what it was told, or nothing.
+    pub(super) fn end(&mut self, first: First, farewell: Vec<u8>) {
+        self.count = self.count.saturating_sub(1);
+        if self.ended.len() >= MAX_ENDED {
+            self.ended.pop_front();
+        }
+        self.ended.push_back((first, farewell));
+    }
+
+    /// What a client was told that has ended.
+    pub(super) fn farewell(&self, first: &First) -> Option<&[u8]> {
+        let ended = self.ended.iter().find(|(ended, _)| ended == first);
+        ended.map(|(_, farewell)| &**farewell)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn first(port: u16) -> First {
+        let id = ConnectionId::new(&[7; 8]).unwrap();
+        (SocketAddr::from(([192, 0, 2, 1], port)), id)
+    }
+
+    #[test]
+    fn beginnings_are_bounded_by_what_is_there_and_by_time() {
+        let mut unproved = Unproved::default();
+        assert!(!unproved.admits(Time(1), 0));
+        let begun = |unproved: &mut Unproved, now| {
+            (0..1000)
+                .filter(|_| unproved.admits(Time(now), 100))
+                .count()
+        };
+        // Each of them ends at once.
+        assert_eq!(begun(&mut unproved, 1), 100);
+        assert_eq!(begun(&mut unproved, 1), 0);
+        assert_eq!(begun(&mut unproved, 1 + WINDOW_NANOS / 2), 50);
+        assert_eq!(begun(&mut unproved, u64::MAX / 2), 100);
+        // They stay.
+        let later = u64::MAX / 2 + 10 * WINDOW_NANOS;
+        (0..100).for_each(|_| unproved.begin());
+        assert_eq!(begun(&mut unproved, later), 0);
+        unproved.prove();
+        assert!(unproved.admits(Time(later), 100));
+    }
+
+    #[test]
+    fn who_proves_his_address_costs_nothing() {
+        let mut unproved = Unproved::default();
+        for _ in 0..1000 {
+            assert!(unproved.admits(Time(1), 3));
+            unproved.begin();
+            unproved.prove();
+        }
+    }
+
+    #[test]
+    fn little_is_left_of_those_that_have_ended() {
+        let mut unproved = Unproved::default();
+        for port in 0..2000 {
+            unproved.begin();
+            unproved.end(first(port), vec![1, 2]);
+        }
+        assert_eq!((unproved.count, unproved.ended.len()), (0, MAX_ENDED));
+        assert_eq!(unproved.farewell(&first(1999)), Some(&[1, 2][..]));
+        assert_eq!(unproved.farewell(&first(1)), None);
+    }
+}

@@ -1,0 +1,242 @@
+//! First datagrams in the name of addresses where nobody answers: what they make a server keep and
+//! do is bounded, and who has proved an address is served meanwhile. RFC 9000 §8.1 and §21.3.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use roundtrip_quic::{Event, Retry};
+use roundtrip_wire::quic::{ConnectionId, Frame, LongKind, Pen, Version, set_length, write_long};
+use rustls::quic::{DirectionalKeys, Keys};
+
+use super::simulation::{RTT, SERVER, Simulation, fast};
+
+/// How many may be there at once.
+const MOST: usize = 20;
+const FLOOD: u16 = 1000;
+/// Over which the flood comes.
+const SPAN: Duration = Duration::from_millis(500);
+const SIZE: usize = 1200;
+const TAG: usize = 16;
+const SOURCE: &[u8] = b"stranger";
+
+/// Six kinds of first packets that come from nobody.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// The first half of a hello.
+    Half,
+    Whole,
+    /// A hello that TLS refuses.
+    Failing,
+    /// A whole hello, and CONNECTION_CLOSE behind it.
+    Closing,
+    /// Many pieces of a hello with holes between them.
+    Crumbs,
+    /// A byte at the end of what may come ahead.
+    FarAhead,
+}
+
+const KINDS: [Kind; 6] = [
+    Kind::Half,
+    Kind::Whole,
+    Kind::Failing,
+    Kind::Closing,
+    Kind::Crumbs,
+    Kind::FarAhead,
+];
+
+fn crypto(offset: u64, data: &[u8]) -> Frame<'_> {
+    Frame::Crypto { offset, data }
+}
+
+impl Kind {
+    fn frames(self, hello: &[u8]) -> Vec<Frame<'_>> {
+        match self {
+            Self::Half => vec![crypto(0, &hello[..hello.len() / 2])],
+            Self::Whole => vec![crypto(0, hello)],
+            Self::Failing => vec![crypto(0, b"\x01\0\0\0")],
+            Self::Closing => vec![
+                crypto(0, hello),
+                Frame::Close {
+                    code: 0,
+                    frame: Some(0),
+                    reason: b"",
+                },
+            ],
+            Self::Crumbs => (0..150).map(|at| crypto(at * 2, b"x")).collect(),
+            Self::FarAhead => vec![crypto((64 << 10) - 1, b"x")],
+        }
+    }
+}
+
+/// A client's first datagram, with these frames.
+fn first(id: &ConnectionId, frames: &[Frame<'_>]) -> Vec<u8> {
+    let version = rustls::quic::Version::V1;
+    let suite = rustls::crypto::aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256;
+    let suite = suite
+        .tls13()
+        .and_then(rustls::Tls13CipherSuite::quic_suite)
+        .unwrap();
+    let Keys { local, .. } = suite.keys(id.as_slice(), rustls::Side::Client, version);
+    let mut datagram = vec![0; SIZE];
+    let mut pen = Pen::new(&mut datagram[..SIZE - TAG]);
+    let source = ConnectionId::new(SOURCE).unwrap();
+    let kind = LongKind::Initial;
+    let at = write_long(&mut pen, kind, Version::V1, id, &source, &[], 0, 1).unwrap();
+    assert!(frames.iter().all(|frame| frame.write(&mut pen)));
+    assert!(set_length(&mut datagram, at.length_at, SIZE - at.number_at));
+    seal(&local, &mut datagram, at.number_at);
+    datagram
+}
+
+fn seal(keys: &DirectionalKeys, datagram: &mut [u8], number_at: usize) {
+    let (header, payload) = datagram.split_at_mut(number_at + 1);
+    let length = payload.len() - TAG;
+    let (payload, tag) = payload.split_at_mut(length);
+    let sealed = keys.packet.encrypt_in_place(0, header, payload).unwrap();
+    tag.copy_from_slice(sealed.as_ref());
+    let sample_at = number_at + 4;
+    let sample = datagram[sample_at..sample_at + keys.header.sample_len()].to_vec();
+    let (head, number) = datagram.split_at_mut(number_at);
+    let number = &mut number[..1];
+    keys.header
+        .encrypt_in_place(&sample, &mut head[0], number)
+        .unwrap();
+}
+
+/// What TLS says first.
+fn hello(simulation: &Simulation) -> Vec<u8> {
+    let name = "server.test".try_into().unwrap();
+    let version = rustls::quic::Version::V1;
+    let mut tls = (*simulation.client_config.tls).clone();
+    // One that fits a datagram.
+    tls.alpn_protocols.truncate(1);
+    // RFC 9000 §18.2: initial_source_connection_id.
+    let parameters = [&[0x0f, SOURCE.len() as u8], SOURCE].concat();
+    let tls = rustls::quic::ClientConnection::new(tls.into(), version, name, parameters);
+    let mut said = Vec::new();
+    let _ = tls.unwrap().write_hs(&mut said);
+    assert!(said.len() < 1000, "{}", said.len());
+    said
+}
+
+struct Outcome {
+    /// How many connections there were at most at a time, and how many were accepted.
+    held: usize,
+    accepted: usize,
+    retries: u64,
+}
+
+/// Datagrams from as many addresses, none of which answers.
+fn flood(simulation: &mut Simulation, kind: Kind) -> Outcome {
+    let hello = hello(simulation);
+    let frames = kind.frames(&hello);
+    let before = simulation.nodes[SERVER].accepted.len();
+    let mut held = 0;
+    for number in 0..FLOOD {
+        let id = ConnectionId::new(&simulation.dice.bytes(8)).unwrap();
+        let from = SocketAddr::from(([203, 0, 113, 5], 1000 + number));
+        simulation.inject(SERVER, from, &first(&id, &frames));
+        simulation.act();
+        let endpoint = &mut simulation.nodes[SERVER].endpoint;
+        endpoint.remove_drained();
+        held = held.max(endpoint.len());
+        simulation.run_for(SPAN / u32::from(FLOOD));
+    }
+    Outcome {
+        held,
+        accepted: simulation.nodes[SERVER].accepted.len() - before,
+        retries: simulation.nodes[SERVER].endpoint.retries_sent(),
+    }
+}
+
+#[test]
+fn what_comes_from_nobody_is_bounded_in_number_and_in_time() {
+    for kind in KINDS {
+        let mut simulation = Simulation::with(1, &fast(), |server| {
+            server.retry = Retry::AboveHandshakes(MOST);
+        });
+        // One that was here before has a token, and is here again in the midst of it.
+        let (known, _) = simulation.establish();
+        simulation.run_for(RTT);
+        let token = simulation.life(known).events.iter().find_map(|event| {
+            let (_, Event::NewToken(token)) = event else {
+                return None;
+            };
+            Some(token.clone())
+        });
+        assert!(token.is_some());
+        let outcome = flood(&mut simulation, kind);
+        // Those that are there, those that came in each quarter of a second, and the one from before.
+        let admitted = MOST + 2 * MOST + 1;
+        let Outcome {
+            held,
+            accepted,
+            retries,
+        } = outcome;
+        let stays = !matches!(kind, Kind::Failing | Kind::Closing);
+        let most = if stays { MOST + 1 } else { 1 };
+        assert_eq!(held, most, "{kind:?}");
+        assert!(accepted <= admitted, "{kind:?}: {accepted} were accepted");
+        let least = u64::from(FLOOD) - admitted as u64;
+        assert!(retries >= least, "{kind:?}: {retries} retries");
+        simulation.client_config.token = token;
+        let start = simulation.now;
+        let client = simulation.connect();
+        simulation.run_for(RTT * 5 / 4);
+        let connected = simulation.life(client).time_of(&Event::Connected);
+        assert!(
+            connected.is_some_and(|at| at.since(start) == RTT),
+            "{kind:?}"
+        );
+        assert_eq!(simulation.nodes[SERVER].endpoint.tokens_taken(), 1);
+    }
+}
+
+#[test]
+fn a_hello_with_its_end_gets_nothing_and_leaves_nothing() {
+    let mut simulation = Simulation::new(2);
+    let hello = hello(&simulation);
+    let id = ConnectionId::new(b"12345678").unwrap();
+    let stranger = SocketAddr::from(([203, 0, 113, 5], 1000));
+    for _ in 0..3 {
+        let packet = first(&id, &Kind::Closing.frames(&hello));
+        simulation.seen = Some(Vec::new());
+        simulation.inject(SERVER, stranger, &packet);
+        simulation.act();
+        assert!(simulation.seen.take().unwrap().is_empty());
+        simulation.nodes[SERVER].endpoint.remove_drained();
+        assert!(simulation.nodes[SERVER].endpoint.is_empty());
+    }
+    // What repeats it begins no other.
+    assert_eq!(simulation.nodes[SERVER].accepted.len(), 1);
+    let other = ConnectionId::new(b"87654321").unwrap();
+    let packet = first(&other, &Kind::Whole.frames(&hello));
+    simulation.inject(SERVER, stranger, &packet);
+    simulation.act();
+    simulation.nodes[SERVER].endpoint.remove_drained();
+    assert_eq!(simulation.nodes[SERVER].endpoint.len(), 1);
+}
+
+/// What it is told is repeated, and leaves no connection behind.
+#[test]
+fn one_that_fails_at_once_leaves_its_farewell_alone() {
+    let mut simulation = Simulation::new(3);
+    let id = ConnectionId::new(b"12345678").unwrap();
+    let packet = first(&id, &Kind::Failing.frames(b""));
+    let stranger = SocketAddr::from(([203, 0, 113, 5], 1000));
+    let mut told = Vec::new();
+    for _ in 0..3 {
+        simulation.seen = Some(Vec::new());
+        simulation.inject(SERVER, stranger, &packet);
+        simulation.act();
+        simulation.nodes[SERVER].endpoint.remove_drained();
+        assert!(simulation.nodes[SERVER].endpoint.is_empty());
+        let seen = simulation.seen.take().unwrap();
+        let bytes: Vec<_> = seen.into_iter().map(|sent| sent.bytes).collect();
+        assert_eq!(bytes.len(), 1);
+        told.extend(bytes);
+    }
+    assert!(told.iter().all(|farewell| *farewell == told[0]));
+    assert!(told[0].len() < 3 * SIZE);
+    assert_eq!(simulation.nodes[SERVER].accepted.len(), 1);
+}

@@ -1,0 +1,138 @@
+//! The unidirectional streams of a peer, and our own control stream. RFC 9114 §6.2, RFC 9204 §4.2.
+
+use super::control::ControlStream;
+use super::frame::{GOAWAY, read_varint, write_varint};
+use super::qpack_streams::{DecoderStream, read_encoder_stream};
+use super::{Code, ProtocolError, Settings};
+use crate::quic::Side;
+
+const CONTROL: u64 = 0;
+const PUSH: u64 = 1;
+const QPACK_ENCODER: u64 = 2;
+const QPACK_DECODER: u64 = 3;
+/// The most bytes that one of these streams may carry while the connection lasts.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// What the streams of one peer have said together.
+#[derive(Debug)]
+pub struct UniStreams {
+    peer: Side,
+    control: ControlStream,
+    decoder: DecoderStream,
+    /// The types of the streams that may be there only once, as bits.
+    seen: u8,
+}
+
+/// One of the streams.
+#[derive(Debug, Default)]
+pub struct UniStream {
+    /// The beginning of its type.
+    held: Vec<u8>,
+    kind: Option<u64>,
+    bytes: u64,
+}
+
+impl UniStreams {
+    pub fn new(peer: Side) -> Self {
+        Self {
+            peer,
+            control: ControlStream::new(peer),
+            decoder: DecoderStream::default(),
+            seen: 0,
+        }
+    }
+
+    /// The peer's settings, once they have come.
+    pub fn settings(&self) -> Option<Settings> {
+        self.control.settings()
+    }
+
+    /// The id in the peer's last GOAWAY: of the first request that it will not process, or, if the
+    /// peer is a client, of a push.
+    pub fn goaway(&self) -> Option<u64> {
+        self.control.goaway()
+    }
+
+    /// Takes the next bytes of a stream. False if nobody needs to read on: its type is unknown.
+    pub fn read(&mut self, stream: &mut UniStream, bytes: &[u8]) -> Result<bool, ProtocolError> {
+        stream.bytes += bytes.len() as u64;
+        if stream.bytes > MAX_BYTES {
+            return Err(ProtocolError {
+                code: Code::H3_EXCESSIVE_LOAD,
+                why: "more than a stream of its type needs",
+            });
+        }
+        let mut rest = bytes;
+        while stream.kind.is_none() {
+            let Some((byte, behind)) = rest.split_first() else {
+                return Ok(true);
+            };
+            stream.held.push(*byte);
+            rest = behind;
+            if let Some((kind, _)) = read_varint(&stream.held) {
+                self.begin(kind)?;
+                stream.kind = Some(kind);
+            }
+        }
+        match stream.kind {
+            Some(CONTROL) => self.control.read(rest)?,
+            Some(QPACK_ENCODER) => read_encoder_stream(rest)?,
+            Some(QPACK_DECODER) => self.decoder.read(rest)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// A stream has ended, or was reset.
+    pub fn end(&self, stream: &UniStream) -> Result<(), ProtocolError> {
+        if matches!(stream.kind, Some(CONTROL | QPACK_ENCODER | QPACK_DECODER)) {
+            return Err(ProtocolError {
+                code: Code::H3_CLOSED_CRITICAL_STREAM,
+                why: "the end of a stream that has to last",
+            });
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, kind: u64) -> Result<(), ProtocolError> {
+        if kind == PUSH {
+            // A server may push what was permitted, and nothing was. RFC 9114 §4.6, §6.2.2.
+            let code = match self.peer {
+                Side::Client => Code::H3_STREAM_CREATION_ERROR,
+                Side::Server => Code::H3_ID_ERROR,
+            };
+            let why = "a push stream";
+            return Err(ProtocolError { code, why });
+        }
+        if kind <= QPACK_DECODER {
+            let bit = 1 << kind;
+            if self.seen & bit != 0 {
+                return Err(ProtocolError {
+                    code: Code::H3_STREAM_CREATION_ERROR,
+                    why: "a second stream of a type that comes once",
+                });
+            }
+            self.seen |= bit;
+        }
+        Ok(())
+    }
+}
+
+/// The beginning of our own control stream. RFC 9114 §6.2.1.
+pub fn open_control(settings: Settings) -> Vec<u8> {
+    let mut out = Vec::new();
+    write_varint(&mut out, CONTROL);
+    settings.write(&mut out);
+    out
+}
+
+/// A GOAWAY frame. RFC 9114 §7.2.6.
+pub fn goaway(id: u64) -> Vec<u8> {
+    let mut content = Vec::new();
+    write_varint(&mut content, id);
+    let mut out = Vec::new();
+    write_varint(&mut out, GOAWAY);
+    write_varint(&mut out, content.len() as u64);
+    out.append(&mut content);
+    out
+}
