@@ -20,6 +20,8 @@ const MAX_UNREST: f64 = 10.0;
 
 /// In milliseconds, and as a share of R: an acknowledgement that comes this long before the answer
 /// came without it.
+/// In milliseconds: Linux delays acknowledgements by 40 ms or more (RFC 1122 §4.2.3.2), less a tick.
+const SHORTEST_DELAYED_ACK: f64 = 36.0;
 const MIN_EARLY: f64 = 2.0;
 const SHARE_EARLY: f64 = 0.05;
 /// The kernel's time of a departure and ours differ by less than this.
@@ -183,6 +185,18 @@ impl<'a> Case<'a> {
         })?;
         let early = ms(answered.since(at));
         (early >= MIN_EARLY.max(SHARE_EARLY * r).max(self.spread.ms())).then_some(early)
+    }
+
+    /// The server's part of an answer that was `late`, and whose request had been acknowledged
+    /// `early` before it. An acknowledgement that came late itself, and too soon to have been
+    /// delayed on purpose, was held up on the path with the request.
+    pub(crate) fn served(&self, late: f64, early: f64) -> f64 {
+        let least = crate::causes::least_spread(self.rtt.unwrap_or(0.0));
+        if (least..SHORTEST_DELAYED_ACK).contains(&(late - early)) {
+            early
+        } else {
+            late
+        }
     }
 
     /// A caveat for an answer that was `late` by this much, when nothing shows whether its server

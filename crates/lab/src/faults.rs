@@ -2,12 +2,13 @@
 //! lengths; then what was found is compared with what was injected. Healthy exchanges are mixed in,
 //! in which nothing may be found.
 //!
-//! `entry` reads the faults (`lab/faults.toml`), `draw` makes cases of them, `stage` runs one,
-//! among faulty `peer`s and `names` where a path and an origin do not do; `text` shows the outcome.
+//! `entry` reads the faults (`lab/faults.toml`), `draw` makes cases of them, `healthy` chooses the
+//! paths of the others, `stage` runs one, among faulty `peer`s and `names` where a path and an origin do not do; `text` shows the outcome.
 
 mod cost;
 mod draw;
 mod entry;
+mod healthy;
 mod names;
 mod peer;
 mod stage;
@@ -25,6 +26,9 @@ pub const NAME: &str = "faults";
 /// A cost within this share, or this many milliseconds, counts as right.
 const MAX_DEVIATION: f64 = 0.05;
 const MAX_DEVIATION_MS: f64 = 1.0;
+
+/// What a busy machine adds to any exchange.
+const MACHINES: [&str; 2] = ["client-starved", "cpu-throttled"];
 
 #[derive(Debug, thiserror::Error)]
 pub enum FaultsError {
@@ -84,10 +88,36 @@ pub struct CaseVerdict {
     /// All causes that were named, with their cost.
     pub findings: Vec<(String, f64)>,
     pub total_ms: f64,
+    /// Whom the exchange waited for.
+    pub waited: PartyTimes,
     /// Why there was no answer.
     pub failure: Option<String>,
     /// For two faults: the second cause, what it cost, and what was attributed to it.
     pub second: Option<(String, f64, f64)>,
+}
+
+/// In milliseconds.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct PartyTimes {
+    pub network: f64,
+    pub server: f64,
+    pub client: f64,
+    pub resolver: f64,
+    pub loss: f64,
+}
+
+impl PartyTimes {
+    fn of(exchange: &Exchange) -> Self {
+        let mut all = Self::default();
+        for phase in exchange.phases() {
+            all.network += phase.waited.network;
+            all.server += phase.waited.server;
+            all.client += phase.waited.client;
+            all.resolver += phase.waited.resolver;
+            all.loss += phase.waited.loss;
+        }
+        all
+    }
 }
 
 /// Runs the gauntlet. The process of an ordinary user must have entered the sandbox first.
@@ -121,8 +151,14 @@ fn judge(case: &FaultCase, exchange: &Exchange) -> CaseVerdict {
         let of_it = findings.iter().filter(|(id, _)| id == cause);
         of_it.map(|(_, ms)| ms).sum()
     };
-    let named = findings.first().map(|(id, _)| id.clone());
     let costs = case.costs();
+    let is_injected = |id: &str| costs.iter().any(|(cause, _)| cause == id);
+    // That this machine did not let the client run has a witness, and is true.
+    let unexpected = |id: &&String| {
+        let by_chance = MACHINES.contains(&id.as_str()) && !is_injected(id);
+        !by_chance && !case.allowed.contains(&id.as_str())
+    };
+    let named = findings.iter().map(|(id, _)| id).find(unexpected).cloned();
     let (worst, injected) = costs.first().cloned().unwrap_or_default();
     let priced = costs
         .iter()
@@ -139,7 +175,7 @@ fn judge(case: &FaultCase, exchange: &Exchange) -> CaseVerdict {
     };
     CaseVerdict {
         fault: case.name(),
-        path: format!("{} ms", case.rtt_ms),
+        path: case.path(),
         strategy: case.strategy.to_string(),
         ms_injected: injected,
         ms_attributed: attributed(&worst),
@@ -147,6 +183,7 @@ fn judge(case: &FaultCase, exchange: &Exchange) -> CaseVerdict {
         ok: exchange.failure.is_none() && first && priced,
         named,
         findings: findings.clone(),
+        waited: PartyTimes::of(exchange),
         total_ms: exchange.total().as_secs_f64() * 1e3,
         failure: exchange.failure.as_ref().map(|f| f.message.clone()),
         second: costs

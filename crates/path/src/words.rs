@@ -61,7 +61,7 @@ pub const WORDS: &[PathWord] = &[
     PathWord {
         name: "jitter",
         value: "TIME[,SHAPE]",
-        help: "Further delay that varies, up to TIME; SHAPE is uniform, normal or pareto. Packets keep their order",
+        help: "Further delay that varies, up to TIME; SHAPE is uniform, normal, exponential or pareto. Packets keep their order",
         apply: |path, text| each(path, text, |link, text| put_some(&mut link.jitter, text)),
     },
     PathWord {

@@ -186,12 +186,12 @@ fn slow_first(case: &Case<'_>) -> Option<Cost> {
     // Another answer on the connection has to show how long the path takes when it is awake.
     let compared = case.waited(PhaseName::FirstByte, WaitPart::Network) > 0.0;
     // On a path that varies it was late like others.
-    let others = case
-        .spread
-        .samples()
-        .iter()
-        .filter(|other| **other >= super::path::least_spread(r));
-    let alone = others.count() < 2;
+    let least = super::path::least_spread(r);
+    let samples = case.spread.samples();
+    let others = samples.iter().filter(|other| **other >= least).count();
+    // Without an acknowledgement in time, a late answer may have met what the SYN-ACK met.
+    let unknown = case.spread.ms() >= least && super::path::late_waits(case, least) > 0;
+    let alone = others < 2 && !unknown;
     (alone && compared && tcp.syn_retransmits == 0 && late >= MAX_HOST_DELAY.max(0.5 * r)).then(
         || {
             let evidence = format!(

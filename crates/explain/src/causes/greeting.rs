@@ -77,6 +77,7 @@ fn hello_lost(case: &Case<'_>) -> Option<Cost> {
 fn slow_server(case: &Case<'_>) -> Option<Cost> {
     let (late, sent, answered) = lateness(case)?;
     let early = case.acknowledged_before(sent, answered)?;
+    let late = case.served(late, early);
     (late >= MAX_HANDSHAKE_WORK.max(0.1 * case.rtt?).max(case.least_witnessed())).then(|| {
         let evidence = format!(
             "the server's flight began {late:.1} ms later than a round trip after the ClientHello, which had been acknowledged {early:.1} ms before"

@@ -124,7 +124,7 @@ fn thought(case: &Case<'_>) -> Option<f64> {
 
 fn think_time(case: &Case<'_>) -> Option<Cost> {
     let thought = thought(case)?;
-    let witness = witness(case, thought)?;
+    let (thought, witness) = witness(case, thought)?;
     let evidence = format!(
         "the answer came {:.1} ms later than a round trip after the request{witness}",
         case.waited(PhaseName::FirstByte, WaitPart::Server),
@@ -132,12 +132,12 @@ fn think_time(case: &Case<'_>) -> Option<Cost> {
     Some(Cost::new(evidence).waited(PhaseName::FirstByte, WaitPart::Server, thought))
 }
 
-/// What shows that the server had the request while the client waited for so long.
-fn witness(case: &Case<'_>, thought: f64) -> Option<String> {
+/// For how long the server had the request while the client waited for so long, and what shows it.
+fn witness(case: &Case<'_>, thought: f64) -> Option<(f64, String)> {
     let said = case.exchange.http.iter().flat_map(|h| &h.server_timing);
     let said: f64 = said.filter_map(|(_, took, _)| Some(ms((*took)?))).sum();
     if said >= 0.5 * thought {
-        return Some(timing(case));
+        return Some((thought, timing(case)));
     }
     // The server itself says that it was not slow.
     if has_timing(case) && said < CONTRADICTION * thought {
@@ -146,13 +146,15 @@ fn witness(case: &Case<'_>, thought: f64) -> Option<String> {
     let mut phases = case.phases.iter();
     let asked = phases.find(|p| p.name == PhaseName::FirstByte)?.start;
     let early = case.acknowledged_before(asked, case.answer_began?)?;
+    let thought = case.served(thought, early);
     if thought < case.least_witnessed() {
         return None;
     }
-    Some(format!(
+    let shown = format!(
         "; the request had been acknowledged {early:.1} ms before{}",
         timing(case)
-    ))
+    );
+    Some((thought, shown))
 }
 
 /// Where round trips are known not to differ, a late answer has a reason that the exchange does not

@@ -36,8 +36,15 @@ const WAITS: [PhaseName; 5] = [
 ];
 
 /// In milliseconds: a sample that is later than R by less does not show that the path varies.
-pub(super) fn least_spread(r: f64) -> f64 {
+pub(crate) fn least_spread(r: f64) -> f64 {
     MIN_SPREAD.max(SPREAD_SHARE * r)
+}
+
+/// How many waits for the server were late.
+pub(super) fn late_waits(case: &Case<'_>, least: f64) -> usize {
+    let waits = [case.handshake(), PhaseName::FirstByte];
+    let late = waits.map(|name| case.waited(name, WaitPart::Server) >= least);
+    late.into_iter().filter(|late| *late).count()
 }
 
 fn varies(case: &Case<'_>) -> Option<Cost> {
@@ -74,11 +81,7 @@ fn varies(case: &Case<'_>) -> Option<Cost> {
         .iter()
         .filter(|late| **late >= least)
         .count();
-    let waits = [case.handshake(), PhaseName::FirstByte];
-    let waits = waits
-        .into_iter()
-        .map(|name| case.waited(name, WaitPart::Server));
-    let differ = late >= 1 && late + waits.filter(|late| *late >= least).count() >= 2;
+    let differ = late >= 1 && late + late_waits(case, least) >= 2;
     let spread = if differ { case.spread.ms() } else { 0.0 };
     let waits = WAITS.into_iter().filter(|name| *name != PhaseName::Tcp);
     let most = waits.map(beyond).fold(spread, f64::max);

@@ -54,6 +54,15 @@ fn a_first_packet_that_was_late_by_itself() {
 }
 
 #[test]
+fn on_a_path_of_which_all_answers_are_late_the_first_is_no_exception() {
+    let mut story = Story::new().looked_up(Answer::Hosts, 0.1).connected(45.0);
+    story = story.asked().pass(100.0 + 20.0);
+    story.r = 0.0;
+    let found = ids(&story.told(0.0).end());
+    assert!(!found.contains(&"slow-first-packet"), "{found:?}");
+}
+
+#[test]
 fn a_lost_syn_costs_its_timeout() {
     let mut story = Story::new()
         .looked_up(Answer::Hosts, 0.1)

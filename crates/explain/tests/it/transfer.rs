@@ -110,6 +110,17 @@ fn greeted(acknowledged: f64, late: f64, seen: impl FnOnce(Story) -> Story) -> E
     story.asked().told(0.3).end()
 }
 
+/// A slow line held the hello up, and its acknowledgement shows by how much.
+#[test]
+fn a_hello_that_was_acknowledged_late_was_not_with_the_server_before() {
+    let slow = |acknowledged, late| ids(&greeted(acknowledged, late, |story| story));
+    assert!(!slow(31.0, 40.0).contains(&"slow-tls-server"));
+    assert!(slow(0.0, 40.0).contains(&"slow-tls-server"));
+    let found = findings(&greeted(31.0, 231.0, |story| story));
+    let server = found.iter().find(|f| f.id == "slow-tls-server");
+    assert_eq!(server.map(|f| f.ms.round()), Some(200.0), "{found:?}");
+}
+
 #[test]
 fn a_hello_of_which_a_segment_was_lost_is_no_slow_server() {
     let lost = greeted(136.0, 140.0, |story| resent(story, R + 136.0));

@@ -1,5 +1,5 @@
-//! The expected cost of a fault: a sum of milliseconds, `amount` and round trips, such as `1000 + 2
-//! R`.
+//! The expected cost of a fault: a sum of milliseconds, amounts and round trips, such as `1000 + 2
+//! R` or `3 amount`.
 
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct ExpectedCost {
@@ -25,6 +25,7 @@ impl ExpectedCost {
                 ["R"] => cost.round_trips += 1.0,
                 [times, "R"] => cost.round_trips += number(times)?,
                 ["amount"] => cost.amounts += 1.0,
+                [times, "amount"] => cost.amounts += number(times)?,
                 [ms] => cost.ms += number(ms)?,
                 _ => {
                     return Err(format!(
@@ -51,6 +52,7 @@ mod tests {
         assert_eq!(ms("R"), Ok(20.0));
         assert_eq!(ms("1000 + 2 R"), Ok(1040.0));
         assert_eq!(ms("amount"), Ok(7.0));
+        assert_eq!(ms("3 amount + R"), Ok(41.0));
         for text in ["", "R R", "-1", "much", "1 +", "nan"] {
             assert!(ms(text).is_err(), "{text}");
         }

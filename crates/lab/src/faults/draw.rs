@@ -6,7 +6,7 @@ use roundtrip_model::{Http, Memory, Random, Security, Strategy};
 use roundtrip_origin::Knobs;
 
 use super::entry::{self, FaultEntry, FirstAddress};
-use super::{FaultsError, names, peer};
+use super::{FaultsError, healthy, names, peer};
 use crate::experiment::span;
 
 /// Round-trip times in ms: within a building, within a country, across the world.
@@ -51,6 +51,11 @@ pub(super) struct FaultCase {
     pub(super) words: Vec<String>,
     pub(super) knobs: Knobs,
     pub(super) setting: ExchangeSetting,
+    /// Settings of the kernel at either end.
+    pub(super) client_sysctls: Vec<String>,
+    pub(super) server_sysctls: Vec<String>,
+    /// What may be found in a healthy exchange, because the path is like that.
+    pub(super) allowed: Vec<&'static str>,
     /// Causes and their milliseconds, most costly first.
     costs: Vec<(String, f64)>,
     /// By how many milliseconds the kernel's timers may change them.
@@ -76,9 +81,22 @@ pub(super) struct ExchangeSetting {
     pub(super) names: Option<names::NameServerFault>,
     pub(super) peer: Option<peer::PeerKind>,
     pub(super) late: Duration,
+    /// For how long the client's thread does not run when the answer is due.
+    pub(super) stopped: Duration,
+    /// How long the first write of the body takes.
+    pub(super) output: Duration,
 }
 
 impl FaultCase {
+    /// The round trip, and what else is said of the path. A network by name has its own.
+    pub(super) fn path(&self) -> String {
+        let said = self.words.join(" ");
+        if said.starts_with("preset=") {
+            return said;
+        }
+        format!("{} ms {said}", self.rtt_ms).trim_end().into()
+    }
+
     pub(super) fn costs(&self) -> &[(String, f64)] {
         &self.costs
     }
@@ -170,6 +188,7 @@ fn build(
     let mut setting = ExchangeSetting::plain(chosen.is_empty(), random);
     setting.fit_first_window(strategy);
     let (mut knobs, mut words) = (Vec::new(), Vec::new());
+    let (mut client_sysctls, mut server_sysctls) = (Vec::new(), Vec::new());
     let mut costs = Vec::new();
     let slack = chosen.iter().map(|entry| entry.slack).fold(0.0, f64::max);
     for entry in chosen {
@@ -179,6 +198,8 @@ fn build(
         let fill = |text: &String| text.replace("@amount@", &amount.to_string());
         knobs.extend(entry.knobs.iter().map(fill));
         words.extend(entry.path.iter().map(fill));
+        client_sysctls.extend(entry.client_sysctl.iter().map(fill));
+        server_sysctls.extend(entry.server_sysctl.iter().map(fill));
         setting.change(entry, fill)?;
         let all = entry.costs()?.into_iter();
         costs.extend(all.map(|(cause, cost)| (cause, cost.ms(amount, rtt_ms))));
@@ -194,8 +215,11 @@ fn build(
     if strategy.memory == Memory::EarlyData {
         setting.body = 0;
     }
+    let mut allowed = Vec::new();
     if chosen.is_empty() {
         setting.keep_small(strategy);
+        server_sysctls.push(healthy::congestion_control(random));
+        (words, allowed) = healthy::path(random);
     }
     debug_assert!(strategy.security != Security::Clear || setting.hello_delay.is_zero());
     Ok(FaultCase {
@@ -204,6 +228,9 @@ fn build(
         words,
         knobs: entry::knobs(&knobs)?,
         setting,
+        client_sysctls,
+        server_sysctls,
+        allowed,
         costs,
         slack,
     })
@@ -232,6 +259,8 @@ impl ExchangeSetting {
             names: None,
             peer: None,
             late: Duration::ZERO,
+            stopped: Duration::ZERO,
+            output: Duration::ZERO,
         }
     }
 
@@ -272,6 +301,8 @@ impl ExchangeSetting {
         self.hello_delay = time(&entry.hello_delay, self.hello_delay)?;
         self.pause = time(&entry.pause, self.pause)?;
         self.late = time(&entry.late, self.late)?;
+        self.stopped = time(&entry.stopped, self.stopped)?;
+        self.output = time(&entry.output, self.output)?;
         self.cookie = number(&entry.cookie, self.cookie)?;
         self.body = number(&entry.body, self.body)?;
         self.cold |= entry.cold;

@@ -58,6 +58,14 @@ pub(super) struct FaultEntry {
     #[serde(default)]
     pub(super) late: Option<String>,
     #[serde(default)]
+    pub(super) client_sysctl: Vec<String>,
+    #[serde(default)]
+    pub(super) server_sysctl: Vec<String>,
+    #[serde(default)]
+    pub(super) stopped: Option<String>,
+    #[serde(default)]
+    pub(super) output: Option<String>,
+    #[serde(default)]
     pub(super) far: bool,
     #[serde(default)]
     pub(super) beside: Option<Beside>,
@@ -95,18 +103,22 @@ impl FaultEntry {
     /// The settings that it changes, so that no other fault may change them.
     pub(super) fn screws(&self) -> Vec<&str> {
         let name = |text: &'static str, is: bool| is.then_some(text);
-        let words = self.knobs.iter().chain(&self.path);
+        let sysctls = self.client_sysctl.iter().chain(&self.server_sysctl);
+        let words = self.knobs.iter().chain(&self.path).chain(sysctls);
         let words = words.filter_map(|said| said.split('=').next());
         let rest = [
             name("place", self.place.is_some()),
             name("hello", self.hello_delay.is_some()),
             name("cold", self.cold),
             name("runs", self.runs.is_some()),
-            name("first", self.first.is_some()),
+            // The addresses come from there, too.
+            name("names", self.first.is_some()),
             name("expect", self.expect),
             name("cookie", self.cookie.is_some()),
             name("names", self.names.is_some()),
             name("late", self.late.is_some()),
+            name("stopped", self.stopped.is_some()),
+            name("output", self.output.is_some()),
         ];
         words.chain(rest.into_iter().flatten()).collect()
     }
@@ -158,7 +170,10 @@ mod tests {
             let mut path = roundtrip_path::Path::builder();
             for said in &entry.path {
                 let (word, value) = said.split_once('=').unwrap();
-                path.set(word, value).unwrap();
+                path.set(word, &value.replace("@amount@", "20")).unwrap();
+            }
+            for said in entry.client_sysctl.iter().chain(&entry.server_sysctl) {
+                assert!(said.contains('='), "{told}: {said}");
             }
         }
     }

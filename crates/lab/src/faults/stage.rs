@@ -1,11 +1,12 @@
 //! Runs one case: a new path and origin with our prober in between, all of it removed afterwards.
 
+use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use roundtrip_model::{Exchange, Security, Target};
 use roundtrip_origin::{Origin, Running};
-use roundtrip_path::Path;
+use roundtrip_path::{Namespace, Path};
 use roundtrip_probe::{Family, Options, Override, Prober, Proxy};
 use roundtrip_tls::Roots;
 
@@ -15,6 +16,7 @@ use super::peer::{FaultyPeer, PeerKind, Surroundings};
 use super::{FaultsError, names};
 
 const NAME: &str = "shop.example";
+const CONGESTION_CONTROL: &str = "net.ipv4.tcp_congestion_control";
 const EXCHANGE_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(super) fn run(case: &FaultCase, seed: u64) -> Result<Exchange, FaultsError> {
@@ -29,8 +31,10 @@ pub(super) fn run(case: &FaultCase, seed: u64) -> Result<Exchange, FaultsError> 
         side.sysctl("net.ipv4.tcp_fastopen", "3")?;
         // Every network namespace may use reno; a controller with pacing would not send a window at
         // once.
-        side.sysctl("net.ipv4.tcp_congestion_control", "reno")?;
+        side.sysctl(CONGESTION_CONTROL, "reno")?;
     }
+    set(&path.client(), &case.client_sysctls)?;
+    set(&path.server(), &case.server_sysctls)?;
     let address = path.server().address_v4();
     let mut knobs = case.knobs.clone();
     knobs.listen.bind = vec![address.into()];
@@ -40,8 +44,19 @@ pub(super) fn run(case: &FaultCase, seed: u64) -> Result<Exchange, FaultsError> 
     let others = Others::start(case, &path, &origin)?;
     let target = Target::parse(&url(case, &origin, others.peer.as_ref()))?;
     let options = options(case, &origin, &path, &target, &others)?;
-    path.client()
-        .run(move || ask(options, &target, &case.setting))?
+    path.client().run(move || ask(options, &target, case))?
+}
+
+fn set(side: &Namespace, sysctls: &[String]) -> Result<(), FaultsError> {
+    for said in sysctls {
+        let (name, value) = said.split_once('=').unwrap_or((said, ""));
+        match side.sysctl(name, value) {
+            // Only the host decides which controls namespaces may use.
+            Err(_) if name == CONGESTION_CONTROL => {}
+            set => set?,
+        }
+    }
+    Ok(())
 }
 
 /// Other servers that take part. They end before the path does.
@@ -167,22 +182,28 @@ fn headers(setting: &ExchangeSetting) -> Vec<(String, String)> {
 }
 
 /// The last run and, if it has several hops, the one that is judged.
-fn ask(
-    options: Options,
-    target: &Target,
-    setting: &ExchangeSetting,
-) -> Result<Exchange, FaultsError> {
+fn ask(options: Options, target: &Target, case: &FaultCase) -> Result<Exchange, FaultsError> {
+    let setting = &case.setting;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     runtime.block_on(async {
         let mut prober = Prober::new(options);
         let mut last = Exchange::default();
+        if !setting.stopped.is_zero() {
+            tokio::spawn(stop(
+                Duration::from_secs_f64(case.rtt_ms / 1e3),
+                setting.stopped,
+            ));
+        }
         for run in 0..setting.runs {
             if run > 0 {
                 tokio::time::sleep(setting.pause).await;
             }
-            let mut hops = prober.run(target, run, &mut Vec::new()).await.into_iter();
+            let mut hops = prober
+                .run(target, run, &mut SlowSink(setting.output))
+                .await
+                .into_iter();
             let judged = if setting.first_hop {
                 hops.next()
             } else {
@@ -193,4 +214,28 @@ fn ask(
         prober.retire().await;
         Ok(last)
     })
+}
+
+/// In clear text, the answer is due after two round trips. The client's thread stops half of one
+/// before, until so long after.
+async fn stop(rtt: Duration, late: Duration) {
+    tokio::time::sleep(rtt.mul_f64(1.5)).await;
+    std::thread::sleep(rtt / 2 + late);
+}
+
+/// Takes the first piece late.
+struct SlowSink(Duration);
+
+impl io::Write for SlowSink {
+    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        let late = std::mem::take(&mut self.0);
+        if !late.is_zero() {
+            std::thread::sleep(late);
+        }
+        Ok(piece.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }

@@ -19,6 +19,8 @@ pub enum JitterShape {
     Uniform,
     /// The positive half of a normal distribution with deviation `by`.
     Normal,
+    /// An exponential distribution with mean `by`: what a queue with random arrivals adds.
+    Exponential,
     /// Mostly little, sometimes much: a Pareto distribution with exponent 3 and mean `by`.
     Pareto,
 }
@@ -34,6 +36,7 @@ impl Jitter {
         let peak = match self.shape {
             JitterShape::Uniform => 1.0,
             JitterShape::Normal => (-2.0 * share.ln()).sqrt(),
+            JitterShape::Exponential => -share.ln(),
             // In Lomax form, with the scale 2: f(x) / f(0) is (1 + x/2)^−4.
             JitterShape::Pareto => 2.0 * (share.powf(-1.0 / 4.0) - 1.0),
         };
@@ -49,10 +52,11 @@ impl FromStr for Jitter {
         let shape = match shape.trim() {
             "uniform" => JitterShape::Uniform,
             "normal" => JitterShape::Normal,
+            "exponential" => JitterShape::Exponential,
             "pareto" => JitterShape::Pareto,
             other => {
                 return Err(format!(
-                    "`{other}` is not a distribution; there are uniform, normal and pareto"
+                    "`{other}` is not a distribution; there are uniform, normal, exponential and pareto"
                 ));
             }
         };

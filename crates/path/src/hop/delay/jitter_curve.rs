@@ -89,6 +89,7 @@ mod tests {
         let shapes = [
             ("uniform", [0.25, 0.5, 0.75, 0.9, 0.99]),
             ("normal", [0.319, 0.674, 1.150, 1.645, 2.576]),
+            ("exponential", [0.288, 0.693, 1.386, 2.303, 4.605]),
             ("pareto", [0.201, 0.520, 1.175, 2.309, 7.283]),
         ];
         for (shape, quantiles) in shapes {
@@ -121,7 +122,7 @@ mod tests {
 
     #[test]
     fn it_never_falls_faster_than_time_passes() {
-        for shape in ["uniform", "normal", "pareto"] {
+        for shape in ["uniform", "normal", "exponential", "pareto"] {
             let jitter = format!("20ms,{shape}").parse().unwrap();
             let mut curve = JitterCurve::new(jitter, Random::seeded(4));
             let times = (0..200_000).map(|number| Duration::from_micros(number * 130));

@@ -1,0 +1,73 @@
+//! What a healthy exchange may meet: networks by name, jitter, and each congestion control.
+
+use roundtrip_model::Random;
+use roundtrip_path::PRESETS;
+
+const SHAPES: [&str; 4] = ["uniform", "normal", "exponential", "pareto"];
+const WAYS: [&str; 3] = ["", "up:", "down:"];
+/// In milliseconds.
+const MAX_JITTER: usize = 20;
+const CONTROLS: [&str; 3] = ["reno", "cubic", "bbr"];
+
+/// The setting for the server's end.
+pub(super) fn congestion_control(random: &mut Random) -> String {
+    let control = CONTROLS
+        .get(random.below(CONTROLS.len()))
+        .unwrap_or(&"reno");
+    format!("net.ipv4.tcp_congestion_control={control}")
+}
+
+/// A steady path, one with jitter or a network by name; and what may be found there.
+pub(super) fn path(random: &mut Random) -> (Vec<String>, Vec<&'static str>) {
+    match random.below(4) {
+        0 => (Vec::new(), Vec::new()),
+        1 => (vec![jitter(random)], vec!["path-varies"]),
+        _ => network(random),
+    }
+}
+
+fn jitter(random: &mut Random) -> String {
+    let way = WAYS.get(random.below(WAYS.len())).unwrap_or(&"");
+    let by = 1 + random.below(MAX_JITTER);
+    let shape = SHAPES.get(random.below(SHAPES.len())).unwrap_or(&"uniform");
+    format!("jitter={way}{by}ms,{shape}")
+}
+
+/// Its queue is so long that nothing is lost: a loss is a finding.
+fn network(random: &mut Random) -> (Vec<String>, Vec<&'static str>) {
+    let Some(preset) = PRESETS.get(random.below(PRESETS.len())) else {
+        return (Vec::new(), Vec::new());
+    };
+    let words = vec![format!("preset={}", preset.name), "queue=10s".into()];
+    let mut allowed = Vec::new();
+    // Round trips of more bytes take longer where there is a rate.
+    if preset.words.contains("jitter=") || preset.words.contains("rate=") {
+        allowed.push("path-varies");
+    }
+    if preset.words.contains("rate=") {
+        allowed.extend(["slow-downlink", "slow-uplink"]);
+    }
+    (words, allowed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_preset_and_shape_is_drawn_and_can_be() {
+        let mut random = Random::seeded(1);
+        let drawn: Vec<String> = (0..1000).flat_map(|_| path(&mut random).0).collect();
+        for preset in PRESETS {
+            let word = format!("preset={}", preset.name);
+            assert!(drawn.contains(&word), "{word}");
+        }
+        for shape in SHAPES {
+            assert!(drawn.iter().any(|word| word.ends_with(shape)), "{shape}");
+        }
+        for said in drawn {
+            let (word, value) = said.split_once('=').unwrap();
+            roundtrip_path::Path::builder().set(word, value).unwrap();
+        }
+    }
+}
