@@ -33,8 +33,8 @@ pub(super) fn run(case: &FaultCase, seed: u64) -> Result<Exchange, FaultsError> 
         // once.
         side.sysctl(CONGESTION_CONTROL, "reno")?;
     }
-    set(&path.client(), &case.client_sysctls)?;
-    set(&path.server(), &case.server_sysctls)?;
+    set(path.client(), &case.client_sysctls)?;
+    set(path.server(), &case.server_sysctls)?;
     let address = path.server().address_v4();
     let mut knobs = case.knobs.clone();
     knobs.listen.bind = vec![address.into()];
