@@ -333,10 +333,16 @@ impl Paths {
     }
 
     /// Whether a peer that sends from there is followed. It may return to the path before at any
-    /// time; otherwise a move that has not been proved has to end first, and there is one move a
-    /// probe timeout: each costs a look at all that is in flight, and may cost a window.
+    /// time, and to another port of a host that has proved itself, as a NAT moves it: until then,
+    /// what it waits for would go nowhere. Otherwise a move that has not been proved has to end
+    /// first, and there is one move a probe timeout: each costs a look at all that is in flight, and
+    /// may cost a window.
     pub(super) fn may_move(&self, now: Time, way: &Way) -> bool {
-        self.is_return(way) || (self.active.challenge.is_none() && self.settled <= now)
+        let known = [Some(&self.active), self.previous.as_ref()];
+        let mut known = known.into_iter().flatten().filter(|p| p.validated);
+        let only_port = known.any(|path| path.remote.ip() == way.remote.ip());
+        let is_settled = self.active.challenge.is_none() && self.settled <= now;
+        only_port || self.is_return(way) || is_settled
     }
 
     fn is_return(&self, way: &Way) -> bool {
