@@ -24,6 +24,9 @@ const MAX_UNREST: f64 = 10.0;
 const SHORTEST_DELAYED_ACK: f64 = 36.0;
 const MIN_EARLY: f64 = 2.0;
 const SHARE_EARLY: f64 = 0.05;
+/// In milliseconds, and as a share of R: a path whose round trips differ by less is steady.
+const MIN_SPREAD: f64 = 3.0;
+const SPREAD_SHARE: f64 = 0.1;
 /// The kernel's time of a departure and ours differ by less than this.
 const ACK_SLACK: Duration = Duration::from_millis(1);
 
@@ -149,6 +152,11 @@ impl<'a> Case<'a> {
         (2.0 * self.syn_lateness()).max(self.spread.tolerance())
     }
 
+    /// In milliseconds: a sample that is later than R by less does not show that the path varies.
+    pub(crate) fn least_spread(&self) -> f64 {
+        MIN_SPREAD.max(SPREAD_SHARE * self.rtt.unwrap_or(0.0))
+    }
+
     /// By how much the SYN-ACK was late, in milliseconds, unless it was an exception.
     pub(crate) fn syn_lateness(&self) -> f64 {
         let connect = self.waited(PhaseName::Tcp, WaitPart::Network);
@@ -191,7 +199,7 @@ impl<'a> Case<'a> {
     /// `early` before it. An acknowledgement that came late itself, and too soon to have been
     /// delayed on purpose, was held up on the path with the request.
     pub(crate) fn served(&self, late: f64, early: f64) -> f64 {
-        let least = crate::causes::least_spread(self.rtt.unwrap_or(0.0));
+        let least = self.least_spread();
         if (least..SHORTEST_DELAYED_ACK).contains(&(late - early)) {
             early
         } else {

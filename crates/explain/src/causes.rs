@@ -22,8 +22,6 @@ mod upload;
 
 use crate::{Cause, CauseFamily};
 
-pub(crate) use path::least_spread;
-
 /// Causes are asked in this order: where two could claim the same time, the more specific one comes
 /// first.
 pub const FAMILIES: &[CauseFamily] = &[

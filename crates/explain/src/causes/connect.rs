@@ -186,7 +186,7 @@ fn slow_first(case: &Case<'_>) -> Option<Cost> {
     // Another answer on the connection has to show how long the path takes when it is awake.
     let compared = case.waited(PhaseName::FirstByte, WaitPart::Network) > 0.0;
     // On a path that varies it was late like others.
-    let least = super::path::least_spread(r);
+    let least = case.least_spread();
     let samples = case.spread.samples();
     let others = samples.iter().filter(|other| **other >= least).count();
     // Without an acknowledgement in time, a late answer may have met what the SYN-ACK met.

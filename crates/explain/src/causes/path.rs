@@ -5,10 +5,6 @@ use roundtrip_model::{PhaseName, Setting};
 use crate::case::ms;
 use crate::{Case, Cause, CauseFamily, Cost, WaitPart};
 
-/// In milliseconds, and as a share of R: a path whose round trips differ by less is steady.
-const MIN_SPREAD: f64 = 3.0;
-const SPREAD_SHARE: f64 = 0.1;
-
 pub(super) const FAMILY: CauseFamily = CauseFamily {
     title: "The path",
     causes: &[Cause {
@@ -34,11 +30,6 @@ const WAITS: [PhaseName; 5] = [
     PhaseName::Quic,
     PhaseName::FirstByte,
 ];
-
-/// In milliseconds: a sample that is later than R by less does not show that the path varies.
-pub(crate) fn least_spread(r: f64) -> f64 {
-    MIN_SPREAD.max(SPREAD_SHARE * r)
-}
 
 /// How many waits for the server were late.
 pub(super) fn late_waits(case: &Case<'_>, least: f64) -> usize {
@@ -70,7 +61,7 @@ fn varies(case: &Case<'_>) -> Option<Cost> {
         }
     };
     // One late packet is no path that varies.
-    let least = least_spread(r);
+    let least = case.least_spread();
     if case.phases.iter().any(|phase| phase.carried > 0.0) {
         // What was sent filled the line, and acknowledgements waited behind it.
         return None;
