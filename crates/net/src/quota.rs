@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// Where systemd and container runtimes mount the hierarchies: version 2 alone or beside version 1,
@@ -11,18 +11,33 @@ use std::time::Duration;
 const UNIFIED: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
 const CONTROLLER: [&str; 2] = ["/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct"];
 
-/// The time since the cgroups exist, of all processes in them. Zero if there is no quota.
-pub(crate) fn throttled() -> Duration {
-    static FILES: OnceLock<Vec<File>> = OnceLock::new();
-    let files = FILES.get_or_init(|| {
-        let own = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-        let paths = own.lines().flat_map(accounts).collect::<Vec<_>>();
-        let mut files: Vec<File> = paths.iter().filter_map(|p| File::open(p).ok()).collect();
+/// The cgroups of this process, as `/proc/self/cgroup` has them, and their accounts.
+struct Accounts {
+    groups: String,
+    files: Vec<File>,
+}
+
+impl Accounts {
+    fn of(groups: String) -> Self {
+        let paths = groups.lines().flat_map(accounts);
+        let mut files: Vec<File> = paths.filter_map(|path| File::open(path).ok()).collect();
         // The root's account has no such line.
         files.retain(|file| read(file).is_some());
-        files
-    });
-    files.iter().filter_map(read).sum()
+        Self { groups, files }
+    }
+}
+
+/// The time since the cgroups exist, of all processes in them. Zero if there is no quota.
+pub(crate) fn throttled() -> Duration {
+    static ACCOUNTS: Mutex<Option<Accounts>> = Mutex::new(None);
+    // A process may be put into another group at any time.
+    let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let mut accounts = ACCOUNTS.lock().unwrap_or_else(PoisonError::into_inner);
+    if accounts.as_ref().is_none_or(|known| known.groups != groups) {
+        *accounts = Some(Accounts::of(groups));
+    }
+    let files = accounts.iter().flat_map(|known| &known.files);
+    files.filter_map(read).sum()
 }
 
 /// The files with the accounts of a process's cgroup and of the groups around it, any of which may

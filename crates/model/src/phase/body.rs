@@ -194,8 +194,12 @@ impl<'a> Body<'a> {
             self.lossy |= arrival.heard.has_gap();
             while holes.next_if(|(_, filled)| *filled < arrival.at).is_some() {}
             let missed = holes.peek().map_or(0.0, |(open, _)| {
-                // Until the sender could know of the loss, it sent what it would have sent anyway.
-                let due = ms(arrival.at.since(*open)) - self.rtt;
+                let open = ms(arrival.at.since(*open));
+                // Over QUIC, what was sent before the sender could know of the loss can be read.
+                let due = match self.exchange.quic {
+                    Some(_) => open - self.rtt,
+                    None => open,
+                };
                 due.clamp(0.0, gap)
             });
             if self.step(gap, missed, arrival, window.map(|(_, window)| window), next) {
