@@ -135,3 +135,35 @@ fn the_wait_for_the_server_ends_when_the_answer_begins_to_arrive() {
     assert_eq!((wait.name, wait.round_trips), (PhaseName::FirstByte, 2));
     assert!(wait.waited.server < 1.0, "{wait:?}");
 }
+
+/// What was missing from 2 ms on comes after 2.5 R, and some of what precedes it after one R.
+fn with_a_hole() -> Exchange {
+    let late = Duration::from_secs_f64((2.5 * R - 2.0) / 1e3);
+    let mut e = exchange(&[
+        (0.0, Event::RequestStarted),
+        (0.0, Event::RequestSent),
+        (R, received(8 * MSS)),
+        (R, Event::FirstByte),
+        (2.0 * R, received(7 * MSS)),
+        (3.5 * R, Event::Overtaken { segments: 11, late }),
+        (3.5 * R, received(12 * MSS)),
+        (3.5 * R, Event::Finished),
+    ]);
+    e.tls = Some(TlsFacts::default());
+    e
+}
+
+#[test]
+fn while_a_segment_is_missing_all_waits_are_its_loss() {
+    let body = body(&with_a_hole());
+    assert_eq!(body.round_trips, 0, "{body:?}");
+    assert!((body.waited.loss - (2.5 * R - 2.0)).abs() < 1.0, "{body:?}");
+}
+
+#[test]
+fn over_quic_what_was_under_way_is_still_read() {
+    let mut e = with_a_hole();
+    (e.tcp, e.quic) = (None, Some(crate::QuicFacts::default()));
+    let body = body(&e);
+    assert!((body.waited.loss - 1.5 * R).abs() < 1.0, "{body:?}");
+}

@@ -144,3 +144,60 @@ fn a_refusal_is_a_round_trip_and_no_loss() {
     assert!(quic.waited.loss.abs() < 1e-6, "{quic:?}");
     assert!(quic.waited.network > 100.0, "{quic:?}");
 }
+
+/// The server's flight was lost, and its time-out sent it again; a single number may be left out.
+#[test]
+fn packets_that_did_not_come_were_lost_and_no_slow_server() {
+    let handshake = |packets| {
+        let mut e = exchange(&[
+            (0.0, Event::AttemptStarted { peer: peer() }),
+            (0.0, Event::HandshakeStarted),
+            (0.5, sent(1_200)),
+            (1050.5, Event::Missed { packets }),
+            (1050.5, received(1_200)),
+            (1051.0, sent(1_200)),
+            (1051.0, Event::HandshakeFinished),
+            (1051.0, Event::Finished),
+        ]);
+        (e.tcp, e.quic) = (None, Some(QuicFacts::default()));
+        e.phases().last().unwrap().waited
+    };
+    let (several, one) = (handshake(3), handshake(1));
+    assert!((several.loss - 1000.0).abs() < 1.0, "{several:?}");
+    assert!((one.server - 1000.0).abs() < 1.0, "{one:?}");
+}
+
+#[test]
+fn what_the_copy_of_a_request_answered_was_lost() {
+    let mut e = exchange(&[
+        (0.0, Event::RequestStarted),
+        (0.0, sent(100)),
+        (0.0, Event::RequestSent),
+        (
+            150.0,
+            Event::Resent {
+                segments: 1,
+                unacked: Duration::from_millis(100),
+            },
+        ),
+        (
+            150.0,
+            Event::Acknowledged {
+                after: Duration::from_millis(150),
+                again: Some(Duration::from_millis(50)),
+            },
+        ),
+        (150.0, received(500)),
+        (150.0, Event::FirstByte),
+        (150.0, Event::Finished),
+    ]);
+    (e.tcp, e.quic) = (None, Some(QuicFacts::default()));
+    let phases = e.phases();
+    let wait = phases
+        .iter()
+        .find(|p| p.name == PhaseName::FirstByte)
+        .unwrap()
+        .waited;
+    assert!((wait.loss - 100.0).abs() < 1.0, "{wait:?}");
+    assert!((wait.network - 50.0).abs() < 1.0, "{wait:?}");
+}
