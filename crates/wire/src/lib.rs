@@ -1,5 +1,6 @@
 //! Bytes to meaning and back: DNS, TLS hellos, QUIC, HTTP/3, certificates, IP packets, captures,
-//! HTTP/1 and header fields, resolver files, netlink, and the Redis protocol.
+//! HTTP/1 and header fields, resolver files, netlink, and the Redis protocol; connections of
+//! others, with their keys, and logs of other programs.
 //!
 //! Sans-I/O: bytes come in as slices and go out as vectors; sockets, files and clocks belong to the
 //! layers above. Every parser is total: for any bytes it returns a value or an [`Error`] and never
@@ -7,6 +8,7 @@
 
 pub mod alt_svc;
 pub mod calendar;
+pub mod capture;
 mod cursor;
 pub mod dns;
 pub mod envelope;
@@ -14,14 +16,19 @@ mod error;
 mod field;
 pub mod h3;
 pub mod hosts;
+mod hpack;
 pub mod http1;
 pub mod http_date;
 pub mod jwt;
+pub mod key_log;
+pub mod link;
 pub mod message;
 pub mod netlink;
 pub mod packet;
+pub mod passive;
 pub mod pcap;
 pub mod pcapng;
+mod protection;
 pub mod proxy_header;
 pub mod qpack;
 pub mod quic;
@@ -30,6 +37,7 @@ pub mod resp;
 pub mod server_timing;
 mod text;
 pub mod tls;
+pub mod witness;
 pub mod x509;
 
 pub use error::Error;

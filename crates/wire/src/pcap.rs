@@ -13,22 +13,36 @@ const WHAT: &str = "the pcap capture";
 const MICROSECONDS: u32 = 0xa1b2_c3d4;
 const NANOSECONDS: u32 = 0xa1b2_3c4d;
 
+/// The magic of a patched libpcap: each packet has eight more bytes.
+const MODIFIED: u32 = 0xa1b2_cd34;
+/// In bytes: the header of the capture, and of a packet.
+pub(crate) const HEADER: usize = 24;
+const PACKET: usize = 16;
+const MODIFIED_PACKET: usize = 24;
+
 /// The packets in order; an error is the last item.
 #[derive(Debug, Clone)]
 pub struct Reader<'a> {
     rest: Cursor<'a>,
+    pub header: Header,
+}
+
+/// What the capture says about all its packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Header {
     order: Order,
     /// The length of the unit of fractions, in nanoseconds.
     nanoseconds: u64,
+    /// In bytes: what precedes each packet.
+    per_packet: usize,
     pub link: LinkType,
     /// The largest number of bytes that were kept of a packet.
     pub snap_length: u32,
 }
 
-impl<'a> Reader<'a> {
-    pub fn new(capture: &'a [u8]) -> Result<Self> {
-        let mut rest = Cursor::new(WHAT, capture);
-        let (order, nanoseconds) = unit_of(rest.array()?)
+impl Header {
+    fn read(rest: &mut Cursor<'_>) -> Result<Self> {
+        let (order, nanoseconds, per_packet) = unit_of(rest.array()?)
             .ok_or_else(|| rest.malformed("it does not begin as such captures do"))?;
         let version = order.u16(rest.array()?);
         let _minor = rest.take(2)?;
@@ -41,12 +55,52 @@ impl<'a> Reader<'a> {
             return Err(rest.malformed("its major version is not 2"));
         }
         Ok(Self {
-            rest,
             order,
             nanoseconds,
+            per_packet,
             link,
             snap_length,
         })
+    }
+
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self> {
+        Self::read(&mut Cursor::new(WHAT, bytes))
+    }
+
+    /// The length in bytes of the packet at the front, with its header; `None` if that is not there
+    /// yet.
+    pub(crate) fn length(&self, front: &[u8]) -> Option<usize> {
+        let mut cursor = Cursor::new(WHAT, front);
+        cursor.take(8).ok()?;
+        let kept = self.order.u32(cursor.array().ok()?) as usize;
+        Some(self.per_packet.saturating_add(kept))
+    }
+
+    pub(crate) fn packet<'a>(&self, rest: &mut Cursor<'a>) -> Result<Captured<'a>> {
+        let order = self.order;
+        let seconds = u64::from(order.u32(rest.array()?));
+        let fraction = u64::from(order.u32(rest.array()?));
+        let length = order.u32(rest.array()?) as usize;
+        let original_length = order.u32(rest.array()?);
+        rest.take(self.per_packet - PACKET)?;
+        Ok(Captured {
+            interface: 0,
+            link: self.link,
+            // Stays below 2^63.
+            time: Some(seconds * 1_000_000_000 + fraction * self.nanoseconds),
+            original_length,
+            data: Cow::Borrowed(rest.take(length)?),
+            direction: None,
+            comments: Vec::new(),
+        })
+    }
+}
+
+impl<'a> Reader<'a> {
+    pub fn new(capture: &'a [u8]) -> Result<Self> {
+        let mut rest = Cursor::new(WHAT, capture);
+        let header = Header::read(&mut rest)?;
+        Ok(Self { rest, header })
     }
 
     /// Whether the bytes begin like a capture in this format.
@@ -54,24 +108,6 @@ impl<'a> Reader<'a> {
         bytes
             .first_chunk()
             .is_some_and(|magic| unit_of(*magic).is_some())
-    }
-
-    fn read(&mut self) -> Result<Captured<'a>> {
-        let order = self.order;
-        let seconds = u64::from(order.u32(self.rest.array()?));
-        let fraction = u64::from(order.u32(self.rest.array()?));
-        let length = order.u32(self.rest.array()?) as usize;
-        let original_length = order.u32(self.rest.array()?);
-        Ok(Captured {
-            interface: 0,
-            link: self.link,
-            // Stays below 2^63.
-            time: Some(seconds * 1_000_000_000 + fraction * self.nanoseconds),
-            original_length,
-            data: Cow::Borrowed(self.rest.take(length)?),
-            direction: None,
-            comments: Vec::new(),
-        })
     }
 }
 
@@ -82,7 +118,7 @@ impl<'a> Iterator for Reader<'a> {
         if self.rest.is_empty() {
             return None;
         }
-        let packet = self.read();
+        let packet = self.header.packet(&mut self.rest);
         if packet.is_err() {
             self.rest = Cursor::new(WHAT, &[]);
         }
@@ -90,12 +126,14 @@ impl<'a> Iterator for Reader<'a> {
     }
 }
 
-fn unit_of(magic: [u8; 4]) -> Option<(Order, u64)> {
+/// Byte order, nanoseconds in the unit of fractions, and the length of a packet's header.
+fn unit_of(magic: [u8; 4]) -> Option<(Order, u64, usize)> {
     [Order::Little, Order::Big]
         .into_iter()
         .find_map(|order| match order.u32(magic) {
-            MICROSECONDS => Some((order, 1_000)),
-            NANOSECONDS => Some((order, 1)),
+            MICROSECONDS => Some((order, 1_000, PACKET)),
+            MODIFIED => Some((order, 1_000, MODIFIED_PACKET)),
+            NANOSECONDS => Some((order, 1, PACKET)),
             _ => None,
         })
 }

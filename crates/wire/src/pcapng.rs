@@ -9,5 +9,7 @@ mod time;
 mod writer;
 
 pub use block::{Block, Captured, Direction, Interface, LinkType, Order, Section, Statistics};
+pub(crate) use block::{SECRETS, TLS_KEY_LOG};
+pub(crate) use reader::Parser;
 pub use reader::Reader;
 pub use writer::Writer;

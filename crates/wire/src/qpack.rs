@@ -1,6 +1,7 @@
 //! Field sections of HTTP/3 without a dynamic table, in both directions: the reader must have told
-//! its peer that it has none. RFC 9204.
+//! its peer that it has none. Who reads the sections of others has the tables of both. RFC 9204.
 
+mod dynamic;
 mod encoder;
 mod huffman;
 mod table;
@@ -8,6 +9,7 @@ mod table;
 use crate::Error;
 use crate::cursor::Cursor;
 use crate::message::Pair;
+pub(crate) use dynamic::{DynamicTable, Line, QpackTable, SectionProblem, value};
 pub use encoder::{begin_section, write_line};
 
 const WHAT: &str = "a field section";
@@ -120,11 +122,11 @@ fn line(cursor: &mut Cursor<'_>, text: &mut Vec<u8>) -> crate::Result<usize> {
         0x50..=0x5f | 0x70..=0x7f => {
             let (name, _) = entry(cursor, first, 4)?;
             text.extend_from_slice(name.as_bytes());
-            value(cursor, text)
+            append_value(cursor, text)
         }
         0x20..=0x3f => {
             string(cursor, first, 3, text)?;
-            value(cursor, text)
+            append_value(cursor, text)
         }
         _ => Err(cursor.malformed("it refers to a dynamic table that is not there")),
     }
@@ -144,7 +146,7 @@ fn entry(
 }
 
 /// Appends a value, and returns where it begins.
-fn value(cursor: &mut Cursor<'_>, text: &mut Vec<u8>) -> crate::Result<usize> {
+fn append_value(cursor: &mut Cursor<'_>, text: &mut Vec<u8>) -> crate::Result<usize> {
     let start = text.len();
     let first = cursor.u8()?;
     string(cursor, first, 7, text)?;
@@ -153,7 +155,12 @@ fn value(cursor: &mut Cursor<'_>, text: &mut Vec<u8>) -> crate::Result<usize> {
 
 /// A string whose length begins with the low `bits` of its first byte; the bit above them says
 /// whether it is Huffman-coded. RFC 9204 §4.1.2.
-fn string(cursor: &mut Cursor<'_>, first: u8, bits: u32, text: &mut Vec<u8>) -> crate::Result<()> {
+pub(crate) fn string(
+    cursor: &mut Cursor<'_>,
+    first: u8,
+    bits: u32,
+    text: &mut Vec<u8>,
+) -> crate::Result<()> {
     let length = integer(cursor, first, bits)?;
     let bytes = cursor.take(length)?;
     if first >> bits & 1 == 0 {
@@ -164,7 +171,7 @@ fn string(cursor: &mut Cursor<'_>, first: u8, bits: u32, text: &mut Vec<u8>) -> 
 }
 
 /// An integer that begins in the low bits of a byte. RFC 7541 §5.1.
-fn integer(cursor: &mut Cursor<'_>, first: u8, bits: u32) -> crate::Result<usize> {
+pub(crate) fn integer(cursor: &mut Cursor<'_>, first: u8, bits: u32) -> crate::Result<usize> {
     let most = 0xff_u8 >> (8 - bits);
     let mut value = usize::from(first & most);
     if first & most != most {

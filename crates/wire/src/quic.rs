@@ -2,14 +2,15 @@
 //! written; Initial packets are opened.
 //!
 //! Initial keys derive from a connection id that travels in clear text, so anyone who sees the
-//! client's first datagram can read both hellos. Other keys, and connections, belong to crate
-//! `quic`.
+//! client's first datagram can read both hellos. Who has a key log can read more, by
+//! [`passive`](crate::passive). Connections belong to crate `quic`.
 
 mod crypto_stream;
 mod frame;
 mod header;
 mod id;
 mod initial;
+mod keys;
 mod packet;
 mod parameters;
 mod pen;
@@ -26,6 +27,7 @@ pub use header::{
 };
 pub use id::ConnectionId;
 pub use initial::{InitialKeys, Opened, Side, retry_is_authentic};
+pub(crate) use keys::{HeaderKey, Labels};
 pub use packet::{LongKind, LongPacket, Packet, Packets, Retry};
 pub use parameters::{Parameters, VersionInformation};
 pub use pen::{LARGEST_VARINT, Pen, varint_size};

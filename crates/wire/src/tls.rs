@@ -4,6 +4,7 @@
 mod alert;
 mod cipher;
 mod client_hello;
+mod encrypted_extensions;
 mod extension;
 mod group;
 mod handshake;
@@ -14,6 +15,7 @@ mod version;
 pub use alert::Alert;
 pub use cipher::CipherSuite;
 pub use client_hello::{CertificateCompression, ClientHello, KeyShare};
+pub use encrypted_extensions::EncryptedExtensions;
 pub use group::Group;
 pub use handshake::{Handshake, HandshakeKind, Handshakes, clear_handshake};
 pub use record::{ContentKind, Record, Records};

@@ -1,5 +1,5 @@
-//! What each rule of RFC 9114 and RFC 9204 says of bytes on a stream, by the code that it names; and
-//! that it makes no difference in which pieces they come.
+//! What each rule of RFC 9114 and RFC 9204 says of bytes on a stream, by the code that it names;
+//! and that it makes no difference in which pieces they come.
 
 use std::fmt::Write as _;
 
@@ -22,7 +22,7 @@ const LONG: &[u8] = &[1, 11, 0, 0, 0xd1, 0xd7, 0xc1, 0x50, 1, b'x', 0x54, 1, b'3
 const BODY: &[u8] = &[0, 3, b'a', b'b', b'c'];
 /// `age: 0`.
 const TRAILERS: &[u8] = &[1, 3, 0, 0, 0xc2];
-/// Of a type that is reserved to be ignored.
+/// A frame of a type that is reserved to be ignored.
 const GREASE: &[u8] = &[0x40, 0x21, 0x40, 2, 7, 7];
 /// `:status: 103` and `:status: 200`.
 const INTERIM: &[u8] = &[1, 3, 0, 0, 0xd8];
@@ -183,7 +183,8 @@ fn limits_are_told_from_errors() {
     assert_eq!(cookies(1026), Err(MessageError::TooManyFields));
 }
 
-/// What the streams of one peer come to, one after the other, in pieces of one length. Each may end.
+/// What the streams of one peer come to, one after the other, in pieces of one length. Each may
+/// end.
 fn streams(peer: Side, all: &[(&[u8], bool)], piece: usize) -> Result<UniStreams, Code> {
     let mut streams = UniStreams::new(peer);
     for (bytes, ends) in all {

@@ -101,6 +101,18 @@ impl Chunked {
         }
     }
 
+    /// Takes notice of data that nobody has, and returns whether all of it was of one chunk.
+    pub fn skip_data(&mut self, length: u64) -> bool {
+        if self.state != State::Data || length > self.size {
+            return false;
+        }
+        self.size -= length;
+        if self.size == 0 {
+            self.state = State::DataCr;
+        }
+        true
+    }
+
     /// Hands each piece of data in `bytes` to `take`, and returns how many bytes belong to the
     /// body.
     pub fn feed<E: From<ChunkError>>(

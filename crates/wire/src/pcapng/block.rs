@@ -10,6 +10,9 @@ pub(super) const PACKET: u32 = 2;
 pub(super) const SIMPLE_PACKET: u32 = 3;
 pub(super) const STATISTICS: u32 = 5;
 pub(super) const ENHANCED_PACKET: u32 = 6;
+/// Decryption secrets, and their type if they are lines of an SSLKEYLOGFILE. §4.7.
+pub(crate) const SECRETS: u32 = 10;
+pub(crate) const TLS_KEY_LOG: u32 = 0x544c_534b;
 
 /// Identifies the byte order of a section.
 pub(super) const MAGIC: u32 = 0x1a2b_3c4d;

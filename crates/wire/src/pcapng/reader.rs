@@ -21,6 +21,12 @@ const WHAT: &str = "the pcapng capture";
 #[derive(Debug, Clone)]
 pub struct Reader<'a> {
     rest: &'a [u8],
+    parser: Parser,
+}
+
+/// What earlier blocks say about later ones. Each block is given to it once, in order.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Parser {
     /// `None` before the first section.
     order: Option<Order>,
     interfaces: Vec<Known>,
@@ -38,8 +44,7 @@ impl<'a> Reader<'a> {
     pub fn new(capture: &'a [u8]) -> Self {
         Self {
             rest: capture,
-            order: None,
-            interfaces: Vec::new(),
+            parser: Parser::default(),
         }
     }
 
@@ -47,9 +52,36 @@ impl<'a> Reader<'a> {
     pub fn recognises(bytes: &[u8]) -> bool {
         bytes.starts_with(&SECTION.to_be_bytes())
     }
+}
 
-    fn read_block(&mut self) -> Result<Block<'a>> {
-        let mut cursor = Cursor::new(WHAT, self.rest);
+impl Parser {
+    /// The length in bytes of the block at the front; `None` if its header is not there yet.
+    pub(crate) fn length(&self, front: &[u8]) -> Result<Option<usize>> {
+        let mut cursor = Cursor::new(WHAT, front);
+        let (Ok(kind), Ok(length), Ok(magic)) = (
+            cursor.array::<4>(),
+            cursor.array::<4>(),
+            cursor.array::<4>(),
+        ) else {
+            return Ok(None);
+        };
+        // The same value in either byte order.
+        let order = if kind == SECTION.to_be_bytes() {
+            Some(order_of(magic)?)
+        } else {
+            self.order
+        };
+        let order = order.ok_or_else(|| cursor.malformed("it does not begin with a section"))?;
+        let length = order.u32(length) as usize;
+        if length < FRAME || !length.is_multiple_of(4) {
+            return Err(cursor.malformed("a block has an impossible length"));
+        }
+        Ok(Some(length))
+    }
+
+    /// Reads the block at the front, and says where the next one begins.
+    pub(crate) fn read<'a>(&mut self, bytes: &'a [u8]) -> Result<(Block<'a>, &'a [u8])> {
+        let mut cursor = Cursor::new(WHAT, bytes);
         let kind: [u8; 4] = cursor.array()?;
         let length: [u8; 4] = cursor.array()?;
         // The same value in either byte order.
@@ -69,11 +101,11 @@ impl<'a> Reader<'a> {
         if order.u32(cursor.array()?) as usize != length {
             return Err(cursor.malformed("a block's two lengths differ"));
         }
-        self.rest = cursor.rest();
-        self.read_body(kind, Fields { order, body })
+        let block = self.read_body(kind, Fields { order, body })?;
+        Ok((block, cursor.rest()))
     }
 
-    fn read_body(&mut self, kind: u32, mut fields: Fields<'a>) -> Result<Block<'a>> {
+    fn read_body<'a>(&mut self, kind: u32, mut fields: Fields<'a>) -> Result<Block<'a>> {
         Ok(match kind {
             SECTION => Block::Section(read_section(fields)?),
             INTERFACE => Block::Interface(self.read_interface(fields)?),
@@ -95,7 +127,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn read_interface(&mut self, mut fields: Fields<'a>) -> Result<Interface<'a>> {
+    fn read_interface<'a>(&mut self, mut fields: Fields<'a>) -> Result<Interface<'a>> {
         let mut interface = Interface {
             link: LinkType(fields.u16()?),
             snap_length: 0,
@@ -127,7 +159,7 @@ impl<'a> Reader<'a> {
         Ok(interface)
     }
 
-    fn read_packet(&self, number: u32, mut fields: Fields<'a>) -> Result<Captured<'a>> {
+    fn read_packet<'a>(&self, number: u32, mut fields: Fields<'a>) -> Result<Captured<'a>> {
         let interface = self.known(number)?;
         let time = fields.time()?;
         let length = fields.u32()? as usize;
@@ -155,7 +187,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A packet of the section's first interface, without a time. draft-ietf-opsawg-pcapng §4.4.
-    fn read_simple_packet(&self, mut fields: Fields<'a>) -> Result<Captured<'a>> {
+    fn read_simple_packet<'a>(&self, mut fields: Fields<'a>) -> Result<Captured<'a>> {
         let interface = self.known(0)?;
         let original_length = fields.u32()?;
         let kept = match interface.snap_length {
@@ -173,7 +205,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn read_statistics(&self, mut fields: Fields<'a>) -> Result<Statistics<'a>> {
+    fn read_statistics<'a>(&self, mut fields: Fields<'a>) -> Result<Statistics<'a>> {
         let number = fields.u32()?;
         let ticks = self.known(number)?.ticks;
         let mut statistics = Statistics {
@@ -212,11 +244,9 @@ impl<'a> Iterator for Reader<'a> {
         if self.rest.is_empty() {
             return None;
         }
-        let block = self.read_block();
-        if block.is_err() {
-            self.rest = &[];
-        }
-        Some(block)
+        let read = self.parser.read(self.rest);
+        self.rest = read.as_ref().map_or(&[], |(_, rest)| *rest);
+        Some(read.map(|(block, _)| block))
     }
 }
 

@@ -1,7 +1,8 @@
 //! Writes a capture, block by block, into memory.
 
 use super::block::{
-    ENHANCED_PACKET, FRAME, INTERFACE, MAGIC, SECTION, STATISTICS as STATISTICS_BLOCK,
+    ENHANCED_PACKET, FRAME, INTERFACE, MAGIC, SECRETS, SECTION, STATISTICS as STATISTICS_BLOCK,
+    TLS_KEY_LOG,
 };
 use super::option::{
     APPLICATION, DESCRIPTION, DROPPED, FLAGS, HARDWARE, NAME, OptionWriter, RECEIVED, SYSTEM,
@@ -105,6 +106,15 @@ impl Writer {
         options.put_comments(&statistics.comments)?;
         body.extend(options.finish());
         self.block(STATISTICS_BLOCK, &body)
+    }
+
+    /// Writes lines of an SSLKEYLOGFILE, which decrypt packets that come after them.
+    pub fn secrets(&mut self, key_log: &[u8]) -> Result<()> {
+        let mut body = self.order.put_u32(TLS_KEY_LOG).to_vec();
+        body.extend(self.order.put_u32(key_log.len() as u32));
+        body.extend(key_log);
+        body.resize(body.len().next_multiple_of(4), 0);
+        self.block(SECRETS, &body)
     }
 
     /// The bytes written since the last call.

@@ -17,11 +17,15 @@ impl HandshakeKind {
     pub const CLIENT_HELLO: Self = Self(1);
     pub const SERVER_HELLO: Self = Self(2);
     pub const NEW_SESSION_TICKET: Self = Self(4);
+    pub const END_OF_EARLY_DATA: Self = Self(5);
+    pub const ENCRYPTED_EXTENSIONS: Self = Self(8);
     pub const CERTIFICATE: Self = Self(11);
     pub const SERVER_KEY_EXCHANGE: Self = Self(12);
     pub const CERTIFICATE_REQUEST: Self = Self(13);
     pub const SERVER_HELLO_DONE: Self = Self(14);
     pub const CLIENT_KEY_EXCHANGE: Self = Self(16);
+    pub const FINISHED: Self = Self(20);
+    pub const COMPRESSED_CERTIFICATE: Self = Self(25);
 }
 
 impl fmt::Display for HandshakeKind {

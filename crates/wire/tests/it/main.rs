@@ -6,6 +6,7 @@ mod dns;
 mod dns_round_trip;
 mod never_panics;
 mod packet;
+mod passive;
 mod pcapng;
 mod quic;
 mod quic_transport;

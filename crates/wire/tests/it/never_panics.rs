@@ -6,6 +6,10 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use roundtrip_wire::dns::{Message, Name};
 use roundtrip_wire::hosts::Hosts;
+use roundtrip_wire::key_log::KeyLog;
+use roundtrip_wire::passive::{
+    Http1Reader, Http2Reader, Http3Reader, QuicPayload, QuicReader, TlsReader,
+};
 use roundtrip_wire::proxy_header::ProxyHeader;
 use roundtrip_wire::quic::{
     CryptoStream, Frames, InitialKeys, Packet, Packets, Side, retry_is_authentic,
@@ -15,6 +19,8 @@ use roundtrip_wire::tls::{
     Alert, ClientHello, Handshakes, Records, ServerHello, clear_handshake,
     server_key_exchange_group,
 };
+use roundtrip_wire::witness::page::Page;
+use roundtrip_wire::witness::{curl_trace, har, netlog, qlog};
 use roundtrip_wire::x509::Certificate;
 use roundtrip_wire::{alt_svc, server_timing};
 
@@ -75,7 +81,57 @@ fn text(bytes: &[u8]) {
     }
 }
 
+fn passive(bytes: &[u8]) {
+    let keys = KeyLog::parse(bytes);
+    let (mut tls, mut quic) = (TlsReader::new(), QuicReader::new());
+    let (mut http1, mut http2, mut http3) =
+        (Http1Reader::new(), Http2Reader::new(), Http3Reader::new());
+    for (number, piece) in bytes.chunks(50).enumerate() {
+        let side = if number % 3 == 0 {
+            Side::Client
+        } else {
+            Side::Server
+        };
+        let at = 0..piece.len() as u64;
+        if number % 5 == 4 {
+            tls.skip(side, 50, &keys, |_| {});
+            http1.skip(side, 50, at.clone(), |_| {});
+            http2.skip(side, 50, at, |_| {});
+            continue;
+        }
+        tls.push(side, piece, &keys, |_| {});
+        http1.push(side, piece, at.clone(), |_| {});
+        http2.push(side, piece, at, |_| {});
+        http3.push(side, piece, 0, |_| {});
+    }
+    for side in [Side::Client, Side::Server] {
+        quic.push(side, bytes, &keys, |packet| {
+            if let QuicPayload::Opened { frames, .. } = packet.payload {
+                http3.push(side, frames, 1, |_| {});
+            }
+        });
+        let _ = quic.is_addressed(side, bytes);
+        http1.close(side, 9, |_| {});
+    }
+}
+
+fn logs(bytes: &[u8]) {
+    let logs = [
+        har::read(bytes),
+        netlog::read(bytes),
+        qlog::read(bytes),
+        curl_trace::read(bytes),
+    ];
+    for log in logs.into_iter().flatten() {
+        if let Some(page) = Page::of(&log) {
+            let _ = page.without(&log, |step| step.phase.is_none());
+        }
+    }
+}
+
 fn everything(bytes: &[u8]) {
+    passive(bytes);
+    logs(bytes);
     dns(bytes);
     tls(bytes);
     quic(bytes);
@@ -112,6 +168,12 @@ fn seed() -> impl Strategy<Value = Vec<u8>> {
         include_bytes!("../data/tls13-early-client.bin").to_vec(),
         include_bytes!("../data/tls13-retry-server.bin").to_vec(),
         include_bytes!("../data/tls12-server.bin").to_vec(),
+        include_bytes!("../data/passive/tls12-aes128.keys").to_vec(),
+        b"GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n".to_vec(),
+        b"06:18:06.000001 [0-0] * Trying 1:1\n06:18:06.000001 => Send header, 9\n0000: GET /\n".to_vec(),
+        br#"{"log":{"entries":[{"startedDateTime":"2023-11-14T22:13:20Z","request":{"url":"u"},"timings":{"wait":3}}]}}"#.to_vec(),
+        br#"{"traces":[{"common_fields":{"time_format":"delta"},"events":[{"time":1,"name":"x:packet_sent","data":{}}]}]}"#.to_vec(),
+        br#"{"constants":{"logEventTypes":{"REQUEST_ALIVE":1},"logSourceType":{"URL_REQUEST":1}},"events":[{"time":"1","type":1,"phase":1,"source":{"id":1,"type":1},"params":{"url":"u"}}]}"#.to_vec(),
     ];
     proptest::sample::select(seeds)
 }

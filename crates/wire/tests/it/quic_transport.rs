@@ -12,7 +12,7 @@ use roundtrip_wire::quic::{
     write_version_negotiation,
 };
 
-/// Of every size that a variable-length integer has.
+/// Numbers of every size that a variable-length integer has.
 fn number() -> impl Strategy<Value = u64> {
     (0..=LARGEST_VARINT, 0_u32..62).prop_map(|(n, shift)| n >> shift)
 }
@@ -403,7 +403,8 @@ fn short_headers_are_written() {
 
 #[test]
 fn parameters_out_of_range_are_refused() {
-    let cases: [&[u8]; 10] = [
+    let cases: [&[u8]; 11] = [
+        &[0x04, 1, 1, 0x04, 1, 1],             // twice
         &[0x03, 2, 0x44, 0xaf],                // 1199 bytes
         &[0x08, 8, 0xd0, 0, 0, 0, 0, 0, 0, 1], // 2^60 + 1 streams
         &[0x0a, 1, 21],                        // an exponent of 21

@@ -20,7 +20,10 @@ fn of_both_units() {
         let bytes = capture(magic);
         assert!(Reader::recognises(&bytes));
         let mut reader = Reader::new(&bytes).unwrap();
-        assert_eq!((reader.link, reader.snap_length), (LinkType::RAW, 65_535));
+        assert_eq!(
+            (reader.header.link, reader.header.snap_length),
+            (LinkType::RAW, 65_535)
+        );
         let packet = reader.next().unwrap().unwrap();
         assert_eq!(packet.time, Some(time));
         assert_eq!(

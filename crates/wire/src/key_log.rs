@@ -1,0 +1,259 @@
+//! The secrets of connections as an SSLKEYLOGFILE or a capture's Decryption Secrets Block lists
+//! them, by the random of the ClientHello. draft-ietf-tls-keylogfile §2.
+//!
+//! Push bytes as they come, then [`KeyLog::finish`]: a line may be in several pieces. Lines that
+//! cannot be read, and those with labels that nobody needs here, are counted and passed over.
+
+use std::collections::HashMap;
+
+/// Bytes of a line: two secrets in hexadecimal and the longest label are 250.
+const LONGEST_LINE: usize = 1024;
+/// Connections: about 300 MB.
+const MAX_CONNECTIONS: usize = 1 << 20;
+
+/// The secret that a line holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum KeyLabel {
+    /// TLS 1.2: the master secret.
+    Master,
+    /// TLS 1.3 and QUIC, as all below.
+    ClientEarly,
+    ClientHandshake,
+    ServerHandshake,
+    /// The first secret for application data; those after key updates follow from it.
+    ClientTraffic,
+    ServerTraffic,
+}
+
+impl KeyLabel {
+    fn from_name(name: &[u8]) -> Option<Self> {
+        // Drafts of QUIC had a prefix.
+        Some(match name.strip_prefix(b"QUIC_").unwrap_or(name) {
+            b"CLIENT_RANDOM" => Self::Master,
+            b"CLIENT_EARLY_TRAFFIC_SECRET" => Self::ClientEarly,
+            b"CLIENT_HANDSHAKE_TRAFFIC_SECRET" => Self::ClientHandshake,
+            b"SERVER_HANDSHAKE_TRAFFIC_SECRET" => Self::ServerHandshake,
+            b"CLIENT_TRAFFIC_SECRET_0" => Self::ClientTraffic,
+            b"SERVER_TRAFFIC_SECRET_0" => Self::ServerTraffic,
+            _ => return None,
+        })
+    }
+}
+
+/// All secrets that were read. It has no `Debug`, because nothing may print them.
+#[derive(Default)]
+pub struct KeyLog {
+    connections: HashMap<[u8; 32], Vec<Labelled>>,
+    /// The beginning of a line whose end has not come.
+    line: Vec<u8>,
+    /// That line is too long, and its rest is passed over.
+    overlong: bool,
+    unused: u64,
+    damaged: u64,
+}
+
+/// A secret and what it is for.
+type Labelled = (KeyLabel, Box<[u8]>);
+
+/// The lines of a log that are about these connections, which are known by the random of their
+/// ClientHello.
+pub fn lines_of(log: &[u8], belongs: impl Fn(&[u8; 32]) -> bool) -> Vec<u8> {
+    let mut lines = Vec::new();
+    for line in log.split(|byte| *byte == b'\n') {
+        let random = line.trim_ascii().split(|byte| *byte == b' ').nth(1);
+        let random = random.and_then(unhex);
+        let random = random.and_then(|random| <[u8; 32]>::try_from(random).ok());
+        if random.is_some_and(|random| belongs(&random)) {
+            lines.extend_from_slice(line.trim_ascii());
+            lines.push(b'\n');
+        }
+    }
+    lines
+}
+
+impl KeyLog {
+    /// Reads a log that is there as a whole.
+    pub fn parse(log: &[u8]) -> Self {
+        let mut keys = Self::default();
+        keys.push(log);
+        keys.finish();
+        keys
+    }
+
+    /// The secret of a connection.
+    pub fn get(&self, client_random: &[u8; 32], label: KeyLabel) -> Option<&[u8]> {
+        let secrets = self.connections.get(client_random)?;
+        let (_, secret) = secrets.iter().find(|(known, _)| *known == label)?;
+        Some(secret)
+    }
+
+    /// Is there any secret of the connection?
+    pub fn has(&self, client_random: &[u8; 32]) -> bool {
+        self.connections.contains_key(client_random)
+    }
+
+    /// How many connections have secrets.
+    pub fn connections(&self) -> usize {
+        self.connections.len()
+    }
+
+    /// Lines with labels that are not needed to read a connection: exporters, ECH.
+    pub fn unused(&self) -> u64 {
+        self.unused
+    }
+
+    /// Lines that could not be read, and those of more connections than are kept.
+    pub fn damaged(&self) -> u64 {
+        self.damaged
+    }
+
+    pub fn push(&mut self, mut bytes: &[u8]) {
+        while let Some(end) = memchr::memchr(b'\n', bytes) {
+            let (line, rest) = bytes.split_at_checked(end + 1).unwrap_or((bytes, &[]));
+            self.extend_line(line.strip_suffix(b"\n").unwrap_or(line));
+            self.finish();
+            bytes = rest;
+        }
+        self.extend_line(bytes);
+    }
+
+    /// Takes what has come as the last line.
+    pub fn finish(&mut self) {
+        let line = std::mem::take(&mut self.line);
+        if std::mem::take(&mut self.overlong) {
+            self.damaged += 1;
+        } else {
+            self.take(&line);
+        }
+        self.line = line;
+        self.line.clear();
+    }
+
+    fn extend_line(&mut self, bytes: &[u8]) {
+        self.overlong |= self.line.len() + bytes.len() > LONGEST_LINE;
+        if !self.overlong {
+            self.line.extend_from_slice(bytes);
+        }
+    }
+
+    fn take(&mut self, line: &[u8]) {
+        let line = line.trim_ascii();
+        if line.is_empty() || line.starts_with(b"#") {
+            return;
+        }
+        let mut words = line
+            .split(u8::is_ascii_whitespace)
+            .filter(|w| !w.is_empty());
+        let (Some(name), Some(random), Some(secret), None) =
+            (words.next(), words.next(), words.next(), words.next())
+        else {
+            self.damaged += 1;
+            return;
+        };
+        let random = unhex(random).and_then(|random| <[u8; 32]>::try_from(random).ok());
+        let secret = unhex(secret).filter(|secret| !secret.is_empty());
+        let Some(label) = KeyLabel::from_name(name) else {
+            // The RSA lines of TLS 1.2 name eight bytes of a message instead of the random.
+            let is_name = name
+                .iter()
+                .all(|b| b.is_ascii_uppercase() || b"_0123456789".contains(b));
+            *(if is_name {
+                &mut self.unused
+            } else {
+                &mut self.damaged
+            }) += 1;
+            return;
+        };
+        let fits = |secret: &Vec<u8>| match label {
+            KeyLabel::Master => secret.len() == 48,
+            _ => matches!(secret.len(), 32 | 48),
+        };
+        let (Some(random), Some(secret)) = (random, secret.filter(fits)) else {
+            self.damaged += 1;
+            return;
+        };
+        if self.connections.len() >= MAX_CONNECTIONS && !self.connections.contains_key(&random) {
+            self.damaged += 1;
+            return;
+        }
+        let secrets = self.connections.entry(random).or_default();
+        secrets.retain(|(known, _)| *known != label);
+        secrets.push((label, secret.into()));
+    }
+}
+
+fn unhex(text: &[u8]) -> Option<Vec<u8>> {
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    let (pairs, []) = text.as_chunks::<2>() else {
+        return None;
+    };
+    pairs
+        .iter()
+        .map(|[high, low]| Some((digit(*high)? << 4 | digit(*low)?) as u8))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(label: &str, random: u8, secret: usize) -> String {
+        let random = format!("{random:02x}").repeat(32);
+        format!("{label} {random} {}\n", "Ab".repeat(secret))
+    }
+
+    #[test]
+    fn lines_are_read_in_pieces_of_any_length() {
+        let log = [
+            "# a comment\r\n\r\n".to_owned(),
+            line("CLIENT_RANDOM", 1, 48).replace('\n', "\r\n"),
+            line("QUIC_SERVER_TRAFFIC_SECRET_0", 2, 32),
+            line("EXPORTER_SECRET", 2, 32),
+            line("CLIENT_EARLY_TRAFFIC_SECRET", 2, 48),
+        ]
+        .concat();
+        for piece in [1, 7, 10_000] {
+            let mut keys = KeyLog::default();
+            log.trim_end()
+                .as_bytes()
+                .chunks(piece)
+                .for_each(|piece| keys.push(piece));
+            keys.finish();
+            assert_eq!(
+                (keys.connections(), keys.unused(), keys.damaged()),
+                (2, 1, 0)
+            );
+            let secret = |random, label| keys.get(&[random; 32], label);
+            assert_eq!(secret(1, KeyLabel::Master), Some(&[0xab; 48][..]));
+            assert_eq!(secret(2, KeyLabel::ServerTraffic), Some(&[0xab; 32][..]));
+            assert_eq!(secret(2, KeyLabel::ClientEarly), Some(&[0xab; 48][..]));
+            assert_eq!(secret(2, KeyLabel::ClientTraffic), None);
+            assert!(!keys.has(&[3; 32]));
+        }
+    }
+
+    #[test]
+    fn damaged_lines_are_counted_and_passed_over() {
+        let log = [
+            "CLIENT_RANDOM 12\n".to_owned(),
+            line("CLIENT_RANDOM", 1, 47),
+            line("CLIENT_RANDOM", 1, 48).replace("Ab", "Ax"),
+            line("CLIENT_RANDOM", 1, 48).replacen("01", "1", 1),
+            format!("{}\n", "x".repeat(LONGEST_LINE + 1)),
+            "\u{1}\u{2} \u{3} \u{4}\n".to_owned(),
+            line("SERVER_TRAFFIC_SECRET_0", 1, 32),
+        ]
+        .concat();
+        let keys = KeyLog::parse(log.as_bytes());
+        assert_eq!((keys.connections(), keys.damaged()), (1, 6));
+    }
+
+    #[test]
+    fn the_last_line_for_a_secret_counts() {
+        let first = line("SERVER_TRAFFIC_SECRET_0", 1, 32);
+        let log = [first.replace("Ab", "cd"), first].concat();
+        let keys = KeyLog::parse(log.as_bytes());
+        let secret = keys.get(&[1; 32], KeyLabel::ServerTraffic);
+        assert_eq!(secret, Some(&[0xab; 32][..]));
+    }
+}

@@ -1,0 +1,110 @@
+//! What HTTP says on a connection of others, whichever version: one vocabulary of events, each with
+//! the bytes of its side's stream that it came from.
+
+mod head;
+mod http1;
+mod http2;
+mod http3;
+mod streams;
+
+use std::ops::Range;
+
+use crate::quic::Side;
+
+pub use head::{RequestFacts, ResponseFacts};
+pub use http1::Http1Reader;
+pub use http2::Http2Reader;
+pub use http3::Http3Reader;
+
+/// Something that one side said.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HttpEvent {
+    /// The side that sent it.
+    pub side: Side,
+    /// The request that it is about: its number on the connection, from 0 on, in HTTP/1; the id of
+    /// the stream otherwise. `None` for what is about the connection.
+    pub stream: Option<u64>,
+    /// Where its first byte came from, and its last. If the pushed bytes had as long a range as
+    /// they are, this is exact; otherwise it begins and ends with the ranges of the pushes.
+    pub at: Range<u64>,
+    pub what: HttpFact,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum HttpFact {
+    Request(Box<RequestFacts>),
+    /// A response before the response: 100, 103.
+    Interim(u16),
+    Response(Box<ResponseFacts>),
+    /// This many bytes of content, as they were sent.
+    Body(u64),
+    /// The side has said everything.
+    End,
+    /// The connection carries something else from here on: after CONNECT, or another protocol.
+    Switched,
+    Reset {
+        code: u64,
+    },
+    /// The side can send no more, on this stream or on all, before the other side allows it: in
+    /// HTTP/2 the window is used up, in HTTP/3 the side says so.
+    Blocked,
+    /// The side allows this many bytes more; in HTTP/3, this many altogether.
+    Window(u64),
+    GoAway {
+        last: u64,
+        code: u64,
+    },
+    Ping {
+        ack: bool,
+    },
+    /// Requests that the side permits: at once in HTTP/2, altogether in HTTP/3.
+    MaxStreams(u64),
+    /// The client would begin another request, if the server permitted more.
+    StreamsBlocked,
+    /// What follows cannot be read, or not yet: bytes are missing, or it is not this protocol.
+    Lost,
+}
+
+/// The bytes that a push brings, and where they came from.
+#[derive(Debug, Clone)]
+struct Source {
+    at: Range<u64>,
+    exact: bool,
+}
+
+impl Source {
+    fn new(bytes: &[u8], at: Range<u64>) -> Self {
+        let exact = at.end.checked_sub(at.start) == Some(bytes.len() as u64);
+        Self { at, exact }
+    }
+
+    /// Where the byte at this place came from.
+    fn start(&self, place: usize) -> u64 {
+        if self.exact {
+            self.at.start + place as u64
+        } else {
+            self.at.start
+        }
+    }
+
+    /// Where the byte before this place ended.
+    fn end(&self, place: usize) -> u64 {
+        if self.exact {
+            self.at.start + place as u64
+        } else {
+            self.at.end
+        }
+    }
+}
+
+impl HttpEvent {
+    fn new(side: Side, stream: impl Into<Option<u64>>, at: Range<u64>, what: HttpFact) -> Self {
+        let stream = stream.into();
+        Self {
+            side,
+            stream,
+            at,
+            what,
+        }
+    }
+}

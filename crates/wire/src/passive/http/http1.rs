@@ -1,0 +1,453 @@
+//! HTTP/1.0 and 1.1: requests one after the other, pipelined or not. RFC 9112.
+//!
+//! Push what each side sent, in the order of the capture: an answer belongs to the first request
+//! without one. Behind bytes that are missing, the next push that begins like a message is one.
+
+use std::collections::VecDeque;
+use std::mem::MaybeUninit;
+use std::ops::Range;
+
+use super::head::number;
+use super::{HttpEvent, HttpFact, RequestFacts, ResponseFacts, Source};
+use crate::http1::{Chunked, Limits, Strictness, end_of_head, request, response};
+use crate::quic::Side;
+
+/// In bytes.
+const MAX_HEAD: usize = 256 << 10;
+const MAX_FIELDS: usize = 512;
+/// Requests without an answer; pipelines of clients have a few.
+const MAX_WAITING: usize = 1024;
+const CHUNKS: Limits = Limits {
+    size_digits: 16,
+    line: 16 << 10,
+    trailers: 512,
+    section: 64 << 10,
+};
+
+/// A connection, as it is seen from outside.
+#[derive(Default)]
+pub struct Http1Reader {
+    client: Half,
+    server: Half,
+    /// Requests without an answer.
+    waiting: VecDeque<Waiting>,
+    requests: u64,
+}
+
+#[derive(Default)]
+struct Half {
+    state: State,
+    /// The beginning of a head.
+    held: Vec<u8>,
+    /// Where it began.
+    began: u64,
+    /// The number of the message.
+    stream: u64,
+}
+
+#[derive(Debug, Clone, Default)]
+enum State {
+    #[default]
+    Head,
+    Length(u64),
+    Chunked(Box<Chunked>),
+    UntilClose,
+    /// It is not known where the next message begins.
+    Lost,
+    /// The client waits whether the server switches.
+    MaySwitch,
+    Switched,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Waiting {
+    stream: u64,
+    is_head: bool,
+    is_connect: bool,
+}
+
+impl Http1Reader {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes the next bytes of a side, which came from these positions.
+    pub fn push(
+        &mut self,
+        side: Side,
+        bytes: &[u8],
+        at: Range<u64>,
+        mut each: impl FnMut(HttpEvent),
+    ) {
+        let source = Source::new(bytes, at);
+        let mut place = 0;
+        while let Some(rest) = bytes.get(place..).filter(|rest| !rest.is_empty()) {
+            match self.step(side, rest, place, &source, &mut each) {
+                0 => return,
+                taken => place += taken,
+            }
+        }
+    }
+
+    /// Takes notice that the next `length` bytes of a side are not there.
+    pub fn skip(
+        &mut self,
+        side: Side,
+        length: u64,
+        at: Range<u64>,
+        mut each: impl FnMut(HttpEvent),
+    ) {
+        let half = self.half(side);
+        let stream = half.stream;
+        let mut event = |what| each(HttpEvent::new(side, stream, at.clone(), what));
+        let is_whole = match &mut half.state {
+            State::Length(left) if length < *left => {
+                *left -= length;
+                true
+            }
+            State::Length(left) if length == *left => {
+                half.state = State::Head;
+                event(HttpFact::End);
+                self.answered(side);
+                return;
+            }
+            State::Chunked(chunked) => chunked.skip_data(length),
+            State::UntilClose | State::Switched | State::MaySwitch | State::Lost => true,
+            State::Head | State::Length(_) => false,
+        };
+        if !is_whole {
+            half.lose();
+            event(HttpFact::Lost);
+        }
+    }
+
+    /// The side sends nothing more.
+    pub fn close(&mut self, side: Side, at: u64, mut each: impl FnMut(HttpEvent)) {
+        let half = self.half(side);
+        if matches!(half.state, State::UntilClose) {
+            half.state = State::Head;
+            each(HttpEvent::new(side, half.stream, at..at, HttpFact::End));
+            self.answered(side);
+        }
+    }
+
+    fn half(&mut self, side: Side) -> &mut Half {
+        match side {
+            Side::Client => &mut self.client,
+            Side::Server => &mut self.server,
+        }
+    }
+
+    /// Reads on from `rest`, and returns how many bytes that took.
+    fn step(
+        &mut self,
+        side: Side,
+        rest: &[u8],
+        place: usize,
+        source: &Source,
+        each: &mut dyn FnMut(HttpEvent),
+    ) -> usize {
+        let half = self.half(side);
+        let stream = half.stream;
+        let mut body = |taken: usize, length: u64, is_over: bool| {
+            let at = source.start(place)..source.end(place + taken);
+            if length > 0 {
+                each(HttpEvent::new(
+                    side,
+                    stream,
+                    at.clone(),
+                    HttpFact::Body(length),
+                ));
+            }
+            if is_over {
+                each(HttpEvent::new(side, stream, at.end..at.end, HttpFact::End));
+            }
+        };
+        match &mut half.state {
+            State::Length(left) => {
+                let taken = usize::try_from(*left).unwrap_or(usize::MAX).min(rest.len());
+                *left -= taken as u64;
+                let is_over = *left == 0;
+                body(taken, taken as u64, is_over);
+                if is_over {
+                    half.state = State::Head;
+                    self.answered(side);
+                }
+                taken
+            }
+            State::Chunked(chunked) => {
+                let mut length = 0;
+                let take = |data: &[u8]| {
+                    length += data.len() as u64;
+                    Ok(())
+                };
+                let Ok(taken) = chunked.feed::<crate::http1::ChunkError>(rest, take) else {
+                    half.lose();
+                    let at = source.start(place)..source.end(place);
+                    each(HttpEvent::new(side, stream, at, HttpFact::Lost));
+                    return rest.len();
+                };
+                let is_over = chunked.is_done();
+                body(taken, length, is_over);
+                if is_over {
+                    half.state = State::Head;
+                    self.answered(side);
+                }
+                taken
+            }
+            State::UntilClose => {
+                body(rest.len(), rest.len() as u64, false);
+                rest.len()
+            }
+            State::Lost if place == 0 && begins_message(side, rest) => {
+                half.state = State::Head;
+                if side == Side::Server && self.waiting.len() > 1 {
+                    // Whose answer it is nobody knows; most likely nobody pipelines.
+                    self.waiting.drain(..self.waiting.len() - 1);
+                }
+                self.read_head(side, rest, place, source, each)
+            }
+            State::Lost | State::Switched | State::MaySwitch => rest.len(),
+            State::Head => self.read_head(side, rest, place, source, each),
+        }
+    }
+
+    fn read_head(
+        &mut self,
+        side: Side,
+        rest: &[u8],
+        place: usize,
+        source: &Source,
+        each: &mut dyn FnMut(HttpEvent),
+    ) -> usize {
+        let half = self.half(side);
+        if half.held.is_empty() {
+            // Empty lines may come before a request. RFC 9112 §2.2.
+            let blank = rest
+                .iter()
+                .take_while(|b| matches!(b, b'\r' | b'\n'))
+                .count();
+            if blank > 0 {
+                return blank;
+            }
+            half.began = source.start(place);
+        }
+        let before = half.held.len();
+        half.held.extend_from_slice(rest);
+        let Some(length) = end_of_head(&half.held, before.saturating_sub(3)) else {
+            if half.held.len() > MAX_HEAD || !may_begin_message(side, &half.held) {
+                half.lose();
+                let at = half.began..source.end(place + rest.len());
+                each(HttpEvent::new(side, half.stream, at, HttpFact::Lost));
+            }
+            return rest.len();
+        };
+        let mut head = std::mem::take(&mut half.held);
+        head.truncate(length);
+        let taken = length - before;
+        let at = half.began..source.end(place + taken);
+        let read = match side {
+            Side::Client => self.read_request(&head, at.clone(), each),
+            Side::Server => self.read_response(&head, at.clone(), each),
+        };
+        let half = self.half(side);
+        if read.is_none() {
+            half.lose();
+            each(HttpEvent::new(side, half.stream, at, HttpFact::Lost));
+        }
+        taken
+    }
+
+    fn read_request(
+        &mut self,
+        head: &[u8],
+        at: Range<u64>,
+        each: &mut dyn FnMut(HttpEvent),
+    ) -> Option<()> {
+        let mut room = [const { MaybeUninit::uninit() }; MAX_FIELDS];
+        let read = request(head, &mut room, Strictness::Tolerant).ok()??;
+        let lines = read.fields.iter().map(|f| (f.name.as_bytes(), f.value));
+        let mut facts = RequestFacts::read(read.length, lines.clone());
+        read.method.clone_into(&mut facts.method);
+        (facts.authority, facts.path) = split_target(read.target, facts.authority);
+        let stream = self.requests;
+        self.requests += 1;
+        let is_connect = read.method == "CONNECT";
+        self.waiting.push_back(Waiting {
+            stream,
+            is_head: read.method == "HEAD",
+            is_connect,
+        });
+        if self.waiting.len() > MAX_WAITING {
+            self.waiting.pop_front();
+        }
+        let upgrades = is_connect || has(lines.clone(), b"upgrade");
+        let state = match framing(lines) {
+            Framing::Chunked => {
+                State::Chunked(Box::new(Chunked::new(Strictness::Tolerant, CHUNKS)))
+            }
+            Framing::Length(length) if length > 0 => State::Length(length),
+            _ if upgrades => State::MaySwitch,
+            _ => State::Head,
+        };
+        let is_over = matches!(state, State::Head | State::MaySwitch);
+        (self.client.stream, self.client.state) = (stream, state);
+        let end = at.end;
+        each(HttpEvent::new(
+            Side::Client,
+            stream,
+            at,
+            HttpFact::Request(Box::new(facts)),
+        ));
+        if is_over {
+            each(HttpEvent::new(
+                Side::Client,
+                stream,
+                end..end,
+                HttpFact::End,
+            ));
+        }
+        Some(())
+    }
+
+    fn read_response(
+        &mut self,
+        head: &[u8],
+        at: Range<u64>,
+        each: &mut dyn FnMut(HttpEvent),
+    ) -> Option<()> {
+        let mut room = [const { MaybeUninit::uninit() }; MAX_FIELDS];
+        let read = response(head, &mut room, Strictness::AsCurl).ok()??;
+        let lines = read.fields.iter().map(|f| (f.name.as_bytes(), f.value));
+        // Without a request, it is the answer to one that nobody saw.
+        let asked = self.waiting.front().copied().unwrap_or(Waiting {
+            stream: self.requests,
+            is_head: false,
+            is_connect: false,
+        });
+        let stream = asked.stream;
+        self.server.stream = stream;
+        let end = at.end;
+        let mut say = |at, what| each(HttpEvent::new(Side::Server, stream, at, what));
+        if (100..200).contains(&read.status) && read.status != 101 {
+            say(at, HttpFact::Interim(read.status));
+            return Some(());
+        }
+        if self.waiting.is_empty() {
+            self.requests += 1;
+        }
+        let mut facts = ResponseFacts::read(read.length, lines.clone());
+        facts.status = read.status;
+        say(at, HttpFact::Response(Box::new(facts)));
+        let is_tunnel = asked.is_connect && (200..300).contains(&read.status);
+        if is_tunnel || read.status == 101 {
+            say(end..end, HttpFact::Switched);
+            (self.client.state, self.server.state) = (State::Switched, State::Switched);
+            return Some(());
+        }
+        if matches!(self.client.state, State::MaySwitch) {
+            self.client.state = State::Head;
+        }
+        let is_empty = asked.is_head || matches!(read.status, 204 | 304);
+        self.server.state = match framing(lines) {
+            _ if is_empty => State::Head,
+            Framing::Chunked => {
+                State::Chunked(Box::new(Chunked::new(Strictness::Tolerant, CHUNKS)))
+            }
+            Framing::Length(0) => State::Head,
+            Framing::Length(length) => State::Length(length),
+            Framing::Unknown => State::UntilClose,
+        };
+        if matches!(self.server.state, State::Head) {
+            say(end..end, HttpFact::End);
+            self.answered(Side::Server);
+        }
+        Some(())
+    }
+
+    fn answered(&mut self, side: Side) {
+        if side == Side::Server {
+            self.waiting.pop_front();
+        }
+    }
+}
+
+impl Half {
+    fn lose(&mut self) {
+        self.state = State::Lost;
+        self.held.clear();
+    }
+}
+
+enum Framing {
+    Chunked,
+    Length(u64),
+    Unknown,
+}
+
+/// RFC 9112 §6.3.
+fn framing<'a>(lines: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> Framing {
+    let mut framing = Framing::Unknown;
+    for (name, value) in lines {
+        if name.eq_ignore_ascii_case(b"transfer-encoding") {
+            let last = value
+                .rsplit(|byte| *byte == b',')
+                .next()
+                .unwrap_or_default();
+            if last.trim_ascii().eq_ignore_ascii_case(b"chunked") {
+                return Framing::Chunked;
+            }
+        } else if name.eq_ignore_ascii_case(b"content-length")
+            && let Some(length) = number(value)
+        {
+            framing = Framing::Length(length);
+        }
+    }
+    framing
+}
+
+fn has<'a>(mut lines: impl Iterator<Item = (&'a [u8], &'a [u8])>, wanted: &[u8]) -> bool {
+    lines.any(|(name, _)| name.eq_ignore_ascii_case(wanted))
+}
+
+/// Authority and path; `host` is the authority unless the target has one. RFC 9112 §3.2.
+fn split_target(target: &str, host: String) -> (String, String) {
+    let Some((_, rest)) = target
+        .split_once("://")
+        .filter(|(scheme, _)| !scheme.contains('/'))
+    else {
+        return (host, target.to_owned());
+    };
+    let path = rest.find(['/', '?']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(path);
+    let path = if path.is_empty() { "/" } else { path };
+    (authority.to_owned(), path.to_owned())
+}
+
+/// Does a message begin here, after something that nobody could read?
+fn begins_message(side: Side, bytes: &[u8]) -> bool {
+    match side {
+        Side::Server => bytes.starts_with(b"HTTP/1."),
+        Side::Client => {
+            let line = bytes
+                .split(|byte| *byte == b'\r')
+                .next()
+                .unwrap_or_default();
+            line.windows(8).any(|part| part == b" HTTP/1.") && may_begin_message(side, bytes)
+        }
+    }
+}
+
+/// Could this still become a message?
+fn may_begin_message(side: Side, bytes: &[u8]) -> bool {
+    match side {
+        Side::Server => bytes
+            .iter()
+            .zip(b"HTTP/1.")
+            .all(|(byte, wanted)| byte == wanted),
+        Side::Client => {
+            let method = bytes.iter().take_while(|byte| **byte != b' ');
+            method.clone().count() <= 32 && method.clone().all(u8::is_ascii_graphic)
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! HTTP/3 with QPACK's dynamic tables. RFC 9114, RFC 9204.
+//!
+//! Push the frames of each opened packet, in the order of the capture, with one number that says
+//! where they came from (the packet, or its time). Events begin at the packet that brought their
+//! first byte, and end at the one with which they could be read.
+
+mod stream;
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use self::stream::{Half, Read};
+use super::streams::{Assembly, Ordered};
+use super::{HttpEvent, HttpFact, RequestFacts, ResponseFacts};
+use crate::qpack::{Line, QpackTable, SectionProblem};
+use crate::quic::{Frame, Frames, Side};
+
+/// Streams that are remembered; the oldest are forgotten.
+const MAX_STREAMS: usize = 4096;
+/// Heads that wait for their tables. RFC 9204 §2.1.2: clients allow about a hundred.
+const MAX_WAITING: usize = 1024;
+
+/// A connection, as it is seen from outside.
+#[derive(Default)]
+pub struct Http3Reader {
+    streams: BTreeMap<u64, Stream>,
+    client: SideState,
+    server: SideState,
+}
+
+#[derive(Default)]
+struct Stream {
+    client: Direction,
+    server: Direction,
+    request: bool,
+    response: bool,
+}
+
+#[derive(Default)]
+struct Direction {
+    assembly: Assembly,
+    half: Half,
+    ended: bool,
+}
+
+/// What belongs to one side of the connection.
+#[derive(Default)]
+struct SideState {
+    /// What its encoder's stream built up.
+    table: QpackTable,
+    /// What its settings allow the other's encoder.
+    max_capacity: Option<u64>,
+    waiting: Vec<Waiting>,
+}
+
+struct Waiting {
+    stream: u64,
+    section: Vec<u8>,
+    at: Range<u64>,
+}
+
+impl Http3Reader {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes the frames of a packet.
+    pub fn push(&mut self, side: Side, frames: &[u8], place: u64, mut each: impl FnMut(HttpEvent)) {
+        let at = place..place;
+        for frame in Frames::new(frames).flatten() {
+            let mut say = |stream: Option<u64>, what| {
+                each(HttpEvent::new(side, stream, at.clone(), what));
+            };
+            match frame {
+                Frame::Stream {
+                    id,
+                    offset,
+                    data,
+                    fin,
+                } => self.read_stream(side, id, (offset, data, fin), place, &mut each),
+                Frame::ResetStream { id, code, .. } | Frame::StopSending { id, code }
+                    if is_of_request(id) =>
+                {
+                    say(Some(id), HttpFact::Reset { code });
+                }
+                Frame::DataBlocked(_) => say(None, HttpFact::Blocked),
+                Frame::StreamDataBlocked { id, .. } if is_of_request(id) => {
+                    say(Some(id), HttpFact::Blocked);
+                }
+                Frame::StreamsBlocked { bidi: true, .. } => say(None, HttpFact::StreamsBlocked),
+                Frame::MaxStreams { bidi: true, limit } => say(None, HttpFact::MaxStreams(limit)),
+                Frame::MaxData(limit) => say(None, HttpFact::Window(limit)),
+                Frame::MaxStreamData { id, limit } if is_of_request(id) => {
+                    say(Some(id), HttpFact::Window(limit));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn read_stream(
+        &mut self,
+        side: Side,
+        id: u64,
+        (offset, data, fin): (u64, &[u8], bool),
+        place: u64,
+        each: &mut dyn FnMut(HttpEvent),
+    ) {
+        if self.streams.len() >= MAX_STREAMS && !self.streams.contains_key(&id) {
+            // Those of one direction last as long as the connection.
+            let oldest = self.streams.keys().find(|known| is_of_request(**known));
+            let oldest = oldest.or(self.streams.keys().next_back()).copied();
+            oldest.and_then(|oldest| self.streams.remove(&oldest));
+        }
+        let stream = self.streams.entry(id).or_default();
+        let direction = stream.direction(side);
+        let is_unidirectional = id & 2 != 0;
+        let mut all = Vec::new();
+        let Direction { assembly, half, .. } = direction;
+        assembly.push(offset, data, fin, place, &mut |ordered| match ordered {
+            Ordered::Bytes(bytes, at) => {
+                half.push(is_unidirectional, bytes, at, &mut |read| all.push(read));
+            }
+            Ordered::Missing(length, at) => half.skip(length, at, &mut |read| all.push(read)),
+        });
+        let is_over = assembly.is_over() && !direction.ended;
+        direction.ended |= is_over;
+        for read in all {
+            self.take(side, id, read, each);
+        }
+        if is_over && !is_unidirectional {
+            // What its head still waits for was lost: the reader had it.
+            let mut waiting = std::mem::take(&mut self.side(side).waiting);
+            for waiting in waiting.extract_if(.., |waiting| waiting.stream == id) {
+                self.read_section(side, waiting, false, each);
+            }
+            self.side(side).waiting = waiting;
+            each(HttpEvent::new(side, id, place..place, HttpFact::End));
+            if let Some(stream) = self.streams.get_mut(&id)
+                && stream.client.ended
+                && stream.server.ended
+            {
+                // What may still come are repetitions.
+                stream.client.half = Half::default();
+                stream.server.half = Half::default();
+            }
+        }
+    }
+
+    fn side(&mut self, side: Side) -> &mut SideState {
+        match side {
+            Side::Client => &mut self.client,
+            Side::Server => &mut self.server,
+        }
+    }
+
+    fn take(&mut self, side: Side, id: u64, read: Read, each: &mut dyn FnMut(HttpEvent)) {
+        match read {
+            Read::Section { section, at } => {
+                let stream = id;
+                let head = Waiting {
+                    stream,
+                    section,
+                    at,
+                };
+                self.read_section(side, head, true, each);
+            }
+            Read::Data { length, at } => {
+                each(HttpEvent::new(side, id, at, HttpFact::Body(length)));
+            }
+            Read::Lost { at } => each(HttpEvent::new(side, id, at, HttpFact::Lost)),
+            Read::MaxTableCapacity(capacity) => self.side(side).max_capacity = Some(capacity),
+            Read::GoAway { last, at } => {
+                let what = HttpFact::GoAway { last, code: 0 };
+                each(HttpEvent::new(side, None, at, what));
+            }
+            Read::Encoder { bytes, at } => {
+                self.side(side).table.push(&bytes);
+                for mut waiting in std::mem::take(&mut self.side(side).waiting) {
+                    waiting.at.end = waiting.at.end.max(at.end);
+                    self.read_section(side, waiting, true, each);
+                }
+            }
+        }
+    }
+
+    fn read_section(
+        &mut self,
+        side: Side,
+        head: Waiting,
+        awaited: bool,
+        each: &mut dyn FnMut(HttpEvent),
+    ) {
+        let allowed = match side {
+            Side::Client => self.server.max_capacity,
+            Side::Server => self.client.max_capacity,
+        };
+        let known = self.side(side);
+        // Where the settings were not seen: encoders use all that they may.
+        let allowed = allowed.unwrap_or_else(|| known.table.capacity());
+        match known.table.read(&head.section, allowed, awaited) {
+            Ok(lines) => {
+                let length = head.section.len();
+                self.read_head(side, head.stream, length, &lines, head.at, each);
+            }
+            Err(SectionProblem::Early) if known.waiting.len() < MAX_WAITING => {
+                known.waiting.push(head);
+            }
+            Err(_) => each(HttpEvent::new(side, head.stream, head.at, HttpFact::Lost)),
+        }
+    }
+
+    fn read_head(
+        &mut self,
+        side: Side,
+        id: u64,
+        length: usize,
+        lines: &[Line],
+        at: Range<u64>,
+        each: &mut dyn FnMut(HttpEvent),
+    ) {
+        let lines = lines
+            .iter()
+            .map(|(name, value)| (name.as_slice(), value.as_slice()));
+        let stream = self.streams.entry(id).or_default();
+        let what = match side {
+            Side::Client if stream.request => return,
+            Side::Server if stream.response => return,
+            Side::Client => {
+                stream.request = true;
+                HttpFact::Request(Box::new(RequestFacts::read(length, lines)))
+            }
+            Side::Server => {
+                let facts = ResponseFacts::read(length, lines);
+                if (100..200).contains(&facts.status) {
+                    HttpFact::Interim(facts.status)
+                } else {
+                    stream.response = true;
+                    HttpFact::Response(Box::new(facts))
+                }
+            }
+        };
+        each(HttpEvent::new(side, id, at, what));
+    }
+}
+
+/// RFC 9114 §6.1.
+fn is_of_request(id: u64) -> bool {
+    id.is_multiple_of(4)
+}
+
+impl Stream {
+    fn direction(&mut self, side: Side) -> &mut Direction {
+        match side {
+            Side::Client => &mut self.client,
+            Side::Server => &mut self.server,
+        }
+    }
+}

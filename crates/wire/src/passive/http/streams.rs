@@ -1,0 +1,159 @@
+//! One direction of a QUIC stream, put in order. RFC 9000 §2.2.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// In bytes, that wait for what is before them. What is missing then will not come.
+const MAX_HELD: usize = 1 << 20;
+
+#[derive(Debug, Default)]
+pub(super) struct Assembly {
+    next: u64,
+    /// By offset: bytes and where they came from.
+    held: BTreeMap<u64, (Vec<u8>, u64)>,
+    size: usize,
+    /// Where the stream ends.
+    end: Option<u64>,
+    /// The last place that anything delivered so far came from.
+    latest: u64,
+}
+
+pub(super) enum Ordered<'a> {
+    Bytes(&'a [u8], Range<u64>),
+    /// So many bytes are missing.
+    Missing(u64, Range<u64>),
+}
+
+impl Assembly {
+    /// Takes what a frame brought from this place, and hands out what is in order.
+    pub(super) fn push(
+        &mut self,
+        offset: u64,
+        data: &[u8],
+        fin: bool,
+        place: u64,
+        each: &mut dyn FnMut(Ordered<'_>),
+    ) {
+        let end = offset.saturating_add(data.len() as u64);
+        if fin {
+            self.end = Some(end);
+        }
+        if end <= self.next {
+            return;
+        }
+        if offset <= self.next {
+            let behind = usize::try_from(self.next - offset).unwrap_or(usize::MAX);
+            self.deliver(data.get(behind..).unwrap_or_default(), place, each);
+        } else if self
+            .held
+            .get(&offset)
+            .is_none_or(|(old, _)| old.len() < data.len())
+        {
+            let old = self.held.insert(offset, (data.to_vec(), place));
+            self.size += data.len();
+            self.size -= old.map_or(0, |(old, _)| old.len());
+        }
+        self.release(each);
+        while self.size > MAX_HELD {
+            self.pass_over(each);
+            self.release(each);
+        }
+    }
+
+    /// Has everything been delivered that there is?
+    pub(super) fn is_over(&self) -> bool {
+        self.end.is_some_and(|end| end <= self.next)
+    }
+
+    fn deliver(&mut self, bytes: &[u8], place: u64, each: &mut dyn FnMut(Ordered<'_>)) {
+        self.next = self.next.saturating_add(bytes.len() as u64);
+        self.latest = self.latest.max(place);
+        each(Ordered::Bytes(bytes, place.min(self.latest)..self.latest));
+    }
+
+    fn release(&mut self, each: &mut dyn FnMut(Ordered<'_>)) {
+        while let Some(first) = self.held.first_entry().filter(|e| *e.key() <= self.next) {
+            let (offset, (bytes, place)) = first.remove_entry();
+            self.size -= bytes.len();
+            let behind = usize::try_from(self.next - offset).unwrap_or(usize::MAX);
+            if let Some(rest) = bytes.get(behind..).filter(|rest| !rest.is_empty()) {
+                self.deliver(rest, place, each);
+            }
+        }
+    }
+
+    fn pass_over(&mut self, each: &mut dyn FnMut(Ordered<'_>)) {
+        if let Some((offset, (_, place))) = self.held.first_key_value() {
+            let missing = offset.saturating_sub(self.next);
+            self.next = *offset;
+            each(Ordered::Missing(missing, *place..*place));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_come_in_order_and_once() {
+        let mut assembly = Assembly::default();
+        let mut text = Vec::new();
+        let mut places = Vec::new();
+        for (place, (offset, data, fin)) in [
+            (4, &b"rld"[..], true),
+            (1, b"ell", false),
+            (0, b"hel", false),
+            (0, b"h", false),
+            (3, b"lo", false),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let offset = if data == b"rld" { 7 } else { offset };
+            assembly.push(offset, data, fin, place as u64, &mut |ordered| {
+                let Ordered::Bytes(bytes, at) = ordered else {
+                    panic!("nothing is missing");
+                };
+                text.extend_from_slice(bytes);
+                places.push(at);
+            });
+        }
+        assert_eq!(
+            (text.as_slice(), assembly.is_over()),
+            (&b"hello"[..], false)
+        );
+        assembly.push(5, b"wo", false, 9, &mut |ordered| {
+            if let Ordered::Bytes(bytes, at) = ordered {
+                text.extend_from_slice(bytes);
+                places.push(at);
+            }
+        });
+        assert_eq!(
+            (text.as_slice(), assembly.is_over()),
+            (&b"helloworld"[..], true)
+        );
+        // What waited was there before, and could be read only when the rest had come.
+        assert_eq!(places, [2..2, 1..2, 4..4, 9..9, 0..9]);
+    }
+
+    #[test]
+    fn what_does_not_come_is_passed_over_when_too_much_waits() {
+        let mut assembly = Assembly::default();
+        let (mut missing, mut bytes) = (0, 0);
+        let piece = [7; 1000];
+        for number in 1..2000_u64 {
+            assembly.push(
+                number * 1000,
+                &piece,
+                false,
+                0,
+                &mut |ordered| match ordered {
+                    Ordered::Bytes(piece, _) => bytes += piece.len() as u64,
+                    Ordered::Missing(length, _) => missing += length,
+                },
+            );
+        }
+        assert_eq!((missing, bytes), (1000, 1_999_000));
+    }
+}

@@ -1,0 +1,184 @@
+//! Where records begin and end in a stream that may have holes. RFC 8446 §5.1.
+
+use std::ops::Range;
+
+use crate::tls::{ContentKind, Records};
+
+/// Type, version and length.
+pub(super) const RECORD_HEAD: usize = 5;
+
+/// One side's stream.
+#[derive(Default)]
+pub(super) struct Framing {
+    /// What has come and does not belong to a finished record.
+    buffer: Vec<u8>,
+    /// Where the buffer begins in the stream.
+    start: u64,
+    /// A record of which something is missing, and how many of its bytes are yet to come.
+    cut: Option<(Head, u64, usize)>,
+    /// Where the limits of records were lost.
+    lost: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Head {
+    pub(super) kind: ContentKind,
+    pub(super) length: usize,
+    pub(super) bytes: [u8; RECORD_HEAD],
+}
+
+pub(super) enum Found<'a> {
+    Record {
+        head: Head,
+        body: &'a [u8],
+        at: Range<u64>,
+    },
+    /// A record of which something is missing.
+    Cut { head: Head, at: Range<u64> },
+    /// Between these positions, the limits of records are not known.
+    Lost { at: Range<u64> },
+}
+
+impl Framing {
+    pub(super) fn push(&mut self, bytes: &[u8], found: &mut dyn FnMut(Found<'_>)) {
+        let mut bytes = bytes;
+        if let Some((head, from, left)) = &mut self.cut {
+            let taken = bytes.len().min(*left);
+            bytes = bytes.get(taken..).unwrap_or_default();
+            *left -= taken;
+            self.start += taken as u64;
+            if *left > 0 {
+                return;
+            }
+            let (head, at) = (*head, *from..self.start);
+            self.cut = None;
+            found(Found::Cut { head, at });
+        }
+        self.buffer.extend_from_slice(bytes);
+        let buffer = std::mem::take(&mut self.buffer);
+        let taken = self.walk(&buffer, found);
+        self.start += taken as u64;
+        self.buffer = buffer;
+        self.buffer.drain(..taken);
+    }
+
+    pub(super) fn skip(&mut self, length: u64, found: &mut dyn FnMut(Found<'_>)) {
+        if self.cut.is_none()
+            && self.lost.is_none()
+            && let Some(head) = Head::read(&self.buffer)
+        {
+            let left = RECORD_HEAD + head.length - self.buffer.len();
+            self.cut = Some((head, self.start, left));
+            self.start += self.buffer.len() as u64;
+            self.buffer.clear();
+        }
+        let mut length = length;
+        if let Some((head, from, left)) = &mut self.cut {
+            let taken = length.min(*left as u64);
+            length -= taken;
+            *left -= taken as usize;
+            self.start += taken;
+            if *left > 0 {
+                return;
+            }
+            let (head, at) = (*head, *from..self.start);
+            self.cut = None;
+            found(Found::Cut { head, at });
+        }
+        if length > 0 {
+            self.lost.get_or_insert(self.start);
+            self.start += self.buffer.len() as u64 + length;
+            self.buffer.clear();
+        }
+    }
+
+    /// Hands out what is complete, and returns how many bytes that was.
+    fn walk(&mut self, bytes: &[u8], found: &mut dyn FnMut(Found<'_>)) -> usize {
+        let mut taken = 0;
+        loop {
+            let rest = bytes.get(taken..).unwrap_or_default();
+            if let Some(since) = self.lost {
+                let (skipped, is_found) = search(rest);
+                taken += skipped;
+                if !is_found {
+                    return taken;
+                }
+                let at = since..self.start + taken as u64;
+                self.lost = None;
+                found(Found::Lost { at });
+                continue;
+            }
+            let mut records = Records::new(rest);
+            match records.next() {
+                None => return taken,
+                Some(Err(_)) => self.lost = Some(self.start + taken as u64),
+                Some(Ok(record)) => {
+                    let Some(head) = Head::read(rest) else {
+                        return taken;
+                    };
+                    let from = self.start + taken as u64;
+                    taken += RECORD_HEAD + head.length;
+                    let at = from..self.start + taken as u64;
+                    let body = record.body;
+                    found(Found::Record { head, body, at });
+                }
+            }
+        }
+    }
+}
+
+impl Head {
+    /// Reads a head that is known to be one.
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let bytes = *bytes.first_chunk::<RECORD_HEAD>()?;
+        let [kind, _, _, high, low] = bytes;
+        let kind = match kind {
+            20 => ContentKind::ChangeCipherSpec,
+            21 => ContentKind::Alert,
+            22 => ContentKind::Handshake,
+            23 => ContentKind::ApplicationData,
+            _ => ContentKind::Heartbeat,
+        };
+        let length = usize::from(u16::from_be_bytes([high, low]));
+        Some(Self {
+            kind,
+            length,
+            bytes,
+        })
+    }
+}
+
+/// How many bytes are before the next record, and whether there is one: its head must be behind
+/// another head, or its end where the bytes end. Handshake records are too few to be looked for.
+/// A head alone looks like one by chance in 2 MB.
+fn search(bytes: &[u8]) -> (usize, bool) {
+    for at in memchr::memchr3_iter(20, 21, 23, bytes) {
+        let rest = bytes.get(at..).unwrap_or_default();
+        let Some(end) = likely_end(rest) else {
+            if rest.len() < RECORD_HEAD {
+                return (at, false);
+            }
+            continue;
+        };
+        match rest.get(end..) {
+            Some([]) => return (at, true),
+            Some(next) if next.len() >= RECORD_HEAD => {
+                if likely_end(next).is_some() {
+                    return (at, true);
+                }
+            }
+            _ => return (at, false),
+        }
+    }
+    (bytes.len(), false)
+}
+
+/// Where the record ends that seems to begin here.
+fn likely_end(bytes: &[u8]) -> Option<usize> {
+    let [kind, 3, 1..=3, high, low] = *bytes.first_chunk::<RECORD_HEAD>()? else {
+        return None;
+    };
+    let length = usize::from(u16::from_be_bytes([high, low]));
+    let is_likely = (20..=23).contains(&kind) && (1..=(1 << 14) + 256).contains(&length);
+    is_likely.then_some(RECORD_HEAD + length)
+}

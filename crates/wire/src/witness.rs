@@ -1,0 +1,190 @@
+//! What other programs told of their own requests: qlog, Chrome's NetLog, HAR, curl's trace. All of
+//! them become the same values, with times from the beginning of the log on.
+//!
+//! A log may be cut off anywhere, and parts of it may be damaged: what is readable is read, and the
+//! rest is counted. Who knows more than a log does not have to believe it: [`Known`].
+
+pub mod curl_trace;
+pub mod har;
+mod items;
+pub mod netlog;
+pub mod page;
+pub mod qlog;
+
+use serde_json::Value;
+
+/// Requests, connections and events of each that are kept; the rest of a log is counted.
+const MAX_KEPT: usize = 1 << 20;
+/// In bytes, of each text.
+const MAX_TEXT: usize = 4096;
+
+/// A log, as far as it could be read.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Witness {
+    /// What moment 0 is, in nanoseconds since 1970. `None` if the log does not say.
+    pub started: Option<u64>,
+    pub connections: Vec<ToldConnection>,
+    pub requests: Vec<ToldRequest>,
+    /// Entries that could not be read.
+    pub damaged: u64,
+    /// The log has no end.
+    pub is_cut: bool,
+}
+
+/// How a time came about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Known {
+    /// The program wrote it down when it happened to it.
+    Seen,
+    /// The program, or another one, computed it afterwards.
+    #[default]
+    Told,
+}
+
+/// In nanoseconds since the log began.
+pub type Moment = u64;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ToldPhase {
+    /// Before anybody did something for the request: for a connection, or for permission to use
+    /// one.
+    Queue,
+    Proxy,
+    Name,
+    Connect,
+    /// The handshake of TLS or of QUIC.
+    Handshake,
+    Send,
+    Wait,
+    Body,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ToldSpan {
+    pub phase: ToldPhase,
+    pub begin: Moment,
+    pub end: Moment,
+    pub known: Known,
+}
+
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ToldConnection {
+    /// The log's name for it.
+    pub id: String,
+    pub peer: Option<String>,
+    /// What the connection took by itself.
+    pub spans: Vec<ToldSpan>,
+    /// Only in qlog.
+    pub events: Vec<(Moment, TransportEvent)>,
+}
+
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ToldRequest {
+    /// The log's name for it.
+    pub id: String,
+    /// The index of its connection.
+    pub connection: Option<usize>,
+    pub method: String,
+    pub url: String,
+    pub status: Option<u16>,
+    pub protocol: Option<String>,
+    pub begin: Moment,
+    pub end: Option<Moment>,
+    /// In order of their beginnings.
+    pub spans: Vec<ToldSpan>,
+    /// The URL of what made the client ask, or its origin.
+    pub initiator: Option<String>,
+    /// Why it was in the queue, in the log's words.
+    pub queued_for: Option<String>,
+    /// It failed, in the log's words.
+    pub error: Option<String>,
+}
+
+/// What happens to a connection.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TransportEvent {
+    PacketSent {
+        space: String,
+        number: Option<u64>,
+        length: Option<u64>,
+    },
+    PacketReceived {
+        space: String,
+        number: Option<u64>,
+        length: Option<u64>,
+    },
+    PacketLost {
+        number: Option<u64>,
+        trigger: Option<String>,
+    },
+    /// What is there, in milliseconds and bytes.
+    Metrics {
+        min_rtt: Option<f64>,
+        smoothed_rtt: Option<f64>,
+        latest_rtt: Option<f64>,
+        congestion_window: Option<u64>,
+        bytes_in_flight: Option<u64>,
+    },
+    State(String),
+    /// A stream, or all of them, can send no more.
+    Blocked {
+        stream: Option<u64>,
+    },
+}
+
+impl ToldRequest {
+    /// Adds a span if it is one.
+    fn span(&mut self, phase: ToldPhase, begin: Moment, end: Moment, known: Known) {
+        if end >= begin {
+            self.spans.push(ToldSpan {
+                phase,
+                begin,
+                end,
+                known,
+            });
+        }
+    }
+
+    /// The end of the last span of this kind.
+    pub fn end_of(&self, phase: ToldPhase) -> Option<Moment> {
+        let spans = self.spans.iter().filter(|span| span.phase == phase);
+        spans.map(|span| span.end).max()
+    }
+}
+
+/// A text of the log, fit to be shown.
+fn text(value: &Value) -> Option<String> {
+    let text = match value {
+        Value::String(text) => text.clone(),
+        Value::Number(number) => number.to_string(),
+        _ => return None,
+    };
+    let bytes = text.as_bytes();
+    Some(crate::text::printable(
+        bytes.get(..MAX_TEXT).unwrap_or(bytes),
+    ))
+}
+
+/// A number, or a number as text.
+fn number(value: &Value) -> Option<f64> {
+    let number = match value {
+        Value::Number(number) => number.as_f64(),
+        Value::String(text) => text.parse().ok(),
+        _ => None,
+    };
+    number.filter(|number| number.is_finite())
+}
+
+fn whole(value: &Value) -> Option<u64> {
+    value
+        .as_u64()
+        .or_else(|| value.as_str().and_then(|text| text.parse().ok()))
+}
+
+/// Milliseconds as nanoseconds; `None` if negative.
+fn nanoseconds(milliseconds: f64) -> Option<u64> {
+    // In two parts, because a float does not hold nanoseconds since 1970.
+    let whole = (milliseconds.trunc() as u64).saturating_mul(1_000_000);
+    let rest = (milliseconds.fract() * 1e6).round() as u64;
+    (milliseconds >= 0.0).then_some(whole.saturating_add(rest))
+}

@@ -1,0 +1,241 @@
+//! HAR 1.2, with the fields that Chrome, Firefox and WebPageTest add. Its times are computed by the
+//! browser from others, and known to be wrong at times: all of them are told.
+
+use serde_json::Value;
+
+use super::items::{Items, parse};
+use super::{Known, MAX_KEPT, Moment, ToldConnection, ToldPhase, ToldRequest, Witness};
+use super::{nanoseconds, number, text, whole};
+use crate::calendar::CivilDate;
+
+/// `None` if it is no HAR.
+pub fn read(bytes: &[u8]) -> Option<Witness> {
+    let log = Items::member(bytes, "log")?;
+    let mut witness = Witness::default();
+    let mut entries = Items::of_array(Items::member(log, "entries")?)?;
+    let mut all = Vec::new();
+    for (_, entry) in entries.by_ref() {
+        let Some(entry) = parse(entry).filter(|_| all.len() < MAX_KEPT) else {
+            witness.damaged += 1;
+            continue;
+        };
+        let Some(started) = entry["startedDateTime"].as_str().and_then(time) else {
+            witness.damaged += 1;
+            continue;
+        };
+        all.push((started, entry));
+    }
+    witness.is_cut = !entries.is_whole;
+    let first = all.iter().map(|(started, _)| *started).min();
+    witness.started = first;
+    for (started, entry) in &all {
+        let begin = started - first.unwrap_or_default();
+        let request = read_entry(&mut witness, entry, begin);
+        witness.requests.push(request);
+    }
+    Some(witness)
+}
+
+fn read_entry(witness: &mut Witness, entry: &Value, begin: Moment) -> ToldRequest {
+    let mut request = ToldRequest {
+        id: witness.requests.len().to_string(),
+        method: text(&entry["request"]["method"]).unwrap_or_default(),
+        url: text(&entry["request"]["url"]).unwrap_or_default(),
+        status: whole(&entry["response"]["status"])
+            .and_then(|status| u16::try_from(status).ok())
+            .filter(|status| *status != 0),
+        protocol: text(&entry["response"]["httpVersion"]).filter(|version| !version.is_empty()),
+        begin,
+        error: text(&entry["response"]["_error"]),
+        ..ToldRequest::default()
+    };
+    request.initiator = initiator(&entry["_initiator"]);
+    let id = [&entry["connection"], &entry["_connectionId"]]
+        .into_iter()
+        .find_map(text);
+    // Browsers write "0" or nothing where they do not know.
+    if let Some(id) = id.filter(|id| !id.is_empty() && id != "0") {
+        let peer = text(&entry["serverIPAddress"]).filter(|peer| !peer.is_empty());
+        request.connection = Some(connection(witness, id, peer));
+    }
+    let timings = &entry["timings"];
+    let length = |name: &str| number(&timings[name]).and_then(nanoseconds);
+    let mut at = begin;
+    let mut step = |request: &mut ToldRequest, phase, length: Option<u64>| {
+        if let Some(length) = length {
+            let end = at.saturating_add(length);
+            request.span(phase, at, end, Known::Told);
+            at = end;
+        }
+    };
+    // What blocked holds: Chrome tells how much of it was the queue, and the proxy.
+    let blocked = length("blocked");
+    let proxy = length("_blocked_proxy").filter(|proxy| Some(*proxy) <= blocked);
+    let queue = blocked.map(|blocked| blocked - proxy.unwrap_or(0));
+    step(&mut request, ToldPhase::Queue, queue);
+    step(&mut request, ToldPhase::Proxy, proxy);
+    step(&mut request, ToldPhase::Name, length("dns"));
+    // The handshake is part of the connect time.
+    let (connect, handshake) = (length("connect"), length("ssl"));
+    let handshake = handshake.filter(|handshake| Some(*handshake) <= connect);
+    let alone = connect.map(|connect| connect - handshake.unwrap_or(0));
+    step(&mut request, ToldPhase::Connect, alone);
+    step(&mut request, ToldPhase::Handshake, handshake);
+    step(&mut request, ToldPhase::Send, length("send"));
+    step(&mut request, ToldPhase::Wait, length("wait"));
+    step(&mut request, ToldPhase::Body, length("receive"));
+    let whole = number(&entry["time"]).and_then(nanoseconds);
+    request.end = Some(whole.map_or(at, |whole| begin.saturating_add(whole)));
+    request
+}
+
+/// The script whose call it was, or the document.
+fn initiator(initiator: &Value) -> Option<String> {
+    let frames = initiator["stack"]["callFrames"].as_array();
+    let of_script = frames
+        .and_then(|frames| frames.first())
+        .and_then(|frame| text(&frame["url"]));
+    let url = text(&initiator["url"]).or(of_script);
+    url.filter(|url| !url.is_empty())
+}
+
+fn connection(witness: &mut Witness, id: String, peer: Option<String>) -> usize {
+    let known = witness.connections.iter().rposition(|known| known.id == id);
+    known.unwrap_or_else(|| {
+        witness.connections.push(ToldConnection {
+            id,
+            peer,
+            ..ToldConnection::default()
+        });
+        witness.connections.len() - 1
+    })
+}
+
+/// Nanoseconds since 1970, from a date and time of RFC 3339, or without an offset, which is UTC
+/// then.
+pub(super) fn time(text: &str) -> Option<u64> {
+    let (date, rest) = text.split_once(['T', ' '])?;
+    let mut date = date.splitn(3, '-').map(str::parse::<i64>);
+    let (year, month, day) = (date.next()?.ok()?, date.next()?.ok()?, date.next()?.ok()?);
+    let split = rest.find(['Z', 'z', '+', '-']).unwrap_or(rest.len());
+    let (clock, offset) = rest.split_at_checked(split)?;
+    let mut clock = clock.splitn(3, ':');
+    let hours: i64 = clock.next()?.parse().ok()?;
+    let minutes: i64 = clock.next()?.parse().ok()?;
+    let seconds: f64 = clock.next().unwrap_or("0").parse().ok()?;
+    let offset = match offset.split_at_checked(1) {
+        Some((sign @ ("+" | "-"), offset)) => {
+            let digits: String = offset.chars().filter(|c| *c != ':').collect();
+            let hours: i64 = digits.get(..2)?.parse().ok()?;
+            let minutes: i64 = digits.get(2..4).unwrap_or("0").parse().ok()?;
+            (hours * 60 + minutes) * if sign == "-" { -1 } else { 1 }
+        }
+        _ => 0,
+    };
+    let date = CivilDate {
+        year,
+        month: u8::try_from(month).ok()?.into(),
+        day: u8::try_from(day).ok()?.into(),
+    };
+    let is_clock = (0..24).contains(&hours)
+        && (0..60).contains(&minutes)
+        && (0.0..61.0).contains(&seconds)
+        && offset.abs() < 24 * 60;
+    if !date.exists() || !is_clock || !(1970..2200).contains(&year) {
+        return None;
+    }
+    let minutes = (date.to_days() * 24 + hours) * 60 + minutes - offset;
+    let whole = u64::try_from(minutes * 60)
+        .ok()?
+        .checked_mul(1_000_000_000)?;
+    whole.checked_add((seconds * 1e9).round() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_of_any_offset_are_the_same_moment() {
+        let expected = Some(1_700_000_000_250_000_000);
+        for text in [
+            "2023-11-14T22:13:20.250Z",
+            "2023-11-14T23:13:20.25+01:00",
+            "2023-11-14T16:43:20.250000-0530",
+            "2023-11-14 22:13:20.250",
+        ] {
+            assert_eq!(time(text), expected, "{text}");
+        }
+        for text in [
+            "",
+            "2023-11-14",
+            "2023-02-30T00:00:00Z",
+            "2023-11-14T25:00:00Z",
+            "T",
+            "1-1-1T1:1:1",
+        ] {
+            assert_eq!(time(text), None, "{text}");
+        }
+    }
+
+    const HAR: &str = r#"{"log": {"version": "1.2", "entries": [
+        {"startedDateTime": "2023-11-14T22:13:20.100Z", "time": 90.5, "_connectionId": "7",
+         "_initiator": {"type": "script", "stack": {"callFrames": [{"url": "https://a/x.js"}]}},
+         "request": {"method": "GET", "url": "https://a/b"},
+         "response": {"status": 200, "httpVersion": "h2"}, "serverIPAddress": "192.0.2.1",
+         "timings": {"blocked": 10, "_blocked_proxy": 2, "_blocked_queueing": 7, "dns": 5,
+                     "connect": 40, "ssl": 25, "send": 0.5, "wait": 30, "receive": 5}},
+        {"startedDateTime": "nonsense"},
+        {"startedDateTime": "2023-11-14T22:13:20Z", "time": 3, "connection": "7",
+         "request": {"method": "POST", "url": "https://a/c"}, "response": {"status": 0, "_error": "net::ERR"},
+         "timings": {"blocked": -1, "dns": -1, "connect": -1, "send": 1, "wait": 1, "receive": 1}}
+    ]}}"#;
+
+    #[test]
+    fn the_timings_of_an_entry_follow_each_other() {
+        let witness = read(HAR.as_bytes()).unwrap();
+        assert_eq!((witness.damaged, witness.is_cut), (1, false));
+        assert_eq!(witness.connections.len(), 1);
+        let [first, second] = witness.requests.as_slice() else {
+            panic!("{witness:?}");
+        };
+        let spans = |request: &ToldRequest| -> Vec<(ToldPhase, u64, u64)> {
+            let spans = request.spans.iter();
+            spans
+                .map(|span| (span.phase, span.begin / 100_000, span.end / 100_000))
+                .collect()
+        };
+        assert_eq!(
+            spans(first),
+            [
+                (ToldPhase::Queue, 1000, 1080),
+                (ToldPhase::Proxy, 1080, 1100),
+                (ToldPhase::Name, 1100, 1150),
+                (ToldPhase::Connect, 1150, 1300),
+                (ToldPhase::Handshake, 1300, 1550),
+                (ToldPhase::Send, 1550, 1555),
+                (ToldPhase::Wait, 1555, 1855),
+                (ToldPhase::Body, 1855, 1905),
+            ]
+        );
+        assert_eq!(first.end, Some(190_500_000));
+        assert_eq!(first.initiator.as_deref(), Some("https://a/x.js"));
+        assert!(first.spans.iter().all(|span| span.known == Known::Told));
+        assert_eq!(
+            (second.begin, second.status, second.spans.len()),
+            (0, None, 3)
+        );
+        assert_eq!(second.error.as_deref(), Some("net::ERR"));
+    }
+
+    #[test]
+    fn a_log_that_is_cut_off_has_what_is_before() {
+        let cut = HAR.find("nonsense").unwrap();
+        let witness = read(&HAR.as_bytes()[..cut]).unwrap();
+        assert_eq!(
+            (witness.requests.len(), witness.damaged, witness.is_cut),
+            (1, 1, true)
+        );
+        assert_eq!(read(b"{}"), None);
+    }
+}

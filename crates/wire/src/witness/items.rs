@@ -1,0 +1,182 @@
+//! The items of a JSON object or array one by one, without the whole in memory as values, and as
+//! far as they go: a log may be cut off in any of them.
+
+use serde_json::Value;
+
+/// Nothing deeper is passed over: its reader would refuse it as well.
+const MAX_DEPTH: u32 = 128;
+
+/// The bytes of the members of an object, or of the elements of an array.
+#[derive(Debug, Clone)]
+pub(super) struct Items<'a> {
+    rest: &'a [u8],
+    is_object: bool,
+    is_first: bool,
+    /// It has its closing bracket.
+    pub(super) is_whole: bool,
+}
+
+impl<'a> Items<'a> {
+    pub(super) fn of_object(json: &'a [u8]) -> Option<Self> {
+        Self::new(json, b'{')
+    }
+
+    pub(super) fn of_array(json: &'a [u8]) -> Option<Self> {
+        Self::new(json, b'[')
+    }
+
+    fn new(json: &'a [u8], open: u8) -> Option<Self> {
+        let json = json.strip_prefix(b"\xef\xbb\xbf").unwrap_or(json);
+        let rest = json.trim_ascii_start().strip_prefix(&[open])?;
+        Some(Self {
+            rest,
+            is_object: open == b'{',
+            is_first: true,
+            is_whole: false,
+        })
+    }
+
+    /// The value of a member; what is behind it has not been looked at.
+    pub(super) fn member(json: &'a [u8], wanted: &str) -> Option<&'a [u8]> {
+        let mut members = Self::of_object(json)?;
+        members
+            .find(|(name, _)| *name == wanted.as_bytes())
+            .map(|(_, value)| value)
+    }
+}
+
+impl<'a> Iterator for Items<'a> {
+    /// The name, empty in an array, and the value, which may be cut off at the end of all.
+    type Item = (&'a [u8], &'a [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut rest = self.rest.trim_ascii_start();
+        if !self.is_first
+            && let Some(behind) = rest.strip_prefix(b",")
+        {
+            rest = behind.trim_ascii_start();
+        }
+        self.is_first = false;
+        if let [b'}' | b']', behind @ ..] = rest {
+            self.is_whole = true;
+            self.rest = behind;
+            return None;
+        }
+        let mut name: &[u8] = &[];
+        if self.is_object {
+            let length = value_length(rest)?;
+            let (quoted, behind) = rest.split_at_checked(length)?;
+            name = quoted.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
+            rest = behind
+                .trim_ascii_start()
+                .strip_prefix(b":")?
+                .trim_ascii_start();
+        }
+        if rest.is_empty() {
+            self.rest = rest;
+            return None;
+        }
+        let length = value_length(rest).unwrap_or(rest.len()).max(1);
+        let (value, behind) = rest.split_at_checked(length)?;
+        self.rest = behind;
+        Some((name, value))
+    }
+}
+
+/// A value that is whole.
+pub(super) fn parse(bytes: &[u8]) -> Option<Value> {
+    serde_json::from_slice(bytes).ok()
+}
+
+/// How long the value is that begins here; `None` if it does not end.
+fn value_length(bytes: &[u8]) -> Option<usize> {
+    let mut depth = 0_u32;
+    let mut at = 0;
+    loop {
+        match bytes.get(at)? {
+            b'"' => {
+                at = string_end(bytes, at + 1)?;
+                if depth == 0 {
+                    return Some(at);
+                }
+                continue;
+            }
+            b'{' | b'[' => {
+                depth += 1;
+                if depth > MAX_DEPTH {
+                    return None;
+                }
+            }
+            b'}' | b']' if depth > 0 => {
+                depth -= 1;
+                if depth == 0 {
+                    return Some(at + 1);
+                }
+            }
+            b'}' | b']' | b',' | b':' | b'\n' | b'\r' | b' ' | b'\t' if depth == 0 => {
+                return Some(at);
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+}
+
+/// Behind the quote that ends the string.
+fn string_end(bytes: &[u8], from: usize) -> Option<usize> {
+    let mut at = from;
+    loop {
+        let found = memchr::memchr2(b'"', b'\\', bytes.get(at..)?)?;
+        at += found;
+        match bytes.get(at)? {
+            b'"' => return Some(at + 1),
+            _ => at += 2,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn items(items: Items<'_>) -> Vec<(String, String)> {
+        let text = |bytes| std::str::from_utf8(bytes).unwrap().to_owned();
+        items
+            .map(|(name, value)| (text(name), text(value)))
+            .collect()
+    }
+
+    #[test]
+    fn items_are_found_without_being_parsed() {
+        let json = br#" { "a" : [1, {"b": "]}\""}] , "c":"d,e", "f" : 12 }"#;
+        let found = items(Items::of_object(json).unwrap());
+        let expected = [
+            ("a", r#"[1, {"b": "]}\""}]"#),
+            ("c", "\"d,e\""),
+            ("f", "12"),
+        ];
+        let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(found, expected);
+        assert_eq!(Items::member(json, "f"), Some(&b"12"[..]));
+        let mut elements = Items::of_array(b"[1, \"2\" ,[3],{}\n]").unwrap();
+        assert_eq!(elements.by_ref().count(), 4);
+        assert!(elements.is_whole);
+    }
+
+    #[test]
+    fn a_cut_in_any_place_hides_only_what_is_behind_it() {
+        let json = br#"[{"a": 1}, {"a": [2, "]"]}, {"a": 3}]"#;
+        let mut before = 0;
+        for end in 1..json.len() {
+            let mut elements = Items::of_array(&json[..end]).unwrap();
+            let whole = elements
+                .by_ref()
+                .filter(|(_, value)| parse(value).is_some())
+                .count();
+            assert!(whole >= before && whole <= before + 1);
+            assert!(!elements.is_whole);
+            before = whole;
+        }
+        assert_eq!(before, 3);
+    }
+}

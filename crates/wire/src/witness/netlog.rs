@@ -1,0 +1,252 @@
+//! Chrome's NetLog, as `--log-net-log` or chrome://net-export write it, whole or cut off. Its
+//! events belong to sources (a request, a job, a socket) that name each other; here they become
+//! requests with what their jobs and sockets did for them.
+
+mod sources;
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use self::sources::{Source, Sources};
+use super::items::{Items, parse};
+use super::{Known, MAX_KEPT, ToldConnection, ToldPhase, ToldRequest, Witness};
+use super::{nanoseconds, number, text, whole};
+
+/// `None` if it is no NetLog.
+pub fn read(bytes: &[u8]) -> Option<Witness> {
+    let mut members = Items::of_object(bytes)?;
+    let mut names = None;
+    let mut witness = Witness::default();
+    let mut sources = Sources::default();
+    let mut events = 0_u64;
+    for (name, value) in members.by_ref() {
+        match name {
+            b"constants" => names = parse(value).and_then(|constants| Names::read(&constants)),
+            // The constants come first, because nothing can be understood without them.
+            b"events" => {
+                let names = names.as_ref()?;
+                let mut all = Items::of_array(value)?;
+                for (_, event) in all.by_ref() {
+                    let taken = parse(event).and_then(|event| sources.take(names, &event));
+                    match taken {
+                        Some(()) => events += 1,
+                        None => witness.damaged += 1,
+                    }
+                }
+                witness.is_cut = !all.is_whole;
+            }
+            _ => {}
+        }
+    }
+    let names = names?;
+    witness.is_cut |= !members.is_whole;
+    if events == 0 && witness.damaged == 0 {
+        return Some(witness);
+    }
+    witness.started = sources
+        .first()
+        .zip(names.tick_offset)
+        .and_then(|(first, offset)| nanoseconds(offset + first as f64 / 1e6));
+    collect(&sources, &mut witness);
+    Some(witness)
+}
+
+/// What the numbers of a log mean: they differ from version to version.
+struct Names {
+    events: HashMap<u64, String>,
+    sources: HashMap<u64, String>,
+    begin: u64,
+    end: u64,
+    /// From ticks to milliseconds since 1970.
+    tick_offset: Option<f64>,
+}
+
+impl Names {
+    fn read(constants: &Value) -> Option<Self> {
+        let names = |key: &str| -> Option<HashMap<u64, String>> {
+            let numbers = constants[key].as_object()?.iter();
+            let named = numbers.filter_map(|(name, number)| Some((whole(number)?, name.clone())));
+            Some(named.collect())
+        };
+        let phases = &constants["logEventPhase"];
+        Some(Self {
+            events: names("logEventTypes")?,
+            sources: names("logSourceType")?,
+            begin: whole(&phases["PHASE_BEGIN"]).unwrap_or(1),
+            end: whole(&phases["PHASE_END"]).unwrap_or(2),
+            tick_offset: number(&constants["timeTickOffset"]),
+        })
+    }
+}
+
+/// Which source's span is which phase of a request. What the socket did comes behind the queue.
+const OF_REQUEST: [(&str, ToldPhase); 5] = [
+    ("HTTP_TRANSACTION_SEND_REQUEST", ToldPhase::Send),
+    ("HTTP_TRANSACTION_TUNNEL_SEND_REQUEST", ToldPhase::Proxy),
+    ("HTTP_TRANSACTION_TUNNEL_READ_HEADERS", ToldPhase::Proxy),
+    ("HTTP_TRANSACTION_READ_HEADERS", ToldPhase::Wait),
+    ("HTTP_TRANSACTION_READ_BODY", ToldPhase::Body),
+];
+const OF_OTHERS: [(&str, ToldPhase); 6] = [
+    ("PROXY_RESOLUTION_SERVICE", ToldPhase::Proxy),
+    ("HOST_RESOLVER_MANAGER_REQUEST", ToldPhase::Name),
+    ("HOST_RESOLVER_MANAGER_JOB", ToldPhase::Name),
+    ("TCP_CONNECT", ToldPhase::Connect),
+    ("SSL_CONNECT", ToldPhase::Handshake),
+    ("QUIC_SESSION_CRYPTO_HANDSHAKE", ToldPhase::Handshake),
+];
+
+fn collect(sources: &Sources, witness: &mut Witness) {
+    let mut connections = HashMap::new();
+    for (id, source) in sources
+        .iter()
+        .filter(|(_, source)| source.kind == "URL_REQUEST")
+    {
+        // Not every request goes to the network.
+        let Some(url) = source.text("url") else {
+            continue;
+        };
+        if witness.requests.len() >= MAX_KEPT {
+            witness.damaged += 1;
+            continue;
+        }
+        let mut request = ToldRequest {
+            id: id.to_string(),
+            method: source.text("method").unwrap_or("GET").to_owned(),
+            url: url.to_owned(),
+            status: source.text("status").and_then(|status| status.parse().ok()),
+            protocol: source.text("protocol").map(str::to_owned),
+            begin: source.begin,
+            end: source.end,
+            error: source.text("error").map(str::to_owned),
+            // Of what asked, Chrome writes the origin.
+            initiator: source
+                .text("initiator")
+                .filter(|origin| origin.contains("://"))
+                .map(str::to_owned),
+            ..ToldRequest::default()
+        };
+        for (name, phase) in OF_REQUEST {
+            // Reading a body begins and ends with each piece.
+            if let Some((begin, end)) = source.span(name) {
+                request.span(phase, begin, end, Known::Seen);
+            }
+        }
+        let helpers = sources.helpers(id);
+        for helper in &helpers {
+            let Some(source) = sources.get(*helper) else {
+                continue;
+            };
+            if let Some(reason) = source.text("stalled") {
+                request.queued_for = Some(reason.to_owned());
+            }
+            let is_reused = connections.contains_key(helper);
+            if is_connection(source) {
+                let index = *connections.entry(*helper).or_insert_with(|| {
+                    witness.connections.push(connection(*helper, source));
+                    witness.connections.len() - 1
+                });
+                request.connection = Some(index);
+            }
+            if is_reused {
+                continue;
+            }
+            for (name, phase) in OF_OTHERS {
+                if let Some((begin, end)) =
+                    source.span(name).filter(|(_, end)| *end > request.begin)
+                {
+                    request.span(phase, begin.max(request.begin), end, Known::Seen);
+                }
+            }
+        }
+        queue(&mut request, source);
+        request.spans.sort_by_key(|span| (span.begin, span.phase));
+        request.spans.dedup_by(|later, first| {
+            let same = later.phase == first.phase && later.begin <= first.end;
+            if same {
+                first.end = first.end.max(later.end);
+            }
+            same
+        });
+        witness.requests.push(request);
+    }
+    witness.requests.sort_by_key(|request| request.begin);
+}
+
+/// While a request waits for a stream, what nobody did anything for is the queue.
+fn queue(request: &mut ToldRequest, source: &Source) {
+    let Some((begin, end)) = source.span("HTTP_STREAM_REQUEST") else {
+        return;
+    };
+    let mut spans = request.spans.clone();
+    spans.sort_by_key(|span| span.begin);
+    let mut at = begin;
+    for span in spans {
+        if span.begin > at && at < end {
+            request.span(ToldPhase::Queue, at, span.begin.min(end), Known::Seen);
+        }
+        at = at.max(span.end);
+    }
+    if at < end {
+        request.span(ToldPhase::Queue, at, end, Known::Seen);
+    }
+}
+
+fn is_connection(source: &Source) -> bool {
+    matches!(
+        source.kind.as_str(),
+        "SOCKET" | "HTTP2_SESSION" | "QUIC_SESSION"
+    )
+}
+
+fn connection(id: u64, source: &Source) -> ToldConnection {
+    let mut connection = ToldConnection {
+        id: id.to_string(),
+        peer: source.text("remote_address").map(str::to_owned),
+        ..ToldConnection::default()
+    };
+    for (name, phase) in OF_OTHERS {
+        if let Some((begin, end)) = source.span(name) {
+            connection.spans.push(super::ToldSpan {
+                phase,
+                begin,
+                end,
+                known: Known::Seen,
+            });
+        }
+    }
+    connection
+}
+
+/// A parameter that is kept, by the name under which it is kept.
+fn parameter(event: &str, parameters: &Value) -> Option<(&'static str, String)> {
+    if event.starts_with("SOCKET_POOL_STALLED") {
+        return Some(("stalled", event.to_owned()));
+    }
+    if let Some(line) = parameters["headers"].get(0).and_then(Value::as_str)
+        && event.ends_with("READ_RESPONSE_HEADERS")
+    {
+        let status = line.strip_prefix(":status: ").or(line.split(' ').nth(1))?;
+        return Some(("status", status.trim().chars().take(3).collect()));
+    }
+    let kept = [
+        ("url", "url"),
+        ("method", "method"),
+        ("proto", "protocol"),
+        ("remote_address", "remote_address"),
+        ("peer_address", "remote_address"),
+    ];
+    for (name, kept) in kept {
+        if let Some(value) = text(&parameters[name]) {
+            return Some((kept, value));
+        }
+    }
+    let error = parameters["net_error"]
+        .as_i64()
+        .filter(|error| *error < -1)?;
+    (event == "FAILED" || event == "REQUEST_ALIVE").then(|| ("error", error.to_string()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,167 @@
+//! The sources of a NetLog: what each did, when, and which others it names.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use serde_json::Value;
+
+use super::{Names, parameter};
+use crate::witness::{MAX_KEPT, Moment, nanoseconds, number, text, whole};
+
+/// How many others a request may have to do with.
+const MAX_HELPERS: usize = 64;
+
+#[derive(Debug, Default)]
+pub(super) struct Sources {
+    all: BTreeMap<u64, Source>,
+    /// In nanoseconds of the log's ticks.
+    first: Option<u64>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Source {
+    pub(super) kind: String,
+    pub(super) begin: Moment,
+    /// The end of the whole, as far as it is known.
+    pub(super) end: Option<Moment>,
+    spans: HashMap<String, Span>,
+    texts: HashMap<&'static str, String>,
+    names: BTreeSet<u64>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Span {
+    begin: Moment,
+    end: Option<Moment>,
+}
+
+impl Sources {
+    /// `None` if the event cannot be read.
+    pub(super) fn take(&mut self, names: &Names, event: &Value) -> Option<()> {
+        let time = number(&event["time"]).and_then(nanoseconds)?;
+        let at = time.saturating_sub(*self.first.get_or_insert(time));
+        let id = whole(&event["source"]["id"])?;
+        let kind = whole(&event["type"])?;
+        // A type that the constants lack says nothing.
+        let Some(kind) = names.events.get(&kind) else {
+            return Some(());
+        };
+        if self.all.len() >= MAX_KEPT && !self.all.contains_key(&id) {
+            return None;
+        }
+        let source = self.all.entry(id).or_insert_with(|| Source {
+            kind: whole(&event["source"]["type"])
+                .and_then(|kind| names.sources.get(&kind).cloned())
+                .unwrap_or_default(),
+            begin: at,
+            ..Source::default()
+        });
+        let phase = whole(&event["phase"]).unwrap_or(0);
+        if phase == names.begin {
+            source.spans.entry(kind.clone()).or_insert(Span {
+                begin: at,
+                end: None,
+            });
+        } else if phase == names.end {
+            let span = source.spans.entry(kind.clone());
+            let span = span.or_insert(Span {
+                begin: at,
+                end: None,
+            });
+            span.end = span.end.max(Some(at));
+            if kind == "REQUEST_ALIVE" || kind == "SOCKET_ALIVE" {
+                source.end = Some(at);
+            }
+        }
+        let parameters = &event["params"];
+        if let Some((name, value)) = parameter(kind, parameters) {
+            let value = match name {
+                "url" | "method" => {
+                    source.texts.entry(name).or_insert(value);
+                    None
+                }
+                _ => Some(value),
+            };
+            if let Some(value) = value {
+                source.texts.insert(name, value);
+            }
+        }
+        if kind == "URL_REQUEST_START_JOB" {
+            for name in ["method", "initiator"] {
+                if let Some(value) = text(&parameters[name]) {
+                    source.texts.insert(name, value);
+                }
+            }
+        }
+        if let Some(named) = whole(&parameters["source_dependency"]["id"])
+            && is_helping(kind)
+            && source.names.len() < MAX_HELPERS
+        {
+            source.names.insert(named);
+        }
+        Some(())
+    }
+
+    pub(super) fn first(&self) -> Option<u64> {
+        self.first
+    }
+
+    pub(super) fn get(&self, id: u64) -> Option<&Source> {
+        self.all.get(&id)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u64, &Source)> {
+        self.all.iter().map(|(id, source)| (*id, source))
+    }
+
+    /// Those that a request names, and those that they name.
+    pub(super) fn helpers(&self, request: u64) -> Vec<u64> {
+        let mut found = vec![request];
+        let mut at = 0;
+        while let Some(id) = found.get(at).copied().filter(|_| found.len() < MAX_HELPERS) {
+            at += 1;
+            for named in self.get(id).into_iter().flat_map(|source| &source.names) {
+                let is_other_request = self
+                    .get(*named)
+                    .is_none_or(|source| source.kind == "URL_REQUEST");
+                if !is_other_request && !found.contains(named) {
+                    found.push(*named);
+                }
+            }
+        }
+        found.remove(0);
+        found
+    }
+}
+
+/// Does the event name who works for its source? Others name for whom it works.
+fn is_helping(event: &str) -> bool {
+    matches!(
+        event,
+        "HTTP_STREAM_REQUEST_BOUND_TO_JOB"
+            | "HTTP_STREAM_JOB_CONTROLLER_BOUND"
+            | "SOCKET_POOL_BOUND_TO_SOCKET"
+            | "SOCKET_POOL_BOUND_TO_CONNECT_JOB"
+            | "CONNECT_JOB_SET_SOCKET"
+            | "HOST_RESOLVER_MANAGER_JOB_ATTACH"
+            | "HOST_RESOLVER_MANAGER_CREATE_JOB"
+            | "HTTP2_SESSION_POOL_IMPORTED_SESSION_FROM_SOCKET"
+            | "HTTP2_SESSION_POOL_FOUND_EXISTING_SESSION"
+            | "HTTP2_SESSION_POOL_FOUND_EXISTING_SESSION_FROM_IP_POOL"
+            | "HTTP_STREAM_REQUEST_BOUND_TO_QUIC_SESSION"
+            | "HTTP2_SESSION_INITIALIZED"
+            | "QUIC_SESSION_POOL_JOB_RESULT"
+            | "BOUND_TO_QUIC_SESSION_POOL_JOB"
+    )
+}
+
+impl Source {
+    /// From the first beginning to the last end; `None` without an end.
+    pub(super) fn span(&self, name: &str) -> Option<(Moment, Moment)> {
+        let span = self.spans.get(name)?;
+        Some((span.begin, span.end?))
+    }
+
+    pub(super) fn text(&self, name: &str) -> Option<&str> {
+        self.texts.get(name).map(String::as_str)
+    }
+}

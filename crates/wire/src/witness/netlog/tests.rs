@@ -1,0 +1,179 @@
+//! A log in the form of Chrome's, with its numbers chosen here: requests, their jobs and sockets.
+
+use super::*;
+
+const EVENTS: [&str; 13] = [
+    "REQUEST_ALIVE",
+    "URL_REQUEST_START_JOB",
+    "HTTP_STREAM_REQUEST",
+    "HTTP_STREAM_REQUEST_BOUND_TO_JOB",
+    "SOCKET_POOL_BOUND_TO_SOCKET",
+    "SOCKET_POOL_STALLED_MAX_SOCKETS_PER_GROUP",
+    "TCP_CONNECT",
+    "SSL_CONNECT",
+    "HTTP_TRANSACTION_SEND_REQUEST",
+    "HTTP_TRANSACTION_READ_HEADERS",
+    "HTTP_TRANSACTION_READ_RESPONSE_HEADERS",
+    "HTTP_TRANSACTION_READ_BODY",
+    "SOCKET_ALIVE",
+];
+const REQUEST: u64 = 1;
+const JOB: u64 = 2;
+const SOCKET: u64 = 3;
+
+fn log(events: &[(u64, u64, u64, &str, u64, &str)]) -> String {
+    let number = |name: &str| EVENTS.iter().position(|known| *known == name).unwrap();
+    let types: Vec<_> = EVENTS
+        .iter()
+        .map(|name| format!("\"{name}\":{}", number(name)))
+        .collect();
+    let events: Vec<_> = events
+        .iter()
+        .map(|(time, kind, id, name, phase, params)| {
+            format!(
+                r#"{{"time":"{}","source":{{"id":{id},"type":{kind}}},"type":{},"phase":{phase},"params":{{{params}}}}}"#,
+                time + 5000,
+                number(name)
+            )
+        })
+        .collect();
+    format!(
+        r#"{{"constants":{{"logEventTypes":{{{}}},"logSourceType":{{"URL_REQUEST":1,"HTTP_STREAM_JOB":2,"SOCKET":3}},"logEventPhase":{{"PHASE_BEGIN":1,"PHASE_END":2,"PHASE_NONE":0}},"timeTickOffset":1700000000000}},
+"events": [
+{}
+]}}"#,
+        types.join(","),
+        events.join(",\n")
+    )
+}
+
+/// Two requests on one connection; the second waits until the first has left it.
+fn two() -> String {
+    let names = |id: u64| format!(r#""source_dependency":{{"id":{id},"type":2}}"#);
+    let (job, socket, second) = (names(20), names(30), names(21));
+    log(&[
+        (0, REQUEST, 10, "REQUEST_ALIVE", 1, r#""url":"https://a/1""#),
+        (
+            0,
+            REQUEST,
+            10,
+            "URL_REQUEST_START_JOB",
+            1,
+            r#""method":"POST","url":"https://a/1""#,
+        ),
+        (1, REQUEST, 10, "HTTP_STREAM_REQUEST", 1, ""),
+        (5, REQUEST, 11, "REQUEST_ALIVE", 1, r#""url":"https://a/2""#),
+        (5, REQUEST, 11, "HTTP_STREAM_REQUEST", 1, ""),
+        (
+            6,
+            JOB,
+            21,
+            "SOCKET_POOL_STALLED_MAX_SOCKETS_PER_GROUP",
+            0,
+            "",
+        ),
+        (10, SOCKET, 30, "TCP_CONNECT", 1, ""),
+        (
+            50,
+            SOCKET,
+            30,
+            "TCP_CONNECT",
+            2,
+            r#""remote_address":"192.0.2.1:443""#,
+        ),
+        (50, SOCKET, 30, "SSL_CONNECT", 1, ""),
+        (90, SOCKET, 30, "SSL_CONNECT", 2, ""),
+        (91, JOB, 20, "SOCKET_POOL_BOUND_TO_SOCKET", 0, &socket),
+        (91, REQUEST, 10, "HTTP_STREAM_REQUEST_BOUND_TO_JOB", 0, &job),
+        (91, REQUEST, 10, "HTTP_STREAM_REQUEST", 2, ""),
+        (91, REQUEST, 10, "HTTP_TRANSACTION_SEND_REQUEST", 1, ""),
+        (91, REQUEST, 10, "HTTP_TRANSACTION_SEND_REQUEST", 2, ""),
+        (91, REQUEST, 10, "HTTP_TRANSACTION_READ_HEADERS", 1, ""),
+        (
+            150,
+            REQUEST,
+            10,
+            "HTTP_TRANSACTION_READ_RESPONSE_HEADERS",
+            0,
+            r#""headers":["HTTP/1.1 201 Created"]"#,
+        ),
+        (150, REQUEST, 10, "HTTP_TRANSACTION_READ_HEADERS", 2, ""),
+        (150, REQUEST, 10, "HTTP_TRANSACTION_READ_BODY", 1, ""),
+        (150, REQUEST, 10, "HTTP_TRANSACTION_READ_BODY", 2, ""),
+        (151, REQUEST, 10, "HTTP_TRANSACTION_READ_BODY", 1, ""),
+        (160, REQUEST, 10, "HTTP_TRANSACTION_READ_BODY", 2, ""),
+        (160, REQUEST, 10, "REQUEST_ALIVE", 2, ""),
+        (161, JOB, 21, "SOCKET_POOL_BOUND_TO_SOCKET", 0, &socket),
+        (
+            161,
+            REQUEST,
+            11,
+            "HTTP_STREAM_REQUEST_BOUND_TO_JOB",
+            0,
+            &second,
+        ),
+        (161, REQUEST, 11, "HTTP_STREAM_REQUEST", 2, ""),
+        (161, REQUEST, 11, "HTTP_TRANSACTION_READ_HEADERS", 1, ""),
+        (220, REQUEST, 11, "HTTP_TRANSACTION_READ_HEADERS", 2, ""),
+        (220, REQUEST, 11, "REQUEST_ALIVE", 2, r#""net_error":-101"#),
+    ])
+}
+
+fn spans(request: &ToldRequest) -> Vec<(ToldPhase, u64, u64)> {
+    let spans = request.spans.iter();
+    spans
+        .map(|s| (s.phase, s.begin / 1_000_000, s.end / 1_000_000))
+        .collect()
+}
+
+#[test]
+fn requests_have_what_their_jobs_and_sockets_did() {
+    let witness = read(two().as_bytes()).unwrap();
+    assert_eq!((witness.damaged, witness.is_cut), (0, false));
+    assert_eq!(witness.started, Some(1_700_000_005_000_000_000));
+    let [first, second] = witness.requests.as_slice() else {
+        panic!("{witness:?}");
+    };
+    assert_eq!((first.method.as_str(), first.status), ("POST", Some(201)));
+    assert_eq!(
+        spans(first),
+        [
+            (ToldPhase::Queue, 1, 10),
+            (ToldPhase::Connect, 10, 50),
+            (ToldPhase::Handshake, 50, 90),
+            (ToldPhase::Queue, 90, 91),
+            (ToldPhase::Send, 91, 91),
+            (ToldPhase::Wait, 91, 150),
+            (ToldPhase::Body, 150, 160),
+        ]
+    );
+    // The second one waited while the socket was made and used.
+    assert_eq!(second.connection, first.connection);
+    let reason = "SOCKET_POOL_STALLED_MAX_SOCKETS_PER_GROUP";
+    assert_eq!(second.queued_for.as_deref(), Some(reason));
+    assert_eq!(second.error.as_deref(), Some("-101"));
+    assert_eq!(
+        spans(second),
+        [(ToldPhase::Queue, 5, 161), (ToldPhase::Wait, 161, 220)]
+    );
+    assert_eq!(
+        witness.connections[0].peer.as_deref(),
+        Some("192.0.2.1:443")
+    );
+}
+
+#[test]
+fn a_log_that_is_cut_off_anywhere_has_what_is_before() {
+    let whole = two();
+    let constants = whole.find("\"events\"").unwrap() + 10;
+    let mut most = 0;
+    for end in (constants..whole.len()).step_by(13) {
+        let witness = read(&whole.as_bytes()[..end]).unwrap();
+        assert!(witness.is_cut && witness.damaged <= 1);
+        assert!(witness.requests.len() >= most);
+        most = witness.requests.len();
+    }
+    assert_eq!(most, 2);
+    assert_eq!(read(b"{\"events\": []}"), None);
+    assert_eq!(read(b"[]"), None);
+}

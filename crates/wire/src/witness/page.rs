@@ -1,0 +1,453 @@
+//! A page load as a chain: which requests the last one waited for, on what, and what the load would
+//! have taken without one of these waits.
+//!
+//! A request begins because something before it was there: the answer that named it, or the one
+//! that ended last before it. It needs its connection, and waits in the queue for one that another
+//! request holds: both are part of its own spans. The critical path is the chain that ends last;
+//! its steps cover the load from the beginning to the end without overlap. Requests of other
+//! chains, such as those that browsers make for themselves, are not part of the load.
+
+use std::collections::HashMap;
+
+use super::{Moment, ToldPhase, ToldRequest, Witness};
+
+/// Requests of one load; a page has a few hundred.
+const MAX_REQUESTS: usize = 20_000;
+/// In nanoseconds: who begins so soon after an answer of another server has waited for it.
+const SOON: u64 = 50_000_000;
+
+/// Why a request did not begin before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// It is the first of its chain.
+    First,
+    /// The log names what asked for it.
+    Named,
+    /// Nothing is named; this one, of the same server if there is any, ended last before.
+    After,
+}
+
+/// A part of the critical path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// The index of the request.
+    pub request: usize,
+    /// What the time went into; `None` if no span of the log has it.
+    pub phase: Option<ToldPhase>,
+    pub begin: Moment,
+    pub end: Moment,
+    /// In the queue: the request whose connection, or whose place, it got.
+    pub holder: Option<usize>,
+}
+
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Page {
+    /// For each request, the one that it came after, and why.
+    pub parents: Vec<Option<(usize, Reason)>>,
+    /// From the first moment to the last.
+    pub critical: Vec<Step>,
+}
+
+impl Page {
+    /// `None` if no request has an end.
+    pub fn of(witness: &Witness) -> Option<Self> {
+        let requests = witness
+            .requests
+            .get(..MAX_REQUESTS)
+            .unwrap_or(&witness.requests);
+        let parents = parents(requests);
+        let last = (0..requests.len())
+            .filter(|index| {
+                requests
+                    .get(*index)
+                    .is_some_and(|request| request.end.is_some())
+            })
+            .max_by_key(|index| requests.get(*index).and_then(|request| request.end))?;
+        let mut chain = vec![last];
+        // A parent begins before its child, so this ends.
+        while let Some((parent, _)) = chain.last().and_then(|at| *parents.get(*at)?) {
+            chain.push(parent);
+        }
+        chain.reverse();
+        let mut critical = Vec::new();
+        for (place, index) in chain.iter().enumerate() {
+            let next = chain.get(place + 1).and_then(|next| requests.get(*next));
+            let until = next.map(|next| next.begin);
+            steps(requests, *index, until, &mut critical);
+        }
+        for step in &mut critical {
+            if step.phase == Some(ToldPhase::Queue) {
+                step.holder = holder(requests, step.request, step.end);
+            }
+        }
+        Some(Self { parents, critical })
+    }
+
+    /// How long the load took.
+    pub fn length(&self) -> u64 {
+        let (first, last) = (self.critical.first(), self.critical.last());
+        first
+            .zip(last)
+            .map_or(0, |(first, last)| last.end.saturating_sub(first.begin))
+    }
+
+    /// Round trips on the path: each connection and handshake costs one, each wait for an answer
+    /// one. `handshake` is what a handshake costs: 1 for TLS 1.3, 2 for 1.2.
+    pub fn round_trips(&self, handshake: u32) -> u32 {
+        let cost = |step: &Step| match step.phase {
+            Some(ToldPhase::Connect | ToldPhase::Wait) => 1,
+            Some(ToldPhase::Handshake) => handshake,
+            _ => 0,
+        };
+        self.critical.iter().map(cost).sum()
+    }
+
+    /// How long the load would have taken if these steps took no time: no less than any other chain
+    /// takes, because what was beside the path stays.
+    pub fn without(&self, witness: &Witness, removed: impl Fn(&Step) -> bool) -> u64 {
+        let requests = witness
+            .requests
+            .get(..MAX_REQUESTS)
+            .unwrap_or(&witness.requests);
+        let mut saved = vec![0_u64; requests.len()];
+        let mut order: Vec<usize> = (0..requests.len()).collect();
+        order.sort_by_key(|index| requests.get(*index).map(|request| request.begin));
+        let Some(root) = self.critical.first().map(|step| step.request) else {
+            return 0;
+        };
+        order.retain(|index| self.root(*index) == root);
+        let start = requests
+            .get(root)
+            .map(|first| first.begin)
+            .unwrap_or_default();
+        let mut end = 0;
+        for index in order {
+            let Some(request) = requests.get(index) else {
+                continue;
+            };
+            // What its parent saved before this one began, it saves as well.
+            let parent = self.parents.get(index).copied().flatten();
+            let before = parent.map_or(0, |(parent, _)| {
+                let mut own = Vec::new();
+                steps(requests, parent, Some(request.begin), &mut own);
+                let saved_above = saved.get(parent).copied().unwrap_or_default();
+                saved_above
+                    + own
+                        .iter()
+                        .filter(|step| removed(step))
+                        .map(length)
+                        .sum::<u64>()
+            });
+            let mut own = Vec::new();
+            steps(requests, index, None, &mut own);
+            let here: u64 = own.iter().filter(|step| removed(step)).map(length).sum();
+            if let Some(place) = saved.get_mut(index) {
+                *place = before;
+            }
+            let last = request.end.unwrap_or(request.begin);
+            end = end.max(last.saturating_sub(start).saturating_sub(before + here));
+        }
+        end
+    }
+}
+
+impl Page {
+    /// Where the chain of a request begins.
+    fn root(&self, mut index: usize) -> usize {
+        while let Some((parent, _)) = self.parents.get(index).copied().flatten() {
+            index = parent;
+        }
+        index
+    }
+}
+
+fn length(step: &Step) -> u64 {
+    step.end.saturating_sub(step.begin)
+}
+
+/// What each request came after.
+fn parents(requests: &[ToldRequest]) -> Vec<Option<(usize, Reason)>> {
+    // By their ends, those that have one: all, and those of each server.
+    let mut ended: Vec<(Moment, usize)> = requests
+        .iter()
+        .enumerate()
+        .filter_map(|(index, request)| Some((request.end?, index)))
+        .collect();
+    ended.sort_unstable();
+    let mut by_server: HashMap<&str, Vec<(Moment, usize)>> = HashMap::new();
+    for (end, index) in &ended {
+        let of_server = requests.get(*index).map(|request| server(&request.url));
+        by_server
+            .entry(of_server.unwrap_or_default())
+            .or_default()
+            .push((*end, *index));
+    }
+    let last_before = |ended: &[(Moment, usize)], begin: Moment| {
+        let behind = ended.partition_point(|(end, _)| *end <= begin);
+        let (end, last) = *ended.get(behind.checked_sub(1)?)?;
+        let begins_before = requests.get(last).is_some_and(|last| last.begin < begin);
+        begins_before.then_some((end, last))
+    };
+    let mut by_url: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (index, request) in requests.iter().enumerate() {
+        by_url.entry(request.url.as_str()).or_default().push(index);
+    }
+    let first = requests
+        .iter()
+        .map(|request| request.begin)
+        .min()
+        .unwrap_or_default();
+    let parent = |index: usize, request: &ToldRequest| {
+        let named = request
+            .initiator
+            .as_deref()
+            .and_then(|url| by_url.get(url))
+            .and_then(|all| {
+                let before = |other: &&usize| {
+                    **other != index
+                        && requests
+                            .get(**other)
+                            .is_some_and(|other| other.begin < request.begin)
+                };
+                all.iter().rev().find(before).copied()
+            });
+        if let Some(named) = named {
+            return Some((named, Reason::Named));
+        }
+        if request.begin == first {
+            return None;
+        }
+        // Some logs name no more than the server of what asked.
+        let asker = request.initiator.as_deref().unwrap_or(&request.url);
+        let of_server = by_server.get(server(asker));
+        if let Some((_, last)) = of_server.and_then(|all| last_before(all, request.begin)) {
+            return Some((last, Reason::After));
+        }
+        let (end, last) = last_before(&ended, request.begin)?;
+        (request.begin.saturating_sub(end) <= SOON).then_some((last, Reason::After))
+    };
+    let each = requests.iter().enumerate();
+    each.map(|(index, request)| parent(index, request))
+        .collect()
+}
+
+/// The parts of a request up to `until`, or to its end.
+fn steps(requests: &[ToldRequest], index: usize, until: Option<Moment>, out: &mut Vec<Step>) {
+    let Some(request) = requests.get(index) else {
+        return;
+    };
+    let until = until.or(request.end).unwrap_or(request.begin);
+    let mut at = request.begin;
+    let mut spans = request.spans.clone();
+    spans.sort_by_key(|span| (span.begin, span.end));
+    for span in spans {
+        let (begin, end) = (span.begin.max(at), span.end.min(until));
+        if end <= begin {
+            continue;
+        }
+        if begin > at {
+            out.push(Step {
+                request: index,
+                phase: None,
+                begin: at,
+                end: begin,
+                holder: None,
+            });
+        }
+        out.push(Step {
+            request: index,
+            phase: Some(span.phase),
+            begin,
+            end,
+            holder: None,
+        });
+        at = end;
+    }
+    if at < until {
+        out.push(Step {
+            request: index,
+            phase: None,
+            begin: at,
+            end: until,
+            holder: None,
+        });
+    }
+}
+
+/// Who had what this request got when its wait ended: the one before it on its connection, or else
+/// the one of its server that ended last by then.
+fn holder(requests: &[ToldRequest], index: usize, end: Moment) -> Option<usize> {
+    let request = requests.get(index)?;
+    let mut best = None;
+    for (other, candidate) in requests.iter().enumerate() {
+        let Some(ended) = candidate
+            .end
+            .filter(|ended| *ended <= end && *ended > request.begin)
+        else {
+            continue;
+        };
+        let same = request.connection.is_some() && candidate.connection == request.connection;
+        let key = (same, ended);
+        if other != index
+            && (same || server(&candidate.url) == server(&request.url))
+            && best.is_none_or(|(known, _): ((bool, Moment), usize)| known < key)
+        {
+            best = Some((key, other));
+        }
+    }
+    best.map(|(_, other)| other)
+}
+
+/// Scheme and authority of a URL.
+fn server(url: &str) -> &str {
+    let from = url.find("://").map_or(0, |at| at + 3);
+    let end = url.get(from..).and_then(|rest| rest.find('/'));
+    end.and_then(|end| url.get(..from + end)).unwrap_or(url)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Known;
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    /// Spans follow each other from `begin` on, in milliseconds.
+    fn request(url: &str, begin: u64, spans: &[(ToldPhase, u64)]) -> ToldRequest {
+        let mut request = ToldRequest {
+            url: url.to_owned(),
+            begin: begin * MS,
+            ..ToldRequest::default()
+        };
+        let mut at = begin;
+        for (phase, length) in spans {
+            request.span(*phase, at * MS, (at + length) * MS, Known::Told);
+            at += length;
+        }
+        request.end = Some(at * MS);
+        request
+    }
+
+    /// A document, a style beside it that is slow but not waited for, a script, what the script
+    /// asks for, which waits until the style has left the only connection.
+    fn load() -> Witness {
+        use ToldPhase::{Body, Connect, Handshake, Queue, Send, Wait};
+        let document = [
+            (Connect, 50),
+            (Handshake, 50),
+            (Send, 0),
+            (Wait, 60),
+            (Body, 10),
+        ];
+        let mut requests = vec![
+            request("https://a/", 0, &document),
+            request("https://a/x.css", 150, &[(Send, 0), (Wait, 200)]),
+            request("https://a/x.js", 170, &[(Send, 0), (Wait, 60), (Body, 20)]),
+            request(
+                "https://a/x.json",
+                255,
+                &[(Queue, 100), (Send, 0), (Wait, 55)],
+            ),
+        ];
+        requests[1].initiator = Some("https://a/".to_owned());
+        requests[3].initiator = Some("https://a/x.js".to_owned());
+        for request in &mut requests {
+            request.connection = Some(0);
+        }
+        Witness {
+            requests,
+            ..Witness::default()
+        }
+    }
+
+    #[test]
+    fn the_critical_path_covers_the_load_and_names_who_held_the_connection() {
+        let witness = load();
+        let page = Page::of(&witness).unwrap();
+        assert_eq!(
+            page.parents,
+            [
+                None,
+                Some((0, Reason::Named)),
+                Some((0, Reason::After)),
+                Some((2, Reason::Named)),
+            ]
+        );
+        let of: Vec<usize> = page.critical.iter().map(|step| step.request).collect();
+        assert_eq!(of, [0, 0, 0, 0, 2, 2, 2, 3, 3]);
+        assert!(
+            page.critical
+                .windows(2)
+                .all(|two| two[0].end == two[1].begin)
+        );
+        assert_eq!(page.length(), 410 * MS);
+        assert_eq!(page.round_trips(1), 5);
+        let queued = page
+            .critical
+            .iter()
+            .find(|s| s.phase == Some(ToldPhase::Queue))
+            .unwrap();
+        assert_eq!(queued.holder, Some(1));
+        let unknown = page.critical.iter().find(|s| s.phase.is_none()).unwrap();
+        assert_eq!((unknown.request, unknown.end - unknown.begin), (2, 5 * MS));
+    }
+
+    #[test]
+    fn what_if_keeps_what_was_beside_the_path() {
+        let witness = load();
+        let page = Page::of(&witness).unwrap();
+        let without = |phase| page.without(&witness, |step| step.phase == Some(phase)) / MS;
+        assert_eq!(page.without(&witness, |_| false), page.length());
+        // Without the queue, the style is the last to end.
+        assert_eq!(without(ToldPhase::Queue), 350);
+        assert_eq!(without(ToldPhase::Connect), 360);
+        assert_eq!(without(ToldPhase::Handshake), 360);
+        assert_eq!(page.without(&witness, |_| true), 0);
+    }
+
+    #[test]
+    fn what_a_browser_does_for_itself_is_no_part_of_the_load() {
+        let mut witness = load();
+        let mut own = request("https://update.example/", 0, &[(ToldPhase::Wait, 300)]);
+        own.begin = MS;
+        witness.requests.push(own);
+        let page = Page::of(&witness).unwrap();
+        assert_eq!((page.length(), page.parents[4]), (410 * MS, None));
+        assert_eq!(page.without(&witness, |_| true), 0);
+    }
+
+    #[test]
+    fn a_request_comes_after_the_last_answer_of_its_server_however_late() {
+        let wait = [(ToldPhase::Wait, 10)];
+        let mut witness = Witness {
+            requests: vec![
+                request("https://a/", 0, &wait),
+                request("https://b/", 15, &[(ToldPhase::Wait, 480)]),
+                request("https://a/late", 500, &wait),
+                request("https://c/", 500, &wait),
+            ],
+            ..Witness::default()
+        };
+        witness.requests[3].initiator = Some("https://a".to_owned());
+        let after = |request| Some((request, Reason::After));
+        let page = Page::of(&witness).unwrap();
+        assert_eq!(page.parents, [None, after(0), after(0), after(0)]);
+        // Of other servers, only what ended shortly before.
+        witness.requests.remove(0);
+        witness.requests[2].initiator = None;
+        let page = Page::of(&witness).unwrap();
+        assert_eq!(page.parents, [None, after(0), after(0)]);
+        witness.requests[2].begin += 100 * MS;
+        assert_eq!(Page::of(&witness).unwrap().parents[2], None);
+    }
+
+    #[test]
+    fn nothing_is_no_page() {
+        assert_eq!(Page::of(&Witness::default()), None);
+        let alone = Witness {
+            requests: vec![request("u", 5, &[])],
+            ..Witness::default()
+        };
+        assert_eq!(Page::of(&alone).unwrap().length(), 0);
+    }
+}

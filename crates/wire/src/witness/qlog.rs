@@ -1,0 +1,246 @@
+//! qlog of QUIC connections: JSON of drafts 0.3 and 0.4, JSON-SEQ and lines of JSON, and the events
+//! as arrays of earlier drafts. What it tells of packets was seen by one end; the other end's times
+//! are not in it.
+
+mod events;
+
+use serde_json::Value;
+
+use self::events::read_event;
+use super::har::time;
+use super::items::{Items, parse};
+use super::{MAX_KEPT, Moment, ToldConnection, Witness, nanoseconds, number, text};
+
+/// The character before each record of JSON-SEQ. RFC 7464 §2.2.
+const RECORD: u8 = 0x1e;
+
+/// `None` if it is no qlog.
+pub fn read(bytes: &[u8]) -> Option<Witness> {
+    let mut witness = Witness::default();
+    let first = bytes.split(|byte| *byte == b'\n').next()?;
+    let first = first.strip_prefix(&[RECORD]).unwrap_or(first);
+    let is_sequence =
+        bytes.first() == Some(&RECORD) || parse(first).is_some_and(|head| !head["trace"].is_null());
+    if is_sequence {
+        read_sequence(bytes, &mut witness)?;
+    } else {
+        let mut traces = Items::of_array(Items::member(bytes, "traces")?)?;
+        for (_, trace) in traces.by_ref() {
+            if read_trace(trace, &mut witness).is_none() {
+                witness.damaged += 1;
+            }
+        }
+        witness.is_cut |= !traces.is_whole;
+    }
+    Some(witness)
+}
+
+/// A record of the log's, then one for each event.
+fn read_sequence(bytes: &[u8], witness: &mut Witness) -> Option<()> {
+    let records = bytes.split(|byte| matches!(*byte, RECORD | b'\n'));
+    let mut records = records.filter(|record| !record.trim_ascii().is_empty());
+    let head = parse(records.next()?)?;
+    let trace = head.get("trace").unwrap_or(&head);
+    trace.as_object()?;
+    let mut reader = Reader::new(trace, witness);
+    for record in records {
+        match parse(record) {
+            Some(event) => reader.take(&event, witness),
+            None => witness.damaged += 1,
+        }
+    }
+    // Each record ends in a line feed.
+    witness.is_cut = !bytes.ends_with(b"\n");
+    Some(())
+}
+
+fn read_trace(trace: &[u8], witness: &mut Witness) -> Option<()> {
+    // What describes the events may stand behind them.
+    let mut head = serde_json::Map::new();
+    let mut events = None;
+    let mut members = Items::of_object(trace)?;
+    for (name, value) in members.by_ref() {
+        if name == b"events" {
+            events = Some(value);
+        } else if let Some(value) = parse(value) {
+            head.insert(String::from_utf8_lossy(name).into_owned(), value);
+        }
+    }
+    witness.is_cut |= !members.is_whole;
+    let mut events = Items::of_array(events?)?;
+    let mut reader = Reader::new(&Value::Object(head), witness);
+    for (_, event) in events.by_ref() {
+        match parse(event) {
+            Some(event) => reader.take(&event, witness),
+            None => witness.damaged += 1,
+        }
+    }
+    Some(())
+}
+
+/// A trace: a connection, or several that events name.
+struct Reader {
+    clock: Clock,
+    /// The columns of an event, in early drafts.
+    columns: Vec<String>,
+    /// The index of the connection whose events name none.
+    connection: usize,
+}
+
+/// How the times of a trace are to be understood.
+struct Clock {
+    /// The length of a tick, in milliseconds.
+    unit: f64,
+    format: Format,
+    /// The first or the last time, in milliseconds.
+    from: Option<f64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Format {
+    /// Since the trace began.
+    Relative,
+    /// Since the event before.
+    Delta,
+    /// Since another moment, which the trace need not name.
+    Absolute,
+}
+
+impl Reader {
+    fn new(trace: &Value, witness: &mut Witness) -> Self {
+        let common = &trace["common_fields"];
+        let columns = trace["event_fields"].as_array().map(|columns| {
+            let names = columns.iter().filter_map(Value::as_str);
+            names.map(str::to_lowercase).collect::<Vec<_>>()
+        });
+        let columns = columns.unwrap_or_default();
+        let format = match common["time_format"].as_str() {
+            Some("delta" | "relative_to_previous_event") => Format::Delta,
+            Some("absolute") => Format::Absolute,
+            None if columns.iter().any(|name| name == "delta_time") => Format::Delta,
+            None if common["reference_time"].is_null()
+                && !columns.iter().any(|name| name == "relative_time") =>
+            {
+                Format::Absolute
+            }
+            _ => Format::Relative,
+        };
+        let unit = match trace["configuration"]["time_units"].as_str() {
+            Some("us") => 1e-3,
+            _ => 1.0,
+        };
+        let reference = &common["reference_time"];
+        let reference = [
+            reference,
+            &reference["wall_clock_time"],
+            &reference["epoch"],
+        ];
+        let started = reference.into_iter().find_map(|reference| match reference {
+            Value::String(text) => time(text),
+            other => number(other).and_then(|number| nanoseconds(number * unit)),
+        });
+        if format != Format::Absolute {
+            witness.started = witness.started.or(started.filter(|started| *started > 0));
+        }
+        let ids = [
+            &common["group_id"],
+            &common["ODCID"],
+            &common["odcid"],
+            &trace["title"],
+        ];
+        let id = ids.into_iter().find_map(text).unwrap_or_default();
+        witness.connections.push(ToldConnection {
+            id,
+            ..ToldConnection::default()
+        });
+        Self {
+            clock: Clock {
+                unit,
+                format,
+                from: None,
+            },
+            columns,
+            connection: witness.connections.len() - 1,
+        }
+    }
+
+    fn take(&mut self, event: &Value, witness: &mut Witness) {
+        let by_column;
+        let event = match event {
+            Value::Array(values) => {
+                let pairs = self.columns.iter().cloned().zip(values.iter().cloned());
+                by_column = Value::Object(pairs.collect());
+                &by_column
+            }
+            other => other,
+        };
+        let times = ["time", "relative_time", "delta_time", "reference_time"];
+        let time = times.iter().find_map(|name| number(&event[*name]));
+        let names = [&event["name"], &event["event"], &event["event_type"]];
+        let name = names.into_iter().find_map(Value::as_str);
+        let (Some(time), Some(name)) = (time, name) else {
+            witness.damaged += 1;
+            return;
+        };
+        let at = self.clock.moment(time, witness);
+        let group = [&event["group_id"], &event["odcid"]]
+            .into_iter()
+            .find_map(text);
+        let connection = self.connection_of(group, witness);
+        let known = witness.connections.get(connection);
+        if known.is_none_or(|known| known.events.len() >= MAX_KEPT) {
+            witness.damaged += 1;
+            return;
+        }
+        // The namespace has changed from draft to draft, the names have stayed.
+        let name = name.rsplit(':').next().unwrap_or(name).to_lowercase();
+        read_event(witness, connection, at, &name, &event["data"]);
+    }
+
+    fn connection_of(&self, group: Option<String>, witness: &mut Witness) -> usize {
+        let Some(group) = group else {
+            return self.connection;
+        };
+        let all = &mut witness.connections;
+        if let Some(first) = all.get_mut(self.connection)
+            && (first.id.is_empty() || first.id == group)
+        {
+            first.id = group;
+            return self.connection;
+        }
+        all.iter()
+            .rposition(|known| known.id == group)
+            .unwrap_or_else(|| {
+                all.push(ToldConnection {
+                    id: group,
+                    ..ToldConnection::default()
+                });
+                all.len() - 1
+            })
+    }
+}
+
+impl Clock {
+    /// Milliseconds are fractions in most logs.
+    fn moment(&mut self, time: f64, witness: &mut Witness) -> Moment {
+        let time = time * self.unit;
+        let since = match self.format {
+            Format::Relative => time,
+            Format::Delta => {
+                let last = self.from.unwrap_or(0.0) + time;
+                self.from = Some(last);
+                last
+            }
+            Format::Absolute => {
+                if self.from.is_none() {
+                    witness.started = witness.started.or(nanoseconds(time));
+                }
+                time - *self.from.get_or_insert(time)
+            }
+        };
+        nanoseconds(since).unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests;
