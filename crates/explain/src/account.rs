@@ -1,6 +1,6 @@
-//! Accounts for the time of an exchange: every cause states its cost, the ledger grants it, and
-//! what is large enough becomes a finding. The rest of the time is classified too: irreducible,
-//! cost of the path, too small to name, and unexplained.
+//! Accounts for the time of an exchange: every cause states its cost, the ledger grants it, and a
+//! granted cost that is large enough becomes a finding. The rest of the time is classified too:
+//! irreducible, cost of the path, too small to name, and unexplained.
 
 use roundtrip_model::{Exchange, Finding, PhaseName, Task, Unexplained, Waited, Withdrawn};
 
@@ -8,40 +8,40 @@ use crate::contradiction::contradiction;
 use crate::ledger::{Granted, Ledger};
 use crate::{Case, WaitPart, causes};
 
-/// Smaller amounts, in milliseconds or as a share of the whole, explain nothing, unless they are a
+/// Smaller amounts, in milliseconds or as a share of the whole, are not named unless they are a
 /// whole round trip.
 const MIN_MS: f64 = 1.0;
 const MIN_SHARE: f64 = 0.02;
 
-/// Where the time of an exchange went, in milliseconds. The parts sum to `whole`, and none is
+/// The parts of an exchange's time, in milliseconds. The parts sum to `whole`, and none is
 /// negative.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Account {
     pub whole: f64,
-    /// The causes that the exchange proves, most costly first. No millisecond is claimed twice.
+    /// The causes that the exchange proves, the most costly first. No millisecond is claimed twice.
     pub findings: Vec<Finding>,
     /// The causes that other facts contradict.
     pub withdrawn: Vec<Withdrawn>,
-    /// One round trip, the server's time and the name lookup, as far as no finding claims them.
+    /// One round trip, the server's time and the name lookup, where no finding claims them.
     pub irreducible: f64,
     /// The round trips of connecting and of the handshake, one each.
     pub way: f64,
-    /// Bytes under way: transmission time at the rate of the line.
+    /// Bytes in transit: transmission time at the rate of the line.
     pub carried: f64,
     /// Time that has a reason but is too small to name, such as the client's own work.
     pub minor: f64,
     /// Time without evidence for any cause.
     pub unexplained: f64,
-    /// Where that lies, most first.
+    /// The phases in which that time lies, the largest share first.
     pub unexplained_at: Vec<Unexplained>,
 }
 
-/// The causes that an exchange proves, most costly first.
+/// The causes that an exchange proves, the most costly first.
 pub fn findings(exchange: &Exchange) -> Vec<Finding> {
     account(exchange).findings
 }
 
-/// Asks every cause, and accounts for the whole.
+/// Asks every cause, and accounts for the whole time.
 pub fn account(exchange: &Exchange) -> Account {
     let case = Case::new(exchange);
     let http = exchange.http.as_ref();
@@ -55,7 +55,7 @@ pub fn account(exchange: &Exchange) -> Account {
         };
         if let Some(why) = contradiction(&case, cause, &cost) {
             let ms: f64 = cost.claims.iter().map(|c| c.ms).sum();
-            // Several causes may accuse the server of the same time.
+            // Several causes may attribute the same time to the server.
             if ms >= MIN_MS && withdrawn.iter().all(|w: &Withdrawn| w.why != why) {
                 let id = cause.id;
                 withdrawn.push(Withdrawn { id, ms, why });
@@ -98,7 +98,7 @@ pub fn account(exchange: &Exchange) -> Account {
 }
 
 fn weighs(case: &Case<'_>, granted: Granted) -> bool {
-    // In the phases, too, half a round trip tells an answer from a coincidence.
+    // In the phases, too, half a round trip distinguishes an answer from a coincidence.
     let whole_trips = case.is_telling()
         && granted.round_trips > 0
         && case
@@ -107,7 +107,7 @@ fn weighs(case: &Case<'_>, granted: Granted) -> bool {
     whole_trips || (granted.ms >= MIN_MS && granted.ms >= MIN_SHARE * case.total)
 }
 
-/// What no finding claimed, by reason.
+/// The time that no finding claimed, by reason.
 #[derive(Default)]
 struct Remainder {
     irreducible: f64,
@@ -137,12 +137,12 @@ impl Remainder {
             PhaseName::Name => resolver = left(WaitPart::Resolver),
             PhaseName::FirstByte => (network, server) = (trip, left(WaitPart::Server)),
             PhaseName::Tcp | PhaseName::Tls | PhaseName::Quic => network = trip,
-            // An echo carries in its body what others ask before it.
+            // An echo makes its round trip in the body phase; other exchanges make it before.
             PhaseName::Body if case.exchange.echo.is_some() => {
                 (network, server) = (left(WaitPart::Network), left(WaitPart::Server));
             }
-            // Bytes need time to be carried, but a stall that no cause claims is not
-            // transmission time.
+            // Bytes need time in transit, but a stall that no cause claims is not transmission
+            // time.
             PhaseName::Body => {
                 let stalls = f64::from(ledger.trips_left(name)) * case.rtt.unwrap_or(0.0);
                 network = (left(WaitPart::Network) - stalls).max(0.0);

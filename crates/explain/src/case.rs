@@ -1,6 +1,6 @@
-//! An exchange prepared for the causes: its phases are cut once, its round-trip time is at hand,
-//! and only facts of this exchange are visible. A connection that was already open knows its
-//! handshake, but this exchange did not pay for it.
+//! An exchange prepared for the causes: its phases are computed once, its round-trip time is
+//! available, and only facts of this exchange are visible. A connection that was already open has
+//! facts about its handshake, but this exchange did not pay for it.
 
 use std::time::Duration;
 
@@ -19,18 +19,19 @@ const MIN_TELLING_RTT: f64 = 0.2;
 const MAX_UNREST: f64 = 10.0;
 
 /// In milliseconds, and as a share of R: an acknowledgement that comes this long before the answer
-/// came without it.
-/// In milliseconds: Linux delays acknowledgements by 40 ms or more (RFC 1122 §4.2.3.2), less a tick.
+/// was sent without it.
+/// In milliseconds: Linux delays acknowledgements by 40 ms or more (RFC 1122 §4.2.3.2); this is one
+/// tick less.
 const SHORTEST_DELAYED_ACK: f64 = 36.0;
 const MIN_EARLY: f64 = 2.0;
 const SHARE_EARLY: f64 = 0.05;
 /// In milliseconds, and as a share of R: a path whose round trips differ by less is steady.
 const MIN_SPREAD: f64 = 3.0;
 const SPREAD_SHARE: f64 = 0.1;
-/// The kernel's time of a departure and ours differ by less than this.
+/// The kernel's time of a departure differs from ours by less than this.
 const ACK_SLACK: Duration = Duration::from_millis(1);
 
-/// A caveat of an answer that one exchange alone cannot judge.
+/// A caveat for an answer that a single exchange cannot judge.
 pub(crate) const A_LOSS_LOOKS_THE_SAME: &str =
     "; if that was a single segment, its loss would look the same: ask again";
 
@@ -42,7 +43,7 @@ pub struct Case<'a> {
     pub rtt: Option<f64>,
     pub total: f64,
     pub(crate) spread: Spread,
-    /// When the first bytes of the answer arrived, and how all of them came.
+    /// When the first bytes of the answer arrived, and how all of its bytes arrived.
     pub(crate) answer_began: Option<Moment>,
     pub(crate) transfer: Option<Transfer>,
 }
@@ -78,7 +79,7 @@ impl<'a> Case<'a> {
         self.phases.iter().filter(move |p| p.name == name)
     }
 
-    /// `n` round trips of a phase, as a cost.
+    /// The cost of `n` round trips of a phase.
     pub(crate) fn trips(
         &self,
         phase: PhaseName,
@@ -94,8 +95,8 @@ impl<'a> Case<'a> {
         (n > 0).then(|| Cost::new(evidence).claim(claim))
     }
 
-    /// How long the client worked on these tasks in a phase, as far as it waited for them; in
-    /// milliseconds.
+    /// How long the client worked on these tasks in a phase, as far as the phase waited for them;
+    /// in milliseconds.
     pub(crate) fn worked(&self, name: PhaseName, tasks: &[Task]) -> f64 {
         let took: f64 = self
             .named(name)
@@ -103,7 +104,7 @@ impl<'a> Case<'a> {
             .filter(|(task, _)| tasks.contains(task))
             .map(|(_, took)| took)
             .sum();
-        // Work that happened during a wait cost nothing.
+        // Work during a wait cost nothing.
         took.min(self.waited(name, WaitPart::Client))
     }
 
@@ -121,8 +122,8 @@ impl<'a> Case<'a> {
             .collect()
     }
 
-    /// How many bytes of what a phase waited for had come before its longest silence. Of the body,
-    /// those of the answer count that came with its head.
+    /// The number of awaited bytes of a phase that had arrived before its longest silence. For the
+    /// body, this includes bytes of the answer that arrived with its head.
     pub(crate) fn before_silence(&self, name: PhaseName) -> Option<u64> {
         let phase = self.named(name).next()?;
         let began = match name {
@@ -146,8 +147,7 @@ impl<'a> Case<'a> {
         (longest.1 > 0).then_some(longest.1)
     }
 
-    /// In milliseconds: what is later than a round trip by less than this is nobody's fault, but the
-    /// path's.
+    /// In milliseconds: a delay of less than this beyond a round trip is attributed to the path.
     pub(crate) fn tolerance(&self) -> f64 {
         (2.0 * self.syn_lateness()).max(self.spread.tolerance())
     }
@@ -157,7 +157,7 @@ impl<'a> Case<'a> {
         MIN_SPREAD.max(SPREAD_SHARE * self.rtt.unwrap_or(0.0))
     }
 
-    /// By how much the SYN-ACK was late, in milliseconds, unless it was an exception.
+    /// How late the SYN-ACK was, in milliseconds, unless it was an exception.
     pub(crate) fn syn_lateness(&self) -> f64 {
         let connect = self.waited(PhaseName::Tcp, WaitPart::Network);
         let trips = f64::from(self.round_trips(PhaseName::Tcp));
@@ -165,21 +165,15 @@ impl<'a> Case<'a> {
         late.clamp(0.0, MAX_UNREST)
     }
 
-    /// How late an answer has to be that had been acknowledged before: elsewhere than on a steady
-    /// path, the answer may just have taken longer than the acknowledgement.
-    pub(crate) fn least_witnessed(&self) -> f64 {
-        let r = self.rtt.unwrap_or(0.0);
-        let unsteady = (0.5 * r).max(10.0 * self.spread.ms());
-        if self.spread.is_steady() {
-            0.0
-        } else {
-            unsteady
-        }
+    /// In milliseconds: the time that the server itself reports (Server-Timing).
+    pub(crate) fn reported(&self) -> f64 {
+        let said = self.exchange.http.iter().flat_map(|h| &h.server_timing);
+        said.filter_map(|(_, took, _)| took.map(ms)).sum()
     }
 
-    /// Between the last departure in a phase and its answer at `answered`: how long before the answer
-    /// the peer acknowledged what it had been asked, in milliseconds. Until then it had not read it;
-    /// afterwards it was not the path that was slow.
+    /// Between the last departure in a phase and its answer at `answered`: how long before the
+    /// answer the peer acknowledged the request, in milliseconds. Before that acknowledgement the
+    /// peer had not read the request; afterwards the path was not the slow part.
     pub(crate) fn acknowledged_before(&self, asked: Moment, answered: Moment) -> Option<f64> {
         let r = self.rtt?;
         let mut events = self.exchange.timeline.iter();
@@ -196,8 +190,8 @@ impl<'a> Case<'a> {
     }
 
     /// The server's part of an answer that was `late`, and whose request had been acknowledged
-    /// `early` before it. An acknowledgement that came late itself, and too soon to have been
-    /// delayed on purpose, was held up on the path with the request.
+    /// `early` before it. An acknowledgement that was itself late, but too soon to have been
+    /// delayed on purpose, was held up on the path together with the request.
     pub(crate) fn served(&self, late: f64, early: f64) -> f64 {
         let least = self.least_spread();
         if (least..SHORTEST_DELAYED_ACK).contains(&(late - early)) {
@@ -207,8 +201,8 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// A caveat for an answer that was `late` by this much, when nothing shows whether its server
-    /// was slow or its only segment was lost.
+    /// A caveat for an answer that was `late` by this much, when the evidence does not show whether
+    /// the server was slow or its only segment was lost.
     pub(crate) fn doubt(&self, late: f64) -> &'static str {
         let over_tcp = self.exchange.quic.is_none() && self.exchange.tcp.is_some();
         if over_tcp && self.rtt.is_some_and(|r| is_like_a_timeout(late, r)) {
@@ -246,7 +240,7 @@ impl<'a> Case<'a> {
         self.happened(|e| *e == Event::FirstByte)
     }
 
-    /// The TCP attempts, and the one that won.
+    /// The TCP attempts, and the one that succeeded.
     pub(crate) fn tcp_attempts(&self) -> (Vec<&'a Attempt>, Option<&'a Attempt>) {
         self.attempts(false)
     }
@@ -276,13 +270,13 @@ impl<'a> Case<'a> {
         names
     }
 
-    /// Whether the answer only says to ask again, elsewhere or otherwise.
+    /// Whether the answer only tells the client to ask again, elsewhere or in another way.
     pub(crate) fn is_detour(&self) -> bool {
         self.is_too_early() || self.is_redirect() || self.is_challenge() || self.is_preflight()
     }
 
-    /// Whether it is a redirect (RFC 9110 §15.4) of a read; after a POST, a redirect is the way to
-    /// the answer.
+    /// Whether it is a redirect (RFC 9110 §15.4) of a read; after a POST, a redirect leads to the
+    /// answer.
     pub(crate) fn is_redirect(&self) -> bool {
         self.exchange.http.as_ref().is_some_and(|h| {
             let reads = matches!(h.method.as_str(), "" | "GET" | "HEAD");

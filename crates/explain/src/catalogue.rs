@@ -14,9 +14,9 @@ either as one document: `schema` (`roundtrip/causes/1`) and `causes`, each with 
 `name`, `shows`, `cost`, `remedy`, `settings` (`of`, `is`), `source`.
 
 A finding names a cause only with its evidence. Its cost is a claim on what the phases of the
-exchange waited for: no millisecond is claimed twice, and one round trip of the whole is never
-claimed (except for an answer of 425 Too Early, which is asked again). A cost below 1 ms or 2 % of
-the whole is not named, unless it is a whole round trip of at least 0.2 ms. The rest of the time is
+exchange waited for: no millisecond is claimed twice, and one round trip of the exchange is
+never claimed (except after 425 Too Early, when the request is sent again). A cost below 1 ms or 2 %
+of the exchange is not named, unless it is a whole round trip of at least 0.2 ms. The rest of the time is
 the request's own round trip with the server's time and the name lookup, one round trip each for TCP
 and TLS or QUIC, transmission time, and the client's small tasks. Time without any of these reasons
 is called unexplained.
@@ -26,14 +26,14 @@ Some causes cannot be seen by a client that makes its own requests:
 | what happens | what shows instead, or who can see it |
 |---|---|
 | a SYN met a connection in TIME-WAIT | `syn-lost`; the server's counters, or a capture |
-| a ClientHello of two segments is refused | the failure says so, and what to try; a smaller one (`-pq`) tells |
+| a ClientHello of two segments is refused | the failure says so, and what to try; a smaller one (`-pq`) shows whether size is the reason |
 | Encrypted ClientHello is refused | nothing: it is not offered |
 | requests wait for a connection or a stream of another client's pool, or for one another over HTTP/1.1 | that client's own log; `compare --requests` shows what one after the other costs |
 | a client fetches revocation lists or missing issuers during its handshake | nothing: they are not fetched; that client's captures |
 | a token is fetched before each request, a proxy asks a third party for each | `auth-challenge` if the client is sent there; otherwise `server-think-time` |
 | one of several workers is busy | `server-think-time` or `slow-tls-server` in some of many new connections (`-c 20`) |
 | QUIC is slower than TCP with much data | `compare --strategies h2+tls1.3,h3`, and `perf` |
-| round trips grow while a body flows | `path-varies` for small requests beside it |
+| round trips grow while a body flows | `path-varies` for small requests at the same time |
 ";
 
 /// The whole catalogue in Markdown.

@@ -4,7 +4,7 @@ use roundtrip_model::Setting;
 
 use crate::{Case, Cost};
 
-/// Causes that belong together: one file, one heading.
+/// Causes that belong together: one file and one heading.
 #[derive(Debug)]
 pub struct CauseFamily {
     pub title: &'static str,
@@ -16,23 +16,23 @@ pub struct CauseFamily {
 pub struct Cause {
     /// Kebab-case and stable: programs identify a cause by it.
     pub id: &'static str,
-    /// What happened, in one line.
+    /// A description of the event, in one line.
     pub name: &'static str,
-    /// How it shows in an exchange: the signature in words.
+    /// How the cause shows in an exchange: the signature in words.
     pub shows: &'static str,
     /// Returns the evidence and the cost if the exchange proves the cause.
     pub signature: fn(&Case<'_>) -> Option<Cost>,
-    /// What it usually costs; a finding says what it cost.
+    /// The usual cost; a finding states the actual one.
     pub cost: &'static str,
-    /// What removes it, in one sentence.
+    /// The measure that removes the cause, in one sentence.
     pub remedy: &'static str,
     /// The settings that remove it.
     pub settings: &'static [Setting],
-    /// RFC or manual page.
+    /// The RFC or manual page.
     pub source: &'static str,
 }
 
-/// The servers that a Server header may name, by how their settings are called.
+/// Server software as a Server header may name it, and the name that its settings use.
 const SERVERS: [(&str, &str); 4] = [
     ("nginx", "nginx"),
     ("openresty", "nginx"),
@@ -41,8 +41,9 @@ const SERVERS: [(&str, &str); 4] = [
 ];
 
 impl Cause {
-    /// The settings that remove it where `server` (its Server header) answered. Those of its own
-    /// software come first, and those of other servers are left out if it has any.
+    /// The settings that remove the cause for the software named in `server` (its Server header).
+    /// Those of the same software come first; if there are any, those of other servers are left
+    /// out.
     pub fn settings_for(&self, server: &str) -> Vec<Setting> {
         let server = server.to_ascii_lowercase();
         let made_by = SERVERS.iter().find(|(name, _)| server.starts_with(name));
@@ -90,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_without_a_setting_of_its_own_hides_no_other() {
+    fn a_server_without_a_setting_hides_no_other() {
         let all = of("client-starved", "");
         assert!(!all.is_empty());
         assert_eq!(of("client-starved", "nginx"), all);

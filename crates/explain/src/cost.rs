@@ -1,9 +1,9 @@
-//! How a cause states what it cost, as claims on what the phases waited for. The ledger decides
-//! whether a claim is granted.
+//! How a cause states its cost: as claims on the waits of the phases. The ledger decides whether a
+//! claim is granted.
 
 use roundtrip_model::{Phase, PhaseName, Waited};
 
-/// What a phase waited for; the fields of [`Waited`] as a value.
+/// The party that a phase waited for; the fields of [`Waited`] as a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum WaitPart {
     Network,
@@ -43,7 +43,7 @@ pub struct Claim {
     pub round_trips: u32,
 }
 
-/// What a cause claims to have cost, and the evidence.
+/// The cost that a cause claims, and the evidence.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Cost {
     pub claims: Vec<Claim>,
@@ -69,7 +69,7 @@ impl Cost {
         })
     }
 
-    /// Adds all that these phases waited for.
+    /// Adds all waits of these kinds in these phases.
     #[must_use]
     pub(crate) fn phases(self, all: &[Phase], names: &[PhaseName], parts: &[WaitPart]) -> Self {
         let phases = all.iter().filter(|p| names.contains(&p.name));

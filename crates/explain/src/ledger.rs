@@ -1,5 +1,5 @@
-//! Grants each millisecond once. Each part of each phase is an account that claims are paid from
-//! until it is empty; one round trip of the whole is never granted, because no remedy removes it.
+//! Grants each millisecond once. Each part of each phase is an account that pays claims until it is
+//! empty; one round trip of the whole is never granted, because no remedy removes it.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ pub(crate) struct Ledger {
     trips_left: u32,
 }
 
-/// What was granted for a cost.
+/// The part of a cost that was granted.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Granted {
     pub(crate) ms: f64,
@@ -34,7 +34,7 @@ impl Ledger {
             }
         }
         // An answer that only says «ask again» is a detour as a whole: the unavoidable round trip
-        // is the next exchange's.
+        // belongs to the next exchange.
         let kept = u32::from(!case.is_detour());
         let all: u32 = trips.values().sum();
         Self {
@@ -45,7 +45,7 @@ impl Ledger {
         }
     }
 
-    /// The milliseconds that nothing has claimed.
+    /// The milliseconds that no cost has claimed.
     pub(crate) fn left(&self, phase: PhaseName, part: WaitPart) -> f64 {
         self.accounts.get(&(phase, part)).copied().unwrap_or(0.0)
     }
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn one_round_trip_of_the_whole_is_nobody_s() {
+    fn one_round_trip_of_the_whole_is_never_granted() {
         let mut ledger = ledger();
         let lookup = granted(&mut ledger, PhaseName::Name, WaitPart::Resolver, 100);
         let client = granted(&mut ledger, PhaseName::Setup, WaitPart::Client, 40);

@@ -1,9 +1,9 @@
-//! From an exchange to findings: what cost more time than necessary, the evidence, and the remedy.
+//! From an exchange to findings: the time that was not necessary, the evidence, and the remedy.
 //!
 //! Pure: an [`Exchange`](roundtrip_model::Exchange) goes in, findings come out. Each cause is an
 //! entry of the table in `causes`; its signature reads a [`Case`] and states a [`Cost`] as claims
-//! on what the phases waited for. The ledger grants each millisecond once, so findings never
-//! overlap. What has no evidence is not named.
+//! on the waits of the phases. The ledger grants each millisecond once, so findings never overlap.
+//! A cause without evidence is not named.
 
 mod account;
 mod case;

@@ -1,29 +1,29 @@
-//! The last pass over a series: what its exchanges say together about a cause that rests on lateness
-//! alone. A path whose other round trips are as late, about as often, explains it; what comes each
-//! time is no loss.
+//! The last pass over a series: the evidence of all its exchanges about a cause that rests on
+//! lateness alone. A path whose other round trips are as late, about as often, explains such a
+//! cause; a delay that recurs each time is not a loss.
 
 use roundtrip_model::{Exchange, Finding, PhaseName, Unexplained, Waited, Withdrawn};
 
 use crate::case::{A_LOSS_LOOKS_THE_SAME, ms};
 
-/// The causes whose only evidence is that something came late, and what it was.
+/// The causes whose only evidence is a late arrival, and the phase in which it was late.
 const OF_LATENESS: [(&str, PhaseName); 4] = [
     ("late-answer", PhaseName::FirstByte),
     ("server-think-time", PhaseName::FirstByte),
     ("slow-tls-server", PhaseName::Tls),
     ("slow-first-packet", PhaseName::Tcp),
 ];
-/// What so many requests have, all of them, comes from no accident of the path.
+/// A delay that occurs in this many requests, without exception, is not an accident of the path.
 const MIN_EACH_TIME: usize = 3;
-/// A round trip is as late as a finding if it has this share of its lateness.
+/// A round trip is as late as a finding if it is late by at least this share of it.
 const AS_LATE: f64 = 0.75;
-/// A cause that comes more often than round trips are as late, by these factors, is not the path's:
-/// counted, and as shares of all.
+/// A cause that occurs more often than late round trips, by these factors, is not attributed to the
+/// path: as counts, and as shares of all.
 const AS_MANY: usize = 2;
 const AS_OFTEN: f64 = 3.0;
 
-/// Withdraws from the exchanges of one URL the findings that the spread of the whole series explains,
-/// and books their time as unexplained.
+/// Withdraws from the exchanges of one URL the findings that the spread of the whole series
+/// explains, and counts their time as unexplained.
 pub fn review(exchanges: &mut [Exchange]) {
     for (id, phase) in OF_LATENESS {
         let has = |e: &Exchange| e.findings.iter().any(|f| f.id == id);
@@ -53,7 +53,8 @@ fn findings_of<'a>(
     all.filter(move |f| f.id == id)
 }
 
-/// In milliseconds: the round trips that no application delayed, and the smallest of each exchange.
+/// In milliseconds: the round trips that no application delayed, and the smallest one of each
+/// exchange.
 fn round_trips<'a>(exchanges: impl Iterator<Item = &'a Exchange>) -> Vec<f64> {
     exchanges
         .filter_map(|e| Some((ms(e.rtt?), e.spread())))
@@ -109,7 +110,7 @@ fn withdraw(
         .sort_by(|a, b| ms(b).total_cmp(&ms(a)));
 }
 
-/// What the server itself says that it took, in milliseconds.
+/// The time that the server itself reports, in milliseconds.
 fn reported(exchange: &Exchange) -> f64 {
     let said = exchange.http.iter().flat_map(|h| &h.server_timing);
     said.filter_map(|(_, took, _)| took.map(ms)).sum()

@@ -53,7 +53,7 @@ pub trait Clock: Send + Sync {
     fn now(&self) -> Moment;
 }
 
-/// Where the calendar's time comes from: `SystemTime::now` in programs, a hand-turned clock in tests.
+/// The source of calendar time: `SystemTime::now` in programs, a clock set by hand in tests.
 pub trait WallClock {
     fn now(&self) -> SystemTime;
 }
@@ -64,7 +64,8 @@ impl<F: Fn() -> SystemTime> WallClock for F {
     }
 }
 
-/// Two clocks, read as one: the wall clock's time since 1970, and a moment just before and just after it.
+/// Two clocks read together: the wall clock's time since 1970, and the moments just before and just
+/// after that reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reading {
     pub before: Moment,
@@ -73,8 +74,8 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Reads both clocks again, a few times at most, until less than `apart` came between the moments. A pause there would
-    /// put what came before what it answers.
+    /// Reads both clocks again, a few times at most, until less than `apart` passed between the
+    /// moments. A longer pause between the readings could place an answer before its question.
     pub fn closest(
         moment: impl Fn() -> Moment,
         wall: impl Fn() -> Duration,
@@ -101,12 +102,12 @@ impl Reading {
         closest
     }
 
-    /// The moment of a stamp of the wall clock. Stamps from the future are now.
+    /// Converts a time stamp of the wall clock to a moment. A stamp from the future counts as now.
     pub fn moment_of(&self, stamp: Duration) -> Moment {
         self.after - self.wall.saturating_sub(stamp)
     }
 
-    /// The time that passed between the moments.
+    /// The time that passed between the two moments.
     pub fn width(&self) -> Duration {
         self.after.since(self.before)
     }
@@ -120,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_pause_between_the_readings_moves_no_stamp() {
-        // What the clocks say grows by a pause before each reading.
+        // A pause before each reading advances both clocks.
         let pauses = [0, 9_000_000, 0, 0, 40, 40];
         let (place, time) = (Cell::new(0), Cell::new(1_000_000_000));
         let tick = || {

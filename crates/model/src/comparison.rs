@@ -1,5 +1,5 @@
-//! The parts of every limit: a quantity's name, a sign and a bound, as in `ttfb > 300ms` or
-//! `worse > 10%`. Callers define the quantities, and what a bound means for each.
+//! The parts of every limit: the name of a quantity, a comparison sign and a bound, as in `ttfb >
+//! 300ms` or `worse > 10%`. Callers define the quantities and the meaning of a bound for each.
 
 /// How a value is compared with a bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub enum Comparison {
     NotEqual,
 }
 
-/// At the same position the longer sign is meant, so it comes first.
+/// At one position the longer sign wins, so it comes first.
 const SIGNS: [(&str, Comparison); 6] = [
     ("<=", Comparison::LessOrEqual),
     (">=", Comparison::GreaterOrEqual),
@@ -26,7 +26,7 @@ const SIGNS: [(&str, Comparison); 6] = [
 const SAME: f64 = 1e-9;
 
 impl Comparison {
-    /// The texts left and right of the first sign; `None` if there is no sign.
+    /// Splits the text at the first sign; `None` if there is none.
     pub fn split(text: &str) -> Option<(&str, Self, &str)> {
         SIGNS
             .iter()
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_sign_splits_and_the_longer_one_is_meant() {
+    fn the_first_sign_splits_and_the_longer_one_wins() {
         let split = Comparison::split;
         assert_eq!(
             split("a >= 1"),

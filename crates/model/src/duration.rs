@@ -24,10 +24,10 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let number: f64 = number
         .parse()
         .map_err(|_| format!("`{text}` is no time; write it like 90ms, 1.5s or 200us"))?;
-    // To the nanosecond, so that 0.3 ms is 300 000 ns.
+    // Rounds to the nanosecond, so that 0.3 ms is 300 000 ns.
     let nanoseconds = (number * seconds * 1e9).round();
     if !(0.0..=3.6e15).contains(&nanoseconds) {
-        return Err(format!("`{text}` is no time between 0 and 1000 hours"));
+        return Err(format!("`{text}` is not between 0 and 1000 hours"));
     }
     Ok(Duration::from_nanos(nanoseconds as u64))
 }

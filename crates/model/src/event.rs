@@ -9,7 +9,7 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
-    /// The client begins to look up the target's addresses.
+    /// The client begins to look up the addresses of the target.
     LookupStarted,
     /// The addresses are known.
     LookupFinished,
@@ -32,13 +32,13 @@ pub enum Event {
         data_sent: u64,
         data_acked: u64,
     },
-    /// A proxy was asked for a tunnel, and has opened it.
+    /// The client asked a proxy for a tunnel, and the proxy opened it.
     TunnelStarted,
     TunnelReady,
-    /// The TLS or QUIC handshake: from the first key generated to the peer proven.
+    /// The TLS or QUIC handshake, from the first generated key until the peer is authenticated.
     HandshakeStarted,
     HandshakeFinished,
-    /// The server rejected the early data; its content is sent again after the handshake.
+    /// The server rejected the early data; the client sends its content again after the handshake.
     EarlyDataRefused,
     RequestStarted,
     /// The last byte of the request was handed to the kernel.
@@ -54,62 +54,63 @@ pub enum Event {
     Sent {
         bytes: u64,
     },
-    /// Bytes that arrived, at the time when the kernel received them, if it tells.
+    /// Bytes that arrived, with the time at which the kernel received them, if it reports that.
     Received {
         bytes: u64,
     },
-    /// The next bytes answer something of which the kernel had to retransmit this many segments.
-    /// For `unacked` of the wait, some of what had been sent was not acknowledged.
+    /// The next bytes answer data of which the kernel had to retransmit this many segments. During
+    /// `unacked` of the wait, some of the sent data was not acknowledged.
     Resent {
         segments: u32,
         unacked: Duration,
     },
     /// The next bytes were lost or late: this many segments that follow them in the stream had
-    /// arrived before. One of those had arrived this long before.
+    /// already arrived, one of them this long before.
     Overtaken {
         segments: u32,
         late: Duration,
     },
-    /// A flight is over: this many segments arrived without a pause, and then nothing for a while.
-    /// The client's receive window allows the peer this many bytes at once, if the kernel tells.
+    /// A flight is over: this many segments arrived without a pause, and then nothing arrived for a
+    /// while. The client's receive window allows the peer this many bytes at once, if the kernel
+    /// reports it.
     Paused {
         segments: u64,
         bytes: u64,
         window: Option<u64>,
     },
-    /// The flight ended in the middle of a TLS record, so its sender had the rest ready as well.
+    /// The flight ended in the middle of a TLS record, so the sender already had the rest.
     CutOff,
-    /// When the flight was over, the client had not acknowledged its last segments yet: it does so
-    /// later, or with what it sends next (RFC 1122 §4.2.3.2).
+    /// When the flight was over, the client had not yet acknowledged its last segments: it does so
+    /// later, or together with the next data that it sends (RFC 1122 §4.2.3.2).
     AckDelayed,
-    /// A TLS record of so many bytes began to arrive, and nothing of it could be read yet.
+    /// A TLS record of this many bytes began to arrive, and none of it could be read yet.
     RecordBegan {
         bytes: u64,
     },
-    /// The peer's acknowledgement arrived of bytes that had left this long before, and of everything
-    /// before them; and how long before they had left again, if they did. The kernel's times, on both
-    /// ends.
+    /// The peer's acknowledgement arrived. It covers bytes that had left this long before, and all
+    /// bytes before them. The second time says how long before they were retransmitted, if they
+    /// were. Both times come from the kernel.
     Acknowledged {
         after: Duration,
         again: Option<Duration>,
     },
-    /// What had been handed to the kernel this long before left the host only now.
+    /// Data that was handed to the kernel this long before left the host only now.
     HeldBack {
         took: Duration,
     },
-    /// Segments arrived behind a gap in the stream, and the kernel keeps them until it is filled.
-    /// `short` says that none of them was full.
+    /// Segments arrived behind a gap in the stream, and the kernel keeps them until the gap is
+    /// filled. `short` is true if none of them was full.
     GapOpened {
         segments: u32,
         short: bool,
     },
-    /// Before the next bytes, this many packets of the peer's did not come: QUIC numbers them. They
-    /// were lost or are late; now and then a sender leaves a number out.
+    /// Before the next bytes, this many of the peer's packets did not arrive, according to QUIC's
+    /// packet numbers. They were lost or are late; occasionally a sender skips a number.
     Missed {
         packets: u64,
     },
-    /// The client could have run for this long before this moment, and did not: others had the
-    /// processors, or a quota was used up.
+    /// The client was ready to run for this long before this moment but did not run: other programs
+    /// had the processors, or a quota was used up.
     Starved {
         took: Duration,
         throttled: bool,
@@ -135,7 +136,7 @@ pub enum Task {
     Verify,
     /// Everything else that the TLS library does with received bytes.
     Decrypt,
-    /// Writing the body to where the user wants it; nothing is read meanwhile.
+    /// Writing the body to the user's output; nothing is read meanwhile.
     Write,
 }
 

@@ -1,4 +1,4 @@
-//! A complete exchange: what was asked, when each thing happened, and what was learnt.
+//! A complete exchange: the request, the time of each event, and the facts that were learnt.
 
 use std::time::{Duration, SystemTime};
 
@@ -7,7 +7,7 @@ use crate::{
     Strategy, TcpFacts, Timeline, TlsFacts, Waited,
 };
 
-/// In milliseconds, and as a share of the total.
+/// The threshold below which time stays unexplained: in milliseconds, and as a share of the total.
 const LEAST_UNEXPLAINED: f64 = 5.0;
 const UNEXPLAINED_SHARE: f64 = 0.05;
 
@@ -21,7 +21,7 @@ pub struct Exchange {
     pub run: u32,
     pub hop: u32,
     pub asked: Strategy,
-    /// What was actually used, as a strategy.
+    /// The strategy that was actually used.
     pub used: Strategy,
     pub timeline: Timeline,
     /// The path's round-trip time: the smallest that the kernel (or QUIC) measured.
@@ -30,32 +30,32 @@ pub struct Exchange {
     pub attempts: Vec<Attempt>,
     /// The connection was already open.
     pub reused: bool,
-    /// What that connection had done before.
+    /// The activity of that connection before this exchange.
     pub kept: Option<KeptFacts>,
-    /// Why the connection was not open, although it should have been.
+    /// Why the connection was not open, although it was expected to be.
     pub not_kept: Option<NotKept>,
     /// An unmeasured exchange came first, to obtain a ticket, cookie or connection.
     pub primed: bool,
-    /// What the unmeasured exchange cost, if it was answered.
+    /// The cost of the unmeasured exchange, if it was answered.
     pub primer: Option<Primer>,
     pub tcp: Option<TcpFacts>,
     pub tls: Option<TlsFacts>,
     pub quic: Option<QuicFacts>,
     pub http: Option<HttpFacts>,
-    /// What was sent if there was no answer: method and sizes. `http` describes answers.
+    /// The method and sizes of a request that got no answer. `http` describes answers.
     pub unanswered: Option<HttpFacts>,
     pub echo: Option<EchoFacts>,
     /// Round trips of the handshake beyond its arithmetic: QUIC Retry, version negotiation.
     pub extra_trips: u32,
-    /// What a user should know that is not a failure: a fallback, a missing cookie.
+    /// Notes for the user that are not failures: a fallback, a missing cookie.
     pub notes: Vec<String>,
     pub findings: Vec<Finding>,
     pub withdrawn: Vec<Withdrawn>,
     /// Milliseconds that neither a finding nor the arithmetic accounts for.
     pub unexplained: f64,
-    /// Where they lie, most first.
+    /// The phases in which they lie, the largest share first.
     pub unexplained_at: Vec<Unexplained>,
-    /// Milliseconds in which bytes were on their way, at the rate of the line.
+    /// Milliseconds during which bytes were in transit, at the rate of the line.
     pub carried: f64,
     pub failure: Option<Failure>,
 }
@@ -69,13 +69,13 @@ impl Exchange {
         self.timeline.end().since(crate::Moment::ZERO)
     }
 
-    /// The unexplained time, if it is more than the normal variation of the path and the host. For
-    /// a failed exchange there is none: the failure says what was waited for in vain.
+    /// The unexplained time, if it exceeds the normal variation of the path and the host. A failed
+    /// exchange has none: its failure names what the client waited for.
     pub fn unexplained_worth_telling(&self) -> Option<f64> {
         self.worth_telling(self.unexplained)
     }
 
-    /// The time in which bytes were on their way, by the same measure.
+    /// The time during which bytes were in transit, with the same threshold.
     pub fn carried_worth_telling(&self) -> Option<f64> {
         self.worth_telling(self.carried)
     }
@@ -86,7 +86,7 @@ impl Exchange {
     }
 }
 
-/// The cost of an unmeasured exchange, made for what it leaves behind.
+/// The cost of an unmeasured exchange that obtains a ticket, cookie or connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Primer {
     pub used: Strategy,
@@ -95,12 +95,12 @@ pub struct Primer {
     pub round_trips: u32,
 }
 
-/// Time of one phase that has no evidence for any cause.
+/// The time within one phase that no evidence attributes to a cause.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Unexplained {
     pub phase: PhaseName,
     pub waited: Waited,
-    /// How many bytes of what was awaited had come before the longest silence.
+    /// The number of awaited bytes that had arrived before the longest silence.
     pub after_bytes: Option<u64>,
 }
 
@@ -111,9 +111,9 @@ pub struct Finding {
     pub ms: f64,
     pub round_trips: u32,
     pub evidence: String,
-    /// What removes the cause, in one sentence.
+    /// The measure that removes the cause, in one sentence.
     pub remedy: String,
-    /// How: those for the software of this exchange's server, as far as it is known.
+    /// Settings that do so, for the software of this exchange's server as far as it is known.
     pub settings: Vec<Setting>,
 }
 
@@ -146,11 +146,11 @@ impl Finding {
     }
 }
 
-/// A cause that was found, and withdrawn because other facts contradict it.
+/// A cause that was found, then withdrawn because other facts contradict it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Withdrawn {
     pub id: &'static str,
-    /// In milliseconds: what it would have claimed.
+    /// The cost that it would have claimed, in milliseconds.
     pub ms: f64,
     pub why: String,
 }

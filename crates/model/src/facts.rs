@@ -1,17 +1,16 @@
-//! What was learnt about the name, the connection, the handshake and the response, apart from
-//! times.
+//! The facts about the name, the connection, the handshake and the response, apart from times.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use crate::Moment;
 
-/// Where the addresses came from.
+/// The source of the addresses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     /// The URL contained an address.
     Literal,
-    /// `--resolve`, `--connect-to` or `--unix-socket` gave it.
+    /// `--resolve`, `--connect-to` or `--unix-socket` supplied it.
     Given,
     /// /etc/hosts, or the reserved name `localhost`.
     Hosts,
@@ -36,16 +35,16 @@ pub struct NameFacts {
     pub waits: NameWaits,
 }
 
-/// What a lookup waited for in addition to the first answer.
+/// The waits of a lookup in addition to the one for the first answer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NameWaits {
-    /// Names of the search list that were tried first, in vain, and how long that took.
+    /// Names of the search list that were tried first without success, and how long that took.
     pub in_vain: Vec<String>,
     pub suffixes: Duration,
     /// The time of the query over TCP, because the answer was too long for UDP.
     pub over_tcp: Duration,
     /// The record type (`A` or `AAAA`) whose query had to be repeated or was never answered, and
-    /// how long the answer for the other type had been there.
+    /// for how long the answer of the other type had already been there.
     pub unanswered: Option<&'static str>,
     pub half: Duration,
     /// The wait for the HTTPS record once the addresses were known.
@@ -97,7 +96,7 @@ pub struct Attempt {
 pub enum AttemptOutcome {
     Won,
     Failed(String),
-    /// It was given up before it was answered: another was faster, or the time was over.
+    /// The attempt was abandoned before an answer came: another one was faster, or its time was up.
     Abandoned,
 }
 
@@ -106,13 +105,13 @@ pub struct FastOpenFacts {
     pub asked: bool,
     /// The kernel had a cookie for the peer, so data could be sent in the SYN.
     pub cookie: bool,
-    /// The size of the first flight in bytes; the SYN carried as much of it as had room.
+    /// The size of the first flight in bytes; the SYN carried as much of it as fitted.
     pub data_sent: u64,
-    /// How many of these bytes the SYN-ACK acknowledged.
+    /// The number of these bytes that the SYN-ACK acknowledged.
     pub data_acked: u64,
     /// 1 if the SYN-ACK acknowledged the whole first flight, otherwise 0.
     pub saved_round_trips: u32,
-    /// The kernel's own reason for a failure (`tcpi_fastopen_client_fail`).
+    /// The reason that the kernel gives for a failure (`tcpi_fastopen_client_fail`).
     pub kernel_says: Option<&'static str>,
 }
 
@@ -124,10 +123,11 @@ pub struct TcpFacts {
     pub handshake_rtt: Option<Duration>,
     pub min_rtt: Option<Duration>,
     pub rtt: Option<Duration>,
-    /// How much the kernel's samples of the round trip vary (`tcpi_rttvar`).
+    /// The variation of the kernel's round-trip samples (`tcpi_rttvar`).
     pub rtt_var: Option<Duration>,
     pub retransmits: u32,
-    /// How many of them had arrived the first time, as the peer reports (RFC 2883).
+    /// The number of retransmitted segments whose originals had arrived, as the peer reports (RFC
+    /// 2883).
     pub needless_retransmits: u32,
     pub syn_retransmits: u32,
     pub congestion_window: u32,
@@ -135,8 +135,8 @@ pub struct TcpFacts {
     /// The largest segment in bytes when the connection was new. If `mss` is smaller now, the path
     /// did not carry that size.
     pub first_mss: u32,
-    /// The MSS that the peer announced, in bytes. `None` if it is not below what the path's MTU
-    /// allows: then the kernel does not tell.
+    /// The MSS that the peer announced, in bytes. `None` if it is not below the limit of the path's
+    /// MTU: in that case the kernel does not report it.
     pub announced_mss: Option<u32>,
     /// The kernel's estimate of the size of the segments that arrive (`tcpi_rcv_mss`).
     pub peer_mss: u32,
@@ -154,7 +154,7 @@ pub struct TcpFacts {
     pub delivery_app_limited: bool,
 }
 
-/// What a kept connection had done before this exchange.
+/// The activity of a kept connection before this exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct KeptFacts {
     /// The time since anything was last sent or received.
@@ -162,10 +162,10 @@ pub struct KeptFacts {
     pub bytes_received: u64,
 }
 
-/// Why a connection was opened although one should have been open.
+/// Why a connection was opened although an open one was expected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotKept {
-    /// The previous answer had announced that the connection would close.
+    /// The previous response had announced that the connection would close.
     Announced,
     /// The server closed it while it was idle.
     Idle,
@@ -185,18 +185,19 @@ pub struct TlsFacts {
     pub early_data: EarlyData,
     pub hello_retry: bool,
     pub client_hello_bytes: u64,
-    /// The flights in both directions, as an observer of the wire would count them.
+    /// The number of flights in both directions, as an observer on the wire would count them.
     pub flights: u32,
     pub bytes_received: u64,
     pub bytes_sent: u64,
     pub tickets: u32,
     pub chain: Option<ChainFacts>,
-    /// 0, or OpenSSL's number for the reason why verification failed, as curl reports it.
+    /// OpenSSL's number for the reason why verification failed, as curl reports it; 0 if it
+    /// succeeded.
     pub verify_result: u32,
     pub client_certificate_asked: bool,
 }
 
-/// The fate of early data.
+/// The outcome of early data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum EarlyData {
     /// Not requested, or there was no ticket for it.
@@ -238,11 +239,12 @@ pub struct QuicFacts {
     pub datagrams_sent: u64,
     pub datagrams_received: u64,
     pub lost_packets: u64,
-    /// How many of them were lost before the handshake was complete.
+    /// How many of them were declared lost before the handshake was complete.
     pub lost_in_handshake: u64,
-    /// Numbers of the server's packets that never came, though higher ones did: lost, or left out.
+    /// Packet numbers of the server that never arrived although higher ones did: they were lost or
+    /// skipped.
     pub missing_packets: u64,
-    /// How often something that the server had sent came before what it follows.
+    /// How often data from the server arrived after data that follows it in the stream.
     pub gaps: u32,
     /// How often the client's probe timer fired. RFC 9002 §6.2.
     pub probe_timeouts: u64,
@@ -265,7 +267,7 @@ pub struct HttpFacts {
     pub uploaded: u64,
     /// How long the body waited for `100 Continue`, or until the client stopped waiting.
     pub continue_wait: Option<Duration>,
-    /// The number of body bytes as received, and after decoding (`--compressed`).
+    /// The number of body bytes, as received and after decoding (`--compressed`).
     pub downloaded: u64,
     pub decoded: u64,
     pub redirect: Option<String>,
@@ -277,7 +279,12 @@ pub struct HttpFacts {
 }
 
 impl HttpFacts {
-    /// The first header with that name, compared without case.
+    /// Whether request and response could be read. An observer without keys sees only their sizes.
+    pub fn is_seen(&self) -> bool {
+        self.status != 0
+    }
+
+    /// The first header with that name, compared case-insensitively.
     pub fn header(&self, name: &str) -> Option<&[u8]> {
         self.headers
             .iter()
@@ -286,7 +293,7 @@ impl HttpFacts {
     }
 }
 
-/// What the fast-open echo saw. Article: `hello\n`, twice.
+/// The result of the fast-open echo. It sends `hello\n` twice.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EchoFacts {
     pub sent: u64,

@@ -72,9 +72,9 @@ impl FailureKind {
 pub struct Failure {
     pub kind: FailureKind,
     pub phase: PhaseName,
-    /// What was tried and what happened, in one sentence.
+    /// The attempt and its result, in one sentence.
     pub message: String,
-    /// What to do next.
+    /// Advice on what to do next.
     pub advice: String,
 }
 
@@ -82,7 +82,7 @@ impl Failure {
     /// curl's exit code for the same failure, for `%{exitcode}`.
     pub fn curl_code(&self) -> u8 {
         match (self.kind, self.phase) {
-            // curl reports whatever ends a handshake as a failed handshake.
+            // curl reports any failure during a handshake as a failed handshake.
             (FailureKind::Reset | FailureKind::Closed, PhaseName::Tls) => 35,
             (kind, _) => kind.curl_code(),
         }

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_two_counted_is_counted_once_each() {
+    fn merged_counts_are_counted_once_each() {
         let (mut one, mut other) = (Histogram::default(), Histogram::default());
         one.record(Duration::from_micros(3));
         other.record(Duration::from_micros(7));
@@ -158,12 +158,12 @@ mod tests {
     }
 
     #[test]
-    fn nothing_recorded_is_nothing_late() {
+    fn an_empty_histogram_has_no_late_durations() {
         assert_eq!(Histogram::default().quantile(0.99), Duration::ZERO);
     }
 
     #[test]
-    fn counts_of_several_are_put_together() {
+    fn counts_of_several_histograms_are_added() {
         let (mut one, mut both) = (Histogram::default(), Histogram::default());
         for nanoseconds in [3, 100, 5000, 5000] {
             one.record(Duration::from_nanos(nanoseconds));

@@ -1,5 +1,5 @@
-//! Limits for pipelines: `ttfb > 300ms`, `round_trips > 3`, `tls < 1.3`. If the condition of one
-//! holds, the run has failed.
+//! Limits for pipelines: `ttfb > 300ms`, `round_trips > 3`, `tls < 1.3`. The run fails if any of
+//! these conditions holds.
 
 use std::fmt;
 use std::str::FromStr;
@@ -62,7 +62,7 @@ pub enum LimitError {
         "'{0}' is not a limit; write QUANTITY COMPARISON VALUE, as in 'ttfb > 300ms' or 'tls < 1.3'"
     )]
     Shape(String),
-    #[error("'{0}' is nothing that can be limited; known: {known}", known = known())]
+    #[error("'{0}' is not a quantity that can be limited; known: {known}", known = known())]
     Quantity(String),
     #[error(
         "'{0}' is not a value for this quantity; times take us, ms or s, sizes a number of bytes"
@@ -106,7 +106,7 @@ impl FromStr for Limit {
 
 impl Limit {
     /// The measured value, if the exchange violates this limit. A quantity that was not measured
-    /// violates nothing.
+    /// violates no limit.
     pub fn broken_by(&self, exchange: &Exchange) -> Option<f64> {
         let value = self.quantity.of(exchange)?;
         self.comparison.holds(value, self.bound).then_some(value)
@@ -169,7 +169,7 @@ impl Quantity {
             Self::Server => Some(exchange.phases().iter().map(|p| p.waited.server).sum()),
             Self::Network => Some(exchange.phases().iter().map(|p| p.waited.network).sum()),
             Self::RoundTrips => Some(f64::from(exchange.round_trips())),
-            // Clear text is older than every version.
+            // Clear text counts as older than every TLS version.
             Self::TlsVersion => match &exchange.tls {
                 Some(tls) => tls
                     .version

@@ -1,5 +1,5 @@
-//! The server that a URL belongs to: connections, credentials and cookies are kept for it. RFC 6454
-//! §4.
+//! The server that a URL belongs to. Connections, credentials and cookies are kept per origin. RFC
+//! 6454 §4.
 
 use std::fmt;
 
@@ -32,7 +32,7 @@ impl Scheme {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Origin {
     pub scheme: Scheme,
-    /// In the form for name servers, without brackets.
+    /// The host in the form for name servers, without brackets.
     pub host: String,
     pub port: u16,
 }

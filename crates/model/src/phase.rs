@@ -1,10 +1,13 @@
-//! Divides a timeline into phases that cover it without gaps, each defined by what it waited for.
+//! Divides a timeline into phases that cover it without gaps; each is defined by one kind of wait.
 
 mod body;
 mod boundary;
 mod connect;
+mod copies;
+mod delayed_ack;
 mod evidence;
 mod flights;
+mod line;
 mod spread;
 mod uplink;
 mod waiting;
@@ -16,7 +19,8 @@ use std::time::Duration;
 use crate::{Exchange, Moment, PhaseName, Waited};
 
 pub use body::{FullWindow, Pause, Transfer};
-pub use spread::{DELAYED_ACK, Spread};
+pub use delayed_ack::DELAYED_ACK;
+pub use spread::Spread;
 pub use waiting::is_like_a_timeout;
 pub use window::INITIAL_WINDOW;
 
@@ -28,7 +32,7 @@ pub struct Phase {
     /// How often the client waited for an answer that had to cross the whole path.
     pub round_trips: u32,
     pub waited: Waited,
-    /// The part of the network's milliseconds that a slow line needed for what was sent.
+    /// The part of the network's milliseconds that a slow line needed for the bytes that were sent.
     pub carried: f64,
 }
 
@@ -76,7 +80,7 @@ fn ms(span: Duration) -> f64 {
     span.as_secs_f64() * 1e3
 }
 
-/// R in milliseconds. Without it, waits cannot be split, and the network gets all of them.
+/// R in milliseconds. Without it, waits cannot be split, so all of them count as the network's.
 fn rtt_ms(exchange: &Exchange) -> f64 {
     exchange.rtt.map_or(f64::INFINITY, ms)
 }

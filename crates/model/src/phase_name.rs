@@ -1,11 +1,11 @@
-//! The phases of an exchange by name: what each of them waits for.
+//! The phases of an exchange by name, each with what it waits for.
 
 use serde::Serialize;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PhaseName {
-    /// Configuration and trusted certificates, before anything is sent.
+    /// Loading the configuration and the trusted certificates, before anything is sent.
     Setup,
     Name,
     Tcp,

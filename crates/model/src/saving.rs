@@ -1,4 +1,4 @@
-//! What a remedy saves: the difference of measurements made in pairs, and how certain it is.
+//! The time that a remedy saves: the difference between paired measurements, and its confidence.
 
 use serde::Serialize;
 
@@ -8,7 +8,7 @@ use crate::{Random, Summary};
 const DRAWS: usize = 2000;
 /// The share of bootstrap samples between `low` and `high`.
 pub const CONFIDENCE: f64 = 0.95;
-/// The share beyond either end.
+/// The share of samples below `low`, and above `high`.
 const TAIL: f64 = (1.0 - CONFIDENCE) / 2.0;
 /// With fewer pairs, all lie on the same side of zero by chance more often than once in twenty: 2 ·
 /// 2⁻⁵ is 6 %.
@@ -87,7 +87,7 @@ fn exact_interval(values: &[f64]) -> Option<(f64, f64)> {
     Some((*sorted.get(left_out)?, *sorted.get(n - 1 - left_out)?))
 }
 
-/// As many values as given, each drawn at random from all of them.
+/// A bootstrap sample: the same number of values, each drawn at random from all of them.
 fn redrawn(values: &[f64], random: &mut Random) -> Vec<f64> {
     let draw = |_| values.get(random.below(values.len())).copied();
     (0..values.len()).filter_map(draw).collect()
@@ -104,14 +104,14 @@ mod tests {
     }
 
     #[test]
-    fn one_pair_shows_nothing() {
+    fn one_pair_shows_no_difference() {
         assert_eq!(of(&[]), None);
         assert_eq!(of(&[(2.0, 1.0)]), None);
         assert_eq!(of(&[(2.0, 1.0), (f64::NAN, 1.0)]), None);
     }
 
     #[test]
-    fn noise_around_nothing_is_no_saving() {
+    fn noise_around_zero_is_not_a_saving() {
         let pairs: Vec<(f64, f64)> = (0..20)
             .map(|i| (100.0, 100.0 + f64::from(i % 5 - 2)))
             .collect();
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_drifts_in_both_is_still_seen_between_them() {
+    fn a_difference_is_found_despite_common_drift() {
         // The values of each pair differ by 40, while both vary by hundreds: without pairing,
         // nothing would be seen.
         let pairs: Vec<(f64, f64)> = (0..10)
@@ -130,7 +130,7 @@ mod tests {
         let saving = of(&pairs).unwrap();
         assert_eq!((saving.low, saving.median, saving.high), (40.0, 40.0, 40.0));
         assert_eq!(saving.is_shown(), Some(true));
-        // Five would do so by chance, one time in sixteen.
+        // Five pairs would do so by chance, one time in sixteen.
         let pairs: Vec<(f64, f64)> = (0..5).map(|i| (f64::from(i) + 9.0, 1.0)).collect();
         assert_eq!(of(&pairs).unwrap().is_shown(), None);
     }
@@ -163,7 +163,8 @@ mod tests {
         }
     }
 
-    /// The time of a request on a busy machine: close to its minimum, and now and then far above.
+    /// The time of a request on a busy machine: usually close to its minimum, occasionally far
+    /// above.
     fn noisy(floor: f64, random: &mut Random) -> f64 {
         let outlier = if random.unit() < 0.1 {
             5.0 + 45.0 * random.unit()
@@ -179,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn equals_are_told_apart_once_in_twenty_at_most() {
+    fn equals_seem_different_once_in_twenty_at_most() {
         const EXPERIMENTS: usize = 4000;
         let mut random = Random::seeded(1);
         for count in [6, 10, 20] {
@@ -195,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_is_shown_through_the_noise() {
+    fn a_real_difference_is_found_despite_noise() {
         const EXPERIMENTS: usize = 60;
         let mut random = Random::seeded(1);
         // Six pairs must all lie on one side, and one in ten is an outlier.
@@ -224,7 +225,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_saved_one_way_is_lost_the_other(
+        fn savings_one_way_are_losses_the_other_way(
             pairs in proptest::collection::vec((1.0..1e3, 1.0..1e3), 2..30), seed: u64
         ) {
             let back: Vec<(f64, f64)> = pairs.iter().map(|(a, b)| (*b, *a)).collect();

@@ -1,4 +1,4 @@
-//! How to reach a server: a value that is parsed from and shown as one word, such as
+//! How to reach a server: a value that is parsed from one word and printed as one, such as
 //! `h1+tls1.3+tfo+0rtt`.
 //!
 //! Grammar: `http[+security][+tfo][+resume|+0rtt][+reuse][-pq]`, with http = `auto` `h1` `h2` `h3`
@@ -12,19 +12,19 @@ use serde::{Serialize, Serializer};
 /// The protocol above the transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Http {
-    /// What a modern client would use: ALPN, the HTTPS record and Alt-Svc decide.
+    /// A modern client's choice: ALPN, the HTTPS record and Alt-Svc decide.
     #[default]
     Auto,
     H1,
     H2,
     H3,
-    /// No HTTP: bytes that are echoed, as by a fast-open echo server.
+    /// No HTTP: the peer echoes bytes, like a fast-open echo server.
     Echo,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Security {
-    /// As the URL's scheme says; TLS 1.3, or 1.2 if the server lacks it.
+    /// As the URL's scheme requires: TLS 1.3, or 1.2 if the server lacks it.
     #[default]
     Auto,
     Clear,
@@ -32,14 +32,14 @@ pub enum Security {
     Tls13,
 }
 
-/// What the client keeps of an earlier connection's keys.
+/// The keys that the client keeps from an earlier connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Memory {
     #[default]
     Cold,
-    /// A session ticket.
+    /// It keeps a session ticket.
     Resume,
-    /// A session ticket, and the request leaves as early data.
+    /// It keeps a session ticket, and the request leaves as early data.
     EarlyData,
 }
 
@@ -71,7 +71,7 @@ impl Default for Strategy {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StrategyError {
     #[error(
-        "'{0}' is no part of a strategy; parts are: auto h1 h2 h3 tcp, clear tls1.2 tls1.3, tfo, resume 0rtt, reuse, -pq"
+        "'{0}' is not a part of a strategy; parts are: auto h1 h2 h3 tcp, clear tls1.2 tls1.3, tfo, resume 0rtt, reuse, -pq"
     )]
     UnknownPart(String),
     #[error("'{0}' and '{1}' exclude each other")]
@@ -81,8 +81,8 @@ pub enum StrategyError {
 }
 
 impl Strategy {
-    /// The number of round trips to the first byte, without name lookups: the arithmetic with which
-    /// measurements are compared.
+    /// The number of round trips to the first byte, without name lookups. Measurements are compared
+    /// with this arithmetic.
     pub fn round_trips(&self) -> u32 {
         if self.reuse {
             return 1;
@@ -102,7 +102,7 @@ impl Strategy {
         self.reuse || self.fast_open || self.memory != Memory::Cold
     }
 
-    /// Refuses combinations that no client can carry out.
+    /// Rejects combinations that no client can carry out.
     pub fn check(self) -> Result<Self, StrategyError> {
         use StrategyError::{Conflict, Needs};
         let clear = self.security == Security::Clear;
@@ -166,8 +166,8 @@ impl FromStr for Strategy {
     }
 }
 
-/// The alternatives that have been named, so that a second one is an error and does not override
-/// the first.
+/// The alternatives that the word has named so far, so that a second one is an error and does not
+/// override the first.
 #[derive(Default)]
 struct Seen {
     http: Option<String>,
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn words_come_back_as_they_went_in() {
+    fn printed_strategies_parse_to_the_same_value() {
         for word in [
             "auto",
             "h1+tls1.3",
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_client_can_do_is_refused() {
+    fn impossible_combinations_are_refused() {
         for word in [
             "h3+tfo",
             "h3+clear",

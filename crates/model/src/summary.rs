@@ -15,7 +15,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// `None` without samples; samples that are not numbers are left out.
+    /// `None` without samples; values that are not numbers are ignored.
     pub fn of(samples: &[f64]) -> Option<Self> {
         let mut sorted: Vec<f64> = samples.iter().copied().filter(|s| s.is_finite()).collect();
         sorted.sort_by(f64::total_cmp);
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_nothing_is_nothing() {
+    fn no_samples_give_no_summary() {
         assert_eq!(Summary::of(&[]), None);
         assert_eq!(Summary::of(&[f64::NAN]), None);
     }

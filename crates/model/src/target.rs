@@ -1,4 +1,4 @@
-//! The part of a URL that decides which peer is asked for what.
+//! The part of a URL that decides which peer receives which request.
 
 use std::fmt;
 
@@ -24,7 +24,7 @@ pub enum TargetError {
     },
     #[error("'{given}' uses the scheme '{scheme}'; http, https and tcp are supported")]
     Scheme { given: String, scheme: String },
-    #[error("'{given}' names no host")]
+    #[error("'{given}' has no host")]
     NoHost { given: String },
     #[error("'{given}' needs a port, as in tcp://host:port")]
     NoPort { given: String },
@@ -35,7 +35,7 @@ pub enum TargetError {
 const LONGEST_URL: usize = 64 * 1024;
 
 impl Target {
-    /// Parses what a person types: as with curl, a missing scheme means `http://`.
+    /// Parses a URL as a person types it: as with curl, a missing scheme means `http://`.
     pub fn parse(given: &str) -> Result<Self, TargetError> {
         if given.len() > LONGEST_URL {
             return Err(TargetError::TooLong {
@@ -155,7 +155,7 @@ impl Target {
     /// The URL without user and password, safe to show.
     pub fn redacted(&self) -> String {
         let mut url = self.url.clone();
-        // Both fail only for URLs that cannot have a host, which were refused.
+        // Both fail only for URLs that cannot have a host; those were rejected earlier.
         let _ = url.set_username("");
         let _ = url.set_password(None);
         url.into()
@@ -173,7 +173,7 @@ impl Target {
         }
     }
 
-    /// Whether both have the same [`Origin`].
+    /// Whether both targets have the same [`Origin`].
     pub fn same_origin(&self, other: &Self) -> bool {
         self.scheme == other.scheme && self.host == other.host && self.port == other.port
     }
@@ -185,7 +185,7 @@ impl fmt::Display for Target {
     }
 }
 
-/// Text from outside, shortened and made safe for an error message.
+/// Untrusted text, shortened and escaped for an error message.
 fn shown(text: &str) -> String {
     text.chars()
         .take(80)
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_people_type() {
+    fn urls_as_people_type_them() {
         let cases = [
             ("example.com", "http", "example.com", 80, "/"),
             ("https://example.com", "https", "example.com", 443, "/"),

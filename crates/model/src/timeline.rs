@@ -1,4 +1,4 @@
-//! The append-only log of one exchange, and the handle with which every layer writes to it.
+//! The append-only log of one exchange, and the handle through which every layer writes to it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -15,8 +15,8 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// Adds a fact. A fact that is learnt late (the kernel's arrival time of bytes that are read
-    /// later) is inserted according to its time.
+    /// Adds a fact. A fact that is learnt late (such as the kernel's arrival time of bytes that are
+    /// read later) is inserted according to its time.
     pub fn push(&mut self, at: Moment, event: Event) {
         let place = self.entries.partition_point(|(t, _)| *t <= at);
         self.entries.insert(place, (at, event));
@@ -76,7 +76,7 @@ impl Timeline {
 }
 
 /// A shared handle: net, tls and http write to the same timeline with the same clock. A connection
-/// keeps its handle; for its next exchange, the handle gets a new sheet.
+/// keeps its handle; for its next exchange, the handle gets an empty timeline.
 #[derive(Clone)]
 pub struct Recorder {
     clock: Arc<dyn Clock>,
@@ -89,7 +89,7 @@ pub struct Recorder {
 struct Sheet {
     zero: Moment,
     timeline: Timeline,
-    /// At most twice this number of facts is kept.
+    /// The recorder keeps at most twice this number of facts.
     most: Option<usize>,
 }
 
@@ -112,7 +112,7 @@ impl Sheet {
 }
 
 impl Recorder {
-    /// Time begins now.
+    /// A recorder whose time begins now.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         let recorder = Self {
             clock,
@@ -133,14 +133,14 @@ impl Recorder {
         self.with(|sheet| sheet.zero)
     }
 
-    /// From now on, keeps only the last facts, at least this many: for a connection that carries
+    /// From now on, keeps only the latest facts, at least this many: for a connection that carries
     /// requests without end.
     pub fn keep_last(&self, most: usize) {
         self.with(|sheet| sheet.most = Some(most.max(1)));
     }
 
-    /// A handle with a separate sheet and the same start of time: for one of several attempts made
-    /// at once, or for another attempt after one that failed.
+    /// A handle with a separate sheet and the same start of time: for one of several simultaneous
+    /// attempts, or for another attempt after one failed.
     #[must_use]
     pub fn branch(&self) -> Self {
         let sheet = Sheet::new(self.zero());
@@ -150,7 +150,7 @@ impl Recorder {
         }
     }
 
-    /// Takes over the branch that won: what it has written, and what it will write.
+    /// Takes over the branch that won: the facts that it has recorded and will record.
     pub fn absorb(&self, branch: &Self) {
         let written = branch.snapshot();
         self.with(|sheet| {
@@ -166,7 +166,7 @@ impl Recorder {
         Moment::ZERO + self.clock.now().since(self.zero())
     }
 
-    /// The time of the clock, which continues when time begins again here.
+    /// The clock's time, which continues when the recorder restarts its own time.
     pub fn clock(&self) -> Moment {
         self.clock.now()
     }
@@ -179,17 +179,17 @@ impl Recorder {
         self.with(|sheet| sheet.push(at, event));
     }
 
-    /// Records what the last received bytes brought, at the time of their arrival.
+    /// Records facts about the last received bytes, at the time of their arrival.
     pub fn record_arrival(&self, event: Event) {
         self.record_beside(event, |e| matches!(e, Event::Received { .. }));
     }
 
-    /// Records what the last sent bytes carried, at the time of their departure.
+    /// Records facts about the last sent bytes, at the time of their departure.
     pub fn record_departure(&self, event: Event) {
         self.record_beside(event, |e| matches!(e, Event::Sent { .. }));
     }
 
-    /// Records what the first bytes sent since `began` carried; later ones may only be
+    /// Records facts about the first bytes sent since `began`; later bytes may only be
     /// acknowledgements.
     pub fn record_first_departure(&self, began: Moment, event: Event) {
         let now = self.now();
@@ -202,7 +202,7 @@ impl Recorder {
         });
     }
 
-    /// Records something about the pause that the last received bytes ended, if there was one.
+    /// Records a fact about the pause that the last received bytes ended, if there was one.
     pub fn record_of_pause(&self, event: Event) {
         self.with(|sheet| {
             let mut arrivals = 0;
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_of_a_pause_stands_where_the_pause_is() {
+    fn facts_about_a_pause_are_recorded_at_the_pause() {
         let cut = |paused: bool| {
             let recorder = Recorder::new(Arc::new(Frozen));
             recorder.record_at(Moment(3), Event::Received { bytes: 1 });
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recorder_that_forgets_knows_the_last_facts() {
+    fn a_bounded_recorder_keeps_the_last_facts() {
         let recorder = Recorder::new(Arc::new(Frozen));
         recorder.keep_last(8);
         for at in 0..10_000 {

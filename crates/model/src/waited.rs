@@ -1,6 +1,7 @@
-//! Whom a time was spent waiting for.
+//! The party that a time was spent waiting for.
 
-/// Milliseconds, divided by whom they were spent waiting for. Their sum is the length of the phase.
+/// Milliseconds, divided by the party that they were spent waiting for. Their sum is the length of
+/// the phase.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Waited {
     /// The path: whole round trips, and bytes in transit.
@@ -8,7 +9,7 @@ pub struct Waited {
     pub server: f64,
     pub client: f64,
     pub resolver: f64,
-    /// Time-outs: what was sent had to be sent again, or elsewhere.
+    /// Time-outs: data had to be sent again, or to another address.
     pub loss: f64,
 }
 

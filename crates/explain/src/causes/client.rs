@@ -10,7 +10,7 @@ use crate::{Case, Cause, CauseFamily, Cost, WaitPart};
 /// In milliseconds. A warmed-up TLS library needs about a millisecond for all of its work.
 const MAX_USUAL_WORK: f64 = 10.0;
 
-/// In milliseconds: less than this is a scheduler's ordinary work.
+/// In milliseconds: shorter delays are normal for a scheduler.
 const MIN_STARVED: f64 = 5.0;
 const MIN_OUTPUT: f64 = 10.0;
 
@@ -20,9 +20,9 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "slow-verification",
             name: "The client took long to verify the server's certificates",
-            shows: "verification took 10 ms or more while no packet was under way (seen only in synthetic exchanges)",
+            shows: "verification took 10 ms or more while no packet was in transit (seen only in synthetic exchanges)",
             signature: slow_verification,
-            cost: "what it took: under 1 ms with ECDSA, more with long chains, large RSA keys or a key store in slow hardware",
+            cost: "the time it took: under 1 ms with ECDSA, more with long chains, large RSA keys or a key store in slow hardware",
             remedy: "use ECDSA certificates and short chains, remember verified chains, resume sessions",
             settings: &[Setting::new("certbot", "--key-type ecdsa")],
             source: "RFC 5280 §6; RFC 8446 §2.2",
@@ -30,9 +30,9 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "slow-client-library",
             name: "The client computed for a long time before or during the handshake",
-            shows: "tasks of the client (configuration, trusted certificates, keys, verification) took 10 ms or more while no packet was under way",
+            shows: "tasks of the client (configuration, trusted certificates, keys, verification) took 10 ms or more while no packet was in transit",
             signature: slow_library,
-            cost: "what it took: tens to hundreds of ms",
+            cost: "the time it took: tens to hundreds of ms",
             remedy: "initialise the library once and keep it, load a small CA bundle, load no unnecessary engines or PKCS#11 modules, prefer ECDSA and X25519",
             settings: &[
                 Setting::new(
@@ -58,21 +58,21 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "client-starved",
-            name: "The client did not run although it could have",
-            shows: "bytes were in the kernel, or something was to be sent, and the client ran only later (receive and transmit stamps, the processor time that it used)",
+            name: "The client was ready to run but did not run",
+            shows: "the kernel had bytes for the client, or the client had something to send, but it ran only later (receive and transmit time stamps, and the processor time that it used)",
             signature: starved,
-            cost: "as long as others had the processors, or the client was stopped",
+            cost: "as long as other programs had the processors, or the client was stopped",
             remedy: "measure on a machine with a free processor; look for busy neighbours, a stopped process, a virtual machine that was paused",
             settings: &[Setting::new("shell", "nice -n -5; chrt -r 1; taskset")],
             source: "Linux kernel, Documentation/scheduler/sched-stats",
         },
         Cause {
             id: "slow-output",
-            name: "What the body was written to took it slowly",
+            name: "The output that the body was written to was slow",
             shows: "the client waited for its own output (a pipe, a disk, a terminal) and did not read meanwhile",
             signature: slow_output,
             cost: "as long as the writes took",
-            remedy: "write to something faster, or nowhere",
+            remedy: "write to something faster, or discard the body",
             settings: &[Setting::new("roundtrip", "probe -o /dev/null URL")],
             source: "pipe(7)",
         },
@@ -113,7 +113,7 @@ fn starved(case: &Case<'_>) -> Option<Cost> {
 fn not_running(case: &Case<'_>, quota: bool) -> Option<Cost> {
     let mut cost = Cost::default();
     let (mut n, mut whole) = (0, 0.0);
-    // What was written, and did not leave, has no account of its own.
+    // Data that was written and did not leave has no separate account.
     let struck = case.happened(|e| {
         matches!(
             e,
@@ -143,7 +143,7 @@ fn not_running(case: &Case<'_>, quota: bool) -> Option<Cost> {
     let why = if quota {
         "its quota was used up"
     } else {
-        "others had the processors, or it was stopped"
+        "other programs had the processors, or it was stopped"
     };
     cost.evidence = format!(
         "the client did not run for {whole:.1} ms in all, {}: {why}",
@@ -166,14 +166,14 @@ fn slow_output(case: &Case<'_>) -> Option<Cost> {
 
 fn slow_library(case: &Case<'_>) -> Option<Cost> {
     let mut cost = Cost::default();
-    // Do not report again what has a finding already.
+    // Do not report again what another finding covers.
     let told_apart = slow_verification(case).is_some();
     let mut told: BTreeMap<&str, f64> = BTreeMap::new();
     for phase in case.phases.iter().filter(|p| PHASES.contains(&p.name)) {
         let mut tasks = case.tasks_within(phase);
         tasks.retain(|(task, _)| *task != Task::Verify || !told_apart);
         let worked: f64 = tasks.iter().map(|(_, took)| took).sum();
-        // Work that happened during a wait cost nothing.
+        // Work during a wait cost nothing.
         let unhidden = worked.min(phase.waited.client);
         cost = cost.waited(phase.name, WaitPart::Client, unhidden);
         for (task, took) in tasks {

@@ -7,8 +7,8 @@ use crate::{Case, Cause, CauseFamily, Claim, Cost, WaitPart};
 
 /// In milliseconds. A busy host alone does not delay a SYN-ACK by more than this.
 const MAX_HOST_DELAY: f64 = 20.0;
-/// In milliseconds, with some tolerance: a SYN is repeated after a second, and so is QUIC's first
-/// flight.
+/// In milliseconds, with some tolerance: the kernel repeats a SYN after a second, and QUIC does the
+/// same with its first flight.
 const FIRST_TIMEOUT: f64 = 950.0;
 
 pub(super) const FAMILY: CauseFamily = CauseFamily {
@@ -31,12 +31,15 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "dead-address",
             name: "An address that did not answer in time was tried first",
-            shows: "an attempt over TCP or QUIC failed or was given up, and an address that was tried later succeeded (usually broken IPv6). An attempt that was given up before it could repeat anything may also have lost its only packet",
+            shows: "an attempt over TCP or QUIC failed or was abandoned, and an address that was tried later succeeded (usually broken IPv6). An attempt that was abandoned before it could repeat anything may also have lost its only packet",
             signature: dead_address,
             cost: "250 ms per address with Happy Eyeballs (RFC 8305), a minute or more without",
             remedy: "repair the address or remove it from the DNS; a client without Happy Eyeballs waits for minutes here",
             settings: &[
-                Setting::new("DNS", "withdraw the AAAA (or A) record that leads nowhere"),
+                Setting::new(
+                    "DNS",
+                    "withdraw the AAAA (or A) record of the address that does not answer",
+                ),
                 Setting::new("Linux (/etc/gai.conf)", "precedence ::ffff:0:0/96 100"),
             ],
             source: "RFC 8305 §5",
@@ -59,10 +62,10 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "slow-first-packet",
             name: "The first packet took much longer than those after it",
-            shows: "the SYN-ACK came late, though nothing was sent again, and later answers on the connection were quick",
+            shows: "the SYN-ACK came late, although the SYN was not sent again, and later answers on the connection were quick",
             signature: slow_first,
             cost: "1 ms to 2 s: neighbour discovery, a firewall's new entry, a radio that wakes up",
-            remedy: "keep the path warm where it sleeps: an open connection that is used now and then, Wi-Fi without power saving",
+            remedy: "keep the path awake: use an open connection regularly, switch Wi-Fi power saving off",
             settings: &[
                 Setting::new("Linux (Wi-Fi)", "iw dev wlan0 set power_save off"),
                 Setting::new(
@@ -83,7 +86,8 @@ fn dead_address(case: &Case<'_>) -> Option<Cost> {
     tried_before(case, false)
 }
 
-/// What the addresses before the winner cost; with `refused`, only if each of them refused.
+/// The cost of the addresses before the successful one; with `refused`, only if each of them
+/// refused.
 fn tried_before(case: &Case<'_>, refused: bool) -> Option<Cost> {
     let over_quic = case.exchange.quic.is_some();
     if !over_quic {
@@ -129,8 +133,8 @@ fn tried_before(case: &Case<'_>, refused: bool) -> Option<Cost> {
     Some(cost.claim(claim).waited(phase, WaitPart::Client, here))
 }
 
-/// Whether the attempt was given up before anything was repeated: then one lost packet explains it
-/// as well (RFC 6298 §2.1, RFC 9002 §6.2.2).
+/// Whether the attempt was abandoned before any packet was repeated: a single lost packet would
+/// explain that as well (RFC 6298 §2.1, RFC 9002 §6.2.2).
 fn was_asked_once(attempt: &Attempt) -> bool {
     attempt.outcome == AttemptOutcome::Abandoned
         && ms(attempt.ended.since(attempt.began)) < FIRST_TIMEOUT
@@ -142,7 +146,7 @@ fn fate(attempt: &Attempt) -> String {
         AttemptOutcome::Abandoned | AttemptOutcome::Won => {
             let waited = ms(attempt.ended.since(attempt.began));
             let doubt = if was_asked_once(attempt) {
-                ", asked once (a lost packet looks the same, and happens once)"
+                ", tried once (a single lost packet looks the same)"
             } else {
                 ""
             };
@@ -169,40 +173,36 @@ fn syn_lost(case: &Case<'_>) -> Option<Cost> {
     )
 }
 
-/// Whether the SYN-ACK alone was late.
+/// Whether only the SYN-ACK was late.
 pub(super) fn was_late_by_itself(case: &Case<'_>) -> bool {
     slow_first(case).is_some()
 }
 
 fn slow_first(case: &Case<'_>) -> Option<Cost> {
     let (tcp, r) = (case.tcp()?, case.rtt?);
-    // What was refused before took round trips, too.
+    // Attempts that were refused before took round trips, too.
     let refused = f64::from(case.round_trips(PhaseName::Tcp).saturating_sub(1)) * r;
     let waited = case.waited(PhaseName::Tcp, WaitPart::Network) - refused;
     let took = tcp
         .handshake_rtt
         .map_or(waited, |took| ms(took).min(waited));
     let late = took - r;
-    // Another answer on the connection has to show how long the path takes when it is awake.
+    // Another answer on the connection must show how long the path takes when it is awake.
     let compared = case.waited(PhaseName::FirstByte, WaitPart::Network) > 0.0;
-    // On a path that varies it was late like others.
-    let least = case.least_spread();
-    let samples = case.spread.samples();
-    let others = samples.iter().filter(|other| **other >= least).count();
-    // Without an acknowledgement in time, a late answer may have met what the SYN-ACK met.
-    let unknown = case.spread.ms() >= least && super::path::late_waits(case, least) > 0;
-    let alone = others < 2 && !unknown;
-    (alone && compared && tcp.syn_retransmits == 0 && late >= MAX_HOST_DELAY.max(0.5 * r)).then(
-        || {
-            let evidence = format!(
-                "the SYN-ACK took {took:.1} ms, later answers no more than {r:.1} ms for the path"
-            );
-            Cost::new(evidence).waited(PhaseName::Tcp, WaitPart::Network, late)
-        },
-    )
+    // On a path that varies, the SYN-ACK was late by chance.
+    let least = MAX_HOST_DELAY.max(0.5 * r).max(case.spread.most_before());
+    // Without an acknowledgement in time, a late answer may have had the same delay as the SYN-ACK.
+    let varied = case.least_spread();
+    let unknown = case.spread.ms() >= varied && super::path::late_waits(case, varied) > 0;
+    (!unknown && compared && tcp.syn_retransmits == 0 && late >= least).then(|| {
+        let evidence = format!(
+            "the SYN-ACK took {took:.1} ms, later answers no more than {r:.1} ms for the path"
+        );
+        Cost::new(evidence).waited(PhaseName::Tcp, WaitPart::Network, late)
+    })
 }
 
-/// The time that the connect lost on the address that won in the end, in milliseconds.
+/// The time that the connect lost on the address that finally succeeded, in milliseconds.
 pub(super) fn syn_wait(case: &Case<'_>) -> Option<f64> {
     let (_, won) = case.tcp_attempts();
     let won = won?.began;

@@ -1,5 +1,5 @@
-//! Answers that only say to ask again. The whole exchange was in vain, except for a connection that
-//! the next request can use.
+//! Answers that only tell the client to ask again. The whole exchange was useless, except for a
+//! connection that the next request can use.
 
 use roundtrip_model::{PhaseName, Scheme, Setting, Target};
 
@@ -33,7 +33,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "redirect",
-            name: "The server sent the client elsewhere",
+            name: "The server redirected the client",
             shows: "a request that only reads was redirected",
             signature: elsewhere,
             cost: "1 round trip at the same origin, a new connection at another one",
@@ -47,7 +47,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "auth-challenge",
-            name: "The server wanted credentials, so that the request has to be sent again",
+            name: "The server asked for credentials, so the request had to be sent again",
             shows: "the status is 401 or 407 with a challenge",
             signature: challenge,
             cost: "1 round trip, 2 with NTLM or Negotiate",
@@ -81,7 +81,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
     ],
 };
 
-/// Everything that the next request cannot use.
+/// The whole cost, except for what the next request can use.
 fn whole(case: &Case<'_>, next: Option<&Target>, evidence: String) -> Cost {
     let own = [PhaseName::Request, PhaseName::FirstByte, PhaseName::Body];
     let here = Target::parse(&case.exchange.url).ok();
@@ -152,10 +152,10 @@ fn preflight(case: &Case<'_>) -> Option<Cost> {
         let age = http.and_then(|h| h.header("access-control-max-age"));
         let age = match age {
             Some(age) => format!(
-                "may be remembered for {} s",
+                "may be cached for {} s",
                 String::from_utf8_lossy(age.get(..9).unwrap_or(age))
             ),
-            None => "does not say how long it may be remembered (browsers take 5 s)".to_owned(),
+            None => "does not say how long it may be cached (browsers take 5 s)".to_owned(),
         };
         whole(case, None, format!("the answer to OPTIONS {age}"))
     })

@@ -1,4 +1,4 @@
-//! Early data that was sent in vain.
+//! Early data that was sent without benefit.
 
 use roundtrip_model::{EarlyData, PhaseName, Setting};
 
@@ -16,7 +16,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "early-data-refused",
             name: "The server did not accept the early data, and the request was sent again",
-            shows: "early data was offered under a ticket, and the server went on without it",
+            shows: "early data was offered under a ticket, and the server continued without it",
             signature: refused,
             cost: "1 round trip",
             remedy: "allow early data for requests that may be replayed, and share ticket keys and replay protection among all servers behind the address; if it is never accepted, stop offering it",
@@ -34,7 +34,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
                 Setting::new("nginx", "proxy_set_header Early-Data $ssl_early_data;"),
                 Setting::new(
                     "HAProxy",
-                    "http-request wait-for-handshake (only for what must not be replayed)",
+                    "http-request wait-for-handshake (only for requests that must not be replayed)",
                 ),
             ],
             source: "RFC 8470 §5.2",
@@ -48,11 +48,11 @@ fn refused(case: &Case<'_>) -> Option<Cost> {
         return None;
     }
     let why = if tls.hello_retry {
-        "after a HelloRetryRequest none may be taken"
+        "early data cannot be accepted after a HelloRetryRequest"
     } else if tls.resumed {
-        "the ticket itself was honoured"
+        "the ticket itself was accepted"
     } else {
-        "the ticket was refused with it"
+        "the ticket was refused as well"
     };
     let evidence = format!("the request left as early data and had to be sent again: {why}");
     case.trips(case.handshake(), 1, evidence)

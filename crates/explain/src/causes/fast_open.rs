@@ -21,7 +21,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
     causes: &[
         Cause {
             id: "fast-open-no-cookie",
-            name: "Fast open was asked for, but the kernel had no cookie for this server",
+            name: "Fast open was requested, but the kernel had no cookie for this server",
             shows: "the data waited for the SYN-ACK, because no earlier connection had left a cookie",
             signature: no_cookie,
             cost: "1 round trip, as without fast open",
@@ -31,8 +31,8 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "fast-open-syn-dropped",
-            name: "The SYN with data got no answer, the plain one after it did",
-            shows: "a cookie was there and data left in the SYN; the kernel had to send the SYN again, without data",
+            name: "The SYN with data got no answer, but the plain SYN after it did",
+            shows: "the kernel had a cookie and sent data in the SYN; the kernel had to send the SYN again, without data",
             signature: syn_dropped,
             cost: "1 s",
             remedy: "a middlebox drops SYNs with data: do not use fast open on this path, or let the kernel pause it after such a loss",
@@ -45,7 +45,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "fast-open-data-ignored",
             name: "The server did not accept the data in the SYN",
-            shows: "a cookie was there and data left in the SYN; the SYN-ACK acknowledged none of it",
+            shows: "the kernel had a cookie and sent data in the SYN; the SYN-ACK acknowledged none of it",
             signature: data_ignored,
             cost: "1 round trip, as without fast open",
             remedy: "give all servers behind one address the same cookie key, and a longer queue for connections opened this way",
@@ -100,8 +100,8 @@ fn sent<'a>(case: &Case<'a>) -> Option<(&'a TcpFacts, &'a FastOpenFacts)> {
 
 fn no_cookie(case: &Case<'_>) -> Option<Cost> {
     let (_, facts) = asked(case)?;
-    // A cookie serves the next connection: an earlier one that asked should have brought it (RFC
-    // 7413 §4.1.2).
+    // A cookie serves the next connection: an earlier one that requested a cookie should have
+    // brought it (RFC 7413 §4.1.2).
     let evidence = if case.exchange.primed || case.exchange.run > 0 {
         "an earlier connection had asked for a cookie, and none came: the server gives none, or a box on the path strips the option; from here both look alike, and this SYN carried no data either"
     } else {

@@ -5,7 +5,7 @@ use roundtrip_model::{EarlyData, Event, Moment, PhaseName, Setting};
 use crate::case::ms;
 use crate::{Case, Cause, CauseFamily, Cost, WaitPart};
 
-/// In milliseconds: what a busy server may need for a key exchange and a signature.
+/// In milliseconds: the time that a busy server may need for a key exchange and a signature.
 pub(super) const MAX_HANDSHAKE_WORK: f64 = 10.0;
 
 pub(super) const FAMILY: CauseFamily = CauseFamily {
@@ -17,7 +17,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             shows: "the handshake ended without a byte from the server, and the kernel repeated the client's data again and again",
             signature: hello_lost,
             cost: "the client's whole timeout",
-            remedy: "repair what drops it: a middlebox that expects a ClientHello in one packet, or a link that carries no full segments; without the post-quantum share it fits (strategy -pq)",
+            remedy: "repair the device that drops it: a middlebox that expects a ClientHello in one packet, or a link that carries no full segments; without the post-quantum share the ClientHello fits one segment (strategy -pq)",
             settings: &[
                 Setting::new("OpenSSL (client)", "Groups = X25519"),
                 Setting::new(
@@ -30,9 +30,9 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "slow-tls-server",
             name: "The server took long to answer the ClientHello",
-            shows: "the first byte of the server's flight came later than one round trip after the ClientHello, by 10 ms and more than the path varies, though the peer had acknowledged the ClientHello before",
+            shows: "the first byte of the server's flight came later than one round trip after the ClientHello, by at least 10 ms and by more than the path varies, although the peer had acknowledged the ClientHello before",
             signature: slow_server,
-            cost: "what it took",
+            cost: "the time that the server took",
             remedy: "use an ECDSA key, look for a queue before the server (few workers, a full accept queue, a key in slow hardware), resume sessions",
             settings: &[
                 Setting::new("nginx", "worker_processes auto; ssl_certificate ecdsa.pem;"),
@@ -78,7 +78,7 @@ fn slow_server(case: &Case<'_>) -> Option<Cost> {
     let (late, sent, answered) = lateness(case)?;
     let early = case.acknowledged_before(sent, answered)?;
     let late = case.served(late, early);
-    (late >= MAX_HANDSHAKE_WORK.max(0.1 * case.rtt?).max(case.least_witnessed())).then(|| {
+    (late >= MAX_HANDSHAKE_WORK.max(0.1 * case.rtt?)).then(|| {
         let evidence = format!(
             "the server's flight began {late:.1} ms later than a round trip after the ClientHello, which had been acknowledged {early:.1} ms before"
         );
@@ -86,8 +86,8 @@ fn slow_server(case: &Case<'_>) -> Option<Cost> {
     })
 }
 
-/// By how many milliseconds the server's flight began later than a round trip after the ClientHello,
-/// and when both happened.
+/// By how many milliseconds the server's flight began later than a round trip after the
+/// ClientHello, and the times of both.
 pub(super) fn lateness(case: &Case<'_>) -> Option<(f64, Moment, Moment)> {
     let (tls, r) = (case.tls()?, case.rtt?);
     let in_syn = case.tcp().is_some_and(|t| t.fast_open.cookie);

@@ -1,21 +1,20 @@
-//! The request and its route: proxies, and servers that take their time.
+//! The request and its route: proxies, and slow servers.
 
 use roundtrip_model::{Event, PhaseName, Setting};
 
-use crate::case::ms;
 use crate::{Case, Cause, CauseFamily, Cost, WaitPart};
 
-/// In milliseconds. Less than this cannot be told from the server's scheduler: it is a time slice
+/// In milliseconds. A shorter delay cannot be told from the server's scheduler: it is a time slice
 /// of a busy machine.
 const MIN_THINKING: f64 = 3.0;
-/// Nor can less than this share of a round trip be told from the path, where waits vary by that
-/// much anyway.
+/// Likewise, less than this share of a round trip cannot be told from the path, where waits vary by
+/// that much anyway.
 const JITTER: f64 = 0.1;
 
-/// In milliseconds: how late an answer has to be that nobody can be blamed for.
+/// In milliseconds: how late an answer has to be before it is named although no party can be
+/// blamed.
 const MIN_LATE: f64 = 10.0;
-const MIN_LATE_UNSTEADY: f64 = 200.0;
-/// As a share of the wait: a server that reports less than this was not what was waited for.
+/// As a share of the wait: a server that reports less than this did not cause it.
 const CONTRADICTION: f64 = 0.1;
 
 pub(super) const FAMILY: CauseFamily = CauseFamily {
@@ -58,10 +57,10 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "server-think-time",
             name: "The server took long to answer the request",
-            shows: "the answer came later than one round trip after the request, by 3 ms and more than the path varies, and a witness: the peer had acknowledged the request before, or Server-Timing accounts for the time",
+            shows: "the answer came later than one round trip after the request, by at least 3 ms and by more than the path may vary (with fewer samples, more variation is assumed), and there is a witness: the peer had acknowledged the request before, or Server-Timing accounts for the time",
             signature: think_time,
-            cost: "what it took",
-            remedy: "profile the handler and what it waits for; let it report that in Server-Timing",
+            cost: "the time that the server took",
+            remedy: "profile the handler and everything it waits for, and let it report these times in Server-Timing",
             settings: &[
                 Setting::new(
                     "nginx",
@@ -75,10 +74,10 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "late-answer",
             name: "An answer came late, and nothing shows whether the server or the path delayed it",
-            shows: "the answer came later than one round trip after what it answers, by 3 ms and more than the path varies, and neither an acknowledgement nor Server-Timing tells who had it meanwhile (acknowledgements may be delayed by 40 ms)",
+            shows: "the answer came later than one round trip after the request or ClientHello, by at least 10 ms and by more than the path may vary (with fewer samples, more variation is assumed), and neither an acknowledgement nor Server-Timing shows who had the request meanwhile (acknowledgements may be delayed by 40 ms)",
             signature: late_answer,
-            cost: "by how much it was late",
-            remedy: "ask again: what the server does comes each time (-c 10), what the path does comes sometimes; let the server report its time in Server-Timing",
+            cost: "the time by which it was late",
+            remedy: "ask again: a delay by the server recurs each time (-c 10), a delay by the path only sometimes; let the server report its time in Server-Timing",
             settings: &[
                 Setting::new("roundtrip", "probe -c 10 URL"),
                 Setting::new(
@@ -110,8 +109,8 @@ fn proxy_connect(case: &Case<'_>) -> Option<Cost> {
     Some(cost.waited(PhaseName::Proxy, WaitPart::Server, beyond))
 }
 
-/// By how much the answer was later than a round trip, if that is more than the path and a busy host
-/// explain; in milliseconds.
+/// By how much the answer was later than a round trip, if that is more than the path and a busy
+/// host explain; in milliseconds.
 fn thought(case: &Case<'_>) -> Option<f64> {
     if !case.is_answered() {
         return None;
@@ -132,14 +131,13 @@ fn think_time(case: &Case<'_>) -> Option<Cost> {
     Some(Cost::new(evidence).waited(PhaseName::FirstByte, WaitPart::Server, thought))
 }
 
-/// For how long the server had the request while the client waited for so long, and what shows it.
+/// How long the server had the request while the client waited, and the evidence for it.
 fn witness(case: &Case<'_>, thought: f64) -> Option<(f64, String)> {
-    let said = case.exchange.http.iter().flat_map(|h| &h.server_timing);
-    let said: f64 = said.filter_map(|(_, took, _)| Some(ms((*took)?))).sum();
+    let said = case.reported();
     if said >= 0.5 * thought {
         return Some((thought, timing(case)));
     }
-    // The server itself says that it was not slow.
+    // The server itself reports that it was not slow.
     if has_timing(case) && said < CONTRADICTION * thought {
         return None;
     }
@@ -147,7 +145,8 @@ fn witness(case: &Case<'_>, thought: f64) -> Option<(f64, String)> {
     let asked = phases.find(|p| p.name == PhaseName::FirstByte)?.start;
     let early = case.acknowledged_before(asked, case.answer_began?)?;
     let thought = case.served(thought, early);
-    if thought < case.least_witnessed() {
+    // Without any sample of the path, the path may be responsible for even that delay.
+    if case.spread.samples().is_empty() && thought < 0.5 * case.rtt? {
         return None;
     }
     let shown = format!(
@@ -157,16 +156,12 @@ fn witness(case: &Case<'_>, thought: f64) -> Option<(f64, String)> {
     Some((thought, shown))
 }
 
-/// Where round trips are known not to differ, a late answer has a reason that the exchange does not
-/// show; elsewhere only one that is far later.
+/// Where round trips are known to differ by less, a late answer has a reason that the exchange does
+/// not show.
 fn late_answer(case: &Case<'_>) -> Option<Cost> {
-    let r = case.rtt?;
-    let spread = case.spread.ms();
-    let least = if case.spread.is_steady() {
-        MIN_LATE.max(JITTER * r)
-    } else {
-        MIN_LATE_UNSTEADY.max(r).max(10.0 * spread)
-    };
+    let least = MIN_LATE
+        .max(JITTER * case.rtt?)
+        .max(case.spread.most_later());
     let mut cost = Cost::default();
     let mut told = Vec::new();
     let mut tell = |phase, late: f64, to: &str| {
@@ -186,7 +181,7 @@ fn late_answer(case: &Case<'_>) -> Option<Cost> {
         tell(PhaseName::FirstByte, late, "the request");
     }
     cost.evidence = format!(
-        "{}; nothing shows who had it meanwhile{}",
+        "{}; nothing shows who had the request meanwhile{}",
         told.join("; "),
         timing(case)
     );
@@ -203,7 +198,7 @@ fn cache_miss(case: &Case<'_>) -> Option<Cost> {
     Some(Cost::new(evidence).waited(PhaseName::FirstByte, WaitPart::Server, thought))
 }
 
-/// What a cache says about itself: RFC 9211 §2.2 (`fwd`), and older header fields.
+/// A cache's own report of a miss: RFC 9211 §2.2 (`fwd`), and older header fields.
 fn missed(case: &Case<'_>) -> Option<String> {
     let http = case.exchange.http.as_ref()?;
     [
@@ -214,7 +209,7 @@ fn missed(case: &Case<'_>) -> Option<String> {
     .into_iter()
     .find_map(|(name, mark)| {
         let value = String::from_utf8_lossy(http.header(name)?).to_ascii_lowercase();
-        // With several caches, the nearest one comes last, and a hit in any of them spared the
+        // With several caches, the nearest one comes last, and a hit in any of them avoided the
         // origin.
         let missed = value.contains(mark) && !value.contains("hit");
         let value: String = value.chars().filter(|c| !c.is_control()).take(60).collect();
@@ -222,7 +217,7 @@ fn missed(case: &Case<'_>) -> Option<String> {
     })
 }
 
-/// The distance between proxy and server, in milliseconds. Through a tunnel, R covers only the way
+/// The distance between proxy and server, in milliseconds. Through a tunnel, R covers only the path
 /// to the proxy; the handshake behind it shows how much farther the server is. Without a handshake
 /// it is unknown.
 fn behind_the_proxy(case: &Case<'_>) -> Option<f64> {
@@ -238,7 +233,7 @@ fn has_timing(case: &Case<'_>) -> bool {
     said.any(|(_, took, _)| took.is_some())
 }
 
-/// What the server itself said about the wait (Server-Timing).
+/// The server's own report about the wait (Server-Timing).
 fn timing(case: &Case<'_>) -> String {
     let told: Vec<String> = case
         .exchange

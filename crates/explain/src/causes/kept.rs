@@ -13,7 +13,7 @@ const SETUP: [PhaseName; 5] = [
     PhaseName::Tls,
     PhaseName::Quic,
 ];
-/// Lost time has its own causes.
+/// Time lost to losses has separate causes.
 const PARTS: [WaitPart; 4] = [
     WaitPart::Network,
     WaitPart::Server,
@@ -21,9 +21,9 @@ const PARTS: [WaitPart; 4] = [
     WaitPart::Resolver,
 ];
 
-/// What is lost when nobody hears the request.
+/// The phases that are lost when the request reaches no one.
 const SILENCE: [PhaseName; 2] = [PhaseName::Request, PhaseName::FirstByte];
-/// The shortest memory that a middlebox may reasonably have.
+/// The shortest time after which a middlebox may reasonably forget a connection.
 const MIN_IDLE: Duration = Duration::from_secs(10);
 
 pub(super) const FAMILY: CauseFamily = CauseFamily {
@@ -32,7 +32,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "no-keep-alive",
             name: "The server ends the connection after each answer",
-            shows: "the answer before said that the connection would end, and this request had to open another",
+            shows: "the previous answer said that the connection would end, and this request had to open another",
             signature: announced,
             cost: "2 to 4 round trips per request: TCP and TLS",
             remedy: "keep connections open, on the server and on every proxy in between",
@@ -64,10 +64,10 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "idle-connection-forgotten",
             name: "A middlebox had forgotten the idle connection",
-            shows: "the request left on a connection that had been idle for 10 s or longer, and neither an acknowledgement nor anything else ever came; a host that has gone looks the same (seen only in synthetic exchanges)",
+            shows: "the request left on a connection that had been idle for 10 s or longer, and neither an acknowledgement nor anything else ever came; a host that is gone looks the same (seen only in synthetic exchanges)",
             signature: forgotten,
             cost: "the client's whole timeout",
-            remedy: "send something before the shortest memory on the path ends (keep-alives, HTTP/2 PING), or give up idle connections sooner: load balancers forget after 60 to 350 s",
+            remedy: "send something before the first middlebox on the path forgets the connection (keep-alives, HTTP/2 PING), or close idle connections sooner: load balancers forget after 60 to 350 s",
             settings: &[
                 Setting::new("Linux", "net.ipv4.tcp_keepalive_time=45, and SO_KEEPALIVE"),
                 Setting::new("curl", "--keepalive-time 45"),
@@ -82,7 +82,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             shows: "a kept connection was closed instead of answering, and the request had to be sent again on another",
             signature: crossed,
             cost: "2 to 4 round trips, and the one that was lost",
-            remedy: "let clients give up idle connections sooner than the server does",
+            remedy: "let clients close idle connections sooner than the server does",
             settings: &[
                 Setting::new("nginx", "keepalive_timeout 75s;"),
                 Setting::new("HAProxy", "timeout http-keep-alive 75s"),
@@ -103,12 +103,12 @@ fn setup(case: &Case<'_>, why: NotKept, evidence: &str) -> Option<Cost> {
 }
 
 fn announced(case: &Case<'_>) -> Option<Cost> {
-    let evidence = "the answer before ended its connection: this request had to open another";
+    let evidence = "the previous answer ended its connection: this request had to open another";
     setup(case, NotKept::Announced, evidence)
 }
 
 fn idle(case: &Case<'_>) -> Option<Cost> {
-    let evidence = "the connection that was kept had been closed by the server when it was needed";
+    let evidence = "the server had already closed the kept connection when it was needed";
     setup(case, NotKept::Idle, evidence)
 }
 
@@ -119,7 +119,7 @@ fn forgotten(case: &Case<'_>) -> Option<Cost> {
     let in_silence = [FailureKind::Timeout, FailureKind::ConnectTimeout].contains(&failure.kind);
     let asked = e.timeline.first(|e| *e == Event::RequestStarted)?;
     let sent = e.timeline.last(|e| matches!(e, Event::Sent { .. }))?;
-    // What was acknowledged, or answered, reached the peer.
+    // A request that was acknowledged or answered had reached the peer.
     let heard = e.timeline.iter().any(|(at, event)| match event {
         Event::Acknowledged { .. } | Event::Received { .. } => *at >= asked,
         _ => false,
@@ -134,9 +134,8 @@ fn forgotten(case: &Case<'_>) -> Option<Cost> {
 }
 
 fn crossed(case: &Case<'_>) -> Option<Cost> {
-    let evidence =
-        "the request on the kept connection was answered with its end, and sent again on another";
+    let evidence = "the request on the kept connection was answered with a close, and was sent again on another";
     let cost = setup(case, NotKept::Crossed, evidence)?;
-    // The time before the second attempt is all that its timeline shows of the first.
+    // The time before the second attempt is the only trace of the first in this timeline.
     Some(cost.phases(&case.phases, &[PhaseName::Setup], &[WaitPart::Client]))
 }

@@ -1,4 +1,4 @@
-//! Segments lost on an open connection, whichever end sent them.
+//! Segments lost on an open connection, sent by either end.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "mtu-black-hole",
             name: "The path silently dropped large segments until the kernel sent smaller ones",
-            shows: "segments had to be sent again, and the largest segment is smaller than it was when the connection was new; or only short segments of the server's came, and what precedes them was missing for several time-outs",
+            shows: "segments had to be sent again, and the largest segment is smaller than it was when the connection was new; or only short segments of the server came, and the data before them was missing for several time-outs; or its answer came equally late, in segments of less than three quarters of the size that fits",
             signature: black_hole,
             cost: "1 to 3 s: several timeouts before the kernel tries smaller segments; without probing, for ever",
             remedy: "let ICMP «fragmentation needed» (and ICMPv6 «packet too big») pass, clamp the MSS at the narrow link, or let the ends probe",
@@ -44,8 +44,8 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "segment-lost",
-            name: "Something the client sent was lost and had to be sent again",
-            shows: "the kernel retransmitted data that was answered late, and some of it stayed unacknowledged for that long",
+            name: "A segment that the client sent was lost and had to be sent again",
+            shows: "the kernel retransmitted data that was answered late, some of it stayed unacknowledged for that long, by more than the path may vary, and neither the peer nor the smoothed round trip shows that the original had arrived",
             signature: ours,
             cost: "a round trip and a quarter if later segments reveal the loss, otherwise at least 200 ms, the shortest timeout of Linux",
             remedy: "look for loss on the path; lower the minimum retransmission timeout on short, clean paths",
@@ -70,13 +70,30 @@ const WAITS: [PhaseName; 5] = [
     PhaseName::Body,
 ];
 
-/// In milliseconds and round trips: whoever sends full segments again and again in vain needs this
-/// long, and one loss does not.
+/// In milliseconds and round trips: repeated retransmissions of full segments take at least this
+/// long, and a single loss takes less.
 const MIN_BLACK_HOLE: f64 = 900.0;
 const BLACK_HOLE_TRIPS: f64 = 4.0;
 
 fn black_hole(case: &Case<'_>) -> Option<Cost> {
-    behind_a_gap(case).or_else(|| shrunk(case))
+    behind_a_gap(case)
+        .or_else(|| shrunk(case))
+        .or_else(|| smaller(case))
+}
+
+/// The answer came after several time-outs, in segments that are far smaller than what fits.
+fn smaller(case: &Case<'_>) -> Option<Cost> {
+    let tcp = case.tcp()?;
+    let lost = case.waited(PhaseName::FirstByte, WaitPart::Loss);
+    let least = MIN_BLACK_HOLE.max(BLACK_HOLE_TRIPS * case.rtt?);
+    let is_smaller = tcp.peer_mss > 0 && 4 * tcp.peer_mss < 3 * tcp.mss;
+    (is_smaller && tcp.retransmits <= tcp.syn_retransmits && lost >= least).then(|| {
+        let evidence = format!(
+            "the answer came {lost:.0} ms late, as after several time-outs, in segments of {} bytes although {} fit",
+            tcp.peer_mss, tcp.mss
+        );
+        Cost::new(evidence).waited(PhaseName::FirstByte, WaitPart::Loss, lost)
+    })
 }
 
 /// Only short segments came through: the full ones before them were missing for several time-outs.
@@ -88,11 +105,11 @@ fn behind_a_gap(case: &Case<'_>) -> Option<Cost> {
     })?;
     let lost: f64 = WAITS.iter().map(|w| case.waited(*w, WaitPart::Loss)).sum();
     let least = MIN_BLACK_HOLE.max(BLACK_HOLE_TRIPS * case.rtt.unwrap_or(0.0));
-    // Where the sizes are not known, more copies have to be lost.
+    // If the sizes are not known, more retransmissions must have been lost.
     let least = if short { least } else { 2.0 * least };
     (lost >= least).then(|| {
         let evidence = format!(
-            "{segments} segments of the server's came, and what precedes them was missing for {lost:.0} ms, however often it was sent again: full segments do not come through"
+            "{segments} segments of the server came, and the data before them was missing for {lost:.0} ms despite retransmissions: full segments do not get through"
         );
         Cost::new(evidence).phases(&case.phases, &WAITS, &[WaitPart::Loss])
     })
@@ -112,11 +129,11 @@ fn shrunk(case: &Case<'_>) -> Option<Cost> {
     })
 }
 
-/// What the kernel and TLS noticed of losses in one phase.
+/// The evidence of the kernel and TLS for losses in one phase.
 #[derive(Default)]
 struct SeenLosses {
     phase: Option<PhaseName>,
-    /// The milliseconds of loss in the phase: of our segments, and of the server's.
+    /// The milliseconds of loss in the phase, for our segments and for the server's.
     ours: f64,
     theirs: f64,
     resent: u32,
@@ -177,13 +194,15 @@ fn ours(case: &Case<'_>) -> Option<Cost> {
             sent_again(again)
         )
     } else {
-        // Nothing has arrived since that could tell about the wait.
+        // No segment has arrived since that could give evidence about the wait.
         let tcp = case.tcp().filter(|_| !case.is_answered())?;
         let again = tcp.retransmits.saturating_sub(tcp.syn_retransmits);
         return (again > 0)
             .then(|| Cost::new(sent_again(again)).phases(&case.phases, &WAITS, &[WaitPart::Loss]));
     };
-    Some(claimed(&seen, evidence, |s| s.ours))
+    // A retransmission proves no loss where acknowledgements may be this late anyway.
+    let late: f64 = seen.iter().map(|s| s.ours).sum();
+    (late >= case.tolerance()).then(|| claimed(&seen, evidence, |s| s.ours))
 }
 
 fn theirs(case: &Case<'_>) -> Option<Cost> {
@@ -224,7 +243,7 @@ fn told(case: &Case<'_>, seen: &SeenLosses) -> String {
     let late = seen.theirs;
     if seen.overtaken == 0 && !seen.cut && seen.phase == Some(PhaseName::FirstByte) {
         return format!(
-            "the answer and the acknowledgement of the request came together, {late:.0} ms late, as after a time-out of the server's"
+            "the answer and the acknowledgement of the request came together, {late:.0} ms late, as after a time-out of the server"
         );
     }
     match seen.overtaken {
@@ -238,9 +257,11 @@ fn told(case: &Case<'_>, seen: &SeenLosses) -> String {
                 "a flight ended {end}, and the rest came {late:.0} ms later, as after a time-out"
             )
         }
-        1 => format!("a segment came {late:.0} ms before what it follows"),
+        1 => format!("a segment came {late:.0} ms before the one that precedes it"),
         n => {
-            format!("{n} segments came before what they follow, which was awaited for {late:.0} ms")
+            format!(
+                "{n} segments came before the one that precedes them, which was {late:.0} ms late"
+            )
         }
     }
 }

@@ -32,14 +32,16 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
 /// In milliseconds: how long Linux waits before it sends a pure acknowledgement (`TCP_DELACK_MIN`),
 /// within a tick and the scheduler's delay.
 const DELAYED_ACK: RangeInclusive<f64> = 38.0..=50.0;
-/// In milliseconds, and as a share of R: how exactly the next segment follows the acknowledgement.
+/// In milliseconds, and as a share of R: how exactly the next segment must follow the
+/// acknowledgement.
 const EXACT: f64 = 1.0;
 const EXACT_SHARE: f64 = 0.02;
+const NEAR_SHARE: f64 = 0.2;
 /// In milliseconds: a shorter round trip cannot be told from a server's own work.
 const MIN_TRIP: f64 = 2.0;
 
-/// What Nagle's algorithm holds back leaves when the client's acknowledgement arrives, and so comes
-/// a round trip after that left, whenever it did.
+/// A segment that Nagle's algorithm holds back leaves when the client's acknowledgement arrives, so
+/// it comes one round trip after the acknowledgement left, whenever that was.
 fn held_back(case: &Case<'_>) -> Option<Cost> {
     let r = case.rtt?;
     let timeline = &case.exchange.timeline;
@@ -52,7 +54,10 @@ fn held_back(case: &Case<'_>) -> Option<Cost> {
     let (next, _) = received.next()?;
     let pause = ms(next.since(first));
     let small = case.exchange.tcp.is_some() && bytes < case.exchange.segment();
-    let exact = EXACT.max(EXACT_SHARE * r).max(case.spread.ms());
+    let exact = EXACT
+        .min(NEAR_SHARE * r)
+        .max(EXACT_SHARE * r)
+        .max(case.spread.ms());
     let delayed = timeline
         .iter()
         .any(|(at, e)| *at >= first && *at < next && *e == Event::AckDelayed);
@@ -64,14 +69,15 @@ fn held_back(case: &Case<'_>) -> Option<Cost> {
     };
     (small && fits).then(|| {
         let when = if delayed {
-            format!("{:.0} ms later, as it delays them", pause - r)
+            format!("{:.0} ms later, because it delays acknowledgements", pause - r)
         } else {
             "at once".to_owned()
         };
         let evidence = format!(
             "{bytes} bytes came, which the client acknowledged {when}, and the next came a round trip after that"
         );
-        // A ticket may come first, and the head of the answer be what was held back.
+        // A ticket may come first, and the head of the answer may be the segment that was held
+        // back.
         let head = timeline.first(|e| *e == Event::FirstByte);
         let phase = if head.is_some_and(|head| head >= next) {
             PhaseName::FirstByte

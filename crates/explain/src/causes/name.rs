@@ -1,4 +1,4 @@
-//! Name lookups: what the way from a host name to its addresses cost.
+//! Name lookups: the cost of the steps from a host name to its addresses.
 
 use std::time::Duration;
 
@@ -20,10 +20,10 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
     causes: &[
         Cause {
             id: "search-list",
-            name: "Other names were asked for first, because the search list said so",
+            name: "The resolver tried other names first, because of the search list",
             shows: "the resolver asked for the name with one of its suffixes without success before it asked for the name itself",
             signature: search_list,
-            cost: "for each suffix 1 round trip to the resolver, or as long as the miss takes",
+            cost: "for each suffix 1 round trip to the resolver, or the time that the failed lookup takes",
             remedy: "end the name with a dot, or lower the number of dots from which names are looked up as they are",
             settings: &[
                 Setting::new("Linux (/etc/resolv.conf)", "options ndots:1"),
@@ -36,7 +36,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "dns-over-tcp",
-            name: "The answer was too long for a datagram, and the question was asked again over TCP",
+            name: "The answer was too long for a datagram, and the query was repeated over TCP",
             shows: "an answer over UDP was truncated, and another came over TCP",
             signature: over_tcp,
             cost: "2 round trips to the resolver",
@@ -49,11 +49,11 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "dns-one-family-unanswered",
-            name: "The question for one kind of address got no answer, the other had one",
-            shows: "A was answered at once, and AAAA was answered late or never; or the other way round",
+            name: "The query for one address type got no answer, but the other did",
+            shows: "A was answered at once, and AAAA was answered late or never; or vice versa",
             signature: one_family,
             cost: "5 s with the C library's defaults: the timeout for each query",
-            remedy: "repair what drops one of two simultaneous queries (firewalls, NAT), or send them one after the other",
+            remedy: "repair the firewall or NAT that drops one of two simultaneous queries, or send them one after the other",
             settings: &[Setting::new(
                 "Linux (/etc/resolv.conf)",
                 "options single-request-reopen timeout:1",
@@ -63,7 +63,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "https-record-late",
             name: "The addresses were known, but the client waited for the HTTPS record",
-            shows: "the lookup went on for 10 ms or more after both address queries had been answered",
+            shows: "the lookup took another 10 ms or more after both address queries had been answered",
             signature: record_late,
             cost: "at most 50 ms: the delay that RFC 8305 allows",
             remedy: "let the name server answer HTTPS queries at once, even if there is no such record",
@@ -88,18 +88,18 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             name: "The name leads to its addresses by way of several aliases",
             shows: "three aliases or more, and a lookup of 10 ms or more",
             signature: alias_chain,
-            cost: "what the resolver took to follow them, one after the other",
+            cost: "the time that the resolver took to follow them, one after the other",
             remedy: "let the name point to its addresses, or to the last alias; some providers flatten chains (ALIAS, ANAME)",
             settings: &[],
             source: "RFC 1034 §3.6.2",
         },
         Cause {
             id: "dns-query-unanswered",
-            name: "A question to a name server got no answer and was asked again",
+            name: "A query to a name server got no answer and was repeated",
             shows: "the resolver had to repeat a query, and the lookup took as long as a timeout",
             signature: unanswered,
             cost: "1 to 10 s: the resolver's timeout for each query",
-            remedy: "remove the silent name server, or repair what drops its packets; until then let the resolver time out sooner",
+            remedy: "remove the silent name server, or repair the device that drops its packets; until then let the resolver time out sooner",
             settings: &[Setting::new(
                 "Linux (/etc/resolv.conf)",
                 "options timeout:1 attempts:2 rotate",
@@ -111,7 +111,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             name: "The name server took long to answer",
             shows: "the lookup was answered by a name server, at the first try, after 10 ms or more",
             signature: slow,
-            cost: "as long as it took: a round trip to the resolver, or what the resolver waited for",
+            cost: "the time that it took: a round trip to the resolver, or the resolver's own wait",
             remedy: "keep answers close: a caching resolver on this host or network, a longer TTL at the name's owner, shorter chains of aliases",
             settings: &[
                 Setting::new("systemd-resolved", "Cache=yes"),
@@ -139,8 +139,8 @@ fn search_list(case: &Case<'_>) -> Option<Cost> {
     let (name, _) = asked(case)?;
     let first = name.waits.in_vain.first()?;
     let evidence = match name.waits.in_vain.len() {
-        1 => format!("{first} was asked for first, in vain"),
-        n => format!("{n} names were asked for first, in vain, such as {first}"),
+        1 => format!("{first} was looked up first, without success"),
+        n => format!("{n} names were looked up first, without success, such as {first}"),
     };
     part(name.waits.suffixes, 0.0, evidence)
 }
@@ -149,7 +149,7 @@ fn over_tcp(case: &Case<'_>) -> Option<Cost> {
     let (name, _) = asked(case)?;
     let took = name.waits.over_tcp;
     let evidence = format!(
-        "the answer about {} was truncated; over TCP it took {:.1} ms more",
+        "the answer for {} was truncated; the query over TCP took {:.1} ms more",
         name.host,
         ms(took)
     );
@@ -161,7 +161,7 @@ fn one_family(case: &Case<'_>) -> Option<Cost> {
     let kind = name.waits.unanswered?;
     let half = name.waits.half;
     let evidence = format!(
-        "the question of type {kind} about {} held the lookup up for {:.0} ms, when the other kind had been answered",
+        "the {kind} query for {} delayed the lookup by {:.0} ms after the other type had been answered",
         name.host,
         ms(half)
     );
@@ -177,7 +177,7 @@ fn record_late(case: &Case<'_>) -> Option<Cost> {
         "none came"
     };
     let evidence = format!(
-        "the HTTPS record was waited for {:.1} ms after the addresses; {outcome}",
+        "the client waited {:.1} ms for the HTTPS record after the addresses; {outcome}",
         ms(waited)
     );
     part(waited, SLOW_LOOKUP, evidence)
@@ -189,7 +189,10 @@ fn doh_connection(case: &Case<'_>) -> Option<Cost> {
         return None;
     };
     let opening = name.waits.opening;
-    let evidence = format!("{server} could be asked after {:.1} ms", ms(opening));
+    let evidence = format!(
+        "the connection to {server} was open after {:.1} ms",
+        ms(opening)
+    );
     part(opening, SLOW_LOOKUP, evidence)
 }
 
@@ -213,7 +216,7 @@ fn unanswered(case: &Case<'_>) -> Option<Cost> {
     let (name, took) = asked(case)?;
     (name.resent > 0 && took >= MIN_RESOLVER_TIMEOUT).then(|| {
         Cost::new(format!(
-            "{} of the questions about {} had to be asked again; the answer came after {took:.0} ms",
+            "{} of the queries for {} had to be repeated; the answer came after {took:.0} ms",
             name.resent, name.host
         ))
         .waited(PhaseName::Name, WaitPart::Resolver, took)

@@ -1,4 +1,4 @@
-//! The path itself: round trips that differ.
+//! The path itself: round trips of different length.
 
 use roundtrip_model::{PhaseName, Setting};
 
@@ -10,9 +10,9 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
     causes: &[Cause {
         id: "path-varies",
         name: "Round trips on this path take different times",
-        shows: "acknowledgements and the SYN-ACK took longer than the smallest round trip by 3 ms and a tenth of it, and what was late was hardly later than that",
+        shows: "acknowledgements and the SYN-ACK took longer than the smallest round trip by 3 ms and a tenth of it, and the late waits were hardly later than that",
         signature: varies,
-        cost: "what the waits took beyond the smallest round trip",
+        cost: "the time of the waits beyond the smallest round trip",
         remedy: "look for a queue, a radio, or a shared line on the path (compare with a cable; mtr -c 100); fewer round trips suffer less often",
         settings: &[
             Setting::new("Linux (router)", "tc qdisc replace dev eth0 root cake"),
@@ -22,7 +22,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
     }],
 };
 
-/// The waits that a path prolongs, whatever is waited for.
+/// Waits that a slow path prolongs, regardless of the awaited party.
 const WAITS: [PhaseName; 5] = [
     PhaseName::Tcp,
     PhaseName::Proxy,
@@ -31,7 +31,7 @@ const WAITS: [PhaseName; 5] = [
     PhaseName::FirstByte,
 ];
 
-/// How many waits for the server were late.
+/// The number of late waits for the server.
 pub(super) fn late_waits(case: &Case<'_>, least: f64) -> usize {
     let waits = [case.handshake(), PhaseName::FirstByte];
     let late = waits.map(|name| case.waited(name, WaitPart::Server) >= least);
@@ -52,7 +52,7 @@ fn varies(case: &Case<'_>) -> Option<Cost> {
         let carried: f64 = case.named(name).map(|p| p.carried).sum();
         let beyond = (case.waited(name, WaitPart::Network) - trips - carried).max(0.0);
         match case.answer_began {
-            // After the answer has begun to arrive, bytes are under way.
+            // After the answer has begun to arrive, bytes are in transit.
             Some(began) if name == PhaseName::FirstByte => {
                 let wait: f64 = case.named(name).map(|p| ms(began.since(p.start))).sum();
                 beyond.min((wait - r).max(0.0))
@@ -60,10 +60,10 @@ fn varies(case: &Case<'_>) -> Option<Cost> {
             _ => beyond,
         }
     };
-    // One late packet is no path that varies.
+    // A single late packet does not make a path that varies.
     let least = case.least_spread();
     if case.phases.iter().any(|phase| phase.carried > 0.0) {
-        // What was sent filled the line, and acknowledgements waited behind it.
+        // The sent data filled the line, and acknowledgements queued behind it.
         return None;
     }
     let late = case

@@ -1,4 +1,4 @@
-//! QUIC: what its handshake cost beyond one round trip, and what was lost when it failed.
+//! QUIC: the cost of its handshake beyond one round trip, and the losses.
 
 use roundtrip_model::{
     Answer, Attempt, AttemptOutcome, Event, Http, Moment, Phase, PhaseName, Security, Setting,
@@ -7,11 +7,12 @@ use roundtrip_model::{
 use crate::case::ms;
 use crate::{Case, Cause, CauseFamily, Cost, WaitPart};
 
-/// A server may send three times what it received before the client has proven its address (RFC
-/// 9000 §8.1).
+/// A server may send three times the bytes that it received before the client has proven its
+/// address (RFC 9000 §8.1).
 const MIN_FIRST_FLIGHT: u64 = 1200;
 const AMPLIFICATION: u64 = 3;
-/// The server's hello, extensions, Finished and packet headers take about this many bytes of that.
+/// In bytes: the server's hello, extensions, Finished and packet headers take about this much of
+/// that limit.
 const BESIDE_CHAIN: u64 = 700;
 
 pub(super) const FAMILY: CauseFamily = CauseFamily {
@@ -20,9 +21,9 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "udp-blocked",
             name: "HTTP/3 was announced, but QUIC got no answer",
-            shows: "a QUIC attempt was given up, and TCP, tried beside it later, won",
+            shows: "a QUIC attempt was abandoned, and TCP, which was tried later in parallel, succeeded",
             signature: blocked,
-            cost: "the head start that QUIC has: 300 ms here, 200 to 300 ms in other clients",
+            cost: "QUIC's head start: 300 ms here, 200 to 300 ms in other clients",
             remedy: "open UDP port 443 on the path, or do not announce HTTP/3 to clients that cannot use it",
             settings: &[
                 Setting::new(
@@ -42,7 +43,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             name: "HTTP/3 was announced, but QUIC failed",
             shows: "a QUIC attempt failed, and TCP was used after it (seen only in synthetic exchanges)",
             signature: failed,
-            cost: "what the attempt took, at most its head start",
+            cost: "the time of the attempt, at most its head start",
             remedy: "repair the QUIC listener, or do not announce HTTP/3",
             settings: &[Setting::new("nginx", "add_header Alt-Svc clear;")],
             source: "RFC 9114 §3.1",
@@ -60,7 +61,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "quic-retry",
             name: "The server made the client prove its address with a Retry",
-            shows: "a Retry packet came, and the handshake began anew with its token",
+            shows: "a Retry packet came, and the handshake began again with its token",
             signature: retry,
             cost: "1 round trip",
             remedy: "send Retry only under attack, and give clients tokens for their next connection (NEW_TOKEN)",
@@ -73,7 +74,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "quic-version-negotiation",
             name: "The server did not speak the version of QUIC that was offered",
-            shows: "a Version Negotiation packet came, and the handshake began anew (seen only in synthetic exchanges)",
+            shows: "a Version Negotiation packet came, and the handshake began again (seen only in synthetic exchanges)",
             signature: version_negotiation,
             cost: "1 round trip",
             remedy: "offer QUIC version 1 first, and serve it",
@@ -98,7 +99,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             name: "Packets of the QUIC handshake were lost",
             shows: "the client sent again after a probe timeout longer than the path needs, or packets were declared lost and the handshake waited once more",
             signature: loss,
-            cost: "1 s if the whole first flight is lost, three round trips later on; 1 round trip if the server could acknowledge a part of it",
+            cost: "1 s if the whole first flight is lost, three round trips if a later one is lost; 1 round trip if the server could acknowledge a part of it",
             remedy: "look for loss or rate limits on UDP along the path",
             settings: &[],
             source: "RFC 9002 §6.2",
@@ -106,7 +107,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "quic-response-loss",
             name: "A packet that the server sent over QUIC was lost and its content had to be sent again",
-            shows: "data came before what it follows, and that was late by half a round trip or more; or numbers of the server's packets were missing when the wait ended",
+            shows: "data came before the data that precedes it, and that was late by half a round trip or more; or numbers of the server's packets were missing when the wait ended",
             signature: theirs,
             cost: "1 round trip or more if later packets reveal the loss; otherwise the server's probe timeout, about two round trips",
             remedy: "look for loss or rate limits on UDP along the path (mtr --udp)",
@@ -115,8 +116,8 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "quic-request-loss",
-            name: "Something the client sent over QUIC was lost and had to be sent again",
-            shows: "an acknowledgement after the handshake showed that packets of the client's were lost, and the answer to them came late",
+            name: "A packet that the client sent over QUIC was lost and its content had to be sent again",
+            shows: "an acknowledgement after the handshake showed that packets of the client were lost, and the answer to them came late",
             signature: ours,
             cost: "a round trip and an eighth if later packets reveal the loss, otherwise the probe timeout",
             remedy: "look for loss or rate limits on UDP along the path (mtr --udp)",
@@ -134,7 +135,7 @@ const WAITS: [PhaseName; 4] = [
     PhaseName::Body,
 ];
 
-/// The last QUIC attempt before the TCP one, and what all of them cost.
+/// The last QUIC attempt before the TCP one, and the cost of all of them.
 fn given_up<'a>(case: &Case<'a>) -> Option<(&'a Attempt, f64)> {
     case.tcp()?;
     let (quic, _) = case.attempts(true);
@@ -174,7 +175,7 @@ fn failed(case: &Case<'_>) -> Option<Cost> {
 fn announced_late(case: &Case<'_>) -> Option<Cost> {
     case.tcp().and_then(|_| case.tls())?;
     let (name, http) = (case.exchange.name.as_ref()?, case.exchange.http.as_ref()?);
-    // An HTTPS record could only be seen if a name server was asked.
+    // An HTTPS record is only visible if a name server was asked.
     let asked = matches!(name.answer, Answer::Server(_) | Answer::Doh(_));
     let known = name
         .https_record
@@ -190,7 +191,7 @@ fn announced_late(case: &Case<'_>) -> Option<Cost> {
         && !asked_for.fast_open
         && case.exchange.attempts.iter().all(|a| !a.over_quic);
     let evidence = format!(
-        "Alt-Svc offers h3, which no HTTPS record of {} had announced: TCP had been waited for",
+        "Alt-Svc offers h3, which no HTTPS record of {} had announced: the client had already waited for TCP",
         name.host
     );
     (asked && !known && offered && free)
@@ -240,14 +241,14 @@ fn more_trips(case: &Case<'_>) -> u32 {
 fn loss(case: &Case<'_>) -> Option<Cost> {
     let quic = case.exchange.quic.as_ref()?;
     case.tls()?;
-    let (waited, trips) = (in_vain(case), trips_of_loss(case));
-    // On a path longer than the timeout, the client repeats what was not lost.
+    let (waited, trips) = (lost_to_timeouts(case), trips_of_loss(case));
+    // On a path longer than the timeout, the client repeats packets that were not lost.
     if trips == 0 && waited <= case.rtt? {
         return None;
     }
     let lost = quic.lost_in_handshake;
     let evidence = format!(
-        "packets lost in the handshake: {lost}; nothing came for {waited:.1} ms, until what was lost had been sent again"
+        "packets lost in the handshake: {lost}; nothing came for {waited:.1} ms, until the lost data had been sent again"
     );
     let cost = match case.trips(PhaseName::Quic, trips, evidence.clone()) {
         Some(cost) => cost,
@@ -256,8 +257,8 @@ fn loss(case: &Case<'_>) -> Option<Cost> {
     Some(cost.waited(PhaseName::Quic, WaitPart::Loss, waited))
 }
 
-/// Handshake timeouts, without those of addresses that were given up.
-fn in_vain(case: &Case<'_>) -> f64 {
+/// Handshake timeouts, without those of abandoned addresses.
+fn lost_to_timeouts(case: &Case<'_>) -> f64 {
     let (attempts, _) = case.attempts(true);
     let began = || attempts.iter().map(|a| a.began);
     let given_up = match (began().min(), began().max()) {
@@ -267,26 +268,26 @@ fn in_vain(case: &Case<'_>) -> f64 {
     (case.waited(PhaseName::Quic, WaitPart::Loss) - given_up).max(0.0)
 }
 
-/// The round trips caused by losses: a loss reported by an acknowledgement costs a round trip, a
+/// The round trips caused by losses: a loss reported by an acknowledgement costs a round trip; a
 /// timeout costs no more than its wait. If the chain exceeds the limit, the first extra round trip
-/// is its.
+/// is attributed to the chain.
 fn trips_of_loss(case: &Case<'_>) -> u32 {
     let lost = case
         .exchange
         .quic
         .as_ref()
         .map_or(0, |q| q.lost_in_handshake);
-    if lost == 0 || case.rtt.is_some_and(|r| in_vain(case) > r) {
+    if lost == 0 || case.rtt.is_some_and(|r| lost_to_timeouts(case) > r) {
         return 0;
     }
     let stalled = u32::from(chain_over_limit(case).is_some());
     more_trips(case).saturating_sub(stalled).min(1)
 }
 
-/// What the numbers of packets and the offsets of their data showed in one phase with losses.
+/// The evidence of packet numbers and data offsets in one phase with losses.
 struct SeenLosses {
     phase: PhaseName,
-    /// The milliseconds of loss in the phase: of the client's packets, and of the server's.
+    /// The milliseconds of loss in the phase, for the client's packets and for the server's.
     ours: f64,
     theirs: f64,
     resent: u32,
@@ -324,7 +325,7 @@ fn seen_in(case: &Case<'_>, phase: &Phase) -> SeenLosses {
     let lost = phase.waited.loss;
     let late = (unacked - case.rtt.unwrap_or(0.0)).clamp(0.0, lost);
     let server_lost = missed > 0 || overtaken > 0;
-    // The handshake's own timeouts are another cause's.
+    // The handshake's own timeouts belong to another cause.
     let ours = match (phase.name, resent) {
         (PhaseName::Quic, _) | (_, 0) => 0.0,
         _ if server_lost => late,
@@ -350,7 +351,7 @@ fn theirs(case: &Case<'_>) -> Option<Cost> {
     let missed: u64 = guilty().map(|s| s.missed).sum();
     let overtaken: u32 = guilty().map(|s| s.overtaken).sum();
     let evidence = format!(
-        "packets of the server's missing when later ones came: {missed}; datagrams that came before what they follow: {overtaken}; what was missing came {late:.0} ms late"
+        "server packets missing when later ones came: {missed}; datagrams that came before the ones that precede them: {overtaken}; the missing data came {late:.0} ms late"
     );
     Some(claimed(&seen, evidence, |s| s.theirs))
 }
@@ -360,7 +361,7 @@ fn ours(case: &Case<'_>) -> Option<Cost> {
     let late: f64 = seen.iter().map(|s| s.ours).sum();
     let resent: u32 = seen.iter().map(|s| s.resent).sum();
     let evidence = format!(
-        "packets of the client's that the server did not get: {resent}; the answer came {late:.0} ms late"
+        "client packets that the server did not get: {resent}; the answer came {late:.0} ms late"
     );
     (late >= 0.5 * case.rtt?).then(|| claimed(&seen, evidence, |s| s.ours))
 }

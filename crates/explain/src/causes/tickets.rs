@@ -10,7 +10,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "ticket-refused",
             name: "A ticket was offered, but the server made a full handshake",
-            shows: "a ticket of an earlier connection was in the ClientHello, and nothing was resumed",
+            shows: "a ticket of an earlier connection was in the ClientHello, but the session was not resumed",
             signature: ticket_refused,
             cost: "1 round trip with TLS 1.2; with TLS 1.3 the certificates, their verification and the server's signature",
             remedy: "share ticket keys among all servers behind the address, and keep them for as long as tickets live",
@@ -67,7 +67,7 @@ fn not_resumed(case: &Case<'_>, tls: &TlsFacts, evidence: String) -> Option<Cost
 fn ticket_refused(case: &Case<'_>) -> Option<Cost> {
     let tls = case.tls().filter(|t| t.ticket_shown)?;
     let evidence = format!(
-        "a ticket was shown, and {} was negotiated anew",
+        "a ticket was offered, but a full {} handshake took place",
         tls.version
     );
     not_resumed(case, tls, evidence)
@@ -78,7 +78,7 @@ fn no_ticket(case: &Case<'_>) -> Option<Cost> {
         .tls()
         .filter(|t| !t.ticket_shown && case.exchange.primed)?;
     let evidence = format!(
-        "an earlier connection had left no ticket: {} was negotiated anew",
+        "an earlier connection had left no ticket: a full {} handshake took place",
         tls.version
     );
     not_resumed(case, tls, evidence)

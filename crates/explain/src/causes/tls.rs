@@ -24,7 +24,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "hello-retry-request",
-            name: "The server wanted another key share and sent a HelloRetryRequest",
+            name: "The server asked for another key share and sent a HelloRetryRequest",
             shows: "the handshake began with two ClientHellos",
             signature: hello_retry,
             cost: "1 round trip",
@@ -63,7 +63,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "tls12-full-handshake",
             name: "A full handshake of TLS 1.2 took two round trips where TLS 1.3 takes one",
-            shows: "the version is TLS 1.2, nothing was resumed, and the handshake waited twice",
+            shows: "the version is TLS 1.2, no session was resumed, and the handshake waited twice",
             signature: tls12_full,
             cost: "1 round trip",
             remedy: "enable TLS 1.3 on both sides; until then let sessions be resumed",
@@ -78,7 +78,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
     ],
 };
 
-/// RFC 8446 §5.1: a record holds up to 16 KiB, and nothing of it can be read before its last byte.
+/// RFC 8446 §5.1: a record holds up to 16 KiB, and none of it can be read before its last byte.
 fn record_over_window(case: &Case<'_>) -> Option<Cost> {
     let read = case.exchange.timeline.first(|e| *e == Event::FirstByte)?;
     let began = case.answer_began.filter(|began| *began < read)?;
@@ -98,7 +98,7 @@ fn record_over_window(case: &Case<'_>) -> Option<Cost> {
         .saturating_sub(1)
         .min(whole);
     let evidence = format!(
-        "{bytes} bytes of the answer were there {waited:.1} ms before the first could be read"
+        "{bytes} bytes of the answer had arrived {waited:.1} ms before the first could be read"
     );
     case.trips(PhaseName::FirstByte, trips, evidence)
 }

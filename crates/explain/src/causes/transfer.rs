@@ -1,4 +1,4 @@
-//! Bytes under way: windows, pauses, and the rate of the line.
+//! Bytes in transit: windows, pauses, and the rate of the line.
 
 use roundtrip_model::{FullWindow, INITIAL_WINDOW, PhaseName, Setting, Transfer};
 
@@ -72,10 +72,10 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "body-stalls",
             name: "The server paused in the middle of the body",
-            shows: "nothing came for half a round trip and more, though no window was full and nothing was missing",
+            shows: "no bytes came for half a round trip or more, although no window was full and no segment was missing",
             signature: body_stalls,
             cost: "the sum of the pauses",
-            remedy: "look for what the handler waits for between two writes (a slow query, a garbage collector, compression), or for a rate limit",
+            remedy: "find out what the handler waits for between two writes (a slow query, a garbage collector, compression), or look for a rate limit",
             settings: &[
                 Setting::new("nginx", "limit_rate 0; proxy_buffering on;"),
                 Setting::new("HAProxy", "no filter bwlim-out"),
@@ -84,11 +84,11 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "slow-downlink",
-            name: "The body came at the rate of a slow line, or of a sender that keeps a pace",
+            name: "The body came at the rate of a slow line, or of a sender that limits its rate",
             shows: "bytes arrived without a pause for two round trips and more, at a rate that did not grow",
             signature: slow_downlink,
             cost: "bytes ÷ rate",
-            remedy: "send less (compression, smaller bodies, better formats); have a faster line; look for a rate limit at the server",
+            remedy: "send less (compression, smaller bodies, better formats); use a faster line; look for a rate limit at the server",
             settings: &[
                 Setting::new("nginx", "gzip on; limit_rate 0;"),
                 Setting::new("HAProxy", "compression algo gzip"),
@@ -102,7 +102,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
 /// In milliseconds: Linux resets the congestion window of a connection that was idle for a
 /// retransmission timeout, at least 200 ms.
 const IDLE_TIMEOUT: f64 = 200.0;
-/// In milliseconds: with shorter pauses on average, the server keeps a pace.
+/// In milliseconds: if pauses are shorter on average, the server sends at a fixed pace.
 const MIN_STALL: f64 = 5.0;
 
 fn after_idle(case: &Case<'_>) -> Option<Cost> {
@@ -122,8 +122,8 @@ fn after_idle(case: &Case<'_>) -> Option<Cost> {
     case.trips(PhaseName::Body, stalls, evidence)
 }
 
-/// The first flight of a window that grew, and how often the body waited for it: no more often than
-/// doubling needs.
+/// The first flight of a window that grew, and how often the body waited for it: at most as often
+/// as doubling needs.
 fn growing(case: &Case<'_>) -> Option<(FullWindow, u32)> {
     let transfer = case.transfer.as_ref()?;
     let mut grew = transfer.windows.iter().filter(|w| w.grew);
@@ -163,7 +163,7 @@ fn send_window(case: &Case<'_>) -> Option<Cost> {
     fixed(case, false, "more from the server")
 }
 
-/// Windows that did not grow.
+/// The cost of windows that did not grow.
 fn fixed(case: &Case<'_>, own: bool, what: &str) -> Option<Cost> {
     let transfer = case.transfer.as_ref()?;
     let fixed: Vec<&FullWindow> = transfer
@@ -178,7 +178,7 @@ fn fixed(case: &Case<'_>, own: bool, what: &str) -> Option<Cost> {
         "the body had to wait {} for {what}, after flights of about {each} bytes",
         times(n)
     );
-    // The waits may be longer than a round trip: what matters is when the window opened again.
+    // The waits may be longer than a round trip: the time at which the window opened again counts.
     let ms = f64::from(n) * case.rtt?;
     (n > 0).then(|| {
         Cost::new(evidence).claim(Claim {
@@ -232,7 +232,7 @@ fn slow_downlink(case: &Case<'_>) -> Option<Cost> {
     Some(Cost::new(evidence).waited(PhaseName::Body, WaitPart::Network, took.min(carried)))
 }
 
-/// How many flights doubling the window needs for `bytes`; the first is the answer's own.
+/// The number of flights that doubling the window needs for `bytes`; the first is the answer's own.
 pub(super) fn flights(bytes: u64, window: u64) -> u32 {
     let windows = bytes.div_ceil(window.max(1));
     (windows + 1).next_power_of_two().ilog2()

@@ -6,18 +6,18 @@ use super::transfer::flights;
 use crate::case::{ms, times};
 use crate::{Case, Cause, CauseFamily, Claim, Cost, WaitPart};
 
-/// What HTTP/2 lets a client send on a stream before the server allows more, in bytes (RFC 9113
-/// §6.9.2).
+/// The number of bytes that HTTP/2 lets a client send on a stream before the server allows more
+/// (RFC 9113 §6.9.2).
 const FIRST_STREAM_WINDOW: u64 = 65_535;
-/// In milliseconds. For less than this, a receiver was just busy for a moment.
+/// In milliseconds. A receiver that holds the client back for less was only briefly busy.
 const MIN_HELD_BACK: f64 = 10.0;
 
 pub(super) const FAMILY: CauseFamily = CauseFamily {
-    title: "The request's way",
+    title: "Sending the request",
     causes: &[
         Cause {
             id: "expect-ignored",
-            name: "The client waited for 100 Continue, and the server said nothing",
+            name: "The client waited for 100 Continue, and the server did not answer it",
             shows: "the request said Expect: 100-continue, no interim answer came, and the body was sent after the client's timeout",
             signature: ignored,
             cost: "the client's timeout: 1 s with curl",
@@ -33,7 +33,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "expect-continue",
-            name: "The body waited until the server had said 100 Continue",
+            name: "The body waited for the server's 100 Continue",
             shows: "the request said Expect: 100-continue, and the body was sent after the interim answer",
             signature: expected,
             cost: "1 round trip",
@@ -50,7 +50,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "upload-window",
             name: "The server did not read, and its window held the upload back",
-            shows: "the kernel says for how long the peer's window was full",
+            shows: "the kernel reports how long the peer's window was full",
             signature: held_back,
             cost: "as long as the server did not read",
             remedy: "let the server read as fast as bytes arrive: no blocking work between reads, and a buffer that fits the path",
@@ -170,7 +170,8 @@ fn h2_window(case: &Case<'_>) -> Option<Cost> {
     if http.version != "2" || http.uploaded <= window || !allowed {
         return None;
     }
-    // The connection's congestion window grows meanwhile, and would have been waited for anyway.
+    // The connection's congestion window grows meanwhile, and the client would have waited for it
+    // anyway.
     let grown = case.tcp().map_or(0, |_| {
         more_flights(case, http.request_bytes + http.uploaded)
     });

@@ -4,7 +4,8 @@ use roundtrip_model::{Answer, Exchange, Task};
 
 use crate::story::{Story, assert_only, assert_silent, tls};
 
-/// `load` ms of work before the ClientHello, `verify` ms after the server's flight.
+/// An exchange with `load` ms of work before the ClientHello and `verify` ms after the server's
+/// flight.
 fn worked(load: f64, verify: f64) -> Exchange {
     Story::new()
         .worked(Task::Configure, 0.4)
@@ -22,7 +23,7 @@ fn worked(load: f64, verify: f64) -> Exchange {
 }
 
 #[test]
-fn a_library_that_takes_its_time() {
+fn a_library_that_loads_slowly() {
     let found = assert_only(&worked(90.0, 25.0), "slow-client-library", 116.1, 0);
     assert!(
         found.evidence.contains("load roots 90.0 ms"),

@@ -4,7 +4,7 @@ use roundtrip_model::{Answer, AttemptOutcome, Event, Exchange};
 
 use crate::story::{Story, assert_only, assert_silent, ids, v6};
 
-/// IPv6 is tried first; IPv4 `later` ms after it, and wins.
+/// IPv6 is tried first; IPv4 is tried `later` ms after it and succeeds.
 fn fallback(later: f64, outcome: AttemptOutcome) -> Story {
     let mut story = Story::new()
         .looked_up(Answer::Hosts, 0.1)
@@ -38,7 +38,7 @@ fn an_address_that_lost_the_race_cost_nothing() {
     story.e.rtt = Some(std::time::Duration::from_millis(300));
     story.r = 300.0;
     assert_silent(&finish(story));
-    // Refused at once by the own host: unreachable.
+    // This host itself refused at once: unreachable.
     assert_silent(&finish(fallback(
         0.1,
         AttemptOutcome::Failed("unreachable".into()),
@@ -54,7 +54,7 @@ fn a_first_packet_that_was_late_by_itself() {
 }
 
 #[test]
-fn on_a_path_of_which_all_answers_are_late_the_first_is_no_exception() {
+fn if_all_answers_are_late_the_first_is_not_an_exception() {
     let mut story = Story::new().looked_up(Answer::Hosts, 0.1).connected(45.0);
     story = story.asked().pass(100.0 + 20.0);
     story.r = 0.0;
@@ -80,7 +80,7 @@ fn a_dead_address_and_a_lost_syn_share_the_wait() {
         story.e.tcp.as_mut().unwrap().syn_retransmits = 1;
         finish(story)
     };
-    // The SYN of the winner was not late: only the kernel's count says that it was lost.
+    // The winner's SYN was not late: only the kernel's counter shows that it was lost.
     assert_eq!(ids(&e), ["dead-address"]);
     let mut story = Story::new()
         .looked_up(Answer::Hosts, 0.1)
@@ -113,7 +113,7 @@ fn an_address_that_was_asked_once_may_have_lost_one_packet() {
         let story = fallback(patience, AttemptOutcome::Abandoned);
         let found = roundtrip_explain::findings(&finish(story)).remove(0);
         assert_eq!(found.id, "dead-address");
-        found.evidence.contains("asked once")
+        found.evidence.contains("tried once")
     };
     assert!(doubted(250.0));
     // By then the kernel has asked again.

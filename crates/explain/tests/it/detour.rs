@@ -1,4 +1,4 @@
-//! Answers that are none.
+//! Answers that only tell the client to ask again.
 
 use roundtrip_model::{Answer, Exchange, HttpFacts};
 
@@ -32,7 +32,7 @@ fn moved(url: &str, to: &str) -> Exchange {
 }
 
 #[test]
-fn from_http_to_https_all_was_for_nothing() {
+fn a_redirect_from_http_to_https_wastes_everything() {
     let e = moved("http://shop.example/a", "https://shop.example/a");
     assert_only(&e, "redirect-to-https", 2.0 * R, 2);
     let e = moved("http://shop.example/a", "https://www.shop.example/a");
@@ -40,7 +40,7 @@ fn from_http_to_https_all_was_for_nothing() {
 }
 
 #[test]
-fn at_the_same_origin_the_connection_serves_on() {
+fn at_the_same_origin_the_connection_stays_in_use() {
     let e = moved("https://shop.example/a", "/b");
     let found = assert_only(&e, "redirect", R, 1);
     assert!(found.evidence.contains("301 to /b"), "{}", found.evidence);
@@ -49,7 +49,7 @@ fn at_the_same_origin_the_connection_serves_on() {
 }
 
 #[test]
-fn after_a_post_a_redirect_is_the_way_to_the_answer() {
+fn after_a_post_a_redirect_is_not_a_detour() {
     let e = answered("https://shop.example/", "POST", 303, &[("location", "/b")]);
     assert_silent(&e);
     assert_silent(&answered("https://shop.example/", "GET", 304, &[]));

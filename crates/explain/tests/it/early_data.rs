@@ -49,14 +49,18 @@ fn accepted(status: u16) -> Exchange {
 #[test]
 fn refused_early_data_costs_the_handshake_after_all() {
     let found = assert_only(&refused(), "early-data-refused", R, 1);
-    assert!(found.evidence.contains("honoured"), "{}", found.evidence);
+    assert!(
+        found.evidence.contains("itself was accepted"),
+        "{}",
+        found.evidence
+    );
     assert_silent(&accepted(200));
 }
 
 #[test]
 fn an_answer_of_425_is_a_round_trip_for_nothing() {
     assert_only(&accepted(425), "too-early", R, 1);
-    // The same status without early data is the server's own idea.
+    // Without early data, the same status is the server's own decision.
     let mut plain = secured();
     plain.e.http = Some(HttpFacts {
         status: 425,

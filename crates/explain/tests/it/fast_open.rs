@@ -4,7 +4,8 @@ use roundtrip_model::{Answer, Exchange};
 
 use crate::story::{R, Story, assert_only, assert_silent, ids, tls};
 
-/// A TLS 1.3 exchange whose first flight of `sent` bytes left in the SYN, `acked` of it taken after `wait` ms.
+/// A TLS 1.3 exchange whose first flight of `sent` bytes left in the SYN; `acked` of them are
+/// acknowledged after `wait` ms.
 fn opened(sent: u64, acked: u64, wait: f64, syn_retransmits: u32) -> Exchange {
     let mut story = Story::new()
         .looked_up(Answer::Hosts, 0.1)
@@ -23,7 +24,7 @@ fn opened(sent: u64, acked: u64, wait: f64, syn_retransmits: u32) -> Exchange {
 }
 
 #[test]
-fn fast_open_that_works_is_no_finding() {
+fn fast_open_that_works_is_not_a_finding() {
     assert_silent(&opened(520, 520, R, 0));
 }
 
@@ -37,7 +38,7 @@ fn without_a_cookie() {
     let first = assert_only(&without(true), "fast-open-no-cookie", R, 1);
     assert!(first.evidence.contains("was cached"), "{}", first.evidence);
     assert_silent(&without(false));
-    // A server that gives none and a box that strips the option look alike, and both are named.
+    // A server that gives no cookie and a box that strips the option look alike, so both are named.
     let later: [fn(&mut Exchange); 2] = [|e| e.primed = true, |e| e.run = 1];
     for change in later {
         let mut again = without(true);
@@ -50,9 +51,9 @@ fn without_a_cookie() {
 }
 
 #[test]
-fn data_that_nobody_acknowledged() {
+fn data_that_was_never_acknowledged() {
     assert_only(&opened(520, 0, R, 0), "fast-open-data-ignored", R, 1);
-    // The kernel sends it again, which is no loss: who is late after that is the server.
+    // The kernel sends the data again, which is not a loss: a delay after that is the server's.
     let mut story = Story::new()
         .looked_up(Answer::Hosts, 0.1)
         .deferred()

@@ -1,10 +1,10 @@
-//! What is as quick as it can be has no cause.
+//! Exchanges that are as quick as possible have no cause.
 
 use roundtrip_model::{Answer, Event, Exchange};
 
 use crate::story::{Story, assert_silent, quic, tls};
 
-/// From loopback to a satellite, in milliseconds.
+/// Round trips in milliseconds, from loopback to a satellite.
 const PATHS: [f64; 8] = [0.02, 0.15, 0.5, 5.0, 20.0, 90.0, 150.0, 600.0];
 
 fn cold(r: f64, jitter: f64) -> Exchange {
@@ -71,7 +71,8 @@ fn an_exchange_that_never_began() {
 fn a_healthy_exchange_is_accounted_for_to_the_last_millisecond() {
     for r in PATHS {
         let account = roundtrip_explain::account(&cold(r, 0.02));
-        // The way is TCP and TLS; what must be is the question's round trip, the server's time and the name.
+        // The cost of the path is TCP and TLS; irreducible are the request's round trip, the
+        // server's time and the name lookup.
         assert!((account.way - 2.0 * r).abs() < 0.5, "{account:?}");
         assert!((account.irreducible - r).abs() < 1.0, "{account:?}");
         assert!(account.unexplained < 0.5, "{account:?}");
@@ -79,7 +80,7 @@ fn a_healthy_exchange_is_accounted_for_to_the_last_millisecond() {
 }
 
 #[test]
-fn what_nobody_tells_the_reason_of_is_unexplained() {
+fn time_without_a_reason_is_unexplained() {
     let e = Story::new()
         .looked_up(Answer::Hosts, 0.05)
         .connected(0.0)
@@ -94,7 +95,7 @@ fn what_nobody_tells_the_reason_of_is_unexplained() {
 }
 
 #[test]
-fn bytes_under_way_and_echoes_are_accounted_for() {
+fn bytes_in_transit_and_echoes_are_accounted_for() {
     let mut story = Story::new().looked_up(Answer::Hosts, 0.1).connected(0.0);
     story = story.asked().told(0.3);
     for _ in 0..20 {

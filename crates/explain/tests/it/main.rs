@@ -1,4 +1,5 @@
-//! Each cause with an exchange that has it and one that does not; healthy exchanges; what holds for all exchanges.
+//! Each cause with an exchange that has it and one that does not; healthy exchanges; and properties
+//! of all exchanges.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 

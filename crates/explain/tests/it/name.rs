@@ -48,7 +48,7 @@ fn an_unanswered_question_is_told_from_a_slow_answer() {
     assert_silent(&finish(refused));
 }
 
-/// A lookup of 200 ms of which `change` says what a part was for.
+/// A lookup of 200 ms; `change` describes one part of it.
 fn partly(change: impl FnOnce(&mut NameFacts)) -> roundtrip_model::Exchange {
     let mut story = looked_up(server(), 200.0);
     change(story.e.name.as_mut().unwrap());
@@ -61,7 +61,7 @@ fn told(e: &roundtrip_model::Exchange) -> Vec<(&'static str, u32)> {
 }
 
 #[test]
-fn what_a_lookup_waited_for_beside_its_answer() {
+fn additional_waits_of_a_lookup_are_named() {
     let ms = Duration::from_millis;
     let e = partly(|name| {
         name.waits.in_vain = vec!["shop.example.lan".into()];
@@ -87,11 +87,15 @@ fn what_a_lookup_waited_for_beside_its_answer() {
 }
 
 #[test]
-fn a_question_that_one_kind_of_address_did_not_answer() {
+fn a_query_for_one_record_type_that_got_no_answer() {
     let mut story = looked_up(server(), 5_010.0);
     let name = story.e.name.as_mut().unwrap();
     name.resent = 1;
     (name.waits.unanswered, name.waits.half) = (Some("AAAA"), Duration::from_millis(5_005));
     let found = assert_only(&finish(story), "dns-one-family-unanswered", 5_005.0, 0);
-    assert!(found.evidence.contains("type AAAA"), "{}", found.evidence);
+    assert!(
+        found.evidence.contains("the AAAA query"),
+        "{}",
+        found.evidence
+    );
 }

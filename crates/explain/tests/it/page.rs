@@ -1,4 +1,4 @@
-//! The page of the catalogue is the one that the entries make.
+//! The catalogue page equals the one that is rendered from the entries.
 
 use std::path::Path;
 
@@ -16,8 +16,8 @@ fn the_page_is_not_stale() {
     );
 }
 
-/// What stands in these tests is injected over an emulated path, and what stands in the gauntlet over
-/// another; what does not says so.
+/// Causes named in these tests or in the gauntlet are injected over emulated paths; all others must
+/// say that they were not.
 #[test]
 fn every_cause_is_injected_for_real_or_says_that_it_is_not() {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../probe/tests/it");

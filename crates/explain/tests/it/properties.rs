@@ -1,4 +1,4 @@
-//! Whatever an exchange says of itself, however contradictory: no millisecond is claimed twice.
+//! For any facts in an exchange, however contradictory, no millisecond is claimed twice.
 
 use std::time::Duration;
 
@@ -162,12 +162,12 @@ proptest! {
         prop_assert!((account.whole - e.total().as_secs_f64() * 1e3).abs() < 1e-6);
     }
     #[test]
-    fn what_is_unexplained_has_its_places(e in any_exchange()) {
+    fn unexplained_time_is_placed_in_phases(e in any_exchange()) {
         let account = account(&e);
         let at = &account.unexplained_at;
         let placed: f64 = at.iter().map(|place| place.waited.sum()).sum();
-        // Less than a millisecond of a phase has no place, and a phase may be a little shorter than
-        // its round trips.
+        // Less than a millisecond of a phase is not placed, and a phase may be slightly shorter
+        // than its round trips.
         let lost = account.unexplained - placed;
         prop_assert!(lost < 9.0 && lost >= -0.5 * account.whole, "{lost}: {:?}", account);
         prop_assert!(at.windows(2).all(|pair| pair[0].waited.sum() >= pair[1].waited.sum()), "{at:?}");

@@ -12,7 +12,7 @@ fn finish(story: Story, chain: u64) -> Exchange {
     story.shook_hands(facts).asked().told(0.4).end()
 }
 
-/// QUIC first, TCP `later` ms after it.
+/// QUIC is tried first, TCP `later` ms after it.
 fn raced(later: f64, outcome: AttemptOutcome) -> Exchange {
     let mut story = Story::new()
         .looked_up(Answer::Hosts, 0.1)
@@ -33,7 +33,7 @@ fn raced(later: f64, outcome: AttemptOutcome) -> Exchange {
 }
 
 #[test]
-fn udp_that_nobody_answers() {
+fn udp_without_an_answer() {
     assert_only(
         &raced(300.0, AttemptOutcome::Abandoned),
         "udp-blocked",
@@ -77,7 +77,7 @@ fn version_negotiation() {
 fn a_chain_over_the_amplification_limit() {
     let stalled = || quic(R).answered(0.4, 7_200).sent(80).answered(0.1, 2_000);
     assert_only(&finish(stalled(), 8_000), "quic-amplification-stall", R, 1);
-    // With a small chain nothing stalls for that reason.
+    // With a small chain, nothing stalls for that reason.
     assert_silent(&finish(stalled(), 1_500));
     assert_silent(&finish(quic(R).answered(0.4, 7_000), 6_000));
 }
@@ -105,7 +105,8 @@ fn a_hello_retry_costs_quic_the_same() {
     assert_only(&e, "hello-retry-request", R, 1);
 }
 
-/// The first of two datagrams is lost: the server acknowledges the other, and a timer tells. RFC 9002 §6.1.2.
+/// The first of two datagrams is lost: the server acknowledges the other, and a timer shows the
+/// loss. RFC 9002 §6.1.2.
 fn half_a_hello(r: f64, chain: u64) -> Story {
     let mut story = quic(r)
         .answered(0.1, 52)
@@ -128,7 +129,7 @@ fn half_a_hello_that_is_lost() {
     let mut found = ids(&finish(half_a_hello(R, 8_000), 8_000));
     found.sort_unstable();
     assert_eq!(found, ["quic-amplification-stall", "quic-handshake-loss"]);
-    // What was lost later on cost the handshake nothing.
+    // Later losses cost the handshake nothing.
     let mut later = quic(R).answered(0.4, 3_000);
     later.e.quic.as_mut().unwrap().lost_packets = 1;
     assert_silent(&finish(later, 2_000));
@@ -210,7 +211,7 @@ fn losses_of_either_side() {
         unacked: ms(R + 130.0),
     };
     assert_only(&answered_late(130.0, resent), "quic-request-loss", 130.0, 0);
-    // A reordered datagram costs what it was late, and that is not worth a name.
+    // A reordered datagram costs the time by which it was late, which is too little to be named.
     let reordered = Event::Overtaken {
         segments: 1,
         late: ms(2.0),

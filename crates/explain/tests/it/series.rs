@@ -1,4 +1,4 @@
-//! What a series says about a cause that one exchange alone cannot judge.
+//! The evidence of a series about a cause that a single exchange cannot judge.
 
 use roundtrip_explain::{account, review};
 use roundtrip_model::{Answer, Exchange};
@@ -6,7 +6,7 @@ use roundtrip_model::{Answer, Exchange};
 use crate::story::Story;
 
 /// The exchange after its account was made: the SYN-ACK and the acknowledgement of the request were
-/// late by so many milliseconds, and the answer by `think`.
+/// late by `syn` milliseconds, and the answer by `think`.
 fn explained(syn: f64, think: f64) -> Exchange {
     let story = Story::new().looked_up(Answer::Hosts, 0.1).connected(syn);
     let mut e = story.asked().told(think).end();
@@ -22,7 +22,7 @@ fn ids_of(exchanges: &[Exchange]) -> Vec<&'static str> {
         .collect()
 }
 
-/// Ten exchanges, of which those at the places in `late` have an answer that is late by `think`.
+/// Ten exchanges; those at the indices in `late` have an answer that is late by `think`.
 fn ten(syn: [f64; 10], late: &[usize], think: f64) -> Vec<Exchange> {
     syn.into_iter()
         .enumerate()
@@ -34,7 +34,7 @@ const STEADY: [f64; 10] = [0.1, 0.2, 0.1, 0.0, 0.3, 0.1, 0.2, 0.1, 0.0, 0.1];
 const VARYING: [f64; 10] = [0.1, 9.0, 33.0, 2.0, 14.0, 0.2, 38.0, 21.0, 0.3, 6.0];
 
 #[test]
-fn what_other_round_trips_do_as_well_is_withdrawn() {
+fn delays_that_other_round_trips_have_too_are_withdrawn() {
     let mut series = ten(VARYING, &[5], 30.0);
     let before = series[5].unexplained;
     let (id, cost) = (series[5].findings[0].id, series[5].findings[0].ms);
@@ -46,7 +46,7 @@ fn what_other_round_trips_do_as_well_is_withdrawn() {
 }
 
 #[test]
-fn what_comes_far_more_often_is_the_server_s() {
+fn delays_that_are_far_more_frequent_are_the_server_s() {
     let all = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9];
     for (syn, late, think) in [
         (STEADY, &all[..1], 30.0),
@@ -75,7 +75,7 @@ fn one_late_round_trip_does_not_excuse_every_other_answer() {
 }
 
 #[test]
-fn what_the_server_reports_itself_is_not_the_path_s() {
+fn delays_that_the_server_reports_are_not_the_path_s() {
     let mut series = ten(VARYING, &[5], 30.0);
     let took = Some(std::time::Duration::from_millis(30));
     let http = series[5].http.as_mut().unwrap();
@@ -88,11 +88,11 @@ fn what_the_server_reports_itself_is_not_the_path_s() {
 fn a_caveat_of_one_exchange_ends_with_the_third() {
     let caveat = |n: usize| {
         let late = || {
-            let mut e = Story::new()
+            let mut e = Story::over(20.0)
                 .looked_up(Answer::Hosts, 0.1)
                 .connected(0.1)
                 .asked()
-                .pass(crate::story::R + 300.0)
+                .pass(20.0 + 270.0)
                 .received(800)
                 .event(roundtrip_model::Event::FirstByte)
                 .end();

@@ -1,4 +1,5 @@
-//! Exchanges told step by step: each step moves the clock and writes down what a prober would.
+//! Exchanges built step by step: each step advances the clock and records the same facts as a
+//! prober.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -27,7 +28,7 @@ pub(crate) struct Story {
 }
 
 impl Story {
-    /// The path's round trip is `r` ms, and nothing has happened yet.
+    /// An empty exchange over a path with a round trip of `r` ms.
     pub(crate) fn over(r: f64) -> Self {
         let e = Exchange {
             url: "https://shop.example/".into(),
@@ -59,7 +60,7 @@ impl Story {
         self.event(Event::Received { bytes })
     }
 
-    /// What was sent is acknowledged after a round trip, and answered `server` ms later.
+    /// Sent data is acknowledged after a round trip, and answered `server` ms later.
     pub(crate) fn answered(self, server: f64, bytes: u64) -> Self {
         let r = self.r;
         if r == 0.0 {
@@ -68,7 +69,7 @@ impl Story {
         self.pass(r).acknowledged(r).pass(server).received(bytes)
     }
 
-    /// What left so long ago is acknowledged now.
+    /// Data that left this long ago is acknowledged now.
     pub(crate) fn acknowledged(self, after: f64) -> Self {
         let after = Duration::from_secs_f64(after / 1e3);
         self.event(Event::Acknowledged { after, again: None })
@@ -138,7 +139,8 @@ impl Story {
         story
     }
 
-    /// The first flight of `sent` bytes leaves, and the SYN-ACK acknowledges `acked` of it after `wait` ms.
+    /// The first flight of `sent` bytes leaves, and the SYN-ACK acknowledges `acked` of them after
+    /// `wait` ms.
     pub(crate) fn syn_acked(mut self, sent: u64, acked: u64, wait: f64) -> Self {
         let facts = &mut self.e.tcp.as_mut().unwrap().fast_open;
         (facts.data_sent, facts.data_acked) = (sent, acked);
@@ -149,7 +151,7 @@ impl Story {
         })
     }
 
-    /// A whole TLS 1.3 handshake over TCP, cold.
+    /// A whole TLS 1.3 handshake over TCP, without a ticket.
     pub(crate) fn tls13(self) -> Self {
         self.hello()
             .answered(0.3, 3_000)
@@ -223,7 +225,7 @@ pub(crate) fn quic(r: f64) -> Story {
         .sent(1_200)
 }
 
-/// The whole way to an open TLS 1.3 connection with nothing to complain about.
+/// All steps to an open TLS 1.3 connection, without any finding.
 pub(crate) fn secured() -> Story {
     Story::new()
         .looked_up(Answer::Hosts, 0.1)
@@ -235,7 +237,7 @@ pub(crate) fn ids(e: &Exchange) -> Vec<&'static str> {
     findings(e).iter().map(|f| f.id).collect()
 }
 
-/// The first finding is `id`, costs what was put in, and is the only one.
+/// The first finding is `id`, has the injected cost, and is the only one.
 pub(crate) fn assert_only(e: &Exchange, id: &str, ms: f64, round_trips: u32) -> Finding {
     let found = findings(e);
     assert_eq!(found.len(), 1, "{found:?} {:?}", e.phases());

@@ -93,15 +93,15 @@ fn two_detours_of_one_handshake_are_two_findings() {
 }
 
 #[test]
-fn a_server_that_is_slow_to_greet() {
+fn a_server_that_is_slow_to_answer_the_hello() {
     let greeted = |late| finish(greeted().answered(late, 3_000), tls("TLSv1.3", 3_000));
     assert_only(&greeted(80.0), "slow-tls-server", 80.0, 0);
     assert_silent(&greeted(6.0));
 }
 
-/// What is resumed, or refused, shows in facts; each with what it cost.
+/// Accepted and refused tickets show in the facts, each with its cost.
 #[test]
-fn tickets_that_are_of_no_use() {
+fn tickets_without_effect() {
     let full = |version: &str, shown, primed| {
         let mut story = greeted().answered(0.4, 3_000);
         if version == "TLSv1.2" {
@@ -118,7 +118,7 @@ fn tickets_that_are_of_no_use() {
     assert_only(&full("TLSv1.2", true, true), "ticket-refused", R + 8.0, 1);
     assert_only(&full("TLSv1.2", false, true), "no-ticket", R + 8.0, 1);
     assert_only(&full("TLSv1.3", true, true), "ticket-refused", 8.0, 0);
-    // Nothing went before that could have left one.
+    // No earlier connection could have left a ticket.
     assert_only(&full("TLSv1.2", false, false), "tls12-full-handshake", R, 1);
     assert_silent(&full("TLSv1.3", false, false));
 }

@@ -1,4 +1,4 @@
-//! Bytes under way.
+//! Bytes in transit.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use roundtrip_model::{Answer, Event, Exchange, HttpFacts, PhaseName};
 
 use crate::story::{MSS, R, Story, assert_only, assert_silent, ids, secured, tls};
 
-/// A body that comes in flights of these many segments, each a round trip after the one before.
+/// A body in flights of these numbers of segments, each one round trip after the one before.
 fn body(flights: &[u64], gap: f64) -> Exchange {
     let mut story = secured();
     story.e.http = Some(HttpFacts {
@@ -47,7 +47,7 @@ fn a_body_that_keeps_waiting_waits_for_something_else_too() {
     assert_eq!(trips, 6);
 }
 
-/// What the client sent was acknowledged after so long, because a segment had to be sent again.
+/// The client's data was acknowledged after `unacked`, because a segment had to be sent again.
 fn resent(story: Story, unacked: f64) -> Story {
     story.event(Event::Resent {
         segments: 1,
@@ -56,7 +56,7 @@ fn resent(story: Story, unacked: f64) -> Story {
 }
 
 #[test]
-fn a_request_that_was_lost_is_no_thinking() {
+fn a_lost_request_is_not_a_slow_server() {
     let mut story = secured().asked().pass(R + 305.0);
     story = resent(story.acknowledged(R + 304.0), R + 304.0);
     story.r = 0.0;
@@ -65,10 +65,10 @@ fn a_request_that_was_lost_is_no_thinking() {
     assert_only(&thought, "server-think-time", 305.0, 0);
 }
 
-/// A server that thinks is told by an acknowledgement, or by what it says of itself; an answer that came
-/// late together with the acknowledgement of the request proves nothing.
+/// An acknowledgement, or the server's own report, proves that a server is slow; an answer that
+/// came late together with the acknowledgement of the request proves nothing.
 #[test]
-fn a_late_answer_without_a_witness_is_nobody_s_fault() {
+fn a_late_answer_without_a_witness_is_not_attributed() {
     let late = |late: f64, says: Option<u64>| {
         let mut story = secured().asked().pass(R + late).acknowledged(R + late);
         story.r = 0.0;
@@ -80,7 +80,8 @@ fn a_late_answer_without_a_witness_is_nobody_s_fault() {
     assert_only(&late(30.0, None), "late-answer", 30.0, 0);
     assert_only(&late(30.0, Some(0)), "late-answer", 30.0, 0);
     assert_only(&late(30.0, Some(28)), "server-think-time", 30.0, 0);
-    // No acknowledgement is delayed by that much: the path was slow, and the server need not have been.
+    // No acknowledgement is delayed by that much: the path was slow, and not necessarily the
+    // server.
     let longer = late(150.0, None);
     assert!(longer.phases().iter().all(|p| p.waited.server < 1.0));
     assert_only(&longer, "path-varies", 150.0, 0);
@@ -96,7 +97,7 @@ fn a_server_that_thinks_is_not_acquitted_by_a_loss() {
     assert_eq!(told, [("server-think-time", 375), ("segment-lost", 130)]);
 }
 
-/// A ClientHello that is acknowledged and answered so many ms later than the path needs.
+/// A ClientHello that is acknowledged and answered this many ms later than the path needs.
 fn greeted(acknowledged: f64, late: f64, seen: impl FnOnce(Story) -> Story) -> Exchange {
     let story = Story::new().looked_up(Answer::Hosts, 0.1).connected(0.2);
     let story = story.hello().pass(R + acknowledged);
@@ -110,7 +111,7 @@ fn greeted(acknowledged: f64, late: f64, seen: impl FnOnce(Story) -> Story) -> E
     story.asked().told(0.3).end()
 }
 
-/// A slow line held the hello up, and its acknowledgement shows by how much.
+/// A slow line held the hello up, and its acknowledgement shows for how long.
 #[test]
 fn a_hello_that_was_acknowledged_late_was_not_with_the_server_before() {
     let slow = |acknowledged, late| ids(&greeted(acknowledged, late, |story| story));
@@ -122,7 +123,7 @@ fn a_hello_that_was_acknowledged_late_was_not_with_the_server_before() {
 }
 
 #[test]
-fn a_hello_of_which_a_segment_was_lost_is_no_slow_server() {
+fn a_hello_with_a_lost_segment_is_not_a_slow_server() {
     let lost = greeted(136.0, 140.0, |story| resent(story, R + 136.0));
     assert_only(&lost, "segment-lost", 140.0, 0);
     assert_only(
@@ -131,13 +132,13 @@ fn a_hello_of_which_a_segment_was_lost_is_no_slow_server() {
         140.0,
         0,
     );
-    // The server heard everything in time, and the copy was needless.
+    // The server received everything in time, and the retransmission was needless.
     let slow = greeted(0.0, 140.0, |story| resent(story, R));
     assert_only(&slow, "slow-tls-server", 140.0, 0);
 }
 
 #[test]
-fn a_server_s_flight_of_which_a_segment_was_lost_is_no_slow_server() {
+fn a_server_flight_with_a_lost_segment_is_not_a_slow_server() {
     let overtaken = |late: f64| {
         move |story: Story| {
             story.event(Event::Overtaken {
@@ -182,11 +183,11 @@ fn in_parts(gap: f64, cut: bool) -> Exchange {
 }
 
 #[test]
-fn a_flight_that_breaks_off_in_a_record_waits_for_no_server() {
+fn a_flight_that_ends_within_a_record_is_not_a_slow_server() {
     assert_only(&in_parts(310.0, true), "response-segment-lost", 310.0, 0);
-    // Whole records may be all that there was.
+    // If whole records arrived, that may have been all the data.
     assert!(!ids(&in_parts(310.0, false)).contains(&"response-segment-lost"));
-    // A slow line needs a while for each segment, too.
+    // A slow line needs some time for each segment, too.
     assert!(!ids(&in_parts(90.0, true)).contains(&"response-segment-lost"));
 }
 
@@ -212,7 +213,7 @@ fn losses_of_both_sides_in_one_wait_are_priced_apart() {
 }
 
 #[test]
-fn a_loss_before_the_first_byte_is_none_of_the_body_s() {
+fn a_loss_before_the_first_byte_does_not_belong_to_the_body() {
     let mut story = secured().asked().pass(R + 305.0);
     story = resent(story, R + 304.0);
     story.r = 0.0;
@@ -230,7 +231,8 @@ fn a_loss_before_the_first_byte_is_none_of_the_body_s() {
     );
 }
 
-/// A body over TLS in flights of so many segments, `bytes` in each, that end in the middle of a record or not.
+/// A body over TLS in flights with these numbers of segments, `bytes` in each segment; with `cut`,
+/// each flight ends in the middle of a record.
 fn flights(sizes: &[u64], bytes: u64, cut: bool) -> Exchange {
     let mut story = secured();
     story.e.http = Some(HttpFacts {
@@ -272,7 +274,7 @@ fn a_window_counts_segments_and_small_ones_fill_it() {
 }
 
 #[test]
-fn a_server_that_sends_in_pieces_is_no_slow_start() {
+fn a_server_that_sends_in_pieces_is_not_slow_start() {
     for sizes in [&[12, 12, 12][..], &[3, 3], &[30, 12]] {
         let e = flights(sizes, 1_300, false);
         assert_eq!(ids(&e), ["body-stalls"]);
@@ -318,14 +320,12 @@ fn a_small_segment_that_was_held_back() {
 }
 
 #[test]
-fn what_the_path_varies_by_is_withdrawn_and_told() {
-    // Two acknowledgements that were 8 and 9 ms late, and an answer that was hardly later.
+fn findings_within_the_path_s_spread_are_withdrawn_and_reported() {
+    // Two acknowledgements were 8 and 9 ms late, and an answer came some time after them.
     let mut story = secured().acknowledged(R + 8.0).asked().pass(R + 9.0);
-    story = story.acknowledged(R + 9.0).pass(6.0);
+    story = story.acknowledged(R + 9.0).pass(20.0);
     story.r = 0.0;
-    let timing = ("app".into(), Some(Duration::from_millis(14)), String::new());
-    let mut story = story.told(0.0);
-    story.e.http.as_mut().unwrap().server_timing.push(timing);
+    let story = story.told(0.0);
     let account = roundtrip_explain::account(&story.end());
     assert!(
         account.findings.iter().all(|f| f.id != "server-think-time"),
@@ -334,4 +334,29 @@ fn what_the_path_varies_by_is_withdrawn_and_told() {
     let withdrawn = &account.withdrawn[0];
     assert_eq!(withdrawn.id, "server-think-time");
     assert!(withdrawn.why.contains("may differ"), "{withdrawn:?}");
+}
+
+/// No part of the answer came through until the server tried smaller segments.
+#[test]
+fn an_answer_in_small_segments_after_seconds_met_a_black_hole() {
+    let answered = |late: f64, peer_mss: u32, says: u64| {
+        let mut story = Story::over(0.5)
+            .looked_up(Answer::Hosts, 0.1)
+            .connected(0.1);
+        story.e.tcp.as_mut().unwrap().peer_mss = peer_mss;
+        let mut story = story.asked().pass(0.5).acknowledged(0.5).pass(late);
+        story.r = 0.0;
+        let timing = (
+            "app".into(),
+            Some(Duration::from_millis(says)),
+            String::new(),
+        );
+        let mut story = story.told(0.0).received(9_000);
+        story.e.http.as_mut().unwrap().server_timing.push(timing);
+        ids(&story.end())
+    };
+    assert_eq!(answered(3_000.0, 1024, 0), ["mtu-black-hole"]);
+    assert!(!answered(3_000.0, MSS as u32, 0).contains(&"mtu-black-hole"));
+    assert!(!answered(300.0, 1024, 0).contains(&"mtu-black-hole"));
+    assert_eq!(answered(3_000.0, 1024, 3_000), ["server-think-time"]);
 }

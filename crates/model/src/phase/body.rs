@@ -1,62 +1,66 @@
-//! Follows an answer from its first bytes to its last: which pauses were the sender's window, the
-//! line, a loss, or the server.
+//! Follows an answer from its first bytes to its last, and attributes each pause to the sender's
+//! window, the line, a loss, or the server.
 //!
-//! The bytes are divided into flights, each a round trip after the one before. A flight was stopped
-//! by a window if the next one began just a round trip after it and the evidence agrees: it was
-//! full and broke off, or the flights grow, as they do while a window grows. That does not depend
-//! on whether the sender paces its segments, and so leaves gaps between flights, or not.
+//! The bytes are divided into flights, each one round trip after the one before. A window stopped a
+//! flight if the next flight began just one round trip later and the evidence agrees: the flight
+//! filled the window and broke off, or the flights grow, as they do while a window grows. The
+//! result does not depend on whether the sender paces its segments and thus leaves gaps within
+//! flights.
 
 use std::time::Duration;
 
 use super::evidence::{Evidence, Stop};
 use super::flights::{self, Flight};
+use super::line;
 use super::waiting::{self, SHORTEST_TELLING_RTT, split};
 use super::{ms, rtt_ms};
 use crate::{Event, Exchange, Moment, Waited};
 
-/// In round trips and milliseconds: how far from a round trip the next flight of a window may
-/// begin. The client acknowledges within a millisecond, and the path varies.
+/// How far from a whole round trip the next flight of a window may begin, in round trips and
+/// milliseconds. The client acknowledges within a millisecond, and the path varies.
 const ON_TIME: f64 = 0.15;
 const ON_TIME_MS: f64 = 2.0;
-/// Each flight of a growing window brings a quarter more than the one before, at least.
+/// Each flight of a growing window is larger than the one before by at least this factor.
 const GROWTH: f64 = 1.25;
-/// In round trips. Even with what delays it, the next flight of a window comes before this.
+/// The same factor in slow start, less a small last segment.
+const DOUBLED: f64 = 1.8;
+/// In round trips: the next flight of a window begins before this, even if it is delayed.
 const LATEST_FLIGHT: f64 = 2.5;
-/// In round trips: shorter pauses are the line's.
+/// In round trips: shorter pauses are attributed to the line.
 const SHORTEST_PAUSE: f64 = 0.5;
-/// As shares of the client's receive window: what comes in a round trip if that window alone sets the
-/// pace. A window that is not full is twice as large, as Linux makes it.
+/// As shares of the client's receive window: the bytes that arrive in a round trip if that window
+/// alone limits the rate. A window that is not full is twice as large on Linux.
 const FILLED: std::ops::RangeInclusive<f64> = 0.75..=1.15;
-/// In round trips and milliseconds: a steady stream that is shorter says nothing about the line.
+/// In round trips and milliseconds: shorter steady streams give no evidence about the line.
 const STEADY_TRIPS: f64 = 2.0;
 const STEADY_MS: f64 = 20.0;
-/// In round trips.
+/// In round trips: a last flight that ends this much early still counts as a whole round trip.
 const ALMOST: f64 = 0.08;
-/// In segments.
+/// In segments: after a time-out, a larger burst than this comes from a sender that had paused.
 const MAX_AFTER_TIMEOUT: u64 = 3;
-/// In round trips.
+/// In round trips: shorter pauses after a loss belong to the recovery of the sender's window.
 const RECOVERY: f64 = 1.2;
-/// As a share of a silence: a client that did not read for so long closed its window.
+/// As a share of a silence: a client that did not read for this part of it had closed its window.
 const UNREAD: f64 = 0.4;
 
-/// Bytes that arrived, with what was learnt since the bytes before them.
+/// Bytes that arrived, with the facts recorded since the bytes before them.
 pub(super) struct Arrival {
     pub(super) at: Moment,
     pub(super) bytes: u64,
     pub(super) heard: Evidence,
 }
 
-/// How the bytes of an answer came.
+/// How the bytes of an answer arrived.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Transfer {
     /// The flights that a window stopped.
     pub windows: Vec<FullWindow>,
-    /// The pauses of the server.
+    /// The pauses that the server made.
     pub pauses: Vec<Pause>,
     /// The milliseconds of shorter pauses after a loss, while the sender's window recovered.
     pub recovery: f64,
-    /// What came without a pause, where that lasted for two round trips and more: bytes, and
-    /// milliseconds.
+    /// The bytes and milliseconds of the stretches without a pause that lasted for two round trips
+    /// or more.
     pub steady: (u64, f64),
     pub bytes: u64,
 }
@@ -69,19 +73,19 @@ pub struct FullWindow {
     pub grew: bool,
     /// The client's receive window had no room for more.
     pub own: bool,
-    /// Something was missing before: the sender's window shrank.
+    /// A segment was missing before: the sender's window shrank.
     pub after_loss: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pause {
     pub ms: f64,
-    /// How many bytes of the answer had arrived before it.
+    /// The number of bytes of the answer that had arrived before it.
     pub after: u64,
 }
 
 impl Exchange {
-    /// When the first bytes of the answer arrived, which may not have been readable yet.
+    /// When the first bytes of the answer arrived; they may not have been readable yet.
     pub fn answer_began(&self) -> Option<Moment> {
         let first = self.timeline.first(|e| *e == Event::FirstByte)?;
         let read = self.answered_after_interim().unwrap_or(first);
@@ -93,15 +97,15 @@ impl Exchange {
         ))
     }
 
-    /// When the final response came, if interim ones preceded it that are answers to the request:
-    /// 100 (Continue) is one to its head.
+    /// When the final response began, if interim responses to the request preceded it. 100
+    /// (Continue) answers only the request's head.
     pub(super) fn answered_after_interim(&self) -> Option<Moment> {
         let http = self.http.as_ref()?;
         let told = http.interim.iter().any(|status| *status != 100);
         told.then(|| self.timeline.first(|e| *e == Event::Answered))?
     }
 
-    /// How the bytes of the answer came, from the first to the last.
+    /// How the bytes of the answer arrived, from the first to the last.
     pub fn transfer(&self) -> Option<Transfer> {
         let body = Body::new(self, self.answer_began()?, self.timeline.end());
         Some(body.transfer)
@@ -114,7 +118,7 @@ pub(super) fn attribute(exchange: &Exchange, start: Moment, end: Moment) -> (u32
     (body.round_trips, body.waited)
 }
 
-/// The arrivals from `start` to `end`, and what was learnt after the last.
+/// The arrivals from `start` to `end`, and the facts recorded after the last one.
 fn arrivals(exchange: &Exchange, start: Moment, end: Moment) -> (Vec<Arrival>, Evidence) {
     let mut arrivals = Vec::new();
     let mut heard = Evidence::default();
@@ -136,7 +140,7 @@ fn arrivals(exchange: &Exchange, start: Moment, end: Moment) -> (Vec<Arrival>, E
     (arrivals, heard)
 }
 
-/// From when to when something was missing while what follows it was there.
+/// The period during which a segment was missing while later ones had arrived.
 fn holes(arrivals: &[Arrival]) -> impl Iterator<Item = (Moment, Moment)> {
     arrivals.iter().filter_map(|arrival| {
         let late = Duration::from_secs_f64(arrival.heard.overtaken()? / 1e3);
@@ -148,20 +152,27 @@ struct Body<'a> {
     exchange: &'a Exchange,
     rtt: f64,
     spread: f64,
+    most: f64,
     round_trips: u32,
     waited: Waited,
     transfer: Transfer,
-    /// Something has been missing.
+    /// A segment has been missing.
     lossy: bool,
 }
 
 impl<'a> Body<'a> {
     fn new(exchange: &'a Exchange, start: Moment, end: Moment) -> Self {
         let (arrivals, after) = arrivals(exchange, start, end);
+        let spread = exchange.spread();
         let mut body = Self {
             exchange,
             rtt: rtt_ms(exchange),
-            spread: exchange.spread().ms(),
+            spread: spread.ms(),
+            // A pause that the path may cause is not attributed to the sender.
+            most: match spread.samples().len() {
+                0 | 1 => spread.tolerance(),
+                _ => spread.most(),
+            },
             round_trips: 0,
             waited: Waited::default(),
             transfer: Transfer::default(),
@@ -188,14 +199,15 @@ impl<'a> Body<'a> {
         for (n, arrival) in arrivals.iter().enumerate() {
             let gap = ms(arrival.at.since(last));
             let window = windows.next_if(|(first, _)| *first == n);
-            // The first one began before.
+            // The first flight began earlier.
             flights.next_if(|f| f.first < n);
             let next = flights.next_if(|f| f.first == n).map(|f| f.bytes);
             self.lossy |= arrival.heard.has_gap();
             while holes.next_if(|(_, filled)| *filled < arrival.at).is_some() {}
             let missed = holes.peek().map_or(0.0, |(open, _)| {
                 let open = ms(arrival.at.since(*open));
-                // Over QUIC, what was sent before the sender could know of the loss can be read.
+                // Over QUIC, data that was sent before the sender could know of the loss can be
+                // read.
                 let due = match self.exchange.quic {
                     Some(_) => open - self.rtt,
                     None => open,
@@ -221,7 +233,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// The flights that a window stopped, by the arrival with which the next one began.
+    /// The flights that a window stopped, each given by the arrival with which the next one began.
     fn windows(&self, flights: &[Flight], arrivals: &[Arrival]) -> Vec<(usize, FullWindow)> {
         let mut windows = Vec::new();
         let mut room = None;
@@ -236,8 +248,10 @@ impl<'a> Body<'a> {
                 .map(|a| a.heard)
                 .unwrap_or_default();
             let more = next.bytes as f64 >= GROWTH * flight.bytes as f64;
-            growing &= (more || (last && self.may_be_the_rest(next, windows.len())))
-                && (n > 0 || heard.is_like_a_window(self.exchange));
+            let before = n.checked_sub(1).and_then(|before| flights.get(before));
+            let doubled = before.is_some_and(|b| flight.bytes as f64 >= DOUBLED * b.bytes as f64);
+            let rest = last && (doubled || self.may_be_the_rest(next, windows.len()));
+            growing &= (more || rest) && (n > 0 || heard.is_like_a_window(self.exchange));
             let before = windows
                 .last()
                 .is_some_and(|(_, w): &(usize, FullWindow)| w.own);
@@ -245,7 +259,10 @@ impl<'a> Body<'a> {
             let steady = next.gap < SHORTEST_PAUSE * self.rtt
                 && room.is_some_and(|room| FILLED.contains(&(flight.bytes as f64 / room as f64)));
             let own = (heard.fills_own_window() || steady) && !more && (before || !last);
-            if self.was_stopped(flight, next, &heard, growing, own) {
+            // A window that doubled was full, however late its next flight began.
+            let late = ms(next.began.since(flight.began)) - self.rtt;
+            let full = growing && doubled && late > 0.0;
+            if full || self.was_stopped(flight, next, &heard, growing, own) {
                 let window = FullWindow {
                     bytes: heard.flight_bytes().unwrap_or(flight.bytes),
                     segments: heard.segments(),
@@ -262,8 +279,8 @@ impl<'a> Body<'a> {
         windows
     }
 
-    /// A paced window's last flight may end just before, or just after, a whole number of round trips:
-    /// both count as that number, so that the count does not depend on the day.
+    /// The last flight of a paced window may end just before or just after a whole number of round
+    /// trips: both count as that number, so that the count is stable from run to run.
     fn almost(
         &self,
         flights: &[Flight],
@@ -304,8 +321,12 @@ impl<'a> Body<'a> {
     fn is_full(&self, first: &Flight, flights: &[Flight], arrivals: &[Arrival]) -> bool {
         let told = flights
             .get(1)
-            .and_then(|next| arrivals.get(next.first))
-            .and_then(|arrival| arrival.heard.segments());
+            .and_then(|next| arrivals.get(first.first + 1..=next.first))
+            .and_then(|arrivals| {
+                let told = arrivals.iter().filter_map(|a| a.heard.segments());
+                told.reduce(|sum, more| sum + more)
+            })
+            .map(|segments| segments + first.segments);
         let most = self.exchange.first_window();
         let full = most - most / 10;
         match told {
@@ -314,14 +335,14 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// The last flight brings the rest: after a pause any size will do, and so without one if the
-    /// flights before it have grown twice.
+    /// The last flight brings the rest: after a pause it may have any size, and also without a
+    /// pause if the flights before it grew twice.
     fn may_be_the_rest(&self, last: &Flight, windows: usize) -> bool {
         last.gap >= SHORTEST_PAUSE * self.rtt || windows >= 2
     }
 
-    /// Books the time before an arrival, `missed` of which something was missing that had been sent
-    /// before; returns whether the stream had stopped there.
+    /// Attributes the time before an arrival; during `missed` of it, an earlier segment was
+    /// missing. Returns whether the stream had stopped there.
     fn step(
         &mut self,
         gap: f64,
@@ -334,7 +355,7 @@ impl<'a> Body<'a> {
         let lost = heard.loss(self.exchange, gap, arrival.at).max(missed);
         self.waited.loss += lost;
         let gap = gap - lost;
-        // What a loss delayed, no window did.
+        // A loss caused this delay, not a window.
         let window = window.filter(|_| lost < (SHORTEST_PAUSE * self.rtt).min(f64::MAX));
         if let Some(window) = window {
             self.transfer.windows.push(FullWindow {
@@ -359,7 +380,7 @@ impl<'a> Body<'a> {
             }
             Stop::Line | Stop::Window => {
                 self.waited.network += gap;
-                // While a window recovers, small pauses are its.
+                // While a window recovers, small pauses belong to the recovery.
                 let recovering = self.lossy && gap >= 1.0;
                 if recovering {
                     self.transfer.recovery += gap;
@@ -375,10 +396,14 @@ impl<'a> Body<'a> {
         true
     }
 
-    /// Why nothing came for `gap`, if no window stopped the sender.
+    /// Why nothing arrived for `gap`, if no window stopped the sender.
     fn stop(&self, gap: f64, heard: &Evidence, next: Option<u64>) -> Stop {
-        // Such a short pause is attributed to nobody.
-        if gap < (SHORTEST_PAUSE * self.rtt).min(f64::MAX) || gap < 1.0 || gap <= self.spread {
+        // A pause this short is not attributed to any party.
+        if gap < (SHORTEST_PAUSE * self.rtt).min(f64::MAX)
+            || gap < 1.0
+            || gap <= self.spread.max(self.most)
+            || next.is_some_and(|bytes| line::paces(self.exchange, gap, bytes))
+        {
             return Stop::Line;
         }
         if heard.segments().is_some() {
@@ -398,7 +423,8 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// A silence while the client did not read is its own, up to where its window had opened again.
+    /// A silence while the client did not read is attributed to the client, until its window had
+    /// opened again.
     fn unread(&mut self, gap: f64, heard: &Evidence) -> f64 {
         let unread = heard.not_reading();
         if unread < UNREAD * gap {
@@ -408,7 +434,8 @@ impl<'a> Body<'a> {
         0.0
     }
 
-    /// From the last byte to the end: the client's time, unless the exchange failed while it waited.
+    /// The time from the last byte to the end is the client's, unless the exchange failed while it
+    /// waited.
     fn trailing(&mut self, last: Moment, end: Moment, heard: &Evidence) {
         let gap = ms(end.since(last));
         let starved = self.exchange.failure.is_some() && end == self.exchange.timeline.end();

@@ -67,7 +67,7 @@ pub(super) fn cut(exchange: &Exchange) -> Vec<(PhaseName, Moment, Moment)> {
             _ => None,
         };
         if let Some((ended, begun)) = next {
-            // What was sent while the SYN-ACK was awaited has not entered the path yet.
+            // Data written while the client waited for the SYN-ACK has not entered the path yet.
             if !(syn_pending && (ended == PhaseName::Request || ended == handshake(exchange))) {
                 cutter.close(ended, *at);
             }
@@ -141,8 +141,8 @@ impl EarlyData {
     }
 }
 
-/// Fast open was tried and the SYN-ACK left data unacknowledged, so the connect cost a round trip
-/// after all.
+/// Fast open was tried and the SYN-ACK left data unacknowledged, so the connect cost one round
+/// trip.
 fn unsaved_syn_ack(exchange: &Exchange) -> bool {
     exchange.timeline.iter().any(
         |(_, e)| matches!(e, Event::SynAcked { data_sent, data_acked } if data_acked < data_sent),

@@ -1,4 +1,4 @@
-//! The TCP phase: the attempts that were given up, then the successful one with its round trip.
+//! The TCP phase: the abandoned attempts, then the successful one with its round trip.
 
 use std::net::SocketAddr;
 
@@ -9,7 +9,7 @@ use crate::{Attempt, AttemptOutcome, Event, Exchange, Moment, Waited};
 /// A SYN is repeated after one second (RFC 6298 §2.1); a wait of more than this many milliseconds
 /// was a loss.
 const SYN_TIMEOUT: f64 = 900.0;
-/// In milliseconds: a process wakes up within this, if nothing keeps it from running.
+/// In milliseconds: a process wakes up within this time, unless something keeps it from running.
 const SHORTEST_DELAY: f64 = 1.0;
 
 pub(super) fn attribute(exchange: &Exchange, start: Moment, end: Moment) -> (u32, Waited) {
@@ -24,7 +24,7 @@ pub(super) fn attribute(exchange: &Exchange, start: Moment, end: Moment) -> (u32
             },
         );
     };
-    // Other attempts that had to be given up first, including QUIC.
+    // Other attempts, including QUIC, that had to be abandoned first.
     let others = exchange
         .attempts
         .iter()
@@ -47,8 +47,8 @@ pub(super) fn attribute(exchange: &Exchange, start: Moment, end: Moment) -> (u32
     }
 }
 
-/// The attempts before the successful one, from `first` to `left`: a refusal is an answer, and cost a round trip; silence
-/// is a loss.
+/// The attempts before the successful one, from `first` to `left`. A refusal is an answer and cost
+/// a round trip; silence counts as a loss.
 pub(super) fn before(mut attempts: Vec<&Attempt>, first: Moment, left: Moment) -> (u32, Waited) {
     attempts.sort_by_key(|a| a.began);
     let mut waited = Waited::default();
@@ -75,7 +75,7 @@ pub(super) fn was_refused(attempt: &Attempt) -> bool {
     matches!(attempt.outcome, AttemptOutcome::Failed(_))
 }
 
-/// Whether the refusal came over the path: what this host refuses itself fails at once.
+/// Whether the refusal came over the path. Attempts that this host itself refuses fail at once.
 pub(super) fn crossed(attempt: &Attempt) -> bool {
     attempt.ended.since(attempt.began) >= SHORTEST_TELLING_RTT
 }
@@ -87,7 +87,7 @@ fn winner(exchange: &Exchange) -> Option<SocketAddr> {
     })
 }
 
-/// When the successful attempt sent its SYN; if there was none, the first attempt.
+/// When the successful attempt sent its SYN; without a successful attempt, the first one counts.
 fn departure(
     exchange: &Exchange,
     winner: Option<SocketAddr>,
@@ -104,15 +104,16 @@ fn departure(
     })
 }
 
-/// With fast open, the SYN-ACK is waited for only if it did not acknowledge everything; this phase
-/// then ends with it.
+/// With fast open, the client waits for the SYN-ACK only if it did not acknowledge all data; this
+/// phase then ends with it.
 fn syn_ack_was_awaited(exchange: &Exchange, end: Moment) -> bool {
     let mut events = exchange.timeline.iter();
     let deferred = events.any(|(_, e)| matches!(e, Event::Connected { deferred: true, .. }));
     !deferred || events.any(|(at, e)| matches!(e, Event::SynAcked { .. }) && *at == end)
 }
 
-/// The kernel knows how long the SYN-ACK took; the rest of the wait passed before the client ran.
+/// The kernel measured how long the SYN-ACK took; the rest of the wait passed before the client
+/// ran.
 fn connected(exchange: &Exchange, wait: f64) -> Waited {
     let tcp = exchange.tcp.as_ref();
     let resent = tcp.is_some_and(|t| t.syn_retransmits > 0);

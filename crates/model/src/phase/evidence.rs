@@ -1,6 +1,7 @@
-//! What the kernel and TLS tell about one wait: how much of it was a loss, and why a flight ended.
+//! The evidence from the kernel and TLS about one wait: how much of it was a loss, and why a flight
+//! ended.
 
-use super::{ms, rtt_ms};
+use super::{copies, ms, rtt_ms};
 use crate::{Event, Exchange, Moment, Task};
 
 /// In milliseconds: the kernel measures unacknowledged time in ticks, and its timers end on them.
@@ -10,44 +11,47 @@ const TICKS: f64 = 12.0;
 /// silences come from a slow line.
 const TAIL_TRIPS: f64 = 2.5;
 const SHORTEST_TAIL: f64 = 100.0;
-/// The share of full segments that data fills if each holds one record that fits it.
+/// How full segments are, as a share, if each holds one record that fits it.
 const DENSE: f64 = 0.97;
-/// A flight that is this share of the client's receive window was stopped by it: the rest is less
-/// than a segment, or was not offered yet.
+/// A flight that fills this share of the client's receive window was stopped by it: the rest is
+/// less than a segment, or was not offered yet.
 const FULL_OWN_WINDOW: f64 = 0.85;
 
-/// In milliseconds and round trips: several time-outs.
+/// In milliseconds and round trips: a wait this long spans several time-outs.
 const SHORTEST_BLACK_HOLE: f64 = 900.0;
 const BLACK_HOLE_TRIPS: f64 = 4.0;
-/// In round trips.
+/// In segments: this many segments are mostly full.
+const MANY: u64 = 4;
+/// In round trips: a retransmission is not acknowledged sooner than this.
 const FASTEST_COPY: f64 = 0.9;
 
-/// A paced flight lasts this share of a round trip; of segments that arrived too early, only the
+/// A paced flight lasts this share of a round trip. Of segments that arrived too early, only the
 /// last is known.
 const SPREAD: f64 = 0.4;
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Evidence {
-    /// Something had to be retransmitted: how long it was unacknowledged, in milliseconds.
+    /// A segment had to be retransmitted: how long it was unacknowledged, in milliseconds.
     unacked: Option<f64>,
-    /// Something arrived before data that precedes it, and how long before, in milliseconds.
+    /// A segment arrived before data that precedes it: how long before, in milliseconds.
     overtaken: Option<f64>,
     missed: u64,
-    /// The first time at which something was known to be missing.
+    /// The first time at which a segment was known to be missing.
     gap_opened: Option<Moment>,
-    /// Segments and bytes of the flight before the wait, and what the client's window allowed.
+    /// Segments and bytes of the flight before the wait, and the bytes that the client's window
+    /// allowed.
     flight: Option<(u64, u64)>,
     window: Option<u64>,
     /// The flight ended in the middle of a record.
     cut: bool,
-    /// When the last acknowledgement arrived, and how long after the bytes had left.
+    /// When the last acknowledgement arrived, and how long before the bytes had left.
     acknowledged: Option<(Moment, f64)>,
-    /// How long before the acknowledgement what was acknowledged had left again, in milliseconds.
+    /// How long before the acknowledgement the retransmission had left, in milliseconds.
     copy: Option<f64>,
-    /// How long what was written did not leave the host, in milliseconds.
+    /// How long written data did not leave the host, in milliseconds.
     held_back: f64,
-    /// How long the client could have run and did not, and how long it wrote to its own output, in
-    /// milliseconds.
+    /// How long the client was ready to run but did not run, and how long it wrote to its own
+    /// output, in milliseconds.
     not_running: f64,
     writing: f64,
 }
@@ -97,7 +101,7 @@ impl Evidence {
         }
     }
 
-    /// Everything between two moments, as if it belonged to one wait.
+    /// All evidence between two moments, as if it belonged to one wait.
     pub(super) fn between(exchange: &Exchange, start: Moment, end: Moment) -> Self {
         let mut evidence = Self::default();
         for (at, event) in exchange.timeline.iter() {
@@ -108,7 +112,7 @@ impl Evidence {
         evidence
     }
 
-    /// How long data was late that others had overtaken on the path, in milliseconds.
+    /// How long data that other segments overtook on the path was late, in milliseconds.
     pub(super) fn reordered(&self, rtt: f64) -> f64 {
         self.overtaken
             .filter(|late| *late < FASTEST_COPY * rtt)
@@ -118,28 +122,25 @@ impl Evidence {
     /// The part of `rest`, the excess length of a wait that ended at `end`, that was due to a loss.
     pub(super) fn loss(&self, exchange: &Exchange, rest: f64, end: Moment) -> f64 {
         let rtt = rtt_ms(exchange);
-        // Rounding can make a difference negative.
+        // Rounding can make the difference negative.
         let rest = rest.max(0.0);
         let missed = self.gap_opened.map(|opened| ms(end.since(opened)));
         let late = match (self.overtaken, missed) {
             (Some(overtaken), Some(missed)) => Some(overtaken.max(missed)),
             (overtaken, missed) => overtaken.or(missed),
         };
-        // Whoever lost a segment learns of it half a round trip after what follows it has arrived, and
-        // its copy takes as long: what comes sooner was reordered.
+        // A sender learns of a lost segment half a round trip after the segments behind it have
+        // arrived, and the retransmission takes as long: data that comes sooner was reordered.
         let lost = late.filter(|late| *late >= FASTEST_COPY * rtt);
         let theirs = lost.map_or(0.0, |late| {
             let whole = rest - late <= SPREAD * rtt;
             if whole { rest } else { late }
         });
         let left = rest - theirs;
-        // A copy that was needless was no loss, and one that was not takes a round trip after the one
-        // that showed the loss.
-        let needless = exchange.tcp.as_ref().is_some_and(|tcp| {
-            let resent = tcp.retransmits.saturating_sub(tcp.syn_retransmits);
-            resent > 0 && tcp.needless_retransmits >= resent
-        });
-        let answers_original = self.copy.is_some() && self.copied(rtt).is_none();
+        // A needless retransmission was not a loss. A needed one takes a round trip after the
+        // acknowledgement that showed the loss.
+        let needless = self.was_needless(exchange);
+        let answers_original = self.copy.is_some() && self.copied(exchange).is_none();
         let unacked = self
             .unacked
             .filter(|unacked| !needless && !answers_original && *unacked >= 2.0 * rtt - TICKS);
@@ -166,8 +167,8 @@ impl Evidence {
         }
     }
 
-    /// Whether the sender had more when it stopped: it broke off in a record, or full segments alone
-    /// came.
+    /// Whether the sender had more data when it stopped: it broke off in a record, or only full
+    /// segments arrived.
     fn is_broken(&self, exchange: &Exchange) -> bool {
         let (segments, bytes) = self.flight.unwrap_or_default();
         if exchange.tls.is_some() {
@@ -177,8 +178,8 @@ impl Evidence {
         }
     }
 
-    /// Whether a flight of a full window looks like this: it broke off, or small records filled each
-    /// segment, or just as many segments came as a first window has.
+    /// Whether the flight looks like a full window: it broke off, or small records filled each
+    /// segment, or it has exactly as many segments as a first window.
     pub(super) fn is_like_a_window(&self, exchange: &Exchange) -> bool {
         let Some((segments, bytes)) = self.flight else {
             return true;
@@ -190,7 +191,7 @@ impl Evidence {
                 && bytes as f64 >= DENSE * (segments * exchange.segment()) as f64)
     }
 
-    /// Whether the flight was all that the client's receive window had room for.
+    /// Whether the flight filled the client's receive window.
     pub(super) fn fills_own_window(&self) -> bool {
         self.flight
             .zip(self.window)
@@ -221,22 +222,37 @@ impl Evidence {
         self.acknowledged
     }
 
-    /// How long before it was acknowledged a copy had left, in milliseconds, if the peer had only that.
-    pub(super) fn copied(&self, rtt: f64) -> Option<f64> {
-        self.copy.filter(|copy| *copy >= FASTEST_COPY * rtt)
+    /// How long before its acknowledgement a retransmission had left, in milliseconds, if the peer
+    /// had only the retransmission.
+    pub(super) fn copied(&self, exchange: &Exchange) -> Option<f64> {
+        let late = FASTEST_COPY * rtt_ms(exchange);
+        self.copy
+            .filter(|copy| *copy >= late && !self.was_needless(exchange))
     }
 
-    /// How long what was written did not leave the host, in milliseconds.
+    /// Whether data was retransmitted although the peer had the original.
+    pub(super) fn resent_in_vain(&self, exchange: &Exchange) -> bool {
+        self.unacked.is_some() && self.was_needless(exchange)
+    }
+
+    fn was_needless(&self, exchange: &Exchange) -> bool {
+        copies::were_needless(exchange)
+            || self
+                .acknowledged
+                .is_some_and(|(at, _)| copies::answers_original(exchange, at))
+    }
+
+    /// How long written data did not leave the host, in milliseconds.
     pub(super) fn held_back(&self) -> f64 {
         self.held_back
     }
 
-    /// How long the client could have run and did not, in milliseconds.
+    /// How long the client was ready to run but did not run, in milliseconds.
     pub(super) fn not_running(&self) -> f64 {
         self.not_running
     }
 
-    /// Whether something was missing.
+    /// Whether a segment was missing.
     pub(super) fn has_gap(&self) -> bool {
         self.overtaken.is_some() || self.gap_opened.is_some()
     }
@@ -245,22 +261,25 @@ impl Evidence {
         self.window
     }
 
-    /// How long before what preceded it something had arrived, in milliseconds.
+    /// How long before the preceding data a segment had arrived, in milliseconds.
     pub(super) fn overtaken(&self) -> Option<f64> {
         self.overtaken
     }
 
-    /// How many packets of a QUIC peer had not come when the wait ended.
+    /// The number of packets from a QUIC peer that had not arrived when the wait ended.
     pub(super) fn missed(&self) -> u64 {
         self.missed
     }
 }
 
-/// Whether a silence of `gap` ended at `at` with segments that were smaller than before, in the middle
-/// of something: their sender had found that full ones do not come through (RFC 4821).
+/// Whether a silence of `gap` ended at `at` in the middle of the data, with smaller segments than
+/// before: the sender had found that full segments do not get through (RFC 4821).
 pub(super) fn ended_with_smaller_segments(exchange: &Exchange, gap: f64, at: Moment) -> bool {
     if gap < SHORTEST_BLACK_HOLE.max(BLACK_HOLE_TRIPS * rtt_ms(exchange)) {
         return false;
+    }
+    if sends_smaller_segments(exchange) && !is_reported(exchange, gap) {
+        return true;
     }
     let mut later = exchange.timeline.iter().filter(|(t, _)| *t >= at);
     let smaller = later.find_map(|(_, event)| match event {
@@ -273,4 +292,28 @@ pub(super) fn ended_with_smaller_segments(exchange: &Exchange, gap: f64, at: Mom
         && later
             .next()
             .is_some_and(|(_, e)| matches!(e, Event::CutOff | Event::GapOpened { .. }))
+}
+
+/// Whether the peer's segments are far smaller than the size that it accepts, although it has more
+/// to send than fits them.
+fn sends_smaller_segments(exchange: &Exchange) -> bool {
+    let received = exchange
+        .timeline
+        .iter()
+        .filter_map(|(_, event)| match event {
+            Event::Received { bytes } => Some(*bytes),
+            _ => None,
+        });
+    exchange.tcp.as_ref().is_some_and(|tcp| {
+        let theirs = u64::from(tcp.peer_mss);
+        let smaller = theirs > 0 && 4 * theirs < 3 * u64::from(tcp.mss);
+        smaller && received.sum::<u64>() >= MANY * theirs
+    })
+}
+
+/// Whether the server itself reports that it took this long (Server-Timing).
+fn is_reported(exchange: &Exchange, gap: f64) -> bool {
+    let said = exchange.http.iter().flat_map(|h| &h.server_timing);
+    let said: f64 = said.filter_map(|(_, took, _)| took.map(ms)).sum();
+    said >= 0.5 * gap
 }

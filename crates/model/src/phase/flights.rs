@@ -1,4 +1,5 @@
-//! Divides the bytes of an answer into flights: what a sender sends within one round trip.
+//! Divides the bytes of an answer into flights, the bytes that a sender sends within one round
+//! trip.
 
 use std::time::Duration;
 
@@ -6,10 +7,10 @@ use super::body::Arrival;
 use super::ms;
 use crate::{Event, Moment, Timeline};
 
-/// In round trips: by how much a flight may begin early, after a pause and without one.
+/// In round trips: how early a flight may begin, after a pause and without one.
 const EARLY: f64 = 0.2;
 const EARLY_UNPAUSED: f64 = 0.03;
-/// In round trips and milliseconds: what separates two flights.
+/// In round trips and milliseconds: the shortest pause that separates two flights.
 const PAUSE: f64 = 0.25;
 const SHORTEST_PAUSE: f64 = 1.0;
 
@@ -19,7 +20,9 @@ pub(super) struct Flight {
     /// When its last bytes arrived.
     pub(super) ended: Moment,
     pub(super) bytes: u64,
-    /// The number of its first arrival, and the pause before that in milliseconds.
+    /// The segments that came before the first arrival considered, if they are known.
+    pub(super) segments: u64,
+    /// The index of its first arrival, and the pause before that in milliseconds.
     pub(super) first: usize,
     pub(super) gap: f64,
 }
@@ -30,9 +33,11 @@ pub(super) fn begun(timeline: &Timeline, start: Moment, rtt: f64) -> Flight {
         began: start,
         ended: start,
         bytes: 0,
+        segments: 0,
         first: 0,
         gap: 0.0,
     };
+    let mut segments = 0;
     for (at, event) in timeline.iter().rev() {
         match event {
             Event::Received { bytes } if *at < start => {
@@ -41,7 +46,9 @@ pub(super) fn begun(timeline: &Timeline, start: Moment, rtt: f64) -> Flight {
                 }
                 flight.began = *at;
                 flight.bytes += bytes;
+                flight.segments += std::mem::take(&mut segments);
             }
+            Event::Paused { segments: told, .. } if *at < start => segments += told,
             _ => {}
         }
     }
@@ -58,7 +65,7 @@ pub(super) fn divide(begun: Flight, arrivals: &[Arrival], rtt: f64) -> Vec<Fligh
         let paused = gap >= (PAUSE * rtt).max(SHORTEST_PAUSE);
         let early = if paused { EARLY } else { EARLY_UNPAUSED };
         if due >= (1.0 - early) * rtt {
-            // What comes without a pause began when it was due.
+            // Data that follows without a pause began when it was due.
             let next = if paused {
                 arrival.at
             } else {
@@ -69,6 +76,7 @@ pub(super) fn divide(begun: Flight, arrivals: &[Arrival], rtt: f64) -> Vec<Fligh
                 began: next,
                 ended: arrival.at,
                 bytes: 0,
+                segments: 0,
                 first: n,
                 gap,
             };

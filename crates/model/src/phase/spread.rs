@@ -1,38 +1,49 @@
-//! By how much the path's round trips differ, as far as this exchange can tell: nothing that is
-//! less late than that is anybody's fault.
+//! By how much the path's round trips differ, as far as this exchange shows it. A smaller delay is
+//! not attributed to any party.
 
 use std::time::Duration;
 
-use super::ms;
+use super::delayed_ack::{SHORTEST_DELAYED_ACK, was_not_delayed};
+use super::{ms, uplink};
 use crate::{Event, Exchange, Moment};
 
-/// In milliseconds: an acknowledgement that is later by less may have been delayed on purpose (RFC
-/// 1122 §4.2.3.2), and one that is later by more was not delayed by that alone. Linux waits for 40 ms,
-/// and its timers are late.
-pub const DELAYED_ACK: f64 = 60.0;
-/// In milliseconds: the shortest delay of an acknowledgement on Linux, less a tick.
-pub(super) const SHORTEST_DELAYED_ACK: f64 = 36.0;
-/// In milliseconds, and as shares of R: round trips that differ by less do not differ, and the path on
-/// which all of them do is steady.
+/// In milliseconds, and as shares of R: smaller differences between round trips are ignored.
 const STEADY_MS: f64 = 1.0;
 const SAME: f64 = 0.02;
-const STEADY: f64 = 0.01;
-/// In milliseconds, and as a share of R: what is later than this, if only one other sample is known, is
-/// an exception.
+/// In milliseconds, and as a share of R: if only one other sample is known, a later one is an
+/// exception.
 const ALONE_MS: f64 = 20.0;
 const ALONE: f64 = 0.5;
-/// As a share of R, and how many times as late as the samples a round trip may be.
+/// If the spread exceeds the share `WILD` of R, delays of `RARE_WILD` times the spread are
+/// tolerated, otherwise of `RARE` times.
 const WILD: f64 = 0.3;
 const RARE: f64 = 2.5;
 const RARE_WILD: f64 = 10.0;
-/// An acknowledgement and data that come this close to each other come in one segment.
-const TOGETHER: Duration = Duration::from_micros(200);
+/// As a share of R: a retransmission is acknowledged no sooner than this after the original.
+const COPY: f64 = 0.9;
+/// An acknowledgement and data that arrive this close together came in one segment.
+pub(super) const TOGETHER: Duration = Duration::from_micros(200);
+/// A delay is not attributed to the path if the path would cause it by chance with less than this
+/// probability: when an acknowledgement has just come in time, and at other times.
+const CHANCE: f64 = 0.01;
+const CHANCE_LATER: f64 = 0.002;
+const CHANCE_BEFORE: f64 = 0.005;
+/// In milliseconds, and as a share of R: the lateness expected of a path that is not known yet.
+const EXPECTED_MS: f64 = 0.3;
+const EXPECTED: f64 = 0.005;
+/// Queues and radios change more slowly: packets that cross the path within this time meet the same
+/// conditions.
+const ONE_STATE: Duration = Duration::from_millis(50);
 
-/// How much later than R the round trips of one exchange were that no application delayed.
+/// How much later than R those round trips of one exchange were that no application delayed.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Spread {
     /// In milliseconds beyond R, in ascending order.
     samples: Vec<f64>,
+    /// The same in the order of time.
+    timed: Vec<(Moment, f64)>,
+    /// Acknowledgements that came with data; the path did not make them later than this.
+    with_data: Vec<(Moment, f64)>,
     /// R in milliseconds, or 0 if it is not known.
     rtt: f64,
 }
@@ -40,18 +51,23 @@ pub struct Spread {
 impl Exchange {
     /// The samples of the round trip that no application delayed, as milliseconds beyond R: the
     /// SYN-ACK, and acknowledgements. Acknowledgements that may have been delayed on purpose are
-    /// left out.
+    /// left out, and so is the time that a slow line needed for what was acknowledged.
     pub fn spread(&self) -> Spread {
         let Some(r) = self.rtt.map(ms) else {
             return Spread::default();
         };
+        let connected = self.timeline.last(|e| matches!(e, Event::Connected { .. }));
         let syn = self
             .tcp
             .as_ref()
             .filter(|t| !self.reused && t.syn_retransmits == 0)
             .and_then(|t| t.handshake_rtt)
-            .map(|took| ms(took) - r);
-        // One that came with data may have waited for it.
+            .map(|took| (connected.unwrap_or_default(), ms(took) - r));
+        // A kept connection knows R from earlier exchanges.
+        let earlier = self.tcp.as_ref().and_then(|t| t.handshake_rtt);
+        let earlier = earlier.map_or(0.0, |took| ms(took) - r);
+        let known = self.reused.then_some((Moment::ZERO, earlier));
+        // An acknowledgement that came with data may have waited for the data.
         let arrivals: Vec<Moment> = self
             .timeline
             .iter()
@@ -64,30 +80,57 @@ impl Exchange {
                 .get(next)
                 .is_none_or(|arrival| *arrival > at + TOGETHER)
         };
-        let acknowledged = self.timeline.iter().filter_map(|(at, event)| match event {
-            Event::Acknowledged { after, again: None } if alone(*at) => Some(ms(*after) - r),
+        // After a loss, it came late, together with the retransmission.
+        let resent = |e: &Event| matches!(e, Event::Resent { .. });
+        let needless = self.tcp.as_ref().map_or(0, |t| t.needless_retransmits);
+        let lossy = needless == 0 && self.timeline.first(resent).is_some();
+        let line = uplink::bytes_per_ms(self);
+        let with_data = self.timeline.iter().filter_map(|(at, event)| match event {
+            Event::Acknowledged { after, again: None } if !alone(*at) => {
+                Some((*at, (ms(*after) - r).max(0.0)))
+            }
             _ => None,
         });
-        let undelayed = acknowledged.filter(|late| !(SHORTEST_DELAYED_ACK..).contains(late));
-        let mut samples: Vec<f64> = syn
-            .into_iter()
-            .chain(undelayed)
-            .map(|late| late.max(0.0))
-            .collect();
-        samples.sort_by(f64::total_cmp);
-        Spread { samples, rtt: r }
+        let with_data = with_data.collect();
+        let acknowledged = self.timeline.iter().filter_map(|(at, event)| match event {
+            Event::Acknowledged { after, again: None } if alone(*at) => {
+                let (bytes, late) = (uplink::sent_around(self, *at - *after), ms(*after) - r);
+                let carried = line.map_or(0.0, |line| bytes as f64 / line);
+                let may_be_lost = lossy && late >= SHORTEST_DELAYED_ACK.min(COPY * r);
+                let is_sample = was_not_delayed(self, bytes, late) && !may_be_lost;
+                is_sample.then_some((*at, late - carried))
+            }
+            _ => None,
+        });
+        let timed = syn.into_iter().chain(known).chain(acknowledged);
+        let timed = timed.map(|(at, late)| (at, late.max(0.0)));
+        Spread {
+            with_data,
+            ..Spread::new(timed.collect(), r)
+        }
     }
 }
 
 impl Spread {
+    fn new(timed: Vec<(Moment, f64)>, rtt: f64) -> Self {
+        let mut samples: Vec<f64> = timed.iter().map(|(_, late)| *late).collect();
+        samples.sort_by(f64::total_cmp);
+        Self {
+            samples,
+            timed,
+            with_data: Vec::new(),
+            rtt,
+        }
+    }
+
     /// In milliseconds beyond R, in ascending order.
     pub fn samples(&self) -> &[f64] {
         &self.samples
     }
 
-    /// In milliseconds: by how much round trips on this path differ. One sample that is far from
-    /// others which hardly differ says nothing about the path: a neighbour had to be found, or a
-    /// radio woke up.
+    /// In milliseconds: by how much round trips on this path differ. A single sample far from
+    /// others that hardly differ says nothing about the path: an ARP or neighbour lookup was
+    /// needed, or a radio woke up.
     pub fn ms(&self) -> f64 {
         let same = STEADY_MS.max(SAME * self.rtt);
         let alone = ALONE_MS.max(ALONE * self.rtt);
@@ -98,8 +141,8 @@ impl Spread {
         }
     }
 
-    /// In milliseconds: what is later than a round trip by less than this may be the path's doing. A
-    /// path whose round trips differ as much as they take has now and then one that is far longer.
+    /// In milliseconds: the path may cause a delay of less than this beyond a round trip. If the
+    /// round trips of a path differ by as much as they take, one is occasionally far longer.
     pub fn tolerance(&self) -> f64 {
         let spread = self.ms();
         let rare = if spread >= WILD * self.rtt {
@@ -110,8 +153,99 @@ impl Spread {
         rare * spread
     }
 
-    /// Whether several samples show that round trips on this path hardly differ.
-    pub fn is_steady(&self) -> bool {
-        self.samples.len() >= 2 && self.ms() <= STEADY_MS.max(STEADY * self.rtt)
+    /// In milliseconds: these samples show that the path does not cause a longer delay, if an
+    /// acknowledgement came in time just before.
+    pub fn most(&self) -> f64 {
+        let (count, sum) = (self.usual().len(), self.usual().map(|(_, late)| late).sum());
+        self.most_after(count, sum, CHANCE)
+    }
+
+    /// The same for a round trip that crossed the path at another time: samples that crossed it
+    /// together count as one.
+    pub fn most_later(&self) -> f64 {
+        let (count, sum) = states(self.usual());
+        self.most_after(count, sum, CHANCE_LATER)
+    }
+
+    /// The same for the first round trip, judged by samples that came some time after it.
+    pub fn most_before(&self) -> f64 {
+        let Some(((first, _), rest)) = self.timed.split_first() else {
+            return f64::INFINITY;
+        };
+        let later = rest
+            .iter()
+            .filter(|(at, _)| at.since(*first) >= ONE_STATE / 3);
+        match states(later) {
+            (0, _) => f64::INFINITY,
+            (count, sum) => self.most_after(count, sum, CHANCE_BEFORE),
+        }
+    }
+
+    /// All samples, except a first one that the later ones show to be an exception.
+    fn usual(&self) -> impl ExactSizeIterator<Item = &(Moment, f64)> {
+        let first = self.timed.first().map_or(0.0, |(_, late)| *late);
+        let exceptional = self.timed.len() > 1 && first > self.most_before();
+        self.timed.iter().skip(usize::from(exceptional))
+    }
+
+    /// For an exponentially distributed delay with `count` samples that sum to `sum` ms, the
+    /// lateness that is exceeded only with this probability. With one or two samples it is far more
+    /// than their own lateness: they may have been the shortest of all.
+    fn most_after(&self, count: usize, sum: f64, chance: f64) -> f64 {
+        let expected = EXPECTED_MS + EXPECTED * self.rtt;
+        let factor = chance.powf(-1.0 / count.max(1) as f64) - 1.0;
+        factor * (sum + expected)
+    }
+}
+
+/// The number of distinct states in which the path was seen, and their total lateness.
+fn states<'a>(timed: impl Iterator<Item = &'a (Moment, f64)>) -> (usize, f64) {
+    let mut states: Vec<(Moment, f64)> = Vec::new();
+    for (at, late) in timed {
+        match states.last_mut() {
+            Some((began, most)) if at.since(*began) < ONE_STATE => *most = late.max(*most),
+            _ => states.push((*at, *late)),
+        }
+    }
+    (states.len(), states.iter().map(|(_, late)| late).sum())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Samples with these delays, one second apart.
+    fn spread(late: &[f64]) -> Spread {
+        let at = |n: usize| Moment::from_millis(1e3 * (n + 1) as f64);
+        let timed = late.iter().enumerate().map(|(n, late)| (at(n), *late));
+        Spread::new(timed.collect(), 100.0)
+    }
+
+    #[test]
+    fn few_samples_allow_for_more_than_many() {
+        let most = |count: usize| spread(&vec![0.5; count]).most();
+        assert!(most(1) > 50.0, "{}", most(1));
+        assert!((5.0..20.0).contains(&most(2)), "{}", most(2));
+        for count in 1..10 {
+            assert!(most(count) > most(count + 1), "{count}");
+        }
+        assert!(spread(&[0.5; 2]).most_later() > most(2));
+    }
+
+    #[test]
+    fn a_path_that_varies_allows_for_more() {
+        assert!(spread(&[0.1, 4.0, 2.0]).most() > 3.0 * spread(&[0.1, 0.2, 0.1]).most());
+        // A first packet that was far later than the later ones was an exception.
+        assert!(spread(&[900.0, 0.1, 0.1]).most() < 20.0);
+        assert!(spread(&[0.1, 900.0, 0.1]).most() > 900.0);
+    }
+
+    #[test]
+    fn samples_of_one_moment_are_one() {
+        let at = |ms: f64, late: f64| (Moment::from_millis(ms), late);
+        let together = Spread::new(vec![at(1.0, 0.1), at(2.0, 0.1), at(5.0, 0.2)], 1.0);
+        let apart = Spread::new(vec![at(1.0, 0.1), at(200.0, 0.1), at(500.0, 0.2)], 1.0);
+        assert!(together.most_later() > 10.0 * apart.most_later());
+        assert!(together.most_before().is_infinite() && apart.most_before().is_finite());
     }
 }

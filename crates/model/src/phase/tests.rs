@@ -1,4 +1,5 @@
-//! Phases of hand-made timelines: they cover everything, and each wait is attributed to its cause.
+//! Phases of hand-made timelines: they cover the whole timeline, and each wait is attributed to its
+//! cause.
 
 mod bodies;
 mod quic;
@@ -311,7 +312,7 @@ fn a_large_request_s_flights_are_the_network_s() {
 }
 
 #[test]
-fn who_waits_for_100_continue_waits_for_a_round_trip_or_in_vain() {
+fn the_wait_for_100_continue_is_a_round_trip_or_a_time_out() {
     let asked = |wait: f64, interim: Vec<u16>| {
         let mut events = connect(50.3);
         events.extend([
@@ -394,8 +395,7 @@ fn any_event() -> impl Strategy<Value = Event> {
 }
 
 proptest! {
-    /// Whatever an observer records, and in whatever order: phases cover the timeline and waits
-    /// cover each phase.
+    /// For any events in any order, phases cover the timeline and waits cover each phase.
     #[test]
     fn phases_tile_the_whole(events in prop::collection::vec((0.0f64..2000.0, any_event()), 0..40), rtt in prop::option::of(0u64..200_000), over_quic: bool, failed: bool) {
         let mut e = exchange(&events);

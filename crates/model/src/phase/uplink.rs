@@ -1,30 +1,31 @@
-//! The effect of a slow line on the bytes that are sent: the time before which no answer can
-//! arrive, and which is not the server's.
+//! The effect of a slow line on the bytes that are sent: no answer can arrive before they have
+//! left, and this time is not the server's.
 //!
-//! The kernel measures the rate at which the peer receives data. If that is no more than a window
-//! in each round trip, or all there was to send, it says nothing about the line, and nothing is
-//! attributed to it.
+//! The kernel measures the rate at which the peer receives data. If that rate equals one window per
+//! round trip, or all the data there was, it says nothing about the line, and no time is attributed
+//! to the line.
 
-use super::spread::SHORTEST_DELAYED_ACK;
+use super::delayed_ack::SHORTEST_DELAYED_ACK;
 use super::window::INITIAL_WINDOW;
 use super::{Phase, PhaseName, ms, rtt_ms};
 use crate::{Event, Exchange, Moment, TcpFacts};
 
-/// Below this, in milliseconds and as a share of the round trip, a line is not slow.
+/// In milliseconds and as a share of the round trip: a line that delays less is not slow.
 const LEAST_MS: f64 = 1.0;
 const LEAST_SHARE: f64 = 0.02;
 /// Data that fills a line queues in front of it and makes round trips longer than the shortest by
 /// this factor; otherwise the window limited the sender.
 const QUEUED: f64 = 1.25;
-/// Receivers acknowledge at least every second segment at once (RFC 5681 §4.2); the acknowledgement
-/// of a single one may be delayed.
+/// Receivers acknowledge at least every second segment at once (RFC 5681 §4.2), but may delay the
+/// acknowledgement of a single one.
 const LEAST_SEGMENTS: u64 = 2;
 /// In milliseconds: writes that are closer together count as one.
 const TOGETHER: f64 = 0.5;
-/// As a share of what the largest flight took.
+/// As a share of the time that the largest flight took, and of the time that a smaller one needs.
 const DISAGREEMENT: f64 = 0.15;
+const CONFIRMS: f64 = 0.25;
 
-/// Moves the time that the line needed for what was sent from the server and from losses to the
+/// Moves the time that the line needed for sent data from the server and from losses to the
 /// network.
 pub(super) fn book(exchange: &Exchange, phases: &mut [Phase]) {
     let Some(line) = bytes_per_ms(exchange) else {
@@ -53,7 +54,7 @@ pub(super) fn book(exchange: &Exchange, phases: &mut [Phase]) {
 /// Adjusts a wait for an answer to bytes that took `needed` milliseconds to send.
 fn carry(phase: &mut Phase, needed: f64, r: f64) {
     let waited = &mut phase.waited;
-    // Acknowledgements wait behind what is sent: such a wait is the path's already.
+    // Acknowledgements queue behind sent data: such a wait already counts as the path's.
     let own = (waited.network - f64::from(phase.round_trips) * r).clamp(0.0, needed);
     let server = (needed - own).clamp(0.0, waited.server.max(0.0));
     let lost = (needed - own - server).clamp(0.0, waited.loss);
@@ -76,7 +77,7 @@ fn leave(exchange: &Exchange, phase: &mut Phase, needed: f64) -> f64 {
 }
 
 /// A window that the line cannot drain within a round trip delays nothing: round trips counted for
-/// such windows are the line's time.
+/// such windows are attributed to the line.
 fn fewer_trips(exchange: &Exchange, phase: &mut Phase, line: f64) {
     let r = rtt_ms(exchange);
     let window = (INITIAL_WINDOW * exchange.segment()) as f64;
@@ -90,7 +91,7 @@ fn fewer_trips(exchange: &Exchange, phase: &mut Phase, line: f64) {
 }
 
 /// The rate of the line in bytes per millisecond, if the kernel's figure shows it.
-fn bytes_per_ms(exchange: &Exchange) -> Option<f64> {
+pub(super) fn bytes_per_ms(exchange: &Exchange) -> Option<f64> {
     let tcp = exchange.tcp.as_ref().filter(|t| t.delivery_rate > 0)?;
     let r = rtt_ms(exchange);
     let rate = tcp.delivery_rate as f64 / 1e3;
@@ -100,8 +101,8 @@ fn bytes_per_ms(exchange: &Exchange) -> Option<f64> {
     if !tcp.delivery_app_limited {
         return (ms(tcp.rtt?) >= QUEUED * r).then_some(rate);
     }
-    // The fastest flight among those limited by the data to send: the time it took beyond a round
-    // trip.
+    // The fastest flight that was limited only by the amount of data: the time it took beyond a
+    // round trip.
     let bytes = largest_flight(exchange, tcp)?;
     let mss = u64::from(tcp.mss).max(500);
     let took = (bytes.div_ceil(mss) * mss) as f64 / rate - r;
@@ -109,8 +110,8 @@ fn bytes_per_ms(exchange: &Exchange) -> Option<f64> {
     (took >= LEAST_MS.max(LEAST_SHARE * r) && agree(exchange, line, bytes)).then_some(line)
 }
 
-/// Whether flights of other sizes were acknowledged as a line of this rate would have let them be. One
-/// late acknowledgement alone is a path that varies.
+/// Whether flights of other sizes were acknowledged as a line of this rate allows, and at least one
+/// of them was late because of it. One late acknowledgement alone shows only that the path varies.
 fn agree(exchange: &Exchange, line: f64, largest: u64) -> bool {
     let r = rtt_ms(exchange);
     let tolerance = LEAST_MS.max(DISAGREEMENT * largest as f64 / line);
@@ -119,7 +120,7 @@ fn agree(exchange: &Exchange, line: f64, largest: u64) -> bool {
     if syn.is_some_and(|took| ms(took) - r > tolerance) {
         return false;
     }
-    exchange
+    let others = exchange
         .timeline
         .iter()
         .filter_map(|(at, event)| match event {
@@ -128,17 +129,23 @@ fn agree(exchange: &Exchange, line: f64, largest: u64) -> bool {
             }
             _ => None,
         })
-        .filter(|(bytes, _)| (1..largest).contains(bytes))
-        .all(|(bytes, late)| {
-            let needed = bytes as f64 / line;
-            // It may have been delayed on purpose, by 40 ms.
-            let delayed = late >= SHORTEST_DELAYED_ACK;
-            (late - needed).abs() <= tolerance || delayed
-        })
+        .filter(|(bytes, _)| (1..largest).contains(bytes));
+    let mut confirmed = false;
+    for (bytes, late) in others {
+        let needed = bytes as f64 / line;
+        let fits = (late - needed).abs() <= tolerance;
+        // It may have been delayed on purpose, by 40 ms.
+        if !fits && late < SHORTEST_DELAYED_ACK {
+            return false;
+        }
+        // Data that needs hardly any time fits any line.
+        confirmed |= needed >= LEAST_MS && (late - needed).abs() <= CONFIRMS * needed;
+    }
+    confirmed
 }
 
 /// The bytes that left together at a moment.
-fn sent_around(exchange: &Exchange, left: Moment) -> u64 {
+pub(super) fn sent_around(exchange: &Exchange, left: Moment) -> u64 {
     let near = |at: Moment| ms(at.since(left)) <= TOGETHER && ms(left.since(at)) <= 2.0 * TOGETHER;
     exchange
         .timeline
@@ -160,7 +167,7 @@ fn largest_flight(exchange: &Exchange, tcp: &TcpFacts) -> Option<u64> {
     told.then_some(bytes)
 }
 
-/// The bytes sent at once: a pause between two writes would look like a slow line.
+/// The bytes sent at once; without this, a pause between two writes would look like a slow line.
 fn bursts(exchange: &Exchange) -> Vec<u64> {
     let mut bursts: Vec<u64> = Vec::new();
     let mut last = None;
@@ -256,7 +263,15 @@ mod tests {
         })
     }
 
-    /// As the kernel measures it: whole segments, from the first sent to the last acknowledged.
+    /// The data that left at this time is acknowledged `late` ms after a round trip.
+    fn acknowledge(e: &mut Exchange, left: f64, late: f64) {
+        let after = Duration::from_secs_f64((R + late) / 1e3);
+        let event = Event::Acknowledged { after, again: None };
+        e.timeline.push(Moment::from_millis(left + R + late), event);
+    }
+
+    /// The rate as the kernel measures it: whole segments, from the first sent to the last
+    /// acknowledged.
     fn limited_by_what_there_was(took: f64) -> TcpFacts {
         TcpFacts {
             delivery_rate: (2.0 * MSS as f64 / took * 1e3) as u64,
@@ -268,9 +283,10 @@ mod tests {
     #[test]
     fn a_hello_of_two_segments_on_a_slow_line() {
         let slow = limited_by_what_there_was(R + 14.0);
-        let e = exchange(R + 20.0, 100, R + 5.0, slow);
-        // If 1,700 bytes take 14 ms, 100 take 0.8.
-        assert_eq!(waits(&e), [(34, 6, 14, 1), (21, 4, 1, 1)]);
+        let mut e = exchange(R + 20.0, 300, R + 5.0, slow);
+        // If 1,700 bytes take 14 ms, 300 take 2.5.
+        acknowledge(&mut e, R + 20.0, 2.5);
+        assert_eq!(waits(&e), [(34, 6, 14, 1), (23, 3, 2, 1)]);
         let quick = limited_by_what_there_was(R + 0.5);
         let e = exchange(R + 20.0, 100, R + 5.0, quick);
         assert_eq!(waits(&e), [(20, 20, 0, 1), (20, 5, 0, 1)]);
@@ -278,23 +294,17 @@ mod tests {
 
     #[test]
     fn one_late_acknowledgement_is_a_path_that_varies() {
-        let mut e = exchange(R + 20.0, 100, R + 10.0, limited_by_what_there_was(R + 14.0));
-        let acknowledged = |ms: f64| Event::Acknowledged {
-            after: Duration::from_secs_f64(ms / 1e3),
-            again: None,
-        };
-        // 100 bytes need 0.8 ms on such a line.
-        let answered = R + 20.0 + R;
-        e.timeline
-            .push(Moment::from_millis(answered + 0.8), acknowledged(R + 0.8));
-        assert_eq!(waits(&e)[0].2, 14);
-        e.timeline
-            .push(Moment::from_millis(answered + 9.0), acknowledged(R + 9.0));
-        assert_eq!(waits(&e)[0].2, 0);
+        // 300 bytes need 2.5 ms on such a line.
+        for (late, carried) in [(2.5, 14), (9.0, 0), (0.2, 0)] {
+            let mut e = exchange(R + 20.0, 300, R + 10.0, limited_by_what_there_was(R + 14.0));
+            assert_eq!(waits(&e)[0].2, 0, "nothing confirms it");
+            acknowledge(&mut e, R + 20.0, late);
+            assert_eq!(waits(&e)[0].2, carried, "{late}");
+        }
     }
 
     #[test]
-    fn a_client_that_pauses_between_two_writes_is_no_slow_line() {
+    fn a_client_that_pauses_between_two_writes_is_not_a_slow_line() {
         let mut e = exchange(R + 20.0, 100, R + 5.0, limited_by_what_there_was(2.0 * R));
         e.timeline = crate::Timeline::default();
         for (at, event) in [
@@ -318,12 +328,12 @@ mod tests {
             retransmits,
             ..TcpFacts::default()
         };
-        // 833 ms for 100 kB, and no window that drains within a round trip; the server thinks for
-        // 30 ms.
+        // The line needs 833 ms for 100 kB, and no window drains within a round trip; the server
+        // thinks for 30 ms.
         let e = exchange(R + 20.0, 100_000, R + 863.0, line(400.0, 0));
         assert_eq!(waits(&e)[1], (853, 30, 833, 1));
-        // A rate without a queue is that of the window: the bytes that it allows in each round
-        // trip.
+        // A rate without a queue is that of the window: the bytes that the window allows in each
+        // round trip.
         let e = exchange(R, 20_000, R + 30.0, line(R, 0));
         assert_eq!(waits(&e)[1].2, 0);
     }

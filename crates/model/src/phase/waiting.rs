@@ -1,17 +1,21 @@
-//! Whom a phase waited for, and how many round trips it took. `walk` follows the bytes of phases
-//! with many; the phases with a single wait are handled here.
+//! Which party a phase waited for, and how many round trips it took. `walk` follows the bytes of
+//! phases with many waits; this module handles the phases with a single one.
 
 use std::time::Duration;
 
 use super::body;
+use super::delayed_ack::{DELAYED_ACK, was_not_delayed};
 use super::evidence::{self, Evidence};
-use super::spread::DELAYED_ACK;
+use super::line;
+use super::spread::TOGETHER;
+use super::uplink::sent_around;
 use super::walk::Walk;
 use super::window::INITIAL_WINDOW;
 use super::{connect, ms, rtt_ms};
 use crate::{Answer, Event, Exchange, Moment, PhaseName, Waited};
 
-/// In milliseconds: Linux' shortest retransmission time-out, a tick, and how late its timers may be.
+/// In milliseconds: the shortest retransmission time-out of Linux, one tick, and how late its
+/// timers may fire.
 const MIN_TIMEOUT: f64 = 200.0;
 const TICK: f64 = 5.0;
 const TIMER_SLACK: f64 = 40.0;
@@ -91,8 +95,8 @@ fn request(exchange: &Exchange, start: Moment, end: Moment) -> (u32, Waited) {
     )
 }
 
-/// Whether the path can have delayed the request: what fits the first window leaves as fast as it
-/// is written.
+/// Whether the path can have delayed the request: data that fits the first window leaves as soon as
+/// it is written.
 fn may_wait(exchange: &Exchange) -> bool {
     exchange.http.as_ref().is_none_or(|http| {
         let window = INITIAL_WINDOW * exchange.segment();
@@ -100,8 +104,8 @@ fn may_wait(exchange: &Exchange) -> bool {
     })
 }
 
-/// How long the body waited for `100 Continue` beyond a round trip; the whole wait if it never
-/// came.
+/// How long the body waited for `100 Continue` beyond a round trip; the whole wait if no such
+/// response came.
 fn silence_before_body(exchange: &Exchange) -> f64 {
     let http = exchange.http.as_ref();
     let Some((http, wait)) = http.and_then(|h| Some((h, ms(h.continue_wait?)))) else {
@@ -114,9 +118,9 @@ fn silence_before_body(exchange: &Exchange) -> f64 {
     }
 }
 
-/// From the last byte of the request to the first of the response: one round trip, and the server's
-/// time to think. The wait for the server ends with the first bytes of the answer to arrive, which
-/// may be long before they can be read: the rest is a body's.
+/// The time from the last byte of the request to the first of the response: one round trip, and the
+/// server's processing. The wait for the server ends when the first bytes of the answer arrive,
+/// which may be long before they can be read; the remaining wait is treated like a body's.
 fn first_byte(exchange: &Exchange, start: Moment, end: Moment) -> (u32, Waited) {
     let whole = ms(end.since(start));
     let answered_at = exchange.timeline.first(|e| *e == Event::FirstByte);
@@ -147,8 +151,8 @@ fn first_byte(exchange: &Exchange, start: Moment, end: Moment) -> (u32, Waited) 
     (1 + more + trips, waited.plus(rest))
 }
 
-/// When the record began to arrive in which the first byte of the response came. A record can be
-/// read only when it is whole; one of a few bytes may be a ticket.
+/// When the record that contains the first byte of the response began to arrive. A record can be
+/// read only when it is complete; a record of a few bytes may be a ticket.
 pub(super) fn answer_began(exchange: &Exchange, start: Moment, end: Moment) -> Moment {
     let mut records = exchange.timeline.iter().rev();
     let began = records.find_map(|(at, event)| match event {
@@ -161,8 +165,8 @@ pub(super) fn answer_began(exchange: &Exchange, start: Moment, end: Moment) -> M
     }
 }
 
-/// After a SYN or its answer was lost, the server begins with a window of one segment (RFC 5681
-/// §3.1): an answer that comes just a round trip after a ticket had to wait for it.
+/// After a SYN or SYN-ACK was lost, the server begins with a window of one segment (RFC 5681 §3.1):
+/// an answer that comes just one round trip after a ticket had to wait for that window.
 fn window_of_one(exchange: &Exchange, start: Moment, began: Moment, waited: &mut Waited) {
     let r = rtt_ms(exchange);
     if exchange.first_window() > 1 || exchange.tls.is_none() || waited.server < 0.5 * r {
@@ -180,8 +184,8 @@ fn window_of_one(exchange: &Exchange, start: Moment, began: Moment, waited: &mut
     }
 }
 
-/// The peer answered what was sent: one round trip, and then the server, except for what was lost,
-/// for what the path took longer, and for what the client did not run.
+/// The peer's answer: one round trip, then the server, minus the time that is due to a loss, to a
+/// slower path, or to a client that did not run.
 pub(super) fn answered(
     exchange: &Exchange,
     (since, at): (Moment, Moment),
@@ -199,7 +203,7 @@ pub(super) fn answered(
         rest -= taken;
     };
     book(&mut waited.client, heard.held_back());
-    // The kernel stamps what arrives over TCP, and quinn what the client has read.
+    // Over TCP the kernel stamps arrivals; over QUIC, quinn stamps them when the client reads them.
     if exchange.quic.is_some() {
         book(&mut waited.client, heard.not_running());
     }
@@ -209,26 +213,42 @@ pub(super) fn answered(
     if evidence::ended_with_smaller_segments(exchange, gap - network, at) {
         book(&mut waited.loss, gap);
     }
-    // Had the server had the request and thought, its acknowledgement would have come before.
+    // If the server had had the request and had been thinking, its acknowledgement would have come
+    // earlier.
     if let Some((acknowledged, after)) = heard.acknowledged()
         && acknowledged >= since
-        && after - r > DELAYED_ACK
     {
-        let copied = heard.copied(r).map_or(0.0, |copy| after - copy);
-        book(&mut waited.loss, copied - lost);
-        let lost = lost.max(copied);
-        if is_like_a_timeout(after - r, r) {
-            book(&mut waited.loss, after - r - lost);
-        } else {
-            book(&mut waited.network, after - r - lost);
+        let late = after - r;
+        let alone = acknowledged + TOGETHER < at;
+        if late > DELAYED_ACK {
+            let copied = heard.copied(exchange).map_or(0.0, |copy| after - copy);
+            book(&mut waited.loss, copied - lost);
+            let lost = lost.max(copied);
+            if is_like_a_timeout(late, r) && !heard.resent_in_vain(exchange) {
+                book(&mut waited.loss, late - lost);
+            } else {
+                book(&mut waited.network, late - lost);
+            }
+        } else if alone
+            && was_not_delayed(
+                exchange,
+                sent_around(
+                    exchange,
+                    acknowledged - Duration::from_secs_f64(after / 1e3),
+                ),
+                late,
+            )
+        {
+            book(&mut waited.network, late - lost);
         }
     }
+    book(&mut waited.network, line::carriage(exchange, since, at));
     waited.server += rest;
 }
 
-/// Whether an answer that came so late, together with the acknowledgement of what it answers, was sent
-/// again by a time-out: 200 ms (Linux' shortest) after the smoothed round trip, twice that for a
-/// probe, or three round trips before there are samples (RFC 6298 §2, RFC 8985 §7.2).
+/// Whether a time-out retransmitted an answer that came this late, together with the
+/// acknowledgement of its request: 200 ms (Linux's shortest) after the smoothed round trip, twice
+/// that for a probe, or three round trips before there are samples (RFC 6298 §2, RFC 8985 §7.2).
 pub fn is_like_a_timeout(late: f64, r: f64) -> bool {
     let shortest = r + MIN_TIMEOUT;
     [shortest, r + shortest, shortest.max(3.0 * r)]
@@ -236,7 +256,7 @@ pub fn is_like_a_timeout(late: f64, r: f64) -> bool {
         .any(|timeout| (-TICK..TIMER_SLACK).contains(&(late - timeout)))
 }
 
-/// The number of round trips in this silence in which a new connection's window grew under the
+/// The number of round trips in this silence during which a new connection's window grew under the
 /// request: whole ones only, and at most as many as doubling needs. RFC 5681 §3.1.
 fn flights_left(exchange: &Exchange, silence: f64) -> u32 {
     let r = rtt_ms(exchange);
@@ -259,11 +279,11 @@ pub(super) fn split(exchange: &Exchange, gap: f64, waited: &mut Waited) {
     waited.server += gap - network;
 }
 
-/// Attributes the wait for an answer that never came: to a loss, if the kernel kept retransmitting.
+/// Attributes the wait for an answer that never came: to a loss if the kernel kept retransmitting.
 pub(super) fn starve(exchange: &Exchange, gap: f64, waited: &mut Waited) {
     split(exchange, gap, waited);
     let resent = exchange.tcp.as_ref().is_some_and(|t| {
-        // Data that a SYN carried in vain is retransmitted without having been lost.
+        // Data that a SYN carried without success is retransmitted without having been lost.
         let in_vain = t.fast_open.data_sent > 0 && t.fast_open.data_acked == 0;
         t.retransmits > t.syn_retransmits + u32::from(in_vain)
     });

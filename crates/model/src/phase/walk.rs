@@ -1,9 +1,9 @@
-//! Follows the bytes of a handshake from one to the next: who was waited for in each gap.
+//! Follows the bytes of a handshake one by one and attributes each gap to one party.
 //!
-//! A wait runs from the last bytes sent to the first that arrive in answer: one round trip of it
-//! belongs to the network and the rest to the server, except for what the kernel knows to have been
-//! lost. Silence between two arrivals also belongs to the server, unless the server had to stop
-//! because its window was full: then it is one more round trip. What is left belongs to the client.
+//! A wait runs from the last bytes sent to the first that arrive in answer. One round trip of it
+//! belongs to the network and the rest to the server, except for losses that the kernel reports.
+//! Silence between two arrivals also belongs to the server, unless the server had to stop because
+//! its window was full: then it is one more round trip. The remaining time belongs to the client.
 
 use std::time::Duration;
 
@@ -12,18 +12,18 @@ use super::waiting::{SHORTEST_TELLING_RTT, answered, split, starve};
 use super::{connect, ms, rtt_ms};
 use crate::{Event, Exchange, Moment, PhaseName, Waited};
 
-/// The same for QUIC, whose datagrams get their time when the client wakes up.
+/// The same for QUIC, whose datagrams are stamped when the client wakes up.
 const SHORTEST_TELLING_QUIC_RTT: Duration = Duration::from_millis(2);
-/// In segments: nine tenths of the initial window of RFC 6928. A sender that stops there was
-/// stopped by the window.
+/// In segments: nine tenths of the initial window of RFC 6928. The window stopped a sender that
+/// pauses there.
 const FULL_FIRST_WINDOW: u64 = 9;
 /// In milliseconds: the shortest retransmission time-out of Linux, less a tenth.
 const SHORTEST_TIMEOUT: f64 = 180.0;
-/// A sender that leaves out a packet number leaves out one; and its probe time-out takes at least
+/// A sender that skips packet numbers skips one at a time; and its probe time-out takes at least
 /// two round trips (RFC 9002 §6.2.1).
 const MIN_MISSED: u64 = 2;
 const TIMEOUT_TRIPS: f64 = 2.0;
-/// In bytes. RFC 9000 §14.1.
+/// In bytes: the smallest datagram that carries an Initial. RFC 9000 §14.1.
 const SMALLEST_INITIAL: u64 = 1200;
 
 /// Follows the bytes of one phase in the order of their times.
@@ -38,7 +38,7 @@ pub(super) struct Walk<'a> {
     received: u64,
     /// The number of bytes sent before the peer first sent anything.
     first_flight: u64,
-    /// The number of bytes that last arrived at once, and the largest such number.
+    /// The number of bytes in the latest batch that arrived at once, and in the largest such batch.
     last: u64,
     largest: u64,
     /// The peer could not continue before it received the client's last flight.
@@ -109,8 +109,8 @@ impl<'a> Walk<'a> {
         (self.round_trips + self.refused, self.waited)
     }
 
-    /// Handles addresses that were given up before the one of this QUIC handshake, whose bytes are not
-    /// counted. Returns where the rest begins.
+    /// Handles addresses that were abandoned before the one of this QUIC handshake; their bytes are
+    /// not counted. Returns where the rest begins.
     fn given_up(&mut self, start: Moment, end: Moment) -> Moment {
         let attempts = || self.exchange.attempts.iter().filter(|a| a.over_quic);
         let began = |at: Option<Moment>| at.map(|at| at.clamp(start, end));
@@ -155,9 +155,10 @@ impl<'a> Walk<'a> {
         self.rtt.is_finite() && self.rtt >= shortest
     }
 
-    /// Nothing that arrives sooner, in milliseconds, answers what was sent last. R itself may have
-    /// been measured while a machine was late. A QUIC server sends its flight in many datagrams, and
-    /// the client acknowledges some of them while the rest is still being computed.
+    /// In milliseconds: data that arrives sooner is not an answer to the last bytes sent. R itself
+    /// may have been measured while the machine was slow. A QUIC server sends its flight in many
+    /// datagrams, and the client acknowledges some of them while the server still computes the
+    /// rest.
     fn shortest_answer(&self) -> f64 {
         let share = if self.name == PhaseName::Quic {
             0.75
@@ -167,8 +168,8 @@ impl<'a> Walk<'a> {
         share * self.rtt
     }
 
-    /// Whether a packet of the QUIC handshake was lost and the peer has only acknowledged: a
-    /// datagram that continues an Initial is never smaller. RFC 9000 §14.1.
+    /// Whether a packet of the QUIC handshake was lost and the peer has so far only sent
+    /// acknowledgements: a datagram that continues an Initial is never this small. RFC 9000 §14.1.
     fn is_incomplete(&self) -> bool {
         let quic = self.exchange.quic.as_ref();
         let detour = quic.is_some_and(|q| q.retry || q.version_negotiation);
@@ -188,7 +189,7 @@ impl<'a> Walk<'a> {
         !retried && (limit.saturating_sub(SMALLEST_INITIAL) + 1..=limit).contains(&self.received)
     }
 
-    /// What the client was doing when the phase began: waiting for an answer, or about to send.
+    /// The client's state when the phase began: waiting for an answer, or about to send.
     fn before(&self, start: Moment) -> Option<Direction> {
         if self.name == PhaseName::Body {
             return Some(Direction::In);
@@ -237,7 +238,7 @@ impl<'a> Walk<'a> {
             }
             (Some(In), In) => self.silence(gap, &heard, at),
             (Some(Out), Out) if quic && gap >= SHORTEST_TIMEOUT => self.waited.loss += gap,
-            // The client's timer tells which packet was lost. RFC 9002 §6.1.2.
+            // The client's timer shows which packet was lost. RFC 9002 §6.1.2.
             (Some(In), Out) if quic && self.is_incomplete() => self.waited.loss += gap,
             (_, Out) | (None, In) => self.waited.client += gap,
         }
@@ -252,7 +253,7 @@ impl<'a> Walk<'a> {
             Stop::Line
         } else {
             match self.stop(gap, heard) {
-                // Such a short pause is attributed to nobody.
+                // A pause this short is not attributed to any party.
                 Stop::Sender if gap < 1.0 => Stop::Line,
                 stop => stop,
             }
@@ -304,8 +305,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// From the last byte to the phase's end: the client's time, unless the exchange failed while
-    /// it waited.
+    /// The time from the last byte to the phase's end is the client's, unless the exchange failed
+    /// while it waited.
     fn trailing(&mut self, (since, from): (Moment, Option<Direction>), end: Moment) {
         let gap = ms(end.since(since));
         let starved = self.exchange.failure.is_some() && end == self.exchange.timeline.end();
@@ -328,7 +329,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Whether the last address refused QUIC, which took the path's time.
+    /// Whether the last address refused QUIC in a reply that came over the path.
     fn was_refused(&self) -> bool {
         let attempts = self.exchange.attempts.iter().filter(|a| a.over_quic);
         let last = attempts.max_by_key(|a| a.began);

@@ -1,11 +1,12 @@
-//! Bodies: windows, pauses, and lines, whatever the sender's pace.
+//! Bodies: windows, pauses and lines at any pace of the sender.
 
 use super::*;
 use crate::{FullWindow, TlsFacts};
 
 const MSS: u64 = 1448;
 
-/// An answer that begins at 50 ms; each part comes so many ms after its beginning, in segments.
+/// An answer that begins at 50 ms; each part is given by its time in ms after the beginning and its
+/// segments.
 fn answer(parts: &[(f64, u64)]) -> Exchange {
     let mut events = vec![(0.0, Event::RequestStarted), (0.0, Event::RequestSent)];
     for (at, segments) in parts {
@@ -19,7 +20,7 @@ fn answer(parts: &[(f64, u64)]) -> Exchange {
     e
 }
 
-/// A flight for each round trip, its segments spread over this share of it.
+/// One flight per round trip; its segments are spread over this share of the round trip.
 fn paced(flights: &[u64], share: f64) -> Exchange {
     answer(&parts(flights, share))
 }
@@ -111,7 +112,8 @@ fn the_client_s_own_window_is_told_from_the_server_s() {
     assert_eq!(windows, [own, own]);
 }
 
-/// A window of ten segments, two of them tickets, cuts the first record, and nothing of it can be read.
+/// A window of ten segments, two of them tickets, cuts the first record, and none of the record can
+/// be read.
 #[test]
 fn the_wait_for_the_server_ends_when_the_answer_begins_to_arrive() {
     let mut e = exchange(&[
@@ -136,7 +138,7 @@ fn the_wait_for_the_server_ends_when_the_answer_begins_to_arrive() {
     assert!(wait.waited.server < 1.0, "{wait:?}");
 }
 
-/// What was missing from 2 ms on comes after 2.5 R, and some of what precedes it after one R.
+/// Segments missing from 2 ms on arrive after 2.5 R, and some of the data before them after one R.
 fn with_a_hole() -> Exchange {
     let late = Duration::from_secs_f64((2.5 * R - 2.0) / 1e3);
     let mut e = exchange(&[
@@ -161,7 +163,7 @@ fn while_a_segment_is_missing_all_waits_are_its_loss() {
 }
 
 #[test]
-fn over_quic_what_was_under_way_is_still_read() {
+fn over_quic_data_in_flight_is_still_read() {
     let mut e = with_a_hole();
     (e.tcp, e.quic) = (None, Some(crate::QuicFacts::default()));
     let body = body(&e);

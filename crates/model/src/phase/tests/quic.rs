@@ -58,7 +58,7 @@ fn a_first_flight_that_is_read_in_two_pieces_is_one_round_trip() {
         (0.0, Event::HandshakeStarted),
         (0.5, sent(2_400)),
         (50.7, received(6_600)),
-        // All but the end of what the server may send has arrived, and its end is on the way.
+        // All but the end of the server's allowance has arrived, and the rest is on the way.
         (51.0, sent(60)),
         (54.0, received(600)),
         (54.2, sent(60)),
@@ -82,7 +82,7 @@ fn a_server_that_computes_its_flight_slowly_takes_no_round_trip() {
         (0.5, sent(2_400)),
         (50.7, received(1_200)),
         (51.0, sent(60)),
-        // Sooner than anything could answer the acknowledgement.
+        // This is sooner than anything could answer the acknowledgement.
         (81.0, received(2_000)),
         (81.5, sent(100)),
         (81.5, Event::HandshakeFinished),
@@ -94,7 +94,7 @@ fn a_server_that_computes_its_flight_slowly_takes_no_round_trip() {
 }
 
 #[test]
-fn acknowledgements_on_loopback_are_no_round_trips() {
+fn acknowledgements_on_loopback_are_not_round_trips() {
     let mut e = exchange(&[
         (0.0, Event::AttemptStarted { peer: peer() }),
         (0.0, Event::HandshakeStarted),
@@ -115,7 +115,7 @@ fn acknowledgements_on_loopback_are_no_round_trips() {
 }
 
 #[test]
-fn a_refusal_is_a_round_trip_and_no_loss() {
+fn a_refusal_is_a_round_trip_and_not_a_loss() {
     let mut e = exchange(&[
         (0.0, Event::AttemptStarted { peer: peer() }),
         (0.0, Event::HandshakeStarted),
@@ -145,9 +145,9 @@ fn a_refusal_is_a_round_trip_and_no_loss() {
     assert!(quic.waited.network > 100.0, "{quic:?}");
 }
 
-/// The server's flight was lost, and its time-out sent it again; a single number may be left out.
+/// The server's flight was lost, and a time-out sent it again; a sender may skip a single number.
 #[test]
-fn packets_that_did_not_come_were_lost_and_no_slow_server() {
+fn missing_packets_are_a_loss_and_not_a_slow_server() {
     let handshake = |packets| {
         let mut e = exchange(&[
             (0.0, Event::AttemptStarted { peer: peer() }),
@@ -168,7 +168,7 @@ fn packets_that_did_not_come_were_lost_and_no_slow_server() {
 }
 
 #[test]
-fn what_the_copy_of_a_request_answered_was_lost() {
+fn the_answer_to_a_retransmitted_request_shows_a_loss() {
     let mut e = exchange(&[
         (0.0, Event::RequestStarted),
         (0.0, sent(100)),

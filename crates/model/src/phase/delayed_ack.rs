@@ -1,0 +1,16 @@
+//! Acknowledgements that a receiver may delay on purpose.
+
+use crate::Exchange;
+
+/// In milliseconds: an acknowledgement that is later by less may have been delayed on purpose (RFC
+/// 1122 §4.2.3.2); one that is later by more has another cause as well. Linux waits for 40 ms, and
+/// its timers fire late.
+pub const DELAYED_ACK: f64 = 60.0;
+/// In milliseconds: the shortest delay of an acknowledgement on Linux, less a tick.
+pub(super) const SHORTEST_DELAYED_ACK: f64 = 36.0;
+
+/// Whether an acknowledgement that was `late` was sent at once: a receiver acknowledges every
+/// second segment at once (RFC 5681 §4.2).
+pub(super) fn was_not_delayed(exchange: &Exchange, bytes: u64, late: f64) -> bool {
+    bytes > exchange.segment() || !(SHORTEST_DELAYED_ACK..=DELAYED_ACK).contains(&late)
+}

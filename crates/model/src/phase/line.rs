@@ -1,0 +1,120 @@
+//! The time that a slow line needs for an answer. Segments that arrive back to back show how long
+//! the line takes for one, and the first segment took as long.
+
+use super::ms;
+use crate::{Event, Exchange, Moment};
+
+/// In bytes: the headers of a segment (IPv4 and TCP with timestamps).
+const HEADERS: u64 = 52;
+/// In bytes: smaller segments may follow each other for other reasons.
+const SMALLEST: u64 = 200;
+/// Segments that the line separates arrive at equal distances, up to this factor.
+const SAME_PACE: f64 = 1.1;
+
+/// The longest time that the line needed for the bytes between two moments, in milliseconds; 0 if
+/// nothing shows its rate.
+pub(super) fn carriage(exchange: &Exchange, since: Moment, until: Moment) -> f64 {
+    if exchange.tcp.is_none() || exchange.quic.is_some() {
+        return 0.0;
+    }
+    // A pause of this very wait shows the server's behaviour.
+    let Some(ms_per_byte) = ms_per_byte(exchange, |at| at > until || at <= since) else {
+        return 0.0;
+    };
+    let arrived = exchange
+        .timeline
+        .iter()
+        .filter_map(|(at, event)| match event {
+            Event::Received { bytes } if *at > since && *at <= until => {
+                Some(with_headers(exchange, *bytes))
+            }
+            _ => None,
+        });
+    arrived.sum::<u64>() as f64 * ms_per_byte
+}
+
+/// Whether a full segment came as late behind the one before it as any other did: that is the time
+/// that the line needs for it.
+pub(super) fn paces(exchange: &Exchange, gap: f64, bytes: u64) -> bool {
+    let full = bytes == exchange.segment() && exchange.tcp.is_some();
+    let pace = ms_per_byte(exchange, |_| true).filter(|_| full);
+    pace.is_some_and(|pace| gap <= SAME_PACE * with_headers(exchange, bytes) as f64 * pace)
+}
+
+/// The shortest time per byte behind a full segment: the sender had more to send, and the line is
+/// not slower than that.
+fn ms_per_byte(exchange: &Exchange, counts: impl Fn(Moment) -> bool) -> Option<f64> {
+    let mut last: Option<Moment> = None;
+    let mut shortest: Option<f64> = None;
+    for (at, event) in exchange.timeline.iter() {
+        match event {
+            Event::Received { bytes } => {
+                let behind = last.filter(|_| *bytes >= SMALLEST && counts(*at));
+                let followed = behind.map(|last| {
+                    let took = ms(at.since(last));
+                    took / with_headers(exchange, *bytes) as f64
+                });
+                // Several segments at once show how quickly they follow each other.
+                let together = (*bytes > exchange.segment()).then_some(0.0);
+                for took in followed.into_iter().chain(together) {
+                    shortest = Some(shortest.map_or(took, |known| known.min(took)));
+                }
+                last = (*bytes == exchange.segment()).then_some(*at);
+            }
+            Event::Sent { .. } => last = None,
+            _ => {}
+        }
+    }
+    shortest
+}
+
+fn with_headers(exchange: &Exchange, bytes: u64) -> u64 {
+    bytes + HEADERS * bytes.div_ceil(exchange.segment().max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::TcpFacts;
+
+    /// Segments of these sizes in bytes, at these times.
+    fn exchange(arrivals: &[(f64, u64)]) -> Exchange {
+        let mut e = Exchange {
+            tcp: Some(TcpFacts {
+                mss: 1448,
+                ..TcpFacts::default()
+            }),
+            ..Exchange::default()
+        };
+        e.timeline.push(Moment::ZERO, Event::Sent { bytes: 300 });
+        for (at, bytes) in arrivals {
+            let received = Event::Received { bytes: *bytes };
+            e.timeline.push(Moment::from_millis(*at), received);
+        }
+        e
+    }
+
+    #[test]
+    fn the_first_segment_took_as_long_as_those_behind_it() {
+        let first = |e: &Exchange| carriage(e, Moment::ZERO, Moment::from_millis(100.0));
+        // 1500 bytes on the wire in 250 ms, and 750 in 130.
+        let slow = exchange(&[(100.0, 1448), (350.0, 1448), (480.0, 698)]);
+        assert!((first(&slow) - 250.0).abs() < 0.1, "{}", first(&slow));
+        // They came at once.
+        assert!(first(&exchange(&[(100.0, 1448), (100.1, 1448)])) < 0.2);
+        assert!(first(&exchange(&[(100.0, 2896)])) < 1e-9);
+        assert!(paces(&slow, 260.0, 1448) && !paces(&slow, 300.0, 1448));
+        // A sender that pauses between smaller pieces is not a slow line.
+        assert!(!paces(
+            &exchange(&[(100.0, 1000), (350.0, 1000)]),
+            250.0,
+            1000
+        ));
+        // Data behind a small segment was not ready before.
+        assert!(first(&exchange(&[(50.0, 184), (100.0, 600)])) < 1e-9);
+        assert!(first(&exchange(&[(100.0, 184), (140.0, 600)])) < 1e-9);
+        // Nothing shows the rate.
+        assert!(first(&exchange(&[(100.0, 1448)])) < 1e-9);
+        assert!(first(&exchange(&[(100.0, 1448), (350.0, 60)])) < 1e-9);
+    }
+}
