@@ -35,8 +35,8 @@ impl RequestRecorder {
         Self::beside(recorder, recorder)
     }
 
-    /// Makes a recorder for one of several requests: its boundaries go to `own`, with the times of the
-    /// bytes on `connection`.
+    /// Makes a recorder for one of several requests: its boundaries go to `own`, with the times of
+    /// the bytes on `connection`.
     pub fn beside(connection: &Recorder, own: &Recorder) -> Self {
         let (bytes, own) = (connection.clone(), own.clone());
         Self { bytes, own }

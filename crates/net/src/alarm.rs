@@ -1,5 +1,5 @@
 //! A timer with a file descriptor (`timerfd`), for callers that wait for descriptors anyway. It is
-//! as exact as the kernel's timers (50 µs, the thread's slack); those of a runtime have a
+//! as precise as the kernel's timers (50 µs, the thread's slack); the timers of a runtime have a
 //! resolution of a millisecond, too coarse to pace datagrams.
 
 use std::fs::File;
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::sys;
 
-/// Readable from when it expires until [`Alarm::hear`] is called or it is set again.
+/// A timer. Readable from its expiry until [`Alarm::hear`] is called or it is set again.
 #[derive(Debug)]
 pub struct Alarm {
     timer: File,
@@ -22,7 +22,7 @@ impl Alarm {
         Ok(Self { timer })
     }
 
-    /// Sets it to expire after this time, instead of the time set before.
+    /// Sets it to expire after this time; replaces an earlier setting.
     pub fn set(&self, after: Duration) -> io::Result<()> {
         let at_once = Duration::from_nanos(1);
         sys::alarm::set_timer(self.timer.as_fd(), after.max(at_once))
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn it_goes_off_once_each_time_that_it_is_set() {
+    fn it_expires_once_each_time_it_is_set() {
         let alarm = Alarm::new().unwrap();
         assert!(!alarm.hear());
         for after in [Duration::ZERO, Duration::from_micros(100)] {
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn setting_it_anew_forgets_what_was() {
+    fn setting_it_again_replaces_the_earlier_time() {
         let alarm = Alarm::new().unwrap();
         alarm.set(Duration::ZERO).unwrap();
         assert!(waits(&alarm));

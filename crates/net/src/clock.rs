@@ -6,7 +6,7 @@ use roundtrip_model::{Clock, Moment, Reading};
 
 use crate::sys;
 
-/// Two readings this close had nothing in between.
+/// The largest distance of two readings between which nothing else happened.
 const MAX_GAP: Duration = Duration::from_micros(2);
 
 /// Monotonic time since the clock was created.
@@ -24,7 +24,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// Our clock, and the one that the kernel stamps with (`CLOCK_REALTIME`).
+/// Reads our clock together with the one that the kernel uses for timestamps (`CLOCK_REALTIME`).
 pub(crate) fn read(clock: impl Fn() -> Moment) -> Reading {
     Reading::closest(clock, sys::realtime, MAX_GAP)
 }

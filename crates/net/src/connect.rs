@@ -18,7 +18,7 @@ pub enum Bind {
     Address(IpAddr),
 }
 
-/// How to connect.
+/// The options of a connection attempt.
 #[derive(Debug, Clone, Default)]
 pub struct Connect {
     pub fast_open: bool,
@@ -50,7 +50,7 @@ impl Connect {
                 .map_err(NetError::Socket)?;
         socket.set_nonblocking(true).map_err(NetError::Socket)?;
         socket.set_tcp_nodelay(true).map_err(NetError::Socket)?;
-        // Without timestamps, times are those of the wake-up: a little late, not wrong.
+        // Without timestamps, times are those of the wake-up: a little late, but not wrong.
         let _ = sys::set_receive_stamps(&socket);
         if self.fast_open {
             sys::set_fast_open_connect(&socket).map_err(|source| NetError::Bind {
@@ -64,8 +64,8 @@ impl Connect {
         Ok(socket)
     }
 
-    /// Runs one attempt to its end, of which the timeline has the beginning. Errors of the socket
-    /// itself are told apart from errors of the path.
+    /// Runs one attempt to its end; the caller has recorded its beginning. Local errors are
+    /// distinguished from errors of the path.
     pub(crate) async fn attempt(
         &self,
         peer: SocketAddr,
@@ -144,12 +144,12 @@ pub fn datagram_socket(peer: SocketAddr, bind: Option<&Bind>) -> Result<UdpSocke
     Ok(socket.into())
 }
 
-/// A successful attempt: the stream, and when the connection was established.
+/// A successful attempt: the stream, and the time when the connection was established.
 pub(crate) struct OpenedConnection {
     pub(crate) socket: Socket,
     pub(crate) at: Moment,
     pub(crate) deferred: bool,
-    /// When the client did not run although it could have.
+    /// The times when the client did not run although it could have.
     absences: Vec<(Moment, Event)>,
 }
 
@@ -174,8 +174,8 @@ async fn established(socket: socket2::Socket) -> io::Result<socket2::Socket> {
     Ok(fd.into_inner())
 }
 
-/// When the SYN left: with the call, unless that took long. Then the SYN-ACK, which came a round
-/// trip later, tells (as exactly as the kernel's tick).
+/// The time when the SYN left: that of the call, unless the call took long. Then it is calculated
+/// from the SYN-ACK, which arrived a round trip later (as exactly as the kernel's tick).
 fn syn_left(called: Moment, returned: Moment, by_answer: Moment) -> Moment {
     if returned.since(called) < MIN_ABSENCE {
         called
@@ -185,7 +185,7 @@ fn syn_left(called: Moment, returned: Moment, by_answer: Moment) -> Moment {
 }
 
 impl Bind {
-    /// Whether this machine has such an interface or address.
+    /// Fails if this machine has no such interface or address.
     pub fn check(&self) -> Result<(), NetError> {
         let peer: SocketAddr = match self {
             Self::Address(address) => (*address, 0).into(),
@@ -210,7 +210,7 @@ impl Bind {
                     what: format!("local address {address}"),
                     source,
                 }),
-            // A local address of the other family says nothing about this peer.
+            // An address of the other family cannot be used for this peer anyway.
             Self::Address(_) => Ok(()),
         }
     }

@@ -1,5 +1,4 @@
-//! Which processor a thread runs on, and how much processor time it uses. `sys` makes the system
-//! calls.
+//! Pins threads to processors, and measures their processor time. `sys` makes the system calls.
 
 use std::io;
 use std::time::Duration;
@@ -14,7 +13,7 @@ pub fn pin_to(cpu: usize) -> io::Result<()> {
     thread::set_affinity(&mask)
 }
 
-/// The processors that the calling thread may run on, ascending.
+/// The processors on which the calling thread can run, ascending.
 pub fn allowed_cpus() -> io::Result<Vec<usize>> {
     let mask = thread::affinity()?;
     let is_allowed = |cpu: &usize| {
@@ -34,7 +33,7 @@ pub struct ThreadCpu {
     /// most kernels.
     pub user: Duration,
     pub system: Duration,
-    /// Both together from `CLOCK_THREAD_CPUTIME_ID`, in nanoseconds.
+    /// User and system time together from `CLOCK_THREAD_CPUTIME_ID`, in nanoseconds.
     pub exact: Duration,
 }
 
@@ -67,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pinned_thread_may_run_there_alone() {
+    fn a_pinned_thread_can_run_only_there() {
         let all = allowed_cpus().unwrap();
         for cpu in all.clone() {
             let seen = thread::spawn(move || {
@@ -76,11 +75,15 @@ mod tests {
             });
             assert_eq!(seen.join().unwrap(), [cpu]);
         }
-        assert_eq!(allowed_cpus().unwrap(), all, "others stay where they were");
+        assert_eq!(
+            allowed_cpus().unwrap(),
+            all,
+            "other threads keep their processors"
+        );
     }
 
     #[test]
-    fn no_thread_is_pinned_to_a_processor_that_is_not_there() {
+    fn pinning_to_a_missing_processor_fails() {
         for cpu in [8191, 8192, usize::MAX] {
             assert_eq!(
                 pin_to(cpu).unwrap_err().kind(),
@@ -91,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn work_counts_and_what_other_threads_do_does_not() {
+    fn only_this_threads_work_counts() {
         let before = ThreadCpu::now();
         let worker = thread::spawn(|| {
             let before = ThreadCpu::now();

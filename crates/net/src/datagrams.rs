@@ -26,12 +26,13 @@ pub use dispatch::is_too_long;
 pub use intake::{Arrival, Intake, MAX_SLOTS};
 pub use readiness::{MAX_WATCHED, WaitOutcome, Waker, WatchedDescriptor, wait_for_any};
 
-/// The most datagrams in one [`Parcel`] (`UDP_MAX_SEGMENTS` of kernels before 6.9).
+/// The largest number of datagrams in one [`Parcel`] (`UDP_MAX_SEGMENTS` of kernels before 6.9).
 pub const MAX_SEGMENTS: usize = 64;
-/// The most bytes in one [`Parcel`]: an IPv4 packet without its header and the UDP header.
+/// The largest number of bytes in one [`Parcel`]: an IPv4 packet without its header and the UDP
+/// header.
 pub const MAX_PARCEL_BYTES: usize = 65_507;
 
-/// The size of the socket buffers that we ask for, in bytes; the system may grant less.
+/// The size of the socket buffers to ask for, in bytes; the system can grant less.
 const BUFFER_BYTES: libc::c_int = 4 << 20;
 const ON: libc::c_int = 1;
 
@@ -40,12 +41,12 @@ const ON: libc::c_int = 1;
 pub struct Parcel<'a> {
     /// The destination, of the same address family as the socket.
     pub to: SocketAddr,
-    /// The local address to send from; `None` leaves it to the routes. A connected socket has only
-    /// one.
+    /// The local address to send from; `None` lets the routing table choose. A connected socket has
+    /// only one.
     pub from: Option<IpAddr>,
     /// The two bits of RFC 3168 §5: 0 not ECN-capable, 1 ECT(1), 2 ECT(0), 3 CE.
     pub ecn: u8,
-    /// The length of each datagram except the last, which may be shorter.
+    /// The length of each datagram except the last, which can be shorter.
     pub segment: usize,
     pub bytes: &'a [u8],
 }
@@ -63,7 +64,7 @@ pub struct CallCounters {
     pub truncated: u64,
 }
 
-/// A UDP socket that never blocks. To be used by one thread at a time.
+/// A UDP socket that never blocks. Only one thread may use it at a time.
 #[derive(Debug)]
 pub struct Datagrams {
     socket: UdpSocket,
@@ -71,7 +72,7 @@ pub struct Datagrams {
     joins: bool,
     /// The connected peer, if any.
     peer: Option<SocketAddr>,
-    /// What was last heard of the peer's being unreachable.
+    /// The last error that said that the peer is unreachable.
     unreachable: Cell<Option<io::ErrorKind>>,
     calls: Cell<CallCounters>,
 }
@@ -83,7 +84,7 @@ impl Datagrams {
     }
 
     /// Takes over a socket that is already bound (for example one of several that share an
-    /// address), and connected if it is to receive from one peer only.
+    /// address), and connected if it should receive from one peer only.
     pub fn from_socket(socket: UdpSocket) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         ask_for_buffers(&socket);
@@ -114,7 +115,7 @@ impl Datagrams {
         sys::set_receive_stamps(&self.socket)
     }
 
-    /// Connects to one peer: from now on, only its datagrams arrive, and the kernel looks up the
+    /// Connects to one peer: from then on, only its datagrams arrive, and the kernel looks up the
     /// route once.
     pub fn connect(&mut self, peer: SocketAddr) -> io::Result<()> {
         self.socket.connect(peer)?;
@@ -122,9 +123,9 @@ impl Datagrams {
         Ok(())
     }
 
-    /// Enables [`Datagrams::take_unreachable`] for a connected socket, and for whatever ICMP says:
-    /// without it, the kernel passes on only what RFC 1122 §4.1.3.3 calls hard errors, and wakes
-    /// nobody.
+    /// Enables [`Datagrams::take_unreachable`] for a connected socket, and for all ICMP messages:
+    /// otherwise the kernel reports only those that RFC 1122 §4.1.3.3 calls hard errors, and wakes
+    /// no waiter.
     pub fn hear_unreachable(&self) -> io::Result<()> {
         if self.peer.is_none() {
             return Ok(());
@@ -140,13 +141,14 @@ impl Datagrams {
         sys::set_int(&self.socket, libc::SOL_SOCKET, urgent, ON)
     }
 
-    /// What ICMP or the routes have said about the connected peer since the last call, if anything.
-    /// Anybody on the path, and whoever guesses the ports, can send such a message.
+    /// The error of ICMP or the routing table about the connected peer since the last call, if any.
+    /// Anyone on the path, or who guesses the ports, can forge such a message.
     pub fn take_unreachable(&self) -> Option<io::ErrorKind> {
         self.unreachable.take()
     }
 
-    /// The most datagrams per call: [`MAX_SEGMENTS`], or 1 once the kernel has refused to segment.
+    /// The largest number of datagrams per call: [`MAX_SEGMENTS`], or 1 after the kernel has
+    /// refused to segment.
     pub fn segments(&self) -> usize {
         self.segments.get()
     }
@@ -166,9 +168,9 @@ impl Datagrams {
         self.calls.get()
     }
 
-    /// Sends a parcel with one `sendmsg`. Bytes longer than the segment are cut. Once the kernel or
-    /// the device has refused that, each datagram is sent separately, now and in later calls (see
-    /// [`Datagrams::segments`]).
+    /// Sends a parcel with one `sendmsg`. Bytes beyond the segment length are split into further
+    /// datagrams. If the kernel or the device has refused that once, each datagram is sent
+    /// separately, now and in later calls (see [`Datagrams::segments`]).
     ///
     /// `WouldBlock` means that nothing was sent because there is no room. If room runs out between
     /// separate datagrams, the rest counts as sent, and is lost. A datagram longer than the MTU is
@@ -198,9 +200,9 @@ impl Datagrams {
         Ok(())
     }
 
-    /// Receives what is there with one `recvmmsg`, and returns how many runs of datagrams `intake`
-    /// now holds: at most its slots, and 0 if everything had to be dropped. `WouldBlock` means that
-    /// nothing is there.
+    /// Receives everything available with one `recvmmsg`, and returns how many runs of datagrams
+    /// `intake` now holds: at most its slots, and 0 if everything had to be dropped. `WouldBlock`
+    /// means that nothing was available.
     pub fn receive(&self, intake: &mut Intake) -> io::Result<usize> {
         let taken = dispatch::attempt(|| {
             self.count(|calls| calls.receives += 1);
@@ -221,7 +223,7 @@ impl Datagrams {
 
     /// Waits for datagrams, for room to send if `room` is set, or for a [`Waker`].
     ///
-    /// The kernel's timers may be late by the thread's slack (prctl(2), `PR_SET_TIMERSLACK`), 50 µs
+    /// The kernel's timers can be late by the thread's slack (prctl(2), `PR_SET_TIMERSLACK`), 50 µs
     /// by default.
     pub fn wait_with(
         &self,
@@ -233,13 +235,13 @@ impl Datagrams {
         readiness::wait(self.as_fd(), room, waker, timeout)
     }
 
-    /// Notes what an error says about the connected peer.
+    /// Notes an error about the connected peer.
     fn hear(&self, error: &io::Error) {
         let about_peer = dispatch::unreachable(error).filter(|_| self.peer.is_some());
         if about_peer.is_some() {
             self.unreachable.set(about_peer);
         }
-        // Each error that is not about this call has an entry in the queue, if there is one.
+        // Each error that is not about this call has an entry in the error queue, if there is one.
         if error.kind() != io::ErrorKind::WouldBlock {
             sys::udp::drop_queued_error(self.as_fd());
         }
@@ -264,7 +266,8 @@ impl AsRawFd for Datagrams {
     }
 }
 
-/// Asks for larger buffers; `SO_…BUFFORCE` exceeds the system's limit if the process may do that.
+/// Asks for larger buffers; `SO_…BUFFORCE` exceeds the system's limit if the process has that
+/// right.
 fn ask_for_buffers(socket: &UdpSocket) {
     for (forced, plain) in [
         (libc::SO_RCVBUFFORCE, libc::SO_RCVBUF),
@@ -276,7 +279,7 @@ fn ask_for_buffers(socket: &UdpSocket) {
     }
 }
 
-/// Forbids fragmentation and ignores what ICMP says about the MTU: anybody may have sent it.
+/// Forbids fragmentation and ignores ICMP messages about the MTU, because anyone can forge them.
 fn prepare_v4(socket: &UdpSocket) -> io::Result<()> {
     let (level, probe) = (libc::IPPROTO_IP, libc::IP_PMTUDISC_PROBE);
     sys::set_int(socket, level, libc::IP_MTU_DISCOVER, probe)?;

@@ -1,5 +1,5 @@
-//! What was written to a socket, when it left the host, and when the peer acknowledged it, from the
-//! kernel's timestamps. Reads neither socket nor clock; `socket` does, and passes both in.
+//! When written data left the host, and when the peer acknowledged it, from the kernel's
+//! timestamps. Reads neither socket nor clock; `socket` does, and passes both in.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -8,14 +8,16 @@ use roundtrip_model::{Event, Moment};
 
 use crate::sys::transmit::Stage;
 
-/// A shorter delay between a write and its departure is the system call's own.
+/// A shorter delay between a write and its departure is caused by the system call itself.
 const MIN_HELD_BACK: Duration = Duration::from_micros(500);
-/// Writes that are remembered. If the kernel has no room for a timestamp, it drops it.
+/// The largest number of writes that are remembered. If the kernel has no memory for a timestamp,
+/// it drops it.
 const MAX_UNDER_WAY: usize = 1024;
-/// Timestamps take room in the receive buffer until they are read.
+/// The largest number of unread timestamps, because they take room in the receive buffer.
 const MAX_UNREAD: usize = 32;
 
-/// In bytes: what fits the initial window (RFC 6928 §2) waits for nobody but this host.
+/// The size in bytes of a write that fits the initial window (RFC 6928 §2): only this host can
+/// delay it.
 const MAX_SHORT: u64 = 5_000;
 
 /// Writes that are not acknowledged, in the clock's own time.
@@ -33,16 +35,16 @@ pub(crate) struct Departures {
 struct Departure {
     /// The position in the stream behind the last byte.
     end: u64,
-    /// Before the system call.
+    /// The time before the system call.
     written: Moment,
     left: Option<Moment>,
-    /// When it was sent again.
+    /// The time when it was sent again.
     again: Option<Moment>,
     /// It fits any initial window.
     is_short: bool,
 }
 
-/// What a timestamp told about a write.
+/// The information in a timestamp about a write.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Told {
     pub(crate) written: Moment,
@@ -51,7 +53,7 @@ pub(crate) struct Told {
 }
 
 impl Departures {
-    /// Notes that the kernel stamps what is written from this position on.
+    /// Notes that the kernel timestamps data that is written from this position on.
     pub(crate) fn begin(&mut self, origin: u64) {
         self.origin = Some(origin);
         self.end = origin;
@@ -76,7 +78,7 @@ impl Departures {
         self.unread += 1;
     }
 
-    /// Whether timestamps are to be expected in the error queue.
+    /// Whether there can be timestamps in the error queue.
     pub(crate) fn is_expecting(&self) -> bool {
         !self.under_way.is_empty()
     }
@@ -91,8 +93,8 @@ impl Departures {
         self.unread = 0;
     }
 
-    /// Takes in one timestamp. Writes that share a segment have one stamp, the last one's; another
-    /// stamp of a departure is that of a copy.
+    /// Processes one timestamp. Writes that share a segment have one timestamp, the last one's;
+    /// another timestamp of a departure is that of a retransmission.
     pub(crate) fn stamped(&mut self, stage: Stage, place: u32, at: Moment) -> Option<Told> {
         let origin = self.origin?;
         let is_meant = |d: &Departure| (d.end.wrapping_sub(origin + 1)) as u32 == place;
@@ -107,7 +109,7 @@ impl Departures {
                 let (written, left) = (departure.written, at.max(departure.written));
                 departure.left = Some(left);
                 let took = left.since(written);
-                // What follows other bytes may wait for a window.
+                // Data behind other bytes can wait for a window.
                 (took >= MIN_HELD_BACK && index == 0 && departure.is_short).then_some(Told {
                     written,
                     at: left,
@@ -154,14 +156,14 @@ mod tests {
         departures.wrote(110, at(1.0));
         departures.wrote(130, at(2.0));
         departures.wrote(131, at(3.0));
-        // The first two left in one segment, which carries the second one's place.
+        // The first two left in one segment, which carries the second one's position.
         assert_eq!(departures.stamped(Stage::Left, 29, at(2.25)), None);
         assert_eq!(
             departures.stamped(Stage::Acknowledged, 29, at(42.25)),
             Some(acknowledged(2.0, 42.25, 40.0))
         );
         assert_eq!(departures.stamped(Stage::Acknowledged, 9, at(43.0)), None);
-        // Without a stamp of its departure, it left when it was written.
+        // Without a timestamp of its departure, the time of the write counts.
         assert_eq!(
             departures.stamped(Stage::Acknowledged, 30, at(50.0)),
             Some(acknowledged(3.0, 50.0, 47.0))
@@ -170,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_left_late_was_held_back_once() {
+    fn a_late_departure_is_reported_once() {
         let mut departures = Departures::default();
         departures.begin(0);
         departures.wrote(10, at(1.0));
@@ -187,7 +189,7 @@ mod tests {
                 after: Duration::from_millis(240),
                 again: Some(Duration::from_millis(40)),
             },
-            "from when it left first, and from when it left again"
+            "since it left first, and since it left again"
         );
     }
 
@@ -203,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_remembered_of_a_socket_that_is_not_stamped_nor_without_end() {
+    fn memory_is_bounded_and_unused_without_timestamps() {
         let mut departures = Departures::default();
         departures.wrote(1, at(1.0));
         assert!(!departures.is_expecting());

@@ -1,4 +1,4 @@
-//! Why a connection could not be established.
+//! The reasons why a connection could not be established.
 
 use std::io;
 use std::net::SocketAddr;
@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 pub enum NetError {
     #[error("no address to connect to")]
     NoAddress,
-    /// Every address was tried; the last error of each.
+    /// Every address was tried; contains the last error of each.
     #[error("{}", list(.0))]
     AllFailed(Vec<(SocketAddr, io::Error)>),
     #[error("cannot use {what}: {source}")]

@@ -1,4 +1,4 @@
-//! Happy Eyeballs: attempts start 250 ms apart, families alternate, the first to answer wins. RFC
+//! Happy Eyeballs: attempts start 250 ms apart, families alternate, the first to succeed wins. RFC
 //! 8305 §4 and §5.
 
 use std::future::{Future, poll_fn};
@@ -15,7 +15,7 @@ use crate::connect::{AttemptError, OpenedConnection, attempt_fact};
 use crate::presence::{Presence, Throttling};
 use crate::{Connect, NetError, Socket};
 
-/// RFC 8305 §5, the recommended Connection Attempt Delay.
+/// The recommended Connection Attempt Delay (RFC 8305 §5).
 const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 
 impl Connect {
@@ -158,7 +158,7 @@ impl Race<'_> {
 }
 
 impl Drop for Race<'_> {
-    /// Also records attempts that are still running when the race ends (lost, or out of time).
+    /// Records attempts that are still running when the race ends, too (lost, or timed out).
     fn drop(&mut self) {
         let now = self.recorder.now();
         for running in self.running.drain(..) {
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn families_take_turns_and_the_sixth_begins() {
+    fn families_alternate_beginning_with_ipv6() {
         let peers: Vec<SocketAddr> = ["1.0.0.1:1", "1.0.0.2:1", "[::1]:1", "1.0.0.3:1"]
             .iter()
             .map(|s| s.parse().unwrap())

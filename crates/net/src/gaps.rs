@@ -1,5 +1,5 @@
-//! Notices that segments have arrived behind a gap in the stream, while nothing can be read: the
-//! kernel wakes nobody for them. So a long wait looks now and then.
+//! Notices that segments have arrived behind a gap in the stream, while nothing can be read. The
+//! kernel wakes no reader for them, so a long wait checks from time to time.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -8,24 +8,24 @@ use std::time::Duration;
 use roundtrip_model::{Event, Moment};
 use tokio::time::{Instant, Sleep, sleep};
 
-/// The first look is not earlier than this after the beginning of a wait.
+/// The shortest time from the beginning of a wait to the first check.
 const MIN_DISTANCE: Duration = Duration::from_millis(50);
-/// What the kernel needs for a segment besides its data, at least: `struct sk_buff` and
+/// The least memory that the kernel needs for a segment besides its data: `struct sk_buff` and
 /// `struct skb_shared_info`.
 const SEGMENT_OVERHEAD: u32 = 512;
 
-/// What `TCP_INFO` says about segments behind a gap.
+/// The values of `TCP_INFO` about segments behind a gap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct GapSigns {
-    /// Segments that have ever arrived out of order.
+    /// The number of segments that have ever arrived out of order.
     pub(crate) out_of_order: u32,
-    /// The data in one segment of a peer that fills its segments.
+    /// The amount of data in a full segment of the peer.
     pub(crate) full: u32,
-    /// How long ago the last segment arrived that acknowledged something, as all segments do.
+    /// The time since the last segment arrived that acknowledged data, as all segments do.
     pub(crate) last_arrival: Duration,
 }
 
-/// The segments behind gaps that have been told of.
+/// Counts the segments behind gaps that have been reported.
 #[derive(Debug, Default)]
 pub(crate) struct Gaps {
     told: u32,
@@ -33,22 +33,22 @@ pub(crate) struct Gaps {
 }
 
 impl Gaps {
-    /// Whether more segments have arrived out of order than have been told of.
+    /// Whether more segments have arrived out of order than have been reported.
     pub(crate) fn has_news(&self, signs: &GapSigns) -> bool {
         signs.out_of_order > self.told
     }
 
-    /// Notes that the socket was looked at, and nothing was new.
+    /// Notes a check that found nothing new.
     pub(crate) fn looked(&mut self, now: Moment) {
         self.looked = now;
     }
 
-    /// Takes news in. `held` is the memory of what has been received and cannot be read.
+    /// Processes new segments. `held` is the memory of received data that cannot be read.
     ///
-    /// Without such memory the gap is filled already. A segment takes more memory than its data
-    /// has bytes: where all of them together take less than they would if one of them were full,
-    /// none is. (Some network devices receive everything into large buffers. There it stays open
-    /// how much is in them.)
+    /// Without such memory the gap is filled already. A segment takes more memory than its data has
+    /// bytes: if all of them together take less than they would if one of them were full, none is.
+    /// (Some network devices receive everything into large buffers. Then the amount of data in them
+    /// is unknown.)
     pub(crate) fn look(
         &mut self,
         now: Moment,
@@ -68,7 +68,7 @@ impl Gaps {
     }
 }
 
-/// When to look during a wait: at growing distances.
+/// The times of the checks during a wait: at growing distances.
 #[derive(Debug, Default)]
 pub(crate) struct Looks {
     timer: Option<Pin<Box<Sleep>>>,
@@ -76,7 +76,7 @@ pub(crate) struct Looks {
 }
 
 impl Looks {
-    /// A wait begins on a path with this round trip.
+    /// Begins a wait on a path with this round trip.
     pub(crate) fn begin(&mut self, rtt: Duration) {
         self.distance = MIN_DISTANCE.max(rtt * 2);
         self.set();
@@ -89,7 +89,7 @@ impl Looks {
         }
     }
 
-    /// Whether it is time to look; otherwise the task is woken when it is.
+    /// Whether it is time to check; otherwise the task is woken when it is.
     pub(crate) fn is_due(&mut self, cx: &mut Context<'_>) -> bool {
         let Some(timer) = &mut self.timer else {
             return false;
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_is_told_once_with_the_time_of_its_last_segment() {
+    fn a_gap_is_reported_once_with_the_time_of_its_last_segment() {
         let mut gaps = Gaps::default();
         gaps.looked(at(50));
         assert_eq!(
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nothing_is_held_for_has_been_filled() {
+    fn a_gap_without_held_memory_has_been_filled() {
         let mut gaps = Gaps::default();
         assert_eq!(gaps.look(at(100), &signs(2, 20), 0), None);
         assert!(!gaps.has_news(&signs(2, 20)));
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_is_short_where_a_full_one_would_need_more_memory() {
+    fn a_segment_is_short_if_a_full_one_would_need_more_memory() {
         let short = |segments, held| {
             let told = Gaps::default().look(at(9), &signs(segments, 1), held);
             matches!(told, Some((_, Event::GapOpened { short: true, .. })))

@@ -1,4 +1,4 @@
-//! What a socket learns, and a view of it that remains when TLS and HTTP own the socket.
+//! The state of a socket, and a view of it that remains when TLS and HTTP own the socket.
 
 use std::io;
 use std::net::SocketAddr;
@@ -12,7 +12,7 @@ use crate::gaps::Gaps;
 use crate::sys::transmit;
 use crate::{TcpInfo, clock, info, sys};
 
-/// What the socket learns, shared with its gauges.
+/// The state of a socket, shared with its gauges.
 #[derive(Debug, Default)]
 pub(crate) struct SocketState {
     /// The connection is being opened: the SYN waits for the first data, or was sent with it.
@@ -31,16 +31,16 @@ pub(crate) struct SocketState {
 }
 
 impl SocketState {
-    /// Notes what the kernel knows of a connection that has just been opened, and has it stamp what
-    /// is sent.
+    /// Notes the kernel's information about a connection that has just been opened, and requests
+    /// timestamps of data that is sent.
     pub(crate) fn opened(&mut self, socket: &socket2::Socket, info: &TcpInfo) {
         self.handshake_rtt = info.rtt();
         self.first_mss = info.mss();
         self.announced_mss = info.announced_mss();
         self.note_window(info);
         let written = transmit::request(socket, transmit::Counting::Written);
-        // Before Linux 6.2 the kernel counts from what is not acknowledged. Where that is not the
-        // end of what was written, nothing is stamped; and neither where the kernel cannot.
+        // Before Linux 6.2 the kernel counts from the first unacknowledged byte. If that is not the
+        // end of the written data, or if the kernel cannot do it, no timestamps are requested.
         let unacknowledged = || transmit::request(socket, transmit::Counting::Unacknowledged);
         if written.is_ok() || (info.has_nothing_under_way() && unacknowledged().is_ok()) {
             self.departures.begin(self.sent);
@@ -51,7 +51,7 @@ impl SocketState {
         self.peer_window = self.peer_window.max(info.peer_window());
     }
 
-    /// Records what the kernel's timestamps tell about what was sent.
+    /// Records the kernel's timestamps of sent data.
     pub(crate) fn read_stamps(
         &mut self,
         socket: &socket2::Socket,
@@ -64,7 +64,7 @@ impl SocketState {
         {
             let at = reading.moment_of(stamp.at);
             let told = self.departures.stamped(stamp.stage, stamp.place, at);
-            // Of what an earlier exchange wrote, only that exchange could tell.
+            // Data of an earlier exchange is not reported in this one.
             if let Some(told) = told.filter(|told| told.written >= zero) {
                 recorder.record_at(Moment::ZERO + told.at.since(zero), told.event);
             }
@@ -116,8 +116,8 @@ impl Gauge {
         }
     }
 
-    /// Everything that is known by now. Also records what the kernel has told about what was sent,
-    /// and about gaps in what was received, since the socket was last read.
+    /// All facts so far. Also records the kernel's timestamps of sent data, and gaps in received
+    /// data, since the socket was last read.
     pub fn facts(&self) -> TcpFacts {
         let mut state = lock(&self.state);
         if let Some(info) = TcpInfo::of(&self.socket) {
@@ -147,13 +147,13 @@ impl Gauge {
             .min()
     }
 
-    /// What the connection has done so far, for a later exchange on it.
+    /// The connection's history so far, for a later exchange on it.
     pub fn past(&self) -> Option<KeptFacts> {
         TcpInfo::of(&self.socket).map(|info| info.past())
     }
 
-    /// Whether the peer has closed, or sent data that was not asked for. Such a connection carries
-    /// no further request.
+    /// Whether the peer has closed, or sent data that was not requested. Such a connection cannot
+    /// carry another request.
     pub fn is_spent(&self) -> bool {
         !matches!(sys::receive(&self.socket, &mut [0], true), Err(e) if e.kind() == io::ErrorKind::WouldBlock)
     }

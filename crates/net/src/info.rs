@@ -1,4 +1,4 @@
-//! Reads what the kernel knows about a connection.
+//! Reads the kernel's information about a connection.
 
 use std::os::fd::AsRawFd;
 use std::time::Duration;
@@ -14,7 +14,9 @@ const OPTION_TIMESTAMPS: u8 = 1;
 const OPTION_ECN: u8 = 8;
 const OPTION_SYN_DATA: u8 = 32;
 const FLAG_APP_LIMITED: u8 = 1;
+const STATE_ESTABLISHED: u8 = 1;
 const STATE_SYN_SENT: u8 = 2;
+const STATE_CLOSE: u8 = 7;
 /// The bytes that the kernel reserves for options when it fills a SYN (`MAX_TCP_OPTION_SPACE`).
 const OPTION_SPACE: u64 = 40;
 /// The bytes that timestamps take in each segment once they are negotiated
@@ -36,17 +38,107 @@ pub struct Segments {
     pub received: u64,
     pub received_with_data: u64,
     pub resent: u64,
-    /// The most data that one of our segments can carry.
+    /// The largest amount of data that one of our segments can carry.
     pub largest: u64,
 }
 
+/// How the time since a connection was opened was spent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Busy {
+    pub total: Duration,
+    pub receiver_limited: Duration,
+    pub buffer_limited: Duration,
+}
+
 impl TcpInfo {
+    /// Reads the socket's information. The kernel reads the state before it locks the socket, and
+    /// the counters after: while another thread connects, a socket can look closed although its SYN
+    /// was sent. Reading again settles it.
     pub fn of(socket: &impl AsRawFd) -> Option<Self> {
-        sys::tcp_info(socket).ok().map(Self)
+        let look = || sys::tcp_info(socket).ok().map(Self);
+        let info = look()?;
+        if info.is_closed() && info.segments().sent > 0 {
+            return look();
+        }
+        Some(info)
+    }
+
+    /// Parses the answer of a socket diagnosis (`INET_DIAG_INFO`); fields that an older kernel
+    /// lacks are zero.
+    pub fn parse(bytes: &[u8]) -> Self {
+        Self(sys::RawTcpInfo::parse(bytes))
     }
 
     pub fn is_opening(&self) -> bool {
         self.0.state == STATE_SYN_SENT
+    }
+
+    /// Whether the connection was never opened, or is over.
+    pub fn is_closed(&self) -> bool {
+        self.0.state == STATE_CLOSE
+    }
+
+    /// Whether both sides can send.
+    pub fn is_established(&self) -> bool {
+        self.0.state == STATE_ESTABLISHED
+    }
+
+    /// The bytes that the process has written and the kernel has accepted.
+    pub fn bytes_accepted(&self) -> u64 {
+        let sent = self.0.bytes_sent.saturating_sub(self.0.bytes_retrans);
+        sent.saturating_add(self.0.notsent_bytes.into())
+    }
+
+    /// The bytes that the peer has acknowledged. A SYN counts as one.
+    pub(crate) fn bytes_acked(&self) -> u64 {
+        self.0.bytes_acked
+    }
+
+    pub fn bytes_received(&self) -> u64 {
+        self.0.bytes_received
+    }
+
+    /// Segments that arrived behind a gap in the stream.
+    pub fn out_of_order(&self) -> u32 {
+        self.0.rcv_ooopack
+    }
+
+    /// The times since data was last sent and received, to the kernel's tick.
+    pub fn idle(&self) -> (Duration, Duration) {
+        (
+            Duration::from_millis(self.0.last_data_sent.into()),
+            Duration::from_millis(self.0.last_data_recv.into()),
+        )
+    }
+
+    /// How long data was unacknowledged, and for how much of that time the receiver's window and
+    /// our send buffer held it back.
+    pub fn busy(&self) -> Busy {
+        Busy {
+            total: Duration::from_micros(self.0.busy_time),
+            receiver_limited: Duration::from_micros(self.0.rwnd_limited),
+            buffer_limited: Duration::from_micros(self.0.sndbuf_limited),
+        }
+    }
+
+    /// Whether the peer's window is closed while there is data to send.
+    pub fn is_held_by_zero_window(&self) -> bool {
+        self.0.snd_wnd == 0 && self.0.notsent_bytes > 0
+    }
+
+    /// How many times in a row the retransmission timer has fired without an answer.
+    pub fn timeouts(&self) -> u8 {
+        self.0.backoff.max(self.0.retransmits)
+    }
+
+    /// The number of segments that were sent and are not acknowledged.
+    pub fn unacknowledged(&self) -> u32 {
+        self.0.unacked
+    }
+
+    /// Whether the sender has had too little to send to measure the path.
+    pub fn is_app_limited(&self) -> bool {
+        self.0.flags & FLAG_APP_LIMITED != 0
     }
 
     /// The smoothed round-trip time; after the handshake, that of the handshake.
@@ -85,13 +177,13 @@ impl TcpInfo {
     pub(crate) fn gap_signs(&self) -> GapSigns {
         GapSigns {
             out_of_order: self.0.rcv_ooopack,
-            // What we announced, and what the peer announced: hosts announce what they can send.
+            // Our announcement and the peer's: hosts announce what they can send.
             full: self.0.advmss.min(self.0.snd_mss),
             last_arrival: self.last_arrival(),
         }
     }
 
-    /// How long ago the last segment arrived, to the kernel's tick.
+    /// The time since the last segment arrived, to the kernel's tick.
     pub(crate) fn last_arrival(&self) -> Duration {
         Duration::from_millis(self.0.last_ack_recv.into())
     }
@@ -105,8 +197,8 @@ impl TcpInfo {
         self.0.unacked == 0
     }
 
-    /// The MSS that the peer announced, of a new connection. The kernel tells only what we may
-    /// send: where that is all that the path's MTU allows, the peer announced as much or more.
+    /// The MSS that the peer of a new connection announced. The kernel reports only how much we can
+    /// send: if that is limited by the path's MTU, the peer announced as much or more.
     pub(crate) fn announced_mss(&self) -> Option<u32> {
         let has_stamps = self.0.options & OPTION_TIMESTAMPS != 0;
         let options = if has_stamps {
@@ -115,13 +207,13 @@ impl TcpInfo {
             0
         };
         let announced = self.0.snd_mss.saturating_add(options);
-        // We announce what fits the interface; the headers are those of IPv6, or shorter.
+        // We announce as much as fits the interface; the headers are those of IPv6, or shorter.
         let carried = self.0.pmtu.saturating_sub(60);
         let allowed = self.0.advmss.saturating_add(options).min(carried);
         (0 < self.0.snd_mss && announced < allowed).then_some(announced)
     }
 
-    /// What was received, and how long ago anything was last sent or received.
+    /// The number of bytes received, and the time since data was last sent or received.
     pub(crate) fn past(&self) -> KeptFacts {
         let idle = self.0.last_data_recv.min(self.0.last_data_sent);
         KeptFacts {
@@ -134,7 +226,7 @@ impl TcpInfo {
         self.0.snd_mss
     }
 
-    /// What was sent and received so far.
+    /// The segments sent and received so far.
     pub fn segments(&self) -> Segments {
         Segments {
             sent: self.0.segs_out.into(),
@@ -157,18 +249,18 @@ impl TcpInfo {
         self.0.total_retrans
     }
 
-    /// Whether the SYN carried data that was accepted: by this kernel on an accepted connection, by
-    /// the peer's on one that we opened.
+    /// Whether data in the SYN was accepted: by this kernel on an accepted connection, by the
+    /// peer's on one that we opened.
     pub fn took_syn_data(&self) -> bool {
         self.0.options & OPTION_SYN_DATA != 0
     }
 
-    /// How much of the SYN's data the SYN-ACK acknowledged, read just after it arrived.
+    /// How many bytes of the SYN's data the SYN-ACK acknowledged; call it just after that arrived.
     pub(crate) fn syn_data_acked(&self, sent: u64) -> u64 {
         if !self.took_syn_data() {
             return 0;
         }
-        // The SYN itself counts as one byte. Data that no SYN has room for was acknowledged later.
+        // The SYN itself counts as one byte. Data that does not fit a SYN was acknowledged later.
         let agreed = self.0.options & OPTION_TIMESTAMPS != 0;
         let whole = u64::from(self.0.advmss) + if agreed { TIMESTAMP_SPACE } else { 0 };
         let room = whole.saturating_sub(OPTION_SPACE);
@@ -176,9 +268,29 @@ impl TcpInfo {
     }
 
     /// Whether the SYN-ACK left data of the SYN unacknowledged, so that the kernel has sent it
-    /// again: in one segment.
+    /// again, in one segment.
     pub(crate) fn resent_syn_data(&self) -> bool {
         matches!(self.fast_open_verdict(), 2 | 3)
+    }
+
+    /// Copies all information into `facts`.
+    pub(crate) fn fill(&self, facts: &mut TcpFacts) {
+        facts.min_rtt = self.min_rtt();
+        facts.rtt = self.rtt();
+        facts.rtt_var = micros(self.0.rttvar);
+        facts.retransmits = self.retransmits();
+        facts.needless_retransmits = self.counters().needless;
+        facts.congestion_window = self.0.snd_cwnd;
+        facts.mss = self.0.snd_mss;
+        facts.peer_mss = self.0.rcv_mss;
+        facts.out_of_order = self.0.rcv_ooopack;
+        facts.receiver_limited = Duration::from_micros(self.0.rwnd_limited);
+        facts.delivery_rate = self.0.delivery_rate;
+        facts.delivery_app_limited = self.0.flags & FLAG_APP_LIMITED != 0;
+        facts.ecn = self.0.options & OPTION_ECN != 0;
+        if facts.fast_open.asked {
+            facts.fast_open.kernel_says = self.fast_open_failure();
+        }
     }
 
     fn fast_open_verdict(&self) -> u8 {
@@ -199,7 +311,7 @@ fn micros(us: u32) -> Option<Duration> {
     (us > 0).then(|| Duration::from_micros(us.into()))
 }
 
-/// Everything at once, as facts.
+/// Makes facts of all information.
 pub(crate) fn tcp_facts(
     socket: &Socket,
     fast_open: FastOpenFacts,
@@ -214,22 +326,48 @@ pub(crate) fn tcp_facts(
         ..TcpFacts::default()
     };
     if let Some(info) = TcpInfo::of(socket) {
-        facts.min_rtt = info.min_rtt();
-        facts.rtt = info.rtt();
-        facts.rtt_var = micros(info.0.rttvar);
-        facts.retransmits = info.retransmits();
-        facts.needless_retransmits = info.counters().needless;
-        facts.congestion_window = info.0.snd_cwnd;
-        facts.mss = info.0.snd_mss;
-        facts.peer_mss = info.0.rcv_mss;
-        facts.out_of_order = info.0.rcv_ooopack;
-        facts.receiver_limited = Duration::from_micros(info.0.rwnd_limited);
-        facts.delivery_rate = info.0.delivery_rate;
-        facts.delivery_app_limited = info.0.flags & FLAG_APP_LIMITED != 0;
-        facts.ecn = info.0.options & OPTION_ECN != 0;
-        if facts.fast_open.asked {
-            facts.fast_open.kernel_says = info.fast_open_failure();
-        }
+        info.fill(&mut facts);
     }
     facts
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::sync::mpsc;
+    use std::thread;
+
+    use socket2::{Domain, Socket, Type};
+
+    use super::TcpInfo;
+
+    #[test]
+    fn a_connection_that_opens_meanwhile_never_looks_closed() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().into();
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                drop(stream);
+            }
+        });
+        let (tell, told) = mpsc::channel::<Socket>();
+        let connecting = thread::spawn(move || {
+            for socket in told {
+                socket.connect(&address).unwrap();
+            }
+        });
+        for round in 0..3000 {
+            let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+            tell.send(socket.try_clone().unwrap()).unwrap();
+            loop {
+                let info = TcpInfo::of(&socket).unwrap();
+                if info.segments().sent > 0 {
+                    assert!(!info.is_closed(), "{round}: {info:?}");
+                    break;
+                }
+            }
+        }
+        drop(tell);
+        connecting.join().unwrap();
+    }
 }

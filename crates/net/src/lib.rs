@@ -1,14 +1,15 @@
-//! Sockets with every option, and what the kernel knows about them.
+//! Sockets with every option, and the kernel's information about them.
 //!
 //! [`Resolver`] asks name servers. [`Connect`] races addresses (RFC 8305) and opens a [`Socket`]: a
-//! byte stream that records what it sends and receives at the kernel's own times of arrival and
-//! acknowledgement, when the client did not run, and what fast open saved, by what the SYN-ACK
-//! acknowledged. [`listen`] is for servers. [`Plain`] is a stream for
-//! speed, without records; [`datagrams`] is the same for UDP; an [`Alarm`] is a timer with a
-//! descriptor; [`cpu`] measures and pins threads. System calls that need `unsafe` are in `sys`
-//! alone.
+//! byte stream that records its data with the kernel's own times of arrival and acknowledgement,
+//! the times when the client did not run, and the savings of fast open, according to the data that
+//! the SYN-ACK acknowledged. [`listen`] is for servers. [`Plain`] is a fast stream without records;
+//! a [`Bystander`] records the same of a connection that another process owns; [`datagrams`] is the
+//! same for UDP; an [`Alarm`] is a timer with a descriptor; [`cpu`] measures and pins threads. Only
+//! `sys` contains system calls that need `unsafe`.
 
 mod alarm;
+mod bystander;
 mod clock;
 mod connect;
 pub mod cpu;
@@ -20,6 +21,7 @@ mod gaps;
 mod gauge;
 mod info;
 mod listening;
+mod netlink;
 mod plain;
 mod presence;
 mod quota;
@@ -31,12 +33,14 @@ mod wait;
 mod watch;
 
 pub use alarm::Alarm;
+pub use bystander::Bystander;
 pub use clock::SystemClock;
 pub use connect::{Bind, Connect, datagram_socket};
 pub use error::NetError;
 pub use gauge::Gauge;
-pub use info::{Segments, TcpInfo};
-pub use listening::{Listening, listen, listen_udp};
+pub use info::{Busy, Segments, TcpInfo};
+pub use listening::{Listening, defer_accept, listen, listen_udp};
+pub use netlink::ask_kernel;
 pub use plain::Plain;
 pub use resolver::{ResolveError, Resolver, Wanted, add as add_answer};
 pub use socket::Socket;

@@ -1,4 +1,4 @@
-//! Sockets that listen.
+//! Listening sockets.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
@@ -7,17 +7,17 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::sys;
 
-/// How a TCP socket listens.
+/// The options of a listening TCP socket.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Listening {
     pub backlog: u32,
-    /// The queue length of TCP fast open: connections that may be pending with data from their SYN.
-    /// 0 switches it off.
+    /// The queue length of TCP fast open: how many connections can be pending with data from their
+    /// SYN. 0 disables it.
     pub fast_open: u32,
     /// The key of fast-open cookies; `None` uses the kernel's, which all sockets of the machine
     /// share.
     pub fast_open_key: Option<[u8; 16]>,
-    /// Whether other sockets of the same user may listen at the same address, each for a share of
+    /// Whether other sockets of the same user can listen at the same address, each for a share of
     /// the clients (`SO_REUSEPORT`).
     pub shared: bool,
 }
@@ -35,6 +35,13 @@ pub fn listen(address: SocketAddr, how: &Listening) -> io::Result<TcpListener> {
     }
     socket.listen(i32::try_from(how.backlog).unwrap_or(i32::MAX))?;
     Ok(socket.into())
+}
+
+/// Lets connections be accepted only once they have sent something, or a second after their
+/// handshake: for protocols in which the client sends first. The server is woken once instead of
+/// twice, and can read at once.
+pub fn defer_accept(listener: &TcpListener) -> io::Result<()> {
+    sys::set_defer_accept(listener, 1)
 }
 
 /// Binds a non-blocking UDP socket in the same way.
@@ -91,8 +98,28 @@ mod tests {
         }
     }
 
+    /// A client that is silent for a second is accepted too, after later ones that have sent data.
     #[test]
-    fn only_those_that_share_have_the_same_address() {
+    fn clients_that_send_data_are_accepted_before_silent_ones() {
+        let how = Listening {
+            backlog: 8,
+            ..Listening::default()
+        };
+        let listener = listen(any(), &how).unwrap();
+        defer_accept(&listener).unwrap();
+        listener.set_nonblocking(false).unwrap();
+        let address = listener.local_addr().unwrap();
+        let silent = TcpStream::connect(address).unwrap();
+        let mut speaking = TcpStream::connect(address).unwrap();
+        speaking.write_all(b"x").unwrap();
+        for client in [&speaking, &silent] {
+            let (_, peer) = listener.accept().unwrap();
+            assert_eq!(peer, client.local_addr().unwrap());
+        }
+    }
+
+    #[test]
+    fn only_shared_sockets_can_have_the_same_address() {
         for shared in [false, true] {
             let how = Listening {
                 backlog: 8,

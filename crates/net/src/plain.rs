@@ -19,8 +19,8 @@ pub struct Plain {
 
 impl Plain {
     /// Connects. With fast open, if the kernel has the peer's cookie, this returns at once, and the
-    /// first write leaves in the SYN: it may reach the peer twice (RFC 7413 §2.1). A peer that does
-    /// not answer then shows in later reads and writes.
+    /// first write leaves in the SYN: it can reach the peer twice (RFC 7413 §2.1). If the peer does
+    /// not answer, later reads and writes report that.
     pub async fn connect(peer: SocketAddr, fast_open: bool) -> io::Result<Self> {
         if !fast_open {
             let stream = TcpStream::connect(peer).await?;

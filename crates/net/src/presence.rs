@@ -1,4 +1,4 @@
-//! Tells that the client did not run although there was something to do: others had the
+//! Detects that the client did not run although there was something to do: other programs used the
 //! processors, a quota was used up, or the process was stopped.
 
 use std::time::Duration;
@@ -8,7 +8,7 @@ use roundtrip_model::{Event, Moment, Recorder};
 use crate::quota;
 use crate::sys::thread;
 
-/// A shorter absence is a wake-up's own time.
+/// A shorter absence is normal for a wake-up.
 pub(crate) const MIN_ABSENCE: Duration = Duration::from_millis(1);
 
 /// A moment at which the thread ran, by the clock, and the processor time that it had used.
@@ -26,14 +26,14 @@ impl Presence {
         }
     }
 
-    /// The same thread at another moment, at which it had used as much of the processor.
+    /// The same presence at another moment, with the same use of the processor.
     pub(crate) fn moved(self, at: Moment) -> Self {
         Self { at, ..self }
     }
 
-    /// How long the thread neither ran nor did what is on the timeline as work, of the time from
-    /// `from`, when there was something to do, until `now`. The thread has run between this
-    /// presence and `now`.
+    /// The time from `from`, when there was something to do, until `now`, less the time in which
+    /// the thread ran or did work that is on the timeline. The thread has run between this presence
+    /// and `now`.
     pub(crate) fn absence(
         &self,
         from: Moment,
@@ -63,7 +63,7 @@ impl Presence {
     }
 }
 
-/// Says why the client did not run.
+/// Determines why the client did not run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Throttling(Duration);
 
@@ -73,7 +73,7 @@ impl Throttling {
         Self(quota::throttled())
     }
 
-    /// Whether the quota accounts for this much, which has just ended.
+    /// Whether the quota accounts for an absence of this length that has just ended.
     pub(crate) fn explains(&mut self, took: Duration) -> bool {
         let before = std::mem::replace(&mut self.0, quota::throttled());
         self.0.saturating_sub(before) >= took / 2
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn only_time_that_was_not_used_is_an_absence() {
+    fn only_unused_time_is_an_absence() {
         let ms = |ms| Some(Duration::from_millis(ms));
         assert_eq!(absence(140, at(440, 7), &[]), ms(300));
         // Processor time, work, and work that used the processor.
@@ -123,10 +123,10 @@ mod tests {
         assert_eq!(absence(140, at(440, 7), &[(430, 250)]), ms(50));
         assert_eq!(absence(140, at(440, 107), &[(430, 100)]), ms(200));
         assert_eq!(absence(140, at(440, 307), &[]), None);
-        // What was done before there was something to do does not count, nor what began there.
+        // Work before there was something to do does not count, nor work that began then.
         assert_eq!(absence(140, at(440, 37), &[(135, 30)]), ms(300));
         assert_eq!(absence(140, at(440, 7), &[(150, 30)]), ms(290));
-        // It had gone to sleep only after the bytes were there.
+        // The thread went to sleep only after the bytes had arrived.
         assert_eq!(absence(20, at(440, 7), &[]), ms(340));
     }
 }

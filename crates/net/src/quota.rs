@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Where systemd and container runtimes mount the hierarchies: version 2 alone or beside version 1,
-/// and version 1's controller.
+/// The mount points of systemd and container runtimes: version 2 alone or beside version 1, and
+/// version 1's controller.
 const UNIFIED: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
 const CONTROLLER: [&str; 2] = ["/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct"];
 
-/// The cgroups of this process, as `/proc/self/cgroup` has them, and their accounts.
+/// The cgroups of this process, as in `/proc/self/cgroup`, and their accounting files.
 struct Accounts {
     groups: String,
     files: Vec<File>,
@@ -21,16 +21,16 @@ impl Accounts {
     fn of(groups: String) -> Self {
         let paths = groups.lines().flat_map(accounts);
         let mut files: Vec<File> = paths.filter_map(|path| File::open(path).ok()).collect();
-        // The root's account has no such line.
+        // The root's file has no such line.
         files.retain(|file| read(file).is_some());
         Self { groups, files }
     }
 }
 
-/// The time since the cgroups exist, of all processes in them. Zero if there is no quota.
+/// The throttled time since the cgroups exist, of all processes in them. Zero if there is no quota.
 pub(crate) fn throttled() -> Duration {
     static ACCOUNTS: Mutex<Option<Accounts>> = Mutex::new(None);
-    // A process may be put into another group at any time.
+    // A process can be moved to another group at any time.
     let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let mut accounts = ACCOUNTS.lock().unwrap_or_else(PoisonError::into_inner);
     if accounts.as_ref().is_none_or(|known| known.groups != groups) {
@@ -40,9 +40,9 @@ pub(crate) fn throttled() -> Duration {
     files.filter_map(read).sum()
 }
 
-/// The files with the accounts of a process's cgroup and of the groups around it, any of which may
-/// have a quota. `line` is one of `/proc/self/cgroup`. A container may see its own group as the
-/// root, under the path that it has outside.
+/// The accounting files of a process's cgroup and of the groups around it, any of which can have a
+/// quota. `line` is one of `/proc/self/cgroup`. A container can see its own group as the root,
+/// under the path that it has outside.
 fn accounts(line: &str) -> Vec<PathBuf> {
     let mut parts = line.splitn(3, ':').skip(1);
     let (Some(controllers), Some(group)) = (parts.next(), parts.next()) else {
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_versions_tell_how_long_they_throttled() {
+    fn both_versions_are_parsed() {
         let second = "usage_usec 9\nnr_periods 3\nnr_throttled 2\nthrottled_usec 1500\n";
         let first = "nr_periods 3\nnr_throttled 2\nthrottled_time 1500000\n";
         let told = Some(Duration::from_micros(1500));
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn the_groups_around_it_count_as_well() {
+    fn parent_groups_count_as_well() {
         let text = |line| -> Vec<String> {
             let paths = accounts(line);
             paths.iter().map(|p| p.display().to_string()).collect()

@@ -1,8 +1,8 @@
-//! A stub resolver: from a name to addresses as the system's files say, with the time of each
-//! answer.
+//! A stub resolver: from a name to addresses, configured by the system's files, with the time of
+//! each answer.
 //!
-//! The C library would hide the HTTPS record, repeated queries and truncated answers, which have to
-//! be explained.
+//! The C library would hide the HTTPS record, repeated queries and truncated answers, but reports
+//! have to explain them.
 
 mod ask;
 
@@ -22,18 +22,19 @@ const HOSTS: &str = "/etc/hosts";
 /// The largest configuration file that is read, in bytes.
 const MAX_FILE_BYTES: u64 = 8 << 20;
 
-/// Which records to ask for.
+/// The records to ask for.
 #[derive(Debug, Clone, Copy)]
 pub struct Wanted {
     pub v4: bool,
     pub v6: bool,
-    /// The port whose HTTPS record is wanted, and how long to wait for it once there are addresses.
+    /// The port whose HTTPS record to ask for, and how long to wait for it once there are
+    /// addresses.
     pub https: Option<(u16, Duration)>,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum ResolveError {
-    #[error("no such name: {name} (asked {})", listed(.servers))]
+    #[error("the name {name} does not exist (asked {})", listed(.servers))]
     NoSuchName {
         name: String,
         servers: Vec<SocketAddr>,
@@ -55,7 +56,7 @@ pub enum ResolveError {
         server: SocketAddr,
         why: String,
     },
-    #[error("'{name}' cannot be a name: {source}")]
+    #[error("'{name}' is not a valid name: {source}")]
     Name {
         name: String,
         source: roundtrip_wire::Error,
@@ -93,7 +94,7 @@ impl Resolver {
         Self::new(conf, Hosts::parse(hosts), servers)
     }
 
-    /// Uses the caller's servers, on any port.
+    /// Uses the given servers, on any port.
     pub fn new(
         conf: ResolvConf,
         hosts: Hosts,
@@ -175,7 +176,7 @@ impl Resolver {
         None
     }
 
-    /// Asks all questions about one full name at once.
+    /// Sends all queries about one full name at once.
     async fn ask_about(&self, candidate: &str, wanted: Wanted) -> Result<NameFacts, ResolveError> {
         let name: Name = candidate.parse().map_err(|source| ResolveError::Name {
             name: candidate.chars().take(80).collect(),
@@ -288,7 +289,7 @@ impl Half {
         self.outcome.as_ref().is_ok_and(|asked| asked.resent == 0)
     }
 
-    /// No server answered, or none at the first try.
+    /// Whether no server answered, or none at the first try.
     fn is_unanswered(&self) -> bool {
         match &self.outcome {
             Ok(asked) => asked.resent > 0,
@@ -297,7 +298,7 @@ impl Half {
     }
 }
 
-/// If one of the queries was answered at once, and the other not: the first waited for the second.
+/// Notes if one query was answered at once and the other was not: the first waited for the second.
 fn compare(waits: &mut NameWaits, four: &Half, six: &Half) {
     for (clean, late, kind) in [(four, six, "AAAA"), (six, four, "A")] {
         if clean.is_clean() && late.is_unanswered() {
@@ -307,7 +308,7 @@ fn compare(waits: &mut NameWaits, four: &Half, six: &Half) {
     }
 }
 
-/// Adds what one answer says about a name; also for answers from elsewhere (DNS over HTTPS).
+/// Adds the records of one answer about a name; also for answers from elsewhere (DNS over HTTPS).
 pub fn add(found: &mut NameFacts, name: &Name, message: &Message) {
     let Ok(resolved) = message.addresses_for(name) else {
         return;

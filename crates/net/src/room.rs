@@ -1,9 +1,9 @@
-//! Waits until a socket can be written to, although timestamps arrive in its error queue.
+//! Waits until a socket is writable, although timestamps arrive in its error queue.
 //!
-//! The runtime takes what the error queue reports for a socket whose writing half is closed, and
-//! never takes that back: a wait for room would spin. So the socket is registered for reading, and
-//! a second time for writing while a write has to wait; a registration that is taken for closed is
-//! replaced.
+//! The runtime treats an entry in the error queue as if the writing half were closed, and never
+//! reverts that: a wait for writability would spin. So the socket is registered for reading, and a
+//! second time for writing while a write has to wait; a registration that the runtime considers
+//! closed is replaced.
 
 use std::io;
 use std::task::{Context, Poll};
@@ -43,7 +43,7 @@ impl Room {
         is_closed.map_or(Poll::Pending, |_| Poll::Ready(Ok(())))
     }
 
-    /// Notes that nothing waits any more.
+    /// Drops the registration when no write waits any more.
     pub(crate) fn forget(&mut self) {
         self.0 = None;
     }

@@ -1,7 +1,8 @@
-//! A connected stream that records what it does.
+//! A connected stream that records its activity.
 //!
 //! With fast open the connection begins with the first write. Until the SYN-ACK has arrived, reads
-//! watch for it, because what it acknowledges of the first write is what fast open saved.
+//! watch for it, because the bytes of the first write that it acknowledges are the saving of fast
+//! open.
 
 use std::io;
 use std::net::SocketAddr;
@@ -33,10 +34,10 @@ pub struct Socket {
     waiting: bool,
     watch: WaitTracker,
     looks: Looks,
-    /// When the thread last wrote, or found nothing to read.
+    /// The time when the thread last wrote, or found nothing to read.
     presence: Presence,
     throttling: Throttling,
-    /// When the SYN left, if it left with data.
+    /// The time when the SYN left, if it left with data.
     syn_left: Moment,
 }
 
@@ -102,7 +103,7 @@ impl Socket {
         }
     }
 
-    /// Evaluates the SYN-ACK. `answer` is when the first answer arrived, if only that revealed the
+    /// Evaluates the SYN-ACK. `answer` is the time of the first answer, if only that revealed the
     /// SYN-ACK.
     fn opened(&mut self, answer: Option<Moment>) {
         self.room.forget();
@@ -124,7 +125,8 @@ impl Socket {
         // The kernel measured the handshake more exactly than a wake-up can.
         let clean = info.rtt().filter(|_| state.syn_retransmits == 0);
         let at = match (answer, info.rtt()) {
-            // What the SYN-ACK left out was answered a round trip later, at the earliest.
+            // Data that the SYN-ACK did not acknowledge was answered a round trip later, at the
+            // earliest.
             (Some(answer), Some(rtt)) if data_acked < data_sent => answer - rtt,
             (Some(answer), _) => answer,
             (None, _) => clean.map_or(now, |rtt| now.min(self.syn_left + rtt)),
@@ -151,8 +153,8 @@ impl Socket {
         let mut state = lock(&self.state);
         if state.opening && state.sent == 0 {
             self.syn_left = at;
-            // The SYN takes what it has room for; fast open saves a wait only if that was the whole
-            // flight.
+            // The SYN takes as much as it has room for; fast open saves a wait only if that was the
+            // whole flight.
             state.fast_open.data_sent = of as u64;
         }
         state.sent += bytes as u64;
@@ -213,8 +215,9 @@ impl Socket {
         }
     }
 
-    /// When the wait ended; records what the kernel knows about it. Uses the clock's own time,
-    /// because the connection may be older than the exchange, at whose start the timeline begins.
+    /// The time when the wait ended; records the kernel's counters about it. Uses the clock's own
+    /// time, because the connection can be older than the exchange, at whose start the timeline
+    /// begins.
     fn judge_wait(&mut self, reading: &Reading, info: &TcpInfo, stamps: Stamps) -> Moment {
         let moment = |stamp: Option<Duration>| stamp.map(|stamp| reading.moment_of(stamp));
         let arrival = AwaitedArrival {
@@ -227,7 +230,7 @@ impl Socket {
         let (ended, events) = self.watch.ended(arrival, info.counters());
         for (at, event) in events {
             match event {
-                // It belongs to an earlier exchange.
+                // The event belongs to an earlier exchange.
                 _ if at < zero => {}
                 Event::Paused { .. } | Event::AckDelayed => self.recorder.record_arrival(event),
                 _ => self
@@ -250,7 +253,7 @@ impl Socket {
         }
     }
 
-    /// Looks for what arrived behind a gap, while there is nothing to read.
+    /// Checks for segments behind a gap, while there is nothing to read.
     fn look(&self, info: &TcpInfo) {
         let mut state = lock(&self.state);
         state.note_window(info);
@@ -262,8 +265,8 @@ fn peer_of(socket: &socket2::Socket) -> Option<SocketAddr> {
     socket.peer_addr().ok()?.as_socket()
 }
 
-/// The kernel's timestamps of a read: of its last segment and, after a wait, of its first. The
-/// second segment's is read if segments arrived out of order.
+/// The kernel's timestamps of a read: that of its last segment and, after a wait, that of its
+/// first. The second segment's is read if segments arrived out of order.
 #[derive(Clone, Copy, Default)]
 struct Stamps {
     first: Option<Duration>,

@@ -1,5 +1,5 @@
 //! System calls that the standard library and `socket2` do not offer, for TCP; those for datagrams
-//! and threads are in the files below. The only `unsafe` code of the crate is here.
+//! and threads are in the submodules. The crate's only `unsafe` code is here.
 
 #![allow(unsafe_code)]
 
@@ -18,8 +18,8 @@ use tokio::io::unix::AsyncFd;
 
 const READABLE_OR_URGENT: Interest = Interest::READABLE.add(Interest::PRIORITY);
 
-/// The kernel's `struct tcp_info` as of Linux 6.2, the part that is read here. An older kernel leaves
-/// the end as it was. `include/uapi/linux/tcp.h`.
+/// The part of the kernel's `struct tcp_info`, as of Linux 6.2, that is read here. An older kernel
+/// leaves the end unchanged. `include/uapi/linux/tcp.h`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct RawTcpInfo {
@@ -79,10 +79,27 @@ pub(crate) struct RawTcpInfo {
     pub(crate) reord_seen: u32,
     pub(crate) rcv_ooopack: u32,
     pub(crate) snd_wnd: u32,
-    /// `u32::MAX` if the kernel does not tell.
+    /// `u32::MAX` if the kernel does not report it.
     pub(crate) rcv_wnd: u32,
     /// The structure's length is a multiple of 8.
     pub(crate) rehash: u32,
+}
+
+impl RawTcpInfo {
+    /// Reads as much of the structure as `bytes` hold.
+    pub(crate) fn parse(bytes: &[u8]) -> Self {
+        let mut info = Self {
+            rcv_wnd: u32::MAX,
+            ..Self::default()
+        };
+        let length = bytes.len().min(mem::size_of::<Self>());
+        // SAFETY: `length` bytes can be read and written, the two do not overlap, and every pattern
+        // of bytes is a valid `RawTcpInfo`, which holds plain integers.
+        unsafe {
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), (&raw mut info).cast::<u8>(), length);
+        }
+        info
+    }
 }
 
 pub(crate) fn tcp_info(socket: &impl AsRawFd) -> io::Result<RawTcpInfo> {
@@ -165,7 +182,14 @@ pub(crate) fn set_fast_open_key(socket: &impl AsRawFd, key: &[u8; 16]) -> io::Re
     }
 }
 
-/// Asks the kernel to timestamp what arrives.
+/// `TCP_DEFER_ACCEPT`: connections are ready to be accepted once data has arrived, or after this
+/// many seconds.
+pub(crate) fn set_defer_accept(socket: &impl AsRawFd, seconds: u32) -> io::Result<()> {
+    let seconds = libc::c_int::try_from(seconds).unwrap_or(libc::c_int::MAX);
+    set_int(socket, libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT, seconds)
+}
+
+/// Requests kernel timestamps of arriving data.
 pub(crate) fn set_receive_stamps(socket: &impl AsRawFd) -> io::Result<()> {
     set_int(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)
 }
@@ -193,8 +217,8 @@ pub(crate) fn set_int(
     }
 }
 
-/// The memory of what a socket has received and nobody has read, in bytes with the kernel's
-/// overhead: in the receive queue, behind a gap, and in the error queue. `None` before Linux 4.12.
+/// The memory of received data that has not been read, in bytes with the kernel's overhead: in the
+/// receive queue, behind a gap, and in the error queue. `None` before Linux 4.12.
 pub(crate) fn received_memory(socket: &impl AsRawFd) -> Option<u32> {
     /// `include/uapi/asm-generic/socket.h`.
     const SO_MEMINFO: libc::c_int = 55;
@@ -224,16 +248,16 @@ pub(crate) fn register(
     unsafe { AsyncFd::register_with_interest(socket, interest) }.map_err(io::Error::from)
 }
 
-/// Registers a descriptor with the runtime, for reading; a socket's error is read as well, if it
-/// counts as urgent (`SO_SELECT_ERR_QUEUE`).
+/// Registers a descriptor with the runtime, for reading; a socket's error also counts as readable,
+/// if it is urgent (`SO_SELECT_ERR_QUEUE`).
 pub(crate) fn watch(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
-    // SAFETY: it is owned, moved into the result, and stays the same there: `Watch` hands it to
-    // nobody.
+    // SAFETY: it is owned, moved into the result, and stays the same there: `Watch` does not give
+    // access to it.
     unsafe { AsyncFd::register_with_interest(descriptor, READABLE_OR_URGENT) }
         .map_err(io::Error::from)
 }
 
-/// Control messages are aligned as their header is.
+/// A buffer with the alignment of control messages.
 #[repr(C, align(8))]
 struct StampBuffer([u8; 64]);
 

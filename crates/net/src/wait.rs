@@ -1,6 +1,6 @@
-//! Interprets the kernel's counters about a wait: was something sent again, did segments arrive out
-//! of order, and how large was the flight before a pause. Reads neither socket nor clock; `socket`
-//! does, and passes both in.
+//! Interprets the kernel's counters after a wait: whether data was sent again, whether segments
+//! arrived out of order, and how large the flight before a pause was. Reads neither socket nor
+//! clock; `socket` does, and passes both in.
 
 use std::time::Duration;
 
@@ -8,17 +8,17 @@ use roundtrip_model::{Event, Moment};
 
 /// Shorter pauses are attributed to the scheduler.
 const MIN_PAUSE: Duration = Duration::from_millis(1);
-/// What comes out of order by less comes together.
+/// Segments that are out of order by less than this count as arriving together.
 const MIN_OVERTAKEN: Duration = Duration::from_millis(2);
 
-/// The counters of `TCP_INFO` that tell about waits.
+/// The counters of `TCP_INFO` that describe waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct WaitCounters {
     pub(crate) resent: u32,
     /// Segments sent again that had arrived the first time, as the peer reports (RFC 2883).
     pub(crate) needless: u32,
     pub(crate) out_of_order: u32,
-    /// How long something was unacknowledged, in total.
+    /// The total time in which data was unacknowledged.
     pub(crate) busy: Duration,
     /// Segments with data that arrived.
     pub(crate) segments: u32,
@@ -26,7 +26,7 @@ pub(crate) struct WaitCounters {
     /// Acknowledgements without data that left.
     pub(crate) acks: u32,
     pub(crate) rtt: Duration,
-    /// The receive window that the peer was last told of, if the kernel tells.
+    /// The receive window that was last announced to the peer, if the kernel reports it.
     pub(crate) window: Option<u64>,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct WaitTracker {
     judged: WaitCounters,
     /// The counters at the beginning of the arriving flight.
     flight: WaitCounters,
-    /// When the socket was last found empty.
+    /// The time when the socket was last found empty.
     dry: Option<(Moment, WaitCounters)>,
     last_arrival: Option<Moment>,
 }
@@ -46,14 +46,14 @@ pub(crate) struct WaitTracker {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AwaitedArrival {
     pub(crate) now: Moment,
-    /// When the first, the second and the last of the segments that were read arrived.
+    /// The arrival times of the first, the second and the last segment that were read.
     pub(crate) first: Option<Moment>,
     pub(crate) second: Option<Moment>,
     pub(crate) last: Option<Moment>,
 }
 
 impl WaitTracker {
-    /// Notes that the connection is open; what the SYN cost is reported elsewhere.
+    /// Notes that the connection is open; the cost of the SYN is reported elsewhere.
     pub(crate) fn opened(&mut self, counters: WaitCounters) {
         self.judged = counters;
         self.flight = counters;
@@ -69,8 +69,8 @@ impl WaitTracker {
         self.dry = Some((now, counters));
     }
 
-    /// When the data first arrived, and the events of the wait for it: a pause is recorded where
-    /// the last bytes arrived.
+    /// The time when the data first arrived, and the events of the wait for it. A pause is recorded
+    /// at the time when the last bytes arrived.
     pub(crate) fn ended(
         &mut self,
         arrival: AwaitedArrival,
@@ -91,7 +91,7 @@ impl WaitTracker {
             };
             events.push((at, event));
         } else {
-            // The segments that they have overtaken are still to come.
+            // The segments that they have overtaken have not arrived.
             judged.out_of_order = self.judged.out_of_order;
         }
         let again = counters.resent.saturating_sub(self.judged.resent);
@@ -113,7 +113,7 @@ impl WaitTracker {
         self.last_arrival = self.last_arrival.max(Some(at));
     }
 
-    /// How long before it could be read some segment had arrived: its timestamp lies before the
+    /// How long some segment had to wait before it could be read: its timestamp is earlier than the
     /// others.
     fn late(&self, arrival: AwaitedArrival, at: Moment) -> Duration {
         let stamps = [arrival.first, arrival.second, arrival.last];
@@ -133,7 +133,7 @@ impl WaitTracker {
         let event = Event::Paused {
             segments: dry.segments.saturating_sub(self.flight.segments).into(),
             bytes: dry.bytes.saturating_sub(self.flight.bytes),
-            // The flight began when the peer knew this window.
+            // The window that the peer knew when the flight began.
             window: self.flight.window,
         };
         let held = dry.segments > self.flight.segments && dry.acks == self.flight.acks;
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flight_that_was_not_acknowledged_when_it_was_over_says_so() {
+    fn an_unacknowledged_flight_is_reported_as_such() {
         let mut watch = WaitTracker::default();
         watch.opened(counters(0));
         watch.ended(arrival(41, 40, 40), counters(1));
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_had_to_wait_for_others_came_when_they_did() {
+    fn segments_that_waited_for_others_have_the_others_time() {
         let later = WaitCounters {
             out_of_order: 1,
             ..counters(2)
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_is_told_of_when_it_is_filled() {
+    fn a_gap_is_reported_when_it_is_filled() {
         let mut watch = WaitTracker::default();
         let overtaken = WaitCounters {
             out_of_order: 3,
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_again_in_vain_is_not_told() {
+    fn needless_retransmissions_are_not_reported() {
         let again = |resent, needless| WaitCounters {
             resent,
             needless,
@@ -291,6 +291,6 @@ mod tests {
         };
         assert_eq!(told(again(2, 0)), [(at(90), event)]);
         assert_eq!(told(again(2, 1)), []);
-        assert_eq!(told(again(1, 0)), [], "that was the SYN");
+        assert_eq!(told(again(1, 0)), [], "this was the SYN");
     }
 }

@@ -8,7 +8,7 @@ use tokio::io::unix::{AsyncFd, AsyncFdReadyGuard};
 
 use crate::sys;
 
-/// Tells when there is something to read.
+/// Waits until there is something to read.
 #[derive(Debug)]
 pub struct Watch(AsyncFd<OwnedFd>);
 
@@ -19,8 +19,8 @@ impl Watch {
         sys::watch(same).map(Self)
     }
 
-    /// Ready until the guard is told that there was nothing to read; the task is woken when there
-    /// is again.
+    /// Ready until the guard is told that there was nothing to read; then the task is woken when
+    /// there is something again.
     pub fn poll_readable(
         &self,
         cx: &mut Context<'_>,
@@ -39,7 +39,7 @@ mod tests {
     use crate::Alarm;
 
     #[tokio::test]
-    async fn it_tells_each_time_that_there_is_something_new() {
+    async fn it_is_ready_each_time_there_is_something_new() {
         let alarm = Alarm::new().unwrap();
         let watch = Watch::new(&alarm).unwrap();
         for _ in 0..3 {

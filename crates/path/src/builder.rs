@@ -26,11 +26,11 @@ const MIN_MTU: u16 = 1280;
 /// The largest one-way delay of a link: more than any path needs, and far from overflowing a clock.
 const MAX_DELAY: Duration = Duration::from_mins(1);
 
-/// Describes a path; see [`Path::builder`]. The default has no delay, an MTU of 1500 bytes and no
-/// loss.
+/// Describes a path; see [`Path::builder`]. By default there is no delay, no loss, and an MTU of
+/// 1500 bytes.
 #[derive(Clone, Debug)]
 pub struct Builder {
-    /// In order from the client to the server. Never empty.
+    /// The stretches in order from the client to the server; never empty.
     stretches: Vec<Stretch>,
     mtu: u16,
     seed: u64,
@@ -66,7 +66,7 @@ impl Path {
 }
 
 impl Builder {
-    /// Sets the round-trip time, half of it each way.
+    /// Sets the round-trip time; each direction gets half of it.
     #[must_use]
     pub fn rtt(self, rtt: Duration) -> Self {
         let up = rtt / 2;
@@ -81,7 +81,7 @@ impl Builder {
         self
     }
 
-    /// Sets the MTU of both interfaces, in bytes of an IP packet; at least 1280.
+    /// Sets the MTU of both interfaces: the longest IP packet in bytes, at least 1280.
     #[must_use]
     pub fn mtu(mut self, mtu: u16) -> Self {
         self.mtu = mtu;
@@ -115,7 +115,7 @@ impl Builder {
         self
     }
 
-    /// Seeds all random choices: the same seed loses the same packets.
+    /// Seeds all random choices: with the same seed, the same packets are lost.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
@@ -130,17 +130,18 @@ impl Builder {
         self
     }
 
-    /// Wires both ends with TAP devices instead of veth pairs, if `/dev/net/tun` may be opened.
-    /// This needs no packet sockets, but is less exact: the kernel does not timestamp arrivals.
+    /// Connects both ends by TAP devices instead of veth pairs, which requires access to
+    /// `/dev/net/tun`. This needs no packet sockets, but is less exact: the kernel does not
+    /// timestamp arrivals.
     #[must_use]
     pub fn tun(mut self, tun: bool) -> Self {
         self.wires = if tun { WireKind::Tun } else { WireKind::Veth };
         self
     }
 
-    /// Joins both ends by one veth pair and nothing else, so that measurements of processor cost
+    /// Connects both ends by one veth pair and nothing else, so that measurements of processor cost
     /// contain the kernel's work alone. Without a relay there is no delay, loss, rate, box or
-    /// recording: asking for one is [`PathError::Bare`], and [`Path::counters`] stay at 0.
+    /// recording: requesting one is [`PathError::Bare`], and [`Path::counters`] stay at 0.
     ///
     /// With [`Builder::offload`] the interfaces keep the kernel's defaults: TCP super-segments and
     /// `UDP_SEGMENT` batches cross whole. Without it, every packet that crosses is a real segment:
@@ -160,22 +161,23 @@ impl Builder {
         self
     }
 
-    /// Adds a name of the server inside the path, beside [`SERVER_NAMES`](crate::SERVER_NAMES).
+    /// Adds a name of the server inside the path, in addition to
+    /// [`SERVER_NAMES`](crate::SERVER_NAMES).
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.names.push(name.into());
         self
     }
 
-    /// Makes commands inside ask the server's address on port 53 for names; the caller has to run a
-    /// name server there. By default names are in `/etc/hosts` and cost no time.
+    /// Makes commands inside send name queries to port 53 of the server's address; the caller has
+    /// to run a name server there. By default names are in `/etc/hosts` and cost no time.
     #[must_use]
     pub fn name_server(mut self, asked: bool) -> Self {
         self.name_server = asked;
         self
     }
 
-    /// The sum of all link delays, there and back: the least time for a small packet and its
+    /// The sum of all link delays, there and back: the shortest time for a small packet and its
     /// answer.
     pub fn round_trip(&self) -> Duration {
         self.delay_of(Direction::Up) + self.delay_of(Direction::Down)
@@ -283,7 +285,7 @@ impl Builder {
         for stretch in &self.stretches {
             looks_into_segments |= !stretch.boxes.is_empty();
             for link in [&stretch.link.up, &stretch.link.down] {
-                // To a link with a smaller MTU, a super-segment is one packet that is too long.
+                // For a link with a smaller MTU, a super-segment is one packet that is too long.
                 looks_into_segments |= link.mtu.is_some();
                 let zeroth = |loss: &Loss| matches!(loss, Loss::Numbers(all) if all.contains(&0));
                 if link.loss.iter().any(zeroth) {
@@ -303,7 +305,7 @@ impl Builder {
         Ok(())
     }
 
-    /// Refuses everything that would need a relay.
+    /// Rejects every property that needs a relay.
     fn check_bare(&self) -> Result<(), PathError> {
         let any = |is: fn(&Stretch) -> bool| self.stretches.iter().any(is);
         let plain = Link::default();
@@ -338,7 +340,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn half_the_round_trip_goes_each_way_and_nothing_is_lost_to_rounding() {
+    fn each_way_gets_half_the_round_trip_without_rounding_loss() {
         let mut builder = Path::builder().rtt(Duration::from_nanos(5));
         let links = &builder.current().link;
         assert_eq!(links.up.delay + links.down.delay, Duration::from_nanos(5));
@@ -372,10 +374,10 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_said_is_told_with_its_word() {
+    fn invalid_values_are_reported_with_their_word() {
         let mut path = Path::builder();
         for (word, value, part) in [
-            ("speed", "9", "what can be said of it: preset, rtt"),
+            ("speed", "9", "its properties are preset, rtt"),
             ("loss", "200%", "loss: `200%` is not a loss"),
             ("then", "rate", "WORD=VALUE"),
             ("then", "rate=fast", "then: rate: `fast` is not a rate"),
@@ -388,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bare_wire_does_nothing_that_takes_a_relay() {
+    fn a_bare_wire_rejects_everything_that_needs_a_relay() {
         let refused = |change: fn(Builder) -> Builder| {
             let refusal = change(Path::builder().bare()).check();
             refusal.err().map(|error| error.to_string())
@@ -414,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_before_anything_is_made() {
+    fn impossible_paths_are_refused_before_anything_is_made() {
         assert!(matches!(
             Path::builder().mtu(1279).build(),
             Err(PathError::Mtu(1279))

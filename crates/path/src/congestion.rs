@@ -1,5 +1,5 @@
-//! Explains why a namespace may not use a congestion control: only the host decides which ones
-//! other namespaces can choose. `namespace` writes the setting itself.
+//! Explains why a namespace cannot use a congestion control: only the host decides which ones other
+//! namespaces can choose. `namespace` writes the setting itself.
 
 use std::fmt;
 use std::io;
@@ -10,10 +10,10 @@ const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 /// The kernel's lists are shorter than this, in bytes.
 const MAX_LIST_BYTES: usize = 1024;
 
-/// The congestion controls that the host offers, as far as they can be read.
+/// The host's congestion controls, as far as they can be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CongestionControls {
-    /// Those that every namespace may choose, separated by spaces.
+    /// Those that every namespace can choose, separated by spaces.
     allowed: String,
     /// Those that the kernel has loaded, separated by spaces.
     available: String,
@@ -41,7 +41,7 @@ fn read(file: &str) -> String {
     words.join(" ").chars().take(MAX_LIST_BYTES).collect()
 }
 
-/// Displays why the wanted congestion control is refused, and what to do.
+/// Explains why the requested congestion control is refused, and what to do.
 pub(crate) struct CongestionAdvice<'a>(pub(crate) &'a str, pub(crate) &'a CongestionControls);
 
 impl fmt::Display for CongestionAdvice<'_> {
@@ -56,13 +56,13 @@ impl fmt::Display for CongestionAdvice<'_> {
         if !controls.available.is_empty() && !controls.is_loaded(wanted) {
             return write!(
                 f,
-                "the kernel has not loaded it (there are {}): modprobe tcp_{wanted} on the host, or take one that namespaces may have: {allowed}",
+                "the kernel has not loaded it (there are {}): modprobe tcp_{wanted} on the host, or choose one that namespaces can use: {allowed}",
                 controls.available
             );
         }
         write!(
             f,
-            "the host does not let namespaces have it, only {allowed}: take one of these"
+            "the host does not let namespaces use it, only {allowed}: choose one of these"
         )?;
         if known {
             write!(
@@ -87,16 +87,16 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_had_and_how_to_have_the_other() {
+    fn allowed_controls_are_listed_with_the_way_to_allow_others() {
         let restricted = told("cubic", "reno bbr");
         assert!(
-            restricted.contains("only reno bbr: take one of these"),
+            restricted.contains("only reno bbr: choose one of these"),
             "{restricted}"
         );
         assert!(restricted.contains("='reno bbr cubic'"), "{restricted}");
         let missing = told("vegas", "reno bbr");
         assert!(missing.contains("modprobe tcp_vegas"), "{missing}");
-        assert!(missing.ends_with("may have: reno bbr"), "{missing}");
+        assert!(missing.ends_with("can use: reno bbr"), "{missing}");
         let unknown = told("cubic", "");
         assert!(
             unknown.contains("tcp_allowed_congestion_control"),

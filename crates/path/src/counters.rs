@@ -1,4 +1,4 @@
-//! Counts what the relay has carried and lost, and how late it was.
+//! Counts the packets that the relay carried and lost, and how late it was.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,7 +17,7 @@ pub struct PathCounters {
 /// Counters of one direction. Only IP packets between client and server are counted.
 #[derive(Clone, Debug, Default)]
 pub struct DirectionCounters {
-    /// Packets that entered. The n-th of them is packet number n.
+    /// Packets that entered. The n-th of them has number n.
     pub packets: u64,
     /// Their bytes, IP headers included.
     pub bytes: u64,
@@ -30,7 +30,7 @@ pub struct DirectionCounters {
     /// Packets lost because the relay could not keep up. Unless this is 0, do not trust a
     /// measurement.
     pub missed: u64,
-    /// Packets longer than the path's MTU, which were not carried: something inside has joined
+    /// Packets longer than the path's MTU, which were not carried: something inside the path joined
     /// segments.
     pub oversized: u64,
     /// How much later than due each packet was released.
@@ -61,7 +61,7 @@ impl PathCounters {
 }
 
 impl DirectionCounters {
-    /// Whether the relay had more to carry than it could: what joins segments is another fault.
+    /// Whether the relay had more to carry than it could; joined segments are another fault.
     pub fn is_overloaded(&self) -> bool {
         self.missed > 0 || self.is_late()
     }
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_lost_on_purpose_is_no_fault() {
+    fn intended_losses_are_not_a_fault() {
         assert_eq!(judged(|tally| tally.dropped = 9), None);
         let punctual =
             |tally: &mut DirectionCounters| tally.lateness.p99 = Duration::from_micros(999);
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn too_much_to_carry_is_not_too_long_to_carry() {
+    fn overload_differs_from_oversized_packets() {
         let overloaded = |change: fn(&mut DirectionCounters)| {
             let mut counters = DirectionCounters::default();
             change(&mut counters);
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn each_fault_is_told_with_its_way() {
+    fn each_fault_is_reported_with_its_direction() {
         let missed = judged(|tally| tally.missed = 3);
         assert_eq!(missed.as_deref(), Some("3 packets missed down"));
         let oversized = judged(|tally| tally.oversized = 1).unwrap();

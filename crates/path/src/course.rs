@@ -1,8 +1,8 @@
-//! The course of packets through all hops of the path, in virtual time. Nothing here knows a clock
-//! or a socket: the relay says what arrives and what time it is, and is told what leaves.
+//! The course of packets through all hops of the path, in virtual time. This module uses no clock
+//! and no socket: the relay passes in arrivals and the time, and gets back departures.
 //!
-//! A packet reaches its next hop at the time that the previous hop named, not when the relay got
-//! round to it: the relay's own lateness is never added to a delay twice.
+//! A packet reaches its next hop at the time that the previous hop named, not when the relay
+//! processed it: the relay's own lateness is never added to a delay twice.
 
 mod agenda;
 
@@ -13,7 +13,7 @@ use crate::direction::{Direction, PerWay};
 use crate::hop::{Hop, HopOutput, LostPacket};
 use crate::packet::Packet;
 
-/// A hop and the directions that pass through it. In the other direction, packets skip it.
+/// A hop and the directions that pass through it. Packets in the other direction skip it.
 pub(crate) struct PlacedHop {
     pub(crate) hop: Box<dyn Hop>,
     pub(crate) way: Option<Direction>,
@@ -29,16 +29,16 @@ pub(crate) struct DepartingPacket {
     pub(crate) sent: Option<Duration>,
 }
 
-/// What the latest steps produced: packets that leave, and losses.
+/// The results of the latest steps: packets that leave, and losses.
 #[derive(Debug, Default)]
 pub(crate) struct CourseOutput {
-    /// In the order in which they are due.
+    /// The packets that leave, in the order in which they are due.
     pub(crate) departures: Vec<DepartingPacket>,
     pub(crate) losses: Vec<LostPacket>,
 }
 
 pub(crate) struct Course {
-    /// In order from the client to the server.
+    /// The hops in order from the client to the server.
     stations: Vec<PlacedHop>,
     /// The first hop of each direction, and the next one after each station; `None` is the end of
     /// the path.
@@ -86,7 +86,7 @@ impl Course {
         self.walk(packet, way, place, at, out);
     }
 
-    /// Does everything that is due by `now`.
+    /// Performs all steps that are due by `now`.
     pub(crate) fn advance(&mut self, now: Duration, out: &mut CourseOutput) {
         while let Some((at, errand)) = self.agenda.take_due(now) {
             match errand {
@@ -109,12 +109,12 @@ impl Course {
         }
     }
 
-    /// When the next step is due.
+    /// The time at which the next step is due.
     pub(crate) fn due(&self) -> Option<Duration> {
         self.agenda.first()
     }
 
-    /// Bytes of all packets under way.
+    /// Bytes of all packets in transit.
     pub(crate) fn held(&self) -> usize {
         self.agenda.bytes()
     }
@@ -137,7 +137,7 @@ impl Course {
         self.settle(place, out);
     }
 
-    /// Schedules what a hop decided.
+    /// Schedules a hop's decisions.
     fn settle(&mut self, place: usize, out: &mut CourseOutput) {
         out.losses.append(&mut self.exit.losses);
         for at in self.exit.wakes.drain(..) {
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn each_way_meets_its_hops_in_its_order() {
+    fn each_direction_meets_its_hops_in_order() {
         let (up, down) = (Some(Direction::Up), Some(Direction::Down));
         let mut course = Course::new(vec![
             station(Stamp(b'a'), None),
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_goes_back_the_way_it_came() {
+    fn an_answer_returns_through_the_same_hops() {
         let mut course = Course::new(vec![
             station(Stamp(b'a'), None),
             station(Wall, Some(Direction::Up)),

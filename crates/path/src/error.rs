@@ -1,4 +1,4 @@
-//! What can go wrong while a path is built or used, and what to do about it.
+//! Errors of building and using a path, and what to do about them.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use crate::congestion::CongestionControls;
 use crate::refusal::NamespaceRefusal;
 use crate::step::SetupStep;
 
-/// Why there is no path, or why something failed inside one.
+/// The reason why there is no path, or why something failed inside one.
 #[derive(Debug, thiserror::Error)]
 pub enum PathError {
     /// The system does not let this user create namespaces; the text says what to change.
@@ -33,15 +33,15 @@ pub enum PathError {
     #[error("{0}")]
     Middlebox(String),
     #[error(
-        "boxes and holes need real segments, which do not exist with offload: leave out one of them"
+        "middleboxes and MTU holes need real segments, which do not exist with offload: omit one of them"
     )]
     OffloadWithBoxes,
     /// See [`Builder::bare`](crate::Builder::bare).
-    #[error("a bare wire has nothing in between that could do this: {0}; leave out one of them")]
+    #[error("a bare wire has no relay that could do this: {0}; omit one of them")]
     Bare(&'static str),
     /// See [`Path::connect_uplink`](crate::Path::connect_uplink).
     #[error(
-        "an uplink changes the host's own network, which only root may do: run it with sudo, or leave the uplink out"
+        "an uplink changes the host's own network, which only root may do: run it with sudo, or omit the uplink"
     )]
     UplinkForbidden(#[source] io::Error),
     #[error(
@@ -59,7 +59,7 @@ pub enum PathError {
         source: io::Error,
     },
     #[error(
-        "{} could not be `{value}` inside the path: {}",
+        "{} could not be set to `{value}` inside the path: {}",
         crate::congestion::SETTING,
         crate::congestion::CongestionAdvice(value, controls)
     )]
@@ -74,6 +74,8 @@ pub enum PathError {
          or start a process with Namespace::command()"
     )]
     OutsideSandbox(#[source] io::Error),
-    #[error("enter_sandbox() must come before the first thread is started, first thing in main")]
+    #[error(
+        "enter_sandbox() must be called before the first thread starts, at the beginning of main"
+    )]
     ManyThreads(#[source] io::Error),
 }

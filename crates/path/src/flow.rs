@@ -1,4 +1,4 @@
-//! Identifies the connection that a packet belongs to, and stores what a box remembers of each
+//! Identifies the connection that a packet belongs to, and stores a box's state for each
 //! connection: in a bounded table whose entries expire.
 
 use std::collections::HashMap;
@@ -9,8 +9,8 @@ use roundtrip_wire::packet::{Flags, ICMP, ICMPV6, Packet, TCP, Tcp, UDP};
 
 use crate::direction::Direction;
 
-/// The size of a table. More connections than any experiment opens; beyond it, the oldest are
-/// forgotten.
+/// The size of a table: more connections than any experiment opens; beyond it, the oldest are
+/// dropped.
 pub(crate) const MAX_FLOWS: usize = 4096;
 
 /// ICMP types of echo requests and replies (RFC 792, RFC 4443 §4).
@@ -63,12 +63,12 @@ fn echo_identifier(packet: &Packet<'_>) -> Option<u16> {
     Some(u16::from_be_bytes([high, low]))
 }
 
-/// Whether the segment asks for a connection: SYN without ACK.
+/// Whether the segment requests a connection: SYN without ACK.
 pub(crate) fn is_syn(segment: &Tcp<'_>) -> bool {
     segment.flags().contains(Flags::SYN) && !segment.flags().contains(Flags::ACK)
 }
 
-/// What a box remembers of each connection while its packets keep coming.
+/// A box's state for each connection while its packets keep coming.
 #[derive(Debug)]
 pub(crate) struct FlowTable<T> {
     entries: HashMap<Flow, FlowEntry<T>>,

@@ -35,8 +35,8 @@ pub(crate) fn around(ip: &[u8], way: Direction) -> Vec<u8> {
     [&[0; VIRTIO][..], &to.mac, &from.mac, &kind, ip].concat()
 }
 
-/// Completes the checksum that the sending stack left to its interface: so far it covers the
-/// pseudo-header alone. Super-segments are left as they are, header included; the kernel cuts and
+/// Completes the checksum that the sending stack left to its interface: so far it covers only the
+/// pseudo-header. Super-segments are left unchanged, including their header; the kernel cuts and
 /// completes them when they are sent.
 pub(crate) fn complete_checksum(bytes: &mut [u8]) {
     let Some((header, frame)) = bytes.split_at_mut_checked(VIRTIO) else {

@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hello_tells_its_length_from_its_first_bytes() {
+    fn the_first_bytes_of_a_hello_declare_its_length() {
         let hello = client_hello(&[0x0304], 1500);
         assert_eq!(declared_length(&hello), Some(hello.len()));
         assert_eq!(declared_length(&hello[..9]), Some(hello.len()));
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_offers_is_known_once_it_is_whole() {
+    fn the_offer_is_known_once_the_hello_is_complete() {
         let both = client_hello(&[0x0304, 0x0303], 1500);
         assert_eq!(offers_tls13(&both), Some(true));
         assert_eq!(offers_tls13(&both[..both.len() - 1]), None);

@@ -1,5 +1,5 @@
-//! The hops of a path: one small file for each thing that can happen to a packet. A hop decides
-//! what happens and when the packet goes on; clocks, threads and sockets belong to the relay.
+//! The hops of a path: one small file for each kind. A hop decides what happens to a packet and
+//! when the packet continues; clocks, threads and sockets belong to the relay.
 
 mod corrupt;
 mod delay;
@@ -22,10 +22,10 @@ pub(crate) use loss::LossHop;
 pub(crate) use outage::OutageHop;
 pub(crate) use rate::RateHop;
 
-/// Something that packets pass through.
+/// A part of the path that packets pass through.
 pub(crate) trait Hop: Send {
-    /// Handles a packet that arrives at `at`. Time may run back by as much as the relay was late; a
-    /// hop must tolerate that with nothing worse than a small error.
+    /// Handles a packet that arrives at `at`. Time may run back by as much as the relay was late;
+    /// this must cause a small error at most.
     fn pass(&mut self, packet: Packet, way: Direction, at: Duration, exit: &mut HopOutput);
 
     /// Called at the time that the hop asked for with [`HopOutput::wake_at`].
@@ -34,7 +34,7 @@ pub(crate) trait Hop: Send {
     }
 }
 
-/// Collects what a hop decides.
+/// Collects a hop's decisions.
 #[derive(Debug, Default)]
 pub(crate) struct HopOutput {
     pub(crate) moves: Vec<ForwardedPacket>,
@@ -42,7 +42,7 @@ pub(crate) struct HopOutput {
     pub(crate) wakes: Vec<Duration>,
 }
 
-/// A packet that goes on, in this direction, at this time.
+/// A packet that continues, in this direction, at this time.
 #[derive(Debug)]
 pub(crate) struct ForwardedPacket {
     pub(crate) packet: Packet,
@@ -82,7 +82,7 @@ impl HopOutput {
 
 #[cfg(test)]
 impl HopOutput {
-    /// Empties the exit: when each packet goes on, in ms, and the causes of the losses.
+    /// Empties the exit: the times in ms at which packets continue, and the causes of the losses.
     pub(crate) fn take(&mut self) -> (Vec<u64>, Vec<&'static str>) {
         let moved = self.moves.drain(..);
         let times = moved.map(|moved| moved.at.as_millis() as u64).collect();

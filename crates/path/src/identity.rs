@@ -34,7 +34,7 @@ impl CallerIdentity {
                 .map_err(ChildFailure::at(SetupStep::MapUser))
         };
         map(c"/proc/self/uid_map", &self.user)?;
-        // An ordinary user may map its group only after giving up setgroups(2)
+        // An ordinary user can map its group only after giving up setgroups(2)
         // (user_namespaces(7)).
         match namespace::write_file(c"/proc/self/setgroups", b"deny") {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {

@@ -1,15 +1,16 @@
-//! The keeper: the one process that a path adds. It creates the namespaces, hands them over, and
+//! The keeper: the only process that a path adds. It creates the namespaces, hands them over, and
 //! cleans up.
 //!
-//! A process with several threads may not enter a user namespace, but a freshly forked child has
-//! only one. So the child unshares, opens the sockets that are needed in each namespace, and passes
-//! everything back over a socket pair. The caller then wires the namespaces from outside: the owner
-//! of a user namespace holds every capability in it, and a socket acts where it was opened.
+//! A process with several threads cannot enter a user namespace, but a newly forked child has only
+//! one thread. So the child unshares, opens the sockets that are needed in each namespace, and
+//! passes everything back over a socket pair. The caller then wires the namespaces from outside:
+//! the owner of a user namespace holds every capability in it, and a socket acts where it was
+//! opened.
 //!
-//! The keeper then waits until the socket pair closes, which the kernel does however the caller
-//! ends, `SIGKILL` included. It kills what still runs inside the namespaces (also daemons, which no
-//! `PR_SET_PDEATHSIG` reaches) and exits. With the last descriptor and the last process, the kernel
-//! removes the namespaces and their interfaces.
+//! The keeper then waits until the socket pair closes, which the kernel does no matter how the
+//! caller ends, `SIGKILL` included. It kills the processes that still run inside the namespaces
+//! (also daemons, which no `PR_SET_PDEATHSIG` reaches) and exits. With the last descriptor and the
+//! last process, the kernel removes the namespaces and their interfaces.
 //!
 //! Everything that runs in the child obeys signal-safety(7): no allocation, no lock, no panic.
 
@@ -38,7 +39,7 @@ pub(crate) struct Keeper {
 /// The descriptors that the keeper hands over.
 #[derive(Debug)]
 pub(crate) struct KeeperHandover {
-    /// The user namespace, unless the caller may create network namespaces in its own.
+    /// The user namespace, unless the caller can create network namespaces in its own.
     pub(crate) user: Option<OwnedFd>,
     pub(crate) client: NetworkHandles,
     pub(crate) server: NetworkHandles,
@@ -58,7 +59,8 @@ impl Keeper {
     pub(crate) fn start(wires: WireKind) -> Result<(Self, KeeperHandover), PathError> {
         let identity = (!namespace::is_privileged()).then(CallerIdentity::of_caller);
         let body = |line: BorrowedFd<'_>| keep(line, wires, identity.as_ref());
-        // SAFETY: `keep` and all it calls are async-signal-safe, as this file's head demands.
+        // SAFETY: `keep` and everything that it calls are async-signal-safe, as this file's head
+        // requires.
         #[allow(unsafe_code)]
         let process = unsafe { child::fork(body) }.map_err(|source| PathError::Setup {
             step: SetupStep::Fork,
@@ -152,8 +154,8 @@ fn make_room() -> Result<NetworkHandles, ChildFailure> {
     })
 }
 
-/// Sends everything in the order of [`KeeperHandover::sort`], and returns how `/proc` identifies the
-/// namespaces.
+/// Sends everything in the order of [`KeeperHandover::sort`], and returns the identity of the
+/// namespaces in `/proc`.
 fn hand_over(
     line: BorrowedFd<'_>,
     estate: &KeeperHandover,
@@ -186,7 +188,7 @@ fn hand_over(
 /// Kills until no process is left inside; one that is still dying counts as left.
 fn sweep(namespaces: &[(u64, u64)]) {
     for _ in 0..MAX_SWEEPS {
-        // Without /proc no process can be found. The namespaces still go with their last
+        // Without /proc no process can be found. The namespaces still disappear with their last
         // process.
         if processes::kill_inside(namespaces).unwrap_or(0) == 0 {
             return;

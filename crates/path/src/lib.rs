@@ -10,22 +10,22 @@
 //!
 //! TCP and UDP at both ends are the kernel's own. The relay holds each packet for its delay, loses
 //! packets as configured and runs the others through middleboxes. [`Path::builder`] describes a
-//! path, [`Namespace`] runs commands and threads on either side, [`Path::counters`] reports what
-//! crossed and how exactly.
+//! path, [`Namespace`] runs commands and threads on either side, [`Path::counters`] reports which
+//! packets crossed and how exactly.
 //!
 //! A bare wire ([`Builder::bare`]) has one veth pair instead of the relay, for measurements of
 //! processor cost.
 //!
-//! # How it is made without privilege
+//! # How it is built without privileges
 //!
-//! An ordinary user may create network namespaces inside a user namespace, which only a
-//! single-threaded process may enter. So [`Builder::build`] forks a *keeper* (`keeper`), which
+//! An ordinary user can create network namespaces inside a user namespace, which only a
+//! single-threaded process can enter. So [`Builder::build`] forks a *keeper* (`keeper`), which
 //! creates the namespaces, opens sockets in each and passes them back; wiring (`wiring`,
 //! `rtnetlink`) and relay (`relay`) then work from the calling process through these sockets. There
 //! is no helper binary, no `ip`, no TUN and no kernel module but veth. A caller with
 //! `CAP_SYS_ADMIN`, `CAP_NET_ADMIN` and `CAP_NET_RAW` gets network namespaces only.
 //!
-//! - [`Namespace::command`] and [`Namespace::sysctl`] work for everybody.
+//! - [`Namespace::command`] and [`Namespace::sysctl`] work for every user.
 //! - [`Namespace::run`] runs a closure on a thread inside. For an ordinary user it works once the
 //!   process is root of its own user namespace: call [`enter_sandbox`] first thing in `main`, or
 //!   [`sandbox_before_main!`] in a test.
@@ -36,12 +36,12 @@
 //! way, the kernel closes the connection to the keeper, which kills everything inside and exits;
 //! the kernel removes the rest.
 //!
-//! # What it leaves to others
+//! # What it does not do
 //!
-//! Packets are forwarded without being interpreted, except as far as a middlebox needs it: formats
-//! belong to `wire`, statistics to `perf` and `lab`. The relay's thread counts toward the CPU time
-//! of the calling process; to measure that process, run the path in another one, as `roundtrip
-//! path` does.
+//! Packets are forwarded without being interpreted, except as far as a middlebox needs it. Packet
+//! formats belong to `wire`, statistics to `perf` and `lab`. The relay's thread counts toward the
+//! CPU time of the calling process; to measure that process, run the path in another one, as
+//! `roundtrip path` does.
 
 mod builder;
 mod congestion;
@@ -83,8 +83,8 @@ pub use counters::{DirectionCounters, Lateness, PathCounters};
 pub use direction::Direction;
 pub use error::PathError;
 pub use link::{
-    Discipline, Jitter, JitterShape, Link, LinkMtu, LinkOutage, Loss, LossTarget, Queue, QueueSize,
-    Rate, Reorder, Trace,
+    Corruption, Discipline, Jitter, JitterShape, Link, LinkMtu, LinkOutage, Loss, LossTarget,
+    Queue, QueueSize, Rate, Reorder, Trace,
 };
 pub use middlebox::Middlebox;
 pub use names::{CLIENT_NAMES, SERVER_NAMES};

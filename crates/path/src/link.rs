@@ -1,6 +1,7 @@
 //! The properties of a link in one direction, as values: delay, loss, rate, queue. Each value has
 //! one textual form, which is the same in flags, in files and in Rust.
 
+mod corruption;
 mod jitter;
 mod loss;
 mod mtu;
@@ -13,6 +14,7 @@ mod trace;
 
 use std::time::Duration;
 
+pub use corruption::Corruption;
 pub use jitter::{Jitter, JitterShape};
 pub use loss::{Loss, LossTarget};
 pub use mtu::LinkMtu;
@@ -35,11 +37,10 @@ pub struct Link {
     pub reorder: Option<Reorder>,
     /// The share of packets that arrive twice.
     pub duplicate: f64,
-    /// The share of packets in which one bit is flipped.
-    pub corrupt: f64,
+    pub corrupt: Option<Corruption>,
     pub rate: Option<Rate>,
     pub queue: Queue,
-    /// An MTU smaller than the one that the interfaces know.
+    /// An MTU smaller than that of the interfaces.
     pub mtu: Option<LinkMtu>,
     pub outages: Vec<LinkOutage>,
 }

@@ -14,12 +14,13 @@ mod duplicate_syn;
 mod filter;
 mod idle_timeout;
 pub(crate) mod nat;
+mod rebind;
 mod reset;
 mod rewrite;
 mod strip_fast_open;
 mod throttle;
 #[cfg(test)]
-mod trial;
+pub(crate) mod trial;
 mod wake_up;
 
 use std::fmt;
@@ -35,6 +36,7 @@ const KINDS: &[&MiddleboxKind] = &[
     &drop_syn_options::KIND,
     &duplicate_syn::KIND,
     &nat::KIND,
+    &rebind::KIND,
     &idle_timeout::KIND,
     &reset::KIND,
     &drop_split_hello::KIND,
@@ -48,21 +50,21 @@ const KINDS: &[&MiddleboxKind] = &[
     &wake_up::KIND,
 ];
 
-/// A middlebox as a hop, or what is wrong with its argument.
+/// A middlebox as a hop, or the reason why its argument is invalid.
 pub(crate) type MiddleboxResult = Result<Box<dyn Hop>, String>;
 
 /// A kind of middlebox.
 #[derive(Debug)]
 pub(crate) struct MiddleboxKind {
     pub(crate) name: &'static str,
-    /// What it does, as shown to users.
+    /// Its effect, as shown to users.
     pub(crate) does: &'static str,
     /// The form of its argument, if it takes one.
     pub(crate) argument: Option<&'static str>,
     pub(crate) make: fn(Option<&str>) -> MiddleboxResult,
 }
 
-/// A middlebox as written by users: `strip-fast-open`, or with an argument, `idle-timeout:30s`.
+/// A middlebox as users write it: `strip-fast-open`, or with an argument, `idle-timeout:30s`.
 #[derive(Clone, Debug)]
 pub struct Middlebox {
     kind: &'static MiddleboxKind,
@@ -150,6 +152,7 @@ mod tests {
         "drop-syn-options:unknown",
         "duplicate-syn",
         "nat",
+        "rebind:1ms",
         "idle-timeout:1s",
         "reset:tls13",
         "drop-split-hello",
@@ -164,7 +167,7 @@ mod tests {
     ];
 
     #[test]
-    fn whatever_comes_no_box_panics_or_lets_a_packet_vanish() {
+    fn for_any_packet_no_box_panics_or_loses_it_uncounted() {
         let mut random = Random::seeded(5);
         let hello = client_hello(&[0x0304], 100);
         let both = |way| {

@@ -3,7 +3,7 @@
 //! `/etc/resolv.conf` are replaced; everything else is the host's.
 //!
 //! Both files are in memory, which is freed with the last process that sees them. If names are to
-//! be looked up at a name server, the caller has to provide one.
+//! be looked up at a name server, the caller has to run one.
 
 use std::ffi::CStr;
 use std::fmt::Write;
@@ -19,15 +19,15 @@ use crate::syscall::namespace::{self, NamespaceKind};
 
 /// Names of the client inside the path.
 pub const CLIENT_NAMES: &[&str] = &["client", "client.test"];
-/// Names of the server inside the path, beside those that [`Builder::name`](crate::Builder::name)
-/// adds.
+/// Names of the server inside the path, in addition to those that
+/// [`Builder::name`](crate::Builder::name) adds.
 pub const SERVER_NAMES: &[&str] = &["server", "server.test", "origin.test"];
 
 const HOSTS: &CStr = c"/etc/hosts";
 const RESOLVER: &CStr = c"/etc/resolv.conf";
 
-/// Sockets of the host's own resolvers, which would bypass these files: systemd's and the C
-/// library's cache.
+/// Sockets of the host's own resolvers, which would bypass these files: those of systemd and of the
+/// C library's cache.
 const RESOLVER_SOCKETS: [&CStr; 2] = [
     c"/run/systemd/resolve/io.systemd.Resolve",
     c"/run/nscd/socket",
@@ -41,7 +41,7 @@ const SCRATCH_DIRECTORIES: [[&CStr; 3]; 3] = [
     [c"/run", c"/run/hosts", c"/run/resolv.conf"],
 ];
 
-/// The content of both files, prepared so that a forked child need not allocate.
+/// The content of both files, prepared so that a forked child does not have to allocate.
 #[derive(Debug)]
 pub(crate) struct HostNames {
     hosts: Vec<u8>,
@@ -54,8 +54,8 @@ impl HostNames {
         if asked_of_server {
             return Self {
                 hosts: LOOPBACK.into(),
-                // With the root as search list, `server` is not tried with the host's domain
-                // first.
+                // With the root as search list, resolvers do not try `server` with the host's
+                // domain first.
                 resolver: Some(format!("nameserver {}\nsearch .\n", SERVER.v4).into()),
             };
         }
@@ -96,7 +96,7 @@ impl HostNames {
         mount::create_file(hosts, &self.hosts)?;
         mount::show(hosts, HOSTS)?;
         for socket in RESOLVER_SOCKETS {
-            // A file takes no connections. Most systems have neither socket.
+            // A regular file accepts no connections. Most systems have neither socket.
             let _ = mount::show(hosts, socket);
         }
         if let Some(content) = &self.resolver {
@@ -136,7 +136,7 @@ fn enter<'a>(hosts: &mut String, side: PathSide, names: impl Iterator<Item = &'a
     }
 }
 
-/// Whether the name may be written to `/etc/hosts`: letters, digits, dots and hyphens.
+/// Whether the name can be written to `/etc/hosts`: letters, digits, dots and hyphens.
 pub(crate) fn is_name(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
     !name.is_empty() && name.len() <= 253 && name.bytes().all(plain)
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn the_host_s_idea_of_our_names_is_left_out() {
+    fn the_host_s_entries_for_our_names_are_left_out() {
         let ours = "198.18.0.2 server\n";
         let ours = format!("{LOOPBACK}{ours}");
         let host = "127.0.0.1 localhost vm\n10.0.0.9 nas server # server\n10.0.0.8 printer";
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn where_the_server_is_asked_no_file_answers() {
+    fn with_a_name_server_the_file_does_not_answer() {
         let names = HostNames::new(&[], true);
         assert!(!String::from_utf8(names.hosts).unwrap().contains("server"));
         let resolver = String::from_utf8(names.resolver.unwrap()).unwrap();
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_no_second_line() {
+    fn a_name_cannot_add_a_second_line() {
         assert!(is_name("shop.example") && is_name("a-b_c"));
         for text in ["", "a b", "a\n1.2.3.4 bank", "ä"] {
             assert!(!is_name(text), "{text}");

@@ -71,10 +71,10 @@ impl Namespace {
         self.side.v6
     }
 
-    /// A command that will run inside, as this user (who is root there if the path has its own user
-    /// namespace). It and everything that it starts is killed when the path is dropped or this
-    /// process ends. It can resolve names such as `server`, if the system allows that
-    /// ([`Namespace::check_names`]).
+    /// A command that will run inside, as this user (who is root there if the path has a separate
+    /// user namespace). The command and all processes that it starts are killed when the path is
+    /// dropped or this process ends. It can resolve names such as `server`, if the system allows
+    /// that ([`Namespace::check_names`]).
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let door = Arc::clone(&self.door);
         let mut command = Command::new(program);
@@ -85,8 +85,8 @@ impl Namespace {
             let _ = names.show();
             Ok(())
         };
-        // SAFETY: runs in the forked child before `exec`; `NamespaceHandles::enter` and `HostNames::show` make
-        // system calls and no more.
+        // SAFETY: runs in the forked child before `exec`; `NamespaceHandles::enter` and
+        // `HostNames::show` make system calls and nothing else.
         #[allow(unsafe_code)]
         unsafe {
             command.pre_exec(enter);
@@ -98,7 +98,7 @@ impl Namespace {
     /// inside as well. A panic of `work` is resumed in the caller.
     ///
     /// The process of an ordinary user must have called [`enter_sandbox`](crate::enter_sandbox)
-    /// first: the kernel lets no single thread into another user namespace.
+    /// first: the kernel does not let a single thread enter another user namespace.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, PathError> {
         let inside = || {
             self.join_thread()?;
@@ -134,7 +134,7 @@ impl Namespace {
         })
     }
 
-    /// Checks that commands inside can have their own `/etc/hosts` and `/etc/resolv.conf`. If the
+    /// Checks that commands inside can have a separate `/etc/hosts` and `/etc/resolv.conf`. If the
     /// system refuses, commands run without names.
     pub fn check_names(&self) -> Result<(), PathError> {
         send(|| {
@@ -184,7 +184,8 @@ fn send(errand: impl Fn() -> Result<(), ChildFailure>) -> Result<(), PathError> 
         Ok(()) => drop(outcome::tell_success(line, &[])),
         Err(failure) => outcome::tell_failure(line, &failure),
     };
-    // SAFETY: the errands above join, open, write, mount and send; none of it allocates or locks.
+    // SAFETY: the errands above join, open, write, mount and send; none of these allocates or
+    // locks.
     #[allow(unsafe_code)]
     let process = unsafe { child::fork(body) }.map_err(|source| PathError::Setup {
         step: SetupStep::Fork,

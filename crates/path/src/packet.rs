@@ -1,23 +1,22 @@
-//! A packet on its way through the path, with the frame around it as the packet socket delivered
-//! it.
+//! A packet in transit, with the frame around it as the packet socket delivered it.
 
 use std::time::Duration;
 
 use crate::direction::Direction;
 use crate::frame;
 
-/// An IP packet under way.
+/// An IP packet in transit.
 #[derive(Clone, Debug)]
 pub(crate) struct Packet {
     /// `virtio_net_hdr`, Ethernet header, IP packet.
     frame: Vec<u8>,
-    /// When it entered the path, on the path's clock.
+    /// The time at which it entered the path, on the path's clock.
     pub(crate) arrived: Duration,
-    /// What was done to it; only present if a recording will contain it.
+    /// The changes made to it; only present if a recording will contain it.
     story: Option<Box<PacketHistory>>,
 }
 
-/// What a recorded packet carries along.
+/// The history that a recorded packet carries.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PacketHistory {
     /// Its number in the recording; `None` for a packet that the path made.
@@ -95,7 +94,7 @@ impl Packet {
         self.story.as_deref()
     }
 
-    /// Notes what was done to the packet, for the recording.
+    /// Records a change to the packet, for the recording.
     pub(crate) fn remark(&mut self, text: impl FnOnce() -> String) {
         if let Some(story) = &mut self.story {
             story.remarks.push(text());

@@ -34,14 +34,14 @@ impl Path {
         &self.server
     }
 
-    /// Lets the inside reach the network of the calling process, through the path; see `uplink`.
+    /// Connects the inside to the network of the calling process, through the path; see `uplink`.
     /// Needs root.
     pub fn connect_uplink(&mut self) -> Result<(), PathError> {
         self.uplink = Some(Uplink::make(&self.client, &self.server, self.mtu)?);
         Ok(())
     }
 
-    /// Removes the path, and returns what crossed. An error means that the recording is incomplete.
+    /// Removes the path, and returns its counters. An error means that the recording is incomplete.
     pub fn close(mut self) -> Result<PathCounters, PathError> {
         let written = self.relay.as_mut().map_or(Ok(()), Relay::stop);
         let counters = self.counters();
@@ -51,8 +51,8 @@ impl Path {
         }
     }
 
-    /// What has crossed so far, what was lost, and how late the relay released packets. All 0 on a
-    /// bare wire.
+    /// The packets that crossed so far, those that were lost, and how late the relay released
+    /// packets. All are 0 on a bare wire.
     pub fn counters(&self) -> PathCounters {
         self.relay
             .as_ref()

@@ -1,5 +1,5 @@
-//! Named networks: their properties, with sources. Values that were derived and not measured say
-//! so.
+//! Named networks: their properties, with sources. Values that were derived rather than measured
+//! are marked as such.
 
 /// A named network.
 #[derive(Debug)]
@@ -7,7 +7,7 @@ pub struct Preset {
     pub name: &'static str,
     /// Its properties, as words of a path.
     pub words: &'static str,
-    /// What it represents, and where its figures come from.
+    /// The network that it represents, and the source of its figures.
     pub source: &'static str,
 }
 
@@ -24,7 +24,7 @@ pub const PRESETS: &[Preset] = &[
     preset(
         "lan",
         "rtt=300us",
-        "One building. An assumption: a kilometre of cable takes 10 µs of it, two hosts and a switch the rest",
+        "One building. An assumption: 10 µs for a kilometre of cable, the rest for two hosts and a switch",
     ),
     preset(
         "metro",
@@ -131,7 +131,7 @@ mod tests {
     use crate::packet::Packet;
 
     #[test]
-    fn each_can_be_said_and_says_where_it_is_from() {
+    fn each_preset_is_valid_and_has_a_source() {
         for preset in PRESETS {
             let mut path = Builder::default();
             path.set("preset", preset.name).unwrap();
@@ -142,7 +142,8 @@ mod tests {
         }
     }
 
-    /// The delays, in ms, that so many packets meet on a link, so many of them a second.
+    /// The delays, in ms, that `packets` packets meet on a link, at a rate of `a_second` per
+    /// second.
     fn delays(link: &Link, seed: u64, a_second: f64, packets: u32) -> Vec<f64> {
         let mut hop = DelayHop::new(link.delay, link.jitter, None, Random::seeded(seed));
         let mut exit = HopOutput::default();
@@ -156,8 +157,8 @@ mod tests {
     }
 
     #[test]
-    fn delays_vary_as_the_source_says_however_dense_the_traffic_is() {
-        // The share of packets that take no longer than so many ms, there and back.
+    fn delays_match_their_source_at_any_traffic_density() {
+        // The share of packets that take at most this many ms, there and back.
         for (name, shares) in [
             ("starlink", [(0.25, 40.0), (0.75, 60.0)]),
             ("wifi", [(0.5, 20.0), (0.9, 100.0)]),

@@ -15,7 +15,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_way_and_place_has_numbers_of_its_own() {
+    fn each_direction_and_place_has_separate_numbers() {
         let mut all: Vec<u64> = (0..50)
             .flat_map(|place| Direction::BOTH.map(|way| for_stretch(1, place, way).next_u64()))
             .collect();

@@ -1,5 +1,6 @@
 //! Records both ends of the path as pcapng: each packet where it entered and where it left, with
-//! nanosecond times and comments that say what the path did to it. A trace with ground truth.
+//! nanosecond times and comments that describe the path's effects. The result is a trace with
+//! ground truth.
 //!
 //! The relay reports events as they happen; a writer thread sorts them and writes them.
 
@@ -50,7 +51,7 @@ struct PacketSight {
     comments: Vec<String>,
 }
 
-/// What the relay reports.
+/// The reports of the relay.
 #[derive(Debug)]
 enum RecordingEvent {
     /// Nothing later than `at` can be written until the fate of this packet is known.
@@ -85,7 +86,7 @@ impl Recording {
         })
     }
 
-    /// Notes that a packet has entered. Its fate will be reported under the returned number.
+    /// Records that a packet has entered. Its fate will be reported under the returned number.
     pub(crate) fn entered(&mut self, at: Duration) -> u64 {
         self.entered += 1;
         let number = self.entered;
@@ -105,7 +106,7 @@ impl Recording {
         });
     }
 
-    /// Notes that a packet left the path at `at`; it was `due` a little before.
+    /// Records that a packet left the path at `at`; it was `due` a little before.
     pub(crate) fn delivered(&self, packet: &Packet, way: Direction, due: Duration, at: Duration) {
         let Some(story) = packet.story() else { return };
         let ms = |time: Duration| time.as_secs_f64() * 1e3;

@@ -1,4 +1,4 @@
-//! Finds out why a system forbids namespaces to its users, and the exact remedy.
+//! Finds out why a system forbids namespaces to its users, and how to allow them.
 //!
 //! The kernel says only `EPERM` or `ENOSPC`; the reason is inferred from settings that are known to
 //! forbid namespaces.
@@ -10,7 +10,7 @@ use std::io;
 use crate::step::SetupStep;
 use crate::syscall::namespace::{self, Capability};
 
-/// The rule that forbids namespaces, as far as it can be told.
+/// The rule that forbids namespaces, as far as it can be determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NamespaceRefusal {
     /// `kernel.apparmor_restrict_unprivileged_userns` (Ubuntu 23.10 and later).
@@ -21,10 +21,10 @@ pub enum NamespaceRefusal {
     Limit,
     /// The kernel was built without namespaces.
     NotBuiltIn,
-    /// Root without `CAP_SETFCAP` may not be mapped into a user namespace (`user_namespaces(7)`,
+    /// Root without `CAP_SETFCAP` cannot be mapped into a user namespace (`user_namespaces(7)`,
     /// Linux 5.12).
     RootUnmappable,
-    /// None of the known settings: most often a container's seccomp filter.
+    /// None of the known settings forbids them: most often a container's seccomp filter does.
     Container,
 }
 
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bare_eperm_is_explained_by_the_settings() {
+    fn an_eperm_is_explained_by_the_settings() {
         let infer =
             |settings| NamespaceRefusal::infer(SetupStep::MapUser, Some(libc::EPERM), settings);
         let apparmor = NamespaceSettings {
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn each_text_names_a_thing_to_do() {
+    fn each_text_says_what_to_do() {
         for refusal in [
             NamespaceRefusal::AppArmor,
             NamespaceRefusal::CloneSwitchedOff,

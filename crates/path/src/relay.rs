@@ -1,5 +1,6 @@
-//! The relay: one thread that takes frames off either wire and puts them on the other when they are
-//! due. `course` decides what happens to a packet in between; `frame` reads and completes frames.
+//! The relay: one thread that reads frames from either wire and writes them to the other when they
+//! are due. `course` decides what happens to a packet in between; `frame` reads and completes
+//! frames.
 
 mod carrier;
 mod margin;
@@ -26,7 +27,7 @@ pub(crate) use tap::Tap;
 pub(crate) struct RelayConfig {
     pub(crate) course: Course,
     pub(crate) mtu: u16,
-    /// The least time that a packet spends on the path, in either direction.
+    /// The shortest time that a packet spends on the path, in either direction.
     pub(crate) least_delay: Duration,
     pub(crate) offload: bool,
     pub(crate) recording: Option<Recording>,

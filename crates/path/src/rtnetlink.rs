@@ -1,5 +1,6 @@
-//! Wiring a namespace through rtnetlink(7): veth pairs, interfaces, addresses, neighbours. Each call waits for its
-//! acknowledgement. What is wired to what is decided in `wiring`; how bytes are laid out, in `roundtrip_wire::netlink`.
+//! Wires a namespace through rtnetlink(7): veth pairs, interfaces, addresses, neighbours. Each call
+//! waits for its acknowledgement. `wiring` decides which interfaces are connected;
+//! `roundtrip_wire::netlink` defines the layout of the bytes.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -11,7 +12,7 @@ use roundtrip_wire::netlink::{self, Request};
 /// An Ethernet address.
 pub(crate) type Mac = [u8; 6];
 
-/// More than any answer that is asked for here.
+/// In bytes: larger than any answer that is requested here.
 const ANSWER: usize = 4096;
 
 const IFLA_INFO_KIND: u16 = 1;
@@ -25,7 +26,8 @@ const IN6_ADDR_GEN_MODE_NONE: u8 = 1;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WireEnd<'a> {
     pub(crate) name: &'a str,
-    /// Chosen by us, above those that kernels give to their own interfaces in a new namespace; 0 leaves it to the kernel.
+    /// Our choice of index, above those that kernels give to their own interfaces in a new
+    /// namespace; 0 leaves it to the kernel.
     pub(crate) index: u32,
     pub(crate) mac: Mac,
 }
@@ -81,12 +83,13 @@ impl Rtnetlink {
         self.ask(request)
     }
 
-    /// Readies an interface for real segments only, without an IPv6 address of its own making, whose announcements
-    /// would be packets that nobody asked for.
+    /// Prepares an interface for real segments only, and without an automatic IPv6 address, whose
+    /// announcements would be unexpected packets.
     pub(crate) fn tame(&self, index: u32, offload: bool) -> io::Result<()> {
         let mut request = Request::change(libc::RTM_NEWLINK);
         request.interface(index, 0);
-        // Whatever the protocol, super-segments are cut before this interface (netdev_features: gso_features_check).
+        // Super-segments of any protocol are cut before this interface (netdev_features:
+        // gso_features_check).
         if !offload {
             request.attribute(IFLA_GSO_MAX_SEGS, &1_u32.to_ne_bytes());
         }
@@ -104,7 +107,8 @@ impl Rtnetlink {
         self.ask(request)
     }
 
-    /// Routes a subnet, or with a prefix of 0 everything, through a gateway that has a route already.
+    /// Routes a subnet (or everything, with a prefix of 0) through a gateway that already has a
+    /// route.
     pub(crate) fn route(&self, subnet: IpAddr, prefix: u8, gateway: IpAddr) -> io::Result<()> {
         let mut request = Request::create(libc::RTM_NEWROUTE);
         request.unicast_route(family(subnet), prefix);
@@ -133,7 +137,7 @@ impl Rtnetlink {
         self.ask(request)
     }
 
-    /// Enters a neighbour for good, so that no packet ever waits for ARP or neighbour discovery.
+    /// Adds a permanent neighbour, so that no packet ever waits for ARP or neighbour discovery.
     pub(crate) fn introduce(&self, index: u32, address: IpAddr, mac: Mac) -> io::Result<()> {
         let mut request = Request::create(libc::RTM_NEWNEIGH);
         request.neighbour(family(address), index, libc::NUD_PERMANENT);
@@ -142,15 +146,16 @@ impl Rtnetlink {
         self.ask(request)
     }
 
-    /// Whether packets to this address are taken in by now. An IPv6 address that was just assigned gets its route in
-    /// the background (`addrconf_dad_work`), even without duplicate address detection; until then they are dropped.
+    /// Whether the kernel accepts packets to this address by now. A newly assigned IPv6 address
+    /// gets its route in the background (`addrconf_dad_work`), even without duplicate address
+    /// detection; until then such packets are dropped.
     pub(crate) fn is_local(&self, address: IpAddr) -> io::Result<bool> {
         let mut request = Request::query(libc::RTM_GETROUTE);
         request.route(family(address), octets(address).len() as u8 * 8);
         request.attribute(libc::RTA_DST, &octets(address));
         let mut answer = [0; ANSWER];
         let answer = self.exchange(request, &mut answer)?;
-        // No route at all comes as an error message.
+        // If there is no route at all, the answer is an error message.
         let first = netlink::messages(answer).next();
         Ok(first.is_some_and(|message| message.is_local_route()))
     }

@@ -1,14 +1,15 @@
-//! Makes the whole process root of its own user namespace, so that its threads may enter paths.
+//! Makes the whole process root of a separate user namespace, so that its threads can enter paths.
 
 use crate::error::PathError;
 use crate::identity::CallerIdentity;
 use crate::syscall::namespace;
 
-/// Makes this process root of its own user namespace, unless it is privileged already. Its files,
-/// its network and its user as seen from outside stay the same.
+/// Makes this process root of a separate user namespace, unless it is privileged already. Its
+/// files, its network and its user as seen from outside stay the same.
 ///
-/// Must be called before the first thread starts, hence first thing in `main`. A test binary has
-/// threads before any test runs; use [`sandbox_before_main!`](crate::sandbox_before_main) there.
+/// Must be called before the first thread starts, hence at the beginning of `main`. A test binary
+/// has threads before any test runs; use [`sandbox_before_main!`](crate::sandbox_before_main)
+/// there.
 pub fn enter_sandbox() -> Result<(), PathError> {
     if namespace::is_privileged() {
         return Ok(());
@@ -39,14 +40,14 @@ fn has_threads() -> bool {
 /// roundtrip_path::sandbox_before_main!();
 /// # fn main() {}
 /// ```
-/// If the system refuses, nothing happens yet; building or entering a path will say why.
+/// If the system refuses, nothing happens yet; building or entering a path will report it.
 #[macro_export]
 macro_rules! sandbox_before_main {
     () => {
         #[used]
         #[allow(unsafe_code)]
         // SAFETY: the C runtime calls each function in this section once, on the only thread,
-        // before `main`; this one unwinds never, and uses nothing that Rust sets up in `main`.
+        // before `main`; this one never unwinds, and uses nothing that Rust sets up in `main`.
         #[unsafe(link_section = ".init_array")]
         static ENTER_SANDBOX: extern "C" fn() = {
             extern "C" fn enter() {

@@ -1,7 +1,7 @@
 //! The two sides of the path: their addresses, and how they are connected to the relay.
 //!
-//! Both share one subnet. Addresses are those reserved for benchmarks (RFC 2544 via RFC 6890, RFC
-//! 5180 §8), which no real host has.
+//! Both share one subnet. Their addresses are reserved for benchmarks (RFC 2544 via RFC 6890, RFC
+//! 5180 §8), and no real host has them.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -17,10 +17,10 @@ pub(crate) const END_INDEX: u32 = 100;
 /// How the two sides are connected to the relay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum WireKind {
-    /// A veth pair for each side; works for everybody.
+    /// A veth pair for each side; works for every user.
     #[default]
     Veth,
-    /// A TAP device for each side, if `/dev/net/tun` may be opened.
+    /// A TAP device for each side; needs access to `/dev/net/tun`.
     Tun,
     /// One veth pair between both sides, and no relay.
     Bare,

@@ -1,4 +1,4 @@
-//! The steps of building a path, which errors name.
+//! The steps of building a path, as error messages name them.
 
 /// The step that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,9 +69,9 @@ impl std::fmt::Display for SetupStep {
             Self::OpenNamespace => "open a namespace under /proc/self/ns",
             Self::OpenSocket => "open a socket in its namespace",
             Self::OpenTun => {
-                "open /dev/net/tun, which is often root's alone (veth, the default, needs none)"
+                "open /dev/net/tun, which is often restricted to root (veth, the default, does not need it)"
             }
-            Self::HandOver => "receive what its keeper made",
+            Self::HandOver => "receive the namespaces from its keeper process",
             Self::JoinUserNamespace => "join its user namespace",
             Self::JoinNetworkNamespace => "join its network namespace",
             Self::WriteSetting => "write the setting",

@@ -1,4 +1,4 @@
-//! A stretch of the path: some boxes, then a link. A path is a chain of stretches, from the client
+//! A stretch of the path: middleboxes, then a link. A path is a chain of stretches, from the client
 //! to the server.
 
 use std::time::Duration;
@@ -15,12 +15,12 @@ use roundtrip_model::Random;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stretch {
-    /// On the client's side of the link.
+    /// The middleboxes, on the client's side of the link.
     pub(crate) boxes: Vec<Middlebox>,
     pub(crate) link: PerWay<Link>,
 }
 
-/// What all hops of a path have in common.
+/// The values that all hops of a path share.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HopContext {
     pub(crate) seed: u64,
@@ -55,10 +55,10 @@ pub(crate) fn stations(
     Ok(all)
 }
 
-/// The hops of one direction of a link, in order. Properties that would change nothing have none.
+/// The hops of one direction of a link, in order. A property without effect adds no hop.
 fn hops(link: &Link, mut random: Random, start: Duration) -> Vec<Box<dyn Hop>> {
     let mut hops: Vec<Box<dyn Hop>> = Vec::new();
-    // Each hop has its own random numbers, whichever other hops there are.
+    // Each hop has separate random numbers, independent of the other hops.
     let mut fresh = || Random::seeded(random.next_u64());
     let (mut for_loss, for_twins, for_bits, for_delay) = (fresh(), fresh(), fresh(), fresh());
     if !link.outages.is_empty() {
@@ -76,9 +76,9 @@ fn hops(link: &Link, mut random: Random, start: Duration) -> Vec<Box<dyn Hop>> {
             random: for_twins,
         }));
     }
-    if link.corrupt > 0.0 {
+    if let Some(corruption) = link.corrupt {
         hops.push(Box::new(CorruptionHop {
-            share: link.corrupt,
+            corruption,
             random: for_bits,
         }));
     }

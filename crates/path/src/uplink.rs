@@ -1,5 +1,5 @@
-//! An uplink: through it, the inside reaches the network of the calling process, and its traffic
-//! crosses the path.
+//! An uplink connects the inside to the network of the calling process; that traffic crosses the
+//! path.
 //!
 //! ```text
 //!  client ── path ── server ── veth ── host
@@ -7,10 +7,11 @@
 //! ```
 //!
 //! The host gets one interface with its addresses, and routes through it to the inside. Nothing
-//! else of the host is changed, in particular not `ip_forward`. All of it belongs to the interface,
-//! which is removed with the server's namespace, however the process ends. The addresses of the
-//! inside are not translated, so nothing has to be undone: the host's own addresses are reachable,
-//! and others only if the host already forwards and translates 198.18.0.0/16.
+//! else on the host is changed, in particular not `ip_forward`. All of this belongs to the
+//! interface, which is removed with the server's namespace, no matter how the process ends. The
+//! addresses of the inside are not translated, so nothing has to be undone: the host's own
+//! addresses are reachable, and others only if the host already forwards and translates
+//! 198.18.0.0/16.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -48,7 +49,8 @@ const THERE_END: WireEnd<'static> = WireEnd {
     mac: [2, 0, 0, 0, 2, 2],
 };
 
-/// Dropping it removes the interface at once; if that fails, the end of the namespace does.
+/// Dropping it removes the interface at once; if that fails, the interface disappears with the
+/// namespace.
 #[derive(Debug)]
 pub(crate) struct Uplink {
     host: Rtnetlink,
@@ -73,7 +75,7 @@ impl Uplink {
             .map_err(refused(SetupStep::CreateWire))?;
         let index =
             interface::index(host.as_fd(), &name).map_err(at(SetupStep::ConfigureInterface))?;
-        // From here on, the interface is removed again if anything fails.
+        // From here on, the interface is removed again if a step fails.
         let uplink = Self { host, index };
         // The kernel has chosen the index of the other end, too.
         let far = interface::index(inside.as_fd(), THERE_END.name)

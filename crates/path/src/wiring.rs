@@ -1,9 +1,9 @@
 //! Decides which interface is connected to which: `client eth0 – to-client relay to-server – eth0
 //! server`.
 //!
-//! Both sides share one subnet, as if the relay were a cable: it forwards frames as they are,
-//! answers nothing and decrements nothing. Neighbours are entered by hand, so that every packet
-//! that crosses was sent on purpose. `bare` is the wire without a relay.
+//! Both sides share one subnet, as if the relay were a cable: it forwards frames unchanged, answers
+//! nothing and decrements nothing. Neighbours are added explicitly, so that every packet that
+//! crosses was sent on purpose. `bare` is the wire without a relay.
 
 pub(crate) mod bare;
 
@@ -23,15 +23,15 @@ use crate::syscall::{packet, time};
 
 const LOOPBACK: u32 = 1;
 
-/// How long the kernel may take for work in the background.
+/// The time that the kernel is given for work in the background.
 const READINESS_LIMIT: Duration = Duration::from_secs(5);
 
-/// How the path is to be wired.
+/// The configuration of the wiring.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WiringConfig {
     pub(crate) wires: WireKind,
     pub(crate) mtu: u16,
-    /// Without it, only real segments cross.
+    /// Whether super-segments cross; without it, only real segments do.
     pub(crate) offload: bool,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct WiredNamespaces {
     pub(crate) server: OwnedFd,
     /// Keeps the relay's interfaces alive.
     pub(crate) relay: OwnedFd,
-    /// On the wires to the client and to the server; `None` on a bare wire.
+    /// The relay's ends of the wires to the client and to the server; `None` on a bare wire.
     pub(crate) taps: Option<[Tap; 2]>,
 }
 
@@ -74,8 +74,8 @@ pub(crate) fn wire(
         relay_links
             .create_wire(side.tap, side.end(), network.as_fd(), manner.mtu)
             .map_err(at(SetupStep::CreateWire))?;
-        // The relay's end goes up first: its sockets need no queue, and the other end finds a
-        // carrier at once.
+        // The relay's end goes up first: its sockets need no queue, and the other end has a carrier
+        // at once.
         raise(&relay_links, side.tap, manner.offload)?;
         packet::bind(tap.as_fd(), side.tap.index).map_err(at(SetupStep::StartRelay))?;
     }
@@ -165,7 +165,7 @@ fn settle(
     Ok(())
 }
 
-/// Enters the NAT's addresses as neighbours with the client's hardware address.
+/// Adds the NAT's addresses as neighbours with the client's hardware address.
 fn introduce_nat(server_links: &Rtnetlink) -> Result<(), PathError> {
     for address in nat::addresses() {
         server_links
@@ -175,7 +175,7 @@ fn introduce_nat(server_links: &Rtnetlink) -> Result<(), PathError> {
     Ok(())
 }
 
-/// Waits until `is_ready`: interfaces and addresses become usable a little after the request.
+/// Waits until `is_ready`: interfaces and addresses become usable a short time after the request.
 pub(crate) fn await_readiness(is_ready: impl Fn() -> io::Result<bool>) -> Result<(), PathError> {
     let limit = time::monotonic() + READINESS_LIMIT;
     while !is_ready().map_err(at(SetupStep::AwaitReadiness))? {

@@ -21,19 +21,19 @@ pub struct PathWord {
 /// Why a property could not be set.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum WordError {
-    #[error("a path has no `{word}`; what can be said of it: {}", names())]
+    #[error("a path has no `{word}`; its properties are {}", names())]
     Unknown { word: String },
     #[error("{word}: {why}")]
     Value { word: &'static str, why: String },
 }
 
-/// All words. If a value may differ by direction, the prefix `up:` (client to server) or `down:`
+/// All words. If a value can differ by direction, the prefix `up:` (client to server) or `down:`
 /// selects one.
 pub const WORDS: &[PathWord] = &[
     PathWord {
         name: "preset",
         value: "NAME",
-        help: "A network by name, such as transatlantic, 3g or starlink; other words add to it or change it",
+        help: "A named network, such as transatlantic, 3g or starlink; other words add to it or change it",
         apply: |path, text| apply_preset(path, text),
     },
     PathWord {
@@ -61,7 +61,7 @@ pub const WORDS: &[PathWord] = &[
     PathWord {
         name: "jitter",
         value: "TIME[,SHAPE]",
-        help: "Further delay that varies, up to TIME; SHAPE is uniform, normal, exponential or pareto. Packets keep their order",
+        help: "Additional delay that varies, up to TIME; SHAPE is uniform, normal, exponential or pareto. Packets keep their order",
         apply: |path, text| each(path, text, |link, text| put_some(&mut link.jitter, text)),
     },
     PathWord {
@@ -89,13 +89,9 @@ pub const WORDS: &[PathWord] = &[
     },
     PathWord {
         name: "corrupt",
-        value: "SHARE",
-        help: "Flip a bit in this share of packets; the receiver's checksum finds it",
-        apply: |path, text| {
-            each(path, text, |link, text| {
-                put(&mut link.corrupt, link::parse_share(text))
-            })
-        },
+        value: "SHARE[,unnoticed]",
+        help: "Flip a bit in this share of packets; the receiver's checksum finds it, unless unnoticed",
+        apply: |path, text| each(path, text, |link, text| put_some(&mut link.corrupt, text)),
     },
     PathWord {
         name: "rate",
@@ -106,7 +102,7 @@ pub const WORDS: &[PathWord] = &[
     PathWord {
         name: "queue",
         value: "SIZE[,codel]",
-        help: "Room before the bottleneck: 100ms (as it is unless said) or 64kB; drop-tail, or codel",
+        help: "Queue in front of the bottleneck: 100ms (the default) or 64kB; drop-tail, or codel",
         apply: |path, text| each(path, text, |link, text| put(&mut link.queue, text.parse())),
     },
     PathWord {
@@ -116,14 +112,14 @@ pub const WORDS: &[PathWord] = &[
         apply: |path, text| {
             let mtu = text
                 .parse()
-                .map_err(|_| format!("`{text}` is no number of bytes"))?;
+                .map_err(|_| format!("`{text}` is not a number of bytes"))?;
             path.set_mtu(mtu).map_err(|error| error.to_string())
         },
     },
     PathWord {
         name: "hole",
         value: "BYTES[,silent]",
-        help: "A smaller MTU somewhere on the way, of which the sender is told by ICMP, or not (silent)",
+        help: "A smaller MTU somewhere on the path; the sender learns of it by ICMP, or not at all (silent)",
         apply: |path, text| each(path, text, |link, text| put_some(&mut link.mtu, text)),
     },
     PathWord {
@@ -135,7 +131,7 @@ pub const WORDS: &[PathWord] = &[
     PathWord {
         name: "middlebox",
         value: "NAME[:ARGUMENT]",
-        help: "Put a box that meddles in the way, on the client's side; `roundtrip path --list` names them. Repeatable",
+        help: "Add a middlebox on the client's side of the link; `roundtrip path --list` names them. Repeatable",
         apply: |path, text| {
             let middlebox = text.parse()?;
             path.current().boxes.push(middlebox);
@@ -145,7 +141,7 @@ pub const WORDS: &[PathWord] = &[
     PathWord {
         name: "then",
         value: "'WORD=VALUE …'",
-        help: "A further stretch towards the server, said in the same words: 'rate=5mbit queue=50ms'. Repeatable",
+        help: "Another stretch towards the server, described in the same words: 'rate=5mbit queue=50ms'. Repeatable",
         apply: |path, text| {
             *path = std::mem::take(path).then();
             apply_all(path, text)
@@ -154,7 +150,7 @@ pub const WORDS: &[PathWord] = &[
     PathWord {
         name: "seed",
         value: "NUMBER",
-        help: "What chance is drawn from: the same seed, the same losses [0]",
+        help: "Seed of all random choices: the same seed gives the same losses [0]",
         apply: |path, text| {
             let seed = text
                 .parse()
@@ -196,7 +192,7 @@ fn apply_all(path: &mut Builder, text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Sets the properties of a preset.
+/// Applies the properties of a preset.
 fn apply_preset(path: &mut Builder, name: &str) -> Result<(), String> {
     let preset = PRESETS
         .iter()

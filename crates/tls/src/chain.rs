@@ -1,4 +1,4 @@
-//! The certificate chain as facts: its size on the wire, and what each certificate says.
+//! The certificate chain as facts: its size on the wire, and the content of each certificate.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -40,8 +40,8 @@ fn certificate(der: &CertificateDer<'_>) -> CertificateFacts {
         der: der.to_vec(),
         ..CertificateFacts::default()
     };
-    // A certificate that cannot be read is shown by its size; whether it is trusted was decided
-    // elsewhere.
+    // A certificate that cannot be parsed is reported by its size; the verifier has already decided
+    // whether it is trusted.
     let Ok(read) = Certificate::parse(der) else {
         return facts;
     };
@@ -54,8 +54,7 @@ fn certificate(der: &CertificateDer<'_>) -> CertificateFacts {
     facts
 }
 
-/// A day that has begun is counted, so that a certificate of 90 days has 90 days when it is made and
-/// a moment later.
+/// Rounds up, so that a certificate of 90 days has 90 days when it is made and a moment later.
 fn days(seconds: i64) -> i64 {
     const DAY: i64 = 86_400;
     if seconds > 0 {

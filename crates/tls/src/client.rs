@@ -1,5 +1,5 @@
-//! A client's TLS, shaped by a strategy: versions, key shares, ALPN, what is remembered and what is
-//! trusted.
+//! A client's TLS, shaped by a strategy: versions, key shares, ALPN, stored sessions and trusted
+//! certificates.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -18,21 +18,21 @@ use crate::{
     compression, revive, suites,
 };
 
-/// What a ClientHello offers.
+/// The contents of a ClientHello.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Offer {
     pub tls12: bool,
     pub tls13: bool,
     pub post_quantum: bool,
     pub early_data: bool,
-    /// Whether a ticket from an earlier connection may be shown.
+    /// Whether to offer a ticket from an earlier connection.
     pub resume: bool,
     pub alpn: Vec<&'static str>,
-    /// For QUIC, whose tickets are of no use over TCP.
+    /// Whether this is for QUIC, whose tickets cannot be used over TCP.
     pub quic: bool,
 }
 
-/// Everything that TLS connections of one run share.
+/// The state that all TLS connections of one run share.
 pub struct Client {
     provider: Arc<CryptoProvider>,
     classical: Arc<CryptoProvider>,
@@ -41,7 +41,7 @@ pub struct Client {
     quic_tickets: Arc<Tickets>,
     resolver: Arc<Resolver>,
     key_log: Arc<KeyLogFile>,
-    /// `None` where the trusted certificates cannot be told from others.
+    /// `None` if the trusted certificates cannot be identified.
     trust_fingerprint: Option<[u8; 32]>,
 }
 
@@ -50,8 +50,8 @@ impl Client {
         let provider = Arc::new(provider(true));
         let resolver = Resolver::new(identity, &provider)?;
         Ok(Self {
-            // Before they are read: if they change meanwhile, sessions are not stored for the new
-            // ones.
+            // Computed before the certificates are read: if they change meanwhile, sessions are not
+            // stored for the new ones.
             trust_fingerprint: trust_fingerprint(&roots, identity).ok(),
             verifier: RecordingVerifier::new(roots, provider.clone())?,
             classical: Arc::new(self::provider(false)),
@@ -72,7 +72,7 @@ impl Client {
     }
 
     /// Takes out the sessions of a server that later processes can use, the oldest first. This
-    /// client does not use them any more: each is good for one connection.
+    /// client does not use them any more, because each is valid for one connection.
     pub fn take_sessions(&self, quic: bool, host: &str) -> Vec<StoredSession> {
         let (Ok(name), Some(fingerprint)) = (server_name(host), self.trust_fingerprint) else {
             return Vec::new();
@@ -84,11 +84,12 @@ impl Client {
         sessions
     }
 
-    /// Makes a stored session one of this client's, so that its next connection to this server
+    /// Adds a stored session to this client, so that its next connection to this server
     /// resumes it.
     ///
     /// The session must be for this server, and for a client with the same trust and identity. The
-    /// certificate was verified when it was received; here it is checked that it has not expired.
+    /// certificate was verified when the session was received; this only checks that it has not
+    /// expired.
     pub fn revive(
         &self,
         quic: bool,
@@ -118,7 +119,7 @@ impl Client {
         Ok(())
     }
 
-    /// Did the server ask for a certificate since the last call?
+    /// Whether the server has asked for a certificate since the last call.
     pub fn take_certificate_asked(&self) -> bool {
         self.resolver.take_asked()
     }
@@ -141,8 +142,8 @@ impl Client {
         } else {
             &self.classical
         };
-        // Trust and identity must be the same objects each time: rustls resumes no session under
-        // others.
+        // Trust and identity must be the same objects each time: otherwise rustls does not resume
+        // the session.
         let mut config = ClientConfig::builder_with_provider(provider.clone())
             .with_protocol_versions(&versions)?
             .dangerous()
@@ -150,7 +151,8 @@ impl Client {
             .with_client_cert_resolver(self.resolver.clone());
         config.alpn_protocols = offer.alpn.iter().map(|p| p.as_bytes().to_vec()).collect();
         config.enable_early_data = offer.early_data;
-        // As curl and browsers do: with SSLKEYLOGFILE set, a capture of the same run can be read.
+        // As in curl and browsers: with SSLKEYLOGFILE set, a capture of the same run can be
+        // decrypted.
         config.key_log = self.key_log.clone();
         config.cert_decompressors = vec![&compression::BROTLI, &compression::ZLIB];
         config.resumption = if offer.resume {
@@ -161,7 +163,7 @@ impl Client {
         Ok(config)
     }
 
-    /// Begins a connection over `io`: generates the key shares, sends nothing yet.
+    /// Begins a connection over `io`: generates the key shares, but sends nothing yet.
     pub fn connect<IO: AsyncRead + AsyncWrite + Unpin>(
         &self,
         io: IO,
@@ -185,8 +187,8 @@ impl Client {
     }
 }
 
-/// Begins a connection with a configuration that was made before, for users that open many and
-/// record nothing. Early data is not sent, whatever the configuration says.
+/// Begins a connection with an existing configuration, for callers that open many connections and
+/// record nothing. Does not send early data, even if the configuration allows it.
 pub fn join<IO: AsyncRead + AsyncWrite + Unpin>(
     io: IO,
     config: &Arc<ClientConfig>,
@@ -203,7 +205,7 @@ fn provider(post_quantum: bool) -> CryptoProvider {
     provider
 }
 
-/// The groups that either side prefers, the first one most.
+/// The groups to offer, the preferred one first.
 pub fn key_exchanges(post_quantum: bool) -> Vec<&'static dyn SupportedKxGroup> {
     use aws_lc_rs::kx_group::{SECP256R1, SECP384R1, X25519, X25519MLKEM768};
     let mut groups = vec![X25519MLKEM768, X25519, SECP256R1, SECP384R1];

@@ -1,4 +1,4 @@
-//! Certificates compressed, and decompressed by a client that remembers what it saved. RFC 8879.
+//! Certificate compression, with a decompressor that remembers how much was saved. RFC 8879.
 
 use std::cell::Cell;
 use std::io::{Read, Write};
@@ -54,7 +54,7 @@ impl CertDecompressor for Zlib {
     }
 }
 
-/// What a server compresses its certificates with.
+/// The algorithm with which a server compresses its certificates.
 pub fn certificate_compressor() -> &'static dyn CertCompressor {
     &ZLIB
 }
@@ -81,7 +81,7 @@ impl CertCompressor for Zlib {
     }
 }
 
-/// The declared length must be the real one, neither more nor less. RFC 8879 §4.
+/// Decompresses, and fails unless the declared length is exact. RFC 8879 §4.
 fn exactly(mut from: impl Read, output: &mut [u8]) -> Result<(), DecompressionFailed> {
     from.read_exact(output).map_err(|_| DecompressionFailed)?;
     match from.read(&mut [0]) {

@@ -1,4 +1,4 @@
-//! Hash functions, by way of the library's cipher suites.
+//! Hash functions, taken from the library's cipher suites.
 
 use rustls::SupportedCipherSuite;
 use rustls::crypto::{aws_lc_rs, hash};
@@ -12,7 +12,7 @@ pub(crate) fn sha256(bytes: &[u8]) -> hash::Output {
     common.hash_provider.hash(bytes)
 }
 
-/// The output length of the hash function of a TLS 1.3 suite, which has this IANA number.
+/// The output length of the hash function of the TLS 1.3 suite with this IANA number.
 pub(crate) fn hash_length(suite: u16) -> Option<usize> {
     aws_lc_rs::DEFAULT_CIPHER_SUITES
         .iter()

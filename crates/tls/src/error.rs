@@ -1,4 +1,4 @@
-//! What can go wrong between the ClientHello and the last record.
+//! Errors between the ClientHello and the last record.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,45 +11,45 @@ pub enum TlsError {
     Io(io::Error),
     #[error("the peer closed the connection during the handshake")]
     Closed,
-    #[error("'{0}' cannot be a server's name in TLS")]
+    #[error("'{0}' is not a valid server name for TLS")]
     ServerName(String),
     #[error("cannot read {path}: {source}")]
     Unreadable { path: PathBuf, source: io::Error },
-    #[error("{path} holds no {what} in PEM form")]
+    #[error("{path} contains no {what} in PEM format")]
     Pem { path: PathBuf, what: &'static str },
     #[error("no trusted certificates found; looked in {}", .0.join(", "))]
     NoRoots(Vec<String>),
-    #[error("the certificate and the key do not fit: {0}")]
+    #[error("the certificate and the key do not match: {0}")]
     Identity(rustls::Error),
 }
 
 impl TlsError {
-    /// Did the peer's certificate not verify?
+    /// Whether the peer's certificate failed verification.
     pub fn is_certificate_refusal(&self) -> bool {
         matches!(self, Self::Protocol(rustls::Error::InvalidCertificate(_)))
     }
 }
 
-/// Why a stored session is of no use. Without it there is a full handshake.
+/// The reason why a stored session cannot be used; a full handshake takes place instead.
 #[derive(Debug, thiserror::Error)]
 pub enum StoredSessionError {
-    #[error("the kept session is damaged: its {0} is not what was written")]
+    #[error("the stored session is damaged: its {0} is not as written")]
     Damaged(&'static str),
-    #[error("the kept session has form {0}, which this version does not read")]
+    #[error("the stored session has format version {0}, which this version cannot read")]
     Version(u8),
-    #[error("the session was kept for {kept}, not for {asked}")]
+    #[error("the session was stored for {kept}, not for {asked}")]
     OtherName { kept: String, asked: String },
-    #[error("the session was kept for {}, not for {}", carrier(*.0), carrier(!.0))]
+    #[error("the session was stored for {}, not for {}", carrier(*.0), carrier(!.0))]
     OtherCarrier(bool),
-    #[error("the session was kept under other trusted certificates or another client certificate")]
+    #[error("the session was stored with other trusted certificates or another client certificate")]
     OtherTrust,
-    #[error("the session was received later than now: the clock was set back")]
+    #[error("the session was received in the future: the clock was set back")]
     FromTheFuture,
     #[error("the session's ticket has expired")]
     TicketExpired,
-    #[error("the server's certificate has expired since the session was kept")]
+    #[error("the server's certificate has expired since the session was stored")]
     CertificateExpired,
-    #[error("the kept session is not one that TLS can resume: {0}")]
+    #[error("TLS cannot resume the stored session: {0}")]
     Refused(#[source] rustls::Error),
 }
 
@@ -58,7 +58,7 @@ fn carrier(quic: bool) -> &'static str {
 }
 
 impl From<io::Error> for TlsError {
-    /// A `Stream` hands TLS errors through `AsyncRead` as `io::Error`; here they come out again.
+    /// A `Stream` passes TLS errors through `AsyncRead` as `io::Error`; this unwraps them.
     fn from(error: io::Error) -> Self {
         match error.downcast::<rustls::Error>() {
             Ok(tls) => Self::Protocol(tls),

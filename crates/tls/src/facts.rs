@@ -1,4 +1,4 @@
-//! What a finished handshake tells, in the words of the model.
+//! The facts of a finished handshake, as types of the model.
 
 use roundtrip_model::TlsFacts;
 use rustls::pki_types::CertificateDer;
@@ -6,7 +6,7 @@ use rustls::{CipherSuite, CommonState, HandshakeKind, NamedGroup, ProtocolVersio
 
 use crate::{RecordingVerifier, chain};
 
-/// The facts that a TLS state holds, whatever carried it.
+/// The facts that a TLS state holds, over TCP or QUIC.
 pub fn handshake_facts(state: &CommonState, verifier: Option<&RecordingVerifier>) -> TlsFacts {
     let seen = verifier.map(RecordingVerifier::take_observation);
     let seen = seen.unwrap_or_default();
@@ -47,7 +47,7 @@ fn version_name(version: ProtocolVersion) -> String {
     }
 }
 
-/// IANA's name: rustls marks the suites of TLS 1.3 by another prefix.
+/// The suite's IANA name: rustls gives the suites of TLS 1.3 another prefix.
 fn cipher_name(suite: CipherSuite) -> String {
     format!("{suite:?}").replacen("TLS13_", "TLS_", 1)
 }
@@ -56,8 +56,8 @@ fn group_name(group: NamedGroup) -> String {
     format!("{group:?}")
 }
 
-/// The facts of a handshake whose TLS state is out of reach (QUIC's): the chain, and what the
-/// verifier saw.
+/// The facts of a handshake whose TLS state is not accessible (QUIC's): the chain, and the
+/// verifier's observations.
 pub fn peer_facts(chain: Option<&[CertificateDer<'_>]>, verifier: &RecordingVerifier) -> TlsFacts {
     let seen = verifier.take_observation();
     TlsFacts {

@@ -1,26 +1,26 @@
-//! Where TLS records begin and end in the bytes of a connection: bytes that stop in the middle of
-//! one had more behind them. What the records hold is rustls' matter.
+//! Where TLS records begin and end in the bytes of a connection: if bytes stop in the middle of a
+//! record, more were on their way. The records' contents are left to rustls.
 
 use roundtrip_model::{Event, Recorder};
 
-/// RFC 8446 §5.1: type, version, length.
+/// The length of type, version and length. RFC 8446 §5.1.
 const HEADER: usize = 5;
 
 #[derive(Debug, Default)]
 pub(crate) struct Framing {
     header: [u8; HEADER],
-    /// Bytes of the header that are there.
+    /// The number of bytes of the header that have arrived.
     begun: usize,
-    /// Bytes of the record that are still to come.
+    /// The number of bytes of the record that have not arrived.
     missing: usize,
-    /// Nothing more came, in the middle of a record.
+    /// The last read found nothing, in the middle of a record.
     dry: bool,
-    /// It has been told that this record began.
+    /// The beginning of this record was recorded.
     told: bool,
 }
 
 impl Framing {
-    /// Nothing was there to be read.
+    /// Notes that a read found nothing.
     pub(crate) fn ran_dry(&mut self, recorder: &Recorder) {
         self.dry = self.begun > 0 || self.missing > 0;
         if self.missing > 0 && !std::mem::replace(&mut self.told, true) {
@@ -30,8 +30,8 @@ impl Framing {
         }
     }
 
-    /// These bytes have come: where there was a pause before them, it is told that the flight had
-    /// broken off.
+    /// Notes that these bytes have arrived. After a pause in the middle of a record, records that
+    /// the flight was interrupted.
     pub(crate) fn took(&mut self, bytes: &[u8], recorder: &Recorder) {
         if std::mem::take(&mut self.dry) {
             recorder.record_of_pause(Event::CutOff);
@@ -86,7 +86,7 @@ mod tests {
         }
     }
 
-    /// When the second part comes after a pause: was there more to come?
+    /// Whether the framing records an interruption when the second part comes after a pause.
     fn is_cut(first: &[u8], second: &[u8]) -> bool {
         let recorder = Recorder::new(Arc::new(Frozen));
         let mut framing = Framing::default();
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_in_the_middle_of_a_record_is_told() {
+    fn a_pause_in_the_middle_of_a_record_is_recorded() {
         let record = |length: usize| [&[23, 3, 3, 0, length as u8][..], &vec![0; length]].concat();
         let stream = [record(3), record(0), record(200)].concat();
         let ends = [0, 8, 13, 218];

@@ -1,4 +1,4 @@
-//! Who the client says it is, when a server asks.
+//! The client's certificate, for servers that ask for one.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use rustls::sign::CertifiedKey;
 
 use crate::TlsError;
 
-/// A certificate of the client's own (`--cert`, `--key`).
+/// The client's own certificate (`--cert`, `--key`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
     pub certificate: PathBuf,
-    /// The certificate's file when absent, as with curl.
+    /// If absent, the key is in the certificate's file, as with curl.
     pub key: Option<PathBuf>,
 }
 
@@ -46,13 +46,13 @@ impl Resolver {
 }
 
 impl ResolvesClientCert for Resolver {
-    /// Rustls calls this when a CertificateRequest has come, and never otherwise.
+    /// Rustls calls this only when a CertificateRequest has arrived.
     fn resolve(
         &self,
         _root_hint_subjects: &[&[u8]],
         _schemes: &[SignatureScheme],
     ) -> Option<Arc<CertifiedKey>> {
-        // Nothing else than a CertificateRequest leads here. RFC 8446 §4.3.2.
+        // Only a CertificateRequest leads here. RFC 8446 §4.3.2.
         self.asked.store(true, Ordering::Relaxed);
         self.key.clone()
     }

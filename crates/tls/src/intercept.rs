@@ -1,8 +1,8 @@
 //! Intercepts session tickets as they were sent, and their secrets, while one connection processes
-//! what it received. Both meet in `tickets` when the library hands over the session that they make.
+//! received bytes. `tickets` combines both when the library hands over the session made from them.
 //!
-//! All of that happens on one thread within one call, so what is intercepted is the thread's, and
-//! lasts for that call.
+//! All of that happens on one thread within one call, so the state is thread-local and lasts for
+//! that call.
 
 mod reader;
 
@@ -30,7 +30,7 @@ struct Intercepted {
     pending: Vec<PendingSession>,
 }
 
-/// Lets TLS process what it received. Sessions that come with it can be stored.
+/// Lets TLS process the received bytes. Sessions that arrive with them can be stored.
 pub(crate) fn process(tls: &mut Connection) -> Result<IoState, Error> {
     if matches!(tls, Connection::Server(_)) {
         return tls.process_new_packets();
@@ -45,13 +45,14 @@ fn own(chain: &[CertificateDer<'_>]) -> Vec<CertificateDer<'static>> {
     chain.iter().map(|c| c.clone().into_owned()).collect()
 }
 
-/// While it lasts, the session tickets of the connection at work on this thread are intercepted.
+/// While this value lives, the session tickets of the connection that runs on this thread are
+/// intercepted.
 ///
-/// Begin it, let [`TicketReader::read`] see the bytes that TLS is about to process, let TLS process
-/// them, end it.
+/// Create it, let [`TicketReader::read`] see the bytes that TLS is about to process, let TLS
+/// process them, then call [`Self::end`].
 #[must_use = "nothing is intercepted once it is dropped"]
 pub struct Interception {
-    /// What is intercepted is the thread's.
+    /// The state is thread-local.
     _not_send: std::marker::PhantomData<*const ()>,
 }
 
@@ -63,8 +64,8 @@ impl Interception {
         }
     }
 
-    /// Completes the sessions that came with the server's chain, which is asked for only if there
-    /// is a session.
+    /// Completes the sessions with the server's chain. `chain` is called only if there is a
+    /// session.
     pub fn end(self, chain: impl FnOnce() -> Option<Vec<CertificateDer<'static>>>) {
         let pending = with(|seen| std::mem::take(&mut seen.pending)).unwrap_or_default();
         if !pending.is_empty()
@@ -84,12 +85,12 @@ impl Drop for Interception {
     }
 }
 
-/// A ticket's secret was derived.
+/// Notes the secret that was derived for a ticket.
 pub(crate) fn on_ticket_secret(nonce: &[u8], secret: &OkmBlock) {
     with(|seen| seen.secret = Some((nonce.to_vec(), secret.clone())));
 }
 
-/// Takes the last secret that was derived, from which a session was made, with its ticket.
+/// Takes the last derived secret, from which a session was made, with its ticket.
 pub(crate) fn take_session() -> Option<(Ticket, OkmBlock)> {
     with(|seen| {
         let (nonce, secret) = seen.secret.take()?;
@@ -98,7 +99,7 @@ pub(crate) fn take_session() -> Option<(Ticket, OkmBlock)> {
     })?
 }
 
-/// A session was made, and waits for the server's chain.
+/// Notes a session that waits for the server's chain.
 pub(crate) fn on_session(session: PendingSession) {
     with(|seen| seen.pending.push(session));
 }
@@ -109,7 +110,7 @@ pub(crate) fn seen() -> (usize, bool) {
     with(|seen| (seen.tickets.len(), seen.secret.is_some())).unwrap_or_default()
 }
 
-/// Forgets the tickets of the record before, which were processed.
+/// Drops the tickets of the previous record, which have been processed.
 fn forget_tickets() {
     with(|seen| seen.tickets.clear());
 }

@@ -1,12 +1,11 @@
-//! TLS driven by hand, for either side.
+//! TLS for clients and servers, with control over when bytes leave.
 //!
-//! [`Stream`] keeps what leaves together in one write (a ClientHello with its early data, a
+//! [`Stream`] sends in one write what belongs together (a ClientHello with its early data, a
 //! Finished with the request behind it) and returns early data to the first reader. [`Client`]
-//! builds configurations from what a strategy asks, loads trusted certificates while the server's
-//! answer is on its way, and remembers tickets; a [`StoredSession`] is one that outlives the
-//! process. A [`Secret`] is how keys and passwords are read, here and in the layers above. The
-//! owner of the socket records the bytes; this crate records the handshake's ends and the work done
-//! between packets.
+//! builds configurations from a strategy, loads trusted certificates while the server's answer is
+//! on its way, and remembers tickets; a [`StoredSession`] outlives the process. A [`Secret`] holds
+//! a key or password, for this crate and the layers above. The owner of the socket records the
+//! bytes; this crate records the ends of the handshake and the work done between packets.
 
 mod chain;
 mod client;

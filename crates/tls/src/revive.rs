@@ -1,23 +1,21 @@
-//! Makes a session of rustls again out of a stored one.
+//! Turns a stored session back into a session of rustls.
 //!
 //! # Why a pretended server
 //!
-//! rustls makes sessions in handshakes alone, and gives out none that could be written down. So
-//! there is a handshake in memory, between the client as it is (the same verifier and resolver:
-//! rustls resumes no session under others) and a server of ours that shows the stored chain. At its
-//! end the client is given the stored ticket, and the stored secret in the place of the one that it
-//! would derive. What comes out is a session like any other. There is no fork of rustls in this, no
-//! `unsafe`, and no I/O.
+//! rustls makes sessions only in handshakes, and cannot export them. So there is a handshake in
+//! memory, between the client as it is (the same verifier and resolver: rustls does not resume a
+//! session under others) and a server of ours that shows the stored chain. At its end the client
+//! receives the stored ticket, and the stored secret instead of the one that it would derive. The
+//! result is a session like any other. This needs no fork of rustls, no `unsafe`, and no I/O.
 //!
 //! # Why a seal
 //!
 //! The server shows a certificate whose key it does not have, so it cannot sign. While the
-//! handshake runs, on this thread alone and within one call, the verifier takes a random number
-//! that was drawn for this one handshake in the place of the signature, and only with the stored
-//! certificate ([`seal`](crate::seal)). No peer can know that number, and no other connection can
-//! be at work on the thread meanwhile. Whether the certificate is to be trusted was verified when
-//! the session was received, and the session is revived only under the same trust
-//! ([`trust_fingerprint`](crate::trust_fingerprint)).
+//! handshake runs, only on this thread and within one call, the verifier accepts a random number
+//! that was drawn for this handshake instead of the signature, and only with the stored certificate
+//! ([`seal`](crate::seal)). No peer can know that number, and no other connection can run on the
+//! thread meanwhile. The certificate's trust was verified when the session was received, and the
+//! session is revived only under the same trust ([`trust_fingerprint`](crate::trust_fingerprint)).
 //!
 //! # What it relies on
 //!
@@ -27,13 +25,13 @@
 //! 2. It decrypts each record by the `MessageDecrypter` of its suite, and processes the tickets in
 //!    it before it decrypts the next one; all of that within `process_new_packets`, on the caller's
 //!    thread.
-//! 3. It hands a session to the `ClientSessionStore` right after it derived its secret, with the
+//! 3. It passes a session to the `ClientSessionStore` right after it derived its secret, with the
 //!    limits of its ticket.
 //! 4. `KernelConnection::handle_new_session_ticket` does the same with the body of a ticket
 //!    message, and the clock of the configuration.
-//! 5. The verifier is given the signature as it came, with the certificate that it is for.
+//! 5. The verifier receives the unchanged signature, with the certificate that it belongs to.
 //!
-//! `assumptions` below tests each by its number: whoever updates rustls sees which one broke.
+//! `assumptions` below tests each by its number, so that an update of rustls shows which one broke.
 
 #[cfg(test)]
 mod assumptions;
@@ -58,7 +56,7 @@ use crate::seal::{Revived, Seal};
 use crate::stored_session::StoredSession;
 use crate::{StoredSessionError, suites};
 
-/// The session as rustls has it, good for connections under this verifier and this resolver.
+/// The session in rustls' form, for connections with this verifier and this resolver.
 pub(crate) fn session(
     stored: &StoredSession,
     verifier: Arc<dyn ServerCertVerifier>,
@@ -118,7 +116,7 @@ impl TimeProvider for ReceivedAt {
     }
 }
 
-/// A session store that takes the one session that is made, and returns none.
+/// A session store that keeps the one session that is made, and returns none.
 #[derive(Debug, Default)]
 struct OneSession(Mutex<Option<Tls13ClientSessionValue>>);
 

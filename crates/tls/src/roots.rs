@@ -9,7 +9,7 @@ use rustls::pki_types::pem::PemObject;
 
 use crate::TlsError;
 
-/// Where the common systems keep their bundle.
+/// The paths where common systems have their bundle.
 const BUNDLES: [&str; 6] = [
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
@@ -21,12 +21,14 @@ const BUNDLES: [&str; 6] = [
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Roots {
-    /// `SSL_CERT_FILE`, or the first bundle found.
+    /// The file named by `SSL_CERT_FILE`, or the first bundle found.
     System,
-    /// `--cacert`: this file alone.
+    /// Only this file (`--cacert`).
     File(PathBuf),
-    /// These certificates alone, in PEM form.
+    /// Only these certificates, in PEM format.
     Pem(String),
+    /// No certificate is trusted: for a client that only speaks clear text.
+    Empty,
     /// Nothing is verified (`--insecure`).
     Anything,
 }
@@ -34,22 +36,22 @@ pub enum Roots {
 impl Roots {
     pub(crate) fn load(&self) -> Result<RootCertStore, TlsError> {
         match self {
-            Self::Anything => Ok(RootCertStore::empty()),
+            Self::Empty | Self::Anything => Ok(RootCertStore::empty()),
             Self::File(path) => read(path),
             Self::Pem(text) => parse(text.as_bytes()).ok_or_else(|| TlsError::Pem {
-                path: "the text that was given".into(),
+                path: "the given text".into(),
                 what: "certificate",
             }),
             Self::System => read(&Self::system_bundle()?),
         }
     }
 
-    /// Says whether the user named this very certificate.
+    /// Whether the user named this same certificate.
     pub(crate) fn names(&self, certificate: &CertificateDer<'_>) -> bool {
         let pem = match self {
             Self::File(path) => std::fs::read(path).unwrap_or_default(),
             Self::Pem(text) => text.clone().into_bytes(),
-            Self::System | Self::Anything => return false,
+            Self::System | Self::Empty | Self::Anything => return false,
         };
         CertificateDer::pem_slice_iter(&pem).any(|named| named.is_ok_and(|c| c == *certificate))
     }
@@ -77,7 +79,7 @@ fn read(path: &Path) -> Result<RootCertStore, TlsError> {
     })
 }
 
-/// `None` where there is not one certificate.
+/// `None` if there is no certificate.
 fn parse(pem: &[u8]) -> Option<RootCertStore> {
     let mut store = RootCertStore::empty();
     let (added, _) =

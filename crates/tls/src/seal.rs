@@ -1,5 +1,5 @@
-//! What stands for a server's signature while a stored session is revived, and for the secret of
-//! its ticket. Both are known to one thread, for the one call that revives it: see
+//! Replaces the server's signature, and the secret of its ticket, while a stored session is
+//! revived. Only one thread knows both, for the one call that revives it: see
 //! [`revive`](crate::revive).
 
 use std::cell::RefCell;
@@ -14,18 +14,18 @@ thread_local! {
 /// The session that is being revived on this thread.
 pub(crate) struct Revived {
     pub(crate) leaf: CertificateDer<'static>,
-    /// Drawn at random for this one handshake.
+    /// A random number, drawn for this one handshake.
     pub(crate) number: [u8; 32],
     pub(crate) nonce: Vec<u8>,
     pub(crate) secret: OkmBlock,
 }
 
-/// Is this the certificate of the session that is being revived on this thread?
+/// Whether this is the certificate of the session that is being revived on this thread.
 pub(crate) fn is_shown(leaf: &CertificateDer<'_>) -> bool {
     REVIVED.with_borrow(|r| r.as_ref().is_some_and(|r| r.leaf == *leaf))
 }
 
-/// Is this the number in the place of a signature, with the certificate that it was drawn for?
+/// Whether this is the number in place of a signature, with the certificate that it was drawn for.
 pub(crate) fn is_sealed(leaf: &CertificateDer<'_>, signature: &[u8]) -> bool {
     REVIVED.with_borrow(|r| {
         r.as_ref()
@@ -41,9 +41,9 @@ pub(crate) fn ticket_secret(nonce: &[u8]) -> Option<OkmBlock> {
     })
 }
 
-/// While it lives, the seal is valid on this thread.
+/// While this value lives, the seal is valid on this thread.
 pub(crate) struct Seal {
-    /// The seal is the thread's.
+    /// The seal is thread-local.
     _not_send: std::marker::PhantomData<*const ()>,
 }
 
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_vouched_for_but_by_the_seal_on_the_thread_that_revives() {
+    fn a_seal_is_valid_only_on_the_thread_that_revives() {
         let leaf = CertificateDer::from(vec![1, 2, 3]);
         let other = CertificateDer::from(vec![1, 2, 4]);
         let seen = |leaf: &CertificateDer<'_>, number: u8| {

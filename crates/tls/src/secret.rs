@@ -1,6 +1,5 @@
-//! What must not be seen: never shown, wiped when it goes, and read from files that only their
-//! owner can read, or from the environment; never from the command line, where every user of the
-//! machine can see it.
+//! Secrets: never shown, wiped when dropped, and read from files that only their owner can read, or
+//! from the environment; never from the command line, where every user of the machine can see them.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -15,28 +14,28 @@ use zeroize::{Zeroize, Zeroizing};
 /// The largest file that is read. Keys and sets of keys are smaller.
 const MAX_SECRET_SIZE: usize = 64 * 1024;
 
-/// Neither `Debug` nor `Display`: to look inside is to say so.
+/// Has neither `Debug` nor `Display`: reading the content takes an explicit call.
 pub struct Secret<T: Zeroize = Vec<u8>>(Zeroizing<T>);
 
-/// Why there is none. No message repeats any of it.
+/// The reason why a secret could not be read. No message repeats any of it.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
     #[error("cannot read {}: {source}", path.display())]
     Unreadable { path: PathBuf, source: io::Error },
-    #[error("{} is no ordinary file", path.display())]
+    #[error("{} is not a regular file", path.display())]
     NoFile { path: PathBuf },
-    #[error("others than its owner may read {}: it holds a secret; run: chmod 600 {}", path.display(), path.display())]
+    #[error("other users can read {}: it contains a secret; run: chmod 600 {}", path.display(), path.display())]
     Exposed { path: PathBuf },
     #[error(
-        "others than its owner and its group may read {}, or others than its owner may change it: it holds a secret; run: chmod 640 {} (or 600)",
+        "others than its owner and its group may read {}, or others than its owner may change it: it contains a secret; run: chmod 640 {} (or 600)",
         path.display(), path.display()
     )]
     Open { path: PathBuf },
-    #[error("{} is larger than {MAX_SECRET_SIZE} bytes: that is no secret", path.display())]
+    #[error("{} is larger than {MAX_SECRET_SIZE} bytes: that is not a secret", path.display())]
     TooLarge { path: PathBuf },
     #[error("{} is empty", path.display())]
     Empty { path: PathBuf },
-    #[error("the environment has no variable '{0}', or an empty one")]
+    #[error("the environment has no variable '{0}', or it is empty")]
     NoVariable(String),
 }
 
@@ -51,7 +50,7 @@ impl<T: Zeroize + Deref> Secret<T> {
 }
 
 impl Secret {
-    /// Reads a file that only its owner may read.
+    /// Reads a file that only its owner can read.
     pub fn from_file(path: &Path) -> Result<Self, SecretError> {
         let path_of = || path.to_path_buf();
         let (secret, exposed) = Self::read(path)?;
@@ -64,8 +63,8 @@ impl Secret {
         Ok(secret)
     }
 
-    /// As [`Secret::from_file`], but its group may read it too, as Debian's `ssl-cert` does, and
-    /// Kubernetes. See [`Secret::is_shared`].
+    /// As [`Secret::from_file`], but its group can read it too, as with Debian's `ssl-cert` group
+    /// and in Kubernetes. See [`Secret::is_shared`].
     pub fn from_shared_file(path: &Path) -> Result<Self, SecretError> {
         let (secret, mode) = Self::read_with_mode(path)?;
         if mode & 0o027 != 0 {
@@ -77,8 +76,8 @@ impl Secret {
         Ok(secret)
     }
 
-    /// May a group read the file, and no one else? False for what a service manager handed over
-    /// like that.
+    /// Whether the file's group can read it, but no other user. False for credentials that a
+    /// service manager provides like that.
     pub fn is_shared(path: &Path) -> bool {
         let read = mode(path).is_some_and(|mode| mode & 0o067 == 0o040);
         read && !is_handed_over(path, std::env::var_os("CREDENTIALS_DIRECTORY"))
@@ -90,8 +89,8 @@ impl Secret {
         Ok(Self::new(value.into_vec()))
     }
 
-    /// Reads a file, and tells whether others may read it. For files that do not always hold a
-    /// secret.
+    /// Reads a file, and returns whether other users can read it. For files that do not always
+    /// contain a secret.
     pub fn read(path: &Path) -> Result<(Self, bool), SecretError> {
         let (secret, mode) = Self::read_with_mode(path)?;
         Ok((secret, mode & 0o077 != 0))
@@ -103,17 +102,17 @@ impl Secret {
             source,
         };
         let no_file = || SecretError::NoFile { path: path.into() };
-        // Before it is opened: opening a pipe waits for its writer.
+        // Checked before opening, because opening a pipe waits for its writer.
         if !fs::metadata(path).map_err(unreadable)?.is_file() {
             return Err(no_file());
         }
         let file = File::open(path).map_err(unreadable)?;
-        // And once more of the open file: the path may name another one by then.
+        // And again on the open file: the path can name another file by then.
         let facts = file.metadata().map_err(unreadable)?;
         if !facts.is_file() {
             return Err(no_file());
         }
-        // With all its room from the start: what grows leaves copies behind.
+        // Allocated in full at once: a buffer that grows leaves copies behind.
         let mut bytes = Zeroizing::new(Vec::with_capacity(MAX_SECRET_SIZE + 1));
         let read = file
             .take(MAX_SECRET_SIZE as u64 + 1)
@@ -124,7 +123,7 @@ impl Secret {
         Ok((Self(bytes), facts.permissions().mode()))
     }
 
-    /// The content without the one newline that editors and `echo` leave at the end.
+    /// The content without the one newline that editors and `echo` add at the end.
     pub fn line(&self) -> &[u8] {
         let bytes = self.expose();
         let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
@@ -138,8 +137,8 @@ fn mode(path: &Path) -> Option<u32> {
         .map(|facts| facts.permissions().mode())
 }
 
-/// systemd hands credentials over in a directory that is the service's alone, and shows their files
-/// as the group's (LoadCredential= of systemd.exec(5)).
+/// systemd passes credentials in a directory that belongs to the service alone, and shows their
+/// files as readable by the group (LoadCredential= of systemd.exec(5)).
 fn is_handed_over(path: &Path, directory: Option<OsString>) -> bool {
     let directory = directory.map(PathBuf::from).filter(|d| d.is_absolute());
     let inside = directory.is_some_and(|directory| path.parent() == Some(&directory));
@@ -164,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_is_its_owners_alone() {
+    fn only_the_owner_can_read_a_secret() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("key");
         let refused = |path: &Path| Secret::from_file(path).err().unwrap();
@@ -194,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_may_be_its_groups_to_read_and_nobody_elses() {
+    fn a_group_but_no_other_user_can_read_a_key() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("key");
         fs::write(&path, "canary").unwrap();
@@ -218,14 +217,14 @@ mod tests {
     }
 
     #[test]
-    fn the_environment_has_it_or_not() {
+    fn a_missing_environment_variable_is_refused() {
         let here = Secret::from_env("PATH").ok().unwrap();
         assert!(here.expose().contains(&b'/'));
         assert!(Secret::from_env("ROUNDTRIP_NO_SUCH_VARIABLE").is_err());
     }
 
     #[test]
-    fn what_a_service_manager_hands_over_may_be_its_groups() {
+    fn credentials_of_a_service_manager_can_be_readable_by_the_group() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("key");
         fs::write(&path, "canary").unwrap();

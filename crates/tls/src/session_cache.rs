@@ -1,5 +1,5 @@
-//! Sessions of TLS 1.3 by server, in the order in which they were received, each with what is to be
-//! stored of it.
+//! Sessions of TLS 1.3 by server, in the order in which they were received, each with the data to
+//! store.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -11,9 +11,9 @@ use rustls::pki_types::{CertificateDer, ServerName};
 
 use crate::stored_session::StoredSession;
 
-/// The most servers. The one that was met first is forgotten first.
+/// The largest number of servers. The one that was first contacted is forgotten first.
 pub(crate) const MAX_SERVERS: usize = 64;
-/// The most sessions of one server. The oldest is forgotten first.
+/// The largest number of sessions of one server. The oldest is forgotten first.
 const MAX_SESSIONS: usize = 8;
 
 #[derive(Default)]
@@ -22,7 +22,7 @@ pub(crate) struct SessionCache {
     next: u64,
 }
 
-/// A session, and what is to be stored of it where that is known.
+/// A session, and the data to store for it if that is known.
 struct Session {
     number: u64,
     value: Tls13ClientSessionValue,
@@ -30,7 +30,7 @@ struct Session {
 }
 
 impl SessionCache {
-    /// Inserts the newest session, and returns the number that stands for it.
+    /// Inserts the newest session, and returns the number that identifies it.
     pub(crate) fn insert(
         &mut self,
         name: ServerName<'static>,
@@ -47,7 +47,7 @@ impl SessionCache {
         }
     }
 
-    /// Inserts a revived session in its place by age, instead of itself if it is here already.
+    /// Inserts a revived session in its place by age; if it is here already, replaces it.
     pub(crate) fn insert_revived(
         &mut self,
         name: ServerName<'static>,
@@ -128,8 +128,7 @@ impl SessionCache {
     }
 }
 
-/// What is to be stored of a session that is in the cache already, and waits for the server's
-/// chain.
+/// The data to store for a session that is in the cache already, without the server's chain.
 pub(crate) struct PendingSession {
     cache: Arc<Mutex<SessionCache>>,
     name: ServerName<'static>,
@@ -152,7 +151,7 @@ impl PendingSession {
         }
     }
 
-    /// Adds the server's chain, and puts the whole to its session.
+    /// Adds the server's chain, and attaches the complete data to its session.
     pub(crate) fn complete(mut self, chain: Arc<[CertificateDer<'static>]>) {
         self.stored.chain = chain;
         if self.stored.check_form().is_ok() {

@@ -1,6 +1,6 @@
-//! A session of TLS 1.3 that outlives the process: the ticket as the server sent it, the secret
-//! behind it, and what has to be known to use both again. `tickets` fills it, `revive` makes a
-//! session of it again, `code` makes bytes of it.
+//! A session of TLS 1.3 that outlives the process: the ticket as the server sent it, its secret,
+//! and the data needed to use both again. `tickets` makes it, `revive` turns it back into a
+//! session, `code` encodes it.
 
 mod code;
 mod ticket;
@@ -16,9 +16,9 @@ use rustls::pki_types::CertificateDer;
 use crate::{StoredSessionError, digest};
 pub(crate) use ticket::{MAX_TICKET_SIZE, Ticket};
 
-/// The longest that a ticket is used, whatever it says. RFC 8446 §4.6.1.
+/// The longest time that a ticket is used, whatever lifetime it has. RFC 8446 §4.6.1.
 const MAX_LIFETIME: u64 = 7 * 24 * 60 * 60;
-/// How far a clock may have been set back since, in seconds.
+/// The number of seconds that the clock can have been set back since.
 const MAX_CLOCK_SKEW: u64 = 60;
 /// The longest chain that the library reads in a handshake.
 const MAX_CHAIN_SIZE: usize = 64 * 1024;
@@ -27,19 +27,19 @@ const MAX_PARAMETERS_SIZE: usize = 4096;
 
 /// One session, to be used once.
 ///
-/// Whoever has its bytes can pose as the server to this client and read its early data: they belong
-/// into files that only the user can read. The secret is wiped when the value goes, and never
-/// shown.
+/// Anyone who has its bytes can pose as the server to this client and read its early data: store
+/// them in files that only the user can read. The secret is wiped when the value is dropped, and
+/// never shown.
 #[derive(Clone)]
 pub struct StoredSession {
     pub(crate) quic: bool,
     pub(crate) name: String,
     pub(crate) suite: u16,
-    /// The group that the server took, which saves the next hello a retry; 0 if it is not known.
+    /// The group that the server selected; knowing it avoids a HelloRetryRequest. 0 if unknown.
     pub(crate) group: u16,
     /// Seconds since 1970.
     pub(crate) received: u64,
-    /// Whom the client trusted and who it said it was: see `trust_fingerprint`.
+    /// The client's trust and identity: see `trust_fingerprint`.
     pub(crate) trust_fingerprint: [u8; 32],
     pub(crate) secret: OkmBlock,
     pub(crate) ticket: Ticket,
@@ -53,7 +53,7 @@ impl StoredSession {
         &self.name
     }
 
-    /// Is it for QUIC? Otherwise it is for TCP.
+    /// Whether it is for QUIC; otherwise it is for TCP.
     pub fn is_quic(&self) -> bool {
         self.quic
     }
@@ -62,24 +62,24 @@ impl StoredSession {
         time(self.received)
     }
 
-    /// The most bytes of early data. For QUIC, which has other limits, it is all or nothing:
+    /// The limit of early data in bytes. For QUIC, which has other limits, it is all or nothing:
     /// `u32::MAX` or 0.
     pub fn early_data(&self) -> u32 {
         self.ticket.early_data()
     }
 
-    /// When the ticket or the server's certificate expires, whichever is first.
+    /// The time when the ticket or the server's certificate expires, whichever is first.
     pub fn expires(&self) -> SystemTime {
         time(self.ticket_ends().min(self.certificate_ends().unwrap_or(0)))
     }
 
-    /// Versioned bytes, with a checksum. They hold the secret.
+    /// Encodes the session, with its secret, a version and a checksum.
     pub fn encode(&self) -> Vec<u8> {
         code::encode(self)
     }
 
-    /// Reads what `encode` wrote, and nothing else. Whether it is of use is checked when it is
-    /// revived.
+    /// Decodes the output of `encode`, and nothing else. Whether it can be used is checked when it
+    /// is revived.
     pub fn decode(bytes: &[u8]) -> Result<Self, StoredSessionError> {
         code::decode(bytes)
     }
@@ -99,7 +99,7 @@ impl StoredSession {
         }
     }
 
-    /// Checks what can be checked without a client and a time.
+    /// Checks everything that does not depend on the client or the time.
     pub(crate) fn check_form(&self) -> Result<(), StoredSessionError> {
         let length = digest::hash_length(self.suite);
         let length = length.ok_or(StoredSessionError::Damaged("cipher suite"))?;
@@ -109,7 +109,7 @@ impl StoredSession {
         if self.name.is_empty() || crate::name::server_name(&self.name).is_err() {
             return Err(StoredSessionError::Damaged("name"));
         }
-        // RFC 9001 §4.6.1: with QUIC, all or none.
+        // RFC 9001 §4.6.1: with QUIC, the limit is 0 or 0xffffffff.
         if self.quic && !matches!(self.early_data(), 0 | u32::MAX) {
             return Err(StoredSessionError::Damaged("limit of early data"));
         }
@@ -136,7 +136,7 @@ impl StoredSession {
     }
 }
 
-/// Shows which one it is, and nothing that is secret.
+/// Shows which session it is, but no secret.
 impl fmt::Debug for StoredSession {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StoredSession")

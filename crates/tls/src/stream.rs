@@ -1,8 +1,8 @@
 //! A TLS connection over any byte stream, as `AsyncRead + AsyncWrite`.
 //!
-//! Writes are gathered until a flush or a read, so that flights leave whole. A client that may send
-//! early data writes it before the handshake is done; when the server refuses it, the same bytes go
-//! out again as ordinary data.
+//! Writes are gathered until a flush or a read, so that each flight leaves in one write. A client
+//! that can send early data writes it before the handshake is done; if the server refuses it, the
+//! same bytes are sent again as ordinary data.
 
 mod async_io;
 mod buffers;
@@ -25,11 +25,11 @@ use buffers::{EmptyReader, Incoming, Outgoing};
 use early::Early;
 use observer::{Counts, Observer};
 
-/// Plaintext beyond this is pushed to the socket without waiting for a flush.
+/// Plaintext beyond this size is pushed to the socket without waiting for a flush.
 const MAX_GATHERED: usize = 32 * 1024;
-/// The room that rustls has from the start. What comes beyond that at once is bulk.
+/// The initial size of rustls' read buffer. More bytes than this at once count as bulk.
 const BULK_THRESHOLD: usize = 4096;
-/// The whole record.
+/// The complete ChangeCipherSpec record.
 const CHANGE_CIPHER_SPEC: [u8; 6] = [20, 3, 3, 0, 1, 1];
 
 pub struct Stream<IO> {
@@ -37,23 +37,23 @@ pub struct Stream<IO> {
     tls: Connection,
     /// TLS bytes that are ready for the socket.
     outgoing: Outgoing,
-    /// Bytes from the socket that TLS has not taken yet: it takes none while plaintext waits to be
-    /// read.
+    /// Bytes from the socket that have not been passed to TLS: it accepts none while plaintext
+    /// waits to be read.
     incoming: Incoming,
     early: Early,
-    /// A read has waited once for what is still to be written.
+    /// A read has already waited once for pending writes.
     has_waited: bool,
     observer: Option<Observer>,
     established: bool,
     closed: bool,
-    /// Much has come at once since there was last nothing to read.
+    /// Bulk data has arrived since the last read that found nothing.
     bulky: bool,
     counts: Counts,
 }
 
 impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
-    /// A client's side. Whether early data is possible was decided by the configuration and the
-    /// ticket.
+    /// Makes a client's stream. The configuration and the ticket determine whether early data is
+    /// possible.
     pub fn client(
         io: IO,
         mut tls: ClientConnection,
@@ -69,18 +69,18 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
         Self::new(io, tls.into(), early, Some(observer))
     }
 
-    /// A client's side that records nothing and sends no early data.
+    /// Makes a client's stream that records nothing and sends no early data.
     pub(crate) fn unobserved(io: IO, tls: ClientConnection) -> Self {
         Self::new(io, tls.into(), Early::Off, None)
     }
 
-    /// A server's side. Reads drive the handshake; early data is read first, and may be answered at
-    /// once when the configuration has `send_half_rtt_data`.
+    /// Makes a server's stream. Reads drive the handshake; early data is read first, and can be
+    /// answered at once if the configuration has `send_half_rtt_data`.
     pub fn server(io: IO, tls: ServerConnection) -> Self {
         Self::new(io, tls.into(), Early::Off, None)
     }
 
-    /// As [`Stream::server`], where the first bytes were read from the socket already.
+    /// As [`Stream::server`], if the first bytes have already been read from the socket.
     pub fn server_after(io: IO, tls: ServerConnection, first: Vec<u8>) -> Self {
         let mut stream = Self::server(io, tls);
         stream.incoming = Incoming::holding(first);
@@ -103,7 +103,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
         }
     }
 
-    /// Runs the handshake to its end. A client's last flight may still wait for the request that
+    /// Runs the handshake to its end. A client's last flight can still wait for the request that
     /// follows it.
     pub async fn handshake(&mut self) -> Result<(), TlsError> {
         poll_fn(|cx| self.poll_handshake(cx))
@@ -111,8 +111,8 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
             .map_err(TlsError::from)
     }
 
-    /// Runs a server's handshake until something can be read: to its end, or, where early data was
-    /// accepted, to our answer.
+    /// Runs a server's handshake until data can be read: to its end, or, if early data was
+    /// accepted, until our answer is sent.
     pub async fn accept(&mut self) -> Result<(), TlsError> {
         poll_fn(|cx| self.poll_accept(cx))
             .await
@@ -123,7 +123,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
         &self.tls
     }
 
-    /// May a request be written before the handshake is done?
+    /// Whether a request can be written before the handshake is done.
     pub fn takes_early_data(&mut self) -> bool {
         match (&self.early, &mut self.tls) {
             (Early::Open(_), Connection::Client(tls)) => {
@@ -133,7 +133,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
         }
     }
 
-    /// A client's early data, once the server has spoken: `Some(true)` when it took it.
+    /// Whether the server accepted the early data; `None` until it has answered.
     pub fn early_data_accepted(&self) -> Option<bool> {
         match &self.early {
             Early::Over { accepted } => Some(*accepted),
@@ -141,14 +141,14 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
         }
     }
 
-    /// Is the handshake still unfinished, so that what a server reads now is early data, open to
-    /// replay?
+    /// Whether the handshake is unfinished; data that a server reads until then is early data,
+    /// which can be a replay.
     pub fn is_handshaking(&self) -> bool {
         self.tls.is_handshaking()
     }
 
-    /// Where the facts of a client's handshake will be once it is over, even after the stream was
-    /// dropped.
+    /// The place where the facts of a client's handshake appear when it is over, even after the
+    /// stream was dropped.
     pub fn facts(&self) -> Arc<OnceLock<TlsFacts>> {
         self.observer
             .as_ref()
@@ -156,8 +156,8 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
             .unwrap_or_default()
     }
 
-    /// Did the stream end without close_notify? Then a message whose end is not marked otherwise is
-    /// not whole. RFC 8446 §6.1, RFC 9112 §9.8.
+    /// Whether the stream ended without close_notify. If so, a message whose end is not marked
+    /// otherwise is incomplete. RFC 8446 §6.1, RFC 9112 §9.8.
     pub fn is_cut(&mut self) -> bool {
         let end = self.tls.reader().fill_buf().map(<[u8]>::len);
         self.closed && matches!(end, Err(e) if e.kind() == io::ErrorKind::UnexpectedEof)
@@ -185,7 +185,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
         Poll::Ready(Ok(()))
     }
 
-    /// Says that nothing more comes, and leaves the stream below open. RFC 8446 §6.1.
+    /// Sends close_notify, and leaves the stream below open. RFC 8446 §6.1.
     pub fn poll_close_notify(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.tls.send_close_notify();
         self.poll_push(cx)
@@ -204,7 +204,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
         Poll::Ready(Ok(()))
     }
 
-    /// Has this server accepted early data?
+    /// Whether this server has accepted early data.
     pub fn took_early_data(&mut self) -> bool {
         match &mut self.tls {
             Connection::Server(tls) => tls.early_data().is_some(),
@@ -212,12 +212,12 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
         }
     }
 
-    /// Moves everything TLS wants to say to the socket.
+    /// Writes all pending TLS bytes to the socket.
     fn poll_push(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.gather()?;
         let outgoing = self.outgoing.bytes();
-        // That record only pleases middleboxes: it leaves with the flight it belongs to. RFC 8446
-        // §D.4.
+        // That record is only for compatibility with middleboxes: it leaves with the flight it
+        // belongs to. RFC 8446 §D.4.
         if outgoing == CHANGE_CIPHER_SPEC && self.tls.is_handshaking() {
             return Poll::Ready(Ok(()));
         }
@@ -247,8 +247,8 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
         Ok(())
     }
 
-    /// Lets TLS work on what has come, which is taken from the socket where nothing is left. Zero
-    /// at the end.
+    /// Lets TLS process received bytes, and reads more from the socket if there are none. Returns 0
+    /// at the end of the stream.
     fn poll_pull(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         if self.incoming.is_empty() && ready!(self.poll_fill(cx))? == 0 {
             self.closed = true;
@@ -283,7 +283,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
             }
         }
         if outcome.is_pending() && std::mem::take(&mut self.bulky) {
-            // Before it reads, rustls gives back the room that larger records took.
+            // An empty read makes rustls free the memory that larger records took.
             let _ = self.tls.read_tls(&mut EmptyReader);
         }
         let n = ready!(outcome)?;
@@ -294,7 +294,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
         Poll::Ready(Ok(n))
     }
 
-    /// Sends the alert that says why the connection ends, if the socket takes it now.
+    /// Sends the alert with the reason for the end of the connection, if the socket accepts it now.
     fn send_alert(&mut self, cx: &mut Context<'_>) {
         if self.gather().is_ok() {
             let _ = Pin::new(&mut self.io).poll_write(cx, self.outgoing.bytes());
@@ -331,7 +331,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
         Ok(())
     }
 
-    /// Plaintext that is here already: early data first, then the rest.
+    /// Reads plaintext that is available: early data first, then the rest.
     fn read_plain(&mut self, into: &mut ReadBuf<'_>) -> io::Result<usize> {
         if let Connection::Server(server) = &mut self.tls
             && let Some(mut early) = server.early_data()
@@ -356,14 +356,15 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
                     reader.consume(taken);
                     n += taken;
                 }
-                // It is told when it comes up again.
+                // The next read reports the error.
                 Err(_) if n > 0 => return Ok(n),
                 Err(error) => return Err(error),
             }
         }
     }
 
-    /// Hands plaintext to TLS: as early data while that is open, else behind the handshake.
+    /// Passes plaintext to TLS: as early data while that is possible, otherwise after the
+    /// handshake.
     fn poll_take(&mut self, cx: &mut Context<'_>, data: &[u8]) -> Poll<io::Result<usize>> {
         if let (Early::Open(sent), Connection::Client(tls)) = (&mut self.early, &mut self.tls)
             && let Some(mut early) = tls.early_data()
@@ -391,8 +392,8 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
 }
 
 impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
-    /// Keeps rustls' own buffer from filling: sealed records wait in ours. An open early-data
-    /// flight stays whole.
+    /// Keeps rustls' own buffer from filling up: encrypted records wait in ours. An open early-data
+    /// flight stays in one piece.
     fn gather_if_large(&mut self) -> io::Result<()> {
         if self.established {
             self.gather()
@@ -403,8 +404,8 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
 }
 
 impl<IO> Stream<IO> {
-    /// Writes the facts of a finished handshake: after the flight that ends it, which would wait
-    /// for them, and before the first answer is returned.
+    /// Records the facts of a finished handshake: after the flight that ends it, so as not to delay
+    /// it, and before the first answer is returned.
     fn settle_facts(&self) {
         if self.established {
             self.write_facts();

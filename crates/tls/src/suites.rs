@@ -1,9 +1,10 @@
-//! The library's cipher suites of TLS 1.3, wrapped to tell `intercept` which tickets came and which
-//! secret each stands for, and to take that secret from `seal` while a stored session is revived.
+//! The library's cipher suites of TLS 1.3, wrapped to tell `intercept` which tickets arrived and
+//! which secret belongs to each, and to take that secret from `seal` while a stored session is
+//! revived.
 //!
-//! rustls hands out sessions that cannot be written down. It does let others bring the key
-//! schedule's hash function (`Hkdf`) and the record protection (`Tls13AeadAlgorithm`). The ones
-//! here call the library's and observe.
+//! rustls' sessions cannot be serialised. But rustls does let callers supply the key schedule's
+//! hash function (`Hkdf`) and the record protection (`Tls13AeadAlgorithm`). The ones here call the
+//! library's and observe.
 
 use std::sync::LazyLock;
 
@@ -77,8 +78,8 @@ impl Hkdf for Schedule {
         self.0.extract_from_kx_shared_secret(salt, kx, peer_pub_key)
     }
 
-    /// The secret of a ticket is derived from a finished secret, not from one that is still being
-    /// made. RFC 8446 §7.1.
+    /// The secret of a ticket is derived from a finished secret, not from an intermediate one. RFC
+    /// 8446 §7.1.
     fn expander_for_okm(&self, okm: &OkmBlock) -> Box<dyn HkdfExpander> {
         Box::new(Expander(self.0.expander_for_okm(okm)))
     }
@@ -156,7 +157,7 @@ impl Tls13AeadAlgorithm for Protection {
     }
 }
 
-/// One for each key: handshake messages do not span a change of keys. RFC 8446 §5.1.
+/// One decrypter per key: handshake messages do not span a change of keys. RFC 8446 §5.1.
 struct Decrypter {
     real: Box<dyn MessageDecrypter>,
     tickets: TicketReader,

@@ -1,5 +1,5 @@
-//! What the client remembers of earlier handshakes, counted, and what of it can be stored for later
-//! processes.
+//! The sessions that a client remembers from earlier handshakes, counted, and the data that can be
+//! stored of them for later processes.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -15,13 +15,13 @@ use crate::intercept;
 use crate::session_cache::{self, PendingSession, SessionCache, lock};
 use crate::stored_session::{StoredSession, seconds};
 
-/// As many servers as the session cache holds: the library counts eight tickets for each.
+/// Enough for the servers that the session cache holds: the library counts eight tickets for each.
 const MAX_REMEMBERED: usize = session_cache::MAX_SERVERS * 8;
 
-/// A session memory that tells how many tickets came.
+/// A session memory that counts tickets.
 #[derive(Debug)]
 pub struct Tickets {
-    /// For TLS 1.2, and for the groups that servers took.
+    /// For TLS 1.2, and for the groups that servers selected.
     inner: ClientSessionMemoryCache,
     /// For TLS 1.3.
     cache: Arc<Mutex<SessionCache>>,
@@ -41,7 +41,7 @@ impl Tickets {
         })
     }
 
-    /// Was a ticket shown to a server since the last call?
+    /// Whether a ticket was offered to a server since the last call.
     pub fn take_shown(&self) -> bool {
         self.shown.swap(false, Ordering::Relaxed)
     }
@@ -56,14 +56,14 @@ impl Tickets {
         self.received.load(Ordering::Relaxed)
     }
 
-    /// Takes out what can be stored, the oldest first: each session is used once, here or
+    /// Takes out the sessions that can be stored, the oldest first: each is used once, here or
     /// elsewhere.
     pub(crate) fn take_stored(&self, name: &ServerName<'_>) -> Vec<StoredSession> {
         lock(&self.cache).take_stored(name)
     }
 
-    /// Inserts a revived session as if it had been received. A group that the server took meanwhile
-    /// stays.
+    /// Inserts a revived session as if it had been received. Keeps a group that the server has
+    /// selected meanwhile.
     pub(crate) fn insert_revived(
         &self,
         name: ServerName<'static>,
@@ -76,7 +76,7 @@ impl Tickets {
         lock(&self.cache).insert_revived(name, value, stored);
     }
 
-    /// What is to be stored, as far as it is known before the server's chain is.
+    /// The data to store, as far as it is known before the server's chain is.
     fn pending(
         &self,
         name: &ServerName<'static>,

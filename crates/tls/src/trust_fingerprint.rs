@@ -1,6 +1,6 @@
-//! What a session is bound to: whom the client trusts, and who it says it is. A session that was
-//! made without verifying certificates, or under another authority, or as another client, must not
-//! spare a later connection its verification.
+//! The binding of a session to the client's trust and identity. A session that was made without
+//! verifying certificates, or under another authority, or as another client, must not let a later
+//! connection skip its verification.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -9,13 +9,14 @@ use crate::{Identity, Roots, TlsError, digest};
 
 /// A digest that is the same for the same trust and the same identity.
 ///
-/// Files are known by number, size and time of their last change, and are not read: when a system's
-/// certificates are updated, stored sessions end.
+/// Files are identified by number, size and time of their last change, and are not read: when a
+/// system's certificates are updated, stored sessions become invalid.
 pub(crate) fn trust_fingerprint(
     roots: &Roots,
     identity: Option<&Identity>,
 ) -> Result<[u8; 32], TlsError> {
     let mut text = match roots {
+        Roots::Empty => "nothing".to_owned(),
         Roots::Anything => "anything".to_owned(),
         Roots::Pem(pem) => format!("pem {pem}"),
         Roots::File(path) => file(path)?,
@@ -51,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_two_clients_have_the_same_fingerprint_unless_they_are_alike() {
+    fn clients_with_other_trust_or_identity_have_other_fingerprints() {
         let directory = tempfile::tempdir().unwrap();
         let [a, b] = ["a", "b"].map(|name| directory.path().join(name));
         for path in [&a, &b] {

@@ -1,5 +1,4 @@
-//! A certificate verifier that records what it saw: the verdict, the stapled answer, the time it
-//! took.
+//! A certificate verifier that records its verdict, the stapled answer, and the time it took.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -15,19 +14,19 @@ use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
 
 use crate::{Roots, TlsError, compression, seal};
 
-/// What one verification showed.
+/// The observations of one verification.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Observation {
     pub(crate) verdict: Option<CertificateError>,
-    /// The chain that was refused; a connection that was not made has none.
+    /// The chain that was refused: a connection that failed cannot tell it.
     refused: Vec<CertificateDer<'static>>,
     pub(crate) stapled_ocsp: bool,
     pub(crate) compressed: Option<(&'static str, u64)>,
     pub(crate) took: Duration,
 }
 
-/// Verifies certificates by webpki under the client's trust, and records what it saw while it is
-/// buried in a TLS configuration.
+/// Verifies certificates by webpki under the client's trust, and records its observations, because
+/// a TLS configuration gives no access to them.
 #[derive(Debug)]
 pub struct RecordingVerifier {
     roots: Roots,
@@ -37,7 +36,8 @@ pub struct RecordingVerifier {
 }
 
 impl RecordingVerifier {
-    /// Roots that a user named are read now, so that a bad file is known before any packet leaves.
+    /// Reads roots that a user named at once, so that a bad file is reported before any packet
+    /// leaves.
     pub(crate) fn new(roots: Roots, provider: Arc<CryptoProvider>) -> Result<Arc<Self>, TlsError> {
         let verifier = Self {
             roots,
@@ -61,7 +61,7 @@ impl RecordingVerifier {
         )
     }
 
-    /// Where the system's roots cannot be read, every certificate is one of unknown issuer.
+    /// If the system's roots cannot be read, every certificate has an unknown issuer.
     fn inner(&self) -> Option<&WebPkiServerVerifier> {
         self.inner
             .get_or_init(|| self.load().ok().flatten())
@@ -75,7 +75,7 @@ impl RecordingVerifier {
         }
     }
 
-    /// Takes what was seen since the last call.
+    /// Takes the observations since the last call.
     pub(crate) fn take_observation(&self) -> Observation {
         self.note(std::mem::take)
     }
@@ -91,9 +91,9 @@ impl RecordingVerifier {
         self.note(|seen| seen.took)
     }
 
-    /// A certificate that was made with `openssl req -x509` calls itself an authority, which webpki
-    /// refuses in a server's. If the user named this very certificate as trusted, nothing is left
-    /// to prove but its dates, which webpki looks at first, and its name.
+    /// Accepts a certificate that the user named as trusted although it is a CA certificate (as
+    /// `openssl req -x509` makes them), which webpki refuses as a server's. Only its dates, which
+    /// webpki checks first, and its name remain to be checked.
     fn is_own_anchor(
         &self,
         error: Error,
@@ -125,7 +125,7 @@ impl ServerCertVerifier for RecordingVerifier {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         // It was verified when the session was received, under the same trust. The seal proves that
-        // it is shown by our own server.
+        // our own server shows it.
         if seal::is_shown(end_entity) {
             return Ok(ServerCertVerified::assertion());
         }
@@ -201,9 +201,9 @@ impl ServerCertVerifier for RecordingVerifier {
     }
 }
 
-/// Says whether a certificate was refused because it is an authority's, not a server's.
+/// Whether a certificate was refused because it is a CA certificate, not a server's.
 pub fn is_an_authoritys(error: &CertificateError) -> bool {
-    // webpki's own error cannot be named here, but its name is its text.
+    // webpki's own error type is not accessible here, but its text contains its name.
     matches!(error, CertificateError::Other(why) if format!("{why:?}").contains("CaUsedAsEndEntity"))
 }
 
@@ -212,11 +212,11 @@ fn is_authority(error: &Error) -> bool {
 }
 
 impl Observation {
-    /// OpenSSL's number for the verdict, which is what curl reports as `ssl_verify_result`; 0 for a
-    /// good one.
+    /// OpenSSL's number for the verdict, which curl reports as `ssl_verify_result`; 0 if the
+    /// certificate is valid.
     pub(crate) fn verify_result(&self) -> u32 {
         match &self.verdict {
-            // OpenSSL tells a self-signed leaf from one of an unknown issuer.
+            // OpenSSL distinguishes a self-signed leaf from one of an unknown issuer.
             Some(CertificateError::UnknownIssuer) if self.is_self_signed() => 18,
             Some(error) if is_an_authoritys(error) && self.is_self_signed() => 18,
             verdict => verdict.as_ref().map_or(0, openssl_code),

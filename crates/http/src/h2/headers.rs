@@ -117,7 +117,8 @@ impl HeadersObserver {
         }
     }
 
-    /// Notes HEADERS that came with what arrived last. The first are the first byte of the response.
+    /// Notes HEADERS that came with what arrived last. The first are the first byte of the
+    /// response.
     fn head_arrived(&self, stream: u32) {
         if let Some(awaited) = self.waiting().get_mut(&stream) {
             if awaited.came.is_empty() {

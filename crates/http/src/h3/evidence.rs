@@ -25,8 +25,8 @@ impl Evidence {
         self.gaps
     }
 
-    /// What `bytes` bytes show that came at this time, and were read at `now`. A gap that was opened
-    /// and filled by the same bytes is none.
+    /// What `bytes` bytes show that came at this time, and were read at `now`. A gap that was
+    /// opened and filled by the same bytes is none.
     pub(super) fn on_read(
         &mut self,
         at: Moment,

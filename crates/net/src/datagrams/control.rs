@@ -32,7 +32,7 @@ impl SendControl {
         (&self.control, self.filled)
     }
 
-    /// Segments what is sent into datagrams of this length.
+    /// Makes the kernel split the bytes into datagrams of this length.
     pub(super) fn segment(&mut self, length: u16) {
         self.push(libc::SOL_UDP, libc::UDP_SEGMENT, &length.to_ne_bytes());
     }
@@ -62,7 +62,7 @@ impl SendControl {
         }
     }
 
-    /// The buffer has room for all messages together; see the test.
+    /// Appends one message. The buffer has room for all messages together; see the test.
     fn push(&mut self, level: i32, kind: i32, value: &[u8]) {
         let length = HEADER + value.len();
         let padded = length.next_multiple_of(WORD);
@@ -85,7 +85,7 @@ pub(super) struct ReceivedControl {
     pub(super) ecn: u8,
     /// The length of each datagram except the last, if the kernel has coalesced several.
     pub(super) stride: Option<usize>,
-    /// When the first of them arrived, by `CLOCK_REALTIME`.
+    /// The time when the first of them arrived, by `CLOCK_REALTIME`.
     pub(super) stamp: Option<Duration>,
 }
 
@@ -136,7 +136,7 @@ struct ControlMessage<'a> {
     value: &'a [u8],
 }
 
-/// The first message, and the bytes after it.
+/// Splits off the first message.
 fn next(control: &[u8]) -> Option<(ControlMessage<'_>, &[u8])> {
     let length = usize::from_ne_bytes(array(control, 0)?);
     let message = ControlMessage {
@@ -183,7 +183,7 @@ mod tests {
     const V6: IpAddr = IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1));
 
     #[test]
-    fn all_that_is_said_together_fits_and_is_read_again() {
+    fn all_messages_together_fit_and_are_decoded() {
         for (address, to) in [(V4, Ipv4Addr::UNSPECIFIED.into()), (V6, V6)] {
             let mut outgoing = SendControl::new();
             outgoing.segment(1200);
@@ -194,14 +194,14 @@ mod tests {
             // IPv6 has one.
             let read = ReceivedControl::read(&control.0[..filled]);
             assert_eq!((read.ecn, read.to), (0b10, Some(to)));
-            // The padding may be missing, but nothing before it.
+            // The last padding can be missing, but no other byte.
             let cut = ReceivedControl::read(&control.0[..filled - 5]);
             assert_eq!((cut.ecn, cut.to), (0b10, None));
         }
     }
 
     #[test]
-    fn a_mapped_address_is_spoken_of_in_ipv4() {
+    fn a_mapped_address_is_converted_to_ipv4() {
         let mapped: IpAddr = "::ffff:192.0.2.1".parse().unwrap();
         let said = |address: IpAddr| {
             let mut outgoing = SendControl::new();
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn no_control_area_is_too_broken_to_read() {
+    fn broken_control_messages_do_not_panic() {
         let mut outgoing = SendControl::new();
         outgoing.ecn(3, V6);
         let whole = outgoing.control.0;

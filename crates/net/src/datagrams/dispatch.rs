@@ -5,13 +5,13 @@ use std::io;
 
 use super::{MAX_PARCEL_BYTES, MAX_SEGMENTS, Parcel};
 
-/// Whether the datagram, or each of the segments, was longer than the device carries (`EMSGSIZE`).
+/// Whether a datagram, or a segment, was longer than the device can carry (`EMSGSIZE`).
 pub fn is_too_long(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::EMSGSIZE)
 }
 
 /// Sends with `call(bytes, segment length)` and returns how many datagrams the kernel accepted.
-/// Sets `most` to 1 when segmentation is refused.
+/// Sets `most` to 1 if segmentation is refused.
 pub(super) fn dispatch(
     parcel: &Parcel<'_>,
     most: &Cell<usize>,
@@ -37,7 +37,7 @@ pub(super) fn dispatch(
         }
     }
     attempt(|| call(first, None))?;
-    // The same datagram went alone, so segmentation was the problem.
+    // The same datagram could be sent alone, so segmentation was the problem.
     most.set(1);
     let mut sent = 1;
     for datagram in rest.chunks(parcel.segment) {
@@ -53,18 +53,18 @@ pub(super) fn dispatch(
 /// Calls, and tries once more if the error was about an earlier datagram.
 pub(super) fn attempt<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     let outcome = match call() {
-        Err(error) if may_be_belated(&error) => call(),
+        Err(error) if can_be_about_an_earlier_datagram(&error) => call(),
         other => other,
     };
     outcome.map_err(|error| match error.raw_os_error() {
-        // Another ICMP error arrived in between. Waiting a little is right for this as well.
+        // Another ICMP error arrived in between. A short wait is right for this as well.
         Some(libc::ENOBUFS | libc::ECONNREFUSED | libc::EINTR) => io::ErrorKind::WouldBlock.into(),
         _ => error,
     })
 }
 
-/// What the error says about the peer, if it comes from ICMP or from the routes: that nobody listens
-/// there, or that nothing gets there (`icmp_err_convert`, `icmpv6_err_convert`).
+/// The error about the peer, if it comes from ICMP or from the routing table: that no socket
+/// listens there, or that nothing arrives there (`icmp_err_convert`, `icmpv6_err_convert`).
 pub(super) fn unreachable(error: &io::Error) -> Option<io::ErrorKind> {
     match error.raw_os_error()? {
         libc::ECONNREFUSED => Some(io::ErrorKind::ConnectionRefused),
@@ -76,9 +76,9 @@ pub(super) fn unreachable(error: &io::Error) -> Option<io::ErrorKind> {
     }
 }
 
-/// Whether the error may come from an ICMP message about an earlier datagram (`icmp_err_convert`).
+/// Whether the error can come from an ICMP message about an earlier datagram (`icmp_err_convert`).
 /// The kernel reports each once.
-fn may_be_belated(error: &io::Error) -> bool {
+fn can_be_about_an_earlier_datagram(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),
         Some(
@@ -97,7 +97,8 @@ fn may_be_belated(error: &io::Error) -> bool {
 }
 
 /// Whether segmentation was refused. `EIO`: the device cannot compute checksums of segments, and
-/// the kernel, before 6.11, does not. `EINVAL`: it cannot segment, or something else is wrong.
+/// the kernel does not do it before 6.11. `EINVAL`: it cannot segment, or another argument is
+/// wrong.
 fn is_refusal(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),
@@ -144,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_parcel_is_one_call_however_long() {
+    fn a_parcel_of_any_length_is_one_call() {
         for (length, segment, said, count) in [
             (2500, 1200, Some(1200), 3),
             (2400, 1200, Some(1200), 2),
@@ -162,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn once_cutting_is_refused_each_datagram_has_its_call() {
+    fn once_segmentation_is_refused_each_datagram_has_its_call() {
         for refusal in [libc::EIO, libc::EINVAL] {
             let most = Cell::new(MAX_SEGMENTS);
             let bytes = [0; 2500];
@@ -176,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_single_datagram_meets_as_well_is_not_the_cutting() {
+    fn an_error_that_a_single_datagram_causes_too_is_not_a_refusal() {
         let most = Cell::new(MAX_SEGMENTS);
         let outcomes = [libc::EINVAL, libc::EMSGSIZE, libc::EMSGSIZE];
         let (_, sent) = run(&parcel(&[0; 2500], 1200), &most, &outcomes);
@@ -188,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn no_room_is_would_block_and_in_the_midst_it_is_loss() {
+    fn no_room_is_would_block_and_between_datagrams_it_is_loss() {
         for full in [libc::EAGAIN, libc::ENOBUFS] {
             let most = Cell::new(MAX_SEGMENTS);
             let (_, sent) = run(&parcel(&[0; 2500], 1200), &most, &[full]);
@@ -200,13 +201,13 @@ mod tests {
     }
 
     #[test]
-    fn what_was_said_of_an_earlier_datagram_is_no_error_of_this_one() {
+    fn an_error_about_an_earlier_datagram_is_not_reported() {
         let most = Cell::new(MAX_SEGMENTS);
         for belated in [libc::ECONNREFUSED, libc::EHOSTUNREACH, libc::EMSGSIZE] {
             let (calls, sent) = run(&parcel(&[0; 9], 1200), &most, &[belated]);
             assert_eq!((calls.len(), sent.unwrap()), (2, 1));
         }
-        // An error about this datagram comes again.
+        // An error about this datagram occurs again.
         for lasting in [libc::ENETUNREACH, libc::EMSGSIZE] {
             let (_, sent) = run(&parcel(&[0; 9], 1200), &most, &[lasting, lasting]);
             assert_eq!(sent.unwrap_err().raw_os_error(), Some(lasting));
@@ -217,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_are_kept_before_the_kernel_is_asked() {
+    fn bounds_are_checked_before_the_call() {
         for (length, segment) in [
             (MAX_SEGMENTS * 10 + 1, 10),
             (MAX_PARCEL_BYTES + 1, 60_000),

@@ -14,7 +14,7 @@ use super::control::{self, ReceivedControl};
 use crate::clock;
 use crate::sys::udp::ReceiveSlots;
 
-/// The most slots; more would not make a call cheaper.
+/// The largest number of slots; more would not make a call cheaper.
 pub const MAX_SLOTS: usize = 64;
 /// The size of a slot in bytes: no UDP packet and no coalesced run is longer.
 const SLOT_BYTES: usize = 64 << 10;
@@ -28,7 +28,7 @@ pub struct Intake {
     /// The size of a slot, in bytes.
     size: usize,
     slots: ReceiveSlots,
-    /// One for each run of the last call; `None` if the content was dropped.
+    /// One per run of the last call; `None` if the content was dropped.
     headings: Vec<Option<Heading>>,
 }
 
@@ -40,7 +40,7 @@ pub struct Arrival<'a> {
     pub to: Option<IpAddr>,
     /// The ECN bits (RFC 3168 §5), the same for the whole run.
     pub ecn: u8,
-    /// The length of each datagram except the last, which may be shorter; never 0.
+    /// The length of each datagram except the last, which can be shorter; never 0.
     pub stride: usize,
     pub bytes: &'a mut [u8],
     stamp: Option<Duration>,
@@ -53,7 +53,7 @@ struct Heading {
     length: usize,
 }
 
-/// What one call received.
+/// The runs that one call received.
 pub(super) struct ReceivedRuns {
     pub(super) runs: usize,
     pub(super) datagrams: u64,
@@ -133,7 +133,8 @@ impl Heading {
 }
 
 impl Arrival<'_> {
-    /// When the first datagram arrived, on this clock; without the kernel's timestamp, now.
+    /// The time when the first datagram arrived, on this clock; without the kernel's timestamp,
+    /// now.
     pub fn moment(&self, clock: impl Fn() -> Moment) -> Moment {
         match self.stamp {
             Some(stamp) => clock::read(clock).moment_of(stamp),
@@ -167,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_its_slot_is_dropped_and_counted() {
+    fn a_run_that_does_not_fit_its_slot_is_dropped_and_counted() {
         let (client, server) = (socket(), socket());
         let mut intake = Intake::with_slots_of(100, 4);
         for length in [100, 101, 99] {

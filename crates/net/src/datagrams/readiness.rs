@@ -1,4 +1,5 @@
-//! Waits for datagrams, for room to send, and for other threads, to the microsecond (`ppoll`).
+//! Waits for datagrams, for room to send, and for other threads, with microsecond precision
+//! (`ppoll`).
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -8,7 +9,7 @@ use std::time::Duration;
 
 use crate::sys;
 
-/// The most descriptors that one call waits for.
+/// The largest number of descriptors that one call waits for.
 pub const MAX_WATCHED: usize = 16;
 
 const NOBODY: libc::pollfd = libc::pollfd {
@@ -31,7 +32,7 @@ impl Waker {
 
     /// Ends the current wait, or else the next one. Several calls before that end only one wait.
     pub fn wake(&self) {
-        // Fails only after 2⁶⁴ − 2 calls that nobody consumed: then the waiter wakes anyway.
+        // Fails only after 2⁶⁴ − 2 calls that were not consumed: then the waiter wakes anyway.
         let _ = (&*self.event).write(&1_u64.to_ne_bytes());
     }
 
@@ -49,10 +50,10 @@ impl AsFd for Waker {
     }
 }
 
-/// Why a wait ended; all `false` after the timeout or a signal.
+/// The reason why a wait ended; all `false` after the timeout or a signal.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WaitOutcome {
-    /// There is something to receive, or an error to be told.
+    /// There is something to receive, or an error to report.
     pub datagrams: bool,
     /// There is room to send.
     pub room: bool,
@@ -60,7 +61,7 @@ pub struct WaitOutcome {
     pub woken: bool,
 }
 
-/// A descriptor, and what to wait for.
+/// A descriptor, and the event to wait for.
 #[derive(Debug)]
 pub struct WatchedDescriptor<'a> {
     descriptor: BorrowedFd<'a>,

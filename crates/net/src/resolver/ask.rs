@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout};
 
 use super::ResolveError;
 
-/// An answer, and what it cost.
+/// An answer, and the time that it took.
 pub(super) struct TimedAnswer {
     pub(super) message: Message,
     pub(super) server: SocketAddr,
@@ -67,7 +67,7 @@ pub(super) async fn ask(
     })
 }
 
-/// Asks one server once: over UDP first, unless the configuration wants TCP.
+/// Asks one server once: over UDP first, unless the configuration requires TCP.
 async fn once(
     conf: &ResolvConf,
     server: SocketAddr,
@@ -132,7 +132,7 @@ async fn over_tcp(server: SocketAddr, query: &Query) -> io::Result<Message> {
     if message.answers_query(query) {
         Ok(message)
     } else {
-        Err(invalid("the answer is to another question"))
+        Err(invalid("the answer belongs to another query"))
     }
 }
 
@@ -140,7 +140,7 @@ fn invalid(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Er
     io::Error::new(io::ErrorKind::InvalidData, error)
 }
 
-/// IDs need not be secret from the path, only hard to guess off-path; the port is random too (RFC
+/// IDs need not be secret on the path, only hard to guess off-path; the port is random too (RFC
 /// 5452 §4).
 fn random_id() -> u16 {
     RandomState::new().build_hasher().finish() as u16

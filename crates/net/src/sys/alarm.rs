@@ -1,4 +1,4 @@
-//! The system calls of a `timerfd`. `alarm` says what it is for.
+//! The system calls of a `timerfd`, for `alarm`.
 
 use std::io;
 use std::mem;
@@ -13,7 +13,7 @@ pub(crate) fn timer() -> io::Result<OwnedFd> {
     if descriptor < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: just opened, and owned by nobody else.
+    // SAFETY: just opened, and not owned by anything else.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
@@ -23,7 +23,7 @@ pub(crate) fn set_timer(timer: BorrowedFd<'_>, after: Duration) -> io::Result<()
     let mut when: libc::itimerspec = unsafe { mem::zeroed() };
     when.it_value.tv_sec = after.as_secs().try_into().unwrap_or(libc::time_t::MAX);
     when.it_value.tv_nsec = after.subsec_nanos().into();
-    // SAFETY: `when` is alive and only read; what was set before is not asked for.
+    // SAFETY: `when` is alive and only read; the earlier setting is not requested.
     let outcome =
         unsafe { libc::timerfd_settime(timer.as_raw_fd(), 0, &raw const when, ptr::null_mut()) };
     if outcome == 0 {

@@ -1,5 +1,4 @@
-//! System calls about the calling thread: its processor, and the time it has used. `cpu` says what
-//! they mean.
+//! System calls about the calling thread, for `cpu`: its processor, and the time it has used.
 
 use std::io;
 use std::mem;
@@ -22,7 +21,7 @@ pub(crate) fn set_affinity(mask: &Mask) -> io::Result<()> {
 
 pub(crate) fn affinity() -> io::Result<Mask> {
     let mut mask: Mask = [0; 128];
-    // SAFETY: pointer and size are those of `mask`; the kernel writes at most so many bytes of
+    // SAFETY: pointer and size are those of `mask`; the kernel writes at most that many bytes of
     // plain integers.
     let outcome =
         unsafe { libc::sched_getaffinity(0, mem::size_of::<Mask>(), mask.as_mut_ptr().cast()) };

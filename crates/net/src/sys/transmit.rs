@@ -1,5 +1,5 @@
-//! The kernel's timestamps of what a TCP socket sends. They arrive in its error queue. `departures`
-//! says what they mean.
+//! The kernel's timestamps of data that a TCP socket sends, from the socket's error queue, for
+//! `departures`.
 
 use std::io;
 use std::mem;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::set_int;
 
-/// What the timestamp is of. `include/uapi/linux/errqueue.h`.
+/// The event of a timestamp. `include/uapi/linux/errqueue.h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// The last byte of a write left TCP for the network device (`SCM_TSTAMP_SCHED`).
@@ -24,13 +24,13 @@ const SCM_TSTAMP_ACK: u32 = 2;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TransmitStamp {
     pub(crate) stage: Stage,
-    /// The place of the last byte of the write, counted from 0 at the byte that was the next one
-    /// when the stamps were requested. The kernel counts with 32 bits.
+    /// The position of the last byte of the write, counted from the first byte after the request.
+    /// The kernel counts with 32 bits.
     pub(crate) place: u32,
     pub(crate) at: Duration,
 }
 
-/// How the kernel counts bytes.
+/// The byte from which the kernel counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Counting {
     /// From the next byte to be written. Linux 6.2 and later.
@@ -39,7 +39,7 @@ pub(crate) enum Counting {
     Unacknowledged,
 }
 
-/// Asks the kernel to timestamp all that is written from now on. The socket must be connected.
+/// Requests timestamps of all data that is written from now on. The socket must be connected.
 pub(crate) fn request(socket: &impl AsRawFd, counting: Counting) -> io::Result<()> {
     let mut flags = libc::SOF_TIMESTAMPING_SOFTWARE
         | libc::SOF_TIMESTAMPING_TX_SCHED
@@ -57,7 +57,7 @@ pub(crate) fn request(socket: &impl AsRawFd, counting: Counting) -> io::Result<(
     )
 }
 
-/// Control messages are aligned as their header is. There is room for the timestamps and for the
+/// A buffer with the alignment of control messages. It has room for the timestamps and for the
 /// description with an address of either family.
 #[repr(C, align(8))]
 struct ControlBuffer([u8; 192]);
@@ -65,7 +65,7 @@ struct ControlBuffer([u8; 192]);
 /// Takes the next timestamp from the error queue; `None` if there is none. Does not touch the
 /// socket's own error.
 pub(crate) fn next(socket: &impl AsRawFd) -> Option<TransmitStamp> {
-    // ICMP errors are not requested, so that there is hardly anything else in the queue.
+    // ICMP errors are not requested, so the queue has hardly any other entries.
     const MAX_OTHERS: usize = 16;
     for _ in 0..MAX_OTHERS {
         let mut control = ControlBuffer([0; 192]);

@@ -1,5 +1,6 @@
-//! The system calls of datagrams: many segments out in one call, many datagrams in by one, and
-//! waits to the microsecond. `datagrams::control` reads and writes the control messages.
+//! The system calls of datagrams: many segments sent by one call, many datagrams received by one,
+//! and waits with microsecond precision. `datagrams::control` encodes and decodes the control
+//! messages.
 
 use std::io;
 use std::mem;
@@ -21,8 +22,8 @@ pub(crate) struct ControlBuffer(pub(crate) [u8; 192]);
 #[derive(Clone, Copy)]
 struct AddressBuffer([u8; 32]);
 
-/// One `sendmsg`, without an address on a connected socket; `control` is how much of the control
-/// buffer is filled.
+/// One `sendmsg`, without an address on a connected socket; `control` is the filled length of the
+/// control buffer.
 pub(crate) fn send(
     socket: BorrowedFd<'_>,
     to: Option<&SockAddr>,
@@ -64,7 +65,7 @@ pub(crate) fn drop_queued_error(socket: BorrowedFd<'_>) -> bool {
     unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, flags) >= 0 }
 }
 
-/// What `recvmmsg` fills beside the bytes of each message; created once and reused.
+/// The results that `recvmmsg` writes beside the bytes of each message; created once and reused.
 pub(crate) struct ReceiveSlots {
     headers: Box<[libc::mmsghdr]>,
     parts: Box<[libc::iovec]>,
@@ -72,11 +73,10 @@ pub(crate) struct ReceiveSlots {
     controls: Box<[ControlBuffer]>,
 }
 
-// SAFETY: its pointers are written anew before each call that follows them, and nobody follows them
-// between calls.
+// SAFETY: its pointers are rewritten before each call that uses them, and not used between calls.
 unsafe impl Send for ReceiveSlots {}
 
-/// What arrived in one slot, beside its bytes.
+/// A received message, without its bytes.
 pub(crate) struct FilledSlot<'a> {
     /// A `sockaddr` as the kernel writes it.
     pub(crate) name: &'a [u8],
@@ -89,7 +89,7 @@ pub(crate) struct FilledSlot<'a> {
 impl ReceiveSlots {
     pub(crate) fn new(count: usize) -> Self {
         // SAFETY: all-zero is a valid `mmsghdr` and a valid `iovec`: integers, and pointers that
-        // may be null.
+        // can be null.
         let (header, part) = unsafe { (mem::zeroed(), mem::zeroed()) };
         Self {
             headers: vec![header; count].into(),
@@ -158,8 +158,8 @@ impl ReceiveSlots {
     }
 }
 
-/// Waits until one of them is ready, the timeout has passed (`None`: no timeout), or a signal came.
-/// Returns how many are ready.
+/// Waits until one of them is ready, the timeout has passed (`None`: no timeout), or a signal
+/// arrived. Returns how many are ready.
 pub(crate) fn poll(watched: &mut [libc::pollfd], timeout: Option<Duration>) -> io::Result<usize> {
     let timeout = timeout.map(|timeout| libc::timespec {
         tv_sec: timeout.as_secs().try_into().unwrap_or(libc::time_t::MAX),
@@ -198,6 +198,6 @@ pub(crate) fn event() -> io::Result<OwnedFd> {
     if descriptor < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: just opened, and owned by nobody else.
+    // SAFETY: just opened, and not owned by anything else.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }

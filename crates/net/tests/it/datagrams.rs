@@ -1,4 +1,5 @@
-//! Datagrams over loopback: runs of them whole, with their ECN bits and addresses; what the kernel refuses; and that
+//! Datagrams over loopback: whole runs, with their ECN bits and addresses; the kernel's refusals;
+//! and the absence of allocations.
 //! none of it allocates.
 
 mod allocations;
@@ -17,7 +18,7 @@ const LOOPBACKS: [IpAddr; 2] = [
     IpAddr::V6(Ipv6Addr::LOCALHOST),
 ];
 
-/// One datagram as it came.
+/// One received datagram.
 #[derive(Debug, PartialEq, Eq)]
 struct Came {
     from: SocketAddr,
@@ -40,7 +41,7 @@ fn parcel<'a>(to: &Datagrams, segment: usize, bytes: &'a [u8]) -> Parcel<'a> {
     }
 }
 
-/// So many datagrams, and how many runs they came in.
+/// Receives this many datagrams, and counts the runs.
 fn receive(socket: &Datagrams, count: usize) -> (Vec<Came>, usize) {
     let mut intake = Intake::default();
     let (mut came, mut runs) = (Vec::new(), 0);

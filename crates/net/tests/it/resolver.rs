@@ -1,4 +1,5 @@
-//! The resolver against a small name server: what is asked, again and how, and what is believed.
+//! The resolver against a small name server: its queries, its repetitions, and the answers that it
+//! accepts.
 
 mod answers;
 mod failures;
@@ -23,7 +24,7 @@ const V4: Wanted = Wanted {
     https: None,
 };
 
-/// With short waits: what must be waited for is not time but silence.
+/// A configuration with short waits, because the tests wait for silence.
 fn conf(text: &str) -> ResolvConf {
     ResolvConf {
         timeout: Duration::from_millis(300),

@@ -13,7 +13,7 @@ pub(super) enum CourseStep {
     Pass(Packet, Direction, usize),
     /// A packet leaves the path.
     Leave(Packet, Direction),
-    /// The hop at this index asked to be woken.
+    /// The hop at this index asked for a wake-up.
     Wake(usize),
 }
 
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn by_time_and_then_by_turn() {
+    fn steps_are_ordered_by_time_and_then_by_insertion() {
         let mut agenda = CourseSchedule::default();
         for (place, ms) in [5, 3, 5, 1, 3].into_iter().enumerate() {
             agenda.add(Duration::from_millis(ms), CourseStep::Wake(place));

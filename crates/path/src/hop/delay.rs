@@ -1,4 +1,4 @@
-//! Delays each packet by the distance and the jitter, and lets some be overtaken.
+//! Delays each packet by the distance and the jitter, and holds some back so that others overtake.
 
 mod jitter_curve;
 

@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn about_as_many_as_were_asked_for_come_twice() {
+    fn about_the_requested_share_comes_twice() {
         let mut hop = DuplicationHop {
             share: 0.2,
             random: Random::seeded(3),

@@ -1,5 +1,5 @@
-//! A link with a smaller MTU than its neighbours believe. It fragments where IP allows; otherwise
-//! it tells the sender, or drops the packet silently.
+//! A link with a smaller MTU than its neighbours assume. It fragments packets where IP allows it;
+//! otherwise it notifies the sender, or drops the packet silently.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_passes() {
+    fn packets_that_fit_pass() {
         for version in [0, 1] {
             let ip = datagram(version, 1400, None);
             let exit = through("1400", &ip);
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_cut_is_cut_even_by_a_silent_one() {
+    fn fragmentable_packets_are_cut_even_by_a_silent_link() {
         for mtu in ["1400", "1400,silent"] {
             let ip = datagram(0, 1500, Some(9));
             let exit = through(mtu, &ip);
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_not_be_cut_is_told_to_its_sender_or_swallowed() {
+    fn unfragmentable_packets_are_reported_or_dropped() {
         for (version, router) in [(0, ROUTER_V4), (1, ROUTER_V6)] {
             let ip = datagram(version, 1500, None);
             let told = through("1400", &ip);

@@ -1,4 +1,4 @@
-//! Loses packets: at random, in bursts, by number, or by what they carry.
+//! Loses packets: at random, in bursts, by number, or by their content.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use roundtrip_model::Random;
 
 pub(crate) struct LossHop {
     rules: Vec<Rule>,
-    /// Packets that came by; the first is number 1.
+    /// The number of packets so far; the first has number 1.
     number: u64,
 }
 
@@ -45,8 +45,8 @@ impl Hop for LossHop {
     fn pass(&mut self, packet: Packet, way: Direction, at: Duration, exit: &mut HopOutput) {
         self.number += 1;
         let number = self.number;
-        // Each rule draws for each packet, so that one rule's decision does not shift another's
-        // numbers.
+        // Each rule draws a number for each packet, so that one rule's decision does not shift
+        // another's numbers.
         let hits = self
             .rules
             .iter_mut()

@@ -9,7 +9,7 @@ use crate::packet::Packet;
 
 pub(crate) struct OutageHop {
     outages: Vec<LinkOutage>,
-    /// When the path was built; outages are relative to it.
+    /// The time at which the path was built; outages are relative to it.
     start: Duration,
 }
 

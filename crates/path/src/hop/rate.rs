@@ -20,7 +20,7 @@ pub(crate) struct RateHop {
     backlog: Backlog,
     room: u64,
     codel: Option<CoDel>,
-    /// When the last bit of the last packet has left.
+    /// The time at which the last bit of the last packet has left.
     free_at: Duration,
 }
 
@@ -97,9 +97,9 @@ mod tests {
     }
 
     /// Sends a packet of 1000 bytes at each of these times (ms), and wakes the hop whenever it asks
-    /// to be.
+    /// for that.
     fn through(queue: &str, sent: impl IntoIterator<Item = u64>) -> (Vec<u64>, usize) {
-        // Such a packet takes a millisecond.
+        // Such a packet takes one millisecond.
         let rate = "8mbit".parse().unwrap();
         let mut hop = RateHop::new(&rate, queue.parse().unwrap(), Duration::ZERO);
         let (mut times, mut lost) = (Vec::new(), 0);
@@ -136,16 +136,16 @@ mod tests {
     }
 
     #[test]
-    fn what_finds_no_room_is_lost() {
+    fn packets_without_room_are_lost() {
         // One on the wire, and room for five thousand bytes.
         let (times, lost) = through("5ms", [0; 10]);
         assert_eq!((times, lost), ((1..=6).collect(), 4));
-        // However small the queue is, one packet may wait.
+        // However small the queue is, one packet can wait.
         assert_eq!(through("1B", [0; 3]), (vec![1, 2], 1));
     }
 
     #[test]
-    fn codel_ends_a_queue_that_stands() {
+    fn codel_ends_a_standing_queue() {
         // One packet each millisecond keeps the queue as long as the first burst made it.
         let burst = || std::iter::repeat_n(0, 40).chain(1..2000);
         let (standing, none) = through("1000ms", burst());

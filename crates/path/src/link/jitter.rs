@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use roundtrip_model::Random;
 
-/// A delay that varies in time, in addition to the link's; never negative. Packets keep their order.
+/// A delay that varies in time, in addition to the link's; never negative. Packets keep their
+/// order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Jitter {
     pub by: Duration,
@@ -19,9 +20,10 @@ pub enum JitterShape {
     Uniform,
     /// The positive half of a normal distribution with deviation `by`.
     Normal,
-    /// An exponential distribution with mean `by`: what a queue with random arrivals adds.
+    /// An exponential distribution with mean `by`: the delay that a queue with random arrivals
+    /// adds.
     Exponential,
-    /// Mostly little, sometimes much: a Pareto distribution with exponent 3 and mean `by`.
+    /// Usually little, sometimes much: a Pareto distribution with exponent 3 and mean `by`.
     Pareto,
 }
 

@@ -1,4 +1,4 @@
-//! Which packets a link loses.
+//! The packets that a link loses.
 
 use std::collections::BTreeSet;
 use std::str::FromStr;
@@ -9,9 +9,9 @@ pub enum Loss {
     Share(f64),
     /// The same share, in bursts of this mean length: `1%x4`.
     Bursts { share: f64, length: f64 },
-    /// By number; the first packet of the direction is 1: `nth:3` or `nth:3+4+9`.
+    /// Packets by number; the first packet of the direction is 1: `nth:3` or `nth:3+4+9`.
     Numbers(BTreeSet<u64>),
-    /// The first segments of a kind: `syn`, or the first two: `syn*2`.
+    /// The first segment of a kind: `syn`, or the first two: `syn*2`.
     First { what: LossTarget, times: u32 },
 }
 
@@ -54,7 +54,7 @@ impl FromStr for Loss {
         if let Some((_, what)) = LossTarget::ALL.into_iter().find(|(word, _)| *word == kind) {
             let times = times
                 .parse()
-                .map_err(|_| format!("`{times}` is not a number of times"))?;
+                .map_err(|_| format!("`{times}` is not a number of repetitions"))?;
             return Ok(Self::First { what, times });
         }
         super::parse_share(text).map(Self::Share).map_err(|_| {

@@ -1,4 +1,4 @@
-//! A link with a smaller MTU than its neighbours believe, and whether it says so.
+//! A link with a smaller MTU than its neighbours assume, and whether it reports that.
 
 use std::str::FromStr;
 
@@ -6,12 +6,12 @@ use std::str::FromStr;
 pub struct LinkMtu {
     /// The longest IP packet that passes.
     pub bytes: u16,
-    /// Whether it answers «packet too big», as it must (RFC 1191, RFC 8201). If not, it is a black
-    /// hole (RFC 2923).
+    /// Whether it answers «packet too big», as the RFCs require (RFC 1191, RFC 8201). If not, it is
+    /// a black hole (RFC 2923).
     pub says_so: bool,
 }
 
-/// The smallest MTU of an IPv4 link, in bytes (RFC 791; hosts take 576).
+/// The smallest MTU of an IPv4 link, in bytes (RFC 791; hosts accept 576).
 const MIN_LINK_MTU: u16 = 68;
 
 impl FromStr for LinkMtu {
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn with_and_without_a_word_to_the_sender() {
+    fn with_and_without_a_report_to_the_sender() {
         let mtu = |text: &str| text.parse::<LinkMtu>().map(|mtu| (mtu.bytes, mtu.says_so));
         assert_eq!(mtu("1400"), Ok((1400, true)));
         assert_eq!(mtu("1400,silent"), Ok((1400, false)));

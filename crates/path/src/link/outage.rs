@@ -1,4 +1,4 @@
-//! Times at which a link carries nothing.
+//! Times during which a link carries nothing.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -40,7 +40,7 @@ impl FromStr for LinkOutage {
         );
         if from >= until || every.is_some_and(|every| every < until) {
             return Err(format!(
-                "the outage `{text}` ends before it begins, or lasts for ever"
+                "the outage `{text}` ends before it begins, or never ends"
             ));
         }
         Ok(Self { from, until, every })
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn once_and_again_and_again() {
+    fn single_and_repeated_outages() {
         let covers = |text: &str, ms| {
             let outage: LinkOutage = text.parse().unwrap();
             outage.covers(Duration::from_millis(ms))

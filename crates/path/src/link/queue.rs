@@ -1,4 +1,4 @@
-//! The size of the queue before a bottleneck, and what is dropped when it is full.
+//! The size of the queue in front of a bottleneck, and which packets it drops when it is full.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -12,7 +12,7 @@ pub struct Queue {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueSize {
     Bytes(u64),
-    /// As much as the bottleneck carries in this time, and at least one packet.
+    /// The number of bytes that the bottleneck carries in this time, and at least one packet.
     Time(Duration),
 }
 

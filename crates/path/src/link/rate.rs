@@ -7,9 +7,9 @@ use super::Trace;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Rate {
-    /// In bits per second.
+    /// A rate in bits per second.
     Constant(u64),
-    /// As recorded in a trace.
+    /// A rate recorded in a trace.
     Trace(Arc<Trace>),
 }
 

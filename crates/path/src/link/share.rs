@@ -17,7 +17,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percent_or_parts_of_one() {
+    fn percentages_or_fractions_of_one() {
         assert_eq!(parse("1%"), Ok(0.01));
         assert_eq!(parse("0.25"), Ok(0.25));
         for text in ["", "%", "101%", "-1%", "NaN", "2"] {

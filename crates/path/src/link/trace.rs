@@ -9,7 +9,8 @@ const MAX_FILE_BYTES: u64 = 64 << 20;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
-    /// In ascending order, in milliseconds; not empty, and the last one is not 0.
+    /// The times of the chances in ascending order, in milliseconds; not empty, and the last one is
+    /// not 0.
     chances: Vec<u64>,
 }
 
@@ -22,7 +23,7 @@ impl Trace {
         let length = std::fs::metadata(file).map_err(failed)?.len();
         if length > MAX_FILE_BYTES {
             return Err(format!(
-                "{} is too long for a trace: {length} bytes",
+                "{} is too large for a trace: {length} bytes",
                 file.display()
             ));
         }
@@ -48,7 +49,10 @@ impl Trace {
             chances.push(at.into());
         }
         if chances.last().is_none_or(|last| *last == 0) {
-            return Err("a trace needs a last line over 0 ms, which says how long it is".into());
+            return Err(
+                "the last line of a trace must be greater than 0 ms: it is the length of the trace"
+                    .into(),
+            );
         }
         Ok(Self { chances })
     }
@@ -62,7 +66,7 @@ impl Trace {
 
     /// The number of the first chance at or after this time.
     pub(crate) fn first_from(&self, time: Duration) -> u64 {
-        // A chance comes at the start of its millisecond: if that has begun, the chance is over.
+        // A chance is at the start of its millisecond: if that has begun, the chance is over.
         let ms = u64::try_from(time.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX);
         let (rounds, within) = (ms / self.length(), ms % self.length());
         let place = self.chances.partition_point(|chance| *chance < within);
@@ -111,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused_with_its_line() {
+    fn errors_are_reported_with_their_line() {
         assert!(Trace::parse("1\nx").unwrap_err().contains("line 2"));
         assert!(Trace::parse("5\n4").unwrap_err().contains("line 2"));
         assert!(Trace::parse("").is_err() && Trace::parse("0\n").is_err());

@@ -8,7 +8,7 @@ use super::rewrite::RewriteHop;
 
 pub(super) const KIND: MiddleboxKind = MiddleboxKind {
     name: "bleach-ecn",
-    does: "clears the ECN bits in every IP header: no congestion mark arrives",
+    does: "clears the ECN bits in every IP header, so no congestion mark arrives",
     argument: None,
     make: |_| Ok(Box::new(RewriteHop(bleach))),
 };

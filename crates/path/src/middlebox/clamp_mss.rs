@@ -1,6 +1,6 @@
 //! A box that lowers the segment size that SYN and SYN-ACK announce, as routers in front of tunnels
-//! and DSL lines do: full segments then fit, and nothing depends on path MTU discovery (RFC 4459
-//! §3.2, RFC 2923 §2.3).
+//! and DSL lines do: full segments then fit, and path MTU discovery is not needed (RFC 4459 §3.2,
+//! RFC 2923 §2.3).
 
 use roundtrip_wire::packet::{Flags, OptionValue, PacketMut};
 
@@ -23,7 +23,7 @@ fn size(text: &str) -> Result<u16, String> {
     text.parse()
         .ok()
         .filter(|bytes| *bytes > 0)
-        .ok_or_else(|| format!("`{text}` is no number of bytes; write it like clamp-mss:1360"))
+        .ok_or_else(|| format!("`{text}` is not a number of bytes; write it like clamp-mss:1360"))
 }
 
 fn clamp(packet: &mut PacketMut<'_>, most: u16) -> Option<String> {

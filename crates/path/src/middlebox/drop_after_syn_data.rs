@@ -1,5 +1,5 @@
-//! A box that lets a fast-opened handshake through and drops the rest of the connection, because it
-//! did not see it begin as expected. Linux calls this a fast-open black hole
+//! A box that lets a fast-opened handshake pass and drops the rest of the connection, because the
+//! handshake did not begin as the box expects. Linux calls this a fast-open black hole
 //! (tcp_fastopen_blackhole_timeout_sec in ip-sysctl.rst).
 
 use std::time::Duration;
@@ -18,7 +18,7 @@ const LIFE: Duration = Duration::from_mins(30);
 
 pub(super) const KIND: MiddleboxKind = MiddleboxKind {
     name: NAME,
-    does: "lets a SYN with data and its answer pass, then swallows all else of the connection",
+    does: "lets a SYN with data and its answer pass, then drops the rest of the connection",
     argument: None,
     make: |_| {
         let mut opened = FlowTable::default();
@@ -50,7 +50,7 @@ mod tests {
     use crate::direction::Direction;
 
     #[test]
-    fn what_follows_a_syn_with_data_is_swallowed_both_ways() {
+    fn packets_after_a_syn_with_data_are_dropped_both_ways() {
         let (up, down) = (Direction::Up, Direction::Down);
         let mut hole = Trial::parse(super::NAME);
         hole.passes_untouched(up, 0, &segment(up, SYN, &[], b""));

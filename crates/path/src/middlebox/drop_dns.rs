@@ -1,5 +1,5 @@
 //! A box that drops DNS queries over UDP for one record type, as some firewalls and home routers do
-//! with AAAA or HTTPS: other queries are answered, this one never (RFC 4074 §4.1).
+//! with AAAA or HTTPS: other queries are answered, queries of this type never (RFC 4074 §4.1).
 
 use roundtrip_wire::dns;
 use roundtrip_wire::packet::Packet;
@@ -12,7 +12,7 @@ const DNS: u16 = 53;
 
 pub(super) const KIND: MiddleboxKind = MiddleboxKind {
     name: NAME,
-    does: "swallows DNS queries over UDP for records of one TYPE: the answer never comes",
+    does: "drops DNS queries over UDP for records of one TYPE, so the answer never comes",
     argument: Some("a|aaaa|https"),
     make: |argument| {
         let kind = kind(argument.unwrap_or_default())?;
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn it_must_be_told_the_type() {
+    fn the_type_is_required() {
         for text in ["drop-dns", "drop-dns:mx"] {
             let error = text.parse::<Middlebox>().unwrap_err();
             assert!(error.contains("drop-dns:aaaa"), "{error}");

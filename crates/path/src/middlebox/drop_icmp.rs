@@ -10,7 +10,7 @@ const NAME: &str = "drop-icmp";
 
 pub(super) const KIND: MiddleboxKind = MiddleboxKind {
     name: NAME,
-    does: "drops all ICMP, errors as well as echoes: no sender learns that a packet was too big",
+    does: "drops all ICMP, errors as well as echoes, so no sender learns that a packet was too big",
     argument: None,
     make: |_| {
         Ok(Box::new(FilterHop {

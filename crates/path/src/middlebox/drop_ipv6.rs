@@ -1,5 +1,5 @@
-//! A network whose IPv6 leads nowhere: names have AAAA records, SYNs to them are never answered,
-//! and clients that do not race both versions wait (RFC 8305).
+//! A network with broken IPv6: names have AAAA records, SYNs to them are never answered, and
+//! clients that do not race both versions wait (RFC 8305).
 
 use roundtrip_wire::packet::{Packet, Version};
 
@@ -10,7 +10,7 @@ const NAME: &str = "drop-ipv6";
 
 pub(super) const KIND: MiddleboxKind = MiddleboxKind {
     name: NAME,
-    does: "drops all IPv6 and says nothing, as a network does whose IPv6 is broken",
+    does: "drops all IPv6 silently, like a network whose IPv6 is broken",
     argument: None,
     make: |_| {
         Ok(Box::new(FilterHop {
@@ -26,7 +26,7 @@ mod tests {
     use crate::direction::Direction;
 
     #[test]
-    fn all_of_one_version() {
+    fn all_packets_of_one_version_are_dropped() {
         let mut filter = Trial::parse("drop-ipv6");
         for way in Direction::BOTH {
             filter.loses(way, 0, &segment_v6(way, SYN, &[], b""), "drop-ipv6");

@@ -1,4 +1,4 @@
-//! A box that takes the first segment for the whole ClientHello, like those listed on tldr.fail:
+//! A box that mistakes the first segment for the whole ClientHello, like those listed on tldr.fail:
 //! since post-quantum key shares made ClientHellos longer than a segment, connections through it
 //! hang. The first segment passes; segments with the rest of the ClientHello are dropped,
 //! retransmissions included.
@@ -20,7 +20,7 @@ const LIFE: Duration = Duration::from_mins(30);
 
 pub(super) const KIND: MiddleboxKind = MiddleboxKind {
     name: NAME,
-    does: "swallows the second segment of a TLS ClientHello that needs two, as often as it is sent",
+    does: "drops the second segment of a TLS ClientHello that needs two, and its retransmissions",
     argument: None,
     make: |_| {
         let mut hellos = FlowTable::default();
@@ -73,7 +73,7 @@ mod tests {
     use crate::hello::examples::client_hello;
 
     #[test]
-    fn the_rest_of_a_split_hello_is_swallowed_each_time() {
+    fn the_rest_of_a_split_hello_is_dropped_each_time() {
         let up = Direction::Up;
         let mut filter = Trial::parse(super::NAME);
         let hello = client_hello(&[0x0304], 1500);
@@ -81,7 +81,7 @@ mod tests {
         for _ in 0..2 {
             filter.passes_untouched(up, 0, &data(up, 0, first));
             filter.loses(up, 0, &data(up, 1400, second), super::NAME);
-            // Cut at another place when it is sent again.
+            // The segment is cut at another place when it is sent again.
             filter.loses(up, 0, &data(up, 1450, &second[50..]), super::NAME);
         }
         // Data behind the ClientHello, and the other direction.
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hello_in_one_segment_passes_with_what_follows() {
+    fn a_hello_in_one_segment_passes_with_later_data() {
         let up = Direction::Up;
         let mut filter = Trial::parse(super::NAME);
         let hello = client_hello(&[0x0304], 100);

@@ -1,6 +1,6 @@
 //! A box that drops SYNs because of their options: fast open, MPTCP, ECN, or any option that it
-//! does not know. Clients learn it from a timeout, and retry with less (RFC 3168 §6.1.1.1, RFC 8684
-//! §3.8, RFC 7413 §4.2.1).
+//! does not know. Clients notice only a timeout, and retry with fewer options (RFC 3168 §6.1.1.1,
+//! RFC 8684 §3.8, RFC 7413 §4.2.1).
 
 use roundtrip_wire::packet::{Flags, OptionValue, Packet, Tcp};
 
@@ -12,7 +12,7 @@ const NAME: &str = "drop-syn-options";
 
 pub(super) const KIND: MiddleboxKind = MiddleboxKind {
     name: NAME,
-    does: "drops each SYN that asks for tfo (option 34 or 254), mptcp or ecn, or has an option unknown to old boxes",
+    does: "drops each SYN that requests tfo (option 34 or 254), mptcp or ecn, or has an option unknown to old boxes",
     argument: Some("tfo|mptcp|ecn|unknown"),
     make: |argument| {
         let dislike = dislike(argument.unwrap_or_default())?;
@@ -35,7 +35,7 @@ fn dislike(text: &str) -> Result<fn(&Tcp<'_>) -> bool, String> {
         "ecn" => Ok(|syn| syn.flags().contains(Flags::ECE | Flags::CWR)),
         "unknown" => Ok(|syn| has(syn, |value| !is_classic(value))),
         _ => Err(format!(
-            "`{text}` is nothing that a SYN asks for; write tfo, mptcp, ecn or unknown, as in {NAME}:tfo"
+            "`{text}` is not a feature that a SYN can request; write tfo, mptcp, ecn or unknown, as in {NAME}:tfo"
         )),
     }
 }
@@ -62,7 +62,7 @@ mod tests {
     use crate::middlebox::Middlebox;
 
     #[test]
-    fn each_drops_what_it_dislikes_and_nothing_else() {
+    fn each_drops_only_syns_with_its_option() {
         let classic = [
             2, 4, 5, 0xb4, 4, 2, 8, 10, 0, 0, 1, 0, 0, 0, 0, 0, 1, 3, 3, 7,
         ];
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn it_must_be_told_what() {
+    fn the_option_is_required() {
         for text in ["drop-syn-options", "drop-syn-options:sack"] {
             let error = text.parse::<Middlebox>().unwrap_err();
             assert!(error.contains("drop-syn-options:tfo"), "{error}");

@@ -10,7 +10,7 @@ const NAME: &str = "drop-udp";
 
 pub(super) const KIND: MiddleboxKind = MiddleboxKind {
     name: NAME,
-    does: "drops all UDP, or what goes to and comes from PORT: 443 is QUIC",
+    does: "drops all UDP, or UDP to and from PORT: 443 is QUIC",
     argument: Some("[PORT]"),
     make: |argument| {
         let only = argument.map(port).transpose()?;
@@ -23,7 +23,7 @@ pub(super) const KIND: MiddleboxKind = MiddleboxKind {
 
 fn port(text: &str) -> Result<u16, String> {
     text.parse()
-        .map_err(|_| format!("`{text}` is no port; write it like {NAME}:443"))
+        .map_err(|_| format!("`{text}` is not a port; write it like {NAME}:443"))
 }
 
 /// Later fragments have no port; without the first one they are useless.
@@ -44,7 +44,7 @@ mod tests {
     use crate::middlebox::Middlebox;
 
     #[test]
-    fn all_of_it_or_one_port_both_ways() {
+    fn all_udp_or_one_port_in_both_directions() {
         let (mut all, mut quic) = (Trial::parse("drop-udp"), Trial::parse("drop-udp:443"));
         for way in Direction::BOTH {
             for is_v6 in [false, true] {

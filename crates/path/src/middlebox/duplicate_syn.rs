@@ -14,7 +14,7 @@ use roundtrip_model::parse_duration;
 
 pub(super) const KIND: MiddleboxKind = MiddleboxKind {
     name: "duplicate-syn",
-    does: "delivers each SYN twice, at once or the copy TIME later; its data, too",
+    does: "delivers each SYN with its data twice: the copy follows at once, or TIME later",
     argument: Some("[TIME]"),
     make: |argument| {
         let later = argument.map(parse_duration).transpose()?;

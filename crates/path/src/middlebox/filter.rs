@@ -1,4 +1,4 @@
-//! A box that is only a rule: packets that match are lost, others pass unchanged.
+//! A box that is a single rule: packets that match are lost, others pass unchanged.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
-//! A stateful firewall that forgets a connection after a silence, and no longer knows its packets:
-//! it drops them, or with `reset` answers with RST. Neither end learns when that happens (RFC 5382
-//! §5, REQ-5; RFC 4787 §4.3).
+//! A stateful firewall that forgets a connection after a silence and then no longer recognises its
+//! packets: it drops them, or with `reset` answers with RST. Neither end learns when that happens
+//! (RFC 5382 §5, REQ-5; RFC 4787 §4.3).
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ const NAME: &str = "idle-timeout";
 
 pub(super) const KIND: MiddleboxKind = MiddleboxKind {
     name: NAME,
-    does: "forgets a flow after TIME of silence, then swallows its packets; with reset it answers RST",
+    does: "forgets a flow after TIME of silence, then drops its packets; with reset it answers with RST",
     argument: Some("TIME[,reset]"),
     make: |argument| {
         let (life, answers) = manner(argument.unwrap_or_default())?;
@@ -42,7 +42,7 @@ fn manner(text: &str) -> Result<(Duration, bool), String> {
         Some((time, "reset")) => (time, true),
         Some((_, other)) => {
             return Err(format!(
-                "`{other}`: behind the time there may only be `reset`, as in {NAME}:30s,reset"
+                "`{other}`: only `reset` can follow the time, as in {NAME}:30s,reset"
             ));
         }
     };
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn with_reset_who_sends_is_told() {
+    fn with_reset_the_sender_gets_a_reset() {
         let mut wall = Trial::parse("idle-timeout:1s,reset");
         wall.passes_untouched(UP, 0, &segment(UP, SYN, &[], b""));
         let (answers, lost) = wall.send(UP, 1001, &data(UP, 0, b"too late"));
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_must_be_one() {
+    fn the_time_must_be_valid() {
         for text in ["idle-timeout", "idle-timeout:soon", "idle-timeout:1s,loud"] {
             assert!(text.parse::<Middlebox>().is_err(), "{text}");
         }

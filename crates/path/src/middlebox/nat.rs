@@ -22,23 +22,23 @@ const NAME: &str = "nat";
 
 pub(super) const KIND: MiddleboxKind = MiddleboxKind {
     name: NAME,
-    does: "gives each connection another source address and port: fast-open cookies fail",
+    does: "gives each connection another source address and port, so fast-open cookies fail",
     argument: None,
     make: |_| Ok(Box::new(Nat::default())),
 };
 
 /// The number of its addresses, which start at 198.18.0.100 and 2001:2::100.
 const ADDRESS_COUNT: u16 = 16;
-const FIRST_PORT: usize = 10_000;
-const PORT_COUNT: usize = 50_000;
+pub(super) const FIRST_PORT: usize = 10_000;
+pub(super) const PORT_COUNT: usize = 50_000;
 
 /// How long a silent mapping lives (RFC 5382 REQ-5, RFC 4787 REQ-5 and RFC 5508 REQ-2).
 const TCP_LIFE: Duration = Duration::from_mins(124);
 const UDP_LIFE: Duration = Duration::from_mins(5);
 const ECHO_LIFE: Duration = Duration::from_mins(1);
 
-/// A description of what was translated; `None` if the packet cannot be translated, and is lost.
-type Translated = Option<String>;
+/// A description of the translation; `None` if the packet cannot be translated, and is lost.
+pub(super) type Translated = Option<String>;
 
 #[derive(Default)]
 struct Nat {
@@ -47,7 +47,7 @@ struct Nat {
     /// The inside address of each flow, by the flow as it is known outside.
     inward: FlowTable<SocketAddr>,
     pieces: FragmentTable,
-    /// Counts connections alone, so that consecutive ones never get the same address.
+    /// Counts only connections, so that consecutive ones never get the same address.
     connections: usize,
     others: usize,
 }
@@ -147,7 +147,7 @@ pub(crate) fn addresses() -> impl Iterator<Item = IpAddr> {
     both(true).chain(both(false))
 }
 
-fn address(number: usize, is_v4: bool) -> IpAddr {
+pub(super) fn address(number: usize, is_v4: bool) -> IpAddr {
     let place = (number % usize::from(ADDRESS_COUNT)) as u16;
     if is_v4 {
         Ipv4Addr::new(198, 18, 0, 100 + place as u8).into()
@@ -165,7 +165,12 @@ fn life(protocol: u8) -> Duration {
 }
 
 /// Replaces the client's address and port in a packet of this direction.
-fn put_end(packet: &mut PacketMut<'_>, way: Direction, flow: Flow, end: SocketAddr) -> Translated {
+pub(super) fn put_end(
+    packet: &mut PacketMut<'_>,
+    way: Direction,
+    flow: Flow,
+    end: SocketAddr,
+) -> Translated {
     let from = flow.client;
     put(packet, way, end.ip())?;
     let done = match way {

@@ -14,13 +14,13 @@ use crate::packet::Packet;
 
 const NAME: &str = "reset";
 
-/// The longest ClientHello that is collected, in bytes, and for how long it is remembered.
+/// The longest ClientHello that is collected, in bytes, and the time for which it is kept.
 const MAX_HELLO_BYTES: usize = 16_384;
 const LIFE: Duration = Duration::from_mins(1);
 
 pub(super) const KIND: MiddleboxKind = MiddleboxKind {
     name: NAME,
-    does: "answers RST to each SYN; with data, to the first data; with tls13, to a hello that offers TLS 1.3",
+    does: "answers each SYN with RST; with data, the first data; with tls13, a ClientHello that offers TLS 1.3",
     argument: Some("[syn|data|tls13]"),
     make: |argument| {
         let trigger = match argument.unwrap_or("syn") {
@@ -29,7 +29,7 @@ pub(super) const KIND: MiddleboxKind = MiddleboxKind {
             "tls13" => Trigger::Tls13(FlowTable::default()),
             other => {
                 return Err(format!(
-                    "`{other}` is nothing that it answers to; write syn, data or tls13, as in {NAME}:data"
+                    "`{other}` is not a trigger for a reset; write syn, data or tls13, as in {NAME}:data"
                 ));
             }
         };
@@ -66,7 +66,7 @@ impl Hop for Reset {
         if let Some(reset) = wire::reset(&read) {
             exit.answer(&reset, way.opposite(), at, why);
         }
-        // After a SYN, the server does not know a connection yet.
+        // After a SYN, the server does not know the connection yet.
         if let Some(reset) = in_the_name_of(&read, &segment).filter(|_| !is_syn(&segment)) {
             exit.answer(&reset, way, at, why);
         }
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn it_answers_to_what_it_knows() {
+    fn it_answers_only_its_triggers() {
         let error = "reset:quic".parse::<Middlebox>().unwrap_err();
         assert!(error.contains("reset:data"), "{error}");
     }

@@ -8,7 +8,7 @@ use super::rewrite::RewriteHop;
 
 pub(super) const KIND: MiddleboxKind = MiddleboxKind {
     name: "strip-fast-open",
-    does: "takes the fast-open option (34, experimental 254) out of SYN and SYN-ACK; data in the SYN stays",
+    does: "removes the fast-open option (34, experimental 254) from SYN and SYN-ACK; data in the SYN stays",
     argument: None,
     make: |_| Ok(Box::new(RewriteHop(strip))),
 };
@@ -28,7 +28,7 @@ mod tests {
     use crate::direction::Direction;
 
     #[test]
-    fn the_option_becomes_padding_in_both_of_its_forms() {
+    fn both_forms_of_the_option_become_padding() {
         // At an odd offset: a NOP, fast open with a cookie of eight bytes, then MSS and a NOP.
         let with_cookie = [1, 34, 10, 1, 2, 3, 4, 5, 6, 7, 8, 2, 4, 5, 0xb4, 0];
         let experimental = [254, 4, 0xf9, 0x89];

@@ -1,5 +1,5 @@
 //! A policer: packets above its rate are dropped at once, without a queue that would slow the
-//! sender gently. Carriers police video like this; a burst of a tenth of a second passes before
+//! sender gradually. Carriers police video like this; a burst of a tenth of a second passes before
 //! drops begin.
 
 use std::time::Duration;
@@ -13,14 +13,14 @@ use crate::link::Rate;
 
 const NAME: &str = "throttle";
 
-/// The size of the bucket: this time at the full rate, and at least an initial window of TCP, in
-/// bytes (RFC 6928 §2).
+/// The size of the bucket: the bytes of this time at the full rate, and at least an initial window
+/// of TCP (RFC 6928 §2).
 const BURST: Duration = Duration::from_millis(100);
 const MIN_BURST_BYTES: f64 = 10.0 * 1500.0;
 
 pub(super) const KIND: MiddleboxKind = MiddleboxKind {
     name: NAME,
-    does: "drops what comes faster than RATE each way, after a tenth of a second's worth; nothing queues",
+    does: "drops packets above RATE in each direction, after a burst of a tenth of a second; nothing queues",
     argument: Some("RATE"),
     make: |argument| {
         let bucket = TokenBucket::parse(argument.unwrap_or_default())?;
@@ -40,7 +40,7 @@ pub(super) const KIND: MiddleboxKind = MiddleboxKind {
 /// A token bucket: one token for each byte that may pass now.
 #[derive(Clone, Copy, Debug)]
 struct TokenBucket {
-    /// In bytes per second.
+    /// The rate in bytes per second.
     rate: f64,
     room: f64,
     tokens: f64,
@@ -51,7 +51,7 @@ impl TokenBucket {
     fn parse(text: &str) -> Result<Self, String> {
         let Rate::Constant(bits) = text.parse()? else {
             return Err(format!(
-                "it keeps to one rate; write it like {NAME}:5mbit, or use the word rate for a trace"
+                "it needs a constant rate, such as {NAME}:5mbit; for a trace use the word rate"
             ));
         };
         let rate = bits as f64 / 8.0;
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_must_be_one() {
+    fn the_rate_must_be_valid() {
         for text in ["throttle", "throttle:5", "throttle:trace:/dev/null"] {
             assert!(text.parse::<Middlebox>().is_err(), "{text}");
         }

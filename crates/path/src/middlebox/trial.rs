@@ -1,5 +1,5 @@
 //! Shared by the tests of all boxes: packets between client and server, and a box to send them
-//! through. Every packet that leaves a box must have right checksums.
+//! through. Every packet that leaves a box must have a correct checksum.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -126,7 +126,7 @@ impl Trial {
         Self(text.parse::<Middlebox>().unwrap().make().unwrap())
     }
 
-    /// What comes out, and the causes of what was lost.
+    /// The packets that come out, and the causes of losses.
     pub(crate) fn send(
         &mut self,
         way: Direction,
@@ -136,10 +136,7 @@ impl Trial {
         let mut exit = HopOutput::default();
         let at = Duration::from_millis(ms);
         self.0.pass(Packet::from_ip(ip, at), way, at, &mut exit);
-        assert!(
-            exit.wakes.is_empty(),
-            "this box has no wakes to be tried with"
-        );
+        assert!(exit.wakes.is_empty(), "this box has no wake-ups to test");
         let passed = exit.moves.into_iter().map(|moved| PassedPacket {
             way: moved.way,
             ms: moved.at.as_millis() as u64,
@@ -164,7 +161,7 @@ impl Trial {
         assert!(passed.remarks.is_empty(), "{passed:?}");
     }
 
-    /// Expects the packet to pass unchanged, although its checksums mean nothing.
+    /// Expects the packet to pass unchanged, although its checksums are invalid.
     pub(crate) fn passes_unread(&mut self, ip: &[u8]) {
         let (passed, lost) = self.send(Direction::Up, 0, ip);
         assert_eq!((passed.len(), lost.len(), &passed[0].ip[..]), (1, 0, ip));

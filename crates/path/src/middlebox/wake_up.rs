@@ -1,6 +1,6 @@
-//! A radio that sleeps: the first packet after a silence wakes it and waits for that, and so do the
-//! packets behind it. Phones' modems and Wi-Fi power saving do this; the first round trip looks
-//! longer than the path is.
+//! A radio that sleeps: the first packet after a silence wakes it and waits until it is awake, and
+//! so do the packets behind it. Phone modems and Wi-Fi power saving do this; the first round trip
+//! looks longer than the path is.
 
 use std::time::Duration;
 
@@ -10,7 +10,8 @@ use crate::hop::{Hop, HopOutput};
 use crate::packet::Packet;
 use roundtrip_model::parse_duration;
 
-/// The default silence after which it sleeps: modems keep their channel for about ten seconds.
+/// The default silence after which the radio sleeps: modems keep their channel for about ten
+/// seconds.
 const DEFAULT_SILENCE: Duration = Duration::from_secs(10);
 
 pub(super) const KIND: MiddleboxKind = MiddleboxKind {
@@ -35,7 +36,7 @@ pub(super) const KIND: MiddleboxKind = MiddleboxKind {
 struct WakeUp {
     takes: Duration,
     silence: Duration,
-    /// When the last packet passed.
+    /// The time at which the last packet passed.
     last: Option<Duration>,
     awake_at: Duration,
 }
@@ -63,7 +64,7 @@ mod tests {
     use crate::middlebox::Middlebox;
 
     #[test]
-    fn who_comes_after_a_silence_waits() {
+    fn a_packet_after_a_silence_waits() {
         let mut radio = Trial::parse("wake-up:100ms,2s");
         let syn = segment(Direction::Up, SYN, &[], b"");
         for (at, due, remarks) in [
@@ -79,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn its_times_must_be_times() {
+    fn its_times_must_be_valid() {
         assert!("wake-up:100ms".parse::<Middlebox>().is_ok());
         for text in ["wake-up", "wake-up:fast", "wake-up:1s,never"] {
             assert!(text.parse::<Middlebox>().is_err(), "{text}");

@@ -1,5 +1,5 @@
 //! Sorts sights by time: a packet's entry is written together with its fate, which may be known
-//! much later.
+//! only much later.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -42,7 +42,7 @@ impl SightQueue {
         }
     }
 
-    /// Takes the sights that nothing earlier can follow any more.
+    /// Takes the sights that no earlier one can follow any more.
     pub(super) fn ripe(&mut self) -> BTreeMap<(Duration, u64), PacketSight> {
         let mut until = self.latest.saturating_sub(MAX_DISORDER);
         if let Some((first, _)) = self.under_way.first() {
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_told_before_what_came_before_it() {
+    fn sights_are_released_in_order_of_time() {
         let mut order = SightQueue::default();
         let times = |sights: BTreeMap<(Duration, u64), PacketSight>| -> Vec<u128> {
             sights.values().map(|sight| sight.at.as_millis()).collect()

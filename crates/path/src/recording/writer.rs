@@ -11,7 +11,7 @@ use super::order::SightQueue;
 use super::{PacketSight, PathEnd, RecordingEvent};
 use crate::side::{CLIENT, PathSide, SERVER};
 
-/// How often the file is flushed, for those who read it while it grows.
+/// How often the file is flushed, for readers that follow it while it grows.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(500);
 
 pub(super) struct RecordingWriter {
@@ -42,7 +42,7 @@ impl RecordingWriter {
         Ok(writer)
     }
 
-    /// Writes until the relay has hung up.
+    /// Writes until the relay closes its channel.
     pub(super) fn write_all(mut self, notes: &Receiver<RecordingEvent>) -> io::Result<()> {
         let mut order = SightQueue::default();
         let mut next = Instant::now() + FLUSH_INTERVAL;

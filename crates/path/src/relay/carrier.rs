@@ -1,4 +1,5 @@
-//! The relay's loop: fetch frames that have arrived, do what is due, sleep until either happens.
+//! The relay's loop: fetch frames that have arrived, perform the steps that are due, sleep until
+//! there is more to do.
 //!
 //! The time of a packet begins with the kernel's timestamp of its arrival, so neither a late
 //! wake-up of this thread nor a preceding burst adds to a delay. The thread sleeps until shortly
@@ -23,7 +24,7 @@ use crate::side::{CLIENT, SERVER};
 use crate::syscall::packet::{BATCH, FrameArrival};
 use crate::syscall::{child, time};
 
-/// The most bytes under way: 10 Gbit/s for 100 ms.
+/// The largest number of bytes in transit: 10 Gbit/s for 100 ms.
 const MAX_HELD_BYTES: usize = 128 << 20;
 
 /// The longest frame that a packet socket delivers, in bytes: a super-segment with its headers.
@@ -38,7 +39,7 @@ const MAX_SPARE_BUFFERS: usize = 4096;
 pub(super) struct RelayLoop {
     course: Course,
     mtu: u16,
-    /// Where packets of each direction come from.
+    /// The source of packets in each direction.
     from: PerWay<Arc<Tap>>,
     to: PerWay<Arc<Tap>>,
     stop: Arc<OwnedFd>,
@@ -49,7 +50,7 @@ pub(super) struct RelayLoop {
     latest: PerWay<Duration>,
     recording: Option<Recording>,
     out: CourseOutput,
-    /// Receive buffers, each of the greatest length.
+    /// Receive buffers, each of the maximum length.
     buffers: Vec<Vec<u8>>,
     longest: usize,
     spare: Vec<Vec<u8>>,
@@ -116,7 +117,8 @@ impl RelayLoop {
     fn fetch(&mut self, way: Direction) -> usize {
         let mut arrivals = [FrameArrival::default(); BATCH];
         let tap = Arc::clone(self.from.get(way));
-        // An error means that there is nothing, or that the other end of the wire is going away.
+        // An error means that there is no frame, or that the other end of the wire is being
+        // removed.
         let count = tap
             .receive(&mut self.buffers, &mut arrivals)
             .unwrap_or_default();
@@ -129,7 +131,8 @@ impl RelayLoop {
         let ledger = ledgers.get_mut(way);
         for (place, arrival) in arrivals.into_iter().take(count).enumerate() {
             let stamp = arrival.stamp.map(|stamp| stamp.saturating_sub(epoch));
-            // Two processors may have timestamped frames in another order than that of the wire.
+            // Two processors may have timestamped frames in a different order from that of the
+            // wire.
             let latest = self.latest.get_mut(way);
             let at = stamp.unwrap_or_else(time::monotonic).max(*latest);
             *latest = at;
@@ -184,7 +187,7 @@ impl RelayLoop {
         Some(Packet::arrived(bytes, at, number))
     }
 
-    /// Sends everything that is due, and counts losses.
+    /// Sends all packets that are due, and counts losses.
     fn deliver(&mut self) {
         if self.out.departures.is_empty() && self.out.losses.is_empty() {
             return;
@@ -223,8 +226,8 @@ impl RelayLoop {
         }
     }
 
-    /// Sleeps until a frame arrives or a step is nearly due; then spins for the rest, if that is
-    /// granted.
+    /// Sleeps until a frame arrives or a step is nearly due; then spins for the remaining time, if
+    /// spinning is granted.
     fn rest(&mut self) -> AfterRest {
         let now = time::monotonic();
         let due = self.course.due();
@@ -245,7 +248,8 @@ impl RelayLoop {
             return AfterRest::Go;
         }
         let margin = self.margin.length();
-        // Within the margin but not granted: sleep, even if that ends late.
+        // The step is due within the margin but spinning is not granted: sleep, even if that ends
+        // late.
         let sleep = left.map(|left| left.checked_sub(margin).unwrap_or(left));
         let watched = [
             self.from.up.as_fd(),
@@ -293,7 +297,7 @@ fn keep(spare: &mut Vec<Vec<u8>>, packet: Packet) {
     }
 }
 
-/// What to do after a rest.
+/// The action after a rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AfterRest {
     Go,

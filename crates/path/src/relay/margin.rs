@@ -1,19 +1,20 @@
-//! How long before a release to stop sleeping and spin: as long as wake-ups of this machine turn
-//! out to need, and at most a quarter of a processor. In dense traffic, spinning would starve the
-//! very programs that are measured.
+//! How long before a release to stop sleeping and spin: as long as wake-ups take on this machine,
+//! and at most a quarter of a processor. In dense traffic, spinning would take the processor from
+//! the programs that are measured.
 
 use std::time::Duration;
 
 const MIN_MARGIN: Duration = Duration::from_micros(20);
-/// Beyond this, being late is the lesser evil.
+/// A longer margin would cost more than a late release.
 const MAX_MARGIN: Duration = Duration::from_micros(150);
 
-/// The steps by which the margin grows after a late wake-up, and shrinks after one in time: it
+/// The steps by which the margin grows after a late wake-up, and shrinks after a timely one: it
 /// settles where nine in ten are in time.
 const STEP_UP: Duration = Duration::from_micros(9);
 const STEP_DOWN: Duration = Duration::from_micros(1);
 
-/// One part in `SPIN_SHARE` of the time may be spent spinning, and up to `MAX_SAVED_SPINNING` of it can be saved up.
+/// One part in `SPIN_SHARE` of the time can be spent spinning, and up to `MAX_SAVED_SPINNING` of it
+/// can be saved up.
 const SPIN_SHARE: u32 = 4;
 const MAX_SAVED_SPINNING: Duration = Duration::from_millis(1);
 

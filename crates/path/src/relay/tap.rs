@@ -1,4 +1,5 @@
-//! Where the relay reads and writes frames: a packet socket, or the descriptor of a TAP device.
+//! The relay's end of a wire, where it reads and writes frames: a packet socket, or the descriptor
+//! of a TAP device.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -8,7 +9,7 @@ use crate::syscall::tun;
 
 #[derive(Debug)]
 pub(crate) enum Tap {
-    /// At one end of a veth pair.
+    /// A packet socket at one end of a veth pair.
     Socket(OwnedFd),
     Device(OwnedFd),
 }
@@ -32,8 +33,8 @@ impl Tap {
         }
     }
 
-    /// How many frames were lost since the last call because they were not fetched in time. Always
-    /// 0 for a device, which does not tell.
+    /// The number of frames lost since the last call because they were not fetched in time. Always
+    /// 0 for a TAP device, which does not report it.
     pub(super) fn take_missed(&self) -> u64 {
         match self {
             Self::Socket(socket) => packet::take_missed(socket.as_fd()).unwrap_or(0),

@@ -1,5 +1,5 @@
-//! Measures how dense the traffic is, and hence how the relay rests: waiting for each packet, or
-//! polling from time to time.
+//! Measures the density of the traffic, which decides how the relay rests: waiting for each packet,
+//! or polling at intervals.
 //!
 //! Waking up for each packet costs far more than carrying it. The time of a packet begins with the
 //! kernel's timestamp, so in dense traffic the relay may fetch it later, as long as that is well
@@ -34,7 +34,7 @@ impl Tempo {
         }
     }
 
-    /// Notes that `count` packets were fetched at `now`.
+    /// Records that `count` packets were fetched at `now`.
     pub(super) fn fetched(&mut self, count: usize, now: Duration) {
         let passed = now.saturating_sub(self.last).min(MAX_GAP);
         let count = u32::try_from(count).unwrap_or(u32::MAX).min(GAP_WEIGHT);
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_is_looked_in_on_and_a_lone_packet_watched_for() {
+    fn a_stream_is_polled_and_a_lone_packet_waited_for() {
         let mut tempo = Tempo::new(us(1200));
         tempo.fetched(1, us(10_000));
         assert_eq!(tempo.pause(), None);
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_path_is_looked_in_on_more_often() {
+    fn a_short_path_is_polled_more_often() {
         let dense = |delay| {
             let mut tempo = Tempo::new(delay);
             (0..200).for_each(|turn| tempo.fetched(8, us(turn * 50)));

@@ -1,4 +1,4 @@
-//! A forked child of a process that may have many threads, and the calls that such a child may
+//! A forked child of a process that may have many threads, and the calls that such a child can
 //! make.
 //!
 //! Between `fork` and `_exit` only async-signal-safe calls are allowed (signal-safety(7)): no
@@ -81,9 +81,9 @@ impl Drop for Child {
 /// keeps no pipe, terminal or directory open; and sets the name that `ps` shows.
 pub(crate) fn detach(line: BorrowedFd<'_>, name: &CStr) {
     let kept = line.as_raw_fd().unsigned_abs();
-    // SAFETY: these calls take integers and zero-ended strings. Descriptors closed here belong to
-    // objects in the copied memory of the parent which the child never touches again. Each is best
-    // effort: failing costs tidiness only.
+    // SAFETY: these calls take integers and zero-terminated strings. Descriptors closed here belong
+    // to objects in the copied memory of the parent which the child never touches again. Each call
+    // is best effort: a failure only leaves a descriptor open or a name unset.
     unsafe {
         libc::setsid();
         libc::chdir(c"/".as_ptr());
@@ -111,7 +111,7 @@ pub(crate) fn await_hang_up(line: BorrowedFd<'_>) {
 
 /// Kills a process with SIGKILL.
 pub(crate) fn kill(process: libc::pid_t) {
-    // SAFETY: takes integers only; a process that is gone already is no harm.
+    // SAFETY: takes integers only; a process that is already gone does no harm.
     unsafe { libc::kill(process, libc::SIGKILL) };
 }
 

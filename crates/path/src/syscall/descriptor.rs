@@ -10,18 +10,18 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use super::{check, check_length};
 
-/// The most descriptors that one message carries here.
+/// The largest number of descriptors in one message here.
 pub(crate) const MAX_DESCRIPTORS: usize = 12;
 
-/// Room for one control message of `MAX_DESCRIPTORS`, aligned as `cmsghdr` wants it.
+/// Room for one control message of `MAX_DESCRIPTORS`, aligned as `cmsghdr` requires.
 type Control = [u64; 2 + MAX_DESCRIPTORS / 2];
 
-/// Opens a socket in the caller's network namespace, where it stays wherever its descriptor is
-/// sent.
+/// Opens a socket in the caller's network namespace. It stays there, even if its descriptor is sent
+/// elsewhere.
 pub(crate) fn socket(domain: i32, kind: i32, protocol: i32) -> io::Result<OwnedFd> {
     // SAFETY: takes integers only.
     let descriptor = check(unsafe { libc::socket(domain, kind | libc::SOCK_CLOEXEC, protocol) })?;
-    // SAFETY: just opened, and owned by nobody else.
+    // SAFETY: just opened, and not owned elsewhere.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
@@ -32,19 +32,19 @@ pub(crate) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC;
     // SAFETY: the kernel writes two descriptors into the array of two.
     check(unsafe { libc::socketpair(libc::AF_UNIX, kind, 0, ends.as_mut_ptr()) })?;
-    // SAFETY: both were just opened, and are owned by nobody else.
+    // SAFETY: both were just opened, and are not owned elsewhere.
     Ok(unsafe { (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])) })
 }
 
-/// An event counter: its descriptor is readable once it was raised.
+/// An event counter: its descriptor is readable once it has been raised.
 pub(crate) fn event() -> io::Result<OwnedFd> {
     // SAFETY: takes integers only.
     let descriptor = check(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) })?;
-    // SAFETY: just opened, and owned by nobody else.
+    // SAFETY: just opened, and not owned elsewhere.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
-/// Raises an event counter: from now on it is readable for everyone who watches it.
+/// Raises an event counter: from now on it is readable for all its watchers.
 pub(crate) fn raise(event: BorrowedFd<'_>) -> io::Result<()> {
     let one = 1_u64.to_ne_bytes();
     // SAFETY: pointer and length are those of one live array.
@@ -70,8 +70,8 @@ pub(crate) fn send_descriptors(
     if !descriptors.is_empty() {
         let length = size_of_val(descriptors) as u32;
         message.msg_control = control.as_mut_ptr().cast();
-        // SAFETY: CMSG_SPACE and CMSG_LEN only compute; `control` has room for the most that was
-        // let through above, so the first header and its data lie inside it.
+        // SAFETY: CMSG_SPACE and CMSG_LEN only compute; `control` has room for the maximum checked
+        // above, so the first header and its data lie inside it.
         unsafe {
             message.msg_controllen = libc::CMSG_SPACE(length) as _;
             let header = libc::CMSG_FIRSTHDR(&raw const message);

@@ -15,7 +15,7 @@ const SET_FEATURES: u32 = 0x3b;
 const FEATURES: u32 = 4;
 /// `ETH_GSTRING_LEN`.
 const NAME: usize = 32;
-/// The most features of an interface; Linux 6.18 has 64.
+/// The largest number of features of an interface; Linux 6.18 has 64.
 const MAX_FEATURES: usize = 128;
 
 /// Work that an interface can do for the stack.

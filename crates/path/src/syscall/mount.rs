@@ -1,6 +1,6 @@
 //! Mounts: a private view of the file system, a file system in memory, a file mounted over another.
 //!
-//! Nothing here allocates, so that a child forked from a multi-threaded process may call it
+//! Nothing here allocates, so that a child forked from a multi-threaded process can call it
 //! (signal-safety(7)).
 
 #![allow(unsafe_code)]
@@ -34,12 +34,12 @@ pub(crate) fn uncover(directory: &CStr) -> io::Result<()> {
     check(unsafe { libc::umount2(directory.as_ptr(), libc::MNT_DETACH) }).map(drop)
 }
 
-/// Creates a file that everybody may read.
+/// Creates a file that every user can read.
 pub(crate) fn create_file(path: &CStr, content: &[u8]) -> io::Result<()> {
     let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
     // SAFETY: the path ends with a zero byte.
     let descriptor = check(unsafe { libc::open(path.as_ptr(), flags, 0o644) })?;
-    // SAFETY: just opened, and owned by nobody else.
+    // SAFETY: just opened, and not owned elsewhere.
     let file = unsafe { OwnedFd::from_raw_fd(descriptor) };
     // Regardless of the caller's umask.
     // SAFETY: takes integers only.

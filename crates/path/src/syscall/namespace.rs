@@ -1,6 +1,6 @@
 //! Namespaces and capabilities: `unshare`, `setns`, `capget`, and the files under `/proc/self`.
 //!
-//! Nothing here allocates, so that a child forked from a multi-threaded process may call it
+//! Nothing here allocates, so that a child forked from a multi-threaded process can call it
 //! (signal-safety(7)).
 
 #![allow(unsafe_code)]
@@ -41,7 +41,7 @@ impl NamespaceKind {
 /// Moves the caller into a new namespace: the whole process for `User`, the calling thread for the
 /// others.
 pub(crate) fn unshare(kind: NamespaceKind) -> io::Result<()> {
-    // SAFETY: takes flags only, touches no memory of ours.
+    // SAFETY: takes flags only and touches no memory of this process.
     check(unsafe { libc::unshare(kind.flag()) }).map(drop)
 }
 
@@ -90,7 +90,7 @@ pub(crate) enum Capability {
     Setfcap = 31,
 }
 
-/// Whether the caller may create and wire network namespaces where it is.
+/// Whether the caller can create and wire network namespaces in its current user namespace.
 pub(crate) fn is_privileged() -> bool {
     use Capability::{NetAdmin, NetRaw, SysAdmin};
     [NetAdmin, NetRaw, SysAdmin].into_iter().all(holds)
@@ -118,7 +118,7 @@ fn effective_capabilities() -> io::Result<u32> {
 fn open(path: &CStr, flags: libc::c_int) -> io::Result<OwnedFd> {
     // SAFETY: `path` ends with a zero byte, as its type promises.
     let descriptor = check(unsafe { libc::open(path.as_ptr(), flags | libc::O_CLOEXEC) })?;
-    // SAFETY: just opened, and owned by nobody else.
+    // SAFETY: just opened, and not owned elsewhere.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 

@@ -1,8 +1,8 @@
 //! Packet sockets: whole Ethernet frames in and out of one interface, timestamped by the kernel on
 //! arrival.
 //!
-//! Each frame is preceded by a `virtio_net_hdr` (`PACKET_VNET_HDR`), which says what the sending
-//! stack left undone.
+//! Each frame is preceded by a `virtio_net_hdr` (`PACKET_VNET_HDR`), which describes the work that
+//! the sending stack left undone.
 
 #![allow(unsafe_code)]
 
@@ -26,10 +26,10 @@ pub(crate) fn open() -> io::Result<OwnedFd> {
     descriptor::socket(libc::AF_PACKET, libc::SOCK_RAW, 0)
 }
 
-/// Makes the socket receive everything that arrives on one interface from the wire, and send on it
-/// past any queue.
+/// Makes the socket receive everything that arrives on one interface from the wire, and send on
+/// that interface without any queue.
 pub(crate) fn bind(socket: BorrowedFd<'_>, interface: u32) -> io::Result<()> {
-    // More than the host's limit needs a capability that old kernels want in the first user
+    // A buffer above the host's limit needs a capability; old kernels require it in the first user
     // namespace.
     if set(
         socket,
@@ -55,10 +55,10 @@ pub(crate) fn bind(socket: BorrowedFd<'_>, interface: u32) -> io::Result<()> {
     check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), length) }).map(drop)
 }
 
-/// The most frames that one call fetches or sends.
+/// The largest number of frames that one call fetches or sends.
 pub(crate) const BATCH: usize = 64;
 
-/// Length and kernel timestamp (realtime clock) of an arrived frame.
+/// Length and kernel timestamp (realtime clock) of a received frame.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct FrameArrival {
     pub(crate) length: usize,

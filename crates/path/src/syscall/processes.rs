@@ -1,6 +1,6 @@
 //! Finds and kills the processes inside a network namespace, without allocating.
 //!
-//! Only called in a forked child, hence raw `getdents64` into a buffer on the stack instead of
+//! Called only in a forked child, hence raw `getdents64` into a buffer on the stack instead of
 //! `std::fs::read_dir`.
 
 #![allow(unsafe_code)]
@@ -20,7 +20,7 @@ const RECORD_NAME: usize = 19;
 struct DirectoryEntries([u8; 4096]);
 
 /// Kills every process except the caller whose network namespace is one of `namespaces` (device and
-/// inode). Returns how many there were.
+/// inode). Returns the number of such processes.
 pub(crate) fn kill_inside(namespaces: &[(u64, u64)]) -> io::Result<usize> {
     // SAFETY: the path ends with a zero byte.
     let table = check(unsafe {
@@ -29,7 +29,7 @@ pub(crate) fn kill_inside(namespaces: &[(u64, u64)]) -> io::Result<usize> {
             libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC,
         )
     })?;
-    // SAFETY: just opened, and owned by nobody else.
+    // SAFETY: just opened, and not owned elsewhere.
     let table = unsafe { OwnedFd::from_raw_fd(table) };
     let mut entries = DirectoryEntries([0; 4096]);
     let mut killed = 0;
@@ -81,7 +81,7 @@ fn end_if_inside(process: libc::pid_t, namespaces: &[(u64, u64)]) -> bool {
     inside
 }
 
-/// The network namespace of a process; `None` if it is dying, or may not be inspected.
+/// The network namespace of a process; `None` if it is dying, or cannot be inspected.
 fn namespace_of(process: libc::pid_t) -> Option<(u64, u64)> {
     let mut path = [0_u8; 32];
     let mut space: &mut [u8] = &mut path;

@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use roundtrip_model::{Moment, Reading};
 
-/// Time since an arbitrary start that never jumps; delays are measured on it.
+/// Time since an arbitrary start that never jumps; delays are measured with this clock.
 pub(crate) fn monotonic() -> Duration {
     read(libc::CLOCK_MONOTONIC)
 }
 
-/// Time since 1970; the kernel's timestamps of packets are on it.
+/// Time since 1970; the kernel's timestamps of packets use this clock.
 pub(crate) fn realtime() -> Duration {
     read(libc::CLOCK_REALTIME)
 }

@@ -11,7 +11,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use super::packet::{BATCH, FrameArrival};
 use super::{check, check_length};
 
-/// From linux/if_tun.h.
+/// The constants of linux/if_tun.h.
 const TUNSETIFF: libc::Ioctl = 0x4004_54ca_u32 as libc::Ioctl;
 const TUNSETIFINDEX: libc::Ioctl = 0x4004_54da_u32 as libc::Ioctl;
 const DEVICE: &CStr = c"/dev/net/tun";
@@ -23,7 +23,7 @@ pub(crate) fn open(name: &str, index: u32) -> io::Result<OwnedFd> {
     let flags = libc::O_RDWR | libc::O_NONBLOCK | libc::O_CLOEXEC;
     // SAFETY: the name ends with a zero byte, as its type promises.
     let descriptor = check(unsafe { libc::open(DEVICE.as_ptr(), flags) })?;
-    // SAFETY: just opened, and owned by nobody else.
+    // SAFETY: just opened, and not owned elsewhere.
     let device = unsafe { OwnedFd::from_raw_fd(descriptor) };
     // SAFETY: the kernel reads one integer, which lives through the call.
     check(unsafe { libc::ioctl(device.as_raw_fd(), TUNSETIFINDEX, &raw const index) })?;

@@ -12,7 +12,7 @@ use crate::side::{CLIENT, END_INDEX, PathSide, SERVER};
 use crate::step::SetupStep;
 use crate::syscall::interface::{self, Offload};
 
-/// Differs from the client's index: with equal ones, the kernel reports the carrier late
+/// This differs from the client's index: with equal ones, the kernel reports the carrier late
 /// (`linkwatch_urgent_event`).
 const SERVER_INDEX: u32 = END_INDEX + 1;
 
@@ -72,7 +72,7 @@ fn await_side(links: &Rtnetlink, side: PathSide) -> Result<(), PathError> {
 }
 
 /// Disables all segmentation offloads of an interface, for TCP and UDP: the stack cuts everything
-/// longer than the MTU just above the interface, and joins nothing that arrives. Checksums are not
+/// longer than the MTU just above the interface, and joins no arriving segments. Checksums are not
 /// touched: the wire cannot damage anything.
 fn cut_above(links: &Rtnetlink, end: WireEnd<'_>) -> Result<(), PathError> {
     let segments = [

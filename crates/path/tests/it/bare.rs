@@ -1,4 +1,4 @@
-//! The wire without a relay: what crosses it, and as what, with offloads and without.
+//! The wire without a relay: which packets cross it, and in which form, with and without offloads.
 
 use std::io::{Read, Write};
 use std::net::{TcpStream, UdpSocket};
@@ -17,7 +17,8 @@ fn bare(offload: bool) -> Path {
     Path::builder().bare().offload(offload).build().unwrap()
 }
 
-/// Packets that have arrived at this side's end of the wire, as its stack was given them.
+/// Packets that have arrived at this side's end of the wire, in the form in which its stack
+/// received them.
 fn arrived(side: &Namespace) -> u64 {
     let read = || std::fs::read_to_string("/proc/thread-self/net/dev").unwrap();
     let table = side.run(read).unwrap();
@@ -46,7 +47,7 @@ fn a_transfer_crosses_in_super_segments_or_in_real_ones() {
                 scope.spawn(|| server.write_all(&sent).map(|()| drop(server)).unwrap());
                 client.read_to_end(&mut received).unwrap();
             });
-            assert!(received == sent, "{address}: what arrived differs");
+            assert!(received == sent, "{address}: the received data differs");
             let segments = (arrived(path.client()) - before) as usize;
             let least = LENGTH / 1500;
             assert_eq!(
@@ -64,7 +65,8 @@ fn a_transfer_crosses_in_super_segments_or_in_real_ones() {
     }
 }
 
-/// What a reader who takes several at once gets of one segmented send: the lengths of its reads.
+/// Returns the lengths of the reads of one segmented send, for a reader that can take several
+/// datagrams at once.
 fn reads(path: &Path, joins: bool) -> Vec<Vec<usize>> {
     let ends = addresses(path.client(), 0)
         .into_iter()
@@ -110,7 +112,7 @@ fn a_segmented_send_crosses_whole_with_offload_and_cut_without() {
                 "offload {offload}, joins {joins}"
             );
             let crossed = (arrived(path.server()) - before) as usize;
-            // Neighbours may ask for each other's addresses meanwhile.
+            // Neighbours may also look up each other's addresses meanwhile.
             let expected = 2 * packets..2 * packets + 4;
             assert!(
                 expected.contains(&crossed),
@@ -125,7 +127,7 @@ fn a_segmented_send_crosses_whole_with_offload_and_cut_without() {
 }
 
 #[test]
-fn both_ends_have_the_offloads_that_were_asked_for() {
+fn both_ends_have_the_requested_offloads() {
     const TCP_SEGMENTATION: u32 = 0x1e;
     const SEGMENTATION: u32 = 0x23;
     const RECEIVE: u32 = 0x2b;
@@ -136,7 +138,7 @@ fn both_ends_have_the_offloads_that_were_asked_for() {
                 let does = side.run(|| kernel::does(command)).unwrap();
                 assert_eq!(does, offload, "{command:#x}");
             }
-            // A veth pair has it off unless it is asked for, since it needs to join nothing that crosses whole.
+            // A veth pair has it off by default, since packets that cross whole need not be joined.
             assert!(offload || !side.run(|| kernel::does(RECEIVE)).unwrap());
         }
     }
@@ -163,7 +165,7 @@ fn each_side_has_its_own_congestion_control() {
         side.run(read).unwrap().trim().to_owned()
     };
     let host = controls(path.server());
-    // Reno is what every namespace may have.
+    // Every namespace can use Reno.
     path.client()
         .sysctl("net.ipv4.tcp_congestion_control", "reno")
         .unwrap();

@@ -1,4 +1,4 @@
-//! TCP fast open across the path (RFC 7413), and across a box that does not want it.
+//! TCP fast open across the path (RFC 7413), and across a box that strips it.
 
 use std::io::Read;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -10,7 +10,7 @@ use crate::kernel;
 
 const CLIENT_AND_SERVER: &str = "3";
 
-/// Opens the listener, and a connection which fetches the cookie.
+/// Opens the listener, and a connection that fetches the cookie.
 pub(crate) fn warm_up(path: &Path) -> (TcpListener, SocketAddr) {
     for side in [path.client(), path.server()] {
         side.sysctl("net.ipv4.tcp_fastopen", CLIENT_AND_SERVER)
@@ -46,7 +46,7 @@ pub(crate) fn greet(path: &Path, listener: &TcpListener, address: SocketAddr) ->
     client
 }
 
-/// Waits for the SYN-ACK's verdict, which a fast-opened socket learns one round trip later.
+/// Waits for the result in the SYN-ACK, which a fast-opened socket learns one round trip later.
 pub(crate) fn settled(mut client: &TcpStream) -> bool {
     client
         .set_read_timeout(Some(Duration::from_millis(500)))
@@ -69,7 +69,7 @@ fn data_in_the_syn_is_acknowledged_by_the_syn_ack() {
 }
 
 #[test]
-fn a_box_that_strips_the_option_costs_the_saving_not_the_connection() {
+fn a_box_that_strips_the_option_costs_only_the_saving() {
     let stripped = Path::builder()
         .rtt(Duration::from_millis(10))
         .middlebox("strip-fast-open".parse().unwrap());

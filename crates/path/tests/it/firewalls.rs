@@ -1,4 +1,4 @@
-//! Boxes that let some things through and not others, and what becomes of the rest.
+//! Boxes that let some packets pass and drop others, and how the ends react.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
@@ -11,7 +11,7 @@ use crate::{addresses, eventually, lost_to, path_with, tcp};
 
 const SHORT: Duration = Duration::from_millis(300);
 
-/// A connection over IPv4, both ends of it.
+/// Both ends of a connection over IPv4.
 fn connection(path: &Path) -> (TcpListener, TcpStream, TcpStream) {
     let (listener, address) = tcp::listen(path).remove(0);
     let client = tcp::connect(path, address);
@@ -23,7 +23,7 @@ fn connection(path: &Path) -> (TcpListener, TcpStream, TcpStream) {
 }
 
 #[test]
-fn datagrams_to_the_port_are_swallowed_and_others_arrive() {
+fn datagrams_to_the_port_are_dropped_and_others_arrive() {
     let path = path_with(&["drop-udp:4443"]);
     let open = |side: &Namespace, address| side.run(|| UdpSocket::bind(address)).unwrap().unwrap();
     for (client, (closed, open_port)) in addresses(path.client(), 0).into_iter().zip(
@@ -40,7 +40,7 @@ fn datagrams_to_the_port_are_swallowed_and_others_arrive() {
         client.send_to(b"two", open_port).unwrap();
         let mut buffer = [0; 8];
         assert_eq!(other.recv(&mut buffer).unwrap(), 3);
-        // What was sent before it would be here.
+        // A datagram that was sent earlier would have arrived.
         quic.set_nonblocking(true).unwrap();
         assert_eq!(
             quic.recv(&mut buffer).unwrap_err().kind(),
@@ -51,7 +51,7 @@ fn datagrams_to_the_port_are_swallowed_and_others_arrive() {
 }
 
 #[test]
-fn one_version_leads_nowhere_and_the_other_does() {
+fn one_ip_version_is_dropped_and_the_other_works() {
     let path = path_with(&["drop-ipv6"]);
     let [(_v4, to_v4), (_v6, to_v6)] = tcp::listen(&path).try_into().unwrap();
     let connect = |to| {
@@ -81,7 +81,7 @@ fn a_connection_that_was_idle_is_forgotten() {
         server.read(&mut [0; 1]).unwrap_err().kind(),
         ErrorKind::WouldBlock
     );
-    // A new one is none of its business.
+    // A new connection is not affected.
     let mut again = tcp::connect(&path, listener.local_addr().unwrap());
     again.write_all(b"c").unwrap();
     listener
@@ -93,7 +93,7 @@ fn a_connection_that_was_idle_is_forgotten() {
 }
 
 #[test]
-fn a_connection_that_was_idle_is_reset_by_a_box_that_says_so() {
+fn an_idle_connection_is_reset_by_a_box_with_reset() {
     let path = path_with(&["idle-timeout:1s,reset"]);
     let (_listener, mut client, _server) = connection(&path);
     thread::sleep(Duration::from_millis(1300));
@@ -168,7 +168,7 @@ fn a_hello_in_two_segments_hangs_and_one_that_fits_passes() {
     let (_listener, mut client, mut server) = connection(&path);
     let hello = client_hello(4, 2000);
     client.write_all(&hello).unwrap();
-    // It is sent again, and swallowed again.
+    // The segment is sent again, and dropped again.
     assert!(eventually(|| lost_to(
         "drop-split-hello",
         &path.counters().up
@@ -182,7 +182,8 @@ fn a_hello_in_two_segments_hangs_and_one_that_fits_passes() {
     assert!(!came.is_empty() && came.len() < 1460 && hello.starts_with(&came));
 }
 
-/// The least that is a ClientHello offering TLS 1.`minor − 1`, and padding (RFC 8446 §4.1.2, RFC 7685).
+/// The shortest ClientHello that offers TLS 1.`minor − 1`, with padding (RFC 8446 §4.1.2, RFC
+/// 7685).
 fn client_hello(minor: u8, padding: u16) -> Vec<u8> {
     let prefixed = |bytes: Vec<u8>| [&(bytes.len() as u16).to_be_bytes()[..], &bytes].concat();
     let padded = prefixed(vec![0; padding.into()]);

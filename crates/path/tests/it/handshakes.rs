@@ -1,4 +1,4 @@
-//! Boxes that meddle with the opening of connections, and how Linux's TCP gets over it.
+//! Boxes that interfere with the opening of connections, and how Linux's TCP recovers.
 
 use std::io::{ErrorKind, Read, Write};
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use crate::{eventually, fast_open, kernel, lost_to, path_with, tcp};
 #[test]
 fn data_in_the_syn_is_dropped_and_the_syn_sent_again_without() {
     let path = path_with(&["drop-syn-data"]);
-    // The first SYN asks for a cookie, and has no data yet.
+    // The first SYN requests a cookie, and has no data yet.
     let (listener, address) = fast_open::warm_up(&path);
     assert_eq!(path.counters().up.dropped, 0);
     let client = fast_open::greet(&path, &listener, address);
@@ -39,7 +39,7 @@ fn a_fast_opened_connection_gets_no_further_than_its_syn() {
     assert!(eventually(|| lost() >= 2));
 }
 
-/// A SYN is dropped for what it asks, and the next one asks for less.
+/// A SYN is dropped for one of its options, and the next one is sent with fewer.
 fn is_repeated_with_less(dislike: &str, setting: &str, value: &str) {
     let path = path_with(&[&format!("drop-syn-options:{dislike}")]);
     for side in [path.client(), path.server()] {
@@ -85,7 +85,7 @@ fn a_duplicated_syn_opens_one_connection() {
         assert!(kernel::was_syn_data_acknowledged(&client));
         listener.set_nonblocking(true).unwrap();
         assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
-        // The copy may still be on its way, as may a last acknowledgement.
+        // The copy may still be in transit, as may a last acknowledgement.
         let is_doubled = || {
             let up = path.counters().up;
             up.delivered > up.packets
@@ -95,7 +95,7 @@ fn a_duplicated_syn_opens_one_connection() {
 }
 
 #[test]
-fn the_copy_of_a_fast_opened_syn_is_served_again_once_the_first_is_over() {
+fn a_late_copy_of_a_fast_opened_syn_is_served_again() {
     // RFC 7413 §6.1: the copy arrives long after the first connection has been reset.
     let path = path_with(&["duplicate-syn:1s"]);
     let (listener, address) = fast_open::warm_up(&path);
@@ -105,7 +105,7 @@ fn the_copy_of_a_fast_opened_syn_is_served_again_once_the_first_is_over() {
         .unwrap();
     let (mut first, peer) = listener.accept().unwrap();
     first.read_exact(&mut [0; 5]).unwrap();
-    // Closing so sends RST, and keeps no memory of the connection.
+    // Closing this way sends RST, and keeps no state of the connection.
     kernel::reset_on_close(&first);
     drop(first);
     listener.set_nonblocking(true).unwrap();
@@ -122,7 +122,7 @@ fn the_copy_of_a_fast_opened_syn_is_served_again_once_the_first_is_over() {
 }
 
 #[test]
-fn a_lower_segment_size_is_believed_by_both_ends() {
+fn a_lower_segment_size_is_used_by_both_ends() {
     let path = path_with(&["clamp-mss:1200"]);
     for (listener, address) in tcp::listen(&path) {
         let client = tcp::connect(&path, address);
@@ -135,7 +135,7 @@ fn a_lower_segment_size_is_believed_by_both_ends() {
 }
 
 #[test]
-fn bleached_packets_say_nothing_of_the_ecn_that_was_agreed_on() {
+fn bleached_packets_carry_no_ecn_although_it_was_negotiated() {
     for (boxes, seen) in [(&[][..], true), (&["bleach-ecn"][..], false)] {
         let path = path_with(boxes);
         for side in [path.client(), path.server()] {

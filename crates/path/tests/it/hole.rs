@@ -1,4 +1,4 @@
-//! A link with a smaller MTU than the ends know of: what Linux makes of what it is told, and of silence.
+//! A link with a smaller MTU than the ends know: how Linux reacts to its reports, and to silence.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::UdpSocket;
@@ -20,7 +20,8 @@ fn path(words: &[(&str, &str)]) -> Path {
     builder.build().unwrap()
 }
 
-/// Sends from the client to the server, over both versions, and returns the path MTU that the client has learnt.
+/// Sends from the client to the server over both IP versions, and returns the path MTU that the
+/// client has learnt.
 fn learnt(path: &Path) -> Vec<u32> {
     let send = |(listener, address): (std::net::TcpListener, _)| {
         let mut client = tcp::connect(path, address);
@@ -36,20 +37,20 @@ fn learnt(path: &Path) -> Vec<u32> {
 }
 
 #[test]
-fn who_is_told_sends_smaller_packets() {
+fn a_notified_sender_sends_smaller_packets() {
     let path = path(&[("hole", "up:1400")]);
     assert_eq!(learnt(&path), [1400, 1400]);
     assert!(lost_to("over the MTU", &path.counters().up) >= 2);
 }
 
 #[test]
-fn who_is_told_through_a_nat_does_too() {
+fn a_sender_notified_through_a_nat_does_too() {
     let path = path(&[("middlebox", "nat"), ("then", "hole=up:1400")]);
     assert_eq!(learnt(&path), [1400, 1400]);
 }
 
 #[test]
-fn silence_is_a_black_hole_and_so_is_a_word_that_is_swallowed() {
+fn silence_and_a_dropped_report_are_black_holes() {
     for words in [
         &[("hole", "up:1400,silent")][..],
         &[("hole", "up:1400"), ("middlebox", "drop-icmp")],
@@ -66,7 +67,7 @@ fn silence_is_a_black_hole_and_so_is_a_word_that_is_swallowed() {
             assert!(eventually(|| lost() >= before + 2), "{words:?}");
             assert_eq!(kernel::tcp_info(&client).tcpi_pmtu, 1500);
             server.set_nonblocking(true).unwrap();
-            // What may have come behind it does not fill the gap.
+            // Data that arrived behind the gap does not fill it.
             let nothing = server.read(&mut [0; 1]).unwrap_err();
             assert_eq!(nothing.kind(), ErrorKind::WouldBlock);
         }
@@ -76,7 +77,7 @@ fn silence_is_a_black_hole_and_so_is_a_word_that_is_swallowed() {
 }
 
 #[test]
-fn what_may_be_cut_arrives_whole() {
+fn fragmentable_packets_arrive_whole() {
     let path = path(&[("hole", "up:1400,silent")]);
     let open = |side: &Namespace| {
         let address = addresses(side, 0)[0];

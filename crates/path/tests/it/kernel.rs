@@ -1,4 +1,5 @@
-//! What these tests ask of the kernel beyond `std`: `TCP_INFO`, fast open, `UDP_SEGMENT`, protocol counters.
+//! Kernel interfaces that these tests need beyond `std`: `TCP_INFO`, fast open, `UDP_SEGMENT`,
+//! protocol counters.
 
 #![allow(unsafe_code)]
 
@@ -33,7 +34,7 @@ pub(crate) fn agreed_on_ecn(stream: &TcpStream) -> bool {
     tcp_info(stream).tcpi_options & 8 != 0
 }
 
-/// `TCPI_OPT_ECN_SEEN`: a packet has come whose IP header says that it is capable of it.
+/// `TCPI_OPT_ECN_SEEN`: a packet has come whose IP header says that its connection supports ECN.
 pub(crate) fn has_seen_ecn(stream: &TcpStream) -> bool {
     tcp_info(stream).tcpi_options & 16 != 0
 }
@@ -58,7 +59,7 @@ pub(crate) fn connect_with(data: &[u8], to: SocketAddr) -> TcpStream {
         panic!("IPv4 here")
     };
     let address = sockaddr(to);
-    // SAFETY: the socket is fresh and ours; pointers and lengths are those of live objects.
+    // SAFETY: the socket is new and ours; pointers and lengths are those of live objects.
     unsafe {
         let socket = libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0);
         assert!(socket >= 0, "{}", io::Error::last_os_error());
@@ -81,12 +82,13 @@ pub(crate) fn connect_with(data: &[u8], to: SocketAddr) -> TcpStream {
     }
 }
 
-/// Has each send cut into datagrams of `size` by the kernel.
+/// Makes the kernel cut each send into datagrams of `size`.
 pub(crate) fn segment(socket: &UdpSocket, size: u16) {
     set(socket, libc::IPPROTO_UDP, libc::UDP_SEGMENT, size.into());
 }
 
-/// Whether this thread's `eth0` does what the `ETHTOOL_G…` command asks about (linux/ethtool.h).
+/// Whether this thread's `eth0` has the feature that the `ETHTOOL_G…` command queries
+/// (linux/ethtool.h).
 pub(crate) fn does(command: u32) -> bool {
     let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
     let mut value = [command, 0];
@@ -96,14 +98,15 @@ pub(crate) fn does(command: u32) -> bool {
         *to = libc::c_char::from_ne_bytes([*from]);
     }
     request.ifr_ifru.ifru_data = value.as_mut_ptr().cast();
-    // SAFETY: `request` names the interface and points at an `ethtool_value`, both alive through the call.
+    // SAFETY: `request` names the interface and points at an `ethtool_value`, both alive through
+    // the call.
     let returned =
         unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &raw mut request) };
     assert_eq!(returned, 0, "{}", io::Error::last_os_error());
     value[1] != 0
 }
 
-/// How this connection avoids congestion.
+/// The congestion control of this connection.
 pub(crate) fn congestion_control(stream: &TcpStream) -> String {
     let mut name = [0_u8; 16];
     let mut length = name.len() as libc::socklen_t;
@@ -123,7 +126,7 @@ pub(crate) fn congestion_control(stream: &TcpStream) -> String {
     text.map(char::from).collect()
 }
 
-/// Takes several datagrams by one read, where the kernel has joined them.
+/// Receives several datagrams with one read, if the kernel has joined them.
 pub(crate) fn join(socket: &UdpSocket) {
     set(socket, libc::IPPROTO_UDP, libc::UDP_GRO, 1);
 }
@@ -139,7 +142,7 @@ pub(crate) fn counter(protocol: &str, name: &str) -> u64 {
     values.split(' ').nth(column).unwrap().parse().unwrap()
 }
 
-/// Has the connection end with RST when it is closed, and be forgotten at once.
+/// Makes the connection end with RST when it is closed, without any state left.
 pub(crate) fn reset_on_close(stream: &TcpStream) {
     let linger = libc::linger {
         l_onoff: 1,

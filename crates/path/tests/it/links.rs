@@ -1,4 +1,5 @@
-//! What links do to real datagrams: each kind of trouble, in the numbers that were asked for, and the same again.
+//! The effects of links on real datagrams: each kind of trouble, in the requested numbers, and
+//! repeatable.
 
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
@@ -7,7 +8,8 @@ use roundtrip_path::{Builder, Path, PathCounters};
 
 const PORT: u16 = 4000;
 
-/// Sends so many numbered datagrams up the path, a little apart, and tells what arrived, in order.
+/// Sends `count` numbered datagrams up the path, a little apart, and returns those that arrived, in
+/// order.
 fn send(words: &[(&str, &str)], count: u32, length: usize) -> (Vec<Vec<u8>>, PathCounters) {
     let mut builder = Path::builder();
     for (word, value) in words {
@@ -40,7 +42,8 @@ fn send_over(builder: Builder, count: u32, length: usize) -> (Vec<Vec<u8>>, Path
     (arrived.collect(), path.close().unwrap())
 }
 
-/// Until all that were sent have entered, and nothing has left or been lost for a while: of some there are two.
+/// Waits until all sent datagrams have entered, and none has left or been lost for a while, because
+/// some are duplicated.
 fn settle(path: &Path, sent: u32) {
     let limit = Instant::now() + Duration::from_secs(20);
     let mut before = None;
@@ -61,7 +64,7 @@ fn number(datagram: &[u8]) -> u32 {
 }
 
 #[test]
-fn the_same_seed_loses_the_same_and_another_loses_others() {
+fn a_seed_decides_which_packets_are_lost() {
     let run = |seed: &str| {
         let words = [("loss", "10%"), ("loss", "5%x3"), ("seed", seed)];
         let (arrived, counters) = send(&words, 200, 100);
@@ -94,7 +97,7 @@ fn the_same_seed_gives_the_same_bytes() {
 }
 
 #[test]
-fn what_is_held_back_is_overtaken() {
+fn packets_that_are_held_back_are_overtaken() {
     let (arrived, _) = send(&[("reorder", "10%,5ms")], 200, 64);
     let numbers: Vec<u32> = arrived.iter().map(|datagram| number(datagram)).collect();
     assert_eq!(numbers.len(), 200);
@@ -105,13 +108,14 @@ fn what_is_held_back_is_overtaken() {
 fn a_flipped_bit_is_found_by_the_receivers_checksum() {
     let (arrived, counters) = send(&[("corrupt", "100%")], 50, 400);
     assert_eq!((counters.up.delivered, counters.up.dropped), (50, 0));
-    // All but the rare flip in the UDP header's length or ports, which loses the datagram another way.
+    // All except the rare flip in the UDP header's length or ports, which loses the datagram in
+    // another way.
     assert!(arrived.is_empty(), "{}", arrived.len());
 }
 
 #[test]
 fn a_full_queue_loses_the_rest_and_says_so() {
-    // A tenth of a second's room at 1 Mbit/s is 12.5 kB: twelve of these.
+    // A queue of a tenth of a second at 1 Mbit/s holds 12.5 kB: twelve of these.
     let (arrived, counters) = send(&[("rate", "up:1mbit"), ("queue", "100ms")], 60, 972);
     let lost = counters.up.causes.get("queue full").copied().unwrap_or(0);
     assert_eq!(arrived.len() as u64 + lost, 60);
@@ -124,7 +128,7 @@ fn a_full_queue_loses_the_rest_and_says_so() {
 }
 
 #[test]
-fn an_outage_swallows_all() {
+fn an_outage_drops_everything() {
     let (arrived, counters) = send(&[("outage", "0s-1000s")], 20, 64);
     assert_eq!(
         (arrived.len(), counters.up.causes.get("outage")),
@@ -141,6 +145,7 @@ fn stretches_add_up() {
     ];
     let (arrived, counters) = send(&words, 5, 64);
     let numbers: Vec<u32> = arrived.iter().map(|datagram| number(datagram)).collect();
-    // The second one is lost in the second stretch, and of those that are left the second in the third.
+    // The second datagram is lost in the second stretch, and the second of the remaining ones in
+    // the third.
     assert_eq!((numbers, counters.up.dropped), (vec![0, 3, 4], 2));
 }

@@ -1,4 +1,4 @@
-//! Packets that are lost by number, and what the kernels do about it.
+//! Packets that are lost by number, and how the kernels react.
 
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
@@ -26,7 +26,7 @@ fn a_dropped_syn_costs_a_retransmission() {
         .unwrap()
         .unwrap();
     assert_eq!(kernel::tcp_info(&client).tcpi_total_retrans, 1);
-    // The SYN, the SYN again, and by now perhaps the ACK.
+    // The SYN, its retransmission, and by now perhaps the ACK.
     let counters = path.counters();
     assert!((2..=3).contains(&counters.up.packets), "{counters:?}");
     assert_eq!(
@@ -40,7 +40,7 @@ fn a_dropped_syn_costs_a_retransmission() {
 }
 
 #[test]
-fn just_the_packets_named_are_lost() {
+fn only_the_named_packets_are_lost() {
     let mut builder = Path::builder();
     for number in [2, 3, 5] {
         builder = builder.drop_nth(Direction::Up, number);

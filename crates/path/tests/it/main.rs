@@ -1,4 +1,5 @@
-//! Real TCP and UDP across the path, from threads inside it; as root, and once more as an ordinary user.
+//! Real TCP and UDP across the path, from threads inside it; as root, and once more as an ordinary
+//! user.
 
 // In a test, a helper that panics is a test that fails.
 #![allow(clippy::unwrap_used, clippy::panic)]
@@ -38,7 +39,7 @@ fn addresses(side: &Namespace, port: u16) -> [SocketAddr; 2] {
     ]
 }
 
-/// A quick path with these boxes in the way.
+/// A fast path with these boxes in it.
 fn path_with(boxes: &[&str]) -> Path {
     let mut builder = Path::builder();
     builder.set("rtt", "10ms").unwrap();
@@ -48,12 +49,12 @@ fn path_with(boxes: &[&str]) -> Path {
     builder.build().unwrap()
 }
 
-/// How many packets of a direction were lost to this.
+/// How many packets of a direction were lost to this cause.
 fn lost_to(cause: &str, tally: &DirectionCounters) -> u64 {
     tally.causes.get(cause).copied().unwrap_or_default()
 }
 
-/// Waits until it is so; half a minute is for machines that do much else.
+/// Waits until the condition holds, for up to half a minute on busy machines.
 fn eventually(mut is_so: impl FnMut() -> bool) -> bool {
     let limit = Instant::now() + Duration::from_secs(30);
     while Instant::now() < limit {

@@ -1,4 +1,5 @@
-//! Through a NAT with many addresses: connections, datagrams, errors, and cookies that do not hold.
+//! Through a NAT with many addresses: connections, datagrams, errors, and cookies that are not
+//! valid for the next address.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::UdpSocket;
@@ -41,12 +42,12 @@ fn a_cookie_does_not_hold_for_the_next_address() {
     let client = fast_open::greet(&path, &listener, address);
     assert!(fast_open::settled(&client));
     assert!(!kernel::was_syn_data_acknowledged(&client));
-    // The data that came with the wrong cookie was sent once more, and no SYN was lost.
+    // The data with the invalid cookie was sent once more, and no SYN was lost.
     assert_eq!(path.counters().up.dropped, 0);
 }
 
 #[test]
-fn datagrams_and_what_is_said_of_them_find_their_way_back() {
+fn datagrams_and_errors_about_them_come_back() {
     let path = path_with(&["nat"]);
     let open = |side: &Namespace, address| side.run(|| UdpSocket::bind(address)).unwrap().unwrap();
     for (here, there) in addresses(path.client(), 0)
@@ -61,7 +62,7 @@ fn datagrams_and_what_is_said_of_them_find_their_way_back() {
                 .unwrap();
         }
         client.connect(address).unwrap();
-        // In fragments, too.
+        // The same in fragments.
         for length in [100, 5000] {
             client.send(&vec![7; length]).unwrap();
             let mut buffer = [0; 8000];
@@ -71,7 +72,7 @@ fn datagrams_and_what_is_said_of_them_find_their_way_back() {
             server.send_to(&vec![8; length], peer).unwrap();
             assert_eq!(client.recv(&mut buffer).unwrap(), length);
         }
-        // Nobody listens any more.
+        // Nothing listens on this port any more.
         drop(server);
         client.send(b"anyone?").unwrap();
         let error = client.recv(&mut [0; 8]).unwrap_err();

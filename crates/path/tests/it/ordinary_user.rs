@@ -7,7 +7,7 @@ use std::process::Command;
 
 const NOBODY: u32 = 65534;
 
-/// Whether this process is the machine's (or container's) root, who can become somebody else.
+/// Whether this process is root of the machine (or container), and can become another user.
 pub(crate) fn is_root() -> bool {
     let is_zero = fs::metadata("/proc/self").unwrap().uid() == 0;
     let map = fs::read_to_string("/proc/self/uid_map").unwrap();
@@ -18,19 +18,20 @@ pub(crate) fn is_root() -> bool {
     is_zero && maps_nobody
 }
 
-/// The ignored tests among them are those that a test starts for itself.
+/// The ignored tests among them are started by other tests.
 pub(crate) fn run_all_but(this: &str) {
     if !is_root() {
         eprintln!("{this}: this is an ordinary user already; the other tests show it");
         return;
     }
-    // The build directory may be closed to others.
+    // Other users may have no access to the build directory.
     let directory =
         std::env::temp_dir().join(format!("roundtrip-path-{this}-{}", std::process::id()));
     fs::create_dir_all(&directory).unwrap();
     fs::set_permissions(&directory, fs::Permissions::from_mode(0o755)).unwrap();
     let program = directory.join("tests");
-    // By another process: a child forked meanwhile would hold our copy open for writing, and so keep it from running.
+    // Another process copies it: a child forked meanwhile would hold our copy open for writing, and
+    // so prevent its execution.
     let install = Command::new("install")
         .arg("-m755")
         .arg(std::env::current_exe().unwrap())

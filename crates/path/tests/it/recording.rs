@@ -1,4 +1,4 @@
-//! The recording of a crossing tells the truth about it.
+//! The recording of a crossing is correct.
 
 use std::net::UdpSocket;
 use std::time::Duration;
@@ -18,7 +18,7 @@ fn blocks(bytes: &[u8]) -> Vec<Captured<'_>> {
 }
 
 #[test]
-fn each_packet_at_both_ends_and_what_became_of_it() {
+fn each_packet_is_recorded_at_both_ends_with_its_fate() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("crossing.pcapng");
     let path = Path::builder()
@@ -85,7 +85,7 @@ fn each_packet_at_both_ends_and_what_became_of_it() {
 }
 
 #[test]
-fn a_file_that_cannot_be_made_is_told_before_there_is_a_path() {
+fn an_unwritable_file_is_reported_before_the_path_is_built() {
     let error = Path::builder()
         .record("/none/such/file")
         .build()

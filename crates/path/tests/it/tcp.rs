@@ -1,4 +1,4 @@
-//! Connections: one round trip to open, segments of the path's MTU, checksums that hold.
+//! Connections: one round trip to open, segments of the path's MTU, valid checksums.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -75,7 +75,7 @@ fn a_bulk_transfer_arrives_whole_in_real_segments() {
             scope.spawn(|| server.write_all(&sent).map(|()| drop(server)).unwrap());
             client.read_to_end(&mut received).unwrap();
         });
-        assert!(received == sent, "{address}: what arrived differs");
+        assert!(received == sent, "{address}: the received data differs");
     }
     let down = path.counters().down;
     assert!(down.packets as usize > 2 * LENGTH / 1500);

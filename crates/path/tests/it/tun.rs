@@ -1,4 +1,4 @@
-//! The other kind of wire, where it may be had.
+//! TAP devices as the other kind of wire, where they are available.
 
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ fn tap_devices_carry_the_same() {
     let delay = Duration::from_millis(10);
     let path = match Path::builder().rtt(delay * 2).tun(true).build() {
         Ok(path) => path,
-        // Root's alone, on many a machine.
+        // On many machines, only root has access.
         Err(error) => {
             let text = error.to_string();
             assert!(text.contains("/dev/net/tun"), "{text}");
@@ -44,7 +44,7 @@ fn tap_devices_carry_the_same() {
     }
 }
 
-/// Whether this user may make a TAP device in a namespace of its own.
+/// Whether this user can create a TAP device in a separate namespace.
 fn is_open() -> bool {
     std::fs::File::options()
         .read(true)

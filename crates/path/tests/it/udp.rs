@@ -1,4 +1,4 @@
-//! Datagrams: how long they take, what becomes of large ones, and what the relay counts.
+//! Datagrams: how long they take, how large ones are handled, and how the relay counts them.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use crate::{addresses, kernel, ratio};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Two sockets that wait for ever neither.
+/// Two sockets with a time limit.
 fn sockets(path: &Path, client: SocketAddr, server: SocketAddr) -> (UdpSocket, UdpSocket) {
     let open = |side: &Namespace, address: SocketAddr| {
         let socket = side.run(|| UdpSocket::bind(address)).unwrap().unwrap();
@@ -30,7 +30,7 @@ fn pairs(path: &Path) -> Vec<(UdpSocket, UdpSocket)> {
         .collect()
 }
 
-/// Times each way of one datagram there and back.
+/// Measures a datagram there and back, and returns the time of each direction.
 fn echo(client: &UdpSocket, server: &UdpSocket, payload: &[u8]) -> [Duration; 2] {
     let mut buffer = vec![0; 65_536];
     let start = Instant::now();
@@ -46,7 +46,7 @@ fn echo(client: &UdpSocket, server: &UdpSocket, payload: &[u8]) -> [Duration; 2]
 }
 
 #[test]
-fn a_datagram_takes_the_round_trip_that_was_asked() {
+fn a_datagram_takes_the_configured_round_trip() {
     let rtt = Duration::from_millis(30);
     let path = Path::builder().rtt(rtt).build().unwrap();
     for (client, server) in pairs(&path) {
@@ -72,7 +72,7 @@ fn each_direction_has_its_own_delay() {
 }
 
 #[test]
-fn counters_tell_every_packet_and_nothing_else() {
+fn counters_count_every_packet_and_nothing_else() {
     let path = Path::builder().build().unwrap();
     for (client, server) in pairs(&path) {
         for _ in 0..5 {

@@ -1,4 +1,4 @@
-//! Nothing is left: no process inside, no keeper, hence no namespace and no interface.
+//! Nothing is left behind: no process inside, no keeper, hence no namespace and no interface.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,7 +13,7 @@ use roundtrip_path::{Namespace, Path};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What `/proc/PID/ns/net` shows.
+/// The target of the link `/proc/PID/ns/net`.
 type Network = String;
 
 fn network_of(process: &str) -> Option<Network> {
@@ -43,7 +43,7 @@ fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-/// Starts on this side a process, and a daemon that no longer is anybody's child.
+/// Starts a process on this side, and a daemon that has lost its parent.
 fn inhabit(side: &Namespace) -> (Child, Network) {
     let line = "setsid sleep 1000 & exec sleep 1000";
     let child = side
@@ -60,7 +60,7 @@ fn inhabit(side: &Namespace) -> (Child, Network) {
 }
 
 #[test]
-fn dropping_the_path_ends_all_that_runs_inside() {
+fn dropping_the_path_ends_all_processes_inside() {
     let path = Path::builder().build().unwrap();
     let (mut child, client) = inhabit(path.client());
     let (mut other, server) = inhabit(path.server());
@@ -91,11 +91,11 @@ fn sigkill_of_the_owner_ends_it_too() {
 
 #[test]
 fn ctrl_c_ends_it_too() {
-    // As a terminal does: to the whole group in the foreground.
+    // Like a terminal: to the whole group in the foreground.
     end_owner("INT", |owner| format!("-{owner}"));
 }
 
-/// Lets another process own a path, ends it, and waits until path and keeper are gone.
+/// Makes another process own a path, ends that process, and waits until path and keeper are gone.
 fn end_owner(signal: &str, whom: impl Fn(u32) -> String) {
     let mut owner = Command::new(std::env::current_exe().unwrap())
         .args([

@@ -1,8 +1,8 @@
-//! What surrounds a path: for whom it works without a sandbox, how it refuses, and that nothing of it
-//! is left behind.
+//! The environment of a path: which users it works for without a sandbox, how it refuses, and that
+//! it leaves nothing behind.
 //!
-//! This is a binary beside `it`, because `it` enters a sandbox before `main`, and a process cannot
-//! leave one.
+//! This is a separate binary from `it`, because `it` enters a sandbox before `main`, and a process
+//! cannot leave one.
 
 // In a test, a helper that panics is a test that fails.
 #![allow(clippy::unwrap_used, clippy::panic)]

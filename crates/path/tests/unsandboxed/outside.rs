@@ -1,4 +1,5 @@
-//! A process with threads that is in no sandbox: commands and settings work for everybody, threads for the privileged.
+//! A process with threads and without a sandbox: commands and settings work for every user, threads
+//! only for the privileged.
 
 use std::io::Read;
 use std::process::Stdio;
@@ -38,7 +39,7 @@ fn commands_see_their_side_of_the_path_only() {
 }
 
 #[test]
-fn names_mean_something_inside_and_nothing_outside() {
+fn names_resolve_inside_and_not_outside() {
     let before = std::fs::read_to_string("/etc/hosts").unwrap();
     let path = Path::builder().name("shop.example").build().unwrap();
     if let Err(error) = path.client().check_names() {
@@ -59,7 +60,7 @@ fn names_mean_something_inside_and_nothing_outside() {
 }
 
 #[test]
-fn where_a_server_is_asked_its_address_is_in_the_resolver_s_file() {
+fn with_a_name_server_its_address_is_in_the_resolver_s_file() {
     let path = Path::builder().name_server(true).build().unwrap();
     if let Err(error) = path.client().check_names() {
         return skip::lacking("where_a_server_is_asked…", error);
@@ -136,19 +137,19 @@ fn a_setting_that_cannot_be_set_says_which_and_why() {
 }
 
 #[test]
-fn a_congestion_control_that_namespaces_may_not_have_says_which_they_may() {
+fn a_refused_congestion_control_lists_the_allowed_ones() {
     let path = Path::builder().build().unwrap();
     let refused = path
         .client()
         .sysctl("net.ipv4.tcp_congestion_control", "no_such_control")
         .unwrap_err();
     let told = refused.to_string();
-    // reno is built in, and everybody's.
+    // reno is built in and available to every namespace.
     for part in ["no_such_control", "modprobe", "reno"] {
         assert!(told.contains(part), "{told}");
     }
     assert!(std::error::Error::source(&refused).is_some());
-    // Where the host keeps one that it has to itself.
+    // The host may have one that it does not offer to namespaces.
     let listed = |name: &str| {
         let file = format!("/proc/sys/net/ipv4/tcp_{name}_congestion_control");
         std::fs::read_to_string(file).unwrap_or_default()
@@ -198,7 +199,7 @@ fn threads_are_for_the_privileged_and_the_sandboxed() {
 
 #[test]
 fn packets_cross_between_commands() {
-    // The server's empty line says that it listens.
+    // The server prints an empty line once it listens.
     let path = Path::builder().build().unwrap();
     let server = "import socket; s = socket.create_server(('198.18.0.2', 80)); print(flush=True); s.accept()[0].send(b'hi')";
     let mut server = match path

@@ -1,4 +1,5 @@
-//! A system that forbids namespaces, made of a user namespace whose limit is zero; and a root that may nothing.
+//! A system that forbids namespaces, made from a user namespace whose limit is zero; and a root
+//! without capabilities.
 
 use std::process::Command;
 
@@ -56,10 +57,10 @@ fn inside_a_namespace_without_namespaces() {
 }
 
 #[test]
-fn root_that_cannot_be_mapped_is_told_so() {
+fn root_that_cannot_be_mapped_gets_an_explanation() {
     if !is_root() {
-        // Nothing to install would change that; the tests are run as root as well.
-        return eprintln!("SKIPPED root_that_cannot_be_mapped_is_told_so: not root");
+        // No package would change that; the tests are also run as root.
+        return eprintln!("SKIPPED root_that_cannot_be_mapped_gets_an_explanation: not root");
     }
     let output = Command::new("setpriv")
         .args(["--bounding-set=-all", "--inh-caps=-all"])
@@ -79,7 +80,7 @@ fn root_that_cannot_be_mapped_is_told_so() {
 }
 
 #[test]
-#[ignore = "started by root_that_cannot_be_mapped_is_told_so, without capabilities"]
+#[ignore = "started by root_that_cannot_be_mapped_gets_an_explanation, without capabilities"]
 fn as_root_without_capabilities() {
     let error = Path::builder().build().unwrap_err();
     let PathError::Refused { step, refusal, .. } = &error else {

@@ -1,5 +1,5 @@
-//! Finds NewSessionTicket messages in decrypted handshake bytes, however they were cut into records
-//! or frames.
+//! Finds NewSessionTicket messages in decrypted handshake bytes, in whatever way they were split
+//! into records or frames.
 
 use crate::stored_session::{MAX_TICKET_SIZE, Ticket};
 
@@ -13,9 +13,9 @@ const NEW_SESSION_TICKET: u8 = 4;
 #[derive(Debug, Default)]
 pub struct TicketReader {
     header: [u8; 4],
-    /// The bytes of the header that have come.
+    /// The number of bytes of the header that have arrived.
     begun: usize,
-    /// The bytes of the body that are still to come.
+    /// The number of bytes of the body that have not arrived.
     left: usize,
     /// The body so far, if the message is a ticket.
     body: Option<Vec<u8>>,
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn tickets_are_found_however_they_are_cut() {
+    fn tickets_are_found_however_they_are_split() {
         let _interception = Interception::begin();
         let stream = [
             &[8, 0, 0, 2, 4, 4][..],
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_or_no_ticket_is_passed_over() {
+    fn long_messages_and_other_types_are_skipped() {
         let _interception = Interception::begin();
         let mut reader = TicketReader::default();
         let mut long = vec![NEW_SESSION_TICKET, 0xff, 0xff, 0xff];
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_intercepted_where_nobody_wants_it() {
+    fn nothing_is_intercepted_without_an_interception() {
         TicketReader::default().read(&message(1));
         let _interception = Interception::begin();
         assert!(intercepted().is_empty());

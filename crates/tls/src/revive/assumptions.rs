@@ -1,5 +1,5 @@
-//! What `revive` relies on of rustls, by its number there. What fails here after an update of
-//! rustls has changed.
+//! The assumptions that `revive` makes about rustls, by their number there. If one of these tests
+//! fails after an update of rustls, that behaviour has changed.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -23,7 +23,7 @@ use crate::{intercept, seal, suites};
 
 const EARLY_DATA: u32 = 1234;
 
-/// What there is at the moment when rustls hands a session over.
+/// The state at the moment when rustls hands over a session.
 struct HandedOver {
     has_secret: bool,
     tickets: usize,
@@ -72,7 +72,7 @@ impl ClientSessionStore for Store {
     }
 }
 
-/// Trusts everyone, and notes which calls the seal would have answered: certificates, then
+/// Trusts every server, and notes which calls the seal would have answered: certificates, then
 /// signatures.
 #[derive(Debug, Default)]
 struct Verifier(Mutex<Vec<(&'static str, bool)>>);

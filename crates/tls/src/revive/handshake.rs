@@ -1,4 +1,4 @@
-//! One handshake in memory, up to the point where the client may be given tickets.
+//! One handshake in memory, up to the point where the client can receive tickets.
 
 use std::sync::Arc;
 
@@ -8,13 +8,13 @@ use rustls::pki_types::ServerName;
 use rustls::unbuffered::ConnectionState;
 use rustls::{ClientConfig, Error, ServerConfig, ServerConnection};
 
-/// The longest flight of the client: a hello with the longest name, and with a made-up key share,
-/// is shorter.
+/// The longest flight of the client: a hello with the longest name and a made-up key share is
+/// shorter.
 const MAX_FLIGHT_SIZE: usize = 4096;
-/// The most steps: two flights of the client, each encoded and sent in a few.
+/// The largest number of steps: two flights of the client, each encoded and sent in a few.
 const MAX_STEPS: usize = 32;
 
-/// The client's side, once it has seen the server's Finished and sent its own.
+/// Returns the client's side after it has received the server's Finished and sent its own.
 pub(super) fn run(
     client: ClientConfig,
     server: ServerConfig,
@@ -46,7 +46,7 @@ pub(super) fn run(
         }
         to_client.drain(..done);
     }
-    Err(unexpected(&"no end"))
+    Err(unexpected(&"too many steps"))
 }
 
 fn answer(
@@ -68,7 +68,7 @@ fn answer(
 
 fn unexpected(what: &impl ToString) -> Error {
     Error::General(format!(
-        "a handshake in memory went wrong: {}",
+        "a handshake in memory failed: {}",
         what.to_string()
     ))
 }

@@ -1,5 +1,5 @@
-//! The pretended server: it shows a chain, and only appears to sign and to agree upon keys. Its
-//! handshake protects nothing, and nothing of it leaves the process.
+//! The pretended server: it shows a chain, and only appears to sign and to exchange keys. Its
+//! handshake protects nothing, and none of its bytes leave the process.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub(super) fn config(
     Ok(config)
 }
 
-/// What stands for a signature.
+/// A number in place of a signature.
 #[derive(Clone)]
 struct Number([u8; 32]);
 
@@ -54,8 +54,7 @@ impl Signer for Number {
     }
 }
 
-/// A key exchange that costs nothing and hides nothing. No configuration that meets a network has
-/// it.
+/// A key exchange without cost or secrecy. No configuration for a network uses it.
 #[derive(Debug)]
 pub(super) struct NoKeyExchange;
 

@@ -1,7 +1,7 @@
-//! A stored session as bytes. All numbers are big-endian, all lengths stand before what they
-//! measure, and a checksum at the end tells what was damaged from what was written: a wrong secret
-//! would end the next handshake (RFC 8446 §4.2.11), not just make it a full one. It does not
-//! protect against forgery: a user who can write the file is trusted with it.
+//! The encoding of a stored session. All numbers are big-endian, all lengths precede their data,
+//! and a checksum at the end detects damage: a wrong secret would end the next handshake (RFC 8446
+//! §4.2.11), not just make it a full one. The checksum does not protect against forgery: a user who
+//! can write the file is trusted with it.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ use crate::{StoredSessionError, digest};
 const MAGIC: &[u8] = b"rtKS";
 const VERSION: u8 = 1;
 const CHECKSUM_SIZE: usize = 32;
-/// More than all parts take at their largest.
+/// An upper bound of the size of all parts together.
 const MAX_SIZE: usize = 128 * 1024;
 const MAX_CERTIFICATES: u8 = 16;
 
 pub(super) fn encode(stored: &StoredSession) -> Vec<u8> {
     let certificates: usize = stored.chain.iter().map(|c| c.len() + 3).sum();
-    // Enough from the start, so that no copy of the secret is left behind.
+    // Enough from the start, so that growing leaves no copy of the secret behind.
     let mut out = Vec::with_capacity(1024 + stored.ticket.body().len() + certificates);
     out.extend_from_slice(MAGIC);
     out.extend([VERSION, u8::from(stored.quic)]);
@@ -41,7 +41,7 @@ pub(super) fn encode(stored: &StoredSession) -> Vec<u8> {
     out
 }
 
-/// Writes bytes behind their length, which takes `width` bytes. Each fits: see
+/// Writes the length of the bytes in `width` bytes, then the bytes. Each length fits: see
 /// `StoredSession::check_form`.
 fn push(out: &mut Vec<u8>, width: usize, bytes: &[u8]) {
     let length = (bytes.len() as u32).to_be_bytes();
@@ -102,7 +102,7 @@ fn chain(reader: &mut Reader<'_>) -> Option<Arc<[CertificateDer<'static>]>> {
     (0..count).map(one).collect()
 }
 
-/// What is left to read. Reading returns `None` where that is too short.
+/// The bytes that have not been read. Reading returns `None` if they are too few.
 pub(super) struct Reader<'a>(pub(super) &'a [u8]);
 
 impl<'a> Reader<'a> {

@@ -4,13 +4,13 @@ use std::ops::Range;
 
 use super::code::Reader;
 
-/// A ticket that holds a client's certificates is a few thousand bytes; what is larger is used and
-/// not kept.
+/// A ticket that contains a client's certificates is a few thousand bytes; a larger one is used but
+/// not stored.
 pub(crate) const MAX_TICKET_SIZE: usize = 16 * 1024;
-/// Its extension. RFC 8446 §4.2.10.
+/// The number of the extension `early_data`. RFC 8446 §4.2.10.
 const EARLY_DATA: u16 = 42;
 
-/// The body of the message, which is whole, and where its fields are.
+/// The complete body of the message, and the positions of its fields.
 #[derive(Clone)]
 pub(crate) struct Ticket {
     body: Vec<u8>,
@@ -54,17 +54,17 @@ impl Ticket {
         &self.body
     }
 
-    /// In seconds, as the server said.
+    /// The lifetime in seconds, as sent by the server.
     pub(crate) fn lifetime(&self) -> u32 {
         self.lifetime
     }
 
-    /// What the secret is derived with; no two tickets of a connection have the same.
+    /// The nonce from which the secret is derived; unique within a connection.
     pub(crate) fn nonce(&self) -> &[u8] {
         self.body.get(self.nonce.clone()).unwrap_or_default()
     }
 
-    /// How many bytes may be sent in early data.
+    /// The limit of early data in bytes.
     pub(crate) fn early_data(&self) -> u32 {
         self.early_data
     }
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_ticket_is_read_whole_or_not_at_all() {
+    fn truncated_tickets_are_refused() {
         let mut whole = vec![0, 0, 0, 60, 1, 2, 3, 4, 2, 7, 8, 0, 3, 5, 5, 5];
         whole.extend([0, 13, 0xaa, 0xaa, 0, 1, 0, 0, 42, 0, 4, 0, 0, 0x40, 0]);
         let ticket = Ticket::parse(whole.clone()).unwrap();

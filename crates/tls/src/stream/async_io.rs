@@ -1,4 +1,4 @@
-//! A stream as tokio reads and writes it.
+//! tokio's `AsyncRead` and `AsyncWrite` for a stream.
 
 use std::io;
 use std::pin::Pin;
@@ -27,7 +27,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> AsyncRead for Stream<IO> {
                     return Poll::Ready(Ok(()));
                 }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
-                // Truncation without close_notify: HTTP's own framing tells whether something is
+                // Truncation without close_notify: HTTP's framing shows whether anything is
                 // missing.
                 Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => return Poll::Ready(Ok(())),
                 Err(e) => return Poll::Ready(Err(e)),
@@ -48,9 +48,9 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> AsyncRead for Stream<IO> {
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
             }
-            // A full socket must not keep us from reading: that would deadlock two talkers.
+            // A full socket must not prevent reading: two peers that both write would deadlock.
             if let Poll::Ready(Err(e)) = this.poll_push(cx) {
-                // The peer may have closed for reading and still have said why.
+                // The peer can have closed for reading and still have sent the reason.
                 this.outgoing.give_back();
                 if ready!(this.poll_pull(cx)).is_err() {
                     return Poll::Ready(Err(e));

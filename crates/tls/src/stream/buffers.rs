@@ -1,6 +1,5 @@
 //! Buffers for TLS bytes in transit. A stream holds a buffer only while there is something in it;
-//! otherwise the buffer is in a stock of the thread, so that thousands of idle connections need
-//! none.
+//! otherwise the buffer is in a thread-local pool, so that thousands of idle connections need none.
 
 use std::cell::RefCell;
 use std::io::{self, Read};
@@ -16,13 +15,13 @@ const MAX_KEPT_SIZE: usize = 128 * 1024;
 const MAX_KEPT: usize = 16;
 
 thread_local! {
-    /// Each of `READ_SIZE` bytes.
+    /// Buffers of `READ_SIZE` bytes each.
     static TO_READ: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
-    /// Each empty.
+    /// Empty buffers.
     static TO_WRITE: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Bytes from the socket that TLS has not taken yet.
+/// Bytes from the socket that have not been passed to TLS.
 #[derive(Default)]
 pub(super) struct Incoming {
     room: Vec<u8>,
@@ -43,7 +42,7 @@ impl Incoming {
         self.room.get(self.untaken.clone()).unwrap_or_default()
     }
 
-    /// Reads anew. What was there has to be taken before.
+    /// Reads again. The earlier bytes must have been taken.
     pub(super) fn poll_fill(
         &mut self,
         cx: &mut Context<'_>,
@@ -81,7 +80,7 @@ impl Read for Incoming {
     }
 }
 
-/// There is nothing to be read from it now.
+/// A reader that would block.
 pub(super) struct EmptyReader;
 
 impl Read for EmptyReader {
@@ -99,7 +98,7 @@ impl Outgoing {
         &self.0
     }
 
-    /// To be added to.
+    /// The buffer, to append to.
     pub(super) fn room(&mut self) -> &mut Vec<u8> {
         if self.0.capacity() == 0
             && let Some(kept) = TO_WRITE.with_borrow_mut(Vec::pop)
@@ -109,7 +108,7 @@ impl Outgoing {
         &mut self.0
     }
 
-    /// Until nothing is left.
+    /// Writes until nothing is left.
     pub(super) fn poll_write_to(
         &mut self,
         cx: &mut Context<'_>,
@@ -126,7 +125,7 @@ impl Outgoing {
         Poll::Ready(Ok(()))
     }
 
-    /// Whatever is in it is dropped.
+    /// Drops the content.
     pub(super) fn give_back(&mut self) {
         let mut room = std::mem::take(&mut self.0);
         if (1..=MAX_KEPT_SIZE).contains(&room.capacity()) {
@@ -137,7 +136,7 @@ impl Outgoing {
 }
 
 fn keep(stock: &'static std::thread::LocalKey<RefCell<Vec<Vec<u8>>>>, room: Vec<u8>) {
-    // At the end of the thread the stock is gone.
+    // At the end of the thread the pool is gone.
     let _ = stock.try_with(|stock| {
         let mut stock = stock.borrow_mut();
         if stock.len() < MAX_KEPT {
@@ -153,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn room_is_held_only_while_something_is_in_it() {
+    fn a_buffer_is_held_only_while_it_is_not_empty() {
         let mut cx = Context::from_waker(Waker::noop());
         let mut incoming = Incoming::default();
         let mut source: &[u8] = b"hello";
@@ -183,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_given_is_read_first_and_no_stock() {
+    fn given_bytes_are_read_first_and_do_not_enter_the_pool() {
         let mut incoming = Incoming::holding(b"abc".to_vec());
         assert!(!incoming.is_empty());
         assert_eq!(incoming.read(&mut [0; 9]).unwrap(), 3);

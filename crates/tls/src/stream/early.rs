@@ -2,7 +2,7 @@
 
 use roundtrip_model::EarlyData;
 
-/// A client's early data: what was sent under it, until the server has said whether it takes it.
+/// A client's early data: the bytes sent, until the server has accepted or refused them.
 pub(super) enum Early {
     Off,
     Open(Vec<u8>),

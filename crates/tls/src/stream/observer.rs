@@ -1,4 +1,4 @@
-//! What a client's stream records about its handshake. A server's has no observer.
+//! Records a client's handshake. A server's stream has no observer.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,7 +11,7 @@ pub(super) struct Observer {
     pub(super) recorder: Recorder,
     pub(super) verifier: Option<Arc<RecordingVerifier>>,
     pub(super) facts: Arc<OnceLock<TlsFacts>>,
-    /// The work that fits into the wait for the server's first answer has been done.
+    /// The work that fits into the wait for the server's first answer is done.
     prepared: bool,
     pub(super) framing: Framing,
 }
@@ -27,8 +27,7 @@ impl Observer {
         }
     }
 
-    /// While the server's first answer is on its way there is time to load the trusted
-    /// certificates.
+    /// Loads the trusted certificates, while the server's first answer is on its way.
     pub(super) fn prepare(&mut self) {
         if !std::mem::replace(&mut self.prepared, true)
             && let Some(verifier) = &self.verifier
@@ -37,8 +36,8 @@ impl Observer {
         }
     }
 
-    /// Runs TLS' work on received bytes and records it, the verification of certificates apart from
-    /// the rest.
+    /// Lets TLS process received bytes, and records the time of that, with the verification of
+    /// certificates apart from the rest.
     pub(super) fn timed<T>(&self, work: impl FnOnce() -> T) -> T {
         let verified = || self.verifier.as_ref().map(|v| v.took()).unwrap_or_default();
         let (began, before) = (self.recorder.now(), verified());

@@ -1,11 +1,11 @@
-//! A certificate that calls itself an authority, shown by a server.
+//! A server whose certificate is a CA certificate.
 
 use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair, date_time_ymd};
 use rustls::crypto::aws_lc_rs::default_provider;
 
 use super::*;
 
-/// As `openssl req -x509` makes it: self-signed, and an authority.
+/// As `openssl req -x509` makes it: self-signed, and a CA certificate.
 fn homemade(until: i32) -> rcgen::Certificate {
     let mut params = CertificateParams::new(["home.example".to_owned()]).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -30,13 +30,13 @@ fn verify(
 }
 
 #[test]
-fn an_authority_that_is_named_itself_may_be_a_server() {
+fn a_ca_certificate_that_the_user_named_is_accepted_for_a_server() {
     let good = homemade(2999);
     assert_eq!(verify(&good, &good, "home.example"), Ok(()));
 }
 
 #[test]
-fn its_name_its_dates_and_its_bytes_still_count() {
+fn its_name_dates_and_bytes_are_still_checked() {
     let (good, other, old) = (homemade(2999), homemade(2999), homemade(2001));
     let reason = |result| match result {
         Err(Error::InvalidCertificate(reason)) => reason,

@@ -1,4 +1,4 @@
-//! What a server's connection holds on to while nothing happens on it.
+//! The memory that an idle server connection holds.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use tokio::net::UnixStream;
 const WARMING: usize = 30;
 const MEASURED: usize = 150;
 const BODIES: [usize; 2] = [200, 100_000];
-/// With the buffers that it has while something happens, one would hold 64 KiB more.
+/// With the buffers of an active connection, each would hold 64 KiB more.
 const MAX_HELD: usize = 24 * 1024;
 /// Set in the process that measures.
 const ALONE: &str = "ROUNDTRIP_TLS_IDLE_ALONE";
@@ -40,7 +40,8 @@ fn peers() -> Peers {
     (Arc::new(client), Arc::new(server))
 }
 
-/// A connection over which much has gone both ways. Of the client only the bare socket is left.
+/// A connection that has transferred much in both directions. Of the client only the bare socket is
+/// left.
 async fn used((client, server): &Peers, body: usize) -> (Stream<UnixStream>, UnixStream) {
     let (near, far) = UnixStream::pair().unwrap();
     let left = UnixStream::from_std(dup(&near)).unwrap();
@@ -58,11 +59,11 @@ async fn used((client, server): &Peers, body: usize) -> (Stream<UnixStream>, Uni
         stream
     };
     let ((), mut stream) = tokio::join!(asking, answering);
-    // It waits for more, as servers do.
+    // The server waits for more, as real servers do.
     let mut byte = [0];
     tokio::select! {
         biased;
-        _ = stream.read(&mut byte) => unreachable!("nobody speaks"),
+        _ = stream.read(&mut byte) => unreachable!("the client sends nothing"),
         () = std::future::ready(()) => {}
     }
     (stream, left)
@@ -117,7 +118,7 @@ fn resident() -> usize {
     pages * 4096
 }
 
-/// Measures in a process of its own, where no other test allocates.
+/// Measures in a separate process, where no other test allocates.
 #[test]
 fn an_idle_connection_holds_little() {
     if std::env::var_os(ALONE).is_some() {

@@ -1,5 +1,5 @@
-//! Streams of TLS, and sessions that are stored by one client and revived by another, as a later
-//! process would.
+//! Streams of TLS, and sessions that one client stores and another revives, as a later process
+//! would.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 

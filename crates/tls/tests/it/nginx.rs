@@ -1,4 +1,4 @@
-//! Sessions of nginx, which makes its tickets with OpenSSL; where it is installed.
+//! Sessions of nginx, which makes its tickets with OpenSSL; skipped if it is not installed.
 
 use std::fs;
 use std::net::TcpListener;
@@ -89,7 +89,7 @@ async fn nginx_takes_the_early_data_of_a_later_process() {
     let first = client();
     assert!(!visit(&first, port).await.resumed);
     let kept = first.take_sessions(false, HOST);
-    assert_eq!(kept.len(), 2, "as many as OpenSSL sends");
+    assert_eq!(kept.len(), 2, "OpenSSL sends two");
     for stored in kept {
         let later = client();
         let read = StoredSession::decode(&stored.encode()).unwrap();

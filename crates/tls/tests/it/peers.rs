@@ -1,4 +1,4 @@
-//! Both peers over a pipe in memory, and what came of a visit.
+//! Both peers over a pipe in memory, and the result of a visit.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -25,8 +25,8 @@ pub(crate) fn recorder() -> Recorder {
     Recorder::new(Arc::new(Frozen))
 }
 
-/// A server whose certificate, its own authority, ends in twelve hours, half as long as its tickets
-/// last.
+/// A server whose certificate is its own authority and expires in twelve hours, half the lifetime
+/// of its tickets.
 pub(crate) struct Server {
     pub(crate) config: ServerConfig,
     pub(crate) pem: String,
@@ -65,7 +65,7 @@ impl Server {
         }
     }
 
-    /// One that trusts this server: a new one each time, as each process has.
+    /// A client that trusts this server: a new one each time, as in each process.
     pub(crate) fn client(&self) -> Client {
         Client::new(Roots::Pem(self.pem.clone()), None).unwrap()
     }
@@ -87,7 +87,7 @@ pub(crate) fn offer() -> Offer {
     }
 }
 
-/// The client says "ping", in early data if it can, and hears "pong".
+/// The client sends "ping", in early data if it can, and receives "pong".
 pub(crate) async fn visit(
     client: &Client,
     server: &Arc<ServerConfig>,
@@ -115,18 +115,18 @@ pub(crate) async fn visit(
     stream.read_exact(&mut heard).await?;
     assert_eq!(&heard, b"pong");
     stream.shutdown().await?;
-    // Tickets follow a Finished that may have left just now.
+    // Tickets follow a Finished that can have left only now.
     stream.read_to_end(&mut Vec::new()).await?;
     serving.await.unwrap();
     Ok(stream.facts().get().unwrap().clone())
 }
 
-/// Was the visit a resumed one, with early data that the server took?
+/// Whether the visit was resumed, with early data that the server accepted.
 pub(crate) fn is_early(facts: &TlsFacts) -> bool {
     facts.resumed && facts.early_data == EarlyData::Accepted
 }
 
-/// What a first client has to keep.
+/// The sessions that a first client has to keep.
 pub(crate) async fn kept(server: &Server, shared: &Arc<ServerConfig>) -> Vec<StoredSession> {
     let client = server.client();
     let facts = visit(&client, shared, HOST).await.unwrap();
@@ -134,7 +134,7 @@ pub(crate) async fn kept(server: &Server, shared: &Arc<ServerConfig>) -> Vec<Sto
     client.take_sessions(false, HOST)
 }
 
-/// The same bytes with another content and a checksum that fits.
+/// The same bytes with other content and a matching checksum.
 pub(crate) fn changed(bytes: &[u8], change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let mut content = bytes[..bytes.len() - 32].to_vec();
     change(&mut content);

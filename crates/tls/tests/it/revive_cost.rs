@@ -1,4 +1,4 @@
-//! What reviving costs: `cargo test --release -p roundtrip-tls --test it -- --ignored --nocapture
+//! The cost of reviving: `cargo test --release -p roundtrip-tls --test it -- --ignored --nocapture
 //! cost`.
 
 use std::fs;
@@ -10,7 +10,7 @@ use crate::peers::{HOST, Server, kept};
 
 const TIMES: u32 = 2000;
 
-/// What this thread has had of the processor.
+/// The processor time of this thread.
 fn on_cpu() -> Duration {
     let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     let nanos = text.split(' ').next().unwrap();

@@ -1,4 +1,4 @@
-//! Stored sessions that are not revived, and why; hostile and damaged bytes.
+//! Stored sessions that are not revived, and the reasons; hostile and damaged bytes.
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -8,8 +8,8 @@ use roundtrip_tls::{Client, Identity, Roots, StoredSession, StoredSessionError};
 
 use crate::peers::{HOST, HOUR, Server, changed, kept, visit};
 
-/// Where the secret stands in the bytes: behind magic, version, carrier, suite, group, time, trust
-/// fingerprint and its length.
+/// The offset of the secret: after magic, version, carrier, suite, group, time, trust fingerprint
+/// and its own length.
 const SECRET: usize = 4 + 1 + 1 + 2 + 2 + 8 + 32 + 1;
 
 async fn one() -> (Server, StoredSession) {
@@ -19,7 +19,7 @@ async fn one() -> (Server, StoredSession) {
 }
 
 #[tokio::test]
-async fn a_session_is_for_its_server_and_carrier_and_time() {
+async fn a_session_is_bound_to_its_server_transport_and_time() {
     let (server, stored) = one().await;
     let client = server.client();
     let now = SystemTime::now();
@@ -53,9 +53,9 @@ async fn a_session_is_for_its_server_and_carrier_and_time() {
     client.revive(false, "LOCALHOST.", &stored, now).unwrap();
 }
 
-/// Above all: what was received without looking at certificates is of no use to who looks.
+/// Above all, a session received without verification cannot be used by a client that verifies.
 #[tokio::test]
-async fn a_session_is_for_the_trust_and_the_identity_it_was_made_with() {
+async fn a_session_is_bound_to_trust_and_identity() {
     let (server, stored) = one().await;
     let pem = || Roots::Pem(server.pem.clone());
     let directory = tempfile::tempdir().unwrap();
@@ -90,9 +90,9 @@ fn identity(certificate: PathBuf) -> Identity {
     }
 }
 
-/// When a file of trusted certificates is written anew, sessions made under the old one end.
+/// When a file of trusted certificates is rewritten, sessions made under the old one end.
 #[tokio::test]
-async fn a_session_ends_with_the_file_it_was_trusted_by() {
+async fn a_session_ends_when_its_file_of_certificates_changes() {
     let server = Server::new();
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("ca.pem");
@@ -111,7 +111,7 @@ async fn a_session_ends_with_the_file_it_was_trusted_by() {
 }
 
 /// A server that finds the secret wrong ends the handshake (RFC 8446 §4.2.11); the ticket is spent,
-/// and all is well.
+/// and the next connection works.
 #[tokio::test]
 async fn a_wrong_secret_fails_cleanly_and_once() {
     let (server, stored) = one().await;
@@ -126,7 +126,7 @@ async fn a_wrong_secret_fails_cleanly_and_once() {
     assert!(visit(&client, &server.shared(), HOST).await.is_ok());
 }
 
-/// A server that has forgotten its tickets shakes hands in full.
+/// A server that has forgotten its tickets makes a full handshake.
 #[tokio::test]
 async fn a_ticket_that_the_server_does_not_know_costs_nothing() {
     let server = Server::new();
@@ -143,7 +143,7 @@ async fn a_ticket_that_the_server_does_not_know_costs_nothing() {
 }
 
 #[tokio::test]
-async fn bytes_that_were_damaged_are_told_as_such() {
+async fn damaged_bytes_are_reported_as_damaged() {
     let (_, stored) = one().await;
     let bytes = stored.encode();
     for place in 0..bytes.len() {
@@ -164,8 +164,8 @@ async fn bytes_that_were_damaged_are_told_as_such() {
     assert!(matches!(error, StoredSessionError::Version(2)));
 }
 
-/// A hostile file has a checksum that fits: what it says is read with the same care, and reviving
-/// it ends in a session or in an error.
+/// A hostile file has a valid checksum: its content is checked with the same care, and reviving it
+/// results in a session or in an error.
 #[test]
 fn forged_bytes_end_in_an_error_or_a_session() {
     let runtime = tokio::runtime::Builder::new_current_thread()

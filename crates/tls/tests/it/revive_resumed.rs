@@ -1,4 +1,4 @@
-//! Kept sessions do what sessions do: resume, carry early data, and bring new tickets.
+//! Revived sessions work like any others: they resume, carry early data, and bring new tickets.
 
 use std::time::SystemTime;
 
@@ -30,7 +30,7 @@ async fn a_session_of_each_suite_outlives_its_client() {
         let facts = visit(&first, &shared, HOST).await.unwrap();
         assert!(!facts.resumed && facts.chain.is_some());
         let kept = first.take_sessions(false, HOST);
-        assert_eq!(kept.len(), 2, "as many as the server sent");
+        assert_eq!(kept.len(), 2, "the server sent two");
         assert!(kept.iter().all(|k| k.early_data() == 16 * 1024));
         for stored in kept {
             let read = StoredSession::decode(&stored.encode()).unwrap();
@@ -47,7 +47,7 @@ async fn a_session_of_each_suite_outlives_its_client() {
                 facts.chain.as_ref().unwrap().certificates
             );
         }
-        // What was taken out is used elsewhere, and not here.
+        // Sessions that were taken out are used elsewhere, and not here.
         assert!(!visit(&first, &shared, HOST).await.unwrap().resumed);
     }
 }
@@ -71,7 +71,7 @@ async fn a_resumed_connection_brings_sessions_to_keep() {
 
 /// A hello with a key share for another group would cost a round trip, and the early data.
 #[tokio::test]
-async fn the_group_that_the_server_takes_is_remembered() {
+async fn the_group_that_the_server_selects_is_remembered() {
     let mut provider = aws_lc_rs::default_provider();
     provider.kx_groups = vec![aws_lc_rs::kx_group::SECP384R1];
     let server = Server::with(provider);
@@ -98,13 +98,13 @@ async fn a_session_is_used_once() {
         client.revive(false, HOST, &stored, now).unwrap();
     }
     let unused = client.take_sessions(false, HOST);
-    assert_eq!(unused.len(), 1, "it takes its own place");
+    assert_eq!(unused.len(), 1, "it replaces itself");
     assert_eq!(unused[0].encode(), stored.encode());
     assert!(client.take_sessions(false, HOST).is_empty());
     client.revive(false, HOST, &stored, now).unwrap();
     assert!(visit(&client, &shared, HOST).await.unwrap().resumed);
     let fresh: Vec<_> = client.take_sessions(false, HOST);
-    assert_eq!(fresh.len(), 2, "those of the second visit");
+    assert_eq!(fresh.len(), 2, "only the second visit's");
     assert!(fresh.iter().all(|f| f.encode() != stored.encode()));
     assert!(!visit(&client, &shared, HOST).await.unwrap().resumed);
 }
@@ -124,7 +124,7 @@ async fn addresses_have_sessions_too() {
     assert!(is_early(&visit(&later, &shared, "::1").await.unwrap()));
 }
 
-/// What the server says with a ticket is kept with it, and its certificate's end ends it.
+/// The limits in the ticket are stored with it, and it expires with the server's certificate.
 #[tokio::test]
 async fn a_stored_session_knows_when_it_ends() {
     let server = Server::new();

@@ -1,5 +1,5 @@
-//! Reviving opens no door: a server that is not trusted is refused before, while and after sessions
-//! are revived, even with the certificate of one that is.
+//! Reviving does not weaken verification: an untrusted server is refused before, while and after
+//! sessions are revived, even if it shows a trusted server's certificate.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -12,7 +12,7 @@ use rustls::{ServerConfig, SignatureAlgorithm, SignatureScheme};
 
 use crate::peers::{HOST, Server, kept, visit};
 
-/// Signs with a key of its own, or with nothing at all.
+/// Signs with a key that does not belong to the certificate, or with nothing at all.
 #[derive(Debug)]
 struct Impostor(Option<Arc<dyn SigningKey>>);
 
@@ -42,7 +42,7 @@ impl Signer for Blank {
     }
 }
 
-/// Servers that `server`'s clients must not take for it.
+/// Servers that `server`'s clients must refuse.
 fn impostors(server: &Server) -> Vec<Arc<ServerConfig>> {
     let provider = rustls::crypto::aws_lc_rs::default_provider();
     let key = rcgen::KeyPair::generate().unwrap().serialize_der();
@@ -54,7 +54,7 @@ fn impostors(server: &Server) -> Vec<Arc<ServerConfig>> {
         let resolver: Arc<dyn ResolvesServerCert> = Arc::new(SingleCertAndKey::from(certified));
         let mut config = server.config.clone();
         config.cert_resolver = resolver;
-        // It has stolen no tickets.
+        // The impostor has stolen no tickets.
         config.session_storage = ServerSessionMemoryCache::new(8);
         Arc::new(config)
     };
@@ -62,7 +62,7 @@ fn impostors(server: &Server) -> Vec<Arc<ServerConfig>> {
 }
 
 #[test]
-fn untrusted_servers_are_refused_whatever_is_revived() {
+fn untrusted_servers_are_refused_before_and_after_reviving() {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()
         .unwrap();
@@ -79,7 +79,7 @@ fn untrusted_servers_are_refused_whatever_is_revived() {
     };
     let revive = || {
         client.revive(false, HOST, &kept[0], now).unwrap();
-        // Found, it would resume: what is asked here is what becomes of full handshakes.
+        // With these it would resume, but this test is about full handshakes.
         client.take_sessions(false, HOST).len()
     };
     all_refused();

@@ -1,5 +1,5 @@
-//! Both sides of a `Stream` over a pipe in memory: flights leave whole, early data is taken or sent
-//! again.
+//! Both sides of a `Stream` over a pipe in memory: each flight leaves in one write, early data is
+//! accepted or sent again.
 
 use std::io;
 use std::pin::Pin;
@@ -114,7 +114,7 @@ struct Run {
     recorder: Recorder,
 }
 
-/// One connection: the client says "ping", the server answers "pong:ping".
+/// One connection: the client sends "ping", the server answers "pong:ping".
 async fn run(client: &Client, server: Arc<ServerConfig>, early: bool) -> Run {
     let (near, far) = duplex(1 << 16);
     let serving = tokio::spawn(async move {
@@ -163,7 +163,7 @@ async fn run(client: &Client, server: Arc<ServerConfig>, early: bool) -> Run {
 }
 
 #[tokio::test]
-async fn a_handshake_leaves_in_two_writes_and_tells_its_facts() {
+async fn a_handshake_leaves_in_two_writes_and_records_its_facts() {
     let p = peers(false);
     let run = run(&p.client, p.server.into(), false).await;
     assert_eq!(run.answer, b"pong:ping");
@@ -199,7 +199,7 @@ async fn a_handshake_leaves_in_two_writes_and_tells_its_facts() {
 }
 
 #[tokio::test]
-async fn facts_hold_up_no_flight_and_are_there_even_if_none_leaves() {
+async fn facts_delay_no_flight_and_exist_even_if_none_leaves() {
     let p = peers(false);
     let (near, far) = duplex(1 << 16);
     let serving = tokio::spawn(async move {
@@ -263,7 +263,7 @@ async fn refused_early_data_is_sent_again() {
 }
 
 #[tokio::test]
-async fn more_than_the_library_buffers_comes_through() {
+async fn more_data_than_the_library_buffers_arrives() {
     const SIZE: usize = 300_000;
     let p = peers(false);
     let (near, far) = duplex(1 << 20);
@@ -287,7 +287,7 @@ async fn more_than_the_library_buffers_comes_through() {
 }
 
 #[tokio::test]
-async fn a_stranger_s_certificate_is_refused_with_its_reason() {
+async fn an_untrusted_certificate_is_refused_with_the_reason() {
     let (here, elsewhere) = (peers(false), peers(false));
     let (near, far) = duplex(1 << 16);
     tokio::spawn(async move {

@@ -1,4 +1,4 @@
-//! Sending and receiving does not allocate: counted by an allocator that knows its thread.
+//! Sending and receiving does not allocate: counted by an allocator, per thread.
 
 #![allow(unsafe_code)]
 
@@ -20,35 +20,35 @@ struct Counting;
 static ALLOCATOR: Counting = Counting;
 
 fn count() {
-    // A thread that is ending has no count any more.
+    // A thread that is ending has no counter any more.
     let _ = COUNT.try_with(|count| count.set(count.get() + 1));
 }
 
-// SAFETY: hands on to the system's allocator as it is.
+// SAFETY: passes every call to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();
-        // SAFETY: the caller's promise is handed on.
+        // SAFETY: the caller's promise is passed on.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise is handed on.
+        // SAFETY: the caller's promise is passed on.
         unsafe { System.dealloc(place, layout) }
     }
 
     unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         count();
-        // SAFETY: the caller's promise is handed on.
+        // SAFETY: the caller's promise is passed on.
         unsafe { System.realloc(place, layout, size) }
     }
 }
 
 #[test]
-fn nothing_is_allocated_once_all_is_made() {
+fn sending_and_receiving_does_not_allocate() {
     let before = COUNT.get();
     drop(vec![1]);
-    assert_eq!(COUNT.get(), before + 1, "it is counted");
+    assert_eq!(COUNT.get(), before + 1, "allocations are counted");
     for address in LOOPBACKS {
         let (client, server) = (bind(address), bind(address));
         let bytes = vec![7; 20 * 1200];

@@ -1,4 +1,4 @@
-//! What these tests ask of the kernel beyond what they test.
+//! System calls that the tests need.
 
 #![allow(unsafe_code)]
 
@@ -15,9 +15,9 @@ pub(crate) fn set(socket: &impl AsRawFd, level: i32, name: i32, value: i32) {
     assert_eq!(returned, 0, "{}", io::Error::last_os_error());
 }
 
-/// A network of this thread's own, with a loopback of so many bytes; `false` where that takes a right that we have not.
+/// Enters a new network namespace with a loopback of this MTU; `false` without the right to do so.
 pub(crate) fn enter_network(mtu: i32) -> bool {
-    // SAFETY: takes integers only, and moves this thread alone.
+    // SAFETY: takes integers only, and affects only this thread.
     if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
         return false;
     }
@@ -35,7 +35,7 @@ pub(crate) fn enter_network(mtu: i32) -> bool {
 }
 
 fn ask(socket: &impl AsRawFd, what: libc::Ioctl, request: &mut libc::ifreq) {
-    // SAFETY: `request` names the interface and lives through the call.
+    // SAFETY: `request` names the interface and outlives the call.
     let returned = unsafe { libc::ioctl(socket.as_raw_fd(), what, &raw mut *request) };
     assert_eq!(returned, 0, "{}", io::Error::last_os_error());
 }

@@ -1,4 +1,4 @@
-//! What the kernel refuses, and what ICMP brings.
+//! Refusals of the kernel, and errors from ICMP.
 
 use std::io::ErrorKind;
 use std::net::{Ipv6Addr, UdpSocket};
@@ -9,9 +9,9 @@ use roundtrip_net::datagrams::{Datagrams, Intake, MAX_PARCEL_BYTES, MAX_SEGMENTS
 use crate::datagrams::{LOOPBACKS, bind, kernel, parcel, receive};
 
 #[test]
-fn where_the_kernel_will_not_cut_datagrams_leave_singly() {
+fn without_segmentation_datagrams_leave_one_by_one() {
     let (client, server) = (bind(LOOPBACKS[0]), bind(LOOPBACKS[0]));
-    // It does not segment what is to have no checksum.
+    // The kernel does not segment datagrams without a checksum.
     kernel::set(&client, libc::SOL_SOCKET, libc::SO_NO_CHECK, 1);
     assert_eq!(client.segments(), MAX_SEGMENTS);
     client.send(&parcel(&server, 3, b"onetwothree")).unwrap();
@@ -27,7 +27,7 @@ fn where_the_kernel_will_not_cut_datagrams_leave_singly() {
 }
 
 #[test]
-fn nothing_longer_than_a_packet_is_sent() {
+fn parcels_longer_than_a_packet_are_refused() {
     for address in LOOPBACKS {
         let (client, server) = (bind(address), bind(address));
         let bytes = vec![0; MAX_PARCEL_BYTES + 21];
@@ -40,7 +40,7 @@ fn nothing_longer_than_a_packet_is_sent() {
 }
 
 #[test]
-fn nothing_longer_than_the_mtu_is_sent() {
+fn datagrams_longer_than_the_mtu_are_refused() {
     let ran = thread::spawn(|| {
         if !kernel::enter_network(1500) {
             return false;
@@ -58,19 +58,19 @@ fn nothing_longer_than_the_mtu_is_sent() {
                 let error = error.unwrap_err();
                 assert!(is_too_long(&error), "{address}: {error}");
             }
-            // That was no reason to stop cutting what fits.
+            // This does not disable segmentation of datagrams that fit.
             assert_eq!(client.segments(), MAX_SEGMENTS);
             assert_eq!(receive(&server, 4).0.len(), 4);
         }
         true
     });
     if !ran.join().unwrap() {
-        eprintln!("only root may give a thread a network of its own; as root, this is tested");
+        eprintln!("skipped: only root can create a network namespace");
     }
 }
 
 #[test]
-fn a_closed_port_is_no_error() {
+fn a_closed_port_does_not_fail_a_send() {
     for address in LOOPBACKS {
         let closed = bind(address);
         let socket = UdpSocket::bind((address, 0)).unwrap();
@@ -81,7 +81,7 @@ fn a_closed_port_is_no_error() {
         let mut intake = Intake::default();
         for _ in 0..3 {
             client.send(&to_nobody).unwrap();
-            assert!(client.wait(None).unwrap(), "it is told of");
+            assert!(client.wait(None).unwrap(), "the error is reported");
             let error = client.receive(&mut intake).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::WouldBlock);
             let refused = Some(ErrorKind::ConnectionRefused);
@@ -97,11 +97,15 @@ fn a_closed_port_is_no_error() {
 }
 
 #[test]
-fn another_error_is_told_as_it_is() {
+fn other_errors_are_returned() {
     let (client, server) = (bind(LOOPBACKS[1]), bind(LOOPBACKS[1]));
     let mut foreign = parcel(&server, 1, b"xx");
     foreign.from = Some(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into());
     let error = client.send(&foreign).unwrap_err();
     assert_eq!(error.raw_os_error(), Some(libc::EINVAL));
-    assert_eq!(client.segments(), MAX_SEGMENTS, "cutting was not refused");
+    assert_eq!(
+        client.segments(),
+        MAX_SEGMENTS,
+        "segmentation was not refused"
+    );
 }

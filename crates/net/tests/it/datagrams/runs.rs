@@ -1,4 +1,4 @@
-//! What is sent as one parcel arrives as its datagrams, and says where it came from, where it went and how it fared.
+//! A parcel arrives as its datagrams, with their addresses and ECN bits.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -10,7 +10,7 @@ const COUNT: usize = 44;
 const SEGMENT: usize = 1200;
 
 #[test]
-fn a_burst_arrives_whole_joined_or_not() {
+fn a_burst_arrives_whole_with_and_without_coalescing() {
     for (address, joined) in LOOPBACKS
         .into_iter()
         .zip([true, false])
@@ -27,7 +27,7 @@ fn a_burst_arrives_whole_joined_or_not() {
         assert_eq!(came.len(), COUNT);
         let sent: Vec<&[u8]> = bytes.chunks(SEGMENT).collect();
         assert!(came.iter().map(|one| &one.bytes[..]).eq(sent), "{address}");
-        // Loopback hands a parcel over as it is, if its reader takes it so.
+        // Loopback passes a parcel on in one piece, if its reader accepts that.
         assert_eq!(runs == 1, joined, "{address}: {runs} runs");
         let (out, in_) = (client.calls(), server.calls());
         assert_eq!((out.sends, out.datagrams_out), (1, COUNT as u64));
@@ -37,10 +37,10 @@ fn a_burst_arrives_whole_joined_or_not() {
 }
 
 #[test]
-fn the_bounds_are_what_the_kernel_takes() {
+fn the_bounds_are_those_of_the_kernel() {
     for address in LOOPBACKS {
         let (client, server) = (bind(address), bind(address));
-        // The longer header of IPv6 counts to the MTU of loopback.
+        // The longer header of IPv6 counts towards the MTU of loopback.
         let single = MAX_PARCEL_BYTES - if address.is_ipv6() { 20 } else { 0 };
         for (segment, count) in [(16, MAX_SEGMENTS), (MAX_PARCEL_BYTES / 2, 2), (single, 1)] {
             let bytes = vec![1; segment * count];
@@ -53,7 +53,7 @@ fn the_bounds_are_what_the_kernel_takes() {
 }
 
 #[test]
-fn an_empty_datagram_is_one() {
+fn an_empty_datagram_counts() {
     for address in LOOPBACKS {
         let (client, server) = (bind(address), bind(address));
         client.send(&parcel(&server, 0, &[])).unwrap();
@@ -78,7 +78,7 @@ fn ecn_bits_cross() {
 }
 
 #[test]
-fn an_answer_leaves_from_the_address_that_was_asked() {
+fn an_answer_leaves_from_the_address_of_the_query() {
     let anywhere: [IpAddr; 2] = [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()];
     let asked: [IpAddr; 2] = [
         Ipv4Addr::new(127, 0, 0, 2).into(),
@@ -101,7 +101,7 @@ fn an_answer_leaves_from_the_address_that_was_asked() {
 }
 
 #[test]
-fn a_connected_socket_hears_its_peer_alone() {
+fn a_connected_socket_receives_only_from_its_peer() {
     let address = Ipv4Addr::LOCALHOST.into();
     let (mut one, peer, stranger) = (bind(address), bind(address), bind(address));
     one.connect(peer.local_addr().unwrap()).unwrap();
@@ -113,7 +113,7 @@ fn a_connected_socket_hears_its_peer_alone() {
 }
 
 #[test]
-fn a_socket_for_both_families_speaks_both() {
+fn a_dual_stack_socket_uses_both_families() {
     let both = socket2::Socket::new(socket2::Domain::IPV6, socket2::Type::DGRAM, None).unwrap();
     both.set_only_v6(false).unwrap();
     let any: std::net::SocketAddr = (Ipv6Addr::UNSPECIFIED, 0).into();

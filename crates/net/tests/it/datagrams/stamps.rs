@@ -1,4 +1,4 @@
-//! When datagrams arrived, as the kernel says, however late they are read.
+//! The kernel's arrival times of datagrams are exact even if they are read late.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -12,12 +12,12 @@ use crate::datagrams::{LOOPBACKS, bind, parcel};
 const PAUSE: Duration = Duration::from_millis(60);
 
 #[test]
-fn each_run_has_its_time_though_they_are_read_together_and_late() {
+fn each_run_has_its_arrival_time_although_it_is_read_late() {
     for address in LOOPBACKS {
         let clock = SystemClock::start();
         let (client, server) = (bind(address), bind(address));
         server.stamp().unwrap();
-        // The kernel may begin to stamp a little later.
+        // The kernel can begin to timestamp a little later.
         sleep(PAUSE);
         for segment in [5, 7] {
             client.send(&parcel(&server, segment, &[1; 20])).unwrap();
@@ -36,7 +36,7 @@ fn each_run_has_its_time_though_they_are_read_together_and_late() {
 }
 
 #[test]
-fn without_stamps_it_came_now() {
+fn without_timestamps_the_arrival_time_is_now() {
     let (client, server) = (bind(LOOPBACKS[0]), bind(LOOPBACKS[0]));
     client.send(&parcel(&server, 5, b"hello")).unwrap();
     let mut intake = Intake::default();

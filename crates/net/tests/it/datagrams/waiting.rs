@@ -1,4 +1,4 @@
-//! Waits end for what they wait for.
+//! The events that end a wait.
 
 use std::io::ErrorKind;
 use std::thread;
@@ -11,7 +11,7 @@ use roundtrip_net::datagrams::{
 use crate::datagrams::{LOOPBACKS, bind, parcel, receive};
 
 #[test]
-fn a_wait_ends_when_its_time_is_over_and_not_before() {
+fn a_wait_ends_after_its_timeout_and_not_before() {
     let socket = bind(LOOPBACKS[0]);
     for microseconds in [0, 300, 2500] {
         let timeout = Duration::from_micros(microseconds);
@@ -25,7 +25,7 @@ fn a_wait_ends_when_its_time_is_over_and_not_before() {
 }
 
 #[test]
-fn what_is_there_ends_it_and_what_is_not_asked_for_does_not() {
+fn only_awaited_events_end_a_wait() {
     let (client, server) = (bind(LOOPBACKS[1]), bind(LOOPBACKS[1]));
     let idle = server.wait_with(true, None, None).unwrap();
     let room = WaitOutcome {
@@ -51,7 +51,7 @@ fn a_waker_ends_the_wait_of_another_thread_once() {
     };
     assert_eq!(socket.wait_with(false, Some(&waker), None).unwrap(), woken);
     ringer.join().unwrap();
-    // What was rung since may be heard still, and then no more.
+    // One more wake-up can be pending, but not two.
     let again = || {
         let ready = socket.wait_with(false, Some(&waker), Some(Duration::ZERO));
         ready.unwrap().woken

@@ -1,4 +1,4 @@
-//! Answers that are taken: both families, aliases, truncation, HTTPS records, search lists.
+//! Answers that are accepted: both families, aliases, truncation, HTTPS records, search lists.
 
 use std::time::Duration;
 
@@ -80,7 +80,7 @@ async fn a_truncated_answer_is_asked_for_over_tcp() {
 }
 
 #[tokio::test]
-async fn tcp_from_the_start_where_the_configuration_says_so() {
+async fn tcp_is_used_from_the_start_if_configured() {
     let server = NameServer::replying(|asked| asked.addresses("a.example"));
     let resolver = resolver("options use-vc", &[server.address]);
     resolver.look_up("a.example", V4).await.unwrap();
@@ -116,7 +116,7 @@ async fn the_https_record_is_asked_under_the_name_of_its_port() {
 }
 
 #[tokio::test]
-async fn an_https_record_that_does_not_come_is_not_waited_for() {
+async fn a_missing_https_record_delays_nothing() {
     let server = NameServer::start(|asked| match asked.kind() {
         Kind::HTTPS => Vec::new(),
         _ => vec![asked.addresses("a.example").encode().unwrap()],
@@ -130,7 +130,7 @@ async fn an_https_record_that_does_not_come_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn the_search_list_is_gone_through_in_order() {
+async fn the_search_list_is_tried_in_order() {
     let server = NameServer::replying(|asked| {
         if asked.name().trim_end_matches('.') == "host.two.example" {
             asked.addresses("host.two.example")
@@ -161,7 +161,7 @@ async fn an_absolute_name_is_not_searched_for() {
 }
 
 #[tokio::test]
-async fn the_hosts_file_and_localhost_need_no_question() {
+async fn the_hosts_file_and_localhost_need_no_query() {
     let server = NameServer::replying(|asked| asked.addresses("shop.example"));
     let hosts = Hosts::parse("127.0.0.7 shop.example shop\n");
     let resolver = Resolver::new(conf(""), hosts, vec![server.address]).unwrap();

@@ -1,4 +1,4 @@
-//! Servers that fail, are silent, lie or answer somebody else.
+//! Servers that fail, are silent, lie or answer another query.
 
 use roundtrip_net::{ResolveError, Wanted};
 use roundtrip_wire::dns::{Data, Kind, Message, Rcode};
@@ -7,7 +7,7 @@ use crate::resolver::server::{NameServer, record};
 use crate::resolver::{BOTH, V4, look_up, resolver};
 
 #[tokio::test]
-async fn a_name_that_is_none() {
+async fn a_name_that_does_not_exist() {
     let server = NameServer::replying(|asked| asked.refuse(Rcode::NO_SUCH_NAME));
     let error = look_up(server.address, "none.example", BOTH)
         .await
@@ -30,7 +30,7 @@ async fn a_name_without_addresses() {
 }
 
 #[tokio::test]
-async fn a_server_that_fails_is_named_with_its_code() {
+async fn a_failing_server_is_reported_with_its_code() {
     for (rcode, word) in [
         (Rcode::SERVER_FAILURE, "SERVFAIL"),
         (Rcode::REFUSED, "REFUSED"),
@@ -54,7 +54,7 @@ async fn the_next_server_is_asked_when_one_fails() {
 }
 
 #[tokio::test]
-async fn silence_is_asked_again_and_counted() {
+async fn unanswered_queries_are_repeated_and_counted() {
     let server = NameServer::start(|asked| match asked.before {
         0 => Vec::new(),
         _ => vec![asked.addresses("a.example").encode().unwrap()],
@@ -64,7 +64,7 @@ async fn silence_is_asked_again_and_counted() {
 }
 
 #[tokio::test]
-async fn silence_for_good_is_named() {
+async fn permanent_silence_is_reported() {
     let server = NameServer::start(|_| Vec::new());
     let error = look_up(server.address, "a.example", BOTH)
         .await
@@ -85,7 +85,7 @@ async fn nobody_listens() {
     assert!(error.to_string().contains(&address.to_string()), "{error}");
 }
 
-/// The forger's answer comes first, the server's own after it.
+/// Sends a forged answer before the real one.
 fn after_a_forgery(forge: impl Fn(&mut Message) + Send + Sync + 'static) -> NameServer {
     NameServer::start(move |asked| {
         let evil = record("a.example", 60, Data::A([203, 0, 113, 66].into()));
@@ -99,7 +99,7 @@ fn after_a_forgery(forge: impl Fn(&mut Message) + Send + Sync + 'static) -> Name
 }
 
 #[tokio::test]
-async fn answers_to_other_questions_are_not_believed() {
+async fn answers_to_other_queries_are_ignored() {
     let servers = [
         after_a_forgery(|m| m.id = m.id.wrapping_add(1)),
         after_a_forgery(|m| m.questions[0].name = "b.example".parse().unwrap()),
@@ -114,7 +114,7 @@ async fn answers_to_other_questions_are_not_believed() {
 }
 
 #[tokio::test]
-async fn records_of_other_names_are_not_believed() {
+async fn records_of_other_names_are_ignored() {
     let server = NameServer::replying(|asked| {
         let stray = record("b.example", 60, Data::A([203, 0, 113, 66].into()));
         asked.reply(vec![stray])
@@ -124,7 +124,7 @@ async fn records_of_other_names_are_not_believed() {
 }
 
 #[tokio::test]
-async fn bytes_that_are_no_message_are_passed_over() {
+async fn invalid_messages_are_ignored() {
     let server = NameServer::start(|asked| {
         let good = asked.addresses("a.example").encode().unwrap();
         vec![
@@ -140,7 +140,7 @@ async fn bytes_that_are_no_message_are_passed_over() {
 }
 
 #[tokio::test]
-async fn aliases_in_a_circle_end() {
+async fn an_alias_loop_ends() {
     let server = NameServer::replying(|asked| {
         let to = |name: &str| Data::Cname(name.parse().unwrap());
         asked.reply(vec![
@@ -152,7 +152,7 @@ async fn aliases_in_a_circle_end() {
 }
 
 #[tokio::test]
-async fn servers_older_than_edns_are_asked_plainly() {
+async fn servers_older_than_edns_are_asked_without_it() {
     let server = NameServer::replying(|asked| {
         if asked.query.udp_size.is_some() {
             asked.refuse(Rcode::FORMAT_ERROR)
@@ -166,7 +166,7 @@ async fn servers_older_than_edns_are_asked_plainly() {
 }
 
 #[tokio::test]
-async fn names_that_cannot_be_are_refused_unasked() {
+async fn invalid_names_are_refused_without_a_query() {
     let server = NameServer::replying(|asked| asked.addresses("a.example"));
     let long = "x".repeat(64);
     for name in [

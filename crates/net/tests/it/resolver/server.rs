@@ -1,4 +1,5 @@
-//! A name server whose answers a test writes. It listens over UDP and TCP on one port of the loopback.
+//! A name server whose answers a test defines. It listens over UDP and TCP on one port of the
+//! loopback.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
@@ -6,11 +7,11 @@ use std::sync::{Arc, Mutex};
 
 use roundtrip_wire::dns::{Data, Kind, Message, Name, Rcode, Record};
 
-/// A question as it came.
+/// One received query.
 pub(crate) struct TimedAnswer {
     pub(crate) query: Message,
     pub(crate) over_tcp: bool,
-    /// How many questions came before it.
+    /// The number of queries before it.
     pub(crate) before: usize,
 }
 
@@ -22,7 +23,8 @@ pub(crate) struct NameServer {
 type Answer = dyn Fn(&TimedAnswer) -> Vec<Vec<u8>> + Send + Sync;
 
 impl NameServer {
-    /// `answer` gives the messages for a question: none is silence. The threads end with the test's process.
+    /// `answer` returns the messages for a query; with none, the server is silent. The threads end
+    /// with the test's process.
     pub(crate) fn start(
         answer: impl Fn(&TimedAnswer) -> Vec<Vec<u8>> + Send + Sync + 'static,
     ) -> Self {
@@ -46,13 +48,13 @@ impl NameServer {
         Self::start(move |asked| vec![reply(asked).encode().unwrap()])
     }
 
-    /// What was asked: name, kind, and whether over TCP.
+    /// The received queries: name, kind, and whether over TCP.
     pub(crate) fn log(&self) -> Vec<(String, Kind, bool)> {
         self.log.lock().unwrap().clone()
     }
 }
 
-/// A port that is free for both.
+/// Finds a port that is free for both.
 fn sockets() -> (UdpSocket, TcpListener) {
     for _ in 0..50 {
         let udp = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
@@ -128,7 +130,7 @@ impl TimedAnswer {
         self.query.reply(rcode)
     }
 
-    /// The addresses of a name that has one of each family.
+    /// The addresses of a name with one of each family.
     pub(crate) fn addresses(&self, name: &str) -> Message {
         let records = match self.kind() {
             Kind::A => vec![record(name, 60, Data::A([192, 0, 2, 1].into()))],

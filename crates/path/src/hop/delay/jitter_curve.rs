@@ -1,22 +1,22 @@
 //! The delay that jitter adds, as a function of time.
 //!
-//! A delay drawn for each packet cannot keep both the order and its distribution: whatever follows
-//! a late packet waits for it, so that dense traffic sees the maximum. Here the delay itself varies
-//! in time. It rises at once to a peak and falls evenly to zero, then comes the next peak: as when
-//! a link stalls and then catches up. It never falls faster than time passes, so no packet
+//! A delay drawn for each packet cannot keep both the order and its distribution: all packets
+//! behind a late one wait for it, so that dense traffic sees the maximum. Here the delay itself
+//! varies in time. It rises at once to a peak and falls evenly to zero, then the next peak follows:
+//! as when a link stalls and then catches up. It never falls faster than time passes, so no packet
 //! overtakes another, and traffic of any density samples the same curve.
 //!
-//! While the delay falls from a peak Y, each value below Y takes the same time. Over many falls, the
-//! share of the time that is spent at x is proportional to P(Y > x). All shapes have a density f
-//! that only falls, so peaks with P(Y > x) = f(x) / f(0) give exactly the density f. The pace of a
-//! fall is drawn independently of its peak and changes nothing in this.
+//! While the delay falls from a peak Y, each value below Y takes the same time. Over many falls,
+//! the share of the time that is spent at x is proportional to P(Y > x). All shapes have a density
+//! f that only falls, so peaks with P(Y > x) = f(x) / f(0) give exactly the density f. The pace of
+//! a fall is drawn independently of its peak and changes none of this.
 
 use std::time::Duration;
 
 use crate::link::Jitter;
 use roundtrip_model::Random;
 
-/// How long a fall takes, in multiples of the time that order demands: between the two.
+/// The duration of a fall is between these multiples of the shortest one that keeps the order.
 const SLOWNESS: (f64, f64) = (1.0, 2.0);
 
 /// The smallest scale of time: below this, falls become slower instead of more frequent.
@@ -28,10 +28,10 @@ const SETTLED_AFTER: f64 = 150.0;
 pub(super) struct JitterCurve {
     jitter: Jitter,
     random: Random,
-    /// In seconds, on the path's clock: when the current fall begins and ends.
+    /// The beginning and end of the current fall, in seconds on the path's clock.
     from: f64,
     until: f64,
-    /// Where it begins, in seconds of delay.
+    /// The delay at its beginning, in seconds.
     peak: f64,
 }
 
@@ -46,7 +46,7 @@ impl JitterCurve {
         }
     }
 
-    /// The delay to add at `at`. Calls come in the order of time, but for the relay's lateness.
+    /// The delay to add at `at`. Calls come in the order of time, except for the relay's lateness.
     pub(super) fn at(&mut self, at: Duration) -> Duration {
         let (at, by) = (at.as_secs_f64(), self.jitter.by.as_secs_f64());
         if by <= 0.0 {
@@ -72,7 +72,8 @@ impl JitterCurve {
 mod tests {
     use super::*;
 
-    /// The delays, in ms and sorted, that so many packets see, so many of them a second.
+    /// The sorted delays, in ms, that `packets` packets see at a rate of `a_second` packets per
+    /// second.
     fn seen(jitter: &str, a_second: f64, packets: u32) -> Vec<f64> {
         let mut curve = JitterCurve::new(jitter.parse().unwrap(), Random::seeded(3));
         let time = |number: u32| Duration::from_secs_f64(5.0 + f64::from(number) / a_second);
@@ -109,7 +110,7 @@ mod tests {
                 for (share, expected) in [0.25, 0.5, 0.75, 0.9, 0.99].into_iter().zip(quantiles) {
                     let found = all[(share * f64::from(packets)) as usize] / by_ms;
                     let ratio = found / expected;
-                    // Of the rarest peaks there are few, and they last longest.
+                    // The rarest peaks are few, and they last longest.
                     let tolerance = if share > 0.95 { 0.25 } else { 0.1 };
                     assert!(
                         (1.0 - tolerance..1.0 + tolerance).contains(&ratio),

@@ -1,4 +1,4 @@
-//! The packets that wait for the bottleneck, first come first served.
+//! The packets that wait for the bottleneck, first come, first served.
 
 use std::collections::VecDeque;
 use std::time::Duration;

@@ -1,5 +1,5 @@
 //! CoDel, the controlled-delay queue (RFC 8289 §5): once no packet has waited less than the target
-//! for a whole interval, one is dropped, then further ones after ever shorter times, until the
+//! for a whole interval, one is dropped, then further ones at ever shorter intervals, until the
 //! queue is short again.
 
 use std::time::Duration;
@@ -15,11 +15,11 @@ const ONE_PACKET: u64 = 1514;
 
 #[derive(Debug, Default)]
 pub(super) struct CoDel {
-    /// When the delay will have been above the target for a whole interval.
+    /// The time at which the delay will have been above the target for a whole interval.
     first_above: Option<Duration>,
     dropping: bool,
     drop_next: Duration,
-    /// Drops since dropping began, and that count when dropping last began.
+    /// The number of drops since dropping began, and that number when dropping last began.
     count: u32,
     last_count: u32,
 }
@@ -57,7 +57,7 @@ impl CoDel {
         Some(first)
     }
 
-    /// Takes the first packet of the queue, and whether it may be dropped.
+    /// Takes the first packet of the queue, and returns whether it can be dropped.
     fn take(&mut self, now: Duration, backlog: &mut Backlog) -> Option<(Waiting, bool)> {
         let Some(first) = backlog.pop() else {
             self.first_above = None;

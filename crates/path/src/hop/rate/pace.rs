@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::link::{QueueSize, Rate, Trace};
 
 pub(super) enum LinkPace {
-    /// In bits per second.
+    /// A rate in bits per second.
     Constant(u64),
     Trace {
         trace: Arc<Trace>,
@@ -42,7 +42,7 @@ impl LinkPace {
         }
     }
 
-    /// When a packet of `bytes` bytes has left that may start at `from`.
+    /// The time at which a packet of `bytes` bytes has left, if it can start at `from`.
     pub(super) fn finish(&mut self, from: Duration, bytes: usize) -> Duration {
         match self {
             Self::Constant(bits) => {
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_gives_what_it_gave_and_keeps_nothing_for_later() {
+    fn a_trace_repeats_its_chances_and_saves_none() {
         let trace = Trace::parse("1\n1\n5\n").unwrap();
         let start = Duration::from_secs(9);
         let mut pace = LinkPace::new(&Rate::Trace(Arc::new(trace)), start);

@@ -34,7 +34,7 @@ pub(super) fn translate(nat: &mut Nat, ip: &mut [u8], way: Direction, at: Durati
     };
     put_end(&mut inner, back, flow, end)?;
     let mut outer = PacketMut::parse(ip).ok()?;
-    // Errors of routers on the way have the router's address.
+    // Errors from routers on the path have the router's address.
     if outer_end == flow.client.ip() {
         put(&mut outer, way, end.ip())?;
     }

@@ -1,15 +1,15 @@
-//! Fragments: only the first has ports, so the NAT remembers its translation until the others have
-//! come.
+//! Fragments: only the first one has ports, so the NAT remembers its translation until the others
+//! have come.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
 use roundtrip_wire::packet::Packet;
 
-/// The most datagrams whose fragments may be under way at a time.
+/// The largest number of datagrams whose fragments can be in transit at a time.
 const MAX_FRAGMENTED_DATAGRAMS: usize = 64;
 
-/// What the fragments of a datagram have in common (RFC 791 §3.2, RFC 8200 §4.5).
+/// The identifying fields of a datagram's fragments (RFC 791 §3.2, RFC 8200 §4.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FragmentKey {
     source: IpAddr,

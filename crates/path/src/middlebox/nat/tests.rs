@@ -1,4 +1,4 @@
-//! What the NAT makes of packets in both directions.
+//! The NAT's effect on packets in both directions.
 
 use std::net::SocketAddr;
 
@@ -31,7 +31,7 @@ fn from_port(port: u16, ip: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The server's reply to where the packet seems to come from.
+/// The server's reply to the apparent source of the packet.
 fn answered(outside: &[u8], answer: &[u8]) -> Vec<u8> {
     let seen = client_of(outside, UP);
     let mut bytes = answer.to_vec();
@@ -44,7 +44,7 @@ fn answered(outside: &[u8], answer: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn each_connection_has_an_address_of_its_own_and_keeps_it() {
+fn each_connection_has_a_separate_address_and_keeps_it() {
     for (syn, answer, ack) in [
         (
             segment(UP, SYN, &[], b""),
@@ -79,7 +79,7 @@ fn each_connection_has_an_address_of_its_own_and_keeps_it() {
 }
 
 #[test]
-fn nothing_comes_in_that_was_not_asked_for() {
+fn unsolicited_packets_do_not_come_in() {
     let mut nat = Trial::parse("nat");
     nat.loses(DOWN, 0, &segment(DOWN, SYN, &[], b""), "nat");
     let out = nat.one(UP, 0, &datagram(UP, false, 53, b"?")).ip;
@@ -117,7 +117,7 @@ fn echoes_keep_their_identifier() {
 }
 
 #[test]
-fn errors_tell_each_side_of_its_own_packet() {
+fn errors_name_the_packet_as_each_side_knows_it() {
     for is_v6 in [false, true] {
         let mut nat = Trial::parse("nat");
         let sent = datagram(UP, is_v6, 443, &[7; 1200]);
@@ -158,7 +158,7 @@ fn errors_tell_each_side_of_its_own_packet() {
 }
 
 #[test]
-fn a_wrong_error_is_not_made_right() {
+fn an_error_with_a_wrong_checksum_stays_wrong() {
     let mut nat = Trial::parse("nat");
     let out = nat.one(UP, 0, &datagram(UP, false, 443, &[7; 1200])).ip;
     let router = "198.18.0.254".parse().unwrap();
@@ -202,7 +202,7 @@ fn fragments_follow_their_first() {
 }
 
 #[test]
-fn a_reset_goes_to_whom_it_is_meant_for() {
+fn a_reset_reaches_the_right_client() {
     let mut nat = Trial::parse("nat");
     let syn = segment(UP, SYN, &[], b"");
     let out = nat.one(UP, 0, &syn).ip;
