@@ -149,6 +149,12 @@ impl Endpoint {
         self.0.shared.wait(is_closed).await;
     }
 
+    /// The number of connections that are kept, those included that are over.
+    #[cfg(test)]
+    pub(crate) fn kept(&self) -> usize {
+        self.0.shared.lock().kept()
+    }
+
     /// The number of clients that were made to prove their address by a Retry. RFC 9000 §8.1.2.
     pub fn retries_sent(&self) -> u64 {
         self.0.shared.lock().engine.retries_sent()
@@ -157,6 +163,11 @@ impl Endpoint {
     /// The number of clients whose token proved their address. RFC 9000 §8.1.3.
     pub fn tokens_taken(&self) -> u64 {
         self.0.shared.lock().engine.tokens_taken()
+    }
+
+    /// The number of clients that were refused because connections have used up their budget.
+    pub fn refused_over_budget(&self) -> u64 {
+        self.0.shared.lock().engine.refused_over_budget()
     }
 }
 

@@ -154,7 +154,9 @@ impl State {
             };
             self.connections.insert(handle, entry);
             self.queue(handle);
-            if self.abandoned || self.stage != Stage::Open {
+            let has_ended = self.engine.connection(handle).is_none_or(|c| c.is_closed());
+            // One that has ended by itself is nobody's: strangers make many of these.
+            if has_ended || self.abandoned || self.stage != Stage::Open {
                 self.answer(handle);
                 self.orphan(handle);
             } else {
@@ -352,6 +354,11 @@ impl State {
             entry.wakers.end(CloseReason::Local { code: 0 }, wakes);
         }
         self.wakers.take_all(wakes);
+    }
+
+    #[cfg(test)]
+    pub(crate) fn kept(&self) -> usize {
+        self.connections.len()
     }
 
     fn wake_driver(&mut self) {

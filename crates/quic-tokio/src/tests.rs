@@ -1,6 +1,8 @@
 //! Futures and streams that are dropped leave nothing behind, and whoever waits hears of the end.
 
 mod observer;
+#[path = "../../quic/tests/world/strangers.rs"]
+mod strangers;
 
 use std::net::UdpSocket;
 use std::pin::pin;
@@ -8,7 +10,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, SystemTime};
 
-use roundtrip_quic::{ClientConfig, Dir, Endpoint as Engine, StreamId, Transport};
+use roundtrip_quic::{
+    ClientConfig, Dir, Endpoint as Engine, Retry, ServerConfig, StreamId, Transport,
+};
+use roundtrip_wire::quic::ConnectionId;
 use rustls::RootCertStore;
 use rustls::crypto::aws_lc_rs;
 
@@ -17,14 +22,17 @@ use crate::wait::Wait;
 use crate::wakers::Interest;
 use crate::{Connection, Endpoint, RecvStream, SendStream};
 
-fn config() -> ClientConfig {
+fn client_tls() -> rustls::ClientConfig {
     let provider = Arc::new(aws_lc_rs::default_provider());
-    let tls = rustls::ClientConfig::builder_with_provider(provider)
+    rustls::ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13])
         .unwrap()
         .with_root_certificates(RootCertStore::empty())
-        .with_no_client_auth();
-    ClientConfig::new(Arc::new(tls), Arc::new(Transport::default()))
+        .with_no_client_auth()
+}
+
+fn config() -> ClientConfig {
+    ClientConfig::new(Arc::new(client_tls()), Arc::new(Transport::default()))
 }
 
 /// A connection to an address that never answers.
@@ -62,6 +70,46 @@ async fn a_socket_that_cannot_be_read_now_is_not_given_up() {
     }
     endpoint.close(0, b"");
     endpoint.closed().await;
+}
+
+fn server_tls() -> Arc<rustls::ServerConfig> {
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let key = rustls::pki_types::PrivateKeyDer::try_from(made.signing_key.serialize_der());
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let tls = rustls::ServerConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![made.cert.der().clone()], key.unwrap());
+    Arc::new(tls.unwrap())
+}
+
+/// Whether anybody accepts or not: what has ended by itself is kept for nobody.
+#[tokio::test]
+async fn clients_that_end_before_they_are_accepted_leave_nothing_behind() {
+    let mut config = ServerConfig::new(server_tls(), Arc::new(Transport::default()));
+    config.retry = Retry::Never;
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let engine = Engine::new(Some(config), [9; 32]);
+    let endpoint = Endpoint::new(socket, engine).unwrap();
+    let client = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    client.connect(endpoint.local_addr()).await.unwrap();
+    let hello = strangers::hello(&client_tls());
+    let of_themselves = [strangers::Kind::Closing, strangers::Kind::Failing];
+    let kinds = strangers::KINDS.into_iter();
+    let kinds = kinds.filter(|kind| of_themselves.contains(kind)).cycle();
+    for (number, kind) in (0..40_u64).zip(kinds) {
+        let id = ConnectionId::new(&number.to_be_bytes()).unwrap();
+        let datagram = strangers::first(&id, &kind.frames(&hello));
+        client.send(&datagram).await.unwrap();
+        if kind == strangers::Kind::Failing {
+            // It is told why.
+            let mut told = [0; 2000];
+            let told = tokio::time::timeout(Duration::from_mins(1), client.recv(&mut told));
+            told.await.unwrap().unwrap();
+        }
+    }
+    assert_eq!(endpoint.kept(), 0);
 }
 
 #[tokio::test]

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const STEP: u64 = 16 << 10;
 
 /// A budget of bytes that connections share, each through [`crate::Transport::budget`]. Where more
-/// than half of it is used, their windows shrink; where all is used, servers refuse new connections.
+/// than half of it is used, their windows shrink; where all is used, servers refuse new
+/// connections.
 #[derive(Debug)]
 pub struct Budget {
     limit: u64,

@@ -42,8 +42,8 @@ pub struct Transport {
     /// Lets the server change the client's path, and the client use it. RFC 9000 §9.
     pub migration: bool,
     /// A limit of the application's that early data relies on: a session that was begun under a
-    /// higher one is not resumed, as with all limits here. HTTP/3's is its largest field section. RFC
-    /// 9114 §7.2.4.2.
+    /// higher one is not resumed, as with all limits here. HTTP/3's is its largest field section.
+    /// RFC 9114 §7.2.4.2.
     pub application_limit: u64,
     /// What all connections with this budget may keep together.
     pub budget: Option<Arc<Budget>>,

@@ -244,6 +244,16 @@ impl Crypto {
         self.session.outbound(level)?.chunk(room)
     }
 
+    /// Sends again what has not been acknowledged at that level, unless something is to be sent
+    /// anyway.
+    pub(crate) fn repeat(&mut self, level: Level) {
+        if !self.wants_to_send(level)
+            && let Some(outbound) = self.session.outbound(level)
+        {
+            outbound.rewind();
+        }
+    }
+
     pub(crate) fn wants_to_send(&self, level: Level) -> bool {
         self.has(level) && self.session.wants_to_send(level)
     }

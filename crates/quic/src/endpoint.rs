@@ -11,6 +11,7 @@ mod ids;
 mod incoming;
 mod issuer;
 mod misdirected;
+mod peers;
 mod table;
 mod timers;
 mod tokens;
@@ -31,6 +32,7 @@ use early_0rtt::EarlyDatagrams;
 use ids::{ID, Owner, Router};
 use issuer::{EndpointIssuer, Secrets};
 use misdirected::MisdirectedQueue;
+use peers::Peers;
 use table::Table;
 use timers::Timers;
 use tokens::Tokens;
@@ -54,8 +56,8 @@ const FORM_LONG: u8 = 0x80;
 ///   [`Connection`]. The others are getters.
 ///
 /// For each batch of datagrams: call [`Self::receive`] for each, then [`Self::accept`],
-/// [`Self::reply`] and [`Self::misdirected`] until they give nothing, then poll each connection that was named, let it
-/// transmit, and ask for [`Self::deadline`] anew. Once a connection [is
+/// [`Self::reply`] and [`Self::misdirected`] until they give nothing, then poll each connection
+/// that was named, let it transmit, and ask for [`Self::deadline`] anew. Once a connection [is
 /// drained](Connection::is_drained) and has given its last event, [`Self::remove`] forgets it.
 #[derive(Debug)]
 pub struct Endpoint {
@@ -72,14 +74,14 @@ pub struct Endpoint {
     /// Clients' connections by the address of their first packets and the destination chosen for
     /// these.
     firsts: HashMap<First, Handle>,
-    /// Our own connections to each server: a stateless reset from there may be for any of them.
-    dialled: HashMap<SocketAddr, Vec<Handle>>,
+    peers: Peers,
     arrived: VecDeque<Handle>,
     early_0rtt: EarlyDatagrams,
     unproved: Unproved,
     served: usize,
     tokens: Tokens,
     tokens_taken: u64,
+    over_budget: u64,
     answers: Answers,
     timers: Timers,
     random: Random,
@@ -116,13 +118,14 @@ impl Endpoint {
             table: Table::default(),
             router: Router::default(),
             firsts: HashMap::new(),
-            dialled: HashMap::new(),
+            peers: Peers::default(),
             arrived: VecDeque::new(),
             early_0rtt: EarlyDatagrams::default(),
             unproved: Unproved::default(),
             served: 0,
             tokens: Tokens::default(),
             tokens_taken: 0,
+            over_budget: 0,
             answers: Answers::new(random.seed()),
             timers: Timers::default(),
             secrets,
@@ -170,7 +173,7 @@ impl Endpoint {
             connection.set_observer(observer());
         }
         self.table.fill(handle, connection, None);
-        self.dialled.entry(remote).or_default().push(handle);
+        self.peers.add(remote, handle);
         self.touch(handle);
         Ok(handle)
     }
@@ -192,6 +195,12 @@ impl Endpoint {
         entry.connection.receive(now, way, datagram);
         if entry.settles() {
             self.unproved.prove();
+        }
+        let remote = entry.connection.remote();
+        if remote != entry.peer {
+            let left = std::mem::replace(&mut entry.peer, remote);
+            self.peers.remove(left, handle);
+            self.peers.add(remote, handle);
         }
         self.touch(handle);
     }
@@ -277,12 +286,10 @@ impl Endpoint {
 
     /// RFC 9000 §10.3.1.
     fn find_reset(&self, remote: SocketAddr, datagram: &[u8]) -> Option<Handle> {
-        let candidates = self.dialled.get(&remote)?;
-        let resets = |handle: &&Handle| {
-            let entry = self.table.get(**handle);
+        self.peers.at(remote).find(|handle| {
+            let entry = self.table.get(*handle);
             entry.is_some_and(|entry| entry.connection.is_reset(datagram))
-        };
-        candidates.iter().find(resets).copied()
+        })
     }
 
     /// Puts the next answer that belongs to no connection in place of what `buffer` held.
@@ -333,6 +340,11 @@ impl Endpoint {
         self.tokens_taken
     }
 
+    /// How many clients were refused because the connections have used up their budget.
+    pub fn refused_over_budget(&self) -> u64 {
+        self.over_budget
+    }
+
     /// Forgets a connection, best one that is drained: the peer of another gets stateless resets
     /// from a server, and no answer from a client.
     pub fn remove(&mut self, handle: Handle) -> Option<Connection> {
@@ -344,13 +356,7 @@ impl Endpoint {
                 self.unproved.end(first, entry.connection.take_farewell());
             }
         }
-        let remote = entry.connection.remote();
-        if let Some(dialled) = self.dialled.get_mut(&remote) {
-            dialled.retain(|other| *other != handle);
-            if dialled.is_empty() {
-                self.dialled.remove(&remote);
-            }
-        }
+        self.peers.remove(entry.peer, handle);
         self.arrived.retain(|other| *other != handle);
         Some(entry.connection)
     }

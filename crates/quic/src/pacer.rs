@@ -58,10 +58,18 @@ impl Pacer {
         let span = carried(rate, SPAN);
         let bucket = carried(rate, SPAN + self.lateness(now)).max(MIN_BUCKET * datagram);
         let gained = match self.filled {
-            Some(then) => carried(rate, now.since(then)),
-            None => bucket,
+            Some(then) => {
+                let gained = carried(rate, now.since(then));
+                // What is too short for a byte counts the next time, or who asks often gets
+                // nothing.
+                self.filled = Some(then.after(lasting(gained, rate)));
+                gained
+            }
+            None => {
+                self.filled = Some(now);
+                bucket
+            }
         };
-        self.filled = Some(now);
         let full = i64::try_from(bucket).unwrap_or(i64::MAX);
         let gained = i64::try_from(gained).unwrap_or(i64::MAX);
         self.credit = self.credit.saturating_add(gained).min(full);
@@ -191,6 +199,23 @@ mod tests {
         assert_eq!(pacer.allowance(Time(7), 10_000, DATAGRAM, 10), Ok(10));
         pacer.on_sent(12_000);
         assert!(pacer.allowance(Time(7), 10_000, DATAGRAM, 10).is_err());
+    }
+
+    #[test]
+    fn who_asks_more_often_than_bytes_come_gets_them_all_the_same() {
+        for (rate, step) in [(999, 700_000), (3000, 100_000), (400_000, 1001)] {
+            let mut pacer = Pacer::new(true);
+            let mut sent = 0;
+            for count in 0..3_000_000_000 / step {
+                let now = Time(count * step);
+                while let Ok(count) = pacer.allowance(now, rate, DATAGRAM, 2) {
+                    pacer.on_sent(count as u64 * u64::from(DATAGRAM));
+                    sent += count as u64 * u64::from(DATAGRAM);
+                }
+            }
+            let most = 3 * rate + 12 * u64::from(DATAGRAM);
+            assert!(sent <= most && sent + 4 * 1200 >= most, "{sent} at {rate}");
+        }
     }
 
     #[test]

@@ -393,8 +393,8 @@ impl Recovery {
         self.spaces[Space::Data.index()].silent >= MAX_PROMPT_ACKS
     }
 
-    /// The peer sends, and acknowledges none of our packets, PINGs included. RFC 9000 §13.2.1 has it
-    /// acknowledge them.
+    /// The peer sends, and acknowledges none of our packets, PINGs included. RFC 9000 §13.2.1 has
+    /// it acknowledge them.
     pub(crate) fn is_ignored(&self) -> bool {
         self.spaces.iter().zip(MAX_ACKS).any(|(ledger, most)| {
             ledger.silent >= most

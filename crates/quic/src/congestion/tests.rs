@@ -236,7 +236,7 @@ fn slow_start_ends_before_a_deep_queue_is_full() {
     }
 }
 
-/// Of what the path and its queue hold, little is lost when slow start finds their end.
+/// Slow start loses little of what the path and its queue hold when it finds their limit.
 #[test]
 fn slow_start_loses_little_where_acknowledgements_are_rare() {
     for kind in [CongestionControl::Cubic, CongestionControl::Reno] {

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 
 /// An address that is not validated gets at most three times what came from it. RFC 9000 §8.1.
 const AMPLIFICATION: u64 = 3;
-/// How many addresses are remembered. One that is forgotten loses what it had left, so the sum stays
-/// within the bound.
+/// How many addresses are remembered. One that is forgotten loses what it had left, so the sum
+/// stays within the bound.
 const MAX_ADDRESSES: usize = 8;
 
 #[derive(Debug, Clone, Copy)]

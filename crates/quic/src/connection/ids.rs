@@ -33,8 +33,8 @@ pub(crate) struct LocalIds {
     first: ConnectionId,
     /// Those that NEW_CONNECTION_ID is to announce, by sequence number.
     unannounced: Vec<u64>,
-    /// Those whose announcement is not acknowledged, by sequence number: [`ISSUED`] at most, so that
-    /// a peer that retires whatever it gets cannot ask for more in a round trip.
+    /// Those whose announcement is not acknowledged, by sequence number: [`ISSUED`] at most, so
+    /// that a peer that retires whatever it gets cannot ask for more in a round trip.
     unacknowledged: Vec<u64>,
     /// One above the highest sequence number that has left in a packet.
     sent: u64,

@@ -31,8 +31,8 @@ impl Connection {
         true
     }
 
-    /// The newest packet, which went to that id of ours, came from elsewhere: the peer has moved. RFC
-    /// 9000 §9.3.
+    /// The newest packet, which went to that id of ours, came from elsewhere: the peer has moved.
+    /// RFC 9000 §9.3.
     pub(super) fn on_moved(&mut self, datagram: &Datagram<'_>, destination: &[u8]) {
         let Datagram { now, way } = *datagram;
         if !self.paths.may_move(now, way) {
@@ -42,7 +42,8 @@ impl Connection {
         let deadline = now.after(self.validation_timeout());
         let settled = now.after(self.recovery.pto());
         let moved = self.paths.on_moved(way, deadline, settled);
-        // Who moves on purpose takes another id, and must not be known again by ours. RFC 9000 §9.5.
+        // Who moves on purpose takes another id, and must not be known again by ours. RFC 9000
+        // §9.5.
         let took_another = self.local_ids.is_another(destination);
         if moved.is_elsewhere || took_another {
             // Without a spare id, the one in use stays.

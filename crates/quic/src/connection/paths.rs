@@ -259,8 +259,8 @@ impl Paths {
         self.amplification.forget(self.active.remote);
     }
 
-    /// PATH_CHALLENGE came in the connection's datagram of that number. A datagram is answered once,
-    /// whatever it asks: an answer may be many times as large as a challenge.
+    /// PATH_CHALLENGE came in the connection's datagram of that number. A datagram is answered
+    /// once, whatever it asks: an answer may be many times as large as a challenge.
     pub(super) fn on_challenge(&mut self, way: &Way, data: [u8; 8], datagram: u64) {
         let owed = Owed {
             remote: way.remote,
@@ -335,8 +335,8 @@ impl Paths {
     /// Whether a peer that sends from there is followed. It may return to the path before at any
     /// time, and to another port of a host that has proved itself, as a NAT moves it: until then,
     /// what it waits for would go nowhere. Otherwise a move that has not been proved has to end
-    /// first, and there is one move a probe timeout: each costs a look at all that is in flight, and
-    /// may cost a window.
+    /// first, and there is one move a probe timeout: each costs a look at all that is in flight,
+    /// and may cost a window.
     pub(super) fn may_move(&self, now: Time, way: &Way) -> bool {
         let known = [Some(&self.active), self.previous.as_ref()];
         let mut known = known.into_iter().flatten().filter(|p| p.validated);

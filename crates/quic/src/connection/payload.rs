@@ -49,6 +49,11 @@ impl Connection {
             }
             return payload;
         }
+        // Some servers take no connection from an Initial packet without a hello, and either probe
+        // may be the first that arrives. RFC 9002 §6.2.4.
+        if level == Level::Initial && self.recovery.probes(space) > 0 {
+            self.crypto.repeat(level);
+        }
         if level != Level::Early {
             self.write_crypto(level, pen);
         }

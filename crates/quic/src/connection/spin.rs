@@ -29,3 +29,23 @@ impl Spin {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bit_spins_but_on_one_connection_in_sixteen() {
+        let still = (0..16_u64).filter(|random| Spin::new(random << 8).is_still);
+        assert_eq!(still.count(), 1);
+        let mut client = Spin::new(0xf00);
+        let mut server = client;
+        let mut seen = Vec::new();
+        for _ in 0..4 {
+            server.on_received(Side::Server, client.bit());
+            client.on_received(Side::Client, server.bit());
+            seen.push(client.bit());
+        }
+        assert_eq!(seen, [true, false, true, false]);
+    }
+}

@@ -15,8 +15,8 @@ pub struct ClientConfig {
     pub transport: Arc<Transport>,
     /// From an earlier connection to the same server; good for one connection. RFC 9000 §8.1.3.
     pub token: Option<Bytes>,
-    /// Tickets of one version are not taken in another: each has a TLS configuration of its own. RFC
-    /// 9369 §5.
+    /// Tickets of one version are not taken in another: each has a TLS configuration of its own.
+    /// RFC 9369 §5.
     pub version: Version,
     /// Makes the observer of each connection's handshake.
     pub observer: Option<fn() -> Box<dyn HandshakeObserver>>,
@@ -69,8 +69,9 @@ impl ServerConfig {
     }
 }
 
-/// One of several endpoints that the same clients reach: which of them gets a datagram is decided by
-/// addresses, which change. They read each other's connection ids, and hand over what is not theirs.
+/// One of several endpoints that the same clients reach: which of them gets a datagram is decided
+/// by addresses, which change. They read each other's connection ids, and hand over what is not
+/// theirs.
 #[derive(Debug, Clone, Copy)]
 pub struct Sibling {
     /// The key of ids and of stateless resets. To be drawn anew for each group of endpoints that

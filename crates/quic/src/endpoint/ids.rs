@@ -1,5 +1,5 @@
-//! Connection ids that tell us alone which connection they are for: ten bytes, encrypted, so that an
-//! observer cannot link two ids of one connection. RFC 9000 §5.1.
+//! Connection ids that tell us alone which connection they are for: ten bytes, encrypted, so that
+//! an observer cannot link two ids of one connection. RFC 9000 §5.1.
 
 use std::fmt;
 

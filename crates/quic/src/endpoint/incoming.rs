@@ -80,6 +80,7 @@ impl Endpoint {
         let is_unproved = connection.is_unproved();
         self.table.fill(handle, connection, Some(first));
         self.firsts.insert(first, handle);
+        self.peers.add(way.remote, handle);
         self.served += 1;
         if is_unproved {
             self.unproved.begin();
@@ -127,8 +128,9 @@ impl Endpoint {
             return None;
         }
         let budget = server.transport.budget.as_ref();
-        let is_full = self.served >= server.most_connections;
-        if is_full || budget.is_some_and(|budget| budget.is_exhausted()) {
+        let is_over_budget = budget.is_some_and(|budget| budget.is_exhausted());
+        if is_over_budget || self.served >= server.most_connections {
+            self.over_budget += u64::from(is_over_budget);
             let code = Code::CONNECTION_REFUSED;
             self.answers.refuse(now, way, packet, code);
             return None;

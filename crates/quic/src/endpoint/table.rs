@@ -1,6 +1,7 @@
 //! The connections by the numbers of their slots; a slot that is taken anew has another generation.
 
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 
 use super::unproved::First;
 use crate::Time;
@@ -21,6 +22,8 @@ impl Handle {
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) connection: Connection,
+    /// Where the peer is, as far as the endpoint has been told.
+    pub(super) peer: SocketAddr,
     /// A server's: see [`super::Endpoint`].
     pub(super) first: Option<First>,
     /// A server's: the client has not proved where it is.
@@ -80,6 +83,7 @@ impl Table {
         if let Some(slot) = self.slots.get_mut(handle.slot as usize) {
             slot.entry = Some(Box::new(Entry {
                 unproved: connection.is_unproved(),
+                peer: connection.remote(),
                 connection,
                 first,
                 touched: false,

@@ -22,8 +22,8 @@ const MAX_USED: usize = 1 << 16;
 /// A version, a time, sixteen bytes of address, a port, two ids behind their lengths.
 const MAX_CONTENT: usize = 4 + 8 + 16 + 2 + 2 * (1 + ConnectionId::LONGEST);
 
-/// What is about to prove something, or is to be proved: tokens are good in the version that they are
-/// from. RFC 9369 §5.
+/// What is about to prove something, or is to be proved: tokens are good in the version that they
+/// are from. RFC 9369 §5.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Occasion {
     pub(super) version: Version,

@@ -1,5 +1,6 @@
 //! What clients may cost that have not proved their address, and may be nobody at all: how many
-//! there are, how many begin in a while, and what those leave behind that have ended. RFC 9000 §8.1.
+//! there are, how many begin in a while, and what those leave behind that have ended. RFC 9000
+//! §8.1.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -8,8 +9,8 @@ use roundtrip_wire::quic::ConnectionId;
 
 use crate::Time;
 
-/// Where as many as may be there at once began within such a while and have proved nothing, whatever
-/// became of them, others prove themselves first.
+/// Where as many as may be there at once began within such a while and have proved nothing,
+/// whatever became of them, others prove themselves first.
 const WINDOW_NANOS: u64 = 250_000_000;
 /// How many are remembered after their end. A client's first flight may be longer than its
 /// connection was, and what is left of it begins no other.

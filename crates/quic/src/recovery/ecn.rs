@@ -10,7 +10,7 @@ pub(super) struct Ecn {
     state: State,
     /// What was marked before this path, of all packets ever marked.
     base: u64,
-    /// Of the trial's packets.
+    /// Packets of the trial that were lost.
     lost: u64,
     /// The peer's counts of ECT(0), ECT(1) and CE, for each space.
     counts: [[u64; 3]; 3],

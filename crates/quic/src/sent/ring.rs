@@ -46,7 +46,8 @@ impl Ring {
         self.entries.len()
     }
 
-    /// Of a number within `first..next`; of any other it is some entry or a gap, never a panic.
+    /// The index of a number within `first..next`; any other number gives some entry or a gap,
+    /// never a panic.
     #[inline]
     pub(crate) fn at(&self, number: u64) -> Entry {
         let index = self.index(number);

@@ -14,8 +14,8 @@ impl Streams {
         self.held + (rings + self.slab.memory()) as u64
     }
 
-    /// Follows a budget: the less is left of it, the smaller are the windows that are given from now
-    /// on.
+    /// Follows a budget: the less is left of it, the smaller are the windows that are given from
+    /// now on.
     pub(crate) fn share(&mut self, budget: &Budget) {
         let Configured {
             send_buffer,

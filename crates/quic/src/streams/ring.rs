@@ -40,8 +40,8 @@ impl Ring {
         self.move_to(bytes, kept, spares);
     }
 
-    /// All but the first `kept` bytes were read: a peer that leaves holes must not have a large ring
-    /// kept for little on each of many streams.
+    /// All but the first `kept` bytes were read: a peer that leaves holes must not have a large
+    /// ring kept for little on each of many streams.
     #[inline]
     pub(super) fn shrink(&mut self, kept: usize, spares: &mut Spares) {
         if self.bytes.len() >= MIN_SHRINKABLE && kept <= self.bytes.len() / 16 {

@@ -189,7 +189,7 @@ fn who_is_never_let_on_is_given_up_after_the_idle_timeout() {
     assert_eq!(simulation.nodes[SERVER].endpoint.remove_drained(), 1);
 }
 
-/// Who goes away at once has cost a handshake all the same.
+/// A client that leaves at once has still cost a handshake.
 #[test]
 fn those_who_have_proved_nothing_count_as_unproved_also_when_they_have_gone() {
     let mut simulation = Simulation::with(7, &fast(), |server| {

@@ -53,7 +53,7 @@ pub(crate) struct Link {
     pub(crate) queue: u64,
     /// Waiting bytes beyond which those that can be marked are. RFC 3168.
     pub(crate) marks_above: Option<u64>,
-    /// Of the UDP payload.
+    /// The size of the UDP payload.
     pub(crate) largest: usize,
     pub(crate) is_down: bool,
     busy_until: Time,

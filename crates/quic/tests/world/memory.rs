@@ -38,6 +38,8 @@ fn clients_that_fall_silent_stay_within_the_budget_and_others_are_served_afterwa
     assert!(budget.used() > BUDGET / 2, "{}", budget.used());
     assert!(budget.used() < BUDGET * 5 / 4, "{}", budget.used());
     assert!(refused > 5, "{refused}");
+    let counted = simulation.nodes[SERVER].endpoint.refused_over_budget();
+    assert!(counted >= refused, "{counted} of {refused}");
     // Their idle timeouts end them.
     simulation.run_for(Duration::from_mins(3));
     simulation.nodes[SERVER].endpoint.remove_drained();

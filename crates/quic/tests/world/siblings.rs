@@ -1,5 +1,5 @@
-//! Several endpoints behind one address, of which the client's address chooses one: what reaches the
-//! wrong one is handed over, and nobody resets what may live elsewhere. RFC 9000 §21.11.
+//! Several endpoints behind one address, of which the client's address chooses one: what reaches
+//! the wrong one is handed over, and nobody resets what may live elsewhere. RFC 9000 §21.11.
 
 use std::net::SocketAddr;
 

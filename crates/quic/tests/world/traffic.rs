@@ -30,7 +30,7 @@ fn is_pattern(offset: u64, bytes: &[u8]) -> bool {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Work {
     header: Vec<u8>,
-    /// Of the body, without the header.
+    /// The length of the body, without the header.
     pub(crate) to_send: u64,
     pub(crate) sent: u64,
     pub(crate) received: u64,

@@ -5,120 +5,16 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use roundtrip_quic::{Event, Retry};
-use roundtrip_wire::quic::{ConnectionId, Frame, LongKind, Pen, Version, set_length, write_long};
-use rustls::quic::{DirectionalKeys, Keys};
+use roundtrip_wire::quic::ConnectionId;
 
 use super::simulation::{RTT, SERVER, Simulation, fast};
+use super::strangers::{KINDS, Kind, SIZE, first, hello};
 
 /// How many may be there at once.
 const MOST: usize = 20;
 const FLOOD: u16 = 1000;
 /// Over which the flood comes.
 const SPAN: Duration = Duration::from_millis(500);
-const SIZE: usize = 1200;
-const TAG: usize = 16;
-const SOURCE: &[u8] = b"stranger";
-
-/// Six kinds of first packets that come from nobody.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// The first half of a hello.
-    Half,
-    Whole,
-    /// A hello that TLS refuses.
-    Failing,
-    /// A whole hello, and CONNECTION_CLOSE behind it.
-    Closing,
-    /// Many pieces of a hello with holes between them.
-    Crumbs,
-    /// A byte at the end of what may come ahead.
-    FarAhead,
-}
-
-const KINDS: [Kind; 6] = [
-    Kind::Half,
-    Kind::Whole,
-    Kind::Failing,
-    Kind::Closing,
-    Kind::Crumbs,
-    Kind::FarAhead,
-];
-
-fn crypto(offset: u64, data: &[u8]) -> Frame<'_> {
-    Frame::Crypto { offset, data }
-}
-
-impl Kind {
-    fn frames(self, hello: &[u8]) -> Vec<Frame<'_>> {
-        match self {
-            Self::Half => vec![crypto(0, &hello[..hello.len() / 2])],
-            Self::Whole => vec![crypto(0, hello)],
-            Self::Failing => vec![crypto(0, b"\x01\0\0\0")],
-            Self::Closing => vec![
-                crypto(0, hello),
-                Frame::Close {
-                    code: 0,
-                    frame: Some(0),
-                    reason: b"",
-                },
-            ],
-            Self::Crumbs => (0..150).map(|at| crypto(at * 2, b"x")).collect(),
-            Self::FarAhead => vec![crypto((64 << 10) - 1, b"x")],
-        }
-    }
-}
-
-/// A client's first datagram, with these frames.
-fn first(id: &ConnectionId, frames: &[Frame<'_>]) -> Vec<u8> {
-    let version = rustls::quic::Version::V1;
-    let suite = rustls::crypto::aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256;
-    let suite = suite
-        .tls13()
-        .and_then(rustls::Tls13CipherSuite::quic_suite)
-        .unwrap();
-    let Keys { local, .. } = suite.keys(id.as_slice(), rustls::Side::Client, version);
-    let mut datagram = vec![0; SIZE];
-    let mut pen = Pen::new(&mut datagram[..SIZE - TAG]);
-    let source = ConnectionId::new(SOURCE).unwrap();
-    let kind = LongKind::Initial;
-    let at = write_long(&mut pen, kind, Version::V1, id, &source, &[], 0, 1).unwrap();
-    assert!(frames.iter().all(|frame| frame.write(&mut pen)));
-    assert!(set_length(&mut datagram, at.length_at, SIZE - at.number_at));
-    seal(&local, &mut datagram, at.number_at);
-    datagram
-}
-
-fn seal(keys: &DirectionalKeys, datagram: &mut [u8], number_at: usize) {
-    let (header, payload) = datagram.split_at_mut(number_at + 1);
-    let length = payload.len() - TAG;
-    let (payload, tag) = payload.split_at_mut(length);
-    let sealed = keys.packet.encrypt_in_place(0, header, payload).unwrap();
-    tag.copy_from_slice(sealed.as_ref());
-    let sample_at = number_at + 4;
-    let sample = datagram[sample_at..sample_at + keys.header.sample_len()].to_vec();
-    let (head, number) = datagram.split_at_mut(number_at);
-    let number = &mut number[..1];
-    keys.header
-        .encrypt_in_place(&sample, &mut head[0], number)
-        .unwrap();
-}
-
-/// What TLS says first.
-fn hello(simulation: &Simulation) -> Vec<u8> {
-    let name = "server.test".try_into().unwrap();
-    let version = rustls::quic::Version::V1;
-    let mut tls = (*simulation.client_config.tls).clone();
-    // One that fits a datagram.
-    tls.alpn_protocols.truncate(1);
-    // RFC 9000 §18.2: initial_source_connection_id.
-    let parameters = [&[0x0f, SOURCE.len() as u8], SOURCE].concat();
-    let tls = rustls::quic::ClientConnection::new(tls.into(), version, name, parameters);
-    let mut said = Vec::new();
-    let _ = tls.unwrap().write_hs(&mut said);
-    assert!(said.len() < 1000, "{}", said.len());
-    said
-}
-
 struct Outcome {
     /// How many connections there were at most at a time, and how many were accepted.
     held: usize,
@@ -128,7 +24,7 @@ struct Outcome {
 
 /// Datagrams from as many addresses, none of which answers.
 fn flood(simulation: &mut Simulation, kind: Kind) -> Outcome {
-    let hello = hello(simulation);
+    let hello = hello(&simulation.client_config.tls);
     let frames = kind.frames(&hello);
     let before = simulation.nodes[SERVER].accepted.len();
     let mut held = 0;
@@ -166,7 +62,8 @@ fn what_comes_from_nobody_is_bounded_in_number_and_in_time() {
         });
         assert!(token.is_some());
         let outcome = flood(&mut simulation, kind);
-        // Those that are there, those that came in each quarter of a second, and the one from before.
+        // Those that are there, those that came in each quarter of a second, and the one from
+        // before.
         let admitted = MOST + 2 * MOST + 1;
         let Outcome {
             held,
@@ -195,7 +92,7 @@ fn what_comes_from_nobody_is_bounded_in_number_and_in_time() {
 #[test]
 fn a_hello_with_its_end_gets_nothing_and_leaves_nothing() {
     let mut simulation = Simulation::new(2);
-    let hello = hello(&simulation);
+    let hello = hello(&simulation.client_config.tls);
     let id = ConnectionId::new(b"12345678").unwrap();
     let stranger = SocketAddr::from(([203, 0, 113, 5], 1000));
     for _ in 0..3 {

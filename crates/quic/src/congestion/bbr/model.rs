@@ -24,7 +24,7 @@ pub(super) struct Model {
     pub(super) inflight_short: u64,
     /// The most that the path has held without losing too much.
     pub(super) inflight_long: u64,
-    /// Of the last round.
+    /// The values of the last round.
     pub(super) bandwidth_latest: f64,
     pub(super) inflight_latest: u64,
     pub(super) min_rtt: Option<Duration>,

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use roundtrip_wire::quic::{
-    ConnectionId, Frame, LongKind, Packet, Packets, Parameters, Pen, Side, Version, set_length,
-    write_long,
+    ConnectionId, CryptoStream, Frame, LongKind, Packet, Packets, Parameters, Pen, Side, Version,
+    set_length, write_long,
 };
 use rustls::RootCertStore;
 
@@ -53,6 +53,32 @@ fn a_server_sends_three_times_what_came_and_no_more_until_it_knows_the_address()
     assert_eq!(came, 1200);
     let sent = pair.bytes[1];
     assert!(sent > 0 && sent <= 3 * came, "{sent} after {came}");
+}
+
+/// Whichever probe arrives first begins the connection.
+#[test]
+fn each_probe_for_a_hello_carries_the_hello() {
+    let mut pair = Pair::new(&Transport::default());
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let told = seen.clone();
+    pair.arrives = Box::new(move |_, _, datagram| {
+        told.lock().unwrap().push(datagram.clone());
+        false
+    });
+    pair.run_for(Duration::from_secs(4));
+    assert!(pair.client.stats().probe_timeouts >= 2);
+    let seen = seen.lock().unwrap();
+    assert!(seen.len() >= 5, "{}", seen.len());
+    for datagram in seen.iter() {
+        let Some(Ok(Packet::Long(long))) = Packets::new(datagram).next() else {
+            panic!("no long header");
+        };
+        let keys = roundtrip_wire::quic::InitialKeys::derive(long.version, &long.destination);
+        let opened = keys.unwrap().open(Side::Client, &long, None).unwrap();
+        let mut stream = CryptoStream::default();
+        stream.push_payload(&opened.payload).unwrap();
+        assert!(!stream.contiguous().is_empty());
+    }
 }
 
 #[test]

@@ -91,8 +91,8 @@ pub(super) struct Pair {
     pub(super) server_events: Vec<Event>,
     /// Each datagram may be answered before the next one comes.
     pub(super) answers_each: bool,
-    /// How many bytes the server has got from each address; how many bytes it sent there, and in how
-    /// many datagrams, before the address was proved.
+    /// How many bytes the server has got from each address; how many bytes it sent there, and in
+    /// how many datagrams, before the address was proved.
     pub(super) exchanged: HashMap<SocketAddr, [u64; 3]>,
     flying: BinaryHeap<Flying>,
     order: u64,

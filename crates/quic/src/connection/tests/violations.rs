@@ -83,10 +83,17 @@ fn what_cannot_be_read_is_told_from_what_may_not_be_said() {
     let end = End::Client;
     let encoding = Err(Code::FRAME_ENCODING_ERROR);
     let violation = Err(Code::PROTOCOL_VIOLATION);
-    // A type that nobody knows, a frame that ends early, and none at all.
+    let id =
+        |sequence, retires, length| [&[0x18, sequence, retires, length][..], &[7; 40]].concat();
+    // A type that nobody knows, a frame that ends early, packets below 0, an id that retires
+    // itself, ids of 0 and 21 bytes, and no frame at all.
     for (payload, expected) in [
         (&[0x40, 0xff][..], encoding),
         (&[0x10][..], encoding),
+        (&[0x02, 5, 0, 0, 6][..], encoding),
+        (&id(9, 10, 8), encoding),
+        (&id(9, 0, 0), encoding),
+        (&id(9, 0, 21), encoding),
         (&[][..], violation),
     ] {
         let found = judge_bytes(&mut pair, end, Level::OneRtt, payload);

@@ -1,4 +1,4 @@
-//! Whose data goes next, and who may write when the buffer is full.
+//! The stream whose data goes next, and the streams that may write when the buffer is full.
 
 use bytes::Bytes;
 use roundtrip_wire::quic::{Parameters, Side};

@@ -92,7 +92,7 @@ impl Path {
         self.round_trips = (Duration::ZERO, 0);
     }
 
-    /// Of what the path could have delivered.
+    /// The share of what the path could have delivered.
     pub(super) fn share(&self) -> f64 {
         let (since, before) = self.watched;
         let could = self.rate as f64 * self.now.since(since).as_secs_f64();
