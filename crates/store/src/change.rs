@@ -5,9 +5,9 @@
 pub enum Change {
     /// This session was written, prolonged or revoked, or has expired.
     Touched(String),
-    /// Any session may have changed.
+    /// Any session could have changed.
     Everything,
-    /// The connection that reports changes is gone: from now on nothing is reported.
+    /// The connection that reports changes was lost: until it is back, no change is reported.
     Lost,
     /// The connection is back.
     Back,

@@ -1,4 +1,4 @@
-//! What can go wrong between a session's name and its credentials. No error contains a secret.
+//! Errors on the way from a session's name to its credentials. No error contains a secret.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use roundtrip_tls::TlsError;
 
-/// Can be cloned, because all tasks that wait for one answer receive it.
+/// Can be cloned, because every task that waits for an answer receives the same error.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum StoreError {
-    /// Nothing was learnt about the session: clients get 503, and may try again.
+    /// The store could not be asked: clients get 503, and can try again.
     #[error("the session store is down: {what}")]
     Down {
         what: String,
@@ -17,15 +17,15 @@ pub enum StoreError {
     },
     #[error("the session store did not {what} in time")]
     TimedOut { what: &'static str },
-    #[error("the session's key holds something that is not a string")]
+    #[error("the session's key contains a value that is not a string")]
     WrongType,
-    #[error("what the store holds for the session is not understood: {0}")]
+    #[error("the session store holds an invalid value for the session: {0}")]
     NotUnderstood(&'static str),
-    #[error("the session store's answer is not understood: {0}")]
+    #[error("the session store gave an invalid answer: {0}")]
     Protocol(#[source] roundtrip_wire::Error),
-    #[error("the session store refuses {command}: {why}")]
+    #[error("the session store refused {command}: {why}")]
     Refused { command: String, why: String },
-    #[error("a session's name has 1 to {} bytes", crate::LONGEST_SID)]
+    #[error("a session's name must have 1 to {} bytes", crate::LONGEST_SID)]
     Sid,
     #[error("the session file: {0}")]
     File(#[source] Arc<redb::Error>),
@@ -38,7 +38,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Whether nothing was learnt, so that earlier knowledge may still hold.
+    /// Whether the store could not be asked, so that earlier answers can still be right.
     pub fn is_outage(&self) -> bool {
         matches!(
             self,

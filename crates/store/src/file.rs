@@ -1,8 +1,10 @@
-//! Sessions in one file (redb), which several processes may have open: the gate that serves, and a
+//! Sessions in one file (redb), which several processes can have open: the gate that serves, and a
 //! command that revokes.
 //!
-//! Reads take microseconds and run on the calling thread; writes wait for the disk on another
-//! thread. Changes are recorded in the file too, so that every process learns of them.
+//! Reads take microseconds and run on the calling thread; another thread writes, and waits for the
+//! disk. Changes are recorded in the file too, so that every process learns of them.
+
+mod once;
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -23,38 +25,38 @@ use zeroize::Zeroizing;
 
 use crate::journal::LONGEST;
 use crate::memory::page_end;
-use crate::once::{self, Keeping};
 use crate::{Change, Page, Record, Store, StoreError, check_sid, is_sid};
+use once::Keeping;
 
-/// Name → expiry in milliseconds since 1970 (0: none), record.
+/// Maps a name to its expiry in milliseconds since 1970 (0: none) and its record.
 const SESSIONS: TableDefinition<&str, (u64, &[u8])> = TableDefinition::new("sessions");
 /// Sessions in the order of their expiry.
 const ENDS: TableDefinition<(u64, &str), ()> = TableDefinition::new("ends");
-/// Number → name of the session that changed.
+/// Maps a number to the name of the session that changed.
 const JOURNAL: TableDefinition<u64, &str> = TableDefinition::new("journal");
 
 const CACHE: usize = 16 << 20;
-/// How many expired sessions one write removes.
-const SWEPT: usize = 64;
-/// In milliseconds: the time between two removals of expired sessions when nothing is written.
-const SWEEP: u64 = 30_000;
+/// The largest number of expired sessions that one write removes.
+const MAX_SWEPT: usize = 64;
+/// The time in milliseconds between two removals of expired sessions when nothing is written.
+const SWEEP_INTERVAL: u64 = 30_000;
 
 /// Shared by all threads.
 #[derive(Clone)]
 pub struct Redb {
-    pub(crate) shared: Arc<Shared>,
+    shared: Arc<Shared>,
 }
 
-pub(crate) struct Shared {
+struct Shared {
     database: Database,
     latest: watch::Sender<u64>,
     clock: Arc<dyn WallClock + Send + Sync>,
     swept: AtomicU64,
-    pub(crate) keeping: Keeping,
+    keeping: Keeping,
 }
 
 impl Redb {
-    /// Opens the file, or creates it. Only its owner may have access to it.
+    /// Opens the file, or creates it. Fails if anyone but its owner has access to it.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         Self::open_with(path, Arc::new(SystemTime::now))
     }
@@ -79,7 +81,7 @@ impl Redb {
                 keeping: Keeping::default(),
             }),
         };
-        // Sweeping also creates the tables, so they exist from now on.
+        // Sweeping also creates the tables, so later reads find them.
         let now = millis(redb.now());
         redb.write(|transaction| once::sweep(transaction, now))?;
         let (latest, _) = redb.since(u64::MAX - 1);
@@ -95,8 +97,8 @@ impl Redb {
         self.shared.latest.subscribe()
     }
 
-    /// The changes after `seen`, by any process. If the file cannot be read, anything may have
-    /// changed.
+    /// The changes after `seen`, by any process. If the file cannot be read, reports that anything
+    /// could have changed.
     pub(crate) fn since(&self, seen: u64) -> (u64, Vec<Change>) {
         self.read(|transaction| {
             let journal = transaction.open_table(JOURNAL)?;
@@ -120,11 +122,11 @@ impl Redb {
         })
     }
 
-    /// Removes some expired sessions now and then if nothing is written for long.
+    /// Removes some expired sessions if nothing has been written for a while.
     pub(crate) fn sweep_now_and_then(&self) {
         let now = millis(self.now());
         let last = self.shared.swept.load(Ordering::Relaxed);
-        if now.saturating_sub(last) < SWEEP {
+        if now.saturating_sub(last) < SWEEP_INTERVAL {
             return;
         }
         let swept = &self.shared.swept;
@@ -291,7 +293,7 @@ impl Store for Redb {
     }
 }
 
-/// Returns the expiry that it had, if it was there.
+/// Returns the session's expiry if it was there.
 fn remove(transaction: &WriteTransaction, sid: &str) -> Result<Option<u64>, redb::Error> {
     let mut sessions = transaction.open_table(SESSIONS)?;
     let removed = sessions.remove(sid)?;
@@ -312,7 +314,7 @@ fn note(transaction: &WriteTransaction, sid: &str) -> Result<(), redb::Error> {
 fn sweep(transaction: &WriteTransaction, now: u64) -> Result<(), redb::Error> {
     let mut sessions = transaction.open_table(SESSIONS)?;
     let mut ends = transaction.open_table(ENDS)?;
-    for _ in 0..SWEPT {
+    for _ in 0..MAX_SWEPT {
         let first = ends.first()?.map(|(key, _)| {
             let (end, sid) = key.value();
             (end, sid.to_owned())
@@ -326,7 +328,7 @@ fn sweep(transaction: &WriteTransaction, now: u64) -> Result<(), redb::Error> {
     Ok(())
 }
 
-/// Returns the latest number.
+/// Removes the oldest entries of the journal, and returns the latest number.
 fn trim(transaction: &WriteTransaction) -> Result<u64, redb::Error> {
     let mut journal = transaction.open_table(JOURNAL)?;
     let latest = journal.last()?.map_or(0, |(number, _)| number.value());
@@ -359,13 +361,13 @@ fn private_file(path: &Path) -> Result<File, StoreError> {
     }
     if facts.permissions().mode() & 0o077 != 0 {
         return Err(wrong(
-            "others may open the session file; chmod 600 it".into(),
+            "other users can open the session file; chmod 600 it".into(),
         ));
     }
     Ok(file)
 }
 
-pub(crate) fn millis(time: SystemTime) -> u64 {
+fn millis(time: SystemTime) -> u64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

@@ -2,8 +2,8 @@
 //! front of each.
 //!
 //! A store is opened once ([`Place`]), and each thread uses it through its own handle
-//! ([`AnyStore`]). [`Near`] keeps what a thread has learnt for as long as the store promises to
-//! report changes. The gate knows what the credentials contain and who may have them.
+//! ([`AnyStore`]). [`Near`] keeps answers for as long as the store promises to report changes. The
+//! gate knows what the credentials contain and who may have them.
 
 mod change;
 mod error;
@@ -28,7 +28,7 @@ pub use place::{AnyStore, Place};
 pub use record::Record;
 pub use redis::{Address, Redis, RedisSettings};
 
-/// The longest name of a session in bytes; no store has longer ones.
+/// The longest name of a session, in bytes.
 pub const LONGEST_SID: usize = 512;
 
 /// Some sessions, and where the next page begins.
@@ -40,15 +40,15 @@ pub struct Page {
 }
 
 /// A store of sessions. Expired ones are treated as absent.
-#[allow(async_fn_in_trait)] // a thread's own: no future of it goes to another
+#[allow(async_fn_in_trait)] // used within one thread: its futures need not be `Send`
 pub trait Store {
     async fn get(&self, sid: &str) -> Result<Option<Record>, StoreError>;
 
     async fn put(&self, sid: &str, record: &Record) -> Result<(), StoreError>;
 
-    /// Replaces the credentials of a session if they are still these; its expiry stays. Returns
-    /// whether they were. A session that was revoked meanwhile does not come back. (In Redis, one
-    /// that was written again meanwhile is overwritten.)
+    /// Replaces the credentials of a session if they still equal `credentials`; its expiry stays.
+    /// Returns whether they were replaced. A session that was revoked meanwhile does not come back.
+    /// (In Redis, a session that was written again meanwhile is overwritten.)
     async fn replace(
         &self,
         sid: &str,
@@ -56,11 +56,11 @@ pub trait Store {
         record: &Record,
     ) -> Result<bool, StoreError>;
 
-    /// Returns whether it was there.
+    /// Removes a session, and returns whether it was there.
     async fn revoke(&self, sid: &str) -> Result<bool, StoreError>;
 
-    /// About `limit` names, from the end of an earlier page. Redis returns them in no order, and
-    /// may repeat some.
+    /// Lists about `limit` names, from the end of an earlier page. Redis returns them in any order,
+    /// and can repeat some.
     async fn list(&self, after: Option<&str>, limit: usize) -> Result<Page, StoreError>;
 }
 
@@ -74,10 +74,10 @@ pub trait Source: Store {
     /// connection.
     async fn changed(&self);
 
-    /// Whether it reports changes at this moment. Earlier answers may be kept only while it does.
+    /// Whether it reports changes at this moment. Answers can be kept only while it does.
     fn is_watching(&self) -> bool;
 
-    /// Whether the last attempt to ask it failed.
+    /// Whether the last request to it failed.
     fn is_down(&self) -> bool;
 
     /// The last error, if the store is down.

@@ -1,6 +1,8 @@
 //! Sessions that live as long as the process: for tests, and for users who can sign in again after
 //! a restart.
 
+mod once;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,13 +12,13 @@ use roundtrip_model::WallClock;
 use tokio::sync::watch;
 
 use crate::journal::Journal;
-use crate::once::Shelf;
 use crate::{Change, Page, Record, Store, StoreError, check_sid, is_sid};
+use once::Shelf;
 
 /// The largest number of sessions.
-const MOST: usize = 1 << 20;
-/// How many expired sessions each new one removes: more than are added.
-const SWEPT: usize = 4;
+const MAX_SESSIONS: usize = 1 << 20;
+/// The largest number of expired sessions that each new one removes: more than are added.
+const MAX_SWEPT: usize = 4;
 
 /// Shared by all threads.
 #[derive(Clone)]
@@ -64,10 +66,6 @@ impl Memory {
         self.shared.clock.now()
     }
 
-    pub(crate) fn once(&self) -> &Shelf {
-        &self.shared.once
-    }
-
     pub(crate) fn latest(&self) -> watch::Receiver<u64> {
         self.shared.latest.subscribe()
     }
@@ -76,7 +74,7 @@ impl Memory {
         self.inner().journal.since(seen)
     }
 
-    /// Nothing is left half done if a thread panics, so a poisoned lock can be used.
+    /// A panic leaves nothing half done, so a poisoned lock can be used.
     fn inner(&self) -> MutexGuard<'_, Inner> {
         let locked = self.shared.inner.lock();
         locked.unwrap_or_else(PoisonError::into_inner)
@@ -98,7 +96,7 @@ impl Inner {
     }
 
     fn sweep(&mut self, now: SystemTime) {
-        for _ in 0..SWEPT {
+        for _ in 0..MAX_SWEPT {
             let Some((end, sid)) = self.ends.pop_first() else {
                 return;
             };
@@ -128,8 +126,10 @@ impl Store for Memory {
         inner.sweep(now);
         inner.remove(sid);
         if !record.is_expired(now) {
-            if inner.sessions.len() >= MOST {
-                return Err(StoreError::down(format!("{MOST} sessions are in memory")));
+            if inner.sessions.len() >= MAX_SESSIONS {
+                return Err(StoreError::down(format!(
+                    "{MAX_SESSIONS} sessions are in memory"
+                )));
             }
             if let Some(end) = record.expires {
                 inner.ends.insert((end, sid.to_owned()));

@@ -2,7 +2,7 @@
 //!
 //! - While the store reports changes, a known session costs no request; a reported change removes
 //!   it at once. If something is held open for it (an event stream), the store is asked again,
-//!   because the session may only have been prolonged; if it was revoked, the holder is told.
+//!   because the session could have been prolonged; if it was revoked, the holder is told.
 //! - When the connection that reports changes drops, everything is forgotten. Earlier knowledge is
 //!   used only if the store cannot be asked at all, and only for the configured grace, by default
 //!   none.
@@ -38,11 +38,11 @@ use flight::{Flight, Outcome};
 pub use kept::Kept;
 pub use revoked::Revoked;
 
-/// How often an answer is asked for again because a change overtook it.
+/// The number of times that an answer is asked for again because a change overtook it.
 const ATTEMPTS: usize = 4;
 /// The number of doubtful sessions that are asked for at once.
 const ASKED_AT_ONCE: usize = 256;
-/// How often a store that reports no changes is asked about sessions that are held.
+/// The interval at which a store that reports no changes is asked about sessions that are held.
 const POLL: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +52,7 @@ pub struct NearSettings {
     /// The largest number of unknown names that are remembered.
     pub absent: usize,
     pub absent_time: Duration,
-    /// How long known sessions continue while the store is down.
+    /// The time that known sessions continue while the store is down.
     pub grace: Duration,
 }
 
@@ -117,7 +117,7 @@ impl<S: Source> Near<S> {
         self.counts.get()
     }
 
-    /// The number of sessions that are remembered now.
+    /// The number of sessions that are remembered.
     pub fn len(&self) -> usize {
         self.cache.borrow().len()
     }
@@ -149,8 +149,8 @@ impl<S: Source> Near<S> {
         self.ask(sid).await
     }
 
-    /// What is known without asking: while the store reports changes, or by grace after it could
-    /// not be asked. `None` means that the store must be asked, not that there is no such session.
+    /// The session, if it is known without asking: while changes are reported, or by grace. `None`
+    /// means that the store must be asked, not that the session does not exist.
     pub fn peek(&self, sid: &str) -> Option<Found> {
         self.settle();
         if self.store.is_watching() {
@@ -165,8 +165,8 @@ impl<S: Source> Near<S> {
         Some(found(entry, CacheStatus::Stale))
     }
 
-    /// Whether [`Self::peek`] would find the very same again. If so, this costs only a few loads.
-    /// Expiry is not checked; the record has it.
+    /// Whether [`Self::peek`] would find the same entry again. If so, this costs only a few loads.
+    /// Does not check the expiry; the record has it.
     pub fn holds(&self, sid: &str, kept: &Kept) -> bool {
         self.settle();
         if self.store.is_watching() {
@@ -183,8 +183,8 @@ impl<S: Source> Near<S> {
         holds
     }
 
-    /// For callers that keep something open for what was found: a handle that fires when they must
-    /// close it. `None` if the session is no longer known.
+    /// Returns a handle for callers that keep something open for what was found; it fires when they
+    /// must close it. `None` if the session is no longer known.
     pub fn hold(&self, sid: &str, kept: &Kept) -> Option<Revoked> {
         self.settle();
         let same = |entry: &&Entry| entry.kept.is(kept);
@@ -222,7 +222,7 @@ impl<S: Source> Near<S> {
         S: 'static,
     {
         let mut asking = JoinSet::new();
-        // Not dropped between iterations, because it may be in the middle of connecting.
+        // Not dropped between iterations, because it can be in the middle of connecting.
         let changed = self.store.changed();
         tokio::pin!(changed);
         loop {
@@ -249,7 +249,7 @@ impl<S: Source> Near<S> {
             };
             let this = self.clone();
             asking.spawn_local(async move {
-                // The answer, or its absence, reaches the holders.
+                // The answer, or the lack of one, reaches the holders.
                 let _ = this.ask(&sid).await;
             });
         }
@@ -401,8 +401,8 @@ impl<S: Source> Near<S> {
         }
     }
 
-    /// The store did not answer: known sessions may continue for a while, unless a change of them
-    /// was reported.
+    /// Handles a store that did not answer: known sessions continue for a while, unless a change of
+    /// them was reported.
     fn do_without(
         &self,
         sid: &Rc<str>,
@@ -473,7 +473,7 @@ impl<S: Source> Near<S> {
     }
 }
 
-/// However a request ends, even when cancelled, the next one asks again.
+/// Ends a request when it is dropped: even if it was cancelled, the next caller asks again.
 struct Landing<'a> {
     flights: &'a RefCell<HashMap<Rc<str>, Rc<Flight>>>,
     sid: &'a Rc<str>,

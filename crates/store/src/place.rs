@@ -7,10 +7,12 @@ use std::time::{Duration, SystemTime};
 
 use tokio::sync::watch;
 
+use crate::once::{Once, TakesOnce};
 use crate::{Change, Memory, Page, Record, Redb, Redis, RedisSettings, Source, Store, StoreError};
 
-/// How often to read the file's journal: other processes change the file without notice.
-const LOOK: Duration = Duration::from_millis(50);
+/// The interval between reads of the file's journal: other processes change the file without
+/// notice.
+const JOURNAL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Can be sent to any thread.
 #[derive(Clone)]
@@ -21,8 +23,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// Makes a handle for this thread. Redis is not contacted before the first session is asked
-    /// for.
+    /// Makes a handle for this thread. Redis is not contacted until the first session is asked for.
     pub fn on_this_thread(&self) -> AnyStore {
         match self {
             Self::Memory(memory) => {
@@ -42,7 +43,25 @@ pub enum AnyStore {
     Redis(Redis),
 }
 
-/// How far this thread has read the journal.
+impl TakesOnce for AnyStore {
+    async fn keep(&self, entries: Vec<Once>, life: Duration) -> Result<(), StoreError> {
+        match self {
+            Self::Memory(store, _) => store.keep(entries, life).await,
+            Self::Redb(store, _) => store.keep(entries, life).await,
+            Self::Redis(store) => store.keep(entries, life).await,
+        }
+    }
+
+    async fn take(&self, name: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        match self {
+            Self::Memory(store, _) => store.take(name).await,
+            Self::Redb(store, _) => store.take(name).await,
+            Self::Redis(store) => store.take(name).await,
+        }
+    }
+}
+
+/// The position up to which this thread has read the journal.
 pub struct Reader {
     latest: RefCell<watch::Receiver<u64>>,
     seen: Cell<u64>,
@@ -151,7 +170,7 @@ impl Source for AnyStore {
             Self::Memory(_, reader) => reader.wait().await,
             Self::Redb(store, reader) => {
                 while !reader.has_some() {
-                    let waited = tokio::time::timeout(LOOK, reader.wait()).await;
+                    let waited = tokio::time::timeout(JOURNAL_INTERVAL, reader.wait()).await;
                     if waited.is_err() {
                         reader.read(|seen| store.since(seen));
                         store.sweep_now_and_then();

@@ -1,5 +1,5 @@
-//! One session: its credentials as stored, and its expiry. The format is hyper-auth-proxy's: a JSON
-//! object whose `credentials` is base64 of `user:pass`; here it may also be sealed.
+//! One session: its credentials as stored, and its expiry. The format is that of hyper-auth-proxy:
+//! a JSON object whose `credentials` is base64 of `user:pass`; here it can also be encrypted.
 
 use std::fmt;
 use std::time::SystemTime;
@@ -20,7 +20,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 
 #[derive(Clone, PartialEq, Eq)]
 pub struct Record {
-    /// As stored: base64 of `user:pass`, or sealed.
+    /// As stored: base64 of `user:pass`, or encrypted.
     pub credentials: Vec<u8>,
     pub expires: Option<SystemTime>,
     /// Other members of the object; written back unchanged.
@@ -43,7 +43,7 @@ impl Record {
             return Err(not("it is not a JSON object"));
         };
         let Some(Value::String(text)) = others.shift_remove("credentials") else {
-            return Err(not("it has no text named credentials"));
+            return Err(not("it has no string named 'credentials'"));
         };
         let mut credentials = text.into_bytes();
         if credentials.last() == Some(&b'\n') {
@@ -68,8 +68,8 @@ impl Record {
         Ok(Zeroizing::new(bytes))
     }
 
-    /// `user:pass` from credentials that are not sealed. One line break at the end is removed, as
-    /// in hyper-auth-proxy.
+    /// `user:pass` from credentials that are not encrypted. One line break at the end is removed,
+    /// as in hyper-auth-proxy.
     pub fn plain(&self) -> Result<Zeroizing<Vec<u8>>, StoreError> {
         let not = StoreError::NotUnderstood;
         let decoded = BASE64.decode(&self.credentials);
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ancestors_form_is_read_and_written() {
+    fn the_format_of_hyper_auth_proxy_is_read_and_written() {
         let stored = br#"{"credentials": "YWxpY2U6c2VjcmV0Cg", "by": {"app": 1}}"#;
         let record = Record::from_json(stored, None).unwrap();
         assert_eq!(record.plain().unwrap().as_slice(), b"alice:secret");
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn one_line_end_is_taken_off() {
+    fn one_line_break_is_removed() {
         let plain = |text: &str| {
             let json = serde_json::json!({ "credentials": text }).to_string();
             let record = Record::from_json(json.as_bytes(), None)?;
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_record_is_refused() {
+    fn invalid_records_are_refused() {
         for bytes in ["", "[]", "{}", r#"{"credentials":1}"#, "dXNlcjpw"] {
             let outcome = Record::from_json(bytes.as_bytes(), None);
             assert!(

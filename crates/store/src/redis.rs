@@ -6,12 +6,13 @@
 //! the other.
 //!
 //! The user on the server needs the commands `hello`, `select`, `client|tracking`, `ping`, `get`,
-//! `pttl`; to manage sessions `set`, `del`, `scan`; for TLS sessions of early data `set` and
-//! `getdel` on `roundtrip-ticket:*`. If the server lacks RESP3 or refuses tracking, sessions are
-//! asked for each time.
+//! `pttl`; to manage sessions also `set`, `del`, `scan`; for TLS sessions of early data `set` and
+//! `getdel` on `roundtrip-ticket:*`. If the server lacks RESP3 or refuses tracking, each lookup of
+//! a session asks the server.
 
 mod link;
 mod news;
+mod once;
 mod settings;
 mod socket;
 
@@ -30,13 +31,13 @@ use news::News;
 pub use settings::{Address, RedisSettings};
 
 /// The largest `COUNT` for a page of `SCAN`.
-const MOST_SCANNED: usize = 10_000;
+const MAX_SCANNED: usize = 10_000;
 
 /// One thread's connection, opened when it is first needed.
 pub struct Redis {
     settings: Arc<RedisSettings>,
     link: RefCell<Option<Rc<Link>>>,
-    /// One task connects, the others wait.
+    /// Held by the task that connects; the others wait.
     connecting: Mutex<()>,
     failed: RefCell<Option<Failed>>,
     news: Rc<News>,
@@ -115,8 +116,13 @@ impl Redis {
     fn note_failure(&self, error: StoreError) -> StoreError {
         let mut failed = self.failed.borrow_mut();
         let last = failed.as_ref().map(|f| f.pause);
-        let pause = last.map_or(self.settings.pause, |p| p.saturating_mul(2));
-        let pause = pause.min(self.settings.longest_pause);
+        let pause = match last {
+            // A server that is back can receive a revocation at once, and until gate is connected
+            // again, its grace would still admit the session.
+            _ if error.is_outage() => self.settings.pause,
+            None => self.settings.pause,
+            Some(last) => last.saturating_mul(2).min(self.settings.longest_pause),
+        };
         *failed = Some(Failed {
             error: error.clone(),
             pause,
@@ -247,7 +253,7 @@ impl Store for Redis {
         let (link, key) = (self.link().await?, self.key(sid));
         match refused("DEL", link.ask(&[b"DEL", &key]).await?)? {
             Value::Integer(count) => Ok(count > 0),
-            _ => Err(StoreError::NotUnderstood("DEL gave no number")),
+            _ => Err(StoreError::NotUnderstood("DEL did not return a number")),
         }
     }
 
@@ -275,7 +281,7 @@ impl Store for Redis {
                 return Ok(Page { sids, next: None });
             }
             cursor = next;
-            if sids.len() >= limit.min(MOST_SCANNED) {
+            if sids.len() >= limit.min(MAX_SCANNED) {
                 let next = Some(cursor);
                 return Ok(Page { sids, next });
             }
@@ -303,9 +309,11 @@ impl Source for Redis {
                 }
                 Err(_) => {
                     let until = self.failed.borrow().as_ref().map(|f| f.until);
+                    // The time is in the past while another task connects.
+                    let soonest = Instant::now() + self.settings.pause;
                     tokio::select! {
                         () = self.news.came() => {}
-                        () = sleep_until(until.unwrap_or_else(Instant::now)) => {}
+                        () = sleep_until(until.unwrap_or(soonest).max(soonest)) => {}
                     }
                 }
             }
@@ -340,8 +348,8 @@ impl Source for Redis {
     }
 }
 
-/// Classifies a refusal by its first word.
-pub(crate) fn refused(command: &str, value: Value) -> Result<Value, StoreError> {
+/// Classifies an error reply by its first word.
+fn refused(command: &str, value: Value) -> Result<Value, StoreError> {
     let Value::Error(text) = value else {
         return Ok(value);
     };
@@ -353,7 +361,7 @@ pub(crate) fn refused(command: &str, value: Value) -> Result<Value, StoreError> 
         .collect();
     match why.split(' ').next().unwrap_or_default() {
         "WRONGTYPE" => Err(StoreError::WrongType),
-        // It, or another server, will answer later.
+        // This server, or another, will answer later.
         "LOADING" | "MASTERDOWN" | "CLUSTERDOWN" | "TRYAGAIN" | "BUSY" | "READONLY" => {
             Err(StoreError::down(why))
         }
@@ -364,10 +372,10 @@ pub(crate) fn refused(command: &str, value: Value) -> Result<Value, StoreError> 
     }
 }
 
-pub(crate) fn expect_ok(command: &str, value: Value) -> Result<(), StoreError> {
+fn expect_ok(command: &str, value: Value) -> Result<(), StoreError> {
     match refused(command, value)? {
         Value::Simple(text) if text == b"OK" => Ok(()),
-        _ => Err(StoreError::NotUnderstood("the server did not say OK")),
+        _ => Err(StoreError::NotUnderstood("the server did not answer OK")),
     }
 }
 
@@ -390,7 +398,7 @@ fn pattern(prefix: &str) -> Vec<u8> {
 }
 
 fn scanned(value: Value) -> Result<(String, Vec<Value>), StoreError> {
-    let not = || StoreError::NotUnderstood("SCAN gave no page");
+    let not = || StoreError::NotUnderstood("SCAN did not return a page");
     let Value::Array(parts) = value else {
         return Err(not());
     };

@@ -1,4 +1,4 @@
-//! What a thread has learnt: sessions, and names without a session; both bounded.
+//! The answers that a thread remembers: sessions, and names without a session; both bounded.
 //!
 //! The oldest are evicted first, except for those that were used since the last check and those
 //! that are held.
@@ -13,8 +13,8 @@ use super::kept::{Keeping, Kept};
 use super::revoked::Revoked;
 use crate::Record;
 
-/// How many entries are examined to find one to evict.
-const LOOKED_AT: usize = 16;
+/// The number of entries that are examined to find one to evict.
+const MAX_EXAMINED: usize = 16;
 
 #[derive(Clone)]
 pub(super) struct Entry {
@@ -84,7 +84,7 @@ impl Cache {
         self.slots.get(sid).map(|slot| &slot.entry)
     }
 
-    /// Returns how many entries were evicted for it.
+    /// Inserts a session, and returns how many entries were evicted for it.
     pub(super) fn insert(&mut self, sid: &Rc<str>, entry: Entry) -> usize {
         if self.most == 0 {
             return 0;
@@ -124,11 +124,11 @@ impl Cache {
     }
 
     /// Evicts an entry that was not used, otherwise the oldest that is not held. Evicts none if all
-    /// that were examined are held: there are no more of these than connections.
+    /// examined entries are held: their number is bounded by the number of connections.
     fn evict(&mut self) -> bool {
         let mut oldest_free = None;
         let mut looked_at = 0;
-        while looked_at < LOOKED_AT {
+        while looked_at < MAX_EXAMINED {
             let Some((sid, number)) = self.queue.pop_front() else {
                 break;
             };
@@ -151,7 +151,7 @@ impl Cache {
 
     /// Removes outdated positions, so that they do not pile up.
     fn tidy(&mut self) {
-        if self.queue.len() > 2 * self.slots.len() + LOOKED_AT {
+        if self.queue.len() > 2 * self.slots.len() + MAX_EXAMINED {
             let slots = &self.slots;
             self.queue
                 .retain(|(sid, number)| slots.get(sid).is_some_and(|s| s.number == *number));
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_oldest_unused_goes_first_and_what_is_held_stays() {
+    async fn the_oldest_unused_entry_is_evicted_first_and_held_ones_stay() {
         let mut cache = Cache::new(3, 0, Duration::ZERO);
         let held = entry();
         cache.insert(&"held".into(), held.clone());
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_kept_says_so_until_it_goes_however_it_goes() {
+    async fn a_handle_is_valid_until_its_entry_leaves_the_cache_in_any_way() {
         let mut cache = Cache::new(2, 0, Duration::ZERO);
         let entries: [Entry; 5] = std::array::from_fn(|_| entry());
         let kept = |n: usize| entries[n].kept.is_there();
@@ -233,7 +233,7 @@ mod tests {
         put(&mut cache, "a", 1);
         assert_eq!((kept(0), kept(1)), (false, true));
         put(&mut cache, "b", 2);
-        // A check whether it is still there counts as use, so it stays.
+        // Checking whether it is still there counts as use, so it stays.
         entries[1].kept.use_it();
         assert_eq!(put(&mut cache, "c", 3), 1);
         assert_eq!((kept(1), kept(2), kept(3)), (true, false, true));
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn it_never_grows_over_its_bound_but_for_what_is_held() {
+    async fn only_held_entries_can_exceed_the_bound() {
         let mut cache = Cache::new(8, 4, Duration::from_secs(9));
         for n in 0..1000 {
             let sid: Rc<str> = format!("{}", n % 37).into();
@@ -255,7 +255,7 @@ mod tests {
             cache.find(&sid);
             cache.insert_absent(&format!("no {n}").into());
             assert!(cache.len() <= 8);
-            assert!(cache.queue.len() <= 2 * 8 + LOOKED_AT + 1);
+            assert!(cache.queue.len() <= 2 * 8 + MAX_EXAMINED + 1);
             assert!(cache.absent.until.len() <= 4 && cache.absent.queue.len() <= 4);
         }
         let held: Vec<Entry> = (0..40).map(|_| entry()).collect();
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn absence_is_believed_for_a_while() {
+    async fn an_unknown_name_is_remembered_for_a_while() {
         let mut cache = Cache::new(8, 4, Duration::from_secs(1));
         cache.insert_absent(&"a".into());
         assert!(matches!(cache.find("a"), Some(Known::Absent)));

@@ -1,6 +1,6 @@
 //! The counters of a near cache.
 
-/// How often something happened.
+/// The number of times that each event happened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Answers from the cache: sessions, and names known not to exist.

@@ -1,5 +1,5 @@
-//! Sessions that were known and may have changed: asked for again if they are held, and usable for
-//! the time of grace if the store cannot be asked.
+//! Sessions that were known but could have changed: asked for again if they are held, and usable
+//! for the time of grace if the store cannot be asked.
 
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
@@ -22,9 +22,9 @@ pub(super) struct Doubts {
 
 pub(super) struct Doubt {
     pub(super) entry: Entry,
-    /// When it was last known to be valid.
+    /// The last time when it was known to be valid.
     since: Instant,
-    /// A change of this very session was reported, so grace does not apply.
+    /// A change of this session was reported, so grace does not apply.
     touched: bool,
 }
 
@@ -102,7 +102,7 @@ impl Doubts {
         self.ask_all();
     }
 
-    /// Asks for those that are held.
+    /// Asks for the sessions that are held.
     pub(super) fn ask_all(&mut self) {
         let held = self
             .sessions
@@ -132,7 +132,7 @@ impl Doubts {
         self.sessions.get(sid).map(|doubt| &doubt.entry)
     }
 
-    /// A session that may continue for now.
+    /// The session, if it can continue for now.
     pub(super) fn graced(&self, sid: &str) -> Option<&Entry> {
         let doubt = self.sessions.get(sid)?;
         (self.is_graced(doubt) && !doubt.entry.revoked.is_fired()).then_some(&doubt.entry)
@@ -142,7 +142,7 @@ impl Doubts {
         !doubt.touched && self.end(doubt).is_some_and(|end| end > Instant::now())
     }
 
-    /// When the first grace may end; it may also be earlier.
+    /// The time when the first grace ends, or a time before that.
     pub(super) fn first_end(&self) -> Option<Instant> {
         self.first_end
     }
@@ -163,8 +163,8 @@ impl Doubts {
         ended
     }
 
-    /// Removes those that are not held, and with them their grace. There are no more of the others
-    /// than connections.
+    /// Removes sessions that are not held, and with them their grace. The others are no more than
+    /// there are connections.
     fn tidy(&mut self) {
         self.sessions
             .retain(|_, doubt| doubt.entry.revoked.is_held());

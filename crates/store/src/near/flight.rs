@@ -13,7 +13,7 @@ pub(super) type Outcome = Result<Option<Found>, StoreError>;
 pub(super) struct Flight {
     state: RefCell<State>,
     landed: Notify,
-    /// Something has changed since the request was sent, so the answer may be older than the
+    /// Something has changed since the request was sent, so the answer can be older than the
     /// change.
     overtaken: Cell<bool>,
 }

@@ -1,10 +1,10 @@
-//! Whether the near cache still has what was found earlier: a look at memory, without looking up
-//! the name.
+//! Whether the near cache still has an entry that was found earlier: one look at memory, without
+//! looking up the name.
 
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// Belongs to what was found. It keeps nothing open: to learn of the end of a session,
+/// Belongs to an entry that was found. It keeps nothing open: to learn of the end of a session,
 /// [hold](super::Near::hold) it.
 #[derive(Clone)]
 pub struct Kept(Rc<State>);
@@ -21,7 +21,7 @@ impl Kept {
         Self(Rc::default())
     }
 
-    /// Whether both belong to the same finding.
+    /// Whether both belong to the same entry.
     pub fn is(&self, other: &Self) -> bool {
         Rc::ptr_eq(&self.0, &other.0)
     }
@@ -39,7 +39,7 @@ impl Kept {
     }
 }
 
-/// Valid for as long as the cache has it.
+/// Keeps the handle valid for as long as the cache has the entry.
 pub(super) struct Keeping(Kept);
 
 impl Keeping {
@@ -49,7 +49,7 @@ impl Keeping {
     }
 }
 
-/// However an entry leaves the cache, it is marked as gone.
+/// Marks the entry as gone, whichever way it leaves the cache.
 impl Drop for Keeping {
     fn drop(&mut self) {
         self.0.0.there.set(false);

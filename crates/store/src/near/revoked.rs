@@ -1,4 +1,4 @@
-//! The end of a session, for those who hold something open for it.
+//! A handle that tells a holder that its session has ended.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -51,7 +51,7 @@ impl Revoked {
         self.0.news.notify_waiters();
     }
 
-    /// The session's lifetime has changed.
+    /// Sets another expiry.
     pub(super) fn expire_at(&self, expires: Option<Instant>) {
         self.0.expires.set(expires);
         self.0.news.notify_waiters();
@@ -63,7 +63,7 @@ impl Revoked {
     }
 }
 
-/// The expiry on the clock of timers. A time too far in the future never comes.
+/// The expiry on the clock of timers; `None` if it is too far in the future for a timer.
 pub(super) fn instant(expires: Option<SystemTime>, now: SystemTime) -> Option<Instant> {
     let left = expires?.duration_since(now).unwrap_or_default();
     Instant::now().checked_add(left)

@@ -59,14 +59,14 @@ fn local(test: impl Future<Output = ()>) {
         .start_paused(true)
         .build()
         .unwrap();
-    // In virtual time, so waiting in vain is detected at once.
+    // In virtual time, so a wait that never ends is detected at once.
     let bounded = async { tokio::time::timeout(Duration::from_hours(1), test).await };
     let outcome = LocalSet::new().block_on(&runtime, bounded);
-    outcome.expect("what is waited for happens");
+    outcome.expect("the test ends");
 }
 
 #[test]
-fn what_is_known_is_not_asked_again_until_it_changes() {
+fn a_known_session_is_not_asked_for_again_until_it_changes() {
     local(async {
         let scene = default();
         assert_eq!(scene.status("a").await, Some(CacheStatus::Miss));
@@ -107,7 +107,7 @@ fn a_revocation_fires_and_a_prolongation_does_not() {
 }
 
 #[test]
-fn other_credentials_are_another_session() {
+fn changed_credentials_make_another_session() {
     local(async {
         let scene = default();
         scene.run();
@@ -134,7 +134,7 @@ fn revoke_fires_at_once() {
 }
 
 #[test]
-fn a_lost_connection_flushes_all_and_the_default_knows_nobody() {
+fn a_lost_connection_flushes_all_and_no_session_continues_by_default() {
     local(async {
         let scene = default();
         scene.run();
@@ -154,7 +154,7 @@ fn a_lost_connection_flushes_all_and_the_default_knows_nobody() {
 }
 
 #[test]
-fn a_short_loss_asks_again_and_fires_only_for_what_was_revoked_meanwhile() {
+fn after_a_short_loss_only_revoked_sessions_fire() {
     local(async {
         let scene = default();
         scene.script.set("b", "YTpi");
@@ -170,7 +170,7 @@ fn a_short_loss_asks_again_and_fires_only_for_what_was_revoked_meanwhile() {
 }
 
 #[test]
-fn grace_lets_known_sessions_go_on_for_its_time_and_no_others() {
+fn grace_continues_known_sessions_for_its_time_and_no_others() {
     local(async {
         let scene = Scene::graced(30);
         scene.run();
@@ -195,7 +195,7 @@ fn grace_lets_known_sessions_go_on_for_its_time_and_no_others() {
 }
 
 #[test]
-fn grace_is_not_for_a_session_that_was_touched() {
+fn grace_does_not_apply_to_a_touched_session() {
     local(async {
         let scene = Scene::graced(30);
         let handle = scene.handle("a").await;
@@ -207,7 +207,7 @@ fn grace_is_not_for_a_session_that_was_touched() {
 }
 
 #[test]
-fn back_within_grace_the_revoked_fire_and_the_others_go_on() {
+fn when_the_store_is_back_within_grace_only_revoked_sessions_fire() {
     local(async {
         let scene = Scene::graced(30);
         scene.script.set("b", "YTpi");
@@ -226,7 +226,7 @@ fn back_within_grace_the_revoked_fire_and_the_others_go_on() {
 }
 
 #[test]
-fn all_who_ask_at_once_wait_for_one_answer() {
+fn concurrent_requests_wait_for_one_answer() {
     local(async {
         let scene = default();
         scene.script.held_back.set(true);
@@ -247,7 +247,7 @@ fn all_who_ask_at_once_wait_for_one_answer() {
 }
 
 #[test]
-fn whoever_asks_may_leave_and_the_next_asks() {
+fn when_the_asking_task_is_cancelled_the_next_one_asks() {
     local(async {
         let scene = default();
         scene.script.held_back.set(true);
@@ -266,7 +266,7 @@ fn whoever_asks_may_leave_and_the_next_asks() {
 }
 
 #[test]
-fn an_answer_that_a_revocation_overtakes_is_not_believed() {
+fn an_answer_that_a_revocation_overtakes_is_discarded() {
     local(async {
         let scene = default();
         scene.script.held_back.set(true);
@@ -283,7 +283,7 @@ fn an_answer_that_a_revocation_overtakes_is_not_believed() {
 }
 
 #[test]
-fn a_store_that_does_not_tell_is_asked_each_time() {
+fn a_store_that_reports_no_changes_is_asked_each_time() {
     local(async {
         let scene = default();
         scene.script.silent.set(true);
@@ -292,13 +292,13 @@ fn a_store_that_does_not_tell_is_asked_each_time() {
         assert_eq!(scene.status("a").await, Some(CacheStatus::Miss));
         assert_eq!(scene.script.gets.get(), 2);
         scene.script.sessions.borrow_mut().clear();
-        // No request asks for it, and its holder still learns of the revocation.
+        // No request asks for it, but its holder still learns of the revocation.
         handle.fired().await;
     });
 }
 
 #[test]
-fn an_end_that_was_set_fires() {
+fn an_expiry_that_was_set_fires() {
     local(async {
         let scene = default();
         let end = SystemTime::UNIX_EPOCH + Duration::from_secs(10);
@@ -313,7 +313,7 @@ fn an_end_that_was_set_fires() {
 }
 
 #[test]
-fn names_that_none_can_have_are_not_asked_for() {
+fn invalid_names_are_not_asked_for() {
     local(async {
         let scene = default();
         for sid in [String::new(), "x".repeat(crate::LONGEST_SID + 1)] {
@@ -324,7 +324,7 @@ fn names_that_none_can_have_are_not_asked_for() {
 }
 
 #[test]
-fn peek_knows_what_get_would_say_without_asking() {
+fn peek_returns_what_get_would_without_asking() {
     local(async {
         let scene = Scene::graced(30);
         let peek = |sid: &str| scene.near.peek(sid).map(|f| f.status);
@@ -340,7 +340,7 @@ fn peek_knows_what_get_would_say_without_asking() {
         assert_eq!(peek("a"), Some(CacheStatus::Hit));
         assert!(same() && holds());
         assert_eq!(scene.script.gets.get(), 1);
-        // Down: admitted by grace, and not for longer.
+        // The store is down: admitted by grace, and no longer than that.
         scene.script.go_down();
         assert_eq!(peek("a"), Some(CacheStatus::Stale));
         assert!(same() && holds());
@@ -353,7 +353,7 @@ fn peek_knows_what_get_would_say_without_asking() {
 }
 
 #[test]
-fn what_changed_does_not_hold_although_nobody_listens_beside() {
+fn a_changed_session_does_not_hold_although_run_is_not_running() {
     local(async {
         let scene = default();
         let found = scene.near.get("a").await.unwrap().unwrap();
@@ -371,14 +371,14 @@ fn what_changed_does_not_hold_although_nobody_listens_beside() {
 }
 
 #[test]
-fn nothing_holds_when_the_store_neither_tells_nor_is_down() {
+fn nothing_holds_when_the_store_reports_no_changes_and_is_up() {
     local(async {
         let scene = Scene::graced(30);
         scene.script.silent.set(true);
         let found = scene.near.get("a").await.unwrap().unwrap();
         assert!(scene.near.peek("a").is_none());
         assert!(!scene.near.holds("a", &found.kept));
-        // Held, and therefore asked for each second.
+        // Held, and therefore asked for every second.
         scene.run();
         let held = scene.near.hold("a", &found.kept).unwrap();
         drop(found);
@@ -388,7 +388,7 @@ fn nothing_holds_when_the_store_neither_tells_nor_is_down() {
 }
 
 #[test]
-fn who_only_looks_whether_it_holds_keeps_nothing_open() {
+fn checking_whether_it_holds_keeps_nothing_open() {
     local(async {
         let scene = default();
         scene.run();

@@ -18,9 +18,9 @@ use crate::StoreError;
 
 const PIECE: usize = 16 * 1024;
 /// The largest number of outstanding answers.
-const MOST_WAITING: usize = 16 * 1024;
+const MAX_WAITING: usize = 16 * 1024;
 
-/// Dropping it closes the connection.
+/// One open connection. Dropping it closes the connection.
 pub(crate) struct Link {
     wire: Rc<Wire>,
     answer: Duration,
@@ -70,7 +70,7 @@ impl Link {
         self.wait(waiter).await
     }
 
-    /// Sends both in one write.
+    /// Sends two commands in one write.
     pub(crate) async fn ask_two(
         &self,
         first: &[&[u8]],
@@ -85,8 +85,10 @@ impl Link {
             return Err(error);
         }
         let mut waiting = self.wire.waiting.borrow_mut();
-        if waiting.len() >= MOST_WAITING {
-            return Err(StoreError::down("too many questions are open"));
+        if waiting.len() >= MAX_WAITING {
+            return Err(StoreError::down(
+                "too many requests are waiting for an answer",
+            ));
         }
         let (answered, waiter) = oneshot::channel();
         waiting.push_back(answered);
@@ -118,7 +120,7 @@ impl Drop for Link {
 }
 
 impl Wire {
-    /// Returns why it ended.
+    /// Carries requests and answers until the connection ends, and returns why it ended.
     async fn carry(
         &self,
         mut reading: ReadHalf<Box<dyn Bytes>>,
@@ -151,7 +153,7 @@ impl Wire {
                     match timeout(deadline, write).await {
                         Ok(Ok(())) => {}
                         Ok(Err(error)) => return StoreError::io("writing", error),
-                        Err(_) => return StoreError::TimedOut { what: "take a question" },
+                        Err(_) => return StoreError::TimedOut { what: "accept a request" },
                     }
                 }
             }
@@ -167,14 +169,14 @@ impl Wire {
             let Some(waiter) = self.waiting.borrow_mut().pop_front() else {
                 return Err(StoreError::down("it sent an answer without a request"));
             };
-            // The caller may be gone.
+            // The caller can be gone.
             let _ = waiter.send(value);
         }
         Ok(())
     }
 
-    /// Called once: all waiting callers get the error, and nothing learnt over the connection is
-    /// certain any more.
+    /// Called once: all waiting callers get the error, and answers from this connection can no
+    /// longer be trusted to be current.
     fn give_up(&self, error: StoreError) {
         let mut broken = self.broken.borrow_mut();
         if broken.is_some() {

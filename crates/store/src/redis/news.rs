@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use crate::Change;
 
 /// Beyond this number, everything is reported as changed instead.
-const LONGEST: usize = 8192;
+const MAX_CHANGES: usize = 8192;
 
 pub(super) struct News {
     prefix: String,
@@ -71,9 +71,9 @@ impl News {
 
     fn add(&self, change: Change) {
         let mut changes = self.changes.borrow_mut();
-        if changes.len() >= LONGEST {
+        if changes.len() >= MAX_CHANGES {
             // This also covers a lost connection among them: when everything is forgotten, nothing
-            // is left in doubt.
+            // remains in doubt.
             changes.clear();
             changes.push_back(Change::Everything);
         }
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_taken_out_of_pushes() {
+    fn names_are_taken_from_pushes() {
         let news = News::new("s:");
         let keys = Value::Array(vec![bulk("s:1"), bulk("t:2"), Value::Bulk(vec![0xff])]);
         news.pushed(vec![bulk("invalidate"), keys]);
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_makes_what_came_before_it_needless() {
+    fn a_loss_replaces_the_changes_before_it() {
         let news = News::new("");
         news.touched(&bulk("1"));
         news.lost();
@@ -118,12 +118,12 @@ mod tests {
     }
 
     #[test]
-    fn who_never_listens_costs_bounded_memory() {
+    fn changes_that_are_never_taken_cost_bounded_memory() {
         let news = News::new("");
-        for _ in 0..3 * LONGEST {
+        for _ in 0..3 * MAX_CHANGES {
             news.touched(&bulk("1"));
         }
-        assert!(news.changes.borrow().len() <= LONGEST);
+        assert!(news.changes.borrow().len() <= MAX_CHANGES);
         assert_eq!(news.next(), Some(Change::Everything));
     }
 }

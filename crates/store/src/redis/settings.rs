@@ -28,16 +28,17 @@ pub struct RedisSettings {
     pub database: u32,
     /// The prefix of every name; also limits which changes the server reports.
     pub prefix: String,
-    /// From the first packet to the end of the handshakes.
+    /// The time-out from the first packet to the end of the handshakes.
     pub connect: Duration,
-    /// For each answer. A connection that misses it is closed, and what was learnt over it is
+    /// The time-out of each answer. A connection that misses it is closed, and its answers are
     /// forgotten.
     pub answer: Duration,
-    /// How long the connection may be silent before a ping is sent. With `answer`, this bounds how
-    /// long a silently cut connection goes unnoticed.
+    /// The time without traffic after which a ping is sent. With `answer`, this bounds how long a
+    /// silently cut connection goes unnoticed.
     pub heartbeat: Duration,
-    /// The pause after the first failed connect; each further one is twice as long, up to
-    /// `longest_pause`.
+    /// The pause after a failed connect. If the server refuses us, each further pause is twice as
+    /// long, up to `longest_pause`. After an outage it stays short, because a session that is
+    /// revoked as soon as the server is back can be served for that much longer.
     pub pause: Duration,
     pub longest_pause: Duration,
     pub clock: Arc<dyn WallClock + Send + Sync>,
@@ -46,7 +47,7 @@ pub struct RedisSettings {
 
 impl RedisSettings {
     /// Parses `redis://[user@]host[:port][/database]`, `rediss://…` (TLS), or `unix:/path[?db=n]`.
-    /// A password is not allowed in it.
+    /// Refuses an address that contains a password.
     pub fn from_url(text: &str) -> Result<Self, StoreError> {
         let wrong = |why| StoreError::Address {
             address: without_userinfo(text),
@@ -60,7 +61,7 @@ impl RedisSettings {
             "unix" => (Address::Unix(url.path().into()), database_in_query(&url)),
             scheme @ ("redis" | "rediss") => {
                 let host = url.host_str().filter(|h| !h.is_empty());
-                let host = host.ok_or(wrong("it names no host"))?;
+                let host = host.ok_or(wrong("it has no host"))?;
                 let host = host.trim_matches(['[', ']']).to_owned();
                 let port = url.port().unwrap_or(PORT);
                 let address = if scheme == "redis" {
@@ -70,7 +71,7 @@ impl RedisSettings {
                 };
                 (address, url.path().trim_matches('/').to_owned())
             }
-            _ => return Err(wrong("it begins with none of redis:, rediss: and unix:")),
+            _ => return Err(wrong("it does not begin with redis:, rediss: or unix:")),
         };
         let database = match database.as_str() {
             "" => 0,
@@ -101,7 +102,7 @@ impl RedisSettings {
         }
     }
 
-    /// Sets who must certify a `rediss:` server; by default, the system's certificates apply.
+    /// Sets the certificate authorities for a `rediss:` server; the system's are the default.
     pub fn trust(&mut self, roots: Roots) -> Result<(), StoreError> {
         let client = Client::new(roots, None).map_err(|e| StoreError::Tls(Arc::new(e)))?;
         self.tls = Some(Arc::new(client));
@@ -152,7 +153,7 @@ fn database_in_query(url: &Url) -> String {
     found.map_or_else(String::new, |(_, value)| value.into_owned())
 }
 
-/// For messages: the user may have typed a password there.
+/// For messages: the userinfo can contain a password.
 fn without_userinfo(text: &str) -> String {
     let (scheme, rest) = text.split_once("//").unwrap_or(("", text));
     let rest = rest.rsplit_once('@').map_or(rest, |(_, host)| host);

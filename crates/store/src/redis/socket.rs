@@ -1,20 +1,31 @@
-//! The byte stream to a Redis: TCP, TLS, or a socket file.
+//! The byte stream to a Redis server: TCP, TLS, or a Unix socket.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use roundtrip_model::Recorder;
 use roundtrip_net::SystemClock;
 use roundtrip_tls::Offer;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpStream, UnixStream};
+use tokio::net::{TcpStream, UnixStream, lookup_host};
+use tokio::task::JoinSet;
+use tokio::time::sleep;
 
 use super::settings::{Address, RedisSettings};
 use crate::StoreError;
 
+/// The time without an answer after which a second connection attempt is begun beside the first.
+/// The kernel repeats a SYN only after 1 s, then 2 s: without the second attempt, a server that is
+/// back would be noticed that much later.
+const NEXT_ATTEMPT_AFTER: Duration = Duration::from_millis(100);
+/// The largest number of connection attempts at once.
+const MAX_AT_ONCE: usize = 20;
+
 pub(super) trait Bytes: AsyncRead + AsyncWrite + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Unpin> Bytes for T {}
 
-/// The caller applies the deadline.
+/// Opens the stream. The caller applies the deadline.
 pub(super) async fn open(settings: &RedisSettings) -> Result<Box<dyn Bytes>, StoreError> {
     let failed = |error| StoreError::io(settings.address.to_string(), error);
     match &settings.address {
@@ -40,9 +51,23 @@ pub(super) async fn open(settings: &RedisSettings) -> Result<Box<dyn Bytes>, Sto
 }
 
 async fn tcp(host: &str, port: u16) -> std::io::Result<TcpStream> {
-    let stream = TcpStream::connect((host, port)).await?;
-    stream.set_nodelay(true)?;
-    Ok(stream)
+    let mut addresses: Vec<SocketAddr> = lookup_host((host, port)).await?.collect();
+    let mut attempts = JoinSet::new();
+    loop {
+        let now = addresses.clone();
+        attempts.spawn(async move { TcpStream::connect(now.as_slice()).await });
+        // The next attempt begins with another address.
+        let skip = usize::from(!addresses.is_empty());
+        addresses.rotate_left(skip);
+        tokio::select! {
+            Some(Ok(ended)) = attempts.join_next() => {
+                let stream = ended?;
+                stream.set_nodelay(true)?;
+                return Ok(stream);
+            }
+            () = sleep(NEXT_ATTEMPT_AFTER), if attempts.len() < MAX_AT_ONCE => {}
+        }
+    }
 }
 
 /// Connections to Redis last long, so resumption would gain nothing.

@@ -1,4 +1,4 @@
-//! Stores of this machine: memory and file keep the same promises.
+//! Stores of this machine: memory and file fulfil the same contract.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -15,7 +15,7 @@ use roundtrip_store::{
 
 use crate::{eventually, on_a_thread, until};
 
-/// A clock that stands until it is moved.
+/// A clock that stands still until the test moves it.
 #[derive(Clone)]
 struct Hand(Arc<AtomicU64>);
 
@@ -70,7 +70,7 @@ fn sessions_are_put_found_listed_and_revoked() {
 }
 
 #[test]
-fn credentials_are_replaced_where_they_are_as_they_were() {
+fn credentials_are_replaced_only_if_they_are_unchanged() {
     let (directory, hand) = (tempfile::tempdir().unwrap(), Hand::new());
     on_a_thread(async {
         for place in both(directory.path(), &hand) {
@@ -87,7 +87,7 @@ fn credentials_are_replaced_where_they_are_as_they_were() {
                 (there.credentials.as_slice(), there.expires),
                 (&b"Yjpj"[..], end)
             );
-            // Whoever remembered it hears of it.
+            // A near cache that has the old credentials learns of the change.
             let near = Near::new(place.on_this_thread(), NearSettings::default());
             let found = near.get("s").await.unwrap().unwrap();
             assert!(near.holds("s", &found.kept));
@@ -106,7 +106,7 @@ fn credentials_are_replaced_where_they_are_as_they_were() {
 }
 
 #[test]
-fn what_has_expired_is_not_there() {
+fn an_expired_session_is_absent() {
     let (directory, hand) = (tempfile::tempdir().unwrap(), Hand::new());
     on_a_thread(async {
         for place in both(directory.path(), &hand) {
@@ -122,7 +122,7 @@ fn what_has_expired_is_not_there() {
             hand.advance(10);
             assert_eq!(store.get("short").await.unwrap(), None);
             assert!(!store.revoke("short").await.unwrap());
-            // A write clears away what has expired, and only that.
+            // A write removes expired sessions, and no others.
             put("other", 100).await;
             let page = store.list(None, 10).await.unwrap();
             assert_eq!(page.sids, ["long", "other", "prolonged"]);
@@ -132,7 +132,7 @@ fn what_has_expired_is_not_there() {
 }
 
 #[test]
-fn another_threads_revocation_is_heard() {
+fn another_threads_revocation_is_reported() {
     let (directory, hand) = (tempfile::tempdir().unwrap(), Hand::new());
     for place in both(directory.path(), &hand) {
         on_a_thread(async {
@@ -146,16 +146,16 @@ fn another_threads_revocation_is_heard() {
             let revoking = std::thread::spawn(move || {
                 on_a_thread(async { other.on_this_thread().revoke("s").await.unwrap() })
             });
-            eventually("the revocation is heard", held.fired()).await;
+            eventually("the revocation is reported", held.fired()).await;
             assert!(revoking.join().unwrap());
             assert!(near.get("s").await.unwrap().is_none());
         });
     }
 }
 
-/// As `gate session revoke` does beside a gate that serves: the same file, opened on its own.
+/// As when `gate session revoke` runs beside a gate that serves: the same file, opened separately.
 #[test]
-fn another_process_has_the_file_open_too_and_is_heard() {
+fn a_change_by_another_process_is_reported() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("sessions");
     let ours = Place::Redb(Redb::open(&path).unwrap());
@@ -166,7 +166,7 @@ fn another_process_has_the_file_open_too_and_is_heard() {
         let theirs = theirs.on_this_thread();
         assert!(near.get("s").await.unwrap().is_none());
         theirs.put("s", &Record::new("YTpi", None)).await.unwrap();
-        until("the session is there", async || {
+        until("the session exists", async || {
             near.get("s").await.unwrap().is_some()
         })
         .await;
@@ -179,12 +179,12 @@ fn another_process_has_the_file_open_too_and_is_heard() {
         }
         assert!(!held.is_fired());
         assert!(theirs.revoke("s").await.unwrap());
-        eventually("the revocation is heard", held.fired()).await;
+        eventually("the revocation is reported", held.fired()).await;
     });
 }
 
 #[test]
-fn the_file_keeps_sessions_and_is_its_owners_alone() {
+fn the_file_keeps_sessions_and_only_its_owner_can_open_it() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("sessions");
     let record = Record::from_json(br#"{"credentials":"YTpi","app":7}"#, None).unwrap();
@@ -201,11 +201,11 @@ fn the_file_keeps_sessions_and_is_its_owners_alone() {
     for open_to in [0o640, 0o604, 0o602] {
         std::fs::set_permissions(&path, PermissionsExt::from_mode(open_to)).unwrap();
         let refused = Redb::open(&path).err().unwrap().to_string();
-        assert!(refused.contains("others may open"), "{refused}");
+        assert!(refused.contains("other users can open"), "{refused}");
     }
     std::fs::write(
         &path,
-        "not a database, but long enough to be looked at".repeat(100),
+        "not a database, but long enough to be examined".repeat(100),
     )
     .unwrap();
     std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
@@ -213,7 +213,7 @@ fn the_file_keeps_sessions_and_is_its_owners_alone() {
 }
 
 #[test]
-fn what_is_kept_is_taken_once_by_one_of_all() {
+fn a_kept_value_is_taken_only_once() {
     let (directory, hand) = (tempfile::tempdir().unwrap(), Hand::new());
     let minute = Duration::from_mins(1);
     let entry = |name: &[u8], value: &[u8]| Once {
@@ -236,7 +236,7 @@ fn what_is_kept_is_taken_once_by_one_of_all() {
             taken.sort();
             assert_eq!(taken, [None, Some(b"1".to_vec())]);
             hand.advance(120);
-            assert_eq!(other.take(b"c").await.unwrap(), None, "it has ended");
+            assert_eq!(other.take(b"c").await.unwrap(), None, "it has expired");
             assert_eq!(other.take(b"b").await.unwrap(), Some(b"4".to_vec()));
             assert_eq!(one.take(b"b").await.unwrap(), None);
         }

@@ -1,8 +1,9 @@
-//! Stores through their public face: in memory, in a file, and in a Redis that is started for the test.
+//! Stores through their public API: in memory, in a file, and in a Redis that the test starts.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod local;
+mod reconnect;
 mod redis;
 mod scripted;
 mod server;
@@ -13,7 +14,7 @@ use std::time::Duration;
 
 use tokio::task::LocalSet;
 
-/// One thread, as the gate's are.
+/// Runs the test on one thread, as each of gate's threads does.
 pub(crate) fn on_a_thread<T>(test: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -22,13 +23,13 @@ pub(crate) fn on_a_thread<T>(test: impl Future<Output = T>) -> T {
     LocalSet::new().block_on(&runtime, test)
 }
 
-/// Waits for something that must happen; how long it takes is no matter of the test.
+/// Waits for an event that must happen; the test does not judge how long it takes.
 pub(crate) async fn eventually<T>(what: &str, event: impl Future<Output = T>) -> T {
     let waited = tokio::time::timeout(Duration::from_secs(30), event).await;
     waited.unwrap_or_else(|_| panic!("it never happened: {what}"))
 }
 
-/// Asks until it is so.
+/// Repeats the check until it is true.
 pub(crate) async fn until(what: &str, mut is: impl AsyncFnMut() -> bool) {
     let asking = async {
         while !is().await {

@@ -50,7 +50,7 @@ fn sessions_are_put_found_listed_and_revoked() {
         let record = store.get("a").await.unwrap().unwrap();
         assert_eq!(record.plain().unwrap().as_slice(), b"alice:secret");
         assert_eq!(record.expires, None);
-        // With an end it is set so, and what others keep beside stays.
+        // An expiry is set as given, and other members of the object stay.
         let json = br#"{"credentials":"YTpi","app":{"x":1}}"#;
         let record = Record::from_json(json, Some(in_an_hour())).unwrap();
         store.put("b", &record).await.unwrap();
@@ -60,7 +60,7 @@ fn sessions_are_put_found_listed_and_revoked() {
         assert!(matches!(left, Value::Integer(1..=3_600_000)), "{left:?}");
         let end = store.get("b").await.unwrap().unwrap().expires.unwrap();
         assert!(end > SystemTime::now() && end <= in_an_hour());
-        // Other credentials end when the old ones would have, and bring nobody back.
+        // Replacing credentials keeps the expiry, and does not bring a revoked session back.
         let sealed = Record::new("v1.k.n.c", None);
         assert!(!store.replace("b", b"other", &sealed).await.unwrap());
         assert!(store.replace("b", b"YTpi", &sealed).await.unwrap());
@@ -92,7 +92,7 @@ fn sessions_are_put_found_listed_and_revoked() {
 }
 
 #[test]
-fn what_another_client_does_is_pushed() {
+fn changes_by_another_client_are_pushed() {
     on_a_thread(async {
         let Some(server) = Server::start("redis: pushes", &[]).await else {
             return;
@@ -109,13 +109,13 @@ fn what_another_client_does_is_pushed() {
         }
         assert_eq!(near.counts().asked, asked);
         other.ask(&["DEL", "a"]).await;
-        eventually("the DEL is heard", held.fired()).await;
+        eventually("the DEL is reported", held.fired()).await;
         assert!(near.get("a").await.unwrap().is_none());
-        // Prolonged, it goes on; cut short, it ends.
+        // A prolonged session continues; one whose expiry was brought forward ends.
         let held = near.get("b").await.unwrap().unwrap().revoked;
         let before = near.counts().invalidated;
         other.ask(&["EXPIRE", "b", "3600"]).await;
-        until("the EXPIRE is heard", async || {
+        until("the EXPIRE is reported", async || {
             near.counts().invalidated > before
         })
         .await;
@@ -128,16 +128,16 @@ fn what_another_client_does_is_pushed() {
             near.get("b").await.unwrap().is_none()
         })
         .await;
-        // Unknown names are known again once they are set.
+        // A name that was unknown is found once it is set.
         assert!(near.get("c").await.unwrap().is_none());
         other.ask(&["SET", "c", ANCESTORS]).await;
-        until("the SET is heard", async || {
+        until("the SET is reported", async || {
             near.get("c").await.unwrap().is_some()
         })
         .await;
         let held = near.get("c").await.unwrap().unwrap().revoked;
         other.ask(&["FLUSHALL"]).await;
-        eventually("the FLUSHALL is heard", held.fired()).await;
+        eventually("the FLUSHALL is reported", held.fired()).await;
     });
 }
 
@@ -156,7 +156,7 @@ fn a_cut_connection_flushes_all() {
             near.get("b").await.unwrap().unwrap().revoked,
         );
         assert_eq!(near.len(), 2);
-        // Revoked while nobody can be told.
+        // Revoked while the change cannot be reported.
         other.ask(&["MULTI"]).await;
         other
             .ask(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"])
@@ -192,7 +192,7 @@ fn a_server_that_goes_and_comes_back() {
         let cut = strict.get("a").await.unwrap().unwrap().revoked;
         let _ = other.try_ask(&["SHUTDOWN", "NOSAVE"]).await;
         server.stop();
-        eventually("the strict one lets nobody on", cut.fired()).await;
+        eventually("without grace, the session ends", cut.fired()).await;
         let error = strict.get("a").await.err().unwrap();
         assert!(matches!(error, StoreError::Down { .. }), "{error}");
         until("grace", async || {
@@ -205,8 +205,8 @@ fn a_server_that_goes_and_comes_back() {
         server.start_again().await;
         let mut other = server.client().await;
         other.ask(&["SET", "a", ANCESTORS]).await;
-        // Nobody asks for b: it is looked for as soon as the connection is back.
-        eventually("what is gone ends", revoked.fired()).await;
+        // No request asks for b: the cache asks for it as soon as the connection is back.
+        eventually("the revoked session ends", revoked.fired()).await;
         for near in [&strict, &graced] {
             until("it is served again", async || {
                 matches!(near.get("a").await, Ok(Some(found)) if found.status == CacheStatus::Hit)
@@ -217,7 +217,7 @@ fn a_server_that_goes_and_comes_back() {
 }
 
 #[test]
-fn what_is_no_session_is_told_from_an_outage() {
+fn an_invalid_session_is_not_an_outage() {
     on_a_thread(async {
         let Some(server) = Server::start("redis: wrong values", &[]).await else {
             return;
@@ -238,7 +238,7 @@ fn what_is_no_session_is_told_from_an_outage() {
                 "{outcome:?}"
             );
         }
-        // The connection goes on.
+        // The connection stays open.
         other.ask(&["SET", "a", ANCESTORS]).await;
         assert!(store.get("a").await.unwrap().is_some());
     });
@@ -284,7 +284,7 @@ fn passwords_and_users() {
         assert!(!format!("{settings:?}").contains("canary"));
         let master = Redis::new(Arc::new(settings));
         master.put("a", &Record::new("YTpi", None)).await.unwrap();
-        // The user may read sessions, and nothing else.
+        // The user may only read sessions.
         let user = with(Some("gate"), Some("canary-2"));
         assert!(user.check().await.unwrap());
         assert!(user.get("a").await.unwrap().is_some());
@@ -293,12 +293,12 @@ fn passwords_and_users() {
         let near = near(user, 0);
         let held = near.get("a").await.unwrap().unwrap().revoked;
         master.revoke("a").await.unwrap();
-        eventually("the user is told too", held.fired()).await;
+        eventually("the user is notified too", held.fired()).await;
     });
 }
 
 #[test]
-fn what_is_kept_is_taken_once_by_one_of_all() {
+fn a_kept_value_is_taken_only_once() {
     on_a_thread(async {
         let Some(server) = Server::start("redis: once", &[]).await else {
             return;

@@ -1,4 +1,4 @@
-//! Redis servers that a test plays: those that are old, slow, wrong, or speak TLS.
+//! Redis servers that a test plays: old, slow or wrong ones, and one with TLS.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::{eventually, on_a_thread, until};
 
 const SESSION: &[u8] = b"{\"credentials\":\"YTpi\"}";
 
-/// Answers each command by its first word, until the script says nothing.
+/// Answers each command by its first word, until the script returns `None`.
 async fn play<S: AsyncRead + AsyncWrite + Unpin>(
     mut stream: S,
     mut script: impl FnMut(&str) -> Option<Vec<u8>>,
@@ -48,7 +48,7 @@ fn bulk(bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A server of version 7 that holds one session under every name.
+/// A server of version 7 that has one session under every name.
 fn modern(word: &str) -> Vec<u8> {
     match word {
         "HELLO" => b"%0\r\n".to_vec(),
@@ -67,7 +67,7 @@ async fn listen() -> (TcpListener, RedisSettings) {
     (listener, RedisSettings::new(address))
 }
 
-/// Each connection is played anew.
+/// Plays the script from its beginning on each connection.
 fn serve(listener: TcpListener, script: impl FnMut(&str) -> Option<Vec<u8>> + Clone + 'static) {
     tokio::task::spawn_local(async move {
         while let Ok((stream, _)) = listener.accept().await {
@@ -115,7 +115,7 @@ fn a_server_that_refuses_tracking_is_asked_each_time() {
 }
 
 #[test]
-fn a_server_that_does_not_answer_is_given_up() {
+fn a_server_that_does_not_answer_causes_a_time_out() {
     on_a_thread(async {
         let (listener, mut settings) = listen().await;
         settings.answer = Duration::from_millis(50);
@@ -131,7 +131,7 @@ fn a_server_that_does_not_answer_is_given_up() {
     });
 }
 
-/// The path to it is cut without a word: only the heartbeat tells.
+/// The path is cut silently: only the heartbeat notices.
 #[test]
 fn a_connection_that_fell_silent_is_noticed() {
     on_a_thread(async {
@@ -162,7 +162,7 @@ fn a_connection_that_fell_silent_is_noticed() {
 }
 
 #[test]
-fn answers_that_are_none_end_the_connection() {
+fn invalid_answers_end_the_connection() {
     for nonsense in [
         "hello\r\n",
         "$99999999\r\n",
@@ -188,7 +188,7 @@ fn answers_that_are_none_end_the_connection() {
 }
 
 #[test]
-fn nobody_waits_for_a_server_that_failed_just_now() {
+fn no_request_waits_for_a_server_that_has_just_failed() {
     on_a_thread(async {
         let (listener, mut settings) = listen().await;
         drop(listener);
@@ -237,7 +237,7 @@ fn tls_with_roots_from_a_file() {
                 .unwrap()
                 .is_some()
         );
-        // Another certificate is not taken for it.
+        // Another certificate is refused.
         let stranger = rcgen::generate_simple_self_signed(vec!["127.0.0.1".into()]).unwrap();
         std::fs::write(&file, stranger.cert.pem()).unwrap();
         let mut settings = RedisSettings::from_url(&url).unwrap();

@@ -1,4 +1,5 @@
-//! A real redis-server, for one test: its own directory, a socket file, and a free port; ended with the test.
+//! A real redis-server for one test, with its own directory, socket file and free port. It ends
+//! with the test.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -19,7 +20,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// `None` where there is no redis-server, which is said.
+    /// Returns `None`, with a message, if there is no redis-server.
     pub(crate) async fn start(test: &str, arguments: &[&str]) -> Option<Self> {
         let present = Command::new("redis-server").arg("--version").output();
         if !present.is_ok_and(|o| o.status.success()) {
@@ -44,7 +45,7 @@ impl Server {
 
     pub(crate) fn settings(&self) -> RedisSettings {
         let mut settings = RedisSettings::new(Address::Unix(self.socket()));
-        // A busy machine is no reason to fail.
+        // A busy machine must not fail the test.
         settings.connect = Duration::from_secs(20);
         settings.answer = Duration::from_secs(20);
         settings

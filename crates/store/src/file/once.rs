@@ -1,0 +1,118 @@
+//! Values that can be taken only once, in the file.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use redb::{ReadableTable, TableDefinition, WriteTransaction};
+use tokio::sync::watch;
+
+use super::millis;
+use crate::once::{Once, TakesOnce};
+use crate::{Redb, StoreError};
+
+/// The largest number of expired values that one write removes.
+const MAX_SWEPT: usize = 64;
+
+/// Maps a name to its expiry in milliseconds since 1970 and its value.
+const ENTRIES: TableDefinition<&[u8], (u64, &[u8])> = TableDefinition::new("once");
+/// Values in the order of their expiry.
+const ENDS: TableDefinition<(u64, &[u8]), ()> = TableDefinition::new("once_ends");
+
+/// The numbers of writes begun and completed. A take waits for them, because a client can come back
+/// before the disk has written.
+#[derive(Debug, Default)]
+pub(super) struct Keeping {
+    begun: AtomicU64,
+    done: watch::Sender<u64>,
+}
+
+impl Keeping {
+    fn begin(&self) -> Kept<'_> {
+        self.begun.fetch_add(1, Ordering::Relaxed);
+        Kept(self)
+    }
+
+    /// Waits until all writes that have begun by now are completed.
+    async fn settled(&self) {
+        let begun = self.begun.load(Ordering::Relaxed);
+        // The sender is a field of this struct, so the channel stays open.
+        let _ = self.done.subscribe().wait_for(|done| *done >= begun).await;
+    }
+}
+
+/// One write in progress, until it is dropped.
+struct Kept<'a>(&'a Keeping);
+
+impl Drop for Kept<'_> {
+    fn drop(&mut self) {
+        self.0.done.send_modify(|done| *done += 1);
+    }
+}
+
+impl TakesOnce for Redb {
+    async fn keep(&self, entries: Vec<Once>, life: Duration) -> Result<(), StoreError> {
+        let _kept = self.shared.keeping.begin();
+        let now = millis(self.now());
+        let end = now.saturating_add(u64::try_from(life.as_millis()).unwrap_or(u64::MAX));
+        self.write_apart(move |transaction| {
+            sweep(transaction, now)?;
+            let mut values = transaction.open_table(ENTRIES)?;
+            let mut ends = transaction.open_table(ENDS)?;
+            for kept in entries {
+                let (name, value) = (kept.name.as_slice(), kept.value.as_slice());
+                let old = values.insert(name, (end, value))?.map(|old| old.value().0);
+                if let Some(old) = old {
+                    ends.remove((old, name))?;
+                }
+                ends.insert((end, name), ())?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    async fn take(&self, name: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        self.shared.keeping.settled().await;
+        // Invented names cause only a read, not a write.
+        let known = self.read(|transaction| {
+            let values = transaction.open_table(ENTRIES)?;
+            Ok(values.get(name)?.is_some())
+        })?;
+        if !known {
+            return Ok(None);
+        }
+        let (name, now) = (name.to_vec(), millis(self.now()));
+        self.write_apart(move |transaction| {
+            let mut values = transaction.open_table(ENTRIES)?;
+            let removed = values.remove(name.as_slice())?.map(|guard| {
+                let (end, value) = guard.value();
+                (end, value.to_vec())
+            });
+            let Some((end, value)) = removed else {
+                return Ok(None);
+            };
+            let mut ends = transaction.open_table(ENDS)?;
+            ends.remove((end, name.as_slice()))?;
+            Ok((end > now).then_some(value))
+        })
+        .await
+    }
+}
+
+/// Also creates the tables.
+pub(super) fn sweep(transaction: &WriteTransaction, now: u64) -> Result<(), redb::Error> {
+    let mut values = transaction.open_table(ENTRIES)?;
+    let mut ends = transaction.open_table(ENDS)?;
+    for _ in 0..MAX_SWEPT {
+        let first = ends.first()?.map(|(key, _)| {
+            let (end, name) = key.value();
+            (end, name.to_vec())
+        });
+        let Some((end, name)) = first.filter(|(end, _)| *end <= now) else {
+            return Ok(());
+        };
+        ends.remove((end, name.as_slice()))?;
+        values.remove(name.as_slice())?;
+    }
+    Ok(())
+}
