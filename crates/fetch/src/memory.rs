@@ -1,0 +1,199 @@
+//! The data that is kept from run to run: tickets and limits of each origin, answers with their
+//! validators, and documents.
+//!
+//! It is a directory of small files that only the user can access. Each file is parsed strictly,
+//! written completely and put in place by one rename. A file that cannot be parsed is set aside and
+//! reported; a failure to write is reported once; in both cases, lookups continue. The caller
+//! provides the time and decides when to ask the network: see [`answers::Decision`].
+
+pub mod answers;
+mod authority;
+mod codec;
+pub mod documents;
+mod error;
+pub mod limits;
+pub mod origin;
+mod place;
+mod stamp;
+
+use std::ffi::OsString;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+pub use authority::Authority;
+pub use error::MemoryError;
+pub use stamp::Stamp;
+
+use place::Place;
+
+/// The largest total size in bytes; the oldest answers are removed first.
+pub const DEFAULT_SIZE: u64 = 256 << 20;
+
+/// The directory, or nothing if no data is kept.
+#[derive(Debug, Default)]
+pub struct Memory {
+    root: Option<Place>,
+    origins: OnceLock<Option<Place>>,
+    documents: OnceLock<Option<Place>>,
+    answers: OnceLock<Option<answers::Shelf>>,
+    /// The largest total size of answers in bytes.
+    size: u64,
+    /// Writing has failed, and the reason has been reported: nothing more is written.
+    is_full: AtomicBool,
+    notes: Mutex<Vec<String>>,
+}
+
+impl Memory {
+    /// Opens `directory`, and creates it if necessary. A directory that other users can write to is
+    /// refused, because its content would be trusted. A directory that cannot be created or written
+    /// is not an error: less is stored, and a note says so.
+    pub fn open(directory: &Path, size: u64) -> Result<Self, MemoryError> {
+        let mut memory = Self {
+            size,
+            ..Self::default()
+        };
+        match Place::open(directory) {
+            Ok(place) => memory.root = Some(place),
+            Err(MemoryError::Unusable { path, source }) => memory.note(format!(
+                "nothing is stored for later runs: {} cannot be used ({source}); choose another directory, or none",
+                path.display()
+            )),
+            Err(refused) => return Err(refused),
+        }
+        Ok(memory)
+    }
+
+    /// A memory that stores nothing.
+    pub fn nowhere() -> Self {
+        Self::default()
+    }
+
+    /// The usual place for the caches of `user` (XDG Base Directory Specification), from the values
+    /// of `XDG_CACHE_HOME` and `HOME`.
+    pub fn default_directory(
+        user: &str,
+        cache: Option<OsString>,
+        home: Option<OsString>,
+    ) -> Option<PathBuf> {
+        // The specification requires that a relative path is ignored.
+        let absolute = |path: OsString| Some(PathBuf::from(path)).filter(|path| path.is_absolute());
+        let cache = cache.and_then(absolute);
+        let cache = cache.or_else(|| Some(home.and_then(absolute)?.join(".cache")))?;
+        Some(cache.join("roundtrip").join(user))
+    }
+
+    pub fn is_somewhere(&self) -> bool {
+        self.root.is_some()
+    }
+
+    /// Notes for the user, each returned once; to be shown on stderr.
+    pub fn notes(&self) -> Vec<String> {
+        std::mem::take(&mut *self.notes.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Adds a note for the user, unless it is there already.
+    pub fn note(&self, note: String) {
+        // Bounds the memory if notes are never collected.
+        const MAX_NOTES: usize = 32;
+        let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
+        if notes.len() < MAX_NOTES && !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+
+    fn origins(&self) -> Option<&Place> {
+        self.below(&self.origins, "origins")
+    }
+
+    fn documents(&self) -> Option<&Place> {
+        self.below(&self.documents, "registries")
+    }
+
+    /// A subdirectory, opened when it is first needed.
+    fn below<'a>(&'a self, cell: &'a OnceLock<Option<Place>>, name: &str) -> Option<&'a Place> {
+        let root = self.root.as_ref()?;
+        let opened = cell.get_or_init(|| match root.below(name) {
+            Ok(place) => Some(place),
+            Err(error) => {
+                self.cannot_write(root, &error);
+                None
+            }
+        });
+        opened.as_ref()
+    }
+
+    /// Reads and parses a file. One that cannot be parsed is set aside.
+    fn read<T>(
+        &self,
+        place: &Place,
+        name: &str,
+        limit: u64,
+        read: impl FnOnce(&[u8]) -> Option<T>,
+    ) -> Option<T> {
+        let broken = match place.read(name, limit) {
+            Ok(None) => return None,
+            Ok(Some(bytes)) => match read(&bytes) {
+                Some(value) => return Some(value),
+                None => "it is damaged, or another version wrote it".to_owned(),
+            },
+            Err(error) => error.to_string(),
+        };
+        let what_now = match place.set_aside(name) {
+            Ok(aside) => format!("set aside as {aside}"),
+            Err(error) => format!("it cannot be set aside ({error})"),
+        };
+        let path = place.shown(name);
+        self.note(format!("{path} was not used: {broken}; {what_now}"));
+        None
+    }
+
+    fn is_full(&self) -> bool {
+        self.is_full.load(Ordering::Relaxed)
+    }
+
+    /// Writes a file, unless writing has failed before.
+    fn write(&self, place: &Place, name: &str, parts: &[&[u8]]) -> bool {
+        if self.is_full() {
+            return false;
+        }
+        match place.replace(name, parts) {
+            Ok(()) => true,
+            Err(error) => {
+                self.cannot_write(place, &error);
+                false
+            }
+        }
+    }
+
+    /// Notes that an origin's file cannot be locked, either for a reason that affects all files or
+    /// for one that affects only this file.
+    fn cannot_lock(&self, place: &Place, origin: &Authority, error: &io::Error) {
+        if matches!(
+            error.kind(),
+            ErrorKind::ReadOnlyFilesystem
+                | ErrorKind::PermissionDenied
+                | ErrorKind::StorageFull
+                | ErrorKind::QuotaExceeded
+        ) {
+            self.cannot_write(place, error);
+        } else {
+            self.note(format!(
+                "data about {origin} is not stored for later runs, and its rate limit is not shared with other processes ({error})"
+            ));
+        }
+    }
+
+    fn cannot_write(&self, place: &Place, error: &io::Error) {
+        if !self.is_full.swap(true, Ordering::Relaxed) {
+            let path = place.shown("");
+            self.note(format!(
+                "nothing is stored for later runs, and rate limits are not shared with other processes: {path} cannot be written ({error})"
+            ));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

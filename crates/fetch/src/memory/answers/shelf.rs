@@ -1,0 +1,107 @@
+//! The storage of answers: one file each, in sixteen directories chosen by the hash of the key.
+//!
+//! Each directory has a sixteenth of the total size. Processes that write there check it from time
+//! to time and remove the oldest files; no totals need to be kept between runs.
+
+use std::fmt::Write as _;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use aws_lc_rs::digest::{SHA256, digest};
+
+use crate::memory::Stamp;
+use crate::memory::place::{Item, Place};
+
+const SHARDS: usize = 16;
+/// The number of bytes of the hash in a file's name.
+const HASH: usize = 20;
+/// The largest number of files that are examined at once.
+const MAX_ITEMS: usize = 200_000;
+/// After this time, an unfinished file belongs to no running process.
+const FORGOTTEN: Duration = Duration::from_hours(1);
+
+#[derive(Debug)]
+pub(in crate::memory) struct Shelf {
+    shards: Vec<Shard>,
+    place: Place,
+    /// The largest size of each directory in bytes.
+    share: u64,
+}
+
+#[derive(Debug, Default)]
+struct Shard {
+    place: OnceLock<Option<Place>>,
+    /// The number of bytes that this process has written since its last check.
+    written: AtomicU64,
+}
+
+impl Shelf {
+    pub(super) fn new(place: Place, size: u64) -> Self {
+        Self {
+            shards: (0..SHARDS).map(|_| Shard::default()).collect(),
+            place,
+            share: size / SHARDS as u64,
+        }
+    }
+
+    /// The directory and file name of the answer with this key, if its directory exists.
+    pub(super) fn place(&self, key: &[u8]) -> Option<(&Place, String)> {
+        let hash = digest(&SHA256, key);
+        let mut name = String::with_capacity(2 * HASH);
+        for byte in hash.as_ref().iter().take(HASH) {
+            let _ = write!(name, "{byte:02x}");
+        }
+        let shard = self.shard(&name)?;
+        let place = shard
+            .place
+            .get_or_init(|| self.place.below(name.get(..1)?).ok());
+        Some((place.as_ref()?, name))
+    }
+
+    /// Records that bytes were written, and checks the directory if it is time: after each 256th
+    /// file by hash, and after much was written by one process. So both many small runs and a
+    /// single large one stay within the size, and most writes cost nothing more.
+    pub(super) fn written(&self, name: &str, bytes: usize, now: Stamp) {
+        let Some(shard) = self.shard(name) else {
+            return;
+        };
+        let before = shard.written.fetch_add(bytes as u64, Ordering::Relaxed);
+        if name.ends_with("00") || before + bytes as u64 > self.share / 16 {
+            shard.written.store(0, Ordering::Relaxed);
+            if let Some(Some(place)) = shard.place.get() {
+                clear(place, name, self.share, now);
+            }
+        }
+    }
+
+    fn shard(&self, name: &str) -> Option<&Shard> {
+        let digit = name.chars().next()?.to_digit(16)?;
+        self.shards.get(digit as usize)
+    }
+}
+
+/// Removes the oldest files, but not `newest`, until a tenth of the size is free.
+fn clear(place: &Place, newest: &str, share: u64, now: Stamp) {
+    let Ok(mut items) = place.items(MAX_ITEMS) else {
+        return;
+    };
+    let long_ago = i128::from(now.minus(FORGOTTEN).0) * 1_000_000;
+    let is_forgotten = |item: &Item| item.is_unfinished() && item.written < long_ago;
+    for item in items.iter().filter(|item| is_forgotten(item)) {
+        let _ = place.remove(&item.name);
+    }
+    items.retain(|item| !item.is_unfinished());
+    let mut total: u64 = items.iter().map(|item| item.size).sum();
+    if total <= share {
+        return;
+    }
+    items.sort_unstable();
+    for item in items.iter().filter(|item| item.name != newest) {
+        if total <= share / 10 * 9 {
+            break;
+        }
+        let _ = place.remove(&item.name);
+        total -= item.size;
+    }
+}

@@ -1,0 +1,220 @@
+//! The data that is stored about one origin: the best way to reach it, its round-trip time, and
+//! sessions and tokens for the next handshake.
+//!
+//! Sessions and tokens are opaque here; crate `tls` makes and reads them. Each is handed out once:
+//! it is removed from the file under the file's lock, so that no two processes use the same ticket
+//! (RFC 8446 §C.4) or token (RFC 9000 §8.1.3).
+
+mod file;
+mod knowledge;
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use super::place::Place;
+use super::{Authority, Memory, Stamp};
+
+/// The limit for each transport. Servers send two after a handshake, and more than a few
+/// connections at once are impolite.
+const MAX_SESSIONS: usize = 8;
+const MAX_TOKENS: usize = 4;
+/// The limit in bytes. A ticket with a certificate chain and a post-quantum key has a few
+/// kilobytes.
+const MAX_BLOB: usize = 32 << 10;
+/// The longest lifetime of a ticket: seven days (RFC 8446 §4.6.1).
+const MAX_SESSION: Duration = Duration::from_hours(168);
+const MAX_FILE: u64 = 1 << 20;
+
+/// The transport with which a session was made; it can be resumed only with the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Transport {
+    Tcp,
+    Quic,
+}
+
+/// A session that shortens the next handshake.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Session {
+    pub transport: Transport,
+    pub expires: Stamp,
+    /// The encoding by crate `tls`. It contains keys, so it is never shown.
+    pub blob: Vec<u8>,
+}
+
+/// HTTP/3 on the origin's own host, as announced by its `Alt-Svc`. RFC 7838.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Alternative {
+    pub port: u16,
+    /// It stays valid after a change of network.
+    pub persist: bool,
+    pub expires: Stamp,
+}
+
+/// The addresses that a name server returned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Addresses {
+    pub list: Vec<IpAddr>,
+    pub expires: Stamp,
+}
+
+/// The content of an HTTPS record. RFC 9460.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Hints {
+    pub alpn: Vec<String>,
+    pub port: Option<u16>,
+    pub expires: Stamp,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct OriginState {
+    /// The protocol that was negotiated last.
+    pub alpn: Option<String>,
+    pub alt_svc: Option<Alternative>,
+    pub https_record: Option<Hints>,
+    pub addresses: Option<Addresses>,
+    pub rtt: Option<Duration>,
+    /// The number of concurrent streams that it allows.
+    pub streams: Option<u32>,
+    /// Oldest first.
+    pub(super) sessions: Vec<Session>,
+    pub(super) quic_tokens: Vec<Vec<u8>>,
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session")
+            .field("transport", &self.transport)
+            .field("expires", &self.expires)
+            .finish_non_exhaustive()
+    }
+}
+
+impl OriginState {
+    /// Parses the content of a file strictly, with every bound checked.
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        file::decode(bytes)
+    }
+
+    pub fn encode(&self) -> Vec<u8> {
+        file::encode(self)
+    }
+
+    pub fn sessions(&self, transport: Transport) -> usize {
+        let of_it = |session: &&Session| session.transport == transport;
+        self.sessions.iter().filter(of_it).count()
+    }
+
+    /// Adds a session; if its transport has too many, the oldest is removed.
+    pub fn keep_session(&mut self, session: Session, now: Stamp) {
+        let expires = session.expires.min(now.plus(MAX_SESSION));
+        if expires <= now || session.blob.len() > MAX_BLOB || session.blob.is_empty() {
+            return;
+        }
+        let transport = session.transport;
+        if self.sessions(transport) >= MAX_SESSIONS {
+            let oldest = self.sessions.iter().position(|s| s.transport == transport);
+            oldest.map(|oldest| self.sessions.remove(oldest));
+        }
+        self.sessions.push(Session { expires, ..session });
+    }
+
+    pub fn keep_quic_token(&mut self, token: Vec<u8>) {
+        if token.is_empty() || token.len() > MAX_BLOB {
+            return;
+        }
+        if self.quic_tokens.len() >= MAX_TOKENS {
+            self.quic_tokens.remove(0);
+        }
+        self.quic_tokens.push(token);
+    }
+
+    /// Removes and returns the newest session.
+    pub fn take_session(&mut self, transport: Transport) -> Option<Session> {
+        let newest = self
+            .sessions
+            .iter()
+            .rposition(|s| s.transport == transport)?;
+        Some(self.sessions.remove(newest))
+    }
+
+    pub fn take_quic_token(&mut self) -> Option<Vec<u8>> {
+        self.quic_tokens.pop()
+    }
+
+    /// Removes expired data. A lifetime beyond the possible maximum was written by a clock that was
+    /// ahead.
+    fn expire(&mut self, now: Stamp) {
+        let latest = now.plus(MAX_SESSION);
+        self.sessions
+            .retain(|session| session.expires > now && session.expires <= latest);
+        self.alt_svc.take_if(|known| known.expires <= now);
+        self.addresses.take_if(|known| known.expires <= now);
+        self.https_record.take_if(|known| known.expires <= now);
+    }
+}
+
+impl Memory {
+    /// The unexpired data about an origin. Take sessions and tokens with [`Memory::take_session`].
+    pub fn origin(&self, origin: &Authority, now: Stamp) -> OriginState {
+        let place_and_name = self.origins().zip(origin.file_name());
+        place_and_name.map_or_else(OriginState::default, |(place, name)| {
+            self.read_origin(place, &name, now)
+        })
+    }
+
+    /// Changes the data about an origin, under a lock against other processes. Writes only if
+    /// something changes.
+    pub fn change_origin<T>(
+        &self,
+        origin: &Authority,
+        now: Stamp,
+        change: impl FnOnce(&mut OriginState) -> T,
+    ) -> Option<T> {
+        let place = self.origins()?;
+        let name = origin.file_name()?;
+        if self.is_full() {
+            return None;
+        }
+        // The lock lasts until the end of this scope.
+        let _lock = match place.lock(&super::limits::file_name(&name)) {
+            Ok(lock) => lock,
+            Err(error) => {
+                self.cannot_lock(place, origin, &error);
+                return None;
+            }
+        };
+        let before = self.read_origin(place, &name, now);
+        let mut after = before.clone();
+        let result = change(&mut after);
+        (after == before || self.write(place, &state_name(&name), &[&after.encode()]))
+            .then_some(result)
+    }
+
+    /// Takes a session that no other process will use. A session that cannot be removed from the
+    /// file is not used.
+    pub fn take_session(&self, origin: &Authority, kind: Transport, now: Stamp) -> Option<Session> {
+        // Most origins have none, so they need no lock.
+        if self.origin(origin, now).sessions(kind) == 0 {
+            return None;
+        }
+        self.change_origin(origin, now, |state| state.take_session(kind))?
+    }
+
+    pub fn take_quic_token(&self, origin: &Authority, now: Stamp) -> Option<Vec<u8>> {
+        if self.origin(origin, now).quic_tokens.is_empty() {
+            return None;
+        }
+        self.change_origin(origin, now, OriginState::take_quic_token)?
+    }
+
+    fn read_origin(&self, place: &Place, name: &str, now: Stamp) -> OriginState {
+        let read = self.read(place, &state_name(name), MAX_FILE, OriginState::decode);
+        let mut state = read.unwrap_or_default();
+        state.expire(now);
+        state
+    }
+}
+
+fn state_name(name: &str) -> String {
+    format!("{name}.state")
+}

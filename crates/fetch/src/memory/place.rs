@@ -1,0 +1,279 @@
+//! An open directory of stored files: they can be read, replaced as a whole, locked and set aside.
+//!
+//! Names are resolved relative to the open directory, without following symbolic links. Only
+//! regular files are opened, so that no pipe blocks and no device is used. Only the user can access
+//! the written files.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, IoSlice, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, mkdirat, openat, renameat, statat};
+use rustix::io::Errno;
+
+use super::error::MemoryError;
+
+/// The number of broken copies of one file that are kept for inspection; a new one replaces the
+/// last of them.
+const MAX_BROKEN: usize = 3;
+/// The number of attempts to take a lock. A lock is held for microseconds; a process that holds one
+/// longer has been stopped.
+const LOCK_TRIES: u32 = 50;
+const LOCK_PAUSE: Duration = Duration::from_millis(1);
+/// The beginning of the names of unfinished files.
+const UNFINISHED: &str = ".new-";
+
+/// Makes the names of unfinished files distinct.
+static COUNTER: AtomicU64 = AtomicU64::new(0);
+
+#[derive(Debug)]
+pub(super) struct Place {
+    directory: OwnedFd,
+    /// The path, for messages.
+    path: PathBuf,
+}
+
+/// While this exists, no other process can take the lock.
+#[derive(Debug)]
+pub(super) struct Locked(File);
+
+/// A file in a directory.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Item {
+    /// In nanoseconds since 1970.
+    pub(super) written: i128,
+    pub(super) name: String,
+    pub(super) size: u64,
+}
+
+impl Place {
+    /// Opens `path`, creating it and its parents if necessary.
+    pub(super) fn open(path: &Path) -> Result<Self, MemoryError> {
+        let unusable = |source| MemoryError::Unusable {
+            path: path.to_path_buf(),
+            source,
+        };
+        if let Err(error) = fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(path)
+        {
+            // On a read-only disk, existing files can still be read.
+            if !path.is_dir() {
+                return Err(unusable(error));
+            }
+        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = rustix::fs::open(path, flags, Mode::empty());
+        let place = Self {
+            directory: directory.map_err(|errno| unusable(errno.into()))?,
+            path: path.to_path_buf(),
+        };
+        place
+            .check()
+            .map_err(|error| error.unwrap_or_else(unusable))?;
+        Ok(place)
+    }
+
+    /// Opens or creates a subdirectory.
+    pub(super) fn below(&self, name: &str) -> io::Result<Self> {
+        match mkdirat(&self.directory, name, Mode::RWXU) {
+            // If it cannot be created, it can still exist.
+            Ok(())
+            | Err(Errno::EXIST | Errno::ROFS | Errno::ACCESS | Errno::NOSPC | Errno::DQUOT) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let directory = openat(&self.directory, name, flags, Mode::empty())?;
+        Ok(Self {
+            directory,
+            path: self.path.join(name),
+        })
+    }
+
+    /// The content of a file, or `None` if it does not exist. A file of more than `limit` bytes is
+    /// refused.
+    pub(super) fn read(&self, name: &str, limit: u64) -> io::Result<Option<Vec<u8>>> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = match openat(&self.directory, name, flags, Mode::empty()) {
+            Ok(fd) => File::from(fd),
+            Err(Errno::NOENT) => return Ok(None),
+            Err(errno) => return Err(errno.into()),
+        };
+        let size = regular(&file)?;
+        if size > limit {
+            return Err(io::Error::other(format!("it is too large ({size} bytes)")));
+        }
+        // One extra byte, so that reading to the end does not grow the buffer.
+        let mut bytes = Vec::with_capacity(size as usize + 1);
+        file.take(limit).read_to_end(&mut bytes)?;
+        Ok(Some(bytes))
+    }
+
+    /// Writes `parts` as one file. Readers see either the old file or the new one, never a mixture.
+    pub(super) fn replace(&self, name: &str, parts: &[&[u8]]) -> io::Result<()> {
+        let count = COUNTER.fetch_add(1, Ordering::Relaxed);
+        let new = format!("{UNFINISHED}{}-{count}", std::process::id());
+        let result = self
+            .create(&new, parts)
+            .and_then(|()| Ok(renameat(&self.directory, &new, &self.directory, name)?));
+        if result.is_err() {
+            let _ = self.remove(&new);
+        }
+        result
+    }
+
+    fn create(&self, name: &str, parts: &[&[u8]]) -> io::Result<()> {
+        // An earlier process with the same process id can have left its file.
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut file = File::from(openat(
+            &self.directory,
+            name,
+            flags,
+            Mode::RUSR | Mode::WUSR,
+        )?);
+        let mut slices: Vec<_> = parts.iter().map(|part| IoSlice::new(part)).collect();
+        let mut rest = slices.as_mut_slice();
+        IoSlice::advance_slices(&mut rest, 0);
+        while !rest.is_empty() {
+            match file.write_vectored(rest)? {
+                0 => return Err(io::ErrorKind::WriteZero.into()),
+                written => IoSlice::advance_slices(&mut rest, written),
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn remove(&self, name: &str) -> io::Result<()> {
+        Ok(rustix::fs::unlinkat(
+            &self.directory,
+            name,
+            AtFlags::empty(),
+        )?)
+    }
+
+    /// Renames a file that cannot be parsed, and returns its new name.
+    pub(super) fn set_aside(&self, name: &str) -> io::Result<String> {
+        let free = (1..MAX_BROKEN).find(|n| {
+            let aside = format!("{name}.broken-{n}");
+            let found = statat(&self.directory, aside, AtFlags::SYMLINK_NOFOLLOW);
+            found.is_err_and(|errno| errno == Errno::NOENT)
+        });
+        let aside = format!("{name}.broken-{}", free.unwrap_or(MAX_BROKEN));
+        renameat(&self.directory, name, &self.directory, &aside)?;
+        Ok(aside)
+    }
+
+    /// Locks a file. The lock ends when the returned value is dropped, or with the process.
+    pub(super) fn lock(&self, name: &str) -> io::Result<Locked> {
+        let file = self.open_to_lock(name)?;
+        for _ in 0..LOCK_TRIES {
+            match file.try_lock() {
+                Ok(()) => return Ok(Locked(file)),
+                Err(TryLockError::WouldBlock) => thread::sleep(LOCK_PAUSE),
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+        }
+        Err(io::Error::other("another process has locked it"))
+    }
+
+    /// Opens a file to read and write it in place.
+    pub(super) fn open_to_lock(&self, name: &str) -> io::Result<File> {
+        let flags =
+            OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = File::from(openat(
+            &self.directory,
+            name,
+            flags,
+            Mode::RUSR | Mode::WUSR,
+        )?);
+        regular(&file)?;
+        Ok(file)
+    }
+
+    /// The files in this directory, at most `most`, including unfinished ones.
+    pub(super) fn items(&self, most: usize) -> io::Result<Vec<Item>> {
+        let mut items = Vec::new();
+        for entry in Dir::read_from(&self.directory)? {
+            let entry = entry?;
+            let Ok(name) = entry.file_name().to_str() else {
+                continue;
+            };
+            let Ok(stat) = statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW) else {
+                continue;
+            };
+            if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+                continue;
+            }
+            items.push(Item {
+                written: i128::from(stat.st_mtime) * 1_000_000_000 + i128::from(stat.st_mtime_nsec),
+                name: name.to_owned(),
+                size: u64::try_from(stat.st_size).unwrap_or(0),
+            });
+            if items.len() >= most {
+                break;
+            }
+        }
+        Ok(items)
+    }
+
+    pub(super) fn shown(&self, name: &str) -> String {
+        if name.is_empty() {
+            self.path.display().to_string()
+        } else {
+            self.path.join(name).display().to_string()
+        }
+    }
+
+    /// Checks that the directory belongs to the user and that no other user can write to it.
+    fn check(&self) -> Result<(), Result<MemoryError, io::Error>> {
+        let stat = fstat(&self.directory).map_err(|errno| Err(errno.into()))?;
+        let we = rustix::process::geteuid().as_raw();
+        if stat.st_uid != we {
+            return Err(Ok(MemoryError::NotOurs {
+                path: self.path.clone(),
+                owner: stat.st_uid,
+                we,
+            }));
+        }
+        let mode = stat.st_mode & 0o777;
+        if mode & 0o022 != 0 {
+            return Err(Ok(MemoryError::OthersWrite {
+                path: self.path.clone(),
+                mode,
+            }));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        // Closing the file would unlock it too, unless a child that was just forked still has it
+        // open.
+        let _ = self.0.unlock();
+    }
+}
+
+impl Item {
+    /// Whether the file is unfinished: its process ended before it could rename it.
+    pub(super) fn is_unfinished(&self) -> bool {
+        self.name.starts_with(UNFINISHED)
+    }
+}
+
+/// The size of a regular file; anything else is refused.
+fn regular(file: &File) -> io::Result<u64> {
+    let metadata = file.metadata()?;
+    if metadata.is_file() {
+        Ok(metadata.size())
+    } else {
+        Err(io::Error::other("it is not a regular file"))
+    }
+}

@@ -1,0 +1,106 @@
+//! The requests that a pool takes, and its answers.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use roundtrip_model::Target;
+
+/// A request that changes nothing and has no body.
+#[derive(Debug, Clone)]
+pub struct PoolRequest {
+    /// GET, or HEAD.
+    pub method: &'static str,
+    pub target: Target,
+    /// The fields in the order in which they are sent. The pool adds `Accept-Encoding` unless it is
+    /// among them.
+    pub headers: Vec<(String, String)>,
+    /// Whether it may be sent as early data, which anyone on the path can replay: true for a lookup
+    /// without credentials.
+    pub early: bool,
+    /// The largest uncompressed size of the body in bytes.
+    pub limit: u64,
+}
+
+/// The key that makes two requests equal.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    method: &'static str,
+    url: String,
+    headers: Vec<(String, String)>,
+    limit: u64,
+}
+
+impl From<&PoolRequest> for Key {
+    fn from(ask: &PoolRequest) -> Self {
+        Self {
+            method: ask.method,
+            url: ask.target.url().as_str().to_owned(),
+            headers: ask.headers.clone(),
+            limit: ask.limit,
+        }
+    }
+}
+
+/// The default limit in bytes. Bodies are kept in memory, and no answer needs more.
+pub const BODY_LIMIT: u64 = 10 << 20;
+
+impl PoolRequest {
+    pub fn new(target: Target) -> Self {
+        Self {
+            method: "GET",
+            target,
+            headers: Vec::new(),
+            early: true,
+            limit: BODY_LIMIT,
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub struct Reply {
+    pub status: u16,
+    pub headers: Vec<(String, Vec<u8>)>,
+    /// The uncompressed body.
+    pub body: Bytes,
+    pub timing: Timing,
+}
+
+impl Reply {
+    /// The first header with that name, compared without case.
+    pub fn header(&self, name: &str) -> Option<&[u8]> {
+        let mut headers = self.headers.iter();
+        let found = headers.find(|(n, _)| n.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.as_slice())
+    }
+}
+
+/// Where the time of one request went. Steps that were done before it have no time.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Timing {
+    pub dns: Duration,
+    pub tcp: Duration,
+    /// TLS, or the QUIC handshake.
+    pub tls: Duration,
+    /// From the request to the first byte of its answer, and to the last.
+    pub first_byte: Duration,
+    pub total: Duration,
+    /// Time spent waiting for its turn on an open connection.
+    pub queued: Duration,
+    /// The version of HTTP: "1.0", "1.1", "2" or "3".
+    pub version: String,
+    /// The connection was already open.
+    pub reused: bool,
+    /// The connection was opened for this request with a ticket; the request was sent in its early
+    /// data; and in its SYN.
+    pub resumed: bool,
+    pub early: bool,
+    pub fast_open: bool,
+    /// The request was answered with the answer to an equal one.
+    pub coalesced: bool,
+    /// The number of times it was repeated.
+    pub resent: u32,
+    /// The number of round trips that the request waited for; half a handshake counts half.
+    pub round_trips: Option<f64>,
+    /// The round-trip time of the path.
+    pub rtt: Option<Duration>,
+}
