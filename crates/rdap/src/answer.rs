@@ -1,6 +1,6 @@
-//! What comes back: thin views over the JSON of RFC 9083, which keep every member they do not know.
+//! Answers: thin views over the JSON of RFC 9083, which keep every member they do not know.
 //!
-//! The bytes remain the original and are handed on unchanged. Views are lenient: a member that is
+//! The bytes remain the original and are passed on unchanged. Views are lenient: a member that is
 //! missing or of the wrong type never hides the rest, and [`Answer::oddities`] reports it. Whether
 //! an answer conforms is decided by `check`.
 
@@ -50,7 +50,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Reads an answer within bounds that any real answer meets.
+    /// Parses an answer within bounds that any real answer meets.
     pub fn read(raw: Bytes) -> Result<Self, AnswerError> {
         Self::read_within(raw, Bounds::default())
     }
@@ -105,8 +105,8 @@ impl Answer {
     /// that declare the RDAP media type come before those that declare none; links to web pages and
     /// to the answer itself are left out (RFC 9083, section 4.2).
     pub fn related(&self) -> Vec<Link<'_>> {
-        const LOOKED_AT: usize = 500;
-        let links = || self.top().links().take(LOOKED_AT);
+        const MAX_EXAMINED: usize = 500;
+        let links = || self.top().links().take(MAX_EXAMINED);
         let own: Vec<&str> = links()
             .filter(|l| l.has_rel("self"))
             .filter_map(Link::href)
@@ -140,7 +140,7 @@ impl Answer {
             .find(|l| l.has_rel("next") && l.href().is_some())
     }
 
-    /// The range that this answer is about; the answer holds for every number in it.
+    /// The range that this answer is about; the answer is valid for every number in it.
     pub fn covers(&self) -> Option<Covers> {
         match self.object() {
             Object::Network(network) => network.range().map(|(s, e)| Covers::Ips(s, e)),
@@ -154,8 +154,7 @@ impl Answer {
         self.top().entity("registrar")
     }
 
-    /// Members whose type is not the one RFC 9083 gives them. Nothing else of the answer is lost
-    /// because of them.
+    /// Members with another type than RFC 9083 gives them. The rest of the answer remains usable.
     pub fn oddities(&self) -> Vec<Oddity> {
         shape::oddities(self)
     }

@@ -1,5 +1,5 @@
-//! Which server knows: the registries of IANA (RFC 9224), embedded, renewed and overlaid. They lead
-//! from a query to the URLs of its servers.
+//! Finds the servers for a query: the registries of IANA (RFC 9224), embedded, renewed and
+//! overlaid, lead from a query to the URLs of its servers.
 //!
 //! IANA publishes five files: which servers know which top-level domains, which blocks of
 //! addresses, which ranges of AS numbers, and which tags at the end of handles (RFC 8521). Copies
@@ -9,12 +9,12 @@
 //! it is first needed: a lookup of an address does not parse the names.
 //!
 //! [`Bootstrap::servers`] finds the longest matching entry and returns its base URLs, https first,
-//! otherwise in IANA's order. If there is none, [`NoServerError`] says why and what to do.
-//! Registries of countries need not be listed: the overlay, off by default, holds servers that are
-//! known to exist, each with the source that says so.
+//! otherwise in IANA's order. If there is none, [`NoServerError`] gives the reason and the remedy.
+//! Registries of countries need not be listed: the overlay, off by default, contains servers that
+//! are known to exist, each with its source.
 //!
 //! Parsing is strict about a file and lenient about its parts: a file that is truncated or has no
-//! usable entry is refused; unknown members are ignored; a wrong entry is left out and reported
+//! usable entry is refused; unknown members are ignored; an invalid entry is skipped and reported
 //! ([`Bootstrap::faults`]).
 //!
 //! Fetching newer copies and storing them is left to others: it needs the client's connections and
@@ -47,7 +47,7 @@ pub struct Bootstrap {
     uses_overlay: bool,
 }
 
-/// The servers that know, and the entry that names them.
+/// The servers for a query, and the entry that lists them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Servers {
     bases: Vec<Target>,
@@ -62,16 +62,15 @@ impl Bootstrap {
         Self::default()
     }
 
-    /// Replaces the copy of a registry. Changes nothing unless the new copy is complete and well
-    /// formed.
+    /// Replaces the copy of a registry. Changes nothing unless the new copy is complete and valid.
     pub fn replace(&mut self, registry: Registry, json: &[u8]) -> Result<(), BootstrapError> {
         let table = Table::read(registry, json)?;
         self.put(registry, table);
         Ok(())
     }
 
-    /// Like [`Self::replace`], but takes only a copy that was published later than the current one.
-    /// Returns whether it did.
+    /// Like [`Self::replace`], but accepts only a copy that was published later than the current
+    /// one. Returns whether it did.
     pub fn renew(&mut self, registry: Registry, json: &[u8]) -> Result<bool, BootstrapError> {
         let table = Table::read(registry, json)?;
         // RFC 3339 in UTC, as IANA writes it, sorts as text. RFC 9224 §10.2.
@@ -109,7 +108,7 @@ impl Bootstrap {
             Key::Domain(_) => self.overlay_table().find(key),
             _ => None,
         };
-        // A longer match is a closer registry, whoever lists it: uk.com is not com.
+        // The longer match is more specific, in IANA's list or in the overlay: uk.com is not com.
         let is_closer = overlaid.as_ref().is_some_and(|o| {
             let length = |found: &Found<'_>| found.entry.len();
             listed.as_ref().is_none_or(|l| length(o) > length(l))
@@ -134,7 +133,7 @@ impl Bootstrap {
         self.table(registry).publication()
     }
 
-    /// What was left out of the current copy, and why; at most a few dozen lines.
+    /// The skipped parts of the current copy, with the reasons; at most a few dozen lines.
     pub fn faults(&self, registry: Registry) -> &[String] {
         self.table(registry).faults()
     }

@@ -1,6 +1,6 @@
-//! Many queries: where they come from ([`list`]), in which order they are asked and answered
-//! ([`scheduler`]), and how an interrupted run continues ([`journal`]). The scheduler does not know
-//! what a lookup is.
+//! Many queries: their sources ([`list`]), the order in which they are sent and answered
+//! ([`scheduler`]), and the continuation of an interrupted run ([`journal`]). The scheduler is
+//! independent of how a lookup works.
 
 pub mod journal;
 pub mod list;

@@ -1,4 +1,5 @@
-//! Conformance: what in an answer violates RFC 7480, RFC 9083 and its extensions, or a profile.
+//! Conformance: the violations of RFC 7480, RFC 9083 and its extensions, or a profile, in an
+//! answer.
 //!
 //! Each family of checks is a file with its rules. Each rule has an identifier that never changes,
 //! a severity and the section that it comes from; [`table`] lists them all. Violations are found by
@@ -12,6 +13,7 @@ mod dnssec;
 mod entities;
 mod events;
 mod gtld;
+mod jsonpath;
 mod links;
 mod members;
 mod names;
@@ -22,6 +24,7 @@ mod problem;
 mod redaction;
 mod registries;
 mod search;
+pub mod server;
 mod status;
 #[cfg(test)]
 mod tests;
@@ -38,11 +41,11 @@ pub struct Check {
     /// Never changes; lower-case letters and hyphens.
     pub id: &'static str,
     pub severity: Severity,
-    /// Who must follow it.
+    /// The servers that must follow it.
     pub scope: Scope,
-    /// What must hold.
+    /// The condition that must hold.
     pub rule: &'static str,
-    /// The document and section that asks for it.
+    /// The document and section that requires it.
     pub source: &'static str,
 }
 
@@ -72,9 +75,11 @@ pub enum Scope {
     All,
     Gtld,
     Nro,
+    /// The server itself, not an answer.
+    Server,
 }
 
-/// What a server promises beyond the RFCs.
+/// A profile: requirements beyond those of the RFCs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Profile {
     /// ICANN's gTLD RDAP profile of 2024, for registries.
@@ -108,13 +113,13 @@ pub struct Delivery<'a> {
     pub url: Option<&'a Url>,
 }
 
-/// A place where a rule is violated.
+/// A violation of a rule, with its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
     pub check: &'static Check,
     /// JSON pointer; empty for the answer as a whole or its delivery.
     pub pointer: String,
-    /// What was found there, safe to show.
+    /// The value found there, safe to show.
     pub found: String,
 }
 
@@ -179,10 +184,19 @@ pub fn table() -> Vec<&'static Check> {
         problem::ALL,
         search::ALL,
         redaction::ALL,
+        redaction::FIELDS,
         gtld::ALL,
+        gtld::domain::ALL,
+        gtld::status::ALL,
         gtld::registrar::ALL,
+        gtld::contacts::ALL,
+        gtld::NEEDED,
+        gtld::lookups::ALL,
         gtld::notices::ALL,
         nro::ALL,
+        nro::cards::ALL,
+        nro::objects::ALL,
+        server::ALL,
     ];
     families.concat()
 }
@@ -224,7 +238,7 @@ pub fn check(answer: &Answer, delivery: &Delivery<'_>, profiles: &[Profile]) -> 
     report.0
 }
 
-/// What is checked.
+/// The subject of a check.
 struct Scene<'a> {
     answer: &'a Answer,
     delivery: Delivery<'a>,
@@ -254,14 +268,14 @@ impl<'a> Scene<'a> {
 }
 
 /// The largest number of violations that are reported for one answer.
-const MOST: usize = 2_000;
+const MAX_VIOLATIONS: usize = 2_000;
 
 struct Report(Vec<Violation>);
 
 impl Report {
     fn add(&mut self, check: &'static Check, pointer: impl Into<String>, found: impl AsRef<str>) {
         const SHOWN: usize = 120;
-        if self.0.len() >= MOST {
+        if self.0.len() >= MAX_VIOLATIONS {
             return;
         }
         let found = found.as_ref();

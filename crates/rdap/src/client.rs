@@ -1,16 +1,19 @@
-//! One lookup from query to outcome: the servers that know, one after another; redirects;
-//! remembered answers; and the registrar that the registry names.
+//! One lookup from query to outcome: the servers for it, one after another; redirects; stored
+//! answers; and the registrar that the registry names.
 //!
-//! Equal queries at the same time become one request. A fresh remembered answer costs no request,
-//! and a server that complains is asked later. `clear` decides whether clear text may be used,
-//! `fetch` gets one URL, `pages` fetches the further pages of a search, `follow` goes on to the
-//! registrar, `keeping` carries tickets and limits from run to run, and `refresh` renews IANA's
-//! registries after the answer has been told.
+//! Equal concurrent queries become one request. A fresh stored answer costs no request, and a
+//! server that complains is asked later. `clear` decides whether clear text may be used, `expected`
+//! knows which answer a query must have, `fetch` gets one URL, `pages` fetches the further pages of
+//! a search, `outage` waits for servers that are out, `follow` continues to the registrar,
+//! `keeping` stores tickets and limits for the next run, and `refresh` renews IANA's registries
+//! beside the lookups.
 
 mod clear;
+mod expected;
 mod fetch;
 mod follow;
 mod keeping;
+mod outage;
 mod outcome;
 mod pages;
 mod ranges;
@@ -22,44 +25,50 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use roundtrip_model::Target;
+use tokio::sync::Notify;
 
 pub use outcome::{From, Outcome, Source, Trouble};
 
 use crate::bootstrap::{Bootstrap, NoServerError, Registry};
 use crate::credentials::Credentials;
-use crate::flights::Flights;
-use crate::memory::answers::Policy;
-use crate::memory::{Memory, Stamp};
-use crate::pool::Pool;
 use crate::query::{Key, Kind, Query, QueryError};
-use crate::rate_limiter::RateLimiter;
 use crate::text::State;
 use clear::EntrySchemes;
+use expected::Asked;
 use keeping::Keeping;
+use outage::Outages;
 use ranges::Ranges;
+use refresh::Used;
+use roundtrip_fetch::flights::Flights;
+use roundtrip_fetch::memory::answers::Policy;
+use roundtrip_fetch::memory::{Memory, Stamp};
+use roundtrip_fetch::pool::Pool;
+use roundtrip_fetch::rate_limiter::RateLimiter;
 
-/// How to look things up.
+/// The options of lookups.
 #[derive(Debug)]
 pub struct LookupOptions {
-    /// The kind of the queries, if their form does not tell it.
+    /// The kind of the queries, if their form does not show it.
     pub kind: Option<Kind>,
-    /// The server to ask, whatever the registries say: a base URL with its last slash.
+    /// The server to ask instead of those in the registries: a base URL with its last slash.
     pub server: Option<Target>,
-    /// Ask in clear text if https fails, unless its certificate was the reason.
+    /// Use clear text if https fails, unless the certificate was the reason.
     pub insecure_http: bool,
     /// Also ask the registrar.
     pub follow: bool,
     /// The largest number of pages fetched for one search.
     pub pages: u32,
-    /// An answer about an address serves all addresses in its range.
+    /// Whether an answer about an address serves all addresses in its range.
     pub by_range: bool,
     pub policy: Policy,
-    /// Lookups without credentials may leave before the handshake is complete.
+    /// Whether lookups without credentials may leave before the handshake is complete.
     pub early: bool,
     pub credentials: Option<Credentials>,
-    /// The origin that is shown a client certificate; its answers are for this client only.
+    /// The origin that receives a client certificate; its answers are for this client only.
     pub certified: Option<Target>,
-    /// A query that equals one in flight waits for its answer.
+    /// Whether to wait for a server that answered before and is out now, because there is a list.
+    pub persistent: bool,
+    /// Whether a query that equals one in flight waits for its answer.
     pub shares: bool,
     /// The base URL from which IANA's registries are renewed; `None` means never.
     pub registries: Option<Target>,
@@ -72,15 +81,17 @@ pub struct Client {
     pool: Pool,
     bootstrap: RefCell<Bootstrap>,
     /// The registries that this run needed.
-    used: RefCell<Vec<Registry>>,
+    used: RefCell<Vec<Used>>,
+    newly_used: Notify,
     memory: Arc<Memory>,
     rate_limiter: RateLimiter,
     keeping: Keeping,
+    outages: Outages,
     ranges: RefCell<Ranges>,
     flights: Flights<String, Result<Source, Trouble>>,
 }
 
-/// What a client is made from.
+/// The parts from which a client is made.
 pub struct Parts {
     pub options: LookupOptions,
     pub pool: Pool,
@@ -92,7 +103,7 @@ pub struct Parts {
     pub rate_limiter: RateLimiter,
 }
 
-/// Why a query cannot be asked at all.
+/// The reason why a query cannot be sent at all.
 #[derive(Debug, thiserror::Error)]
 pub enum LookupError {
     #[error(transparent)]
@@ -116,9 +127,11 @@ impl Client {
             pool: parts.pool,
             bootstrap: RefCell::new(parts.bootstrap),
             used: RefCell::default(),
+            newly_used: Notify::new(),
             keeping: Keeping::new(parts.memory.clone(), parts.tls, parts.tokens),
             memory: parts.memory,
             rate_limiter: parts.rate_limiter,
+            outages: Outages::default(),
             ranges: RefCell::default(),
             flights: Flights::default(),
         }
@@ -128,13 +141,13 @@ impl Client {
         Query::parse(text, self.options.kind)
     }
 
-    /// Stores what this run has learnt for the next run.
+    /// Stores this run's knowledge for the next run.
     pub fn keep(&self) {
         self.keeping.keep(&self.pool, Self::now());
     }
 
-    /// Called after [`Self::keep`], when everything has been told: waits briefly for what servers
-    /// send at the end of a handshake.
+    /// Called after [`Self::keep`], when all results have been reported: waits briefly for data
+    /// that servers send at the end of a handshake.
     pub async fn settle(&self) {
         self.keeping.settle(&self.pool, Self::now()).await;
     }
@@ -152,7 +165,7 @@ impl Client {
         &self.pool
     }
 
-    /// The server that is asked first. Lookups in one lane wait for each other.
+    /// The first server to ask. Lookups in one lane wait for each other.
     pub fn lane(&self, query: &Query) -> Rc<str> {
         let targets = self.targets(query).ok();
         let first = targets.and_then(|targets| targets.into_iter().next());
@@ -166,15 +179,20 @@ impl Client {
         if let Some(covered) = self.covered(query) {
             return covered;
         }
-        let targets = match self.targets(query) {
+        let mut targets = self.targets(query);
+        if let (Err(LookupError::NoServer(_)), Some(key)) = (&targets, query.key()) {
+            self.renew_for_want(Registry::of(&key)).await;
+            targets = self.targets(query);
+        }
+        let targets = match targets {
             Ok(targets) => targets,
             Err(unasked) => return Outcome::unasked(query, &unasked),
         };
         let mut outcome = Outcome::of(query);
         let doors = EntrySchemes::of(&targets, self.is_chosen(query));
-        self.ask_in_turn(targets, &doors, is_personal(query), &mut outcome)
-            .await;
-        self.turn_pages(&mut outcome).await;
+        let asked = Asked::of(query);
+        self.ask_in_turn(targets, &doors, asked, &mut outcome).await;
+        self.turn_pages(asked, &mut outcome).await;
         if self.options.follow {
             self.follow(&mut outcome).await;
         }
@@ -182,13 +200,13 @@ impl Client {
         outcome
     }
 
-    /// Asks one server after another until one knows. What the others said is told only if none
-    /// knows.
+    /// Asks one server after another until one has an answer. The failures of the others are
+    /// reported only if none has.
     async fn ask_in_turn(
         &self,
         targets: Vec<Target>,
         doors: &EntrySchemes,
-        personal: bool,
+        asked: Asked,
         outcome: &mut Outcome,
     ) {
         let mut refusals: Vec<(Target, Source)> = Vec::new();
@@ -201,7 +219,7 @@ impl Client {
                 break;
             }
             self.tell_clear(&target, doors);
-            match self.fetch(&target, personal).await {
+            match self.fetch(&target, asked).await {
                 Ok(source) if matches!(source.state(), State::Found | State::NotRegistered) => {
                     outcome.registry = Some(source);
                     return;
@@ -241,7 +259,7 @@ impl Client {
         Ok(targets?)
     }
 
-    /// If an answer may serve a whole range, neighbouring addresses wait for it.
+    /// Waits for a query about a neighbouring address, if its answer could cover this one.
     async fn turn(&self, query: &Query) -> Option<ranges::Turn> {
         let Some(Key::Ip(address, _)) = query.key().filter(|_| self.options.by_range) else {
             return None;
@@ -267,10 +285,4 @@ impl Client {
             self.ranges.borrow_mut().keep(source);
         }
     }
-}
-
-/// Whether the answer is a data set about a person or a role; some registries limit how many they
-/// give out per day.
-fn is_personal(query: &Query) -> bool {
-    query.kind() == Kind::Entity
 }

@@ -1,18 +1,18 @@
 //! Credentials: Basic and Digest (RFC 7481 §3.1, RFC 7617, RFC 7616), each for one origin only.
 //!
-//! [`Credentials`] hold a user and a password for one origin. They only say what to send to a given
-//! URL, and for any other origin that is nothing: code that follows links and redirects cannot take
-//! a password along by mistake. The same holds for other bound values ([`Bound`]), such as the
-//! client certificate for TLS.
+//! [`Credentials`] contain a user and a password for one origin. They return what to send to a
+//! given URL, and for any other origin that is nothing: code that follows links and redirects
+//! cannot send a password along by mistake. The same applies to other bound values ([`Bound`]),
+//! such as the client certificate for TLS.
 //!
 //! Nothing is sent until the server has asked for it, unless [`Credentials::eager`] requests Basic
 //! at once. So:
 //!
-//! 1. Call [`Credentials::header`] before each request; it says what goes into `Authorization`, if
-//!    anything.
-//! 2. Call [`Credentials::hear`] after each 401, with its `WWW-Authenticate` lines and what had
-//!    been sent; it says whether asking again makes sense. A server could call every nonce stale,
-//!    so ask again at most twice.
+//! 1. Call [`Credentials::header`] before each request; it returns the value of `Authorization`, if
+//!    any.
+//! 2. Call [`Credentials::hear`] after each 401, with its `WWW-Authenticate` lines and the value
+//!    that was sent; it returns whether to repeat the request. A server could call every nonce
+//!    stale, so repeat it at most twice.
 //!
 //! Digest is preferred to Basic if both are offered. It is supported with SHA-256 and SHA-512/256
 //! and `qop=auth`, their `-sess` forms, hashed user names, stale nonces, and nonces that
@@ -25,7 +25,7 @@
 //! dropped. It comes from a file that only the user can read, from the environment, or from a URL.
 //! No message repeats it.
 //!
-//! Repeating the request is left to the caller, the client certificate to the pool's settings.
+//! The caller repeats requests; the pool's settings contain the client certificate.
 
 mod bound;
 mod challenge;
@@ -66,14 +66,14 @@ struct Login {
     password: Secret,
 }
 
-/// What the server asked for last.
+/// The last challenge of the server.
 enum State {
     Unasked,
     Basic,
     Digest(Session),
 }
 
-const LONGEST_LOGIN: usize = 4096;
+const MAX_LOGIN: usize = 4096;
 
 impl Credentials {
     /// Credentials for the origin of `target`. RFC 7617 §2: no colon in a user, no control
@@ -97,8 +97,8 @@ impl Credentials {
     /// From `user:password`.
     pub fn from_text(target: &Target, text: &Secret) -> Result<Self, CredentialsError> {
         let text = text.expose();
-        if text.len() > LONGEST_LOGIN {
-            let limit = LONGEST_LOGIN;
+        if text.len() > MAX_LOGIN {
+            let limit = MAX_LOGIN;
             return Err(CredentialsError::TooLong { limit });
         }
         let (user, password) = text.split_once(':').ok_or(CredentialsError::NoColon)?;
@@ -187,8 +187,8 @@ impl Credentials {
         }
     }
 
-    /// Processes the `WWW-Authenticate` lines of a 401, and the `Authorization` that had been sent.
-    /// Returns whether to ask again.
+    /// Processes the `WWW-Authenticate` lines of a 401, and the `Authorization` that was sent.
+    /// Returns whether to repeat the request.
     pub fn hear<'a>(
         &self,
         target: &Target,
@@ -204,14 +204,14 @@ impl Credentials {
         if let State::Digest(session) = &*state
             && !sent.is_some_and(|sent| session.is_answered_by(sent))
         {
-            return Ok(true); // asked without, or with an older nonce: there is a newer one by now
+            return Ok(true); // sent without one, or with an older nonce: there is a newer one by now
         }
         let is_refused = sent.is_some_and(|sent| sent.starts_with("Basic "));
         *state = self.choose(target, &challenges, sent.is_some(), is_refused)?;
         Ok(true)
     }
 
-    /// Processes `Authentication-Info`, which may name the nonce to use from now on. RFC 7616 §3.5.
+    /// Processes `Authentication-Info`, which can name the nonce to use from now on. RFC 7616 §3.5.
     pub fn inform(&self, target: &Target, line: &[u8]) {
         if self.login.of(target).is_none() {
             return;
@@ -284,7 +284,7 @@ impl Credentials {
     }
 }
 
-/// RFC 7617 §2.
+/// The value for Basic (RFC 7617 §2).
 fn basic(login: &Login) -> Secret {
     let (user, password) = (login.user.expose(), login.password.expose());
     let pair = zeroize::Zeroizing::new(format!("{user}:{password}"));

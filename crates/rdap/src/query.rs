@@ -5,35 +5,34 @@
 //! before a colon, or be given as a [`Kind`], which is parsed from and shown as the word in the
 //! first column:
 //!
-//! | word | what it asks for | examples |
+//! | word | query | examples |
 //! |---|---|---|
 //! | `domain` | a name, with U-labels or A-labels; reverse names too | `bücher.example`, `2.0.192.in-addr.arpa`, `domain:help` |
 //! | `nameserver` (`ns`) | a name server; looks like a domain, so name the kind | `nameserver:ns1.example.com` |
 //! | `ip` | an address or a prefix | `192.0.2.1`, `2001:db8::/32` |
 //! | `autnum` (`asn`) | an autonomous system | `AS64500`, `64500`, `AS1.10` |
 //! | `entity` | a person, organisation or registrar by handle | `ABC-ARIN`, `entity:292` |
-//! | `help` | what a server says about itself | `help`, `help:com`, `help:https://rdap.example/` |
+//! | `help` | a server's description of itself | `help`, `help:com`, `help:https://rdap.example/` |
 //! | `url` | exactly this URL | `https://rdap.example/domain/example.com` |
-//! | `domains` | names like …, served by … | `domains:exam*.com`, `domains:nsLdhName=ns1.example.*`, `domains:nsIp=192.0.2.1` |
-//! | `nameservers` | name servers like … | `nameservers:ns1.exam*`, `nameservers:ip=192.0.2.1` |
-//! | `entities` | entities called …, with a handle like … | `entities:Bobby*`, `entities:handle=ABC-*` |
+//! | `domains` | names that match a pattern, or have a name server | `domains:exam*.com`, `domains:nsLdhName=ns1.example.*`, `domains:nsIp=192.0.2.1` |
+//! | `nameservers` | name servers that match a pattern, or have an address | `nameservers:ns1.exam*`, `nameservers:ip=192.0.2.1` |
+//! | `entities` | entities by name or handle | `entities:Bobby*`, `entities:handle=ABC-*` |
 //! | `ips`, `autnums` | networks and numbers by name or handle (RFC 9910) | `ips:EXAMPLE-NET*`, `autnums:handle=AS64500` |
-//! | `up` `down` `top` `bottom` | what encloses a network, number or reverse name, or lies in it (RFC 9910) | `up:192.0.2.0/24?status=active` |
+//! | `up` `down` `top` `bottom` | objects that enclose a network, number or reverse name, or lie in it (RFC 9910) | `up:192.0.2.0/24?status=active` |
 //! | `domains/reverse` … | objects by their contacts (RFC 9536); also `nameservers/`, `entities/`, `ips/`, `autnums/` | `domains/reverse:handle=ABC-ARIN&role=technical` |
 //!
-//! The paths of the RFCs are accepted as they are: `domain/example.com`, `domains?name=exam*`,
-//! `domains/reverse_search/entity?handle=ABC`, `ips/rirSearch1/rdap-up/192.0.2.0/24`. What follows
-//! `?` is percent-decoded; what follows a word and a colon is not, unless it begins with
-//! `property=`. Searches take `sort`, `count` and `cursor` (RFC 8977) and `fieldSet` (RFC 8982) as
-//! further parameters, or by [`Query::set`].
+//! The paths of the RFCs are accepted unchanged: `domain/example.com`, `domains?name=exam*`,
+//! `domains/reverse_search/entity?handle=ABC`, `ips/rirSearch1/rdap-up/192.0.2.0/24`. Text after
+//! `?` is percent-decoded; text after a word and a colon is not, unless it begins with `property=`.
+//! Searches take `sort`, `count` and `cursor` (RFC 8977) and `fieldSet` (RFC 8982) as further
+//! parameters, or by [`Query::set`].
 //!
-//! Three choices are worth knowing. A text without dots but with a hyphen is a handle, because no
+//! Three choices need an explanation. A text without dots but with a hyphen is a handle, because no
 //! top-level domain has a hyphen except those that begin with `xn--`. `help` is the query; the
 //! top-level domain is `domain:help` or `help.`. Bits below a prefix are cleared, and
-//! [`Query::note`] says so.
+//! [`Query::note`] reports that.
 //!
-//! Which server is asked is decided by [`crate::bootstrap`], from [`Query::key`]; asking it is left
-//! to others.
+//! [`crate::bootstrap`] chooses the servers by [`Query::key`].
 
 mod encoding;
 mod error;
@@ -179,8 +178,7 @@ impl Query {
         }
     }
 
-    /// The URL itself ([`Kind::Url`]), or the server that is asked for help; neither needs the
-    /// registries.
+    /// The URL itself ([`Kind::Url`]), or the server to ask for help; neither needs the registries.
     pub fn url(&self) -> Option<&Target> {
         match &self.asked {
             ParsedQuery::Url(target) => Some(target),
@@ -189,7 +187,7 @@ impl Query {
         }
     }
 
-    /// What was changed during parsing, if the user should know.
+    /// A note about changes during parsing, if the user should know them.
     pub fn note(&self) -> Option<&str> {
         self.note.as_deref()
     }
@@ -248,7 +246,7 @@ fn tag(handle: &str) -> Option<&str> {
 }
 
 impl Query {
-    /// What distinguishes queries: the kind, the path, and the URL if there is one.
+    /// The identity of a query: the kind, the path, and the URL if there is one.
     fn identity(&self) -> (Kind, String, Option<&str>, Option<Key<'_>>) {
         let url = self.url().map(|target| target.url().as_str());
         (self.kind(), self.path(), url, self.key())

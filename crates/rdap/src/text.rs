@@ -1,8 +1,8 @@
-//! How an answer is shown: to people as readable text, WHOIS-like lines, columns or single fields;
-//! to programs as the JSON that was received, or as one line of JSON for each query.
+//! Shows answers: to people as readable text, WHOIS-like lines, columns or single fields; to
+//! programs as the received JSON, or as one line of JSON for each query.
 //!
-//! Nothing that a server sent reaches a terminal unchanged: control and direction characters are
-//! made visible.
+//! No text of a server reaches a terminal unchanged: control and direction characters are made
+//! visible.
 
 mod column;
 mod csv;
@@ -12,12 +12,14 @@ mod ndjson;
 mod page;
 mod raw;
 mod readable;
+mod server;
 mod subject;
 #[cfg(test)]
 mod tests;
 mod violations;
 mod when;
 mod whois;
+mod whole;
 
 use std::time::SystemTime;
 
@@ -29,6 +31,8 @@ use crate::answer::Answer;
 pub use column::{COLUMNS, Column, DEFAULT_COLUMNS, Known, SEPARATOR};
 pub use csv::header;
 pub use ndjson::{SCHEMA, line};
+pub use server::server;
+pub(crate) use subject::trouble;
 pub use violations::violations;
 
 /// The outcome of one query: the registry's part and, if it was asked, the registrar's.
@@ -44,7 +48,7 @@ pub struct LookupResult<'a> {
     pub beside: &'a [(&'static str, serde_json::Value)],
 }
 
-/// What one server answered.
+/// The answer of one server.
 #[derive(Debug, Clone, Copy)]
 pub struct Part<'a> {
     /// The server that was asked, by name or URL; `None` if none was asked.
@@ -52,13 +56,13 @@ pub struct Part<'a> {
     pub state: State,
     /// The answer, if there is one. Unless the state is `Found`, it is an error response.
     pub answer: Option<&'a Answer>,
-    /// What went wrong, if the answer does not say.
+    /// The error, if the answer does not contain it.
     pub why: Option<&'a str>,
-    /// The answer came in clear text.
+    /// Whether the answer came in clear text.
     pub clear: bool,
 }
 
-/// How a lookup ended.
+/// The result of a lookup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     Found,
@@ -70,8 +74,8 @@ pub enum State {
 }
 
 impl State {
-    /// What an HTTP status says about a lookup (RFC 7480, section 5): 404 is an answer, not a
-    /// failure; a server that is asked too much, or does not support the query, refuses.
+    /// The state that an HTTP status implies (RFC 7480, section 5): 404 is an answer, not a
+    /// failure; a server that gets too many queries, or does not support the query, refuses.
     pub fn of(status: u16) -> Self {
         match status {
             200..300 => Self::Found,
@@ -98,7 +102,7 @@ pub struct Style {
     pub form: Form,
     /// Width, colour and character set.
     pub terminal: terminal::Style,
-    /// Shows notices and remarks in full.
+    /// Shows every member of the answers.
     pub verbose: bool,
     /// The current time, for texts such as "in 43 days".
     pub now: SystemTime,
@@ -127,26 +131,27 @@ impl Form {
     }
 }
 
-/// What cannot be shown.
+/// An invalid column.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum TextError {
     #[error("no column is called '{0}': it is a JSON pointer (/handle, registrar:/handle) or one of {names}", names = column::names())]
     UnknownColumn(String),
 }
 
-/// The text of one outcome; unless it is empty, it ends with a line break.
-pub fn tell(told: &LookupResult<'_>, style: &Style) -> String {
-    let text = match &style.form {
-        Form::Readable => return readable::tell(told, style),
-        Form::Whois => return whois::tell(told),
-        Form::Csv(columns) => return csv::rows(told, columns),
-        Form::Fields(columns) => return field::lines(told, columns),
+/// The text of one outcome; unless it is empty, it ends with a line break. It is UTF-8, except for
+/// JSON as received, if the server sent other bytes.
+pub fn tell(told: &LookupResult<'_>, style: &Style) -> Vec<u8> {
+    let json = match &style.form {
+        Form::Readable => return readable::tell(told, style).into(),
+        Form::Whois => return whois::tell(told).into(),
+        Form::Csv(columns) => return csv::rows(told, columns).into(),
+        Form::Fields(columns) => return field::lines(told, columns).into(),
         Form::Json => raw::as_received(told),
-        Form::Ndjson => String::from_utf8(ndjson::line(told)).unwrap_or_default(),
+        Form::Ndjson => ndjson::line(told),
     };
     if style.shown {
-        terminal::clean_json(&text)
+        terminal::clean_json(&String::from_utf8_lossy(&json)).into()
     } else {
-        text
+        json
     }
 }

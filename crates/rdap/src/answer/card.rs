@@ -1,11 +1,12 @@
-//! Cards: what an entity says about itself, in the same form for jCard and JSContact.
+//! Cards: an entity's contact data, in the same form for jCard and JSContact.
 
 use std::borrow::Cow;
 
 pub(super) mod jcard;
 pub(super) mod jscontact;
 
-/// How to reach an entity. Texts are as sent, except that surrounding white space is removed.
+/// The contact data of an entity. Texts are as sent, except that surrounding white space is
+/// removed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Contact<'a> {
     /// `individual`, `org`, `group`, …

@@ -11,7 +11,7 @@ pub struct Date {
     pub seconds: i64,
     /// The text had a day but no time.
     pub day_only: bool,
-    /// The text follows RFC 3339, section 5.6, as RFC 9083 asks.
+    /// The text follows RFC 3339, section 5.6, as RFC 9083 requires.
     pub strict: bool,
 }
 
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dates_are_read_as_they_are_meant() {
+    fn dates_are_parsed_in_many_forms() {
         for (text, stamp, strict) in [
             ("1995-08-14T04:00:00Z", "1995-08-14T04:00:00Z", true),
             ("2011-10-29T11:02:59-04:00", "2011-10-29T15:02:59Z", true),
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_date_is_none() {
+    fn invalid_dates_are_refused() {
         for text in [
             "",
             "soon",

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use super::item::{Item, views};
-use super::resource::Network;
+use super::resource::{Network, parse_address};
 
 views! {
     /// Section 5.3.
@@ -61,7 +61,7 @@ impl<'a> Nameserver<'a> {
         let texts = self.item("ipAddresses").into_iter();
         texts
             .flat_map(|a| a.texts("v4").chain(a.texts("v6")))
-            .filter_map(|text| text.trim().parse().ok())
+            .filter_map(parse_address)
             .collect()
     }
 }

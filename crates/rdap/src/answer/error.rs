@@ -1,4 +1,4 @@
-//! Why bytes are not an answer. The kinds are separate because each calls for another next step.
+//! The reasons why bytes are not an answer. They are separate because each needs another remedy.
 
 use thiserror::Error;
 
@@ -18,19 +18,19 @@ pub enum AnswerError {
         #[source]
         source: serde_json::Error,
     },
-    #[error("the answer is not JSON: byte {at} is wrong")]
+    #[error("the answer is not JSON: byte {at} is invalid")]
     NotJson {
         at: usize,
         #[source]
         source: serde_json::Error,
     },
-    #[error("the answer is JSON, but {found} and not an object")]
+    #[error("the answer is JSON, but {found} instead of an object")]
     NotAnObject { found: &'static str },
-    #[error("the answer is nested more than {most} deep")]
+    #[error("the answer is nested more than {most} levels deep")]
     TooDeep { most: usize },
-    #[error("the answer has {size} bytes, more than the {most} that are read")]
+    #[error("the answer has {size} bytes; at most {most} are read")]
     TooLarge { size: usize, most: usize },
-    #[error("the answer holds more than {most} values")]
+    #[error("the answer contains more than {most} values")]
     TooMany { most: usize },
 }
 

@@ -1,4 +1,4 @@
-//! What happened and when (RFC 9083, section 4.5), and what the server remarks (section 4.3).
+//! Events with their dates (RFC 9083, section 4.5), and remarks of the server (section 4.3).
 
 use super::date::Date;
 use super::item::views;

@@ -53,7 +53,7 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// RFC 9083, section 4.9.
+    /// The class of the object (RFC 9083, section 4.9).
     pub fn class_name(self) -> Option<&'a str> {
         self.text("objectClassName")
     }
@@ -103,7 +103,7 @@ impl<'a> Item<'a> {
         self.items("links").map(Link)
     }
 
-    /// What was left out of the object (RFC 9537, section 4.2).
+    /// The redactions of the object (RFC 9537, section 4.2).
     pub fn redactions(self) -> impl Iterator<Item = Redaction<'a>> + use<'a> {
         self.items("redacted").map(Redaction)
     }

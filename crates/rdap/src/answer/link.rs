@@ -1,4 +1,4 @@
-//! Links (RFC 9083, section 4.2): which of them to follow, and where they lead.
+//! Links (RFC 9083, section 4.2): which of them to follow, and their targets.
 
 use url::Url;
 
@@ -9,7 +9,7 @@ views! {
     Link,
 }
 
-/// RFC 7480, section 4.2.
+/// The media type of RDAP (RFC 7480, section 4.2).
 pub const MEDIA_TYPE: &str = "application/rdap+json";
 
 impl<'a> Link<'a> {
@@ -47,8 +47,8 @@ impl<'a> Link<'a> {
         })
     }
 
-    /// The URL that the link leads to: `href`, relative to `value`, which may itself be relative to
-    /// the URL of the answer.
+    /// The target URL: `href`, relative to `value`, which itself can be relative to the URL of the
+    /// answer.
     pub fn url(self, base: Option<&Url>) -> Option<Url> {
         let href = self.href()?;
         let parsed = Url::parse(href).or_else(|_| {
@@ -66,9 +66,9 @@ impl<'a> Link<'a> {
             .filter(|u| matches!(u.scheme(), "https" | "http") && u.has_host())
     }
 
-    /// Whether the link leads to more about the same object in RDAP, so that a client may follow it
-    /// without being asked: it declares the RDAP media type, or it declares no type and its path is
-    /// that of a lookup (RFC 9082, section 3.1).
+    /// Whether the link leads to more about the same object in RDAP, so that a client can follow it
+    /// without being asked to: it declares the RDAP media type, or it declares no type and its path
+    /// is that of a lookup (RFC 9082, section 3.1).
     pub(super) fn can_be_followed(self) -> bool {
         match self.media_type() {
             Some(_) => self.is_rdap(),

@@ -2,7 +2,7 @@
 
 use serde_json::Number;
 
-/// One value. Views only read it; nothing is ever removed.
+/// One value. Views only read it; nothing is removed.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Node {
     Null,
@@ -36,8 +36,8 @@ impl Node {
         }
     }
 
-    /// The items of a list, or the value itself: many servers send a single value where a list
-    /// belongs.
+    /// The items of a list, or the value itself: many servers send a single value instead of a
+    /// list.
     pub fn each(&self) -> &[Self] {
         match self {
             Self::List(items) => items,

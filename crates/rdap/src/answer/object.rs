@@ -1,5 +1,4 @@
-//! What an answer is: an object of a class, the results of a search, help, or an error that says
-//! why there is nothing.
+//! The kinds of answers: an object of a class, the results of a search, help, or an error response.
 
 use super::item::{Item, views};
 use super::{Autnum, Domain, Entity, Nameserver, Network};
@@ -50,7 +49,7 @@ impl SearchKind {
         Self::Autnums,
     ];
 
-    /// The plural noun for what is counted.
+    /// The plural noun for the results.
     pub fn noun(self) -> &'static str {
         match self {
             Self::Domains => "domains",
@@ -87,7 +86,7 @@ impl<'a> Object<'a> {
         if let Some(kind) = SearchKind::ALL.into_iter().find(|k| has(k.member())) {
             return Self::Search(Search { kind, top: item });
         }
-        // Some servers leave out the class; what they send still tells it.
+        // Some servers leave out the class; the members still indicate it.
         let guess = if has("startAddress") {
             "ip network"
         } else if has("startAutnum") {

@@ -27,7 +27,8 @@ impl Default for Bounds {
     }
 }
 
-/// Parses the document in `bytes`, which must be an object.
+/// Parses the document in `bytes`, which must be an object. Bytes that are not UTF-8 (RFC 8259,
+/// section 8.1) become U+FFFD; the rest of the document is unaffected.
 pub(super) fn read(bytes: &[u8], bounds: Bounds) -> Result<Node, AnswerError> {
     if bytes.len() > bounds.bytes {
         let (size, most) = (bytes.len(), bounds.bytes);
@@ -44,7 +45,8 @@ pub(super) fn read(bytes: &[u8], bounds: Bounds) -> Result<Node, AnswerError> {
         Some(_) => {}
     }
     let meter = Meter::new(bounds);
-    let mut json = serde_json::Deserializer::from_slice(bytes);
+    let text = String::from_utf8_lossy(bytes);
+    let mut json = serde_json::Deserializer::from_str(&text);
     let read = (&meter).deserialize(&mut json).and_then(|node| {
         json.end()?;
         Ok(node)
@@ -54,7 +56,7 @@ pub(super) fn read(bytes: &[u8], bounds: Bounds) -> Result<Node, AnswerError> {
         Ok(other) => Err(AnswerError::NotAnObject {
             found: other.kind(),
         }),
-        Err(source) => Err(meter.blame(bytes, source)),
+        Err(source) => Err(meter.describe_failure(bytes, &text, source)),
     }
 }
 
@@ -105,7 +107,7 @@ impl Meter {
     }
 
     /// Turns a failure to parse into the error that describes it.
-    fn blame(&self, bytes: &[u8], source: serde_json::Error) -> AnswerError {
+    fn describe_failure(&self, bytes: &[u8], text: &str, source: serde_json::Error) -> AnswerError {
         let Bounds { depth, values, .. } = self.bounds;
         match self.over.get() {
             Some(Over::Depth) => AnswerError::TooDeep { most: depth },
@@ -115,7 +117,10 @@ impl Meter {
                 source,
             },
             None => AnswerError::NotJson {
-                at: place(bytes, source.line(), source.column()),
+                at: received(
+                    bytes,
+                    place(text.as_bytes(), source.line(), source.column()),
+                ),
                 source,
             },
         }
@@ -133,6 +138,24 @@ fn place(bytes: &[u8], line: usize, column: usize) -> usize {
         }
     }
     (start + column.saturating_sub(1)).min(bytes.len())
+}
+
+/// The offset in the bytes for an offset in the text that was read from them.
+fn received(bytes: &[u8], at: usize) -> usize {
+    let (mut from, mut to) = (0, 0);
+    for chunk in bytes.utf8_chunks() {
+        let valid = chunk.valid().len();
+        if at < to + valid {
+            return from + (at - to);
+        }
+        (from, to) = (from + valid, to + valid);
+        if at < to + char::REPLACEMENT_CHARACTER.len_utf8() {
+            return from;
+        }
+        from += chunk.invalid().len();
+        to += char::REPLACEMENT_CHARACTER.len_utf8();
+    }
+    bytes.len()
 }
 
 impl<'de> DeserializeSeed<'de> for &Meter {
@@ -211,9 +234,9 @@ impl<'de> serde::Deserialize<'de> for Name {
 
 /// The text of a page's `title`, on one line and cut to a safe length.
 fn title(bytes: &[u8]) -> Option<String> {
-    const LOOKED_AT: usize = 64 << 10;
+    const MAX_EXAMINED: usize = 64 << 10;
     const SHOWN: usize = 80;
-    let head = String::from_utf8_lossy(bytes.get(..LOOKED_AT).unwrap_or(bytes));
+    let head = String::from_utf8_lossy(bytes.get(..MAX_EXAMINED).unwrap_or(bytes));
     // Only ASCII letters change, so offsets stay the same.
     let low = head.to_ascii_lowercase();
     let tag = low.find("<title")?;
@@ -243,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_of_failure_is_told_apart() {
+    fn each_kind_of_failure_has_its_error() {
         assert_eq!(told(b" \r\n"), "the answer is empty");
         assert_eq!(
             told(b"<!DOCTYPE html><head><TITLE lang=en>\n 403 &amp; out\x1b</TITLE>"),
@@ -256,13 +279,29 @@ mod tests {
         );
         assert_eq!(
             told(b"{\n\"a\": nope}"),
-            "the answer is not JSON: byte 8 is wrong"
+            "the answer is not JSON: byte 8 is invalid"
         );
-        assert_eq!(told(b"{} {}"), "the answer is not JSON: byte 3 is wrong");
+        assert_eq!(told(b"{} {}"), "the answer is not JSON: byte 3 is invalid");
         assert_eq!(
             told(b"[1]"),
-            "the answer is JSON, but an array and not an object"
+            "the answer is JSON, but an array instead of an object"
         );
+    }
+
+    #[test]
+    fn only_the_invalid_byte_is_lost() {
+        let bytes = b"{\"a\":\"M\xfcnchen\",\"\xff\":1,\"b\":[\"\xe4\xf6\"]}";
+        let node = read(bytes, Bounds::default()).unwrap();
+        assert_eq!(node.at("/a").unwrap().text(), Some("M\u{fffd}nchen"));
+        assert_eq!(node.at("/b/0").unwrap().text(), Some("\u{fffd}\u{fffd}"));
+        assert!(node.get("\u{fffd}").is_some());
+        // Outside of strings it is not JSON, and the offset is that of the bytes received.
+        assert_eq!(
+            told(b"{\"a\":\xff}"),
+            "the answer is not JSON: byte 5 is invalid"
+        );
+        let late = b"{\"a\":\"\xfc\xfc\",\"b\":nope}";
+        assert_eq!(told(late), "the answer is not JSON: byte 15 is invalid");
     }
 
     #[test]
@@ -270,7 +309,7 @@ mod tests {
         let deep = format!("{{\"a\":{}1{}}}", "[".repeat(60), "]".repeat(60));
         assert_eq!(
             told(deep.as_bytes()),
-            "the answer is nested more than 48 deep"
+            "the answer is nested more than 48 levels deep"
         );
         let small = Bounds {
             bytes: 40,
@@ -278,14 +317,14 @@ mod tests {
             ..Bounds::default()
         };
         let error = read(b"{\"a\":[1,2,3,4,5]}", small).unwrap_err();
-        assert_eq!(error.to_string(), "the answer holds more than 5 values");
+        assert_eq!(error.to_string(), "the answer contains more than 5 values");
         let error = read(&[b' '; 41], small).unwrap_err();
-        let told = "the answer has 41 bytes, more than the 40 that are read";
+        let told = "the answer has 41 bytes; at most 40 are read";
         assert_eq!(error.to_string(), told);
     }
 
     #[test]
-    fn nothing_is_lost_on_the_way() {
+    fn parsing_loses_nothing() {
         let json = r#"{"b":1,"a":"é\n","b":[null,-2,1.5,true],"":{}}"#;
         let node = read(json.as_bytes(), Bounds::default()).unwrap();
         let mut again = String::new();

@@ -1,4 +1,4 @@
-//! What was left out, how and why (RFC 9537, section 4.2).
+//! Redactions: which fields, how and why (RFC 9537, section 4.2).
 
 use super::item::{Item, views};
 
@@ -38,7 +38,7 @@ impl Method {
 }
 
 impl<'a> Redaction<'a> {
-    /// The name of what is redacted: a registered name or a description.
+    /// The name of the redacted field: a registered name or a description.
     pub fn name(self) -> Option<&'a str> {
         self.item("name")
             .and_then(worded)
@@ -58,7 +58,7 @@ impl<'a> Redaction<'a> {
             .map_or(Some(Method::Removal), Method::parse)
     }
 
-    /// The JSONPath of the redacted field: where it was, or where it is.
+    /// The JSONPath of the redacted field: its former or its present position.
     pub fn path(self) -> Option<&'a str> {
         ["postPath", "prePath"]
             .iter()

@@ -12,7 +12,7 @@ views! {
     Autnum,
 }
 
-/// The range that an answer is about; the answer holds for each number in it.
+/// The range that an answer is about; the answer is valid for each number in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Covers {
     /// First and last address, both of one IP version.
@@ -105,12 +105,28 @@ impl<'a> Autnum<'a> {
 /// Parses an address. Some servers write the first address of a block with the block's prefix
 /// length.
 fn address(text: &str) -> Option<IpAddr> {
-    text.trim().split('/').next()?.parse().ok()
+    parse_address(text.trim().split('/').next()?)
+}
+
+/// Parses an address. The octets can have leading zeros, as in old answers of ARIN: they are
+/// decimal nevertheless.
+pub(super) fn parse_address(text: &str) -> Option<IpAddr> {
+    let text = text.trim();
+    let parsed = text.parse().ok();
+    parsed.or_else(|| {
+        let octets = text.split('.').map(|octet| {
+            let is_plain =
+                (1..=3).contains(&octet.len()) && octet.bytes().all(|b| b.is_ascii_digit());
+            is_plain.then(|| octet.parse::<u8>().ok()).flatten()
+        });
+        let octets = octets.collect::<Option<Vec<u8>>>()?;
+        Some(IpAddr::from(<[u8; 4]>::try_from(octets).ok()?))
+    })
 }
 
 fn block(cidr: Item<'_>) -> Option<String> {
     let prefix = cidr.text("v4prefix").or_else(|| cidr.text("v6prefix"))?;
-    let prefix: IpAddr = prefix.trim().parse().ok()?;
+    let prefix = parse_address(prefix)?;
     let length = cidr.number("length")?;
     let most = if prefix.is_ipv4() { 32 } else { 128 };
     (length <= most).then(|| format!("{prefix}/{length}"))
@@ -118,7 +134,7 @@ fn block(cidr: Item<'_>) -> Option<String> {
 
 /// The smallest set of blocks that makes up a range; empty if that takes more than a few.
 fn blocks(start: IpAddr, end: IpAddr) -> Vec<String> {
-    const MOST: usize = 16;
+    const MAX_BLOCKS: usize = 16;
     let (width, mut at, last) = match (start, end) {
         (IpAddr::V4(s), IpAddr::V4(e)) => (32, u128::from(s.to_bits()), u128::from(e.to_bits())),
         (IpAddr::V6(s), IpAddr::V6(e)) => (128, s.to_bits(), e.to_bits()),
@@ -126,7 +142,7 @@ fn blocks(start: IpAddr, end: IpAddr) -> Vec<String> {
     };
     let mut blocks = Vec::new();
     while at <= last {
-        if blocks.len() == MOST {
+        if blocks.len() == MAX_BLOCKS {
             return Vec::new();
         }
         // A block is as large as its alignment and the rest of the range allow. The number of all
@@ -159,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_fall_into_blocks() {
+    fn ranges_are_split_into_blocks() {
         assert_eq!(between("192.0.2.0", "192.0.2.255"), ["192.0.2.0/24"]);
         assert_eq!(between("0.0.0.0", "255.255.255.255"), ["0.0.0.0/0"]);
         assert_eq!(

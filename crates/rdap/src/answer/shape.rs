@@ -19,6 +19,13 @@ pub struct Oddity {
     pub found: &'static str,
 }
 
+impl Oddity {
+    /// Whether bytes of a text are not UTF-8, while its type is right.
+    pub fn is_of_bytes(&self) -> bool {
+        self.expected == IN_UTF8
+    }
+}
+
 impl fmt::Display for Oddity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
@@ -30,7 +37,7 @@ impl fmt::Display for Oddity {
     }
 }
 
-/// One object of an answer, and where it is.
+/// One object of an answer, and its position.
 #[derive(Debug, Clone)]
 pub(crate) struct Place<'a> {
     pub(crate) pointer: String,
@@ -41,7 +48,7 @@ pub(crate) struct Place<'a> {
 }
 
 /// The largest number of objects that are visited in one answer.
-const MOST: usize = 20_000;
+const MAX_OBJECTS: usize = 20_000;
 
 /// Every object of the answer that has a class, the topmost one first.
 pub(crate) fn places(answer: &Answer) -> Vec<Place<'_>> {
@@ -53,7 +60,7 @@ pub(crate) fn places(answer: &Answer) -> Vec<Place<'_>> {
     };
     let mut places = vec![top];
     let mut next = 0;
-    while let Some(place) = places.get(next).filter(|_| places.len() < MOST) {
+    while let Some(place) = places.get(next).filter(|_| places.len() < MAX_OBJECTS) {
         let below = below(place);
         places.extend(below);
         next += 1;
@@ -71,7 +78,7 @@ fn below<'a>(place: &Place<'a>) -> Vec<Place<'a>> {
             continue;
         };
         let listed = matches!(node, Node::List(_));
-        let children = node.each().iter().enumerate().take(MOST);
+        let children = node.each().iter().enumerate().take(MAX_OBJECTS);
         for (i, child) in children.filter(|(_, c)| c.is_object()) {
             let pointer = if listed {
                 format!("{}/{name}/{i}", place.pointer)
@@ -103,8 +110,66 @@ fn class_of(object: Object<'_>) -> Class {
     }
 }
 
+/// The expected form of a text with bytes that are not UTF-8 (RFC 8259, section 8.1).
+const IN_UTF8: &str = "a string in UTF-8";
+/// The largest number of such texts that are reported.
+const MAX_DAMAGED: usize = 100;
+
+/// Finds the texts that contain U+FFFD, where bytes were replaced during parsing. `path` leads to
+/// the node.
+fn damaged(node: &Node, path: &mut Vec<String>, found: &mut Vec<Oddity>) {
+    if found.len() >= MAX_DAMAGED {
+        return;
+    }
+    match node {
+        Node::Text(text) if is_damaged(text) => {
+            found.push(odd_bytes(path, "a string with other bytes"));
+        }
+        Node::List(items) => {
+            for (i, item) in items.iter().enumerate() {
+                path.push(i.to_string());
+                damaged(item, path, found);
+                path.pop();
+            }
+        }
+        Node::Object(members) => {
+            for (name, value) in members {
+                path.push(token(name));
+                if is_damaged(name) {
+                    found.push(odd_bytes(path, "a name with other bytes"));
+                }
+                damaged(value, path, found);
+                path.pop();
+            }
+        }
+        _ => {}
+    }
+}
+
+fn is_damaged(text: &str) -> bool {
+    text.contains(char::REPLACEMENT_CHARACTER)
+}
+
+/// A member's name in a pointer. It is cut only if it is longer than any real name.
+fn token(name: &str) -> String {
+    const MAX_TOKEN: usize = 200;
+    let short: String = name.chars().take(MAX_TOKEN).collect();
+    short.replace('~', "~0").replace('/', "~1")
+}
+
+fn odd_bytes(path: &[String], found: &'static str) -> Oddity {
+    Oddity {
+        pointer: path.iter().map(|token| format!("/{token}")).collect(),
+        expected: IN_UTF8,
+        found,
+    }
+}
+
 pub(super) fn oddities(answer: &Answer) -> Vec<Oddity> {
     let mut oddities = Vec::new();
+    if std::str::from_utf8(answer.raw()).is_err() {
+        damaged(answer.root(), &mut Vec::new(), &mut oddities);
+    }
     for place in places(answer) {
         for (name, shape) in place.class.members(place.within.is_none()) {
             match place.item.node().get(name) {

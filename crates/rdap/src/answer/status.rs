@@ -159,12 +159,12 @@ pub const STATUS: [Status; 36] = [
     rdap("update prohibited", "must not be changed"),
     rdap("administrative", "kept for administrative reasons"),
     rdap("locked", "must not be changed"),
-    rdap("obscured", "some of it was altered so as not to tell"),
+    rdap("obscured", "some of it was altered to hide information"),
     rdap("private", "its holder asked for privacy"),
     rdap("proxy", "registered by a proxy for another"),
     rdap("removed", "some of it was left out"),
     rdap("reserved", "set aside, cannot be registered"),
-    rdap("validated", "its data were found to be right"),
+    rdap("validated", "its data were verified"),
 ];
 
 #[cfg(test)]
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_found_however_they_are_spelt() {
+    fn words_are_found_in_any_spelling() {
         assert_eq!(find(" Client Hold ").unwrap().epp, Some("clientHold"));
         assert_eq!(
             find("clientTransferProhibited").unwrap().word,

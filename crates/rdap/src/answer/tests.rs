@@ -1,4 +1,4 @@
-//! Answers read through their public interface, above all odd and hostile ones.
+//! Answers through their public API, above all malformed and hostile ones.
 
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -54,7 +54,7 @@ fn a_wrong_member_hides_nothing() {
 }
 
 #[test]
-fn only_rdap_is_followed() {
+fn only_links_to_rdap_are_followed() {
     let answer = answer(
         r#"{"objectClassName": "domain", "links": [
             {"rel": "self", "type": "application/rdap+json", "href": "https://r.example/domain/a.example"},
@@ -81,7 +81,7 @@ fn only_rdap_is_followed() {
 }
 
 #[test]
-fn the_next_page_is_found_where_it_is_told() {
+fn the_link_to_the_next_page_is_found() {
     let paged = answer(
         r#"{"domainSearchResults": [], "paging_metadata": {"totalCount": 43, "pageNumber": 1, "links": [
             {"rel": "next", "value": "https://r.example/domains?name=e*", "href": "domains?name=e*&cursor=2"}]}}"#,
@@ -122,7 +122,7 @@ fn an_answer_serves_the_range_it_covers() {
 }
 
 #[test]
-fn cards_are_read_in_every_shape_they_come_in() {
+fn cards_are_parsed_in_all_variants() {
     for card in [
         r#"["vcard", [["version", {}, "text", "4.0"], ["fn", {}, "text", " Joe "], ["tel", {"type": ["work", "FAX"]}, "uri", "tel:+1.5;ext=7"],
             ["adr", {"cc": "CA"}, "text", ["", ["Suite 1", "Floor 2"], "4 Rd", "Quebec", "QC", "G1V", ""]], ["email", {}, "text", "j@example.com"]]]"#,
@@ -160,7 +160,7 @@ fn labels_and_other_names_are_understood() {
 }
 
 #[test]
-fn jscontact_says_the_same() {
+fn jscontact_has_the_same_contents() {
     let answer = answer(
         r#"{"objectClassName": "entity", "jscontact_card": {"@type": "Card", "version": "1.0", "kind": "org",
             "name": {"components": [{"kind": "given", "value": "Jo"}, {"kind": "surname", "value": "Doe"}]},
@@ -187,7 +187,7 @@ fn jscontact_says_the_same() {
 }
 
 #[test]
-fn what_it_is_is_seen_even_without_its_class() {
+fn the_kind_is_recognised_without_a_class() {
     for (json, kind) in [
         (r#"{"objectClassName": "IP Network"}"#, "ip"),
         (r#"{"startAddress": 1}"#, "ip"),
@@ -209,7 +209,7 @@ fn what_it_is_is_seen_even_without_its_class() {
 }
 
 #[test]
-fn a_mark_of_byte_order_is_no_part_of_the_answer() {
+fn a_byte_order_mark_is_ignored() {
     let answer = Answer::read(Bytes::from_static(b"\xef\xbb\xbf{}")).unwrap();
     assert_eq!(&answer.raw()[..], b"{}");
 }
@@ -336,7 +336,7 @@ pub(crate) fn hostile() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn hostile_json_is_only_odd(json in hostile()) {
+    fn hostile_json_only_causes_oddities(json in hostile()) {
         let answer = answer(&json);
         let _ = (answer.oddities(), answer.related(), answer.next_url(None), answer.covers());
         let mut again = String::new();

@@ -15,7 +15,7 @@ use crate::query::Key;
 pub(super) enum Entries {
     /// In A-labels and lower case.
     Names(HashMap<Cow<'static, str>, u32>),
-    /// In upper case, as in RFC 8521 §3; people write them in other ways.
+    /// In upper case, as in RFC 8521 §3; people also write them in lower case.
     Tags(HashMap<Cow<'static, str>, u32>),
     Prefixes(Prefixes),
     /// First and last number of each range, and its service; once finished, in order and without
@@ -62,7 +62,7 @@ impl Entries {
         }
     }
 
-    /// Adds an entry, or says why not. Of two equal entries, the first stays.
+    /// Adds an entry, or returns the reason why not. Of two equal entries, the first stays.
     pub(super) fn insert<'a>(
         &mut self,
         entry: Cow<'a, str>,
@@ -86,8 +86,8 @@ impl Entries {
         if added { Ok(()) } else { Err("is repeated") }
     }
 
-    /// Sorts what lookups need in order and drops overlapping ranges; called once all entries are
-    /// in.
+    /// Sorts what lookups need in order and drops overlapping ranges; called after the last entry
+    /// was added.
     pub(super) fn finish(&mut self, faults: &mut Faults) {
         match self {
             Self::Prefixes(prefixes) => {
@@ -161,7 +161,7 @@ fn name(entry: Cow<'_, str>) -> Result<Cow<'_, str>, &'static str> {
 fn tag(entry: Cow<'_, str>) -> Result<Cow<'_, str>, &'static str> {
     let fits = |b: u8| b.is_ascii_graphic() && b != b'-';
     if entry.is_empty() || entry.len() > 64 || !entry.bytes().all(fits) {
-        return Err("is no tag");
+        return Err("is not a tag");
     }
     if entry.bytes().any(|b| b.is_ascii_lowercase()) {
         return Ok(Cow::Owned(entry.to_ascii_uppercase()));
@@ -174,7 +174,7 @@ fn prefix(entry: &str, is_v6: bool) -> Result<(u8, u128), &'static str> {
     let address: IpAddr = address.parse().map_err(|_| "is not a prefix")?;
     let length: u8 = length.parse().map_err(|_| "is not a prefix")?;
     if address.is_ipv6() != is_v6 {
-        return Err("is of the other family");
+        return Err("is of the other address family");
     }
     if length > if is_v6 { 128 } else { 32 } {
         return Err("has a prefix that is too long");
@@ -212,7 +212,7 @@ fn closest(names: &HashMap<Cow<'static, str>, u32>, name: &str) -> Option<(Strin
 }
 
 impl Prefixes {
-    /// The longest prefix that covers the whole prefix in question. RFC 9224 §5.1.
+    /// The longest prefix that contains the whole queried prefix. RFC 9224 §5.1.
     fn narrowest(&self, address: IpAddr, asked: u8) -> Option<(String, u32)> {
         let bits = left_aligned(address);
         let wide_enough = self.lengths.iter().filter(|length| **length <= asked);

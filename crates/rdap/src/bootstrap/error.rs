@@ -1,4 +1,4 @@
-//! Why a copy of a registry is refused, and why no server is known, with what to do about it.
+//! The reasons why a copy of a registry is refused, or why no server is known, with remedies.
 
 use std::net::IpAddr;
 
@@ -7,16 +7,16 @@ use crate::query::Key;
 
 #[derive(Debug, thiserror::Error)]
 pub enum BootstrapError {
-    #[error("the {registry} registry has more than the {limit} bytes that are accepted")]
+    #[error("the {registry} registry is larger than {limit} bytes")]
     TooLarge { registry: Registry, limit: usize },
-    #[error("the {registry} registry is not whole JSON (RFC 9224): {source}")]
+    #[error("the {registry} registry is not complete JSON (RFC 9224): {source}")]
     Malformed {
         registry: Registry,
         source: serde_json::Error,
     },
-    #[error("the {registry} registry has version {version}, and only 1.x is understood")]
+    #[error("the {registry} registry has version {version}, and only 1.x is supported")]
     Version { registry: Registry, version: String },
-    #[error("the {registry} registry has no entry that can be used{}", first(.faults))]
+    #[error("the {registry} registry has no usable entry{}", first(.faults))]
     Empty {
         registry: Registry,
         faults: Vec<String>,
@@ -40,14 +40,14 @@ pub enum NoServerError {
     )]
     Unlisted {
         asked: String,
-        /// A specific reason and where to look next; may be empty.
+        /// A specific reason and where to look next; can be empty.
         why: String,
         registry: Registry,
         publication: String,
         advice: &'static str,
     },
     #[error(
-        "the entry {entry} of IANA's {registry} registry has no URL that can be asked ({urls}); name a server with --server URL"
+        "the entry {entry} of IANA's {registry} registry has no usable URL ({urls}); name a server with --server URL"
     )]
     Unusable {
         entry: String,
@@ -73,7 +73,7 @@ pub(super) fn asked(key: &Key<'_>) -> String {
     }
 }
 
-/// Numbers that no registry assigns, with the RFC that reserves them.
+/// The use of numbers that no registry assigns, with the RFC that reserves them.
 pub(super) fn set_aside(key: &Key<'_>) -> Option<String> {
     let why = match key {
         Key::Ip(IpAddr::V4(a), _) if a.is_private() => "it is for private use (RFC 1918), ",

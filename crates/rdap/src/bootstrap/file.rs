@@ -1,5 +1,5 @@
 //! The JSON of a registry (RFC 9224 §10.2, RFC 8521 §3): pairs of entries and URLs. A well-formed
-//! file is read without copying, any other part by part.
+//! file is parsed without copying, any other part by part.
 
 use std::borrow::Cow;
 
@@ -9,9 +9,9 @@ use serde_json::error::Category;
 
 use super::{BootstrapError, Registry};
 
-/// In bytes: fifty times the size of today's largest registry.
+/// The limit in bytes: fifty times the size of today's largest registry.
 pub(super) const LARGEST: usize = 4 * 1024 * 1024;
-const MOST_FAULTS: usize = 32;
+const MAX_FAULTS: usize = 32;
 
 #[derive(Debug, Default)]
 pub(super) struct Registrations<'a> {
@@ -21,13 +21,13 @@ pub(super) struct Registrations<'a> {
     pub(super) faults: Faults,
 }
 
-/// What was left out and why, up to a bound: a hostile file can be wrong in a million places.
+/// The skipped parts with the reasons, up to a bound: a hostile file can have a million errors.
 #[derive(Debug, Default)]
 pub(super) struct Faults(Vec<String>);
 
 impl Faults {
     pub(super) fn add(&mut self, fault: impl FnOnce() -> String) {
-        if self.0.len() < MOST_FAULTS {
+        if self.0.len() < MAX_FAULTS {
             self.0.push(fault());
         }
     }
@@ -66,7 +66,7 @@ pub(super) fn read(registry: Registry, json: &[u8]) -> Result<Registrations<'_>,
                 faults: Faults::default(),
             })
         }
-        // Well-formed JSON, but some part has the wrong type.
+        // Valid JSON, but some part has the wrong type.
         Err(error) if error.classify() == Category::Data => part_by_part(registry, json, error),
         Err(source) => Err(BootstrapError::Malformed { registry, source }),
     }

@@ -1,4 +1,4 @@
-//! The five registries: their names, where IANA publishes them, and the copies that are built in.
+//! The five registries: their names, IANA's URLs, and the embedded copies.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -45,7 +45,7 @@ impl Registry {
         format!("{self}.json")
     }
 
-    /// Where IANA publishes it.
+    /// The URL at which IANA publishes it.
     pub fn url(self) -> String {
         format!("{}{self}.json", Self::BASE)
     }

@@ -1,5 +1,5 @@
-//! One registry, ready for queries: entries that lead to services, and what was left out during
-//! parsing.
+//! One registry, ready for queries: entries that lead to services, and the parts that were skipped
+//! during parsing.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use crate::query::Key;
 
 const OVERLAY: &[u8] = include_bytes!("../../bootstrap/overlay.json");
 /// No registry needs more; more would only let a hostile file use up memory.
-const MOST_URLS: usize = 64;
+const MAX_URLS: usize = 64;
 
 #[derive(Debug, Default)]
 pub(super) struct Table {
@@ -35,8 +35,8 @@ impl Table {
         })
     }
 
-    /// The copy that is built in. Tests ensure that it can be parsed; if it could not, the table
-    /// would be empty and say so.
+    /// The embedded copy. Tests ensure that it can be parsed; if it could not, the table would be
+    /// empty and report that.
     pub(super) fn embedded(registry: Registry) -> Self {
         let has_contacts = registry == Registry::ObjectTags;
         Self::built_in(registry, registry.embedded(), has_contacts)
@@ -123,7 +123,7 @@ impl Building {
         let urls = self.usable(index, &urls);
         if urls.is_empty() {
             self.faults
-                .add(|| format!("service {index} has no URL that can be asked"));
+                .add(|| format!("service {index} has no usable URL"));
             return;
         }
         let service = self.services.len() as u32;
@@ -144,8 +144,8 @@ impl Building {
     /// The usable URLs: https before http (RFC 9224 §3), otherwise in order; each with its last
     /// slash.
     fn usable(&mut self, index: usize, urls: &[Text<'_>]) -> Vec<String> {
-        let mut usable: Vec<String> = Vec::with_capacity(urls.len().min(MOST_URLS));
-        for Text(url) in urls.iter().take(MOST_URLS) {
+        let mut usable: Vec<String> = Vec::with_capacity(urls.len().min(MAX_URLS));
+        for Text(url) in urls.iter().take(MAX_URLS) {
             let is_http = ["https://", "http://"]
                 .iter()
                 .any(|scheme| url.starts_with(scheme));

@@ -1,4 +1,4 @@
-//! The embedded registries, invented ones, and broken ones.
+//! The embedded registries, made-up ones, and broken ones.
 
 use std::net::IpAddr;
 
@@ -39,7 +39,7 @@ fn with(registry: Registry, services: &str) -> Result<Bootstrap, BootstrapError>
 }
 
 #[test]
-fn the_embedded_registries_are_whole() {
+fn the_embedded_registries_are_complete() {
     let bootstrap = Bootstrap::embedded();
     for registry in Registry::ALL {
         assert_eq!(bootstrap.faults(registry), [] as [String; 0], "{registry}");
@@ -54,7 +54,7 @@ fn the_embedded_registries_are_whole() {
 }
 
 #[test]
-fn the_embedded_registries_know_the_large_ones() {
+fn the_embedded_registries_list_the_large_ones() {
     let bootstrap = Bootstrap::embedded();
     for (query, matched, base) in [
         ("example.com", "com", "https://rdap.verisign.com/com/v1/"),
@@ -111,7 +111,7 @@ fn the_longest_match_wins_and_https_comes_first() {
 }
 
 #[test]
-fn prefixes_match_what_they_hold_whole() {
+fn prefixes_match_what_they_contain() {
     let v4 = r#"[["192.0.2.0/24", "0.0.0.0/0"], ["https://a.example/"]], [["192.0.2.128/25"], ["https://b.example/"]]"#;
     let bootstrap = with(Registry::Ipv4, v4).unwrap();
     for (query, matched) in [
@@ -133,7 +133,7 @@ fn prefixes_match_what_they_hold_whole() {
 }
 
 #[test]
-fn ranges_hold_their_ends() {
+fn ranges_include_their_ends() {
     let asn = r#"[["64496-64500", "7", "4294967295-4294967295"], ["https://a.example/"]], [["64500-64511"], ["https://b.example/"]]"#;
     let bootstrap = with(Registry::Asn, asn).unwrap();
     for (query, matched) in [
@@ -152,7 +152,7 @@ fn ranges_hold_their_ends() {
 }
 
 #[test]
-fn what_no_one_knows_is_explained() {
+fn missing_servers_are_explained() {
     let mut bootstrap = Bootstrap::embedded();
     for (query, parts) in [
         (
@@ -177,7 +177,7 @@ fn what_no_one_knows_is_explained() {
 }
 
 #[test]
-fn the_overlay_holds_nothing_that_iana_lists_and_cites_each_entry() {
+fn the_overlay_has_no_entry_of_iana_and_cites_its_sources() {
     let mut bootstrap = Bootstrap::embedded();
     let overlay: serde_json::Value =
         serde_json::from_slice(include_bytes!("../../bootstrap/overlay.json")).unwrap();
@@ -199,7 +199,7 @@ fn the_overlay_holds_nothing_that_iana_lists_and_cites_each_entry() {
 }
 
 #[test]
-fn iana_goes_before_the_overlay() {
+fn iana_takes_precedence_over_the_overlay() {
     let mut bootstrap = with(Registry::Dns, r#"[["ch"], ["https://iana.example/"]]"#).unwrap();
     bootstrap.overlay(true);
     let servers = servers(&bootstrap, "example.ch").unwrap();
@@ -216,14 +216,14 @@ fn a_broken_copy_changes_nothing() {
     let whole = Registry::Dns.embedded();
     let huge = vec![b' '; file::LARGEST + 1];
     for (json, part) in [
-        (&whole[..whole.len() / 2], "not whole JSON"),
-        (&whole[..whole.len() - 4], "not whole JSON"),
-        (b"", "not whole JSON"),
-        (b"<html>", "not whole JSON"),
-        (b"[]", "not whole JSON"),
-        (br#"{"version":"1.0"}"#, "not whole JSON"),
-        (br#"{"services":{}}"#, "not whole JSON"),
-        (br#"{"services":[]}"#, "no entry that can be used"),
+        (&whole[..whole.len() / 2], "not complete JSON"),
+        (&whole[..whole.len() - 4], "not complete JSON"),
+        (b"", "not complete JSON"),
+        (b"<html>", "not complete JSON"),
+        (b"[]", "not complete JSON"),
+        (br#"{"version":"1.0"}"#, "not complete JSON"),
+        (br#"{"services":{}}"#, "not complete JSON"),
+        (br#"{"services":[]}"#, "no usable entry"),
         (
             br#"{"version":"2.0","services":[[["a"],["https://a.example/"]]]}"#,
             "version 2.0",
@@ -232,9 +232,9 @@ fn a_broken_copy_changes_nothing() {
             br#"{"services":[[["a"],["ftp://a.example/"]]]}"#,
             "not plain http or https",
         ),
-        (Registry::Asn.embedded(), "no entry that can be used"),
-        (Registry::Ipv4.embedded(), "no entry that can be used"),
-        (&huge, "more than the"),
+        (Registry::Asn.embedded(), "no usable entry"),
+        (Registry::Ipv4.embedded(), "no usable entry"),
+        (&huge, "larger than"),
     ] {
         let error = bootstrap
             .replace(Registry::Dns, json)
@@ -248,7 +248,7 @@ fn a_broken_copy_changes_nothing() {
 }
 
 #[test]
-fn wrong_parts_are_left_out_and_told() {
+fn invalid_parts_are_skipped_and_reported() {
     let services = r#"
         [["good"], ["https://a.example/"]], 7, [["lost"]], [["none"], []], [["odd", 5], ["https://a.example/"]],
         [["ünicode", "1.2.3.4", "good", "fine"], ["https://user:pass@x/", "https://b.example/"]]"#;
@@ -302,7 +302,7 @@ fn a_copy_is_loaded_from_a_file() {
 }
 
 #[test]
-fn only_the_registry_that_is_asked_is_read() {
+fn only_the_needed_registry_is_parsed() {
     let bootstrap = Bootstrap::embedded();
     let read = |bootstrap: &Bootstrap| -> Vec<Registry> {
         let is_read = |r: &Registry| bootstrap.tables[r.index()].get().is_some();

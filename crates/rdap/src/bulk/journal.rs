@@ -2,9 +2,9 @@
 //!
 //! A journal lies beside the output. A result is written to the output first and then recorded in
 //! the journal, with the length of the output after it. Whenever a run is killed, the bytes after
-//! the last recorded length are an incomplete result: they are cut off, and the query is asked
-//! again. No recorded query is asked again, and none is lost. The caller decides what a query is
-//! and what a result looks like; here they are a position and bytes.
+//! the last recorded length are an incomplete result: they are cut off, and the query is repeated.
+//! No recorded query is repeated, and none is lost. The caller decides what a query is and what a
+//! result looks like; here they are a position and bytes.
 
 mod finished;
 mod record;
@@ -19,11 +19,11 @@ use aws_lc_rs::digest::{Context, SHA256, digest};
 use finished::Finished;
 use record::{HEADER, Header, RECORD, Record};
 
-/// The number of bytes that are held back before they are written; [`Journal::flush`] writes them
-/// at once.
+/// The number of bytes that are buffered before they are written; [`Journal::flush`] writes them at
+/// once.
 const HELD_BACK: usize = 64 << 10;
 
-/// What a journal belongs to: resuming something else would lose queries.
+/// The list and options that a journal belongs to: resuming another list would lose queries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
     /// The length of the list in bytes.
@@ -32,21 +32,21 @@ pub struct Identity {
     settings: [u8; 32],
 }
 
-/// An output, and the journal that records what is in it.
+/// An output, and the journal of its results.
 #[derive(Debug)]
 pub struct Journal {
-    /// The file that was named as the journal.
+    /// The journal's file.
     log: Place,
     output: Place,
     finished: Finished,
     header: Header,
-    /// The number of records, including those held back.
+    /// The number of records, including buffered ones.
     count: u64,
-    /// Where the output ends, including what is held back.
+    /// The end of the output, including buffered bytes.
     end: u64,
     results: Vec<u8>,
     records: Vec<u8>,
-    /// A write failed: what the files hold is unknown until they are opened again.
+    /// A write failed: the content of the files is unknown until they are opened again.
     is_broken: bool,
 }
 
@@ -66,33 +66,33 @@ pub enum JournalError {
         source: io::Error,
     },
     #[error(
-        "{path} is not a regular file, and cannot be cut back to what is finished\nname a file for the output and another for the journal",
+        "{path} is not a regular file, and cannot be truncated to the finished results\nchoose one file for the output and another for the journal",
         path = .0.display()
     )]
     NotAFile(PathBuf),
-    #[error("{path} is the output and the journal at once\nname two files", path = .0.display())]
+    #[error("{path} is both the output and the journal\nchoose two files", path = .0.display())]
     OneFile(PathBuf),
-    #[error("another process uses {path}\nwait for it to end, or name another journal", path = .0.display())]
+    #[error("another process uses {path}\nwait for it to end, or choose another journal", path = .0.display())]
     Busy(PathBuf),
-    #[error("{path} is not a journal, and is left unchanged\nname another file", path = .0.display())]
+    #[error("{path} is not a journal, and is left unchanged\nchoose another file", path = .0.display())]
     NotAJournal(PathBuf),
     #[error(
-        "the journal {path} is damaged at record {record}, and whole records follow: which results are there is not certain\nremove it and the output to start again",
+        "the journal {path} is damaged at record {record}, but valid records follow: it is not certain which results the output has\nremove it and the output to start again",
         path = path.display()
     )]
     Damaged { path: PathBuf, record: u64 },
     #[error(
-        "the journal {path} is about another list\ngive the list with which it was begun, or name another journal and output",
+        "the journal {path} is about another list\ngive the list with which it was begun, or choose another journal and output",
         path = .0.display()
     )]
     OtherList(PathBuf),
     #[error(
-        "the journal {path} was begun with other options, and its results look different\ngive the same options, or name another journal and output",
+        "the journal {path} was begun with other options, and its results have another format\ngive the same options, or choose another journal and output",
         path = .0.display()
     )]
     OtherSettings(PathBuf),
     #[error(
-        "{path} has {length} bytes that the journal does not know, and is left unchanged\nremove it, or name another output",
+        "{path} has {length} bytes that the journal does not know, and is left unchanged\nremove it, or choose another output",
         path = path.display()
     )]
     OutputNotEmpty { path: PathBuf, length: u64 },
@@ -101,7 +101,7 @@ pub enum JournalError {
 }
 
 impl Identity {
-    /// Reads a list to its end. `settings` are the options that decide what results look like.
+    /// Reads a list to its end. `settings` are the options that determine the format of results.
     pub fn of(list: &mut impl Read, settings: &str) -> io::Result<Self> {
         let mut context = Context::new(&SHA256);
         let mut length = 0;
@@ -169,8 +169,8 @@ impl Journal {
         self.finished.count()
     }
 
-    /// Adds a result. It is safe from being lost or repeated once it is flushed, which also happens
-    /// automatically now and then.
+    /// Adds a result. Once it is flushed, which also happens automatically, it can be neither lost
+    /// nor repeated.
     pub fn finish(&mut self, position: u64, result: &[u8]) -> Result<(), JournalError> {
         if position >= self.header.most() {
             return Err(JournalError::NotInTheList(position));
@@ -193,7 +193,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Writes what is held back: first the results, then their records.
+    /// Writes the buffers: first the results, then their records.
     pub fn flush(&mut self) -> Result<(), JournalError> {
         if self.records.is_empty() {
             return Ok(());
@@ -266,8 +266,8 @@ impl Journal {
     }
 }
 
-/// The number of queries that the records after a journal's header mark as finished, and where the
-/// output ends by then; `None` if they are damaged.
+/// The number of queries that the records after a journal's header mark as finished, and the end of
+/// the output at that point; `None` if they are damaged.
 pub fn survey(records: &[u8], identity: &Identity, output: u64) -> Option<(u64, u64)> {
     let told = record::replay(&mut &*records, &Header::new(identity), output).ok()?;
     (!told.is_damaged).then(|| (told.finished.count(), told.end))

@@ -9,11 +9,11 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 /// The longest line in bytes. No query is longer: servers should accept URLs of 8,000 bytes (RFC
 /// 9110 §4.1).
-const LONGEST_LINE: u64 = 16 * 1024;
+const MAX_LINE: u64 = 16 * 1024;
 /// The number of lines that are read ahead of the lookups.
-const AHEAD: usize = 1024;
+const MAX_LINES_AHEAD: usize = 1024;
 
-/// One query of the list, and its place in it.
+/// One query of the list, and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
     /// Counted from 0; lines without a query are not counted.
@@ -27,7 +27,7 @@ pub enum ListError {
     Read(String, #[source] io::Error),
     #[error("{0}, line {1}: not UTF-8; convert the list first")]
     NotText(String, u64),
-    #[error("{0}, line {1}: longer than {LONGEST_LINE} bytes; one query a line")]
+    #[error("{0}, line {1}: longer than {MAX_LINE} bytes; give one query per line")]
     TooLong(String, u64),
 }
 
@@ -54,10 +54,10 @@ impl Part {
 /// connections must not wait for it. Words given first are available at once. Input that cannot be
 /// read ends the list, after everything before it.
 pub fn read(mut parts: Vec<Part>) -> Receiver<Result<Line, ListError>> {
-    let (send, receive) = channel(AHEAD);
+    let (send, receive) = channel(MAX_LINES_AHEAD);
     let mut place = 0;
     if let Some(Part::Words(words)) = parts.first_mut() {
-        let here = words.len().min(AHEAD);
+        let here = words.len().min(MAX_LINES_AHEAD);
         for line in words
             .drain(..here)
             .filter_map(|word| line(&word, &mut place))
@@ -106,13 +106,13 @@ fn read_lines(
     let mut bytes = Vec::new();
     for number in 1_u64.. {
         bytes.clear();
-        let mut bounded = from.by_ref().take(LONGEST_LINE + 1);
+        let mut bounded = from.by_ref().take(MAX_LINE + 1);
         let read = bounded.read_until(b'\n', &mut bytes);
         let read = read.map_err(|e| ListError::Read(name.to_owned(), e))?;
         if read == 0 {
             break;
         }
-        if read as u64 > LONGEST_LINE {
+        if read as u64 > MAX_LINE {
             return Err(ListError::TooLong(name.to_owned(), number));
         }
         let text = std::str::from_utf8(&bytes);
@@ -124,9 +124,14 @@ fn read_lines(
     Ok(())
 }
 
-/// Sends a line if it holds a query; `false` if the receiver is gone.
+/// Sends a line if it contains a query; `false` if the receiver is gone.
 fn tell(text: &str, place: &mut u64, send: &Lines) -> bool {
     line(text, place).is_none_or(|line| send.blocking_send(Ok(line)).is_ok())
+}
+
+/// Whether a text contains a query, and not only blanks or a comment.
+pub fn holds_query(text: &str) -> bool {
+    line(text, &mut 0).is_some()
 }
 
 /// The query in a line, if there is one.
@@ -170,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_and_blank_lines_hold_no_query() {
+    fn comments_and_blank_lines_are_not_queries() {
         let file = file(
             "\u{feff}a.example\r\n\n# none\n  b.example # why\nhttps://x.example/#f".as_bytes(),
         );
@@ -187,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_told_after_what_could() {
+    fn an_unreadable_line_is_reported_after_earlier_ones() {
         let bad = file(b"a.example\nb\xff\n");
         let (found, error) = all(vec![Part::file(bad.path())]);
         assert_eq!(found.len(), 1);

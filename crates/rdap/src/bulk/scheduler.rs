@@ -1,8 +1,8 @@
-//! Schedules the queries of a list: each query waits in the lane of its server, each server is
-//! asked as much at once as is allowed, and no server waits for another. The number of waiting
-//! queries is bounded, whatever the length of the list.
+//! Schedules the queries of a list: each query waits in the lane of its server, each server gets as
+//! many queries at once as it allows, and no server waits for another. The number of waiting
+//! queries is bounded, however long the list is.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::future::Future;
 use std::rc::Rc;
 
@@ -12,40 +12,45 @@ use tokio::task::JoinSet;
 use super::list::{Line, ListError};
 
 /// The largest number of queries that wait for their servers, over all lanes.
-const WAITING: usize = 20_000;
+const MAX_WAITING: usize = 20_000;
 /// The largest number of lookups in flight, over all servers.
-const RUNNING: usize = 2_000;
+const MAX_RUNNING: usize = 2_000;
 /// The largest number of lines that are taken from the list at once.
-const BATCH: usize = 256;
-/// How many places a result may be ahead of the one that is to be told next.
-const AHEAD: u64 = 20_000;
+const MAX_BATCH: usize = 256;
+/// How far a result can be ahead of the next one to be reported, in positions.
+const MAX_POSITIONS_AHEAD: u64 = 20_000;
 
 /// Parses queries and looks them up.
 pub trait LookupService: 'static {
     type Query: 'static;
     type Outcome: 'static;
 
-    /// Parses an entry, or returns what to tell in place of an answer.
+    /// Parses an entry, or returns an outcome to report in place of an answer.
     fn read(&self, text: &str) -> Result<Self::Query, Self::Outcome>;
 
-    /// The server that will be asked. The queries of one lane wait for each other.
+    /// The server to ask. The queries of one lane wait for each other.
     fn lane(&self, query: &Self::Query) -> Rc<str>;
 
     fn ask(&self, query: Self::Query) -> impl Future<Output = Self::Outcome>;
+
+    /// Whether another try could succeed.
+    fn may_pass(&self, outcome: &Self::Outcome) -> bool;
 }
 
-/// How a list is worked off.
+/// How to process a list.
 #[derive(Debug, Clone, Copy)]
 pub struct ListOptions {
-    /// Results are told in the order of the list.
+    /// Results are reported in the order of the list.
     pub ordered: bool,
     /// The largest number of lookups in flight in each lane.
     pub at_once: usize,
     /// One lookup after another, in the order of the list.
     pub serial: bool,
+    /// Lookups that failed are repeated once, after all others.
+    pub retries: bool,
 }
 
-/// How far the run has come.
+/// The progress of the run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ListProgress {
     pub read: u64,
@@ -57,8 +62,8 @@ pub struct ListProgress {
 }
 
 /// Looks up all lines. `tell` receives each outcome and the progress; `skip` says which entries an
-/// earlier run has told. Ends at the end of the list, when the list cannot be read, or when `tell`
-/// wants no more.
+/// earlier run has reported. Ends at the end of the list, when the list cannot be read, or when
+/// `tell` asks to stop.
 pub async fn serve<A: LookupService>(
     asker: Rc<A>,
     lines: Receiver<Result<Line, ListError>>,
@@ -73,6 +78,8 @@ pub async fn serve<A: LookupService>(
         ready: VecDeque::new(),
         waiting: 0,
         running: JoinSet::new(),
+        failed: Vec::new(),
+        repeated: HashSet::new(),
         held: BTreeMap::new(),
         next: 0,
         tally: ListProgress::default(),
@@ -88,11 +95,15 @@ struct Scheduler<A: LookupService, T> {
     asker: Rc<A>,
     order: ListOptions,
     lanes: HashMap<Rc<str>, ServerQueue<A::Query>>,
-    /// Lanes that may start a lookup.
+    /// Lanes that can start a lookup.
     ready: VecDeque<Rc<str>>,
     waiting: usize,
     running: JoinSet<(Rc<str>, Line, A::Outcome)>,
-    /// Results that wait for those before them; `None` for an entry that an earlier run has told.
+    /// Entries to repeat.
+    failed: Vec<Line>,
+    /// The positions of repeated entries.
+    repeated: HashSet<u64>,
+    /// Results that wait for earlier ones; `None` for an entry that an earlier run has reported.
     held: BTreeMap<u64, Option<(Line, A::Outcome)>>,
     next: u64,
     tally: ListProgress,
@@ -115,13 +126,13 @@ impl<A: LookupService, T: FnMut(Line, A::Outcome, ListProgress) -> bool> Schedul
         let mut batch = Vec::new();
         while self.wanted {
             let may_read = !self.tally.whole && self.has_room();
-            if !may_read && self.running.is_empty() {
+            if !may_read && self.running.is_empty() && !self.repeat() {
                 break;
             }
             tokio::select! {
-                // Takes all lines that are there: queries that are asked together can be sent
+                // Takes all lines that are available: queries that are taken together can be sent
                 // together.
-                read = lines.recv_many(&mut batch, BATCH), if may_read => {
+                read = lines.recv_many(&mut batch, MAX_BATCH), if may_read => {
                     self.tally.whole |= read == 0;
                     for entry in batch.drain(..) {
                         match entry {
@@ -147,11 +158,11 @@ impl<A: LookupService, T: FnMut(Line, A::Outcome, ListProgress) -> bool> Schedul
     }
 
     fn has_room(&self) -> bool {
-        let near = !self.order.ordered || self.tally.read < self.next + AHEAD;
-        near && self.waiting < WAITING
+        let near = !self.order.ordered || self.tally.read < self.next + MAX_POSITIONS_AHEAD;
+        near && self.waiting < MAX_WAITING
     }
 
-    /// Passes over an entry that an earlier run has told.
+    /// Skips an entry that an earlier run has reported.
     fn pass(&mut self, entry: &Line) {
         self.tally.read += 1;
         if self.order.ordered {
@@ -162,6 +173,22 @@ impl<A: LookupService, T: FnMut(Line, A::Outcome, ListProgress) -> bool> Schedul
 
     fn admit(&mut self, entry: Line) {
         self.tally.read += 1;
+        self.queue(entry);
+    }
+
+    /// Queues failed entries once more. Returns whether there were any.
+    fn repeat(&mut self) -> bool {
+        let failed = std::mem::take(&mut self.failed);
+        let is_any = !failed.is_empty();
+        for entry in failed {
+            self.repeated.insert(entry.place);
+            self.queue(entry);
+        }
+        self.start();
+        is_any
+    }
+
+    fn queue(&mut self, entry: Line) {
         let query = match self.asker.read(&entry.text) {
             Ok(query) => query,
             Err(outcome) => return self.deliver(entry, outcome),
@@ -178,7 +205,7 @@ impl<A: LookupService, T: FnMut(Line, A::Outcome, ListProgress) -> bool> Schedul
                 waiting: VecDeque::new(),
                 running: 0,
             });
-        // `ready` has one entry for each lookup that may start.
+        // `ready` has one entry for each lookup that can start.
         if lane.running + lane.waiting.len() < self.order.at_once.max(1) {
             self.ready.push_back(name);
         }
@@ -187,7 +214,7 @@ impl<A: LookupService, T: FnMut(Line, A::Outcome, ListProgress) -> bool> Schedul
     }
 
     fn start(&mut self) {
-        let most = if self.order.serial { 1 } else { RUNNING };
+        let most = if self.order.serial { 1 } else { MAX_RUNNING };
         while self.running.len() < most {
             let Some(name) = self.ready.pop_front() else {
                 break;
@@ -220,7 +247,12 @@ impl<A: LookupService, T: FnMut(Line, A::Outcome, ListProgress) -> bool> Schedul
             }
         }
         self.tally.running = self.running.len();
-        self.deliver(entry, outcome);
+        let repeats = self.order.retries && !self.repeated.contains(&entry.place);
+        if repeats && self.asker.may_pass(&outcome) {
+            self.failed.push(entry);
+        } else {
+            self.deliver(entry, outcome);
+        }
     }
 
     fn deliver(&mut self, entry: Line, outcome: A::Outcome) {
@@ -276,6 +308,10 @@ mod tests {
             query.0.as_str().into()
         }
 
+        fn may_pass(&self, outcome: &String) -> bool {
+            outcome.starts_with("ill")
+        }
+
         async fn ask(&self, (lane, ms): Self::Query) -> String {
             {
                 let mut running = self.running.borrow_mut();
@@ -298,10 +334,11 @@ mod tests {
             ordered: false,
             at_once,
             serial: false,
+            retries: false,
         }
     }
 
-    /// Returns the words in the order in which they were told.
+    /// Returns the words in the order in which they were reported.
     async fn run(words: Vec<String>, order: ListOptions, asker: &Rc<Sleeper>) -> Vec<String> {
         let lines = super::super::list::read(vec![super::super::list::Part::Words(words)]);
         let mut told = Vec::new();
@@ -328,7 +365,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_finishes_first_is_told_first_unless_order_is_asked_for() {
+    async fn results_are_reported_as_they_finish_or_in_order() {
         let asker = Rc::default();
         let list = words(&["a:300", "b:10", "nonsense"]);
         let told = run(list.clone(), order(9), &asker).await;
@@ -342,7 +379,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_lane_is_asked_so_much_at_once_and_no_lane_waits_for_another() {
+    async fn each_lane_has_its_limit_and_no_lane_waits_for_another() {
         let asker: Rc<Sleeper> = Rc::default();
         let mut list = vec!["slow:20".to_owned(); 40];
         list.extend(vec!["fast:1".to_owned(); 40]);
@@ -356,7 +393,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn serial_is_one_after_another_in_order() {
+    async fn serial_lookups_run_one_after_another() {
         let asker: Rc<Sleeper> = Rc::default();
         let serial = ListOptions {
             serial: true,
@@ -368,7 +405,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_told_before_is_passed_and_who_wants_no_more_gets_no_more() {
+    async fn reported_entries_are_skipped_and_the_caller_can_stop() {
         let asker: Rc<Sleeper> = Rc::default();
         let lines = || {
             let list = words(&["a:1", "a:2", "a:3", "a:4"]);
@@ -391,10 +428,33 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_long_list_is_served_whole() {
+    async fn failed_entries_are_repeated_once_at_the_end() {
+        let asker: Rc<Sleeper> = Rc::default();
+        for ordered in [false, true] {
+            let again = ListOptions {
+                ordered,
+                retries: true,
+                ..order(2)
+            };
+            let list = words(&["ill:1", "a:1", "nonsense", "ill:2", "b:9"]);
+            let mut told = run(list, again, &asker).await;
+            if !ordered {
+                assert!(
+                    told[3..].iter().all(|line| line.contains("ill")),
+                    "{told:?}"
+                );
+                told.sort();
+            }
+            let places: Vec<&str> = told.iter().filter_map(|l| l.get(..1)).collect();
+            assert_eq!(places, ["0", "1", "2", "3", "4"]);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_long_list_is_processed_completely() {
         let asker: Rc<Sleeper> = Rc::default();
         let list = (0..50_000).map(|n| format!("{}:0", n % 7)).collect();
         assert_eq!(run(list, order(100), &asker).await.len(), 50_000);
-        assert!(asker.most.get() <= RUNNING);
+        assert!(asker.most.get() <= MAX_RUNNING);
     }
 }

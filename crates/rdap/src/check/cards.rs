@@ -1,4 +1,4 @@
-//! Cards of entities (RFC 7095, and RFC 6350 whose properties it carries).
+//! Cards of entities (RFC 7095, and RFC 6350, which defines their properties).
 
 use super::{Report, Scene, rules};
 use crate::answer::{Class, Method, Node};
@@ -64,7 +64,7 @@ fn whole(properties: &[Node], pointer: &str, report: &mut Report) {
     }
 }
 
-/// An empty name says nothing, unless it was redacted that way (RFC 9537, section 3.2).
+/// An empty name is useless, unless it was redacted that way (RFC 9537, section 3.2).
 fn shown(scene: &Scene<'_>, properties: &[Node], pointer: &str, report: &mut Report) {
     let says = |p: &Node| {
         let text = p.items().get(3).and_then(Node::text);
@@ -126,8 +126,8 @@ fn is_tel(number: &str) -> bool {
         .is_some_and(|s| s.eq_ignore_ascii_case("tel:"))
 }
 
-/// Whether the text is something, an `@` and a name. The empty text is allowed: RFC 9537 redacts
-/// that way.
+/// Whether the text is a local part, an `@` and a name. The empty text is allowed, because RFC 9537
+/// redacts that way.
 fn is_address(address: &str) -> bool {
     let mut parts = address.rsplitn(2, '@');
     let (domain, local) = (

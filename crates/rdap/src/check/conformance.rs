@@ -1,4 +1,4 @@
-//! What the answer claims about itself: rdapConformance (RFC 9083, section 4.1).
+//! The extensions that the answer claims: rdapConformance (RFC 9083, section 4.1).
 
 use super::registries::EXTENSIONS;
 use super::{Report, Scene, rules};

@@ -4,7 +4,7 @@ use super::{Report, Scene, rules};
 use crate::answer::{Class, MEDIA_TYPE, Object};
 
 rules! { All;
-    TYPE_MISSING = "delivery-type-missing", Error, "RFC 7480, section 4.2": "an answer says its media type";
+    TYPE_MISSING = "delivery-type-missing", Error, "RFC 7480, section 4.2": "an answer declares its media type";
     TYPE = "delivery-type", Error, "RFC 7480, section 4.2": "the media type is application/rdap+json";
     CORS = "delivery-cors", Warning, "RFC 7480, section 5.6": "Access-Control-Allow-Origin lets web pages read the answer";
     POSITIVE = "delivery-status-positive", Error, "RFC 7480, section 5.1": "an answer with a result has a status below 400";

@@ -5,8 +5,8 @@ use super::{Report, Scene, rules};
 use crate::answer::{Class, Date};
 
 rules! { All;
-    ACTION = "event-action", Error, "RFC 9083, section 4.5": "an event says what happened in eventAction";
-    DATE = "event-date", Error, "RFC 9083, section 4.5": "an event says when in eventDate";
+    ACTION = "event-action", Error, "RFC 9083, section 4.5": "an event has its action in eventAction";
+    DATE = "event-date", Error, "RFC 9083, section 4.5": "an event has its date in eventDate";
     SYNTAX = "event-date-syntax", Error, "RFC 9083, section 4.5": "eventDate is a date and time of RFC 3339";
     REGISTERED = "event-action-registered", Error, "RFC 9083, section 10.2.3": "an eventAction is registered";
     ACTOR = "event-actor", Error, "RFC 9083, section 5.1": "an entity's asEventActor names no other actor";

@@ -1,83 +1,103 @@
-//! ICANN's gTLD RDAP profile of February 2024: its Response Profile and its Technical
-//! Implementation Guide.
+//! ICANN's gTLD RDAP profile of 21 February 2024, version 2.2: its Response Profile and its
+//! Technical Implementation Guide.
 
+pub(super) mod contacts;
+pub(super) mod domain;
+pub(super) mod lookups;
 pub(super) mod notices;
 pub(super) mod registrar;
+pub(super) mod status;
 
+use super::registries::{EXTENSIONS, is_assigned_country};
 use super::{Profile, Report, Scene, rules};
-use crate::answer::{Class, Domain, Entity, Item, Node, Object, properties, status};
+use crate::answer::{Class, Node, Object, Place, properties};
 
 rules! { Gtld;
     HTTPS = "gtld-https", Error, "gTLD RDAP Technical Implementation Guide 2024, section 1.4": "the service is provided over HTTPS";
+    FQDN = "gtld-fqdn", Error, "gTLD RDAP Technical Implementation Guide 2024, section 1.11": "names are fully qualified";
     CORS = "gtld-cors", Error, "gTLD RDAP Technical Implementation Guide 2024, section 1.14": "Access-Control-Allow-Origin is *";
     RESPONSE = "gtld-conformance-response", Error, "gTLD RDAP Response Profile 2024, section 1.2": "rdapConformance contains icann_rdap_response_profile_1";
     GUIDE = "gtld-conformance-guide", Error, "gTLD RDAP Technical Implementation Guide 2024, section 1.3": "rdapConformance contains icann_rdap_technical_implementation_guide_1";
     OLD = "gtld-conformance-old", Warning, "gTLD RDAP Response Profile 2024, section 1.2": "the profile of 2019 is no longer named";
+    ONLY_OLD = "gtld-conformance-2019", Info, "gTLD RDAP Response Profile 2024, section 1.2": "an answer that claims only the profile of 2019 is held against that of 2024, in force since August 2025";
+    EXTENSION = "gtld-extension", Error, "gTLD RDAP Response Profile 2024, section 1.3.1": "extensions are registered with IANA";
+    SCRIPT = "gtld-script", Error, "gTLD RDAP Response Profile 2024, section 1.3.2": "no text contains code for browsers";
     COUNTRY = "gtld-country", Error, "gTLD RDAP Response Profile 2024, section 1.4": "an address has no country name";
     CODE = "gtld-country-code", Error, "gTLD RDAP Response Profile 2024, section 1.4": "an address has its country in the cc parameter, as ISO 3166-1 alpha-2";
-    NAME = "gtld-name", Error, "gTLD RDAP Response Profile 2024, section 2.1": "ldhName or unicodeName is the name that was queried";
-    HANDLE = "gtld-handle", Error, "gTLD RDAP Response Profile 2024, section 2.2": "a domain has its repository identifier (RFC 5730) or declares it redacted";
-    REGISTRATION = "gtld-event-registration", Error, "gTLD RDAP Response Profile 2024, section 2.3.1.1": "a domain has the event registration";
-    EXPIRATION = "gtld-event-expiration", Error, "gTLD RDAP Response Profile 2024, section 2.3.1.2": "a domain has the event expiration";
-    UPDATE = "gtld-event-update", Error, "gTLD RDAP Response Profile 2024, section 2.3.1.3": "an answer has the event «last update of RDAP database»";
-    REGISTRAR_EXPIRATION = "gtld-event-registrar-expiration", Info, "gTLD RDAP Response Profile 2024, section 2.3.2": "a registrar gives the event «registrar expiration»";
-    STATUS = "gtld-status", Error, "gTLD RDAP Response Profile 2024, section 2.6.1": "a domain has a status";
-    TOGETHER = "gtld-status-together", Error, "RFC 5731, section 2.3": "no two statuses exclude each other";
-    SECURE = "gtld-secure-dns", Error, "gTLD RDAP Response Profile 2019, section 2.10": "a domain has secureDNS with delegationSigned";
-    DATA = "gtld-secure-dns-data", Error, "gTLD RDAP Response Profile 2019, section 2.10": "a signed delegation has dsData or keyData";
-    NAMESERVER = "gtld-nameserver-name", Error, "gTLD RDAP Response Profile 2024, section 2.9.1": "a name server has its ldhName";
-    RELATED = "gtld-related", Error, "gTLD RDAP Technical Implementation Guide 2024, section 3.2": "a registry's domain has a related link to the registrar's RDAP";
-    RELATED_DOMAIN = "gtld-related-domain", Error, "gTLD RDAP Technical Implementation Guide 2024, section 3.2": "the related link leads to a domain lookup";
+    UPDATE = "gtld-event-update", Error, "gTLD RDAP Response Profile 2024, section 1.5": "the topmost object has the event «last update of RDAP database»";
+    STREET = "gtld-street-lines", Error, "gTLD RDAP Technical Implementation Guide 2024, section 3.8.1": "a street of several lines is an array";
 }
 
+/// The rules about the required contact data of a domain.
+pub(super) const NEEDED: &[&super::Check] = contacts::needed::ALL;
+
+/// Claims of the profile of 2019, which those of 2024 replace.
+const OF_2019: [&str; 2] = [
+    "icann_rdap_response_profile_0",
+    "icann_rdap_technical_implementation_guide_0",
+];
+
+const OF_2024: [&str; 2] = [
+    "icann_rdap_response_profile_1",
+    "icann_rdap_technical_implementation_guide_1",
+];
+
 pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {
-    let registry = scene.follows(Profile::GtldRegistry);
-    if !registry && !scene.follows(Profile::GtldRegistrar) {
+    if !scene.follows(Profile::GtldRegistry) && !scene.follows(Profile::GtldRegistrar) {
         return;
     }
     service(scene, report);
+    conformance(scene, report);
     addresses(scene, report);
+    names(scene, report);
+    scripts(scene, report);
     notices::check(scene, report);
-    let lookup = matches!(
+    status::check(scene, report);
+    let object = matches!(
         scene.class(),
         Class::Domain | Class::Nameserver | Class::Entity
     );
     let top = scene.answer.top();
-    if lookup && top.event("last update of RDAP database").is_none() {
+    if object && top.event("last update of RDAP database").is_none() {
         report.add(&UPDATE, "/events", "");
     }
-    if let Object::Domain(domain) = scene.answer.object() {
-        domain_checks(scene, domain, report);
-        registrar::check(scene, domain, report);
-        if registry {
-            related(scene, domain, report);
-        } else if domain.event("registrar expiration").is_none() {
-            report.add(&REGISTRAR_EXPIRATION, "/events", "");
+    match scene.answer.object() {
+        Object::Domain(domain) => {
+            domain::check(scene, domain, report);
+            registrar::check(scene, domain, report);
+            contacts::check(scene, domain, report);
         }
+        Object::Entity(entity) => lookups::entity(entity, report),
+        Object::Nameserver(nameserver) => lookups::nameserver(scene, nameserver, report),
+        _ => {}
     }
 }
 
 fn service(scene: &Scene<'_>, report: &mut Report) {
-    if scene.delivery.url.is_some_and(|u| u.scheme() != "https") {
-        report.add(&HTTPS, "", scene.delivery.url.map_or("", |u| u.scheme()));
+    if let Some(url) = scene.delivery.url.filter(|u| u.scheme() != "https") {
+        report.add(&HTTPS, "", url.scheme());
     }
     if scene.delivery.status != 0 && scene.delivery.allow_origin != Some("*") {
         report.add(&CORS, "", scene.delivery.allow_origin.unwrap_or_default());
     }
-    for (extension, check) in [
-        ("icann_rdap_response_profile_1", &RESPONSE),
-        ("icann_rdap_technical_implementation_guide_1", &GUIDE),
-    ] {
+}
+
+fn conformance(scene: &Scene<'_>, report: &mut Report) {
+    for (extension, check) in OF_2024.into_iter().zip([&RESPONSE, &GUIDE]) {
         if !scene.claims(extension) {
             report.add(check, "/rdapConformance", "");
         }
     }
-    for old in [
-        "icann_rdap_response_profile_0",
-        "icann_rdap_technical_implementation_guide_0",
-    ] {
-        if scene.claims(old) {
-            report.add(&OLD, "/rdapConformance", old);
+    let claimed = |extensions: [&str; 2]| extensions.into_iter().any(|e| scene.claims(e));
+    if claimed(OF_2019) && !claimed(OF_2024) {
+        report.add(&ONLY_OLD, "/rdapConformance", "");
+    }
+    for (i, extension) in scene.answer.conformance().enumerate().take(200) {
+        let pointer = format!("/rdapConformance/{i}");
+        if OF_2019.contains(&extension) {
+            report.add(&OLD, pointer, extension);
+        } else if !EXTENSIONS.contains(&extension) {
+            report.add(&EXTENSION, pointer, extension);
         }
     }
 }
@@ -97,132 +117,39 @@ fn addresses(scene: &Scene<'_>, report: &mut Report) {
                 report.add(&COUNTRY, pointer.as_str(), country);
             }
             let code = property.parameter("cc").next();
-            if !code.is_some_and(super::network::is_country) && parts.iter().any(says) {
-                report.add(&CODE, pointer, code.unwrap_or_default());
+            if !code.is_some_and(is_assigned_country) && parts.iter().any(says) {
+                report.add(&CODE, pointer.as_str(), code.unwrap_or_default());
+            }
+            let street = parts.get(2).and_then(Node::text).unwrap_or_default();
+            if street.trim().contains(['\n', '\r']) {
+                report.add(&STREET, pointer, street);
             }
         }
     }
 }
 
-fn domain_checks(scene: &Scene<'_>, domain: Domain<'_>, report: &mut Report) {
-    name(scene, domain, report);
-    handle(scene, domain, report);
-    for (action, check) in [("registration", &REGISTRATION), ("expiration", &EXPIRATION)] {
-        if domain.event(action).is_none() {
-            report.add(check, "/events", "");
-        }
-    }
-    if domain.status().next().is_none() {
-        report.add(&STATUS, "/status", "");
-    }
-    if let Some((one, other)) = together(*domain) {
-        report.add(&TOGETHER, "/status", format!("{one} and {other}"));
-    }
-    match domain.secure_dns().map(|d| (d, d.flag("delegationSigned"))) {
-        None | Some((_, None)) => report.add(&SECURE, "/secureDNS", ""),
-        Some((dns, Some(true))) if dns.ds().next().is_none() && dns.keys().next().is_none() => {
-            report.add(&DATA, "/secureDNS", "");
-        }
-        Some(_) => {}
-    }
-    for place in scene.of(&[Class::Nameserver]) {
-        if place.item.text("ldhName").is_none() {
-            report.add(&NAMESERVER, place.pointer.as_str(), "");
-        }
-    }
-}
-
-/// Compares the name with the last segment of the requested path.
-fn name(scene: &Scene<'_>, domain: Domain<'_>, report: &mut Report) {
-    let path = scene
-        .delivery
-        .url
-        .and_then(|u| u.path().split_once("/domain/"));
-    let Some((_, asked)) = path.filter(|(_, n)| !n.is_empty() && !n.contains(['/', '%'])) else {
-        return;
-    };
-    let asked = idna::domain_to_unicode(asked.trim_end_matches('.')).0;
-    let mut names = [domain.ldh_name(), domain.unicode_name()]
-        .into_iter()
-        .flatten();
-    if !names.any(|n| idna::domain_to_unicode(n.trim_end_matches('.')).0 == asked) {
-        report.add(&NAME, "", domain.ldh_name().unwrap_or_default());
-    }
-}
-
-/// `(\w|_){1,80}-\w{1,8}` (RFC 5730, section 4.2).
-fn handle(scene: &Scene<'_>, domain: Domain<'_>, report: &mut Report) {
-    let word = |text: &str, most: usize| {
-        (1..=most).contains(&text.chars().count())
-            && text.chars().all(|c| c.is_alphanumeric() || c == '_')
-    };
-    match domain.handle() {
-        None if scene
-            .answer
-            .redactions()
-            .any(|r| r.name() == Some("Registry Domain ID")) => {}
-        None => report.add(&HANDLE, "", ""),
-        Some(handle) => {
-            let parts = handle.rsplit_once('-');
-            if !parts.is_some_and(|(id, repository)| word(id, 80) && word(repository, 8)) {
-                report.add(&HANDLE, "/handle", handle);
+/// A name must have more than one label; registries do not answer for the top-level domains
+/// themselves.
+fn names(scene: &Scene<'_>, report: &mut Report) {
+    for place in scene.of(&[Class::Domain, Class::Nameserver]) {
+        for member in ["ldhName", "unicodeName"] {
+            let name = place.item.text(member).map(str::trim);
+            let bare = |name: &&str| !name.trim_end_matches('.').contains('.');
+            if let Some(name) = name.filter(bare) {
+                report.add(&FQDN, format!("{}/{member}", place.pointer), name);
             }
         }
     }
 }
 
-/// Two statuses that exclude each other.
-fn together(domain: Item<'_>) -> Option<(&'static str, &'static str)> {
-    let has = |word: &str| domain.has_status(word);
-    let barred = ["delete", "renew", "transfer", "update"];
-    let epp = status::STATUS
-        .iter()
-        .filter(|s| s.epp.is_some())
-        .map(|s| s.word);
-    let with_active = |w: &&'static str| {
-        *w == "inactive"
-            || w.ends_with("prohibited")
-            || w.ends_with("hold")
-            || (w.starts_with("pending") && *w != "pending restore")
+fn scripts(scene: &Scene<'_>, report: &mut Report) {
+    let script = |text: &str| text.to_ascii_lowercase().contains("<script");
+    let told = |place: &&Place<'_>| {
+        let members = place.item.node().members().iter();
+        let texts = members.flat_map(|(_, node)| node.each());
+        texts.filter_map(Node::text).any(script)
     };
-    if let Some(other) = epp
-        .clone()
-        .find(|w| with_active(w) && has(w))
-        .filter(|_| has("active"))
-    {
-        return Some(("active", other));
-    }
-    for action in barred {
-        let ours = |w: &&str| w.ends_with(&format!("{action} prohibited"));
-        let bar = epp.clone().filter(ours).find(|w| has(w));
-        let pending = epp
-            .clone()
-            .find(|w| *w == format!("pending {action}"))
-            .filter(|w| has(w));
-        if let (Some(pending), Some(bar)) = (pending, bar) {
-            return Some((pending, bar));
-        }
-    }
-    None
-}
-
-fn related(scene: &Scene<'_>, domain: Domain<'_>, report: &mut Report) {
-    // Reserved registrar numbers, as used for names that the registry itself holds, have no RDAP
-    // server.
-    let registrar = domain.entity("registrar").and_then(Entity::iana_id);
-    let reserved = registrar
-        .and_then(|id| id.parse().ok())
-        .is_some_and(|id: u32| (9994..=9999).contains(&id));
-    if reserved {
-        return;
-    }
-    let related = scene.answer.related();
-    if related.is_empty() {
-        return report.add(&RELATED, "/links", "");
-    }
-    for href in related.iter().filter_map(|l| l.href()) {
-        if !href.contains("/domain/") {
-            report.add(&RELATED_DOMAIN, "/links", href);
-        }
+    if let Some(place) = scene.places.iter().find(told) {
+        report.add(&SCRIPT, place.pointer.as_str(), "<script");
     }
 }

@@ -2,6 +2,7 @@
 
 use url::Url;
 
+use super::nro;
 use super::registries::RELATIONS;
 use super::{Report, Scene, rules};
 use crate::answer::{Class, Item, Link, Node};
@@ -21,7 +22,7 @@ rules! { All;
 
 pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {
     for place in scene.of(&[Class::Link]) {
-        link(place.item, &place.pointer, report);
+        link(scene, place.item, &place.pointer, report);
     }
     for place in &scene.places {
         related(place.item, &place.pointer, report);
@@ -35,19 +36,20 @@ pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {
     }
 }
 
-fn link(link: Item<'_>, pointer: &str, report: &mut Report) {
+fn link(scene: &Scene<'_>, link: Item<'_>, pointer: &str, report: &mut Report) {
     for (member, check) in [("value", &VALUE), ("rel", &REL), ("href", &HREF)] {
         if link.text(member).is_none() {
             report.add(check, pointer, "");
         }
     }
     for member in ["value", "href"] {
-        if let Some(text) = link.text(member).filter(|t| Url::parse(t).is_err()) {
+        if let Some(text) = link.text(member).filter(|t| !is_uri(t)) {
             report.add(&URI, format!("{pointer}/{member}"), text);
         }
     }
     if let Some(rel) = link.text("rel") {
-        let known = RELATIONS.iter().any(|r| r.eq_ignore_ascii_case(rel));
+        let known = RELATIONS.iter().any(|r| r.eq_ignore_ascii_case(rel))
+            || scene.claims("nro_rdap_profile_0") && rel.eq_ignore_ascii_case(nro::INACCURACY);
         if !known && Url::parse(rel).is_err() {
             report.add(&RELATION, format!("{pointer}/rel"), rel);
         }
@@ -99,4 +101,22 @@ fn is_media_type(text: &str) -> bool {
     essence
         .split_once('/')
         .is_some_and(|(kind, subtype)| name(kind) && name(subtype))
+}
+
+/// Whether the text is a URI according to RFC 3986: `Url` alone also accepts blanks and other
+/// characters that browsers repair.
+pub(super) fn is_uri(text: &str) -> bool {
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        let digit = |b: Option<u8>| b.is_some_and(|b| b.is_ascii_hexdigit());
+        let allowed = match byte {
+            b'%' => digit(bytes.next()) && digit(bytes.next()),
+            _ => byte.is_ascii_alphanumeric() || b"-._~:/?#[]@!$&'()*+,;=".contains(&byte),
+        };
+        if !allowed {
+            return false;
+        }
+    }
+    // A fragment contains no second "#" (section 3.5).
+    text.matches('#').count() <= 1 && Url::parse(text).is_ok()
 }

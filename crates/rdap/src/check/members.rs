@@ -6,9 +6,11 @@ use crate::answer::{Class, Node, Place};
 
 rules! { All;
     TYPE = "member-type", Error, "RFC 9083, sections 4 and 5": "a member has the type given in its definition";
+    UTF8 = "member-utf8", Error, "RFC 8259, section 8.1": "an answer is written in UTF-8";
     REPEATED = "member-repeated", Warning, "RFC 8259, section 4": "the names in an object differ";
     CLASS = "class-missing", Error, "RFC 9083, section 4.9": "an object has its objectClassName";
     CLASS_VALUE = "class-value", Error, "RFC 9083, section 5": "objectClassName fits the place of the object";
+    CLASS_ASKED = "class-asked", Error, "RFC 9082, section 3.1": "the object is of the requested class";
     LANG = "lang-syntax", Error, "RFC 9083, section 4.4": "lang is a language tag (RFC 5646)";
     HANDLE = "handle-empty", Warning, "RFC 9083, section 5": "a handle is not empty";
     PORT43 = "port43-syntax", Error, "RFC 9083, section 4.7": "port43 is the name or address of a WHOIS server";
@@ -16,15 +18,24 @@ rules! { All;
 }
 
 pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {
+    let mut told = false;
     for oddity in scene.answer.oddities() {
-        let is_null = oddity.found == "null";
         let found = format!("{}, not {}", oddity.found, oddity.expected);
-        report.add(
-            if is_null { &NULL } else { &TYPE },
-            oddity.pointer,
-            if is_null { "" } else { &found },
-        );
+        if oddity.is_of_bytes() {
+            told = true;
+            report.add(&UTF8, oddity.pointer, oddity.found);
+        } else if oddity.found == "null" {
+            report.add(&NULL, oddity.pointer, "");
+        } else {
+            report.add(&TYPE, oddity.pointer, found);
+        }
     }
+    // In names, and in members that have no type.
+    let unread = std::str::from_utf8(scene.answer.raw()).err();
+    if let Some(error) = unread.filter(|_| !told) {
+        report.add(&UTF8, "", format!("byte {}", error.valid_up_to()));
+    }
+    asked(scene, report);
     for place in &scene.places {
         names(place, report);
         class(place, report);
@@ -33,9 +44,9 @@ pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {
 }
 
 fn names(place: &Place<'_>, report: &mut Report) {
-    const MOST: usize = 200;
+    const MAX_LENGTH: usize = 200;
     let members = place.item.node().members();
-    for (i, (name, _)) in members.iter().enumerate().take(MOST) {
+    for (i, (name, _)) in members.iter().enumerate().take(MAX_LENGTH) {
         if members.iter().take(i).any(|(n, _)| n == name) {
             report.add(&REPEATED, place.pointer.as_str(), name);
         }
@@ -64,7 +75,38 @@ fn class(place: &Place<'_>, report: &mut Report) {
     }
 }
 
+/// Compares the topmost object with the requested path, if that is the path of a lookup.
+fn asked(scene: &Scene<'_>, report: &mut Report) {
+    let Some(url) = scene.delivery.url else {
+        return;
+    };
+    let mut segments = url.path().rsplit('/').filter(|s| !s.is_empty()).skip(1);
+    let asked = match (segments.next(), segments.next()) {
+        (Some("domain"), _) => "domain",
+        (Some("nameserver"), _) => "nameserver",
+        (Some("entity"), _) => "entity",
+        (Some("autnum"), _) => "autnum",
+        (Some("ip"), _) | (_, Some("ip")) => "ip network",
+        _ => return,
+    };
+    let top = scene.answer.top();
+    let told = top.class_name().or(scene.class().object_class());
+    if scene.class() != Class::Problem && told != Some(asked) {
+        let told = told.unwrap_or("another object");
+        report.add(&CLASS_ASKED, "", format!("{told}, not {asked}"));
+    }
+}
+
 fn values(place: &Place<'_>, report: &mut Report) {
+    // "lang" may occur in any object, even if `answer` does not read it there (section 4.4).
+    let lang = place.item.node().get("lang");
+    let known = place.class.object_class().is_some() || place.within.is_none();
+    if let Some(other) =
+        lang.filter(|l| l.text().is_none() && !known && place.class != Class::Words)
+    {
+        let found = format!("{}, not a string", other.kind());
+        report.add(&TYPE, format!("{}/lang", place.pointer), found);
+    }
     let text = |member: &str| place.item.node().get(member).and_then(Node::text);
     let mut tell = |check, member: &str, found: &str| {
         report.add(check, format!("{}/{member}", place.pointer), found);

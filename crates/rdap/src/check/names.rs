@@ -105,15 +105,14 @@ fn bare(name: &str) -> &str {
     name.strip_suffix('.').unwrap_or(name)
 }
 
-/// Whether the labels follow RFC 5890, section 2.3.1. Underscores are allowed, as in reverse and
-/// service names (RFC 8552).
-pub(super) fn is_ldh(name: &str) -> bool {
+/// Whether the labels follow RFC 5890, section 2.3.1.
+fn is_ldh(name: &str) -> bool {
     let name = bare(name);
     let label = |label: &str| {
         let fits = (1..=63).contains(&label.len());
         let letters = label
             .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
+            .all(|b| b.is_ascii_alphanumeric() || b == b'-');
         fits && letters && !label.starts_with('-') && !label.ends_with('-')
     };
     // The root has no labels.

@@ -19,9 +19,15 @@ pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {
             report.add(&TITLE, "", "");
         }
     }
-    for place in scene.of(&[Class::Help]) {
-        if place.item.items("notices").next().is_none() {
-            report.add(&HELP, "/notices", "");
-        }
+    let url = scene.delivery.url;
+    let asked = url.is_some_and(|url| url.path().trim_end_matches('/').ends_with("/help"));
+    let help = match scene.class() {
+        Class::Help => true,
+        // Without notices, only the request shows that this is help.
+        Class::Unknown => asked,
+        _ => false,
+    };
+    if help && scene.answer.notices().next().is_none() {
+        report.add(&HELP, "", "");
     }
 }

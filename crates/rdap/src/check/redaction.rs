@@ -1,23 +1,49 @@
-//! Redactions (RFC 9537).
+//! Redactions (RFC 9537): their syntax, and whether the answer agrees with them.
 
+mod fields;
+
+use super::jsonpath::{Budget, Path};
+use super::registries::REDACTED_NAMES;
 use super::{Report, Scene, rules};
 use crate::answer::{Class, Item, Method};
 
 rules! { All;
     NAME = "redaction-name", Error, "RFC 9537, section 4.2": "a redaction has a name, by type or by description";
+    UNREGISTERED = "redaction-name-registered", Warning, "RFC 9537, sections 4.2 and 6.2": "the type of a redaction's name is registered";
     METHOD = "redaction-method", Error, "RFC 9537, section 4.2": "the method is removal, emptyValue, partialValue or replacementValue";
     POST = "redaction-post-path", Error, "RFC 9537, section 4.2": "a field that remains has its postPath";
+    BOTH = "redaction-both-paths", Error, "RFC 9537, section 4.2": "a redaction has either prePath or postPath";
     GONE = "redaction-gone", Warning, "RFC 9537, section 4.2": "a field that was removed has no postPath";
     REPLACEMENT = "redaction-replacement", Error, "RFC 9537, section 4.2": "only a replaced field has a replacementPath";
     LANGUAGE = "redaction-language", Error, "RFC 9537, section 4.2": "pathLang is registered: jsonpath";
-    PATH = "redaction-path", Error, "RFC 9535, section 2.2": "a JSONPath begins with $";
+    PATH = "redaction-path", Error, "RFC 9535, section 2.1": "a path is a valid JSONPath";
     REASON = "redaction-reason", Info, "RFC 9537, section 4.2": "a reason is not empty";
 }
 
+/// The members that contain paths.
+const PATHS: [&str; 3] = ["prePath", "postPath", "replacementPath"];
+
+pub(super) const FIELDS: &[&super::Check] = fields::ALL;
+
 pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {
+    let mut budget = Budget::default();
     for place in scene.of(&[Class::Redaction]) {
-        words(place.item, &place.pointer, report);
-        paths(place.item, &place.pointer, report);
+        let pointer = place.pointer.as_str();
+        words(place.item, pointer, report);
+        let Some(method) = method(place.item, pointer, report) else {
+            continue;
+        };
+        let read = PATHS.map(|member| path(place.item, member, pointer, report));
+        fields::check(
+            scene,
+            &fields::Told {
+                pointer,
+                method,
+                paths: read,
+            },
+            &mut budget,
+            report,
+        );
     }
 }
 
@@ -29,43 +55,68 @@ fn words(redaction: Item<'_>, pointer: &str, report: &mut Report) {
     if !says("name") {
         report.add(&NAME, pointer, "");
     }
+    let kind = redaction.item("name").and_then(|name| name.text("type"));
+    if let Some(kind) = kind.filter(|k| !REDACTED_NAMES.contains(k)) {
+        report.add(&UNREGISTERED, format!("{pointer}/name/type"), kind);
+    }
     if redaction.node().get("reason").is_some() && !says("reason") {
         report.add(&REASON, format!("{pointer}/reason"), "");
     }
 }
 
-fn paths(redaction: Item<'_>, pointer: &str, report: &mut Report) {
+/// The method, if it is a known one.
+fn method(redaction: Item<'_>, pointer: &str, report: &mut Report) -> Option<Method> {
     let has = |member: &str| redaction.text(member).is_some();
-    let method = redaction
-        .text("method")
-        .map_or(Some(Method::Removal), Method::parse);
-    match method {
-        None => report.add(
+    let word = redaction.text("method");
+    let Some(method) = word.map_or(Some(Method::Removal), Method::parse) else {
+        report.add(
             &METHOD,
             format!("{pointer}/method"),
-            redaction.text("method").unwrap_or_default(),
-        ),
-        Some(Method::EmptyValue | Method::PartialValue) if !has("postPath") => {
-            report.add(&POST, pointer, "");
-        }
-        Some(Method::ReplacementValue) if !has("postPath") && !has("prePath") => {
-            report.add(&POST, pointer, "");
-        }
-        Some(Method::Removal) if has("postPath") => {
-            report.add(&GONE, format!("{pointer}/postPath"), "");
-        }
-        Some(_) => {}
+            word.unwrap_or_default(),
+        );
+        return None;
+    };
+    let remains = match method {
+        Method::Removal => false,
+        Method::EmptyValue | Method::PartialValue => true,
+        Method::ReplacementValue => !has("prePath"),
+    };
+    if remains && !has("postPath") {
+        report.add(&POST, pointer, "");
     }
-    if has("replacementPath") && method.is_some_and(|m| m != Method::ReplacementValue) {
+    if has("prePath") && has("postPath") {
+        report.add(&BOTH, pointer, "");
+    }
+    if method == Method::Removal && has("postPath") {
+        report.add(&GONE, format!("{pointer}/postPath"), "");
+    }
+    if has("replacementPath") && method != Method::ReplacementValue {
         report.add(&REPLACEMENT, format!("{pointer}/replacementPath"), "");
     }
     let language = redaction.text("pathLang").unwrap_or("jsonpath");
     if language != "jsonpath" {
-        return report.add(&LANGUAGE, format!("{pointer}/pathLang"), language);
+        report.add(&LANGUAGE, format!("{pointer}/pathLang"), language);
+        return None;
     }
-    for member in ["prePath", "postPath", "replacementPath"] {
-        if let Some(path) = redaction.text(member).filter(|p| !p.starts_with('$')) {
-            report.add(&PATH, format!("{pointer}/{member}"), path);
+    Some(method)
+}
+
+fn path(
+    redaction: Item<'_>,
+    member: &'static str,
+    pointer: &str,
+    report: &mut Report,
+) -> Option<Path> {
+    let text = redaction.text(member)?;
+    match Path::parse(text) {
+        Ok(path) => Some(path),
+        Err(error) => {
+            report.add(
+                &PATH,
+                format!("{pointer}/{member}"),
+                format!("{text}: {error}"),
+            );
+            None
         }
     }
 }

@@ -26,8 +26,8 @@ impl EntrySchemes {
 }
 
 impl Client {
-    /// Whether this URL may be asked, given what has happened so far. If not, the reason is added
-    /// to the last trouble.
+    /// Whether this URL may be requested, given what has happened so far. If not, the reason is
+    /// added to the last trouble.
     pub(super) fn admits(
         &self,
         target: &Target,
@@ -46,7 +46,7 @@ impl Client {
             let why = if untrusted {
                 " in place of a server whose certificate is refused"
             } else {
-                ", for it would leave TLS: --insecure-http allows it"
+                ", because it would leave TLS: --insecure-http allows it"
             };
             // Writing to a String cannot fail.
             let _ = write!(last.why, "; {base} is not asked{why}");

@@ -6,51 +6,55 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use roundtrip_model::{Scheme, Target};
+use tokio::time::Instant;
 
+use super::expected::Asked;
+use super::outage::may_pass;
 use super::{Client, From, Source, Trouble};
 use crate::answer::{Answer, AnswerError};
 use crate::credentials::{CredentialsError, Secret};
-use crate::memory::Authority;
-use crate::memory::answers::{Decision, Received, Request, Stored};
-use crate::pool::{PoolRequest, Reply};
-use crate::rate_limiter::Verdict;
 use crate::text::State;
+use roundtrip_fetch::memory::Authority;
+use roundtrip_fetch::memory::answers::{Decision, Received, Request, Stored};
+use roundtrip_fetch::pool::{PoolError, PoolRequest, Reply};
+use roundtrip_fetch::rate_limiter::{Permit, Verdict};
 
-const MOST_REDIRECTS: usize = 5;
-/// RFC 7480 §4.2.
+const MAX_REDIRECTS: usize = 5;
+/// The `Accept` field (RFC 7480 §4.2).
 const ACCEPT: &str = "application/rdap+json, application/json;q=0.5";
 const AUTHORIZATION: &str = "Authorization";
-/// A server could call every nonce stale and so go on for ever.
-const MOST_CHALLENGES: u32 = 2;
+/// A server could call every nonce stale and so continue without end.
+const MAX_CHALLENGES: u32 = 2;
 
 impl Client {
     /// Fetches the answer that `target` leads to, over redirects. The future is boxed because
-    /// thousands of lookups wait at once: memory for asking is allocated only while asking.
+    /// thousands of lookups wait at once: memory for a request is allocated only while it is sent.
     pub(super) fn fetch<'a>(
         &'a self,
         target: &'a Target,
-        personal: bool,
+        asked: Asked,
     ) -> Pin<Box<dyn Future<Output = Result<Source, Trouble>> + 'a>> {
-        Box::pin(self.fetch_along(target, personal))
+        Box::pin(self.fetch_along(target, asked))
     }
 
-    async fn fetch_along(&self, target: &Target, personal: bool) -> Result<Source, Trouble> {
+    async fn fetch_along(&self, target: &Target, asked: Asked) -> Result<Source, Trouble> {
         let mut target = bare(target);
         let mut seen: Vec<String> = Vec::new();
         let mut clear = false;
         loop {
             let url = target.url().as_str().to_owned();
-            if seen.contains(&url) || seen.len() > MOST_REDIRECTS {
+            if seen.contains(&url) || seen.len() > MAX_REDIRECTS {
                 let why = match seen.len() {
                     1 => "a redirect that leads to itself".to_owned(),
                     n => format!("{n} redirects, and no answer"),
                 };
                 return Err(trouble(&target, State::Failed, why));
             }
-            let mut source = self.fetch_once(&target, personal).await?;
+            let mut source = self.fetch_once(&target, asked).await?;
             clear |= target.scheme == Scheme::Http;
             source.clear = clear;
             let Some(next) = redirect(&source) else {
+                source.expect(asked.expected);
                 return Ok(source);
             };
             seen.push(url);
@@ -59,8 +63,8 @@ impl Client {
     }
 
     /// Like `fetch`, but equal requests in flight share one answer.
-    async fn fetch_once(&self, target: &Target, personal: bool) -> Result<Source, Trouble> {
-        let fetch = || Box::pin(self.fetch_here(target, personal));
+    async fn fetch_once(&self, target: &Target, asked: Asked) -> Result<Source, Trouble> {
+        let fetch = || Box::pin(self.fetch_here(target, asked));
         if !self.options.shares {
             return fetch().await;
         }
@@ -74,8 +78,8 @@ impl Client {
         outcome
     }
 
-    /// Without following redirects.
-    async fn fetch_here(&self, target: &Target, personal: bool) -> Result<Source, Trouble> {
+    /// Fetches without following redirects.
+    async fn fetch_here(&self, target: &Target, asked: Asked) -> Result<Source, Trouble> {
         let headers = self.headers(target)?;
         let credentials = self.is_known_to(target);
         let request = Request {
@@ -90,12 +94,12 @@ impl Client {
         {
             Decision::Fresh(stored) => Ok(remembered(target, stored, From::Memory)),
             Decision::NotThere(why) => Err(trouble(target, State::Failed, why.to_string())),
-            Decision::Fetch => self.ask(target, &request, None, personal).await,
+            Decision::Fetch => self.ask(target, &request, None, asked).await,
             Decision::Revalidate {
                 stored,
                 headers: conditions,
             } => {
-                self.ask(target, &request, Some((stored, conditions)), personal)
+                self.ask(target, &request, Some((stored, conditions)), asked)
                     .await
             }
         }
@@ -107,7 +111,7 @@ impl Client {
         target: &Target,
         request: &Request<'_>,
         mut copy: Option<(Stored, Vec<(String, String)>)>,
-        personal: bool,
+        asked: Asked,
     ) -> Result<Source, Trouble> {
         loop {
             let mut ask = PoolRequest::new(target.clone());
@@ -117,7 +121,7 @@ impl Client {
                 ask.headers.extend(conditions.iter().cloned());
             }
             let asked_at = Self::now();
-            let (reply, patience) = self.ask_politely(&ask, personal).await?;
+            let (reply, patience) = self.ask_politely(&ask, asked.personal).await?;
             let received = Received {
                 status: reply.status,
                 headers: &reply.headers,
@@ -139,36 +143,29 @@ impl Client {
                 // The server confirmed another copy: ask again without conditions.
                 continue;
             }
-            // An answer that cannot be parsed is not stored: the next one may be better.
+            // An answer that cannot be used is not stored: the next one may be better.
             let answer = Answer::read(reply.body.clone());
-            if answer.is_ok() || reply.status != 200 {
+            let fits = |answer: &Answer| asked.expected.mismatch(answer).is_none();
+            if reply.status != 200 || answer.as_ref().is_ok_and(fits) {
                 self.memory.keep_answer(request, &received);
             }
             return Ok(received_now(target, reply, answer, patience));
         }
     }
 
-    /// Waits for permission to ask, and asks again as often as allowed if the server complains.
+    /// Waits for permission to ask, and repeats the request as often as allowed if the server
+    /// complains.
     async fn ask_politely(
         &self,
         ask: &PoolRequest,
         personal: bool,
     ) -> Result<(Reply, Duration), Trouble> {
         let target = &ask.target;
-        let origin = Authority::from(target);
         let mut patience = Duration::ZERO;
         let mut ask = ask.clone();
         let mut challenges = 0;
         for asked in 1.. {
-            let permit = self.rate_limiter.acquire(&origin, personal).await;
-            let permit = permit.map_err(|e| trouble(target, State::Refused, e.to_string()))?;
-            patience += permit.waited;
-            self.keeping.prepare(target, &self.pool, Self::now());
-            let reply = self.pool.fetch(&ask).await;
-            let reply = reply.map_err(|e| Trouble {
-                untrusted: e.fault().is_certificate_refusal(),
-                ..trouble(target, State::Failed, e.to_string())
-            })?;
+            let (permit, reply) = self.ask_patiently(&ask, personal, &mut patience).await?;
             let after = reply.header("retry-after");
             let verdict = self.rate_limiter.heard(&permit, reply.status, after, asked);
             match verdict.await {
@@ -178,7 +175,7 @@ impl Client {
             }
             challenges += u32::from(reply.status == 401);
             if reply.status != 401
-                || challenges > MOST_CHALLENGES
+                || challenges > MAX_CHALLENGES
                 || !self.answer_challenge(&mut ask, &reply)?
             {
                 return Ok((reply, patience));
@@ -187,7 +184,50 @@ impl Client {
         Err(trouble(target, State::Failed, "asked too often".into()))
     }
 
-    /// Handles a request for credentials. Returns whether to ask again.
+    /// Asks once, and again if a new connection closed in silence, or while the server is out.
+    async fn ask_patiently(
+        &self,
+        ask: &PoolRequest,
+        personal: bool,
+        patience: &mut Duration,
+    ) -> Result<(Permit, Reply), Trouble> {
+        let target = &ask.target;
+        let origin = Authority::from(target);
+        let health = self.outages.health(&origin);
+        let mut persistence = health.persistence();
+        let mut closed = false;
+        loop {
+            *patience += persistence.wait().await;
+            let permit = self.rate_limiter.acquire(&origin, personal).await;
+            let permit = permit.map_err(|e| trouble(target, State::Refused, e.to_string()))?;
+            *patience += permit.waited;
+            self.keeping.prepare(target, &self.pool, Self::now());
+            let began = Instant::now();
+            let reply = self.pool.fetch(ask).await;
+            // A server, or a proxy before it, can close even a new connection: once is chance.
+            let is_silent = |e: &PoolError| e.fault().is_silent_end();
+            if reply.as_ref().is_err_and(is_silent) && !std::mem::replace(&mut closed, true) {
+                continue;
+            }
+            if !may_pass(&reply) {
+                if let (Ok(_), Some(lasted)) = (&reply, persistence.answered()) {
+                    let seconds = lasted.as_secs_f64();
+                    self.memory.note(format!(
+                        "{origin} did not answer for {seconds:.1} s; lookups waited for it"
+                    ));
+                }
+            } else if persistence.failed(began, self.outage_patience()) {
+                continue;
+            }
+            let reply = reply.map_err(|e| Trouble {
+                untrusted: e.fault().is_certificate_refusal(),
+                ..trouble(target, State::Failed, e.to_string())
+            });
+            return Ok((permit, reply?));
+        }
+    }
+
+    /// Handles a request for credentials. Returns whether to repeat the request.
     fn answer_challenge(&self, ask: &mut PoolRequest, reply: &Reply) -> Result<bool, Trouble> {
         let Some(credentials) = &self.options.credentials else {
             return Ok(false);
@@ -220,8 +260,8 @@ impl Client {
         Ok(value.map(|secret| (AUTHORIZATION.to_owned(), secret.expose().to_owned())))
     }
 
-    /// Whether the server is told who asks, now or when it requests that. If so, its answers are
-    /// for this client only.
+    /// Whether the server learns who asks, now or when it requests that. If so, its answers are for
+    /// this client only.
     fn is_known_to(&self, target: &Target) -> bool {
         let credentials = self.options.credentials.as_ref();
         let certified = self.options.certified.as_ref();
@@ -243,7 +283,7 @@ impl Client {
     }
 }
 
-/// Where a redirect leads, or why it is not followed. RFC 7480 §5.2.
+/// The target of a redirect, or the reason why it is not followed. RFC 7480 §5.2.
 fn redirect(source: &Source) -> Option<Result<Target, Trouble>> {
     if !matches!(source.status, 301 | 302 | 303 | 307 | 308) {
         return None;
@@ -269,7 +309,7 @@ fn redirect(source: &Source) -> Option<Result<Target, Trouble>> {
         Err(error) => return Some(Err(refuse(&error.to_string()))),
     };
     if next.scheme == Scheme::Tcp {
-        return Some(Err(refuse("nothing that is asked by HTTP")));
+        return Some(Err(refuse("not an http or https URL")));
     }
     if from.scheme == Scheme::Https && next.scheme != Scheme::Https {
         return Some(Err(refuse("it leaves TLS, and is not followed")));
@@ -301,6 +341,7 @@ fn remembered(target: &Target, stored: Stored, from: From) -> Source {
         body: stored.body,
         from,
         clear: false,
+        mismatch: None,
         patience: Duration::ZERO,
         timing: None,
     }
@@ -320,6 +361,7 @@ fn received_now(
         body: reply.body,
         from: From::Network,
         clear: false,
+        mismatch: None,
         patience,
         timing: Some(reply.timing),
     }

@@ -1,19 +1,20 @@
-//! From the registry to the registrar that it names, as far as there is another server to ask. The
-//! number of steps is bounded, and there are no cycles. Web pages, servers without TLS, and the
-//! registry's credentials are excluded.
+//! Follows the registry's link to the registrar, if that is another server. The number of steps is
+//! bounded, and there are no cycles. Web pages, servers without TLS, and the registry's credentials
+//! are excluded.
 
 use roundtrip_model::{Scheme, Target};
 
+use super::expected::Asked;
 use super::{Client, Outcome, Source, Trouble};
 use crate::answer::{Answer, Object};
 use crate::text::State;
 
 /// Registry, registrar, reseller: a longer chain does not occur.
-const MOST_STEPS: usize = 3;
+const MAX_STEPS: usize = 3;
 
 impl Client {
-    /// Keeps the last answer on the way. If the first step fails, the failure is told beside the
-    /// registry's answer.
+    /// Keeps the last answer on the way. If the first step fails, the failure is reported beside
+    /// the registry's answer.
     pub(super) async fn follow(&self, outcome: &mut Outcome) {
         let Some(registry) = outcome.registry.as_ref() else {
             return;
@@ -24,7 +25,7 @@ impl Client {
         }
         let mut seen = vec![registry.target.url().as_str().to_owned()];
         let mut next = related(registry);
-        for _ in 0..MOST_STEPS {
+        for _ in 0..MAX_STEPS {
             let Some(link) = next else {
                 return;
             };
@@ -37,7 +38,7 @@ impl Client {
                 }
             };
             seen.push(target.url().as_str().to_owned());
-            match self.fetch(&target, false).await {
+            match self.fetch(&target, Asked::DOMAIN).await {
                 Ok(source) => {
                     next = related(&source);
                     let found = source.state() == State::Found;
@@ -65,7 +66,7 @@ fn related(source: &Source) -> Option<String> {
         .related()
         .into_iter()
         .filter_map(|link| link.url(base));
-    // An https URL comes first, so that a URL that may not be asked does not hide it.
+    // An https URL comes first, so that a URL that may not be used does not hide it.
     let first = urls.min_by_key(|url| url.scheme() != "https")?;
     Some(first.as_str().to_owned())
 }
@@ -80,7 +81,7 @@ fn judge(link: &str, seen: &[String]) -> Result<Option<Target>, Trouble> {
     };
     let target = Target::parse(link).map_err(|e| refuse(e.to_string()))?;
     if target.scheme != Scheme::Https {
-        let why = "the registry's link to the registrar is not https:, and is not asked";
+        let why = "the registry's link to the registrar is not https:, and is not followed";
         return Err(refuse(why.into()));
     }
     let url = target.url().as_str();

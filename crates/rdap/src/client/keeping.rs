@@ -1,5 +1,5 @@
-//! What connections leave for the next run: stored sessions and tokens are loaded when an origin is
-//! first asked, and what was learnt is stored at the end.
+//! Stores data of connections for the next run: stored sessions and tokens are loaded when an
+//! origin is first asked, and new ones are stored at the end.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -11,19 +11,19 @@ use roundtrip_model::{Scheme, Target};
 use roundtrip_tls::{Client, StoredSession};
 use tokio::time::{Instant, sleep};
 
-use crate::memory::origin::{Session, Transport};
-use crate::memory::{Authority, Memory, Stamp};
-use crate::pool::Pool;
+use roundtrip_fetch::memory::origin::{Session, Transport};
+use roundtrip_fetch::memory::{Authority, Memory, Stamp};
+use roundtrip_fetch::pool::Pool;
 
 /// The number of sessions loaded if one connection carries everything; the rest is left to other
 /// processes. Servers issue new ones on each connection.
-const TAKEN: usize = 1;
+const SESSIONS: usize = 1;
 /// The number of sessions loaded if HTTP/1.1 needs several connections at once.
-const TAKEN_H1: usize = 6;
+const SESSIONS_H1: usize = 6;
 /// An additional wait for new sessions that are on their way.
-const A_LITTLE: Duration = Duration::from_millis(200);
-const MOST_SETTLING: Duration = Duration::from_secs(1);
-const STEP: Duration = Duration::from_millis(5);
+const EXTRA_WAIT: Duration = Duration::from_millis(200);
+const MAX_SETTLING: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 pub(super) struct Keeping {
     memory: Arc<Memory>,
@@ -45,8 +45,8 @@ impl Keeping {
         }
     }
 
-    /// Called before an origin is asked for the first time: loads what was learnt about it, and a
-    /// session or more.
+    /// Called before an origin is asked for the first time: loads its stored data, and one session
+    /// or more.
     pub(super) fn prepare(&self, target: &Target, pool: &Pool, now: Stamp) {
         let origin = Authority::from(target);
         let secure = target.scheme == Scheme::Https;
@@ -59,13 +59,13 @@ impl Keeping {
         let state = self.memory.origin(&origin, now);
         let quic = state.alt_svc.is_some();
         let taken = match state.alpn.as_deref() {
-            Some("http/1.1") => TAKEN_H1,
-            _ => TAKEN,
+            Some("http/1.1") => SESSIONS_H1,
+            _ => SESSIONS,
         };
         pool.recall(&state.knowledge(&target.origin(), now));
         self.revive(&origin, Transport::Tcp, taken, now);
         if quic {
-            self.revive(&origin, Transport::Quic, TAKEN, now);
+            self.revive(&origin, Transport::Quic, SESSIONS, now);
             if let Some(token) = self.memory.take_quic_token(&origin, now) {
                 self.tokens.insert(origin.host(), token.into());
             }
@@ -81,7 +81,7 @@ impl Keeping {
             if !self.taken.borrow().contains(&owing) {
                 self.taken.borrow_mut().push(owing);
             }
-            // A session that can no longer be decoded is passed over.
+            // A session that can no longer be decoded is skipped.
             if let Ok(stored) = StoredSession::decode(&session.blob) {
                 let quic = transport == Transport::Quic;
                 let _ = self
@@ -99,10 +99,10 @@ impl Keeping {
             self.memory.origin(origin, now).sessions(*transport) == 0
         });
         let slowest = pool.learnt().iter().filter_map(|l| l.rtt).max();
-        let limit = A_LITTLE + 2 * slowest.unwrap_or_default();
-        let deadline = Instant::now() + limit.min(MOST_SETTLING);
+        let limit = EXTRA_WAIT + 2 * slowest.unwrap_or_default();
+        let deadline = Instant::now() + limit.min(MAX_SETTLING);
         while !owing.is_empty() && Instant::now() < deadline {
-            sleep(STEP).await;
+            sleep(POLL_INTERVAL).await;
             owing.retain(|(origin, transport)| {
                 let quic = *transport == Transport::Quic;
                 let kept = self.tls.take_sessions(quic, origin.host());
@@ -119,7 +119,7 @@ impl Keeping {
         }
     }
 
-    /// Called at the end: stores what the next run can use.
+    /// Called at the end: stores data for the next run.
     pub(super) fn keep(&self, pool: &Pool, now: Stamp) {
         if !self.memory.is_somewhere() {
             return;

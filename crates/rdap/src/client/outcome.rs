@@ -1,4 +1,4 @@
-//! The outcome of a lookup: which server answered what, from where, and what else went wrong.
+//! The outcome of a lookup: the answers with their servers and sources, and all errors.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -7,24 +7,26 @@ use bytes::Bytes;
 use roundtrip_model::Target;
 
 use super::LookupError;
+use super::expected::Expected;
 use crate::answer::{Answer, AnswerError};
-use crate::pool::Timing;
 use crate::query::Query;
-use crate::text::{LookupResult, Part, State};
+use crate::text::{LookupResult, Part, State, trouble};
+use roundtrip_fetch::pool::Timing;
 
 /// One query and its result.
 #[derive(Debug, Clone)]
 pub struct Outcome {
     pub query: String,
     pub kind: &'static str,
-    /// How the query was changed before it was asked.
+    /// A note about how the query was changed before it was sent.
     pub note: Option<String>,
     pub registry: Option<Source>,
     /// The further pages of a search.
     pub pages: Vec<Source>,
-    /// Why pages are missing after the last one.
+    /// The reason why pages are missing after the last one.
     pub broken_off: Option<Trouble>,
-    /// The registrar's answer, or why there is none although the registry names a registrar.
+    /// The registrar's answer, or the reason why there is none although the registry names a
+    /// registrar.
     pub registrar: Option<Result<Source, Trouble>>,
     /// The servers that did not answer, in the order in which they were asked.
     pub troubles: Vec<Trouble>,
@@ -40,26 +42,29 @@ pub struct Source {
     pub body: Bytes,
     pub answer: Result<Answer, Rc<AnswerError>>,
     pub from: From,
-    /// Some request on the way was in clear text: anyone on the path could have changed the answer.
+    /// Whether a request on the way was in clear text: anyone on the path could have changed the
+    /// answer.
     pub clear: bool,
+    /// The reason why the answer does not match the query, although the server claims so.
+    pub mismatch: Option<String>,
     /// The time spent waiting for permission to ask.
     pub patience: Duration,
     pub timing: Option<Timing>,
 }
 
-/// Where an answer came from.
+/// The source of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum From {
     Network,
     /// The stored copy, which the server confirmed.
     Confirmed,
-    /// The stored copy, without asking.
+    /// The stored copy, without a request.
     Memory,
     /// An earlier answer about the whole range.
     Range,
 }
 
-/// What went wrong with one server.
+/// The failure of one server.
 #[derive(Debug, Clone)]
 pub struct Trouble {
     pub url: String,
@@ -79,11 +84,18 @@ impl Source {
 
     pub fn state(&self) -> State {
         match self.status {
-            200..=299 if self.answer.is_err() => State::Failed,
+            200..=299 if self.answer.is_err() || self.mismatch.is_some() => State::Failed,
             // The resource existed and is gone (RFC 9110 §15.5.11).
             410 => State::NotRegistered,
             status => State::of(status),
         }
+    }
+
+    /// Notes a mismatch if the answer is something else than expected. Errors can answer any query.
+    pub(super) fn expect(&mut self, expected: Expected) {
+        let answer = self.answer.as_ref().ok();
+        let answer = answer.filter(|_| (200..=299).contains(&self.status));
+        self.mismatch = answer.and_then(|answer| expected.mismatch(answer));
     }
 
     fn part<'a>(&'a self, why: Option<&'a str>) -> Part<'a> {
@@ -98,6 +110,9 @@ impl Source {
 
     /// A reason that the answer itself does not give.
     pub(super) fn why(&self) -> Option<String> {
+        if let Some(mismatch) = &self.mismatch {
+            return Some(mismatch.clone());
+        }
         match (self.state(), &self.answer) {
             (State::Found, _) => None,
             (_, Ok(_)) | (State::NotRegistered, Err(_)) => Some(format!("HTTP {}", self.status)),
@@ -172,12 +187,18 @@ impl Outcome {
         registry.or(last).unwrap_or(State::Failed)
     }
 
+    /// Whether a server was asked and gave no usable answer: another try may succeed.
+    pub fn failed_at_a_server(&self) -> bool {
+        let asked = self.registry.is_some() || self.troubles.iter().any(|t| !t.url.is_empty());
+        self.state() == State::Failed && asked
+    }
+
     pub fn sources(&self) -> impl Iterator<Item = &Source> {
         let registrar = self.registrar.as_ref().and_then(|r| r.as_ref().ok());
         self.registry.iter().chain(&self.pages).chain(registrar)
     }
 
-    /// Passes everything that is to be told to `tell`: the answers, page after page.
+    /// Passes every answer to `tell`, page after page.
     pub fn told<T>(
         &self,
         beside: &[(&'static str, serde_json::Value)],
@@ -219,6 +240,23 @@ impl Outcome {
             .iter()
             .map(tell)
             .collect()
+    }
+
+    /// The error, unless the lookup found something or nothing is registered. URLs are shortened to
+    /// their servers, so that a list has few different texts.
+    pub fn failure(&self) -> Option<String> {
+        if matches!(self.state(), State::Found | State::NotRegistered) {
+            return None;
+        }
+        let told = self.told(&[], |told| trouble(&told.first));
+        let mut why = told.into_iter().flatten().next_back()?;
+        let asked = self.sources().map(|s| s.target.redacted());
+        let asked = asked.chain(self.troubles.iter().map(|t| t.url.clone()));
+        for url in asked.filter(|url| !url.is_empty()) {
+            let server = Target::parse(&url).map(|t| t.authority());
+            why = why.replace(&url, server.as_deref().unwrap_or(&url));
+        }
+        Some(why)
     }
 
     fn why(&self) -> Option<String> {

@@ -1,14 +1,15 @@
-//! The further pages of a search (RFC 8977): as many as wanted, from the server that gave the first
+//! The further pages of a search (RFC 8977): as many as requested, from the server of the first
 //! page, and without cycles. A search that breaks off is reported as incomplete.
 
 use roundtrip_model::Target;
 
+use super::expected::Asked;
 use super::fetch::trouble;
 use super::{Client, Outcome, Source};
 use crate::text::State;
 
 impl Client {
-    pub(super) async fn turn_pages(&self, outcome: &mut Outcome) {
+    pub(super) async fn turn_pages(&self, asked: Asked, outcome: &mut Outcome) {
         let Some(first) = &outcome.registry else {
             return;
         };
@@ -17,7 +18,7 @@ impl Client {
         while let Some(target) = next {
             if seen.len() as u64 >= u64::from(self.options.pages) {
                 self.memory.note(format!(
-                    "{}: there are more results; --pages {} brings the next page too",
+                    "{}: there are more results; --pages {} fetches the next page too",
                     outcome.query,
                     seen.len() + 1
                 ));
@@ -32,11 +33,11 @@ impl Client {
             }
             let url = target.url().as_str().to_owned();
             if seen.contains(&url) {
-                outcome.broken_off = refused("the next page is one that was read already");
+                outcome.broken_off = refused("the next page is one that has already been read");
                 return;
             }
             seen.push(url);
-            match self.fetch(&target, false).await {
+            match self.fetch(&target, asked).await {
                 Ok(page) if page.state() == State::Found => {
                     next = next_page(&page);
                     outcome.pages.push(page);

@@ -1,6 +1,6 @@
 //! Answers about networks, by the range that they cover. The narrowest range counts; the number of
 //! stored answers is bounded. A query about an address waits for queries about neighbouring
-//! addresses, because their answer may cover it too.
+//! addresses, because their answer could cover it too.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -14,14 +14,14 @@ use super::{From, Source};
 use crate::answer::{Answer, Covers};
 
 /// The largest number of answers; each takes a few kilobytes.
-const MOST: usize = 4096;
+const MAX_ANSWERS: usize = 4096;
 
 /// Neighbours share this many leading bits: the prefix length of the smallest networks that
 /// registries commonly assign.
-const CLOSE_V4: u32 = 24;
-const CLOSE_V6: u32 = 48;
-/// Beyond this number, neighbourhoods in which no query waits are forgotten.
-const MOST_TURNS: usize = 1024;
+const NEIGHBOUR_BITS_V4: u32 = 24;
+const NEIGHBOUR_BITS_V6: u32 = 48;
+/// Beyond this number, neighbourhoods in which no query waits are removed.
+const MAX_TURNS: usize = 1024;
 
 /// While this exists, neighbours wait.
 pub(super) type Turn = OwnedMutexGuard<()>;
@@ -35,7 +35,7 @@ pub(super) struct Ranges {
 
 impl Ranges {
     pub(super) fn turn(&mut self, address: IpAddr) -> Arc<Mutex<()>> {
-        if self.turns.len() >= MOST_TURNS {
+        if self.turns.len() >= MAX_TURNS {
             self.turns.retain(|_, turn| Arc::strong_count(turn) > 1);
         }
         self.turns
@@ -47,7 +47,7 @@ impl Ranges {
     pub(super) fn keep(&mut self, source: &Source) {
         let covers = source.answer.as_ref().ok().and_then(Answer::covers);
         if let Some(Covers::Ips(first, last)) = covers {
-            if self.kept.len() >= MOST {
+            if self.kept.len() >= MAX_ANSWERS {
                 self.kept.pop_first();
             }
             self.kept.insert((first, Reverse(last)), source.clone());
@@ -74,10 +74,12 @@ impl Ranges {
 
 fn neighbourhood(of: IpAddr) -> IpAddr {
     match of {
-        IpAddr::V4(v4) => IpAddr::V4((u32::from(v4) >> (32 - CLOSE_V4) << (32 - CLOSE_V4)).into()),
-        IpAddr::V6(v6) => {
-            IpAddr::V6((u128::from(v6) >> (128 - CLOSE_V6) << (128 - CLOSE_V6)).into())
-        }
+        IpAddr::V4(v4) => IpAddr::V4(
+            (u32::from(v4) >> (32 - NEIGHBOUR_BITS_V4) << (32 - NEIGHBOUR_BITS_V4)).into(),
+        ),
+        IpAddr::V6(v6) => IpAddr::V6(
+            (u128::from(v6) >> (128 - NEIGHBOUR_BITS_V6) << (128 - NEIGHBOUR_BITS_V6)).into(),
+        ),
     }
 }
 

@@ -1,85 +1,140 @@
-//! Renews IANA's registries: after the answer has been told, conditionally, at most once a day, and
-//! only with complete files. A failed attempt is repeated after an hour at the earliest.
+//! Renews IANA's registries: beside the lookups that use them, conditionally, at most once a day,
+//! and only with complete files. No answer waits for it, unless an old copy cannot give the answer:
+//! a query for which no server is known. A failed attempt is repeated after an hour at the
+//! earliest.
 
+use std::convert::Infallible;
+use std::rc::Rc;
 use std::time::Duration;
 
 use roundtrip_model::Target;
-use tokio::time::{Instant, timeout_at};
+use tokio::sync::OnceCell;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::Client;
 use crate::bootstrap::Registry;
-use crate::memory::registries::RegistryCopy;
-use crate::pool::PoolRequest;
+use roundtrip_fetch::memory::documents::Document;
+use roundtrip_fetch::pool::PoolRequest;
 
-/// How long a copy is used without asking.
-const LASTS: Duration = Duration::from_hours(24);
-/// How long to wait after a failed attempt.
-const AGAIN_AFTER: Duration = Duration::from_hours(1);
-/// Short, because the answer has been told and the user waits for the prompt.
+/// The time for which a copy is used without asking.
+const RENEWAL_INTERVAL: Duration = Duration::from_hours(24);
+/// The time to wait after a failed attempt.
+const RETRY_AFTER: Duration = Duration::from_hours(1);
+/// Short, because a user can be waiting.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The largest registry has some hundred kilobytes.
-const LARGEST: u64 = 16 << 20;
+const MAX_BODY: u64 = 16 << 20;
+
+/// A registry that this run needed.
+#[derive(Clone)]
+pub(super) struct Used {
+    registry: Registry,
+    /// Set after the one attempt of this run; contains the error, if any.
+    renewal: Rc<OnceCell<Option<String>>>,
+}
 
 impl Client {
     /// Loads the copy of an earlier run if it is newer than the embedded one; once, when the
     /// registry is first needed.
     pub(super) fn recall(&self, registry: Registry) {
-        if self.used.borrow().contains(&registry) {
+        if self.used.borrow().iter().any(|u| u.registry == registry) {
             return;
         }
-        self.used.borrow_mut().push(registry);
-        if let Some(copy) = self.memory.registry(registry.as_str()) {
+        self.used.borrow_mut().push(Used {
+            registry,
+            renewal: Rc::default(),
+        });
+        if let Some(copy) = self.memory.document(registry.as_str()) {
             // A stored copy that is no longer valid is ignored.
             let _ = self.bootstrap.borrow_mut().renew(registry, &copy.body);
         }
+        self.newly_used.notify_one();
     }
 
-    /// Asks IANA for changes to the registries that this run used and that were not asked for
-    /// today. Returns what went wrong; that is not an error, because the current copies remain.
-    /// Does nothing if copies cannot be stored.
-    pub async fn refresh(&self) -> Vec<String> {
-        let mut notes = Vec::new();
-        let base = self.options.registries.as_ref();
-        let Some(base) = base.filter(|_| self.memory.is_somewhere()) else {
-            return notes;
-        };
-        let deadline = Instant::now() + PATIENCE;
-        let used = self.used.borrow().clone();
-        for registry in used {
-            let name = registry.as_str();
-            let copy = self.memory.registry(name);
-            let due = |copy: &RegistryCopy| Self::now().since(copy.fetched_at) >= LASTS;
-            if !copy.as_ref().is_none_or(due) {
-                continue;
+    /// Renews registries as they come into use. To be polled beside the lookups; never ends.
+    pub async fn renew_as_used(&self) -> Infallible {
+        loop {
+            self.newly_used.notified().await;
+            for n in 0.. {
+                let used = self.used.borrow().get(n).cloned();
+                let Some(used) = used else { break };
+                self.renew_once(&used).await;
             }
-            let refreshed = timeout_at(deadline, self.refresh_one(base, registry, copy.as_ref()));
-            let refreshed = refreshed.await;
-            let refreshed = refreshed.unwrap_or_else(|_| Err("it took too long".to_owned()));
-            if let Err(why) = refreshed {
-                let tried = RegistryCopy {
-                    fetched_at: Self::now().minus(LASTS).plus(AGAIN_AFTER),
-                    ..copy.unwrap_or_default()
-                };
-                self.memory.keep_registry(name, &tried);
-                let publication = self.bootstrap.borrow().publication(registry).to_owned();
-                notes.push(format!(
-                    "IANA's registry of {registry} was not renewed, and the copy of {publication} stays: {why}"
-                ));
+        }
+    }
+
+    /// Waits for the renewal of the registries that this run used, but no longer than `patience`.
+    /// Returns notes about failures; these are not errors, because the current copies remain.
+    pub async fn refresh(&self, patience: Duration) -> Vec<String> {
+        let deadline = Instant::now() + patience;
+        let mut notes = Vec::new();
+        let all = self.used.borrow().clone();
+        for used in all {
+            match timeout_at(deadline, self.renew_once(&used)).await {
+                Ok(note) => notes.extend(note),
+                Err(_) => notes.push(self.gave_up(used.registry, "it did not answer in time")),
             }
         }
         notes
+    }
+
+    /// Renews the registry that lists no server for a query, if that was not done today: it could
+    /// list one by now.
+    pub(super) async fn renew_for_want(&self, registry: Registry) {
+        let used = {
+            let all = self.used.borrow();
+            all.iter().find(|u| u.registry == registry).cloned()
+        };
+        if let Some(used) = used {
+            self.renew_once(&used).await;
+        }
+    }
+
+    /// The first caller makes the attempt, and the others wait for it.
+    async fn renew_once(&self, used: &Used) -> Option<String> {
+        let renewal = used.renewal.get_or_init(|| self.renew(used.registry));
+        renewal.await.clone()
+    }
+
+    /// Asks IANA whether the registry changed, unless that was done today or copies cannot be
+    /// stored.
+    async fn renew(&self, registry: Registry) -> Option<String> {
+        let base = self.options.registries.as_ref();
+        let base = base.filter(|_| self.memory.is_somewhere())?;
+        let copy = self.memory.document(registry.as_str());
+        let due = |copy: &Document| Self::now().since(copy.fetched_at) >= RENEWAL_INTERVAL;
+        if !copy.as_ref().is_none_or(due) {
+            return None;
+        }
+        let renewed = timeout(PATIENCE, self.refresh_one(base, registry, copy.as_ref())).await;
+        let renewed = renewed.unwrap_or_else(|_| Err("it took too long".to_owned()));
+        renewed.err().map(|why| self.gave_up(registry, &why))
+    }
+
+    /// Notes the failed attempt, so that it is not repeated soon. Returns a note for the user.
+    fn gave_up(&self, registry: Registry, why: &str) -> String {
+        let copy = self.memory.document(registry.as_str());
+        let tried = Document {
+            fetched_at: Self::now().minus(RENEWAL_INTERVAL).plus(RETRY_AFTER),
+            ..copy.unwrap_or_default()
+        };
+        self.memory.keep_document(registry.as_str(), &tried);
+        let publication = self.bootstrap.borrow().publication(registry).to_owned();
+        format!(
+            "IANA's registry of {registry} was not renewed, and the copy of {publication} stays in use: {why}"
+        )
     }
 
     async fn refresh_one(
         &self,
         base: &Target,
         registry: Registry,
-        known: Option<&RegistryCopy>,
+        known: Option<&Document>,
     ) -> Result<(), String> {
         let now = Self::now();
         let target = base.join(&registry.file_name());
         let mut ask = PoolRequest::new(target.map_err(|e| e.to_string())?);
-        ask.limit = LARGEST;
+        ask.limit = MAX_BODY;
         ask.headers = self.plain_headers();
         let fields = [
             ("If-None-Match", known.and_then(|c| c.etag.clone())),
@@ -97,7 +152,7 @@ impl Client {
             std::str::from_utf8(value).ok().map(str::to_owned)
         };
         let renewed = match (reply.status, known) {
-            (304, Some(copy)) => RegistryCopy {
+            (304, Some(copy)) => Document {
                 fetched_at: now,
                 ..copy.clone()
             },
@@ -106,7 +161,7 @@ impl Client {
                 bootstrap
                     .renew(registry, &reply.body)
                     .map_err(|e| e.to_string())?;
-                RegistryCopy {
+                Document {
                     body: reply.body.to_vec(),
                     etag: field("etag"),
                     last_modified: field("last-modified"),
@@ -115,7 +170,7 @@ impl Client {
             }
             (status, _) => return Err(format!("HTTP {status}")),
         };
-        self.memory.keep_registry(registry.as_str(), &renewed);
+        self.memory.keep_document(registry.as_str(), &renewed);
         Ok(())
     }
 }

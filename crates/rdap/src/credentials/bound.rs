@@ -2,7 +2,7 @@
 
 use roundtrip_model::{Origin, Target};
 
-/// A value that is given out only for URLs of its origin.
+/// A value that is returned only for URLs of its origin.
 pub struct Bound<T> {
     origin: Origin,
     value: T,

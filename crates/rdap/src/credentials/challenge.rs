@@ -8,8 +8,8 @@ pub(super) struct Challenge {
     parameters: Vec<(String, String)>,
 }
 
-const LONGEST_LINE: usize = 16 * 1024;
-const MOST: usize = 32;
+const MAX_LINE: usize = 16 * 1024;
+const MAX_CHALLENGES: usize = 32;
 
 impl Challenge {
     pub(super) fn is_scheme(&self, scheme: &str) -> bool {
@@ -34,22 +34,22 @@ fn find<'a>(parameters: &'a [(String, String)], name: &str) -> Option<&'a str> {
         .map(|(_, value)| value.as_str())
 }
 
-/// Parses challenges in the server's order, which is its order of preference. A malformed line is
+/// Parses challenges in the server's order, which is its order of preference. An invalid line is
 /// used up to its first error.
 pub(super) fn read<'a>(lines: impl IntoIterator<Item = &'a [u8]>) -> Vec<Challenge> {
     let mut challenges = Vec::new();
-    for line in lines.into_iter().take(MOST) {
+    for line in lines.into_iter().take(MAX_CHALLENGES) {
         let Ok(line) = std::str::from_utf8(line) else {
             continue;
         };
-        if line.len() <= LONGEST_LINE {
+        if line.len() <= MAX_LINE {
             read_line(line, &mut challenges);
         }
     }
     challenges
 }
 
-/// The names of the schemes for messages: printable and short, whatever the server sent.
+/// The names of the schemes for messages: printable and short, for any input.
 pub(super) fn schemes(challenges: &[Challenge]) -> String {
     let name = |c: &Challenge| c.scheme.chars().take(20).collect::<String>();
     let mut names: Vec<String> = challenges.iter().map(name).take(8).collect();
@@ -63,9 +63,9 @@ pub(super) fn schemes(challenges: &[Challenge]) -> String {
 /// The nonce that `Authentication-Info` announces. RFC 7616 §3.5.
 pub(super) fn next_nonce(line: &[u8]) -> Option<String> {
     let line = std::str::from_utf8(line).ok()?;
-    let mut cursor = Cursor(line.get(..line.len().min(LONGEST_LINE))?);
+    let mut cursor = Cursor(line.get(..line.len().min(MAX_LINE))?);
     let mut parameters = Vec::new();
-    while parameters.len() < MOST {
+    while parameters.len() < MAX_CHALLENGES {
         cursor.skip(" \t,");
         let name = cursor.token()?;
         let parameter = (name.to_owned(), cursor.value()?);
@@ -81,7 +81,7 @@ pub(super) fn next_nonce(line: &[u8]) -> Option<String> {
 fn read_line(line: &str, challenges: &mut Vec<Challenge>) {
     let mut cursor = Cursor(line);
     let from = challenges.len();
-    while challenges.len() < MOST && !cursor.skip(" \t,").is_empty() {
+    while challenges.len() < MAX_CHALLENGES && !cursor.skip(" \t,").is_empty() {
         let Some(word) = cursor.token() else {
             return;
         };
@@ -91,7 +91,7 @@ fn read_line(line: &str, challenges: &mut Vec<Challenge>) {
                 let Some(value) = cursor.value() else {
                     return;
                 };
-                if last.parameters.len() < MOST {
+                if last.parameters.len() < MAX_CHALLENGES {
                     last.parameters.push((word.to_owned(), value));
                 }
             }
@@ -143,7 +143,7 @@ impl<'a> Cursor<'a> {
         Some(value)
     }
 
-    /// Skips what schemes such as Negotiate have in place of parameters. RFC 9110 §11.2.
+    /// Skips the data that schemes such as Negotiate have in place of parameters. RFC 9110 §11.2.
     fn skip_token68(&mut self) {
         let mut ahead = Cursor(self.0);
         let fits = |c: char| c.is_ascii_alphanumeric() || "-._~+/".contains(c);

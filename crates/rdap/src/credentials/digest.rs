@@ -44,19 +44,19 @@ impl Offer {
             "MD5" | "MD5-SESS" => return Err("Digest with MD5 is not supported"),
             _ => return Err("its Digest has an algorithm that is not known"),
         };
-        let qop = challenge.get("qop").ok_or("its Digest names no qop")?;
+        let qop = challenge.get("qop").ok_or("its Digest has no qop")?;
         let is_auth = |option: &str| option.trim().eq_ignore_ascii_case("auth");
         if !qop.split(',').any(is_auth) {
             return Err(
-                "its Digest wants qop=auth-int, which protects bodies and is not supported",
+                "its Digest requires qop=auth-int, which protects bodies and is not supported",
             );
         }
-        let realm = challenge.get("realm").ok_or("its Digest names no realm")?;
-        let nonce = challenge.get("nonce").ok_or("its Digest names no nonce")?;
+        let realm = challenge.get("realm").ok_or("its Digest has no realm")?;
+        let nonce = challenge.get("nonce").ok_or("its Digest has no nonce")?;
         let opaque = challenge.get("opaque");
         let echoed = [realm, nonce, opaque.unwrap_or_default()];
         if echoed.iter().any(|text| text.chars().any(char::is_control)) {
-            return Err("its Digest holds control characters");
+            return Err("its Digest contains control characters");
         }
         Ok(Self {
             realm: realm.to_owned(),
@@ -157,7 +157,7 @@ impl Session {
     }
 }
 
-/// RFC 9110 §5.6.4.
+/// Quotes a string (RFC 9110 §5.6.4).
 fn quoted(text: &str) -> String {
     let escaped = text.replace('\\', "\\\\").replace('"', "\\\"");
     format!("\"{escaped}\"")

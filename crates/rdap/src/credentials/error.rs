@@ -1,14 +1,14 @@
-//! What can go wrong with credentials. No message repeats one.
+//! Errors about credentials. No message contains any part of them.
 
 #[derive(Debug, thiserror::Error)]
 pub enum CredentialsError {
-    #[error("the user or the password holds a control character, which no request can carry")]
+    #[error("the user or the password contains a control character, which no request can carry")]
     Controls,
-    #[error("the user holds a colon, which would end it (RFC 7617)")]
+    #[error("the user contains a colon, which would end it (RFC 7617)")]
     Colon,
     #[error("the credentials are not of the form user:password")]
     NoColon,
-    #[error("the credentials are longer than the {limit} bytes that are accepted")]
+    #[error("the credentials are longer than {limit} bytes")]
     TooLong { limit: usize },
     #[error("user and password of the URL do not percent-decode to UTF-8")]
     Encoding,
@@ -18,14 +18,14 @@ pub enum CredentialsError {
         "{origin} asks for Basic, which over http shows the password to everyone on the path; ask over https"
     )]
     Plain { origin: String },
-    #[error("{origin} refuses this user and password")]
+    #[error("{origin} refused this user and password")]
     Refused { origin: String },
-    #[error("{origin} asks for {offered}; what is supported is Basic, and Digest with SHA-256 or SHA-512-256 and qop=auth{}{reasons}", if .reasons.is_empty() { "" } else { ": " })]
+    #[error("{origin} asks for {offered}; supported are Basic, and Digest with SHA-256 or SHA-512-256 and qop=auth{}{reasons}", if .reasons.is_empty() { "" } else { ": " })]
     Unsupported {
         origin: String,
         offered: String,
         reasons: String,
     },
-    #[error("the system gives no random bytes for a nonce")]
+    #[error("the system provides no random bytes for a nonce")]
     NoRandom,
 }

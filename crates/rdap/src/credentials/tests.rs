@@ -1,4 +1,4 @@
-//! The test vectors of RFC 7617 and RFC 7616, which server is sent what, and what is refused.
+//! The test vectors of RFC 7617 and RFC 7616, what is sent to which server, and refusals.
 
 use proptest::prelude::*;
 
@@ -18,7 +18,7 @@ fn credentials(user: &str, password: &str) -> Credentials {
     Credentials::new(&target(SERVER), user, password).unwrap()
 }
 
-/// Like the client of the RFC, which drew this nonce.
+/// Uses the nonce that the client of the RFC drew.
 fn with_cnonce(credentials: Credentials, cnonce: &str) -> Credentials {
     let drawn = STANDARD.decode(cnonce).unwrap();
     credentials.with_random(move |bytes| {
@@ -132,7 +132,7 @@ fn response(header: &str) -> &str {
 }
 
 #[test]
-fn other_origins_learn_nothing() {
+fn other_origins_receive_nothing() {
     let eager = credentials("a", "b").eager();
     assert!(sent(&eager, "https://rdap.example:443/else").is_some());
     for url in [
@@ -169,17 +169,17 @@ fn a_stale_nonce_is_replaced_and_a_refusal_is_final() {
     assert!(third.contains("nonce=\"fresh\", nc=00000002"), "{third}");
     let refused = br#"Digest realm="r", qop=auth, algorithm=SHA-256, nonce="fresher""#;
     let error = hear(&mufasa, &[refused], Some(&third)).unwrap_err();
-    assert!(error.contains("refuses this user"), "{error}");
+    assert!(error.contains("refused this user"), "{error}");
     let basic = credentials("a", "b").eager();
     let header = sent(&basic, SERVER).unwrap();
     assert!(hear(&basic, &[b"Basic realm=x"], Some(&header)).is_err());
-    // Basic was refused, but Digest may still be accepted.
+    // Basic was refused, but Digest can still be accepted.
     assert_eq!(hear(&basic, &[MUFASA], Some(&header)), Ok(true));
     assert!(sent(&basic, SERVER).unwrap().starts_with("Digest "));
 }
 
 #[test]
-fn what_cannot_be_answered_is_named() {
+fn unsupported_challenges_are_reported() {
     for (line, part) in [
         (
             &br#"Digest realm="r", nonce="n", qop="auth""#[..],
@@ -272,7 +272,7 @@ fn credentials_come_from_urls_files_and_the_environment() {
     assert_eq!(sent(&url.eager(), SERVER), Some(expected));
     assert!(from_url(SERVER).unwrap().is_none());
     for (url, part) in [
-        ("https://a%3ab:secret@rdap.example/", "holds a colon"),
+        ("https://a%3ab:secret@rdap.example/", "contains a colon"),
         ("https://a:sec%0aret@rdap.example/", "control character"),
         ("https://a:secret%ff@rdap.example/", "UTF-8"),
     ] {
@@ -291,7 +291,7 @@ fn credentials_come_from_urls_files_and_the_environment() {
 
 #[cfg(unix)]
 #[test]
-fn a_file_that_others_may_read_is_refused() {
+fn a_file_that_others_can_read_is_refused() {
     use std::os::unix::fs::PermissionsExt;
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("login");

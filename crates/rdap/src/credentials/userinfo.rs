@@ -16,7 +16,7 @@ pub(super) fn percent_decoded(text: &str) -> Option<Secret> {
                 rest = after.get(2..).unwrap_or_default();
             }
             _ => {
-                bytes.push(byte); // a bare '%' stands for itself, as in the URL standard
+                bytes.push(byte); // a bare '%' is kept, as in the URL standard
                 rest = after;
             }
         }

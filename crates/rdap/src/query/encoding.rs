@@ -3,9 +3,9 @@
 use super::QueryError;
 use super::error::{check_seen, quoted};
 
-/// Encodes everything except unreserved characters, `:` and `*`, which both paths and queries may
+/// Encodes everything except unreserved characters, `:` and `*`, which both paths and queries can
 /// contain and which are readable in addresses and patterns. Slashes, and dots that would be path
-/// segments, are never left as they are: see [`super::QueryError::Dots`].
+/// segments, are always encoded or refused: see [`super::QueryError::Dots`].
 pub(super) fn encode(text: &str) -> String {
     const DIGITS: [char; 16] = [
         '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'A', 'B', 'C', 'D', 'E', 'F',

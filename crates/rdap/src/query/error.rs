@@ -1,5 +1,4 @@
-//! What can be wrong with a query, and how to correct it. Hostile text is shown escaped and
-//! shortened.
+//! Errors in queries, and how to correct them. Hostile text is shown escaped and shortened.
 
 use roundtrip_model::TargetError;
 use roundtrip_report::terminal::{acts, clean};
@@ -12,10 +11,10 @@ pub enum QueryError {
         "the query is empty: give a domain, an address, a prefix, an AS number, a handle or a URL"
     )]
     Empty,
-    #[error("a query of {length} bytes is longer than the {limit} that are accepted")]
+    #[error("the query has {length} bytes; at most {limit} are accepted")]
     TooLong { length: usize, limit: usize },
     #[error(
-        "{given} holds the character {character} at byte {at}, which would hide what is asked; remove it"
+        "{given} contains the character {character} at byte {at}, which would disguise the query; remove it"
     )]
     Hidden {
         given: String,
@@ -24,7 +23,7 @@ pub enum QueryError {
     },
     #[error("{given} is not a domain name: {fault}")]
     Name { given: String, fault: NameError },
-    #[error("{given} cannot be asked for: {fault}")]
+    #[error("{given} is not a valid query: {fault}")]
     Number { given: String, fault: NumberError },
     #[error("{given} cannot be the handle of an entity: it would be read as a step up in a path")]
     Dots { given: String },
@@ -37,12 +36,12 @@ pub enum QueryError {
     NotHttp { given: String },
     #[error("{given} does not percent-decode to UTF-8")]
     Encoding { given: String },
-    #[error("{given} is no path of RFC 9082, RFC 9910 or RFC 9536; an example is {example}")]
+    #[error("{given} is not a path of RFC 9082, RFC 9910 or RFC 9536; an example is {example}")]
     Path {
         given: String,
         example: &'static str,
     },
-    #[error("{kind} cannot be searched by {given}; it can by {known}")]
+    #[error("{kind} cannot be searched by {given}; it can be searched by {known}")]
     Property {
         kind: Kind,
         given: String,
@@ -61,7 +60,7 @@ pub enum QueryError {
     Asterisks { given: String },
     #[error("{property} has no value")]
     NoValue { property: String },
-    #[error("{given} is not a value for {parameter}, which is {expected}")]
+    #[error("{given} is not a valid value for {parameter}, which must be {expected}")]
     Parameter {
         parameter: Parameter,
         given: String,
@@ -74,34 +73,34 @@ pub enum QueryError {
     )]
     NoRelatives { given: String, relation: String },
     #[error(
-        "help is asked of a server: 'help' with --server, 'help:URL', or 'help:' and a name, number or handle; not {given}"
+        "help needs a server: 'help' with --server, 'help:URL', or 'help:' and a name, number or handle; not {given}"
     )]
     Help { given: String },
 }
 
-/// Why a text is not a domain name.
+/// The reason why a text is not a domain name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     #[error("label {position} is empty")]
     EmptyLabel { position: usize },
-    #[error("the label {label} has {length} octets, and 63 is the most")]
+    #[error("the label {label} has {length} octets; at most 63 are allowed")]
     LongLabel { label: String, length: usize },
-    #[error("it has {length} octets, and 253 is the most")]
+    #[error("it has {length} octets; at most 253 are allowed")]
     Long { length: usize },
-    #[error(
-        "the label {label} holds {character}, and only letters, digits and hyphens may be there"
-    )]
+    #[error("the label {label} contains {character}; only letters, digits and hyphens are allowed")]
     Character { label: String, character: String },
     #[error("the label {label} begins or ends with a hyphen")]
     Hyphen { label: String },
     #[error(
-        "the label {label} is no valid A-label: it does not decode to a name that IDNA permits"
+        "the label {label} is not a valid A-label: it does not decode to a name that IDNA permits"
     )]
     ALabel { label: String },
-    #[error("the label {label} holds characters that IDNA does not permit, or not there (UTS 46)")]
+    #[error(
+        "the label {label} contains characters that IDNA does not permit, at least not in their position (UTS 46)"
+    )]
     ULabel { label: String },
     #[error(
-        "its labels together break the rule for names in which some text runs from right to left (RFC 5893)"
+        "its labels together violate the rule for names with text that runs from right to left (RFC 5893)"
     )]
     Bidi,
     #[error(
@@ -110,7 +109,7 @@ pub enum NameError {
     Numeric { label: String },
 }
 
-/// Why a text is not an address, prefix or AS number.
+/// The reason why a text is not an address, prefix or AS number.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NumberError {
     #[error(
@@ -118,24 +117,26 @@ pub enum NumberError {
     )]
     Address,
     #[error(
-        "an address with a zone means something on one machine only; leave out '%' and what follows"
+        "an address with a zone is valid only on one machine; leave out '%' and the text after it"
     )]
     Zone,
     #[error("the length of its prefix is not a number from 0 to {limit}")]
     Prefix { limit: u8 },
+    #[error("its ends are not the first and the last address of one range")]
+    Ends,
     #[error(
-        "an AS number is from 0 to 4294967295, or two numbers to 65535 with a dot between (AS64500, AS1.10)"
+        "an AS number is from 0 to 4294967295, or two numbers up to 65535 with a dot between (AS64500, AS1.10)"
     )]
     Autnum,
 }
 
-const MOST_SHOWN: usize = 80;
+const MAX_SHOWN: usize = 80;
 
 /// The text for a message: quoted, on one line, shortened, with nothing invisible.
 pub(super) fn quoted(text: &str) -> String {
     let mut shown = String::from("'");
     for (count, character) in text.chars().enumerate() {
-        if count == MOST_SHOWN {
+        if count == MAX_SHOWN {
             shown.push('…');
             break;
         }

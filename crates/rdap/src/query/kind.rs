@@ -1,9 +1,9 @@
-//! The words for the kinds of query and for what is searched. Parsing is elsewhere.
+//! The words for the kinds of query and for the searched collections. Parsing is elsewhere.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// What a query asks for. Parsed from and shown as the word of the table in [`crate::query`].
+/// The kind of a query. Parsed from and shown as the word of the table in [`crate::query`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     Domain,
@@ -13,13 +13,13 @@ pub enum Kind {
     Entity,
     Help,
     Url,
-    /// Searches. RFC 9082 §3.2, RFC 9910 §2.
+    /// Searches (RFC 9082 §3.2, RFC 9910 §2).
     Domains,
     Nameservers,
     Entities,
     Ips,
     Autnums,
-    /// What encloses an object, or lies in it. RFC 9910 §3.
+    /// Objects that enclose an object, or lie in it (RFC 9910 §3).
     Relative(Relation),
     /// Objects by their contacts. RFC 9536.
     Reverse(Collection),
@@ -59,7 +59,7 @@ pub enum Relation {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no kind of query called {given}; there are {}", words())]
+#[error("there is no kind of query called {given}; the kinds are {}", words())]
 pub struct KindError {
     given: String,
 }

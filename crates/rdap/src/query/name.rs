@@ -16,8 +16,8 @@ pub(super) struct Name {
 
 /// The full stops of East Asian scripts. UTS 46 §2.3.
 const WIDE_DOTS: [char; 3] = ['\u{3002}', '\u{ff0e}', '\u{ff61}'];
-const LONGEST_NAME: usize = 253;
-const LONGEST_LABEL: usize = 63;
+const MAX_NAME: usize = 253;
+const MAX_LABEL: usize = 63;
 
 impl Name {
     pub(super) fn read(text: &str) -> Result<Self, NameError> {
@@ -125,7 +125,7 @@ fn check(ascii: &str) -> Result<(), NameError> {
             let position = index + 1;
             return Err(NameError::EmptyLabel { position });
         }
-        if label.len() > LONGEST_LABEL {
+        if label.len() > MAX_LABEL {
             return Err(NameError::LongLabel {
                 label: quoted(label),
                 length: label.len(),
@@ -150,7 +150,7 @@ fn check(ascii: &str) -> Result<(), NameError> {
             });
         }
     }
-    if ascii.len() > LONGEST_NAME {
+    if ascii.len() > MAX_NAME {
         let length = ascii.len();
         return Err(NameError::Long { length });
     }

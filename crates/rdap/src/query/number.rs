@@ -14,21 +14,20 @@ pub(super) struct Network {
 }
 
 impl Network {
-    /// Parses a network. If bits below the prefix had to be cleared, also returns the address that
-    /// was given.
-    pub(super) fn read(text: &str) -> Result<(Self, Option<IpAddr>), NumberError> {
+    /// Parses a network: an address, a prefix, or the range between two addresses. Also returns a
+    /// note for the user if the network is not exactly the given one.
+    pub(super) fn read(text: &str) -> Result<(Self, Option<String>), NumberError> {
+        if text.contains('%') {
+            return Err(NumberError::Zone); // RFC 6874 zones are local
+        }
+        if let Some((first, last)) = ends(text) {
+            return Self::between(text, first, last);
+        }
         let (address, prefix) = match text.split_once('/') {
             None => (text, None),
             Some((address, prefix)) => (address, Some(prefix)),
         };
-        if address.contains('%') {
-            return Err(NumberError::Zone); // RFC 6874 zones are local
-        }
-        let bare = address.strip_prefix('[').and_then(|a| a.strip_suffix(']'));
-        let address: IpAddr = match bare {
-            Some(bare) => IpAddr::V6(bare.parse().map_err(|_| NumberError::Address)?),
-            None => address.parse().map_err(|_| NumberError::Address)?,
-        };
+        let address = read_address(address).ok_or(NumberError::Address)?;
         let Some(prefix) = prefix else {
             let prefix = None;
             return Ok((Self { address, prefix }, None));
@@ -41,7 +40,34 @@ impl Network {
             address: masked(address, prefix),
             prefix: Some(prefix),
         };
-        Ok((network, (network.address != address).then_some(address)))
+        let note = (network.address != address).then(|| {
+            format!("{address} has bits below its prefix; the query is for the prefix: {network}")
+        });
+        Ok((network, note))
+    }
+
+    /// The smallest prefix that contains both addresses.
+    fn between(text: &str, first: &str, last: &str) -> Result<(Self, Option<String>), NumberError> {
+        let first = read_address(first).ok_or(NumberError::Address)?;
+        let last = read_address(last).ok_or(NumberError::Address)?;
+        let different = match (first, last) {
+            (IpAddr::V4(f), IpAddr::V4(l)) => (f.to_bits() ^ l.to_bits()).leading_zeros(),
+            (IpAddr::V6(f), IpAddr::V6(l)) => (f.to_bits() ^ l.to_bits()).leading_zeros(),
+            _ => return Err(NumberError::Ends),
+        };
+        if first > last {
+            return Err(NumberError::Ends);
+        }
+        let prefix = different as u8;
+        let network = Self {
+            address: masked(first, prefix),
+            prefix: (prefix < width(first)).then_some(prefix),
+        };
+        let is_whole = network.address == first && filled(first, prefix) == last;
+        let note = (!is_whole).then(|| {
+            format!("{text} is not a prefix; the query is for the smallest prefix that contains it: {network}")
+        });
+        Ok((network, note))
     }
 
     pub(super) fn key(&self) -> Key<'static> {
@@ -58,6 +84,29 @@ impl fmt::Display for Network {
     }
 }
 
+/// The two ends of a range: `192.0.2.0-192.0.2.255`, or with a dash and blanks as registries write
+/// it.
+pub(super) fn ends(text: &str) -> Option<(&str, &str)> {
+    let (first, last) = text.split_once(['-', '–', '—'])?;
+    Some((first.trim(), last.trim()))
+}
+
+/// Parses an address, with or without the brackets of a URL. Octets of three digits each are
+/// decimal, as in old lists; any other leading zero could mean an octal number.
+fn read_address(text: &str) -> Option<IpAddr> {
+    if let Some(bare) = text.strip_prefix('[').and_then(|a| a.strip_suffix(']')) {
+        return Some(IpAddr::V6(bare.parse().ok()?));
+    }
+    let padded = || {
+        let octets = text
+            .split('.')
+            .map(|o| plain::<u8>(o).filter(|_| o.len() == 3));
+        let octets = octets.collect::<Option<Vec<u8>>>()?;
+        Some(IpAddr::from(<[u8; 4]>::try_from(octets).ok()?))
+    };
+    text.parse().ok().or_else(padded)
+}
+
 /// Parses `AS64500`, `64500`, or with a dot (RFC 5396) `AS1.10`.
 pub(super) fn autnum(text: &str) -> Result<u32, NumberError> {
     let digits = without_as(text).unwrap_or(text);
@@ -70,7 +119,7 @@ pub(super) fn autnum(text: &str) -> Result<u32, NumberError> {
     number.ok_or(NumberError::Autnum)
 }
 
-/// What follows `AS`, if the text begins with it.
+/// The text after `AS`, if the text begins with that.
 pub(super) fn without_as(text: &str) -> Option<&str> {
     let (start, rest) = text.split_at_checked(2)?;
     start.eq_ignore_ascii_case("as").then_some(rest)
@@ -102,6 +151,19 @@ pub(super) fn masked(address: IpAddr, prefix: u8) -> IpAddr {
         IpAddr::V6(v6) => {
             let mask = u128::MAX.checked_shl(below).unwrap_or(0);
             IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() & mask))
+        }
+    }
+}
+
+/// The address with the bits below the prefix set.
+fn filled(address: IpAddr, prefix: u8) -> IpAddr {
+    let prefix = u32::from(prefix);
+    match address {
+        IpAddr::V4(v4) => {
+            IpAddr::V4((v4.to_bits() | u32::MAX.checked_shr(prefix).unwrap_or(0)).into())
+        }
+        IpAddr::V6(v6) => {
+            IpAddr::V6((v6.to_bits() | u128::MAX.checked_shr(prefix).unwrap_or(0)).into())
         }
     }
 }

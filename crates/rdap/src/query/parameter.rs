@@ -16,7 +16,7 @@ pub enum Parameter {
     Sort,
     /// Whether the answer gives the total number. RFC 8977 §2.2.
     Count,
-    /// Where the next page begins, as an earlier answer said. RFC 8977 §2.4.
+    /// The start of the next page, as given by an earlier answer. RFC 8977 §2.4.
     Cursor,
 }
 
@@ -36,13 +36,13 @@ const ALL: [(Parameter, &str, &str); 5] = [
     (
         Parameter::Sort,
         "sort",
-        "a list of properties, each with :a or :d behind it if wanted, as in name,registrationDate:d",
+        "a list of properties, each optionally followed by :a or :d, as in name,registrationDate:d",
     ),
     (Parameter::Count, "count", "true or false"),
     (
         Parameter::Cursor,
         "cursor",
-        "letters, digits and / = - _ as an answer gave them",
+        "letters, digits and / = - _ as given in an answer",
     ),
 ];
 

@@ -11,12 +11,12 @@ use super::{
     Resource, encoding,
 };
 
-const LONGEST: usize = 2048;
-const LONGEST_URL: usize = 64 * 1024;
+const MAX_QUERY: usize = 2048;
+const MAX_URL: usize = 64 * 1024;
 
 pub(super) fn read(text: &str, forced: Option<Kind>) -> Result<Query, QueryError> {
     let is_url = looks_like_url(text.trim_start());
-    let limit = if is_url { LONGEST_URL } else { LONGEST };
+    let limit = if is_url { MAX_URL } else { MAX_QUERY };
     if text.len() > limit {
         let length = text.len();
         return Err(QueryError::TooLong { length, limit });
@@ -32,14 +32,14 @@ pub(super) fn read(text: &str, forced: Option<Kind>) -> Result<Query, QueryError
     }
 }
 
-/// Parses text of a known kind. It may still contain the word, or be the path.
+/// Parses text of a known kind. It can still contain the word, or be the path.
 fn forced_as(kind: Kind, text: &str) -> Result<Query, QueryError> {
-    if let Some((named, rest)) = said(text)
+    if let Some((named, rest)) = split_word(text)
         && named == kind
     {
         return read_as(kind, rest);
     }
-    if let Some(Ok(query)) = written(text)
+    if let Some(Ok(query)) = from_path(text)
         && query.kind() == kind
     {
         return Ok(query);
@@ -48,16 +48,24 @@ fn forced_as(kind: Kind, text: &str) -> Result<Query, QueryError> {
 }
 
 fn unforced(text: &str) -> Result<Query, QueryError> {
+    if let Some(host) = web_site_host(text) {
+        let of = unforced(&host)?;
+        let note = format!("{} is a web site; the query is for {of}", quoted(text));
+        return Ok(Query {
+            note: Some(note),
+            ..of
+        });
+    }
     if looks_like_url(text) {
         return read_as(Kind::Url, text);
     }
-    if let Some((kind, rest)) = said(text) {
+    if let Some((kind, rest)) = split_word(text) {
         return read_as(kind, rest);
     }
-    if let Some(query) = written(text) {
+    if let Some(query) = from_path(text) {
         return query;
     }
-    read_as(recognised(text), text)
+    read_as(recognise(text), text)
 }
 
 fn looks_like_url(text: &str) -> bool {
@@ -68,16 +76,30 @@ fn looks_like_url(text: &str) -> bool {
     starts("http://") || starts("https://")
 }
 
+/// The host of a web site, as people paste it: a URL without a path, or a name with a slash behind
+/// it. No RDAP query has such a URL.
+fn web_site_host(text: &str) -> Option<String> {
+    if looks_like_url(text) {
+        let target = Target::parse(text).ok()?;
+        let url = target.url();
+        let is_bare = url.path() == "/" && url.query().is_none() && target.userinfo().is_none();
+        return url.host_str().filter(|_| is_bare).map(str::to_owned);
+    }
+    let host = text.strip_suffix('/')?;
+    let is_name = !host.contains([':', '/']) && host.contains(|c: char| c.is_alphabetic());
+    (is_name && host.contains('.')).then(|| host.to_owned())
+}
+
 /// Parses `word:rest`. No word can be mistaken for a group of an IPv6 address: each has letters
 /// beyond `f`.
-fn said(text: &str) -> Option<(Kind, &str)> {
+fn split_word(text: &str) -> Option<(Kind, &str)> {
     let (word, rest) = text.split_once(':')?;
     Some((Kind::named(word)?, rest.trim_start()))
 }
 
-/// The kind that the form suggests. There is always one; text that does not fit is then refused as
-/// that kind.
-fn recognised(text: &str) -> Kind {
+/// The kind that the form suggests. There is always one; a text that does not fit is then refused
+/// as that kind.
+fn recognise(text: &str) -> Kind {
     let of_digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
     if text == "help" {
         return Kind::Help;
@@ -90,6 +112,7 @@ fn recognised(text: &str) -> Kind {
         || text
             .bytes()
             .all(|b| b.is_ascii_digit() || b"./".contains(&b))
+        || is_range(text)
     {
         return Kind::Ip;
     }
@@ -102,8 +125,15 @@ fn recognised(text: &str) -> Kind {
     Kind::Domain
 }
 
+/// Whether both sides of a dash consist of digits and dots: no name ends in a number.
+fn is_range(text: &str) -> bool {
+    let is_address =
+        |end: &str| end.contains('.') && end.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    number::ends(text).is_some_and(|(first, last)| is_address(first) && is_address(last))
+}
+
 /// Parses a path of the RFCs, if the text begins like one.
-fn written(text: &str) -> Option<Result<Query, QueryError>> {
+fn from_path(text: &str) -> Option<Result<Query, QueryError>> {
     let (path, pairs) = match text.split_once('?') {
         None => (text, None),
         Some((path, pairs)) => (path, Some(pairs)),
@@ -207,15 +237,13 @@ fn name(text: &str) -> Result<Name, QueryError> {
 }
 
 fn network(text: &str) -> Result<Query, QueryError> {
-    let (network, given) = Network::read(text).map_err(|fault| QueryError::Number {
+    let (network, note) = Network::read(text).map_err(|fault| QueryError::Number {
         given: quoted(text),
         fault,
     })?;
     Ok(Query {
         asked: ParsedQuery::Network(network),
-        note: given.map(|given| {
-            format!("{given} has bits below its prefix; the query is for the prefix: {network}")
-        }),
+        note,
     })
 }
 
@@ -223,7 +251,7 @@ fn entity(handle: &str) -> Result<Query, QueryError> {
     if handle.is_empty() {
         return Err(QueryError::Empty);
     }
-    // URL parsers read even '%2e' as a dot segment, so these handles cannot be written in a URL.
+    // URL parsers treat even '%2e' as a dot segment, so these handles cannot be written in a URL.
     // RFC 3986 §5.2.4.
     if matches!(handle, "." | "..") {
         let given = quoted(handle);
@@ -248,10 +276,15 @@ fn help(text: &str) -> Result<Query, QueryError> {
     let refused = || QueryError::Help {
         given: quoted(text),
     };
-    if matches!(said(text), Some((Kind::Help, _))) {
+    if matches!(split_word(text), Some((Kind::Help, _))) {
         return Err(refused());
     }
-    let of = match unforced(text)? {
+    let of = if looks_like_url(text) {
+        read_as(Kind::Url, text)
+    } else {
+        unforced(text)
+    };
+    let of = match of? {
         of if of.key().is_some() => of,
         Query {
             asked: ParsedQuery::Url(target),
@@ -291,7 +324,7 @@ fn reverse(of: Collection, text: &str) -> Result<Query, QueryError> {
 }
 
 fn relatives(relation: Relation, object: &str, pairs: &str) -> Result<Query, QueryError> {
-    let of = read_as(recognised(object), object)?;
+    let of = read_as(recognise(object), object)?;
     let object = match of.asked {
         ParsedQuery::Network(network) => Object::Network(network),
         ParsedQuery::Autnum(number) => Object::Autnum(number),

@@ -30,7 +30,7 @@ fn properties(of: Collection) -> &'static [&'static str] {
 }
 
 impl Search {
-    /// Parses what follows a word and a colon: a single value, or `property=value&…`.
+    /// Parses the text after a word and a colon: a single value, or `property=value&…`.
     pub(super) fn spoken(
         of: Collection,
         related: Option<Resource>,
@@ -51,7 +51,7 @@ impl Search {
         Ok(search)
     }
 
-    /// Parses what follows a question mark: percent-encoded pairs.
+    /// Parses the text after a question mark: percent-encoded pairs.
     pub(super) fn pairs(
         of: Collection,
         related: Option<Resource>,
@@ -124,7 +124,10 @@ impl Search {
             kind: self.kind(),
             given: quoted(property),
             known: match self.related {
-                Some(_) => "fn, handle, email, role, and what the server's help names".into(),
+                Some(_) => {
+                    "fn, handle, email, role, and the properties that the server's help names"
+                        .into()
+                }
                 None => properties(self.of).join(", "),
             },
         })
@@ -173,7 +176,7 @@ impl Search {
         format!("{}{related}?{}{parameters}", self.of, conditions.join("&"))
     }
 
-    /// A search leads to a server if its pattern ends in a domain, or its handle in a tag.
+    /// A search has a server if its pattern ends in a domain, or its handle in a tag.
     pub(super) fn key(&self) -> Option<Key<'_>> {
         let (property, value) = self.conditions.first()?;
         match property.as_str() {
@@ -208,8 +211,8 @@ fn address(value: &str) -> Result<String, QueryError> {
         })
 }
 
-/// Parses a name, or labels around one with an asterisk. Only that label may stay beyond ASCII (RFC
-/// 9082 §4.1).
+/// Parses a name, or labels around one with an asterisk. Only that label can contain characters
+/// beyond ASCII (RFC 9082 §4.1).
 fn name_pattern(value: &str) -> Result<String, QueryError> {
     let wrong = |fault| QueryError::Name {
         given: quoted(value),

@@ -1,4 +1,4 @@
-//! What a row or field can show: columns with a name, and any value of the JSON.
+//! The content of a row or field: columns with a name, and any value of the JSON.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::answer::{
 pub const SEPARATOR: &str = "; ";
 
 /// The largest number of values that one pointer yields.
-const MOST: usize = 1_000;
+const MAX_VALUES: usize = 1_000;
 
 /// One column: a named one, or the value at a JSON pointer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub struct Known {
     values: fn(Subject<'_>) -> Vec<String>,
 }
 
-/// The columns show as their names: addresses of functions would differ between processes.
+/// Shows columns as their names: addresses of functions would differ between processes.
 impl fmt::Debug for Known {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name)
@@ -54,7 +54,7 @@ impl Eq for Known {}
 
 /// The columns that suit a list of many names.
 pub const DEFAULT_COLUMNS: &str =
-    "query,status,name,registrar,registered,expires,states,nameservers";
+    "query,status,name,registrar,registered,expires,states,nameservers,error";
 
 impl Column {
     pub fn parse(text: &str) -> Result<Self, TextError> {
@@ -123,7 +123,11 @@ fn at(root: &Node, pointer: &str) -> Vec<String> {
     let mut nodes = vec![root];
     for token in pointer.split('/').skip(1) {
         nodes = match token {
-            "*" => nodes.into_iter().flat_map(Node::items).take(MOST).collect(),
+            "*" => nodes
+                .into_iter()
+                .flat_map(Node::items)
+                .take(MAX_VALUES)
+                .collect(),
             _ => nodes.into_iter().filter_map(|n| n.step(token)).collect(),
         };
     }
@@ -155,8 +159,8 @@ const fn known(
 
 /// All columns that have a name.
 pub static COLUMNS: [Known; 38] = [
-    known("query", "what was asked", |s| vec![s.told.query.to_owned()]),
-    known("kind", "what kind of thing that is", |s| {
+    known("query", "the query", |s| vec![s.told.query.to_owned()]),
+    known("kind", "kind of the query", |s| {
         vec![s.told.kind.to_owned()]
     }),
     known("status", "found, not-registered, refused or failed", |s| {
@@ -184,7 +188,7 @@ pub static COLUMNS: [Known; 38] = [
     known("transferred", "date of the last transfer", |s| {
         date(s, &["transfer"])
     }),
-    known("updated", "when the registry's data were current", |s| {
+    known("updated", "date of the registry's data", |s| {
         date(s, &["last update of RDAP database"])
     }),
     known("registrar", "registrar's name", |s| {
@@ -199,10 +203,12 @@ pub static COLUMNS: [Known; 38] = [
     known("reseller", "reseller's name", |s| {
         one(s.contact("reseller", called))
     }),
-    known("abuse.email", "where to complain", |s| {
+    known("abuse.email", "mail address for complaints", |s| {
         one(s.abuse(|c| c.emails.first().copied()))
     }),
-    known("abuse.phone", "where to complain", |s| one(s.abuse(voice))),
+    known("abuse.phone", "telephone number for complaints", |s| {
+        one(s.abuse(voice))
+    }),
     known("nameservers", "name servers", nameservers),
     known("dnssec", "signed or unsigned", |s| {
         one(s
@@ -264,23 +270,27 @@ pub static COLUMNS: [Known; 38] = [
         one(s.text("parentHandle"))
     }),
     known("port43", "WHOIS server", |s| one(s.text("port43"))),
-    known("redacted", "what was left out", |s| {
+    known("redacted", "redacted fields", |s| {
         s.redactions()
             .filter_map(Redaction::name)
-            .take(MOST)
+            .take(MAX_VALUES)
             .map(str::to_owned)
             .collect()
     }),
-    known("server", "who answered", |s| one(s.told.first.server)),
-    known("registrar.server", "who answered for the registrar", |s| {
-        one(s.told.registrar.and_then(|r| r.server))
+    known("server", "server that answered", |s| {
+        one(s.told.first.server)
     }),
     known(
+        "registrar.server",
+        "registrar's server that answered",
+        |s| one(s.told.registrar.and_then(|r| r.server)),
+    ),
+    known(
         "registrar.status",
-        "how the registrar's answer ended",
+        "status of the registrar's answer",
         |s| one(s.told.registrar.map(|r| r.state.word())),
     ),
-    known("error", "what went wrong", |s| one(s.trouble())),
+    known("error", "reason of a failure", |s| one(s.trouble())),
 ];
 
 fn one<T: Into<String>>(value: Option<T>) -> Vec<String> {
@@ -312,7 +322,7 @@ fn name(item: Item<'_>) -> Option<String> {
 /// Removes repetitions, ignoring case; the registrar's values follow the registry's.
 fn unique(values: impl Iterator<Item = String>) -> Vec<String> {
     let mut unique: Vec<String> = Vec::new();
-    for value in values.take(MOST) {
+    for value in values.take(MAX_VALUES) {
         if !unique.contains(&value) {
             unique.push(value);
         }
@@ -341,7 +351,7 @@ fn nameservers(subject: Subject<'_>) -> Vec<String> {
     }))
 }
 
-/// In UTC as RFC 3339 writes it, or as sent if it cannot be parsed.
+/// A date in UTC as in RFC 3339, or as sent if it cannot be parsed.
 fn date(subject: Subject<'_>, actions: &[&str]) -> Vec<String> {
     let event = actions.iter().find_map(|action| subject.event(action));
     let text = event.and_then(Event::date_text);
@@ -361,7 +371,7 @@ fn ds(subject: Subject<'_>) -> Vec<String> {
             .join(" ");
         format!("{numbers} {}", d.digest().unwrap_or("?"))
     };
-    records.take(MOST).map(record).collect()
+    records.take(MAX_VALUES).map(record).collect()
 }
 
 fn range(subject: Subject<'_>) -> Vec<String> {

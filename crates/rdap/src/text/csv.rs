@@ -32,9 +32,9 @@ fn cell(text: &str) -> String {
     }
 }
 
-/// Spreadsheets run cells that begin like a formula; a leading apostrophe makes them text. Numbers
-/// and telephone numbers are harmless and stay. Line breaks and other control characters are made
-/// visible.
+/// Spreadsheets execute cells that begin like a formula; a leading apostrophe makes them text.
+/// Numbers and telephone numbers are harmless and stay. Line breaks and other control characters
+/// are made visible.
 fn guarded(text: &str) -> String {
     let text = roundtrip_report::clean(text);
     let numeric = || {
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cells_are_quoted_and_run_nothing() {
+    fn cells_are_quoted_and_cannot_be_formulas() {
         for (text, expected) in [
             ("plain", "plain"),
             ("a,b", "\"a,b\""),

@@ -103,10 +103,10 @@ pub(super) struct Facts {
     told: usize,
 }
 
-/// The largest number of values shown of one kind; the rest is counted.
-const MOST: usize = 200;
+/// The largest number of values shown of one kind; the rest is counted, and shown with --verbose.
+const MAX_OF_ONE_KIND: usize = 200;
 /// The largest number of values shown in all; no real object has a tenth of it.
-const MOST_IN_ALL: usize = 5_000;
+const MAX_IN_ALL: usize = 5_000;
 
 impl Facts {
     /// All facts about the object, in the order of blocks.
@@ -137,12 +137,14 @@ impl Facts {
         values: impl IntoIterator<Item = Value>,
     ) {
         let mut values = values.into_iter();
-        let mut kept: Vec<Value> = values.by_ref().take(MOST).collect();
+        let mut kept: Vec<Value> = values.by_ref().take(MAX_OF_ONE_KIND).collect();
         let more = values.count();
         if more > 0 {
-            kept.push(Value::new(format!("and {more} more")).tone(Tone::Faint));
+            kept.push(
+                Value::new(format!("and {more} more, in full with --verbose")).tone(Tone::Faint),
+            );
         }
-        if kept.is_empty() || self.told > MOST_IN_ALL {
+        if kept.is_empty() || self.told > MAX_IN_ALL {
             return;
         }
         self.told += kept.len();
@@ -183,7 +185,7 @@ impl Facts {
             ("registrar expiration", "Expires"),
             ("transfer", "Transferred"),
             ("deletion", "Deleted"),
-            ("reregistration", "Registered anew"),
+            ("reregistration", "Registered again"),
             ("reinstantiation", "Restored"),
             ("locked", "Locked"),
             ("unlocked", "Unlocked"),
@@ -202,7 +204,7 @@ impl Facts {
             let new: Vec<Value> = new.collect();
             self.add(Block::Dates, label, new);
         }
-        for event in item.events().take(MOST) {
+        for event in item.events().take(MAX_OF_ONE_KIND) {
             let action = event.action().unwrap_or("event").trim();
             let told =
                 known.iter().any(|(a, _)| event.is(a)) || event.is("last update of RDAP database");
@@ -236,7 +238,7 @@ impl Facts {
     }
 
     fn remarks(&mut self, item: Item<'_>) {
-        for remark in item.remarks().take(MOST) {
+        for remark in item.remarks().take(MAX_OF_ONE_KIND) {
             let title = remark.title().or(remark.kind());
             let lines = remark
                 .description()
@@ -263,7 +265,7 @@ impl Facts {
         ];
         let mut people: Vec<(usize, Entity<'_>)> = item
             .entities()
-            .take(MOST)
+            .take(MAX_OF_ONE_KIND)
             .filter(|e| {
                 !e.roles()
                     .any(|r| told.iter().any(|t| t.eq_ignore_ascii_case(r.trim())))
@@ -295,7 +297,7 @@ impl Facts {
     }
 }
 
-/// A status word as it is registered, with its meaning.
+/// A status word in its registered form, with its meaning.
 fn status(word: &str) -> Value {
     let Some(known) = crate::answer::status::find(word) else {
         return Value::new(word.trim()).tone(Tone::Warn);

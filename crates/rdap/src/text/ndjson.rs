@@ -1,9 +1,11 @@
-//! One line of JSON for each query, with the answers included byte for byte.
+//! One line of JSON for each query, with the answers included byte for byte. Only bytes that are
+//! not UTF-8 are replaced, because parsers of JSON refuse them.
 
 use serde_json::{Value, json};
 
 use super::subject::trouble;
 use super::{LookupResult, Part, raw};
+use crate::answer::Answer;
 
 /// The version of the keys below; keys may be added, but are never renamed.
 pub const SCHEMA: &str = "roundtrip/rdap/1";
@@ -45,8 +47,15 @@ fn part(out: &mut Vec<u8>, part: &Part<'_>) {
     }
     if let Some(answer) = part.answer {
         name(out, "answer");
-        raw::splice(answer, out);
+        splice(answer, out);
     }
+}
+
+fn splice(answer: &Answer, out: &mut Vec<u8>) {
+    let begin = out.len();
+    raw::splice(answer, out);
+    let answer = out.split_off(begin);
+    out.extend_from_slice(String::from_utf8_lossy(&answer).as_bytes());
 }
 
 fn member(out: &mut Vec<u8>, key: &str, value: &Value) {

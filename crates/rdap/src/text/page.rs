@@ -1,5 +1,4 @@
-//! Words on lines that are filled piece by piece. All text that goes to a terminal passes here and
-//! is made harmless.
+//! Words on lines that are filled piece by piece. All text for a terminal is sanitised here.
 
 use roundtrip_report::terminal::{self, Tone, Wrap, clean, width};
 
@@ -71,6 +70,15 @@ impl Page {
         self.put(Tone::Plain, &" ".repeat(blanks));
     }
 
+    /// Goes to a column, at least two blanks behind the text: on the next line if the text reaches
+    /// that far or if the column is already in use.
+    pub(super) fn tab_or_below(&mut self, column: usize) {
+        if self.column + 2 > column {
+            self.end_line();
+        }
+        self.tab(column);
+    }
+
     /// Adds one blank, unless the line is full.
     pub(super) fn space(&mut self) {
         if self.column < self.columns() {
@@ -101,7 +109,8 @@ impl Page {
         }
     }
 
-    /// Adds words at the current position; what does not fit continues below, at column `indent`.
+    /// Adds words at the current position; words that do not fit continue below, at column
+    /// `indent`.
     pub(super) fn flow(&mut self, tone: Tone, text: &str, indent: usize) {
         let words = text
             .split_whitespace()
@@ -151,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_fit_whatever_is_on_them() {
+    fn all_lines_fit() {
         let long = format!(
             "one two {} 漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字 e\u{301}nd",
             "x".repeat(70)

@@ -1,19 +1,18 @@
-//! JSON handed on: as received, on or on one line. Values are never encoded anew.
+//! The answers' JSON: as received, or on one line. Values are never re-encoded.
 
 use super::LookupResult;
 use crate::answer::Answer;
 
-/// What each server sent, one document after another.
-pub(super) fn as_received(told: &LookupResult<'_>) -> String {
+/// The answers of all servers, one document after another.
+pub(super) fn as_received(told: &LookupResult<'_>) -> Vec<u8> {
     let parts = [Some(&told.first), told.registrar.as_ref()];
     let answers = parts.into_iter().flatten().filter_map(|p| p.answer);
-    let mut text = String::new();
+    let mut bytes = Vec::new();
     for answer in answers {
-        // It was parsed as JSON, so it is UTF-8.
-        text.push_str(String::from_utf8_lossy(answer.raw()).trim());
-        text.push('\n');
+        bytes.extend_from_slice(answer.raw().trim_ascii());
+        bytes.push(b'\n');
     }
-    text
+    bytes
 }
 
 /// Appends the bytes of an answer without the white space between tokens, so without line breaks.

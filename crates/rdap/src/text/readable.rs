@@ -6,21 +6,21 @@ use super::facts::number::numbers;
 use super::facts::{Block, Fact, Facts, Value};
 use super::page::Page;
 use super::subject::{found, trouble};
-use super::{LookupResult, Part, State, Style};
-use crate::answer::{Answer, Date, Event, Item, Link, Notice, Object, Redaction, Search};
+use super::{LookupResult, Part, State, Style, whole};
+use crate::answer::{Answer, Date, Event, Item, Link, Notice, Object, Oddity, Redaction, Search};
 
 /// The largest width of the column of labels.
-const LABELS: usize = 18;
+const MAX_LABEL: usize = 18;
 /// The notes of a list are aligned if none of its texts is wider than this.
-const TEXTS: usize = 36;
+const MAX_ALIGNED_TEXT: usize = 36;
 /// The largest number of notices and redactions shown of one answer.
-const MOST: usize = 100;
+const MAX_SHOWN: usize = 100;
 
 pub(super) fn tell(told: &LookupResult<'_>, style: &Style) -> String {
     let mut page = Page::new(style.terminal);
     let now = Date::at(style.now);
     match found(&told.first).map(Answer::object) {
-        None => fate(&mut page, told),
+        None => outcome_line(&mut page, told),
         Some(Object::Search(search)) => results(&mut page, search, now),
         Some(Object::Help(top)) => help(&mut page, top),
         Some(object) => facts(&mut page, &merged(object, told, now)),
@@ -29,15 +29,35 @@ pub(super) fn tell(told: &LookupResult<'_>, style: &Style) -> String {
     if let Some(part) = second {
         missing(&mut page, part);
     }
-    odd(&mut page, told);
-    notices(&mut page, told, style.verbose);
+    note_oddities(&mut page, told);
+    if !style.verbose {
+        notices(&mut page, told);
+    }
     sources(&mut page, told, now);
+    if style.verbose {
+        in_full(&mut page, told, now);
+    }
     page.finish()
 }
 
-/// What was asked, and why there is nothing to show.
-fn fate(page: &mut Page, told: &LookupResult<'_>) {
-    let (tone, fate) = match told.first.state {
+/// Adds all members of each server's answer, behind the summary.
+fn in_full(page: &mut Page, told: &LookupResult<'_>, now: Date) {
+    for part in [Some(&told.first), told.registrar.as_ref()]
+        .into_iter()
+        .flatten()
+    {
+        let Some(answer) = part.answer else { continue };
+        page.gap();
+        let title = format!("In full, from {}", part.server.map_or("the server", host));
+        page.flow(Tone::Strong, &title, 2);
+        page.end_line();
+        whole::answer(page, answer, now);
+    }
+}
+
+/// The query, and why there is nothing to show.
+fn outcome_line(page: &mut Page, told: &LookupResult<'_>) {
+    let (tone, words) = match told.first.state {
         State::NotRegistered => (Tone::Warn, "is not registered"),
         State::Refused => (Tone::Bad, "was refused"),
         State::Failed | State::Found => (Tone::Bad, "could not be looked up"),
@@ -46,7 +66,7 @@ fn fate(page: &mut Page, told: &LookupResult<'_>) {
     let (query, _) = page.worded(told.query, &dns);
     page.flow(Tone::Strong, query, 2);
     page.space();
-    page.flow(tone, fate, 2);
+    page.flow(tone, words, 2);
     page.end_line();
     if let Some(why) = trouble(&told.first) {
         page.tab(2);
@@ -55,7 +75,7 @@ fn fate(page: &mut Page, told: &LookupResult<'_>) {
     }
 }
 
-/// Says why the registry's answer stands alone.
+/// Says why there is only the registry's answer.
 fn missing(page: &mut Page, part: &Part<'_>) {
     page.gap();
     let told = match part.state {
@@ -72,7 +92,7 @@ fn missing(page: &mut Page, part: &Part<'_>) {
     page.end_line();
 }
 
-/// The registry's facts, with what the registrar adds or says differently.
+/// The registry's facts, with the registrar's additions and differences.
 fn merged(object: Object<'_>, told: &LookupResult<'_>, now: Date) -> Vec<Fact> {
     let mut facts = Facts::of(object, now);
     let second = told.registrar.as_ref().and_then(found);
@@ -100,7 +120,7 @@ fn merged(object: Object<'_>, told: &LookupResult<'_>, now: Date) -> Vec<Fact> {
         .flatten()
         .flat_map(Answer::redactions)
         .map(redacted)
-        .take(MOST)
+        .take(MAX_SHOWN)
         .collect();
     if !redactions.is_empty() {
         facts.push(Fact {
@@ -129,7 +149,7 @@ fn facts(page: &mut Page, facts: &[Fact]) {
         .map(|f| width(&f.label))
         .max()
         .unwrap_or_default();
-    let column = labels.min(LABELS) + 2;
+    let column = labels.min(MAX_LABEL) + 2;
     let mut block = None;
     for fact in facts {
         if block.replace(fact.block).is_some_and(|b| b != fact.block) {
@@ -155,7 +175,9 @@ fn notes_column(fact: &Fact, column: usize) -> Option<usize> {
             .filter(|v| v.differs || !v.note.is_empty())
     };
     let texts = noted().map(|v| width(&clean(&v.text)));
-    let widest = texts.max().filter(|w| *w <= TEXTS && noted().count() > 1)?;
+    let widest = texts
+        .max()
+        .filter(|w| *w <= MAX_ALIGNED_TEXT && noted().count() > 1)?;
     Some(column + widest + 2)
 }
 
@@ -202,7 +224,7 @@ fn results(page: &mut Page, search: Search<'_>, now: Date) {
     let widest = names
         .iter()
         .map(|(n, _)| width(n))
-        .filter(|w| *w <= TEXTS)
+        .filter(|w| *w <= MAX_ALIGNED_TEXT)
         .max();
     for (name, note) in names {
         page.tab(2);
@@ -245,7 +267,7 @@ fn summary(object: Object<'_>, now: Date) -> (String, String) {
 fn help(page: &mut Page, top: Item<'_>) {
     let extensions = top
         .texts("rdapConformance")
-        .take(MOST)
+        .take(MAX_SHOWN)
         .collect::<Vec<_>>()
         .join(" · ");
     if !extensions.is_empty() {
@@ -257,36 +279,48 @@ fn help(page: &mut Page, top: Item<'_>) {
     }
 }
 
-/// Says that something could not be interpreted; the conformance checks say what.
-fn odd(page: &mut Page, told: &LookupResult<'_>) {
+/// Says that a part could not be interpreted; the conformance checks say which.
+fn note_oddities(page: &mut Page, told: &LookupResult<'_>) {
     let parts = [Some(&told.first), told.registrar.as_ref()];
     let answers = parts.into_iter().flatten().filter_map(|p| p.answer);
-    let odd: usize = answers.map(|a| a.oddities().len()).sum();
-    if odd > 0 {
+    let odd: Vec<Oddity> = answers.flat_map(Answer::oddities).collect();
+    let bytes = odd.iter().filter(|o| o.is_of_bytes()).count() as u64;
+    let types = odd.len() as u64 - bytes;
+    let count = roundtrip_report::count;
+    let lines = [
+        (
+            types,
+            count(types, "member is", "members are")
+                + " not of the type that RFC 9083 gives (--check shows which)",
+        ),
+        (
+            bytes,
+            count(bytes, "text holds", "texts hold")
+                + " bytes that are not UTF-8, shown as \u{fffd} (--check shows which)",
+        ),
+    ];
+    for (_, line) in lines.iter().filter(|(count, _)| *count > 0) {
         page.gap();
-        let count = roundtrip_report::count(odd as u64, "member is", "members are");
-        let line = format!("{count} not of the type that RFC 9083 gives (--check tells which)");
-        page.flow(Tone::Warn, &line, 2);
+        page.flow(Tone::Warn, line, 2);
         page.end_line();
     }
 }
 
-/// Adds titles, or full notices if requested. Notices that say that something is missing are always
-/// shown.
-fn notices(page: &mut Page, told: &LookupResult<'_>, verbose: bool) {
+/// Adds titles. Notices about missing data are shown in full, and so is help.
+fn notices(page: &mut Page, told: &LookupResult<'_>) {
     let parts = [Some(&told.first), told.registrar.as_ref()];
     let answers = parts.into_iter().flatten().filter_map(|p| p.answer);
-    let notices: Vec<Notice<'_>> = answers.flat_map(Answer::notices).take(MOST).collect();
+    let notices: Vec<Notice<'_>> = answers.flat_map(Answer::notices).take(MAX_SHOWN).collect();
     let is_help = matches!(
         found(&told.first).map(Answer::object),
         Some(Object::Help(_))
     );
     let (full, short): (Vec<_>, Vec<_>) = notices
         .into_iter()
-        .partition(|n| verbose || is_help || n.kind().is_some());
+        .partition(|n| is_help || n.kind().is_some());
     for notice in full {
         page.gap();
-        in_full(page, notice);
+        notice_in_full(page, notice);
     }
     let mut titles: Vec<&str> = Vec::new();
     for title in short.iter().filter_map(|n| n.title()).map(str::trim) {
@@ -302,7 +336,7 @@ fn notices(page: &mut Page, told: &LookupResult<'_>, verbose: bool) {
     }
 }
 
-fn in_full(page: &mut Page, notice: Notice<'_>) {
+fn notice_in_full(page: &mut Page, notice: Notice<'_>) {
     let tone = if notice.kind().is_some() {
         Tone::Warn
     } else {
@@ -372,7 +406,7 @@ fn sources(page: &mut Page, told: &LookupResult<'_>, now: Date) {
     page.end_line();
 }
 
-/// The host of a URL; any other text is a name already.
+/// The host of a URL; any other text is already a name.
 fn host(server: &str) -> &str {
     let rest = server.split_once("://").map_or(server, |(_, rest)| rest);
     rest.split(['/', '?', '#']).next().unwrap_or(rest)

@@ -1,4 +1,4 @@
-//! What one row or block is about: an object as the registry and, perhaps, the registrar describe
+//! The subject of one row or block: an object as the registry and, perhaps, the registrar describe
 //! it.
 
 use super::{LookupResult, Part, State};
@@ -93,7 +93,7 @@ impl<'a> Subject<'a> {
         self.items().flat_map(Item::redactions)
     }
 
-    /// What went wrong, in one line: in the server's words if there are any.
+    /// The error in one line: in the server's words if there are any.
     pub(super) fn trouble(self) -> Option<String> {
         trouble(&self.told.first)
     }
@@ -104,7 +104,7 @@ pub(super) fn found<'a>(part: &Part<'a>) -> Option<&'a Answer> {
 }
 
 /// The title and description of an error response, or the reason found without one.
-pub(super) fn trouble(part: &Part<'_>) -> Option<String> {
+pub(crate) fn trouble(part: &Part<'_>) -> Option<String> {
     if part.state == State::Found {
         return None;
     }

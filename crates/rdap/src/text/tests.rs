@@ -1,4 +1,4 @@
-//! Every style with every fixture: `tests/data` has the answers, the snapshots the output.
+//! Every style with every fixture: `tests/data` contains the answers, the snapshots the output.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -35,6 +35,11 @@ fn style(form: Form) -> Style {
         now: UNIX_EPOCH + Duration::from_secs(SECONDS),
         shown: false,
     }
+}
+
+/// The text of one outcome.
+fn tell(told: &LookupResult<'_>, style: &Style) -> String {
+    String::from_utf8(super::tell(told, style)).unwrap()
 }
 
 fn part<'a>(server: &'a str, answer: &'a Answer) -> Part<'a> {
@@ -90,6 +95,86 @@ fn readable() {
     }
 }
 
+/// All texts and numbers in an answer, with the names of members that have no heading.
+fn leaves(node: &Value, found: &mut Vec<String>) {
+    match node {
+        Value::Object(members) => {
+            for (name, value) in members {
+                if name.contains('_') && name != "cidr0_cidrs" && !name.ends_with("_metadata") {
+                    found.push(name.clone());
+                }
+                leaves(value, found);
+            }
+        }
+        // The types in a card determine how values are encoded.
+        Value::Array(items) if items.len() > 3 && items[1].is_object() && items[0].is_string() => {
+            leaves(&items[1], found);
+            items[3..].iter().for_each(|item| leaves(item, found));
+        }
+        Value::Array(items) => items
+            .iter()
+            .filter(|item| *item != "vcard")
+            .for_each(|item| leaves(item, found)),
+        Value::Null => {}
+        Value::String(text) => found.extend(text.lines().map(str::to_owned)),
+        other => found.push(other.to_string()),
+    }
+}
+
+fn assert_whole(name: &str, answer: &Answer) {
+    let mut style = style(Form::Readable);
+    style.verbose = true;
+    style.terminal.width = 1_000_000;
+    let text = tell(&told("x.example", answer), &style);
+    let json: Value = serde_json::from_slice(answer.raw()).unwrap();
+    let mut all = Vec::new();
+    leaves(&json, &mut all);
+    for leaf in all {
+        let words: Vec<String> = leaf.split_whitespace().map(terminal::clean).collect();
+        assert!(
+            text.contains(&words.join(" ")),
+            "{name}: {leaf:?} is missing in\n{text}"
+        );
+    }
+}
+
+#[test]
+fn verbose_has_every_member() {
+    for (name, _) in FIXTURES {
+        assert_whole(name, &fixture(&format!("{name}.json")));
+    }
+    let lines: Vec<String> = (0..300).map(|n| format!("remark line {n}")).collect();
+    let phones: Vec<Value> = (0..5)
+        .map(|n| json!(["tel", {"type": ["voice", "work"]}, "uri", format!("tel:+1.555{n}")]))
+        .collect();
+    let contact = json!({
+        "objectClassName": "entity", "roles": ["reseller"], "handle": "R-9",
+        "vcardArray": ["vcard", phones],
+        "status": ["validated"],
+        "remarks": [{"title": "Unvalidated POC", "description": ["ARIN has attempted"]}],
+        "events": [{"eventAction": "last changed", "eventDate": "2020-01-01T00:00:00Z"}],
+        "links": [{"rel": "up", "href": "https://rdap.example/up", "hreflang": ["en", "de"]}],
+        "port43": "whois.contact.example",
+    });
+    let answer = json!({
+        "objectClassName": "autnum", "handle": "AS8", "startAutnum": 8, "endAutnum": 8,
+        "port43": "whois.example",
+        "remarks": [{"description": lines}],
+        "entities": [contact],
+        "links": [{"rel": "geofeed", "href": "https://geo.example/feed.csv", "value": "https://rdap.example/autnum/8"}],
+        "acme_new_extension": {"deep": [{"acme_deeper": [1, 2, {"acme_deepest": "found"}]}], "acme_flag": true},
+        "acme_text": "kept",
+    });
+    let answer = Answer::read(Bytes::from(answer.to_string())).unwrap();
+    assert_whole("made here", &answer);
+    let short = tell(&told("AS8", &answer), &style(Form::Readable));
+    assert!(
+        short.contains("100 more, in full with --verbose")
+            || short.contains("101 more, in full with --verbose"),
+        "{short}"
+    );
+}
+
 #[test]
 fn whois_lines() {
     for (name, query) in FIXTURES {
@@ -102,7 +187,7 @@ fn whois_lines() {
 }
 
 #[test]
-fn registry_and_registrar_are_put_together() {
+fn registry_and_registrar_are_merged() {
     let (registry, registrar) = (
         fixture("domain-registry.json"),
         fixture("domain-registrar.json"),
@@ -136,7 +221,7 @@ fn registry_and_registrar_are_put_together() {
 }
 
 #[test]
-fn a_failing_registrar_is_told_beside_the_registry() {
+fn a_failing_registrar_is_reported_beside_the_registry() {
     let registry = fixture("domain-thin.json");
     let failed = Part {
         server: Some("https://rdap.registrar.example/"),
@@ -164,14 +249,14 @@ fn a_failing_registrar_is_told_beside_the_registry() {
 }
 
 #[test]
-fn violations_are_told_with_their_places() {
+fn violations_are_shown_with_their_places() {
     use crate::check::{Delivery, Profile, check};
     let answer = fixture("hostile.json");
     let found = check(&answer, &Delivery::default(), &[]);
     insta::assert_snapshot!("violations", violations(&found, &style(Form::Readable)));
     assert_eq!(
         violations(&[], &style(Form::Readable)),
-        "0 errors, 0 warnings, 0 to know\n"
+        "0 errors, 0 warnings, 0 notes\n"
     );
     let json = check(
         &fixture("domain-thin.json"),
@@ -182,7 +267,7 @@ fn violations_are_told_with_their_places() {
 }
 
 #[test]
-fn a_status_of_http_is_a_fate() {
+fn an_http_status_determines_the_state() {
     let words = [200, 404, 400, 403, 429, 501, 503, 500, 502, 0].map(|s| State::of(s).word());
     let expected = [
         "found",
@@ -200,7 +285,7 @@ fn a_status_of_http_is_a_fate() {
 }
 
 #[test]
-fn what_failed_is_said_in_words() {
+fn failures_are_explained() {
     let nobody = Part {
         server: None,
         state: State::Failed,
@@ -267,7 +352,7 @@ fn rows_fit_their_header() {
 }
 
 #[test]
-fn any_place_is_a_column() {
+fn any_pointer_is_a_column() {
     let answer = fixture("domain-registry.json");
     let ask = |columns: &str| {
         let columns = Column::parse_list(columns).unwrap();
@@ -294,7 +379,7 @@ fn any_place_is_a_column() {
 }
 
 #[test]
-fn lines_of_json_hold_the_bytes_that_came() {
+fn lines_of_json_contain_the_received_bytes() {
     let answer = Answer::read(Bytes::from_static(
         b"{ \"n\":\r\n 1.50e0,\t\"s\" : \"a \\\" \\\\\" , \"u\":\"\\u00e9 \xc3\xa9\"}\n",
     ))
@@ -313,7 +398,7 @@ fn lines_of_json_hold_the_bytes_that_came() {
 }
 
 #[test]
-fn json_that_is_shown_does_nothing_to_the_terminal() {
+fn json_cannot_control_the_terminal() {
     let answer = Answer::read(Bytes::from(
         "{\"a\": \"\u{9b}31m \u{202e}x \u{e0041}\", \"b\": \"é\"}",
     ))
@@ -378,7 +463,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn nothing_hostile_is_told_as_it_is(json in crate::answer::tests::hostile(), width in 40usize..120) {
+    fn hostile_text_is_never_shown_unchanged(json in crate::answer::tests::hostile(), width in 40usize..120) {
         let answer = Answer::read(Bytes::from(json)).unwrap();
         for (form, text) in tell_all(&answer, width) {
             let acts = |c: char| c.is_control() && c != '\n' && c != '\r' || ('\u{202a}'..='\u{202e}').contains(&c);
@@ -395,7 +480,7 @@ proptest! {
 
 #[test]
 fn a_column_is_the_same_in_every_process() {
-    // A journal uses it to tell whether a run is continued with the same settings.
+    // A journal uses it to determine whether a run is continued with the same settings.
     let shown = format!("{:?}", Column::parse("expires").unwrap());
     assert_eq!(shown, "Column(Known(expires))");
 }

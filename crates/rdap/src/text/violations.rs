@@ -44,7 +44,7 @@ pub fn violations(found: &[Violation], style: &Style) -> String {
     let counts = [
         roundtrip_report::count(count(Severity::Error), "error", "errors"),
         roundtrip_report::count(count(Severity::Warning), "warning", "warnings"),
-        format!("{} to know", count(Severity::Info)),
+        roundtrip_report::count(count(Severity::Info), "note", "notes"),
     ];
     let tone = if found.is_empty() {
         Tone::Good

@@ -1,4 +1,4 @@
-//! How far a date is from now, in words.
+//! The distance of a date from now, in words.
 
 use roundtrip_wire::calendar::SECONDS_PER_DAY;
 

@@ -1,5 +1,5 @@
-//! `Key: Value` lines as in WHOIS: domains in the format that ICANN requires of gTLDs, numbers as
-//! the regional registries write them. For people and scripts that know these keys.
+//! `Key: Value` lines as in WHOIS: domains in the format that ICANN requires of gTLDs, numbers in
+//! that of the regional registries. For people and scripts that know these keys.
 
 mod domain;
 mod number;
@@ -95,7 +95,7 @@ impl Lines {
         self.text.push('\n');
     }
 
-    /// Adds a date in UTC as RFC 3339 writes it, or as sent if it cannot be parsed.
+    /// Adds a date in UTC as in RFC 3339, or as sent if it cannot be parsed.
     fn date(&mut self, key: &str, item: Item<'_>, action: &str) {
         let text = item.event(action).and_then(Event::date_text);
         let date = text.and_then(Date::parse);

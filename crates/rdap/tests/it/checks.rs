@@ -1,4 +1,4 @@
-//! `docs/rdap-checks.md` is made of the table of checks.
+//! `docs/rdap-checks.md` is generated from the table of checks.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -6,18 +6,22 @@ use std::path::Path;
 
 use roundtrip_rdap::check::{Check, Scope, table};
 
-const HEAD: &str = "# What `rdap --check` checks
+const HEAD: &str = "# The checks of `rdap --check`
 
-Made from the table in `crates/rdap/src/check.rs`; a test fails when the two differ. To write it anew:
-`UPDATE_DOCS=1 cargo test -p roundtrip-rdap --test it checks`.
+This page is generated from the table in `crates/rdap/src/check.rs`; a test fails when the two
+differ. To update it: `UPDATE_DOCS=1 cargo test -p roundtrip-rdap --test it checks`.
 
-`roundtrip rdap --check` ([guide](rdap.md#is-the-answer-right---check)) names what does not hold, the worst first, each with its place in
-the answer. An *error* is against a requirement, a *warning* against a recommendation or against what makes sense, *info* is allowed and
-worth knowing. Identifiers never change.
+`roundtrip rdap --check` ([guide](rdap.md#is-the-answer-right---check)) lists the violations, the
+worst first, each with its place in the answer. An *error* violates a requirement, a *warning*
+violates a recommendation or common sense, and *info* is allowed but worth knowing. Identifiers
+never change.
+
+For how the sections were checked, and for the verdicts of other checkers, see
+[the comparison](rdap-checkers.md).
 ";
 
-/// Whom rules bind, and what is said of them.
-const SCOPES: [(Scope, &str); 3] = [
+/// The scopes of rules, with their descriptions.
+const SCOPES: [(Scope, &str); 4] = [
     (Scope::All, "Every server"),
     (
         Scope::Gtld,
@@ -27,6 +31,7 @@ const SCOPES: [(Scope, &str); 3] = [
         Scope::Nro,
         "Regional registries of addresses and numbers: answers that claim `nro_rdap_profile…`",
     ),
+    (Scope::Server, "Servers as a whole: `rdap --check-server`"),
 ];
 
 #[test]
@@ -53,13 +58,33 @@ fn every_check_is_on_the_page_once() {
     }
 }
 
+/// The comparison names rules by their identifiers, as a word in backquotes with a hyphen.
+#[test]
+fn the_comparison_names_rules_that_exist() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/rdap-checkers.md");
+    let page = std::fs::read_to_string(path).unwrap();
+    let ids: BTreeSet<&str> = table().iter().map(|check| check.id).collect();
+    let families: BTreeSet<&str> = ids.iter().filter_map(|id| id.split('-').next()).collect();
+    let words = page.split('`').skip(1).step_by(2);
+    let named: Vec<&str> = words
+        .filter(|word| {
+            word.split_once('-')
+                .is_some_and(|(f, _)| families.contains(f))
+        })
+        .collect();
+    assert!(named.len() > 150, "{}", named.len());
+    for word in named {
+        assert!(ids.contains(word), "{word}");
+    }
+}
+
 fn page() -> String {
     let all = table();
     let mut page = HEAD.to_owned();
     for (scope, title) in SCOPES {
         let of_scope: Vec<&&Check> = all.iter().filter(|c| c.scope == scope).collect();
         write!(page, "\n## {title}\n\n").unwrap();
-        page += "| check | | what must hold | source |\n|---|---|---|---|\n";
+        page += "| check | | requirement | source |\n|---|---|---|---|\n";
         for check in of_scope {
             let (id, word, rule) = (check.id, check.severity.word(), cell(check.rule));
             writeln!(
@@ -73,7 +98,7 @@ fn page() -> String {
     page
 }
 
-/// A bar would end it.
+/// Escapes bars, which would end the cell.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }

@@ -1,10 +1,10 @@
-//! One lookup through all that it is made of, against the origin's registry on the loopback: what
-//! people are told, what the servers were asked, and what was not asked at all. No test leaves the
-//! machine.
+//! One lookup with all its parts, with the origin's registry on the loopback: the text for people,
+//! the requests to servers, and the requests that were not made. No test leaves the machine.
 
 mod broken;
 mod busy;
 mod cache;
+mod classes;
 mod clear;
 mod credentials;
 mod flights;

@@ -6,7 +6,7 @@ use super::{Address, Contact, Phone, filled};
 use crate::answer::node::Node;
 
 /// The largest number of properties that are read from one card.
-const MOST: usize = 256;
+const MAX_PROPERTIES: usize = 256;
 
 /// Reads `["vcard", [property, …]]`. The list of properties alone, or a single property, is
 /// accepted too.
@@ -35,7 +35,7 @@ pub(crate) fn properties(array: &Node) -> impl Iterator<Item = Property<'_>> {
 
 fn gather<'a>(node: &'a Node, depth: usize, found: &mut Vec<Property<'a>>) {
     if let Some(property) = property(node) {
-        if found.len() < MOST {
+        if found.len() < MAX_PROPERTIES {
             found.push(property);
         }
     } else if depth < 3 {
@@ -106,7 +106,7 @@ fn joined<'a>(property: Property<'a>, separator: &str) -> Cow<'a, str> {
     }
 }
 
-/// `tel:+1.5555551212;ext=102` is shown as people dial it.
+/// Formats `tel:+1.5555551212;ext=102` for people to dial.
 fn phone<'a>(property: Property<'a>, text: &'a str) -> Phone<'a> {
     let bare = match text.get(..4) {
         Some(scheme) if scheme.eq_ignore_ascii_case("tel:") => text.get(4..).unwrap_or(text),
@@ -123,7 +123,7 @@ fn phone<'a>(property: Property<'a>, text: &'a str) -> Phone<'a> {
 }
 
 /// Post box, extension, street, city, region, postal code, country (RFC 6350, section 6.3.1); each
-/// may be a list.
+/// can be a list.
 fn take_address<'a>(contact: &mut Contact<'a>, property: Property<'a>) {
     if !property.is("adr") {
         return;

@@ -78,7 +78,7 @@ fn phone(phone: Item<'_>) -> Option<Phone<'_>> {
     })
 }
 
-/// Parts are components with a kind (section 2.5.1).
+/// Reads an address, whose parts are components with a kind (section 2.5.1).
 fn address(address: Item<'_>) -> Address<'_> {
     let of = |kinds: &'static [&str]| {
         address

@@ -1,4 +1,4 @@
-//! The bytes of a journal: a header that says what it belongs to, then records of fixed size.
+//! The bytes of a journal: a header that identifies its list, then records of fixed size.
 
 use std::io::{self, Read};
 use std::path::PathBuf;
@@ -12,14 +12,14 @@ const MAGIC: &[u8; 8] = b"rtjourn1";
 const CHECKSUM: usize = 16;
 const BEFORE_CHECKSUM: usize = 8 + 8 + 32 + 32;
 pub(super) const HEADER: usize = BEFORE_CHECKSUM + CHECKSUM;
-/// In bytes: position, end of the output, checksum.
+/// The size in bytes: position, end of the output, checksum.
 pub(super) const RECORD: usize = 24;
 
 #[derive(Debug)]
 pub(super) struct Header {
     bytes: [u8; HEADER],
     length: u64,
-    /// Enters the checksum, so that a record of one journal is not valid in another.
+    /// Included in the checksum, so that a record of one journal is not valid in another.
     seed: u64,
 }
 
@@ -60,7 +60,7 @@ impl Header {
         self.length.saturating_add(1)
     }
 
-    /// Says how the header that was found differs from this one.
+    /// Determines how the header that was found differs from this one.
     pub(super) fn difference(&self, found: &[u8], path: PathBuf) -> JournalError {
         let (body, sum) = found.split_at(found.len().min(BEFORE_CHECKSUM));
         let is_whole = found.len() == HEADER && digest(&SHA256, body).as_ref().starts_with(sum);
@@ -109,13 +109,13 @@ impl Record {
     }
 }
 
-/// What a journal records.
+/// The content of a journal.
 #[derive(Debug, Default)]
 pub(super) struct ReplayedJournal {
     pub(super) finished: Finished,
     /// The number of valid records.
     pub(super) count: u64,
-    /// Where the output ends according to the last valid record.
+    /// The end of the output according to the last valid record.
     pub(super) end: u64,
     /// An invalid record is followed by a valid one.
     pub(super) is_damaged: bool,
@@ -134,7 +134,7 @@ pub(super) fn replay(
     while read(reader, &mut bytes)? {
         let whole = Record::decode(&bytes, header, number);
         number += 1;
-        // Output that was lost because the computer lost power is asked for again.
+        // The result of a query whose output was lost in a power failure is fetched again.
         let there = whole.filter(|record| record.end <= output);
         if is_over {
             told.is_damaged |= there.is_some();

@@ -1,4 +1,4 @@
-//! Journals that are truncated anywhere, whose process is killed, or that belong to something else.
+//! Journals that are truncated anywhere, whose process is killed, or that belong to another list.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// Tells the test's own program to write until it is killed.
+/// Set in a process of the test's own program that writes until it is killed.
 const DIRECTORY: &str = "ROUNDTRIP_TEST_JOURNAL";
 
 struct Run {
@@ -82,7 +82,7 @@ fn finish_all(journal: &mut Journal, order: &[u64]) {
 }
 
 #[test]
-fn a_run_that_ended_has_nothing_left() {
+fn a_completed_run_has_no_queries_left() {
     let run = Run::new();
     let order = [3, 0, 4, 1, 2];
     finish_all(&mut run.open(&identity(5)).unwrap(), &order);
@@ -93,7 +93,7 @@ fn a_run_that_ended_has_nothing_left() {
 }
 
 #[test]
-fn cut_anywhere_nothing_is_lost_and_nothing_repeated() {
+fn a_cut_at_any_byte_loses_and_repeats_nothing() {
     const COUNT: u64 = 4;
     let whole = Run::new();
     finish_all(&mut whole.open(&identity(COUNT)).unwrap(), &[1, 0, 2, 3]);
@@ -111,7 +111,7 @@ fn cut_anywhere_nothing_is_lost_and_nothing_repeated() {
             fs::write(run.journal(), &journal[..cut_journal]).unwrap();
             fs::write(run.output(), &output[..cut_output]).unwrap();
             let records = cut_journal.saturating_sub(HEADER) / RECORD;
-            // The positions that were recorded and whose results are there.
+            // The recorded positions whose results are there.
             let told = ends
                 .iter()
                 .take(records)
@@ -144,7 +144,7 @@ fn cut_anywhere_nothing_is_lost_and_nothing_repeated() {
 }
 
 #[test]
-fn what_is_held_back_is_not_yet_told() {
+fn buffered_results_are_not_yet_recorded() {
     let run = Run::new();
     let mut journal = run.open(&identity(100_000)).unwrap();
     journal.finish(7, b"seven\n").unwrap();
@@ -165,7 +165,7 @@ fn what_is_held_back_is_not_yet_told() {
 }
 
 #[test]
-fn something_else_is_not_resumed() {
+fn another_list_is_not_resumed() {
     let run = Run::new();
     finish_all(&mut run.open(&identity(5)).unwrap(), &[0, 1]);
     let before = run.read();
@@ -184,7 +184,7 @@ fn something_else_is_not_resumed() {
 }
 
 #[test]
-fn what_is_no_journal_is_left_alone() {
+fn other_files_are_left_unchanged() {
     let five = identity(5);
     for content in [&b"a"[..], b"precious data", &[0; 200], b"rtjourn2"] {
         let run = Run::with(content, b"");
@@ -208,7 +208,7 @@ fn what_is_no_journal_is_left_alone() {
 }
 
 #[test]
-fn a_record_that_is_not_the_last_must_be_right() {
+fn all_records_but_the_last_must_be_valid() {
     let run = Run::new();
     finish_all(&mut run.open(&identity(9)).unwrap(), &[0, 1, 2, 3]);
     let (journal, output) = run.read();

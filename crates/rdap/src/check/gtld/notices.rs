@@ -10,8 +10,9 @@ rules! { Gtld;
     FORM = "gtld-notice-form", Error, "gTLD RDAP Response Profile 2024, section 2.10": "a domain has the notice «RDDS Inaccuracy Complaint Form» with its text and a link to https://icann.org/wicf";
     FORM_REL = "gtld-notice-form-rel", Error, "gTLD RDAP Response Profile 2024, section 2.10": "the link of «RDDS Inaccuracy Complaint Form» has the relation help";
     FORM_VALUE = "gtld-notice-form-value", Error, "gTLD RDAP Response Profile 2024, section 2.10": "the link of «RDDS Inaccuracy Complaint Form» has the lookup's URL as its value";
-    TERMS = "gtld-notice-terms", Error, "gTLD RDAP Technical Implementation Guide 2024, section 3.3": "a notice has a link terms-of-service to the terms";
-    TERMS_VALUE = "gtld-notice-terms-value", Error, "gTLD RDAP Technical Implementation Guide 2024, section 3.4": "the link to the terms has the requested URL as its value";
+    TERMS = "gtld-notice-terms", Error, "gTLD RDAP Technical Implementation Guide 2024, sections 3.3.1 and 3.3.2": "a notice has a link terms-of-service to the terms";
+    TERMS_VALUE = "gtld-notice-terms-value", Error, "gTLD RDAP Technical Implementation Guide 2024, section 3.3.2": "the link to the terms has the requested URL as its value";
+    HELP = "gtld-help-link", Error, "gTLD RDAP Technical Implementation Guide 2024, section 3.4": "help has a link to a document that explains the service";
 }
 
 /// A required notice.
@@ -47,6 +48,10 @@ pub(in crate::check) fn check(scene: &Scene<'_>, report: &mut Report) {
         }
     }
     terms(scene, report);
+    let mut links = scene.answer.notices().flat_map(|n| n.links());
+    if scene.class() == Class::Help && !links.any(|l| l.href().is_some()) {
+        report.add(&HELP, "/notices", "");
+    }
 }
 
 fn word_for_word(scene: &Scene<'_>, wanted: &Wanted, report: &mut Report) {
@@ -74,14 +79,21 @@ fn word_for_word(scene: &Scene<'_>, wanted: &Wanted, report: &mut Report) {
     if !link.has_rel(wanted.rel) {
         report.add(rel, "/notices", link.rel().unwrap_or_default());
     }
-    context(scene, link, value, report);
+    context(scene, link, value, "/notices", report);
 }
 
-fn context(scene: &Scene<'_>, link: Link<'_>, check: &'static Check, report: &mut Report) {
+/// The value of the link must be the URL that was requested.
+pub(super) fn context(
+    scene: &Scene<'_>,
+    link: Link<'_>,
+    check: &'static Check,
+    pointer: &str,
+    report: &mut Report,
+) {
     if let Some(url) = scene.delivery.url
         && link.value().and_then(|v| v.parse().ok()).as_ref() != Some(url)
     {
-        report.add(check, "/notices", link.value().unwrap_or_default());
+        report.add(check, pointer, link.value().unwrap_or_default());
     }
 }
 
@@ -93,6 +105,6 @@ fn terms(scene: &Scene<'_>, report: &mut Report) {
     let terms = links.find(|l| l.has_rel("terms-of-service") && l.url(None).is_some());
     match terms {
         None => report.add(&TERMS, "/notices", ""),
-        Some(link) => context(scene, link, &TERMS_VALUE, report),
+        Some(link) => context(scene, link, &TERMS_VALUE, "/notices", report),
     }
 }

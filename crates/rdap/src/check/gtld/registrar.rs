@@ -1,5 +1,4 @@
-//! What a gTLD registry's answer says about the registrar, and a registrar's answer about the
-//! registrant.
+//! The registrar in a gTLD registry's answer, and the registrant in a registrar's answer.
 
 use crate::answer::{Class, Domain, Entity, properties};
 use crate::check::{Profile, Report, Scene, rules};
@@ -7,13 +6,13 @@ use crate::check::{Profile, Report, Scene, rules};
 rules! { Gtld;
     ONE = "gtld-registrar", Error, "gTLD RDAP Response Profile 2024, section 2.4.1": "a domain has one entity with the role registrar";
     NAME = "gtld-registrar-name", Error, "gTLD RDAP Response Profile 2024, section 2.4.1": "the registrar's card has its name in fn";
-    ID = "gtld-registrar-id", Error, "gTLD RDAP Response Profile 2024, section 2.4.2": "the registrar has its IANA Registrar ID in publicIds, a number";
-    HANDLE = "gtld-registrar-handle", Error, "gTLD RDAP Response Profile 2024, section 2.4.3": "the registrar's handle is its IANA Registrar ID";
+    ID = "gtld-registrar-id", Error, "gTLD RDAP Response Profile 2024, section 2.4.3": "the registrar has its IANA Registrar ID in publicIds, a number";
+    HANDLE = "gtld-registrar-handle", Error, "gTLD RDAP Response Profile 2024, section 2.4.2": "the registrar's handle is its IANA Registrar ID";
     ABUSE = "gtld-abuse", Error, "gTLD RDAP Response Profile 2024, section 2.4.5": "the registrar has an entity with the role abuse, with tel and email";
-    ABOUT = "gtld-registrar-about", Error, "gTLD RDAP Response Profile 2024, section 2.4.6": "the registrar has a link about to its RDAP base URL";
+    ABOUT = "gtld-registrar-about", Error, "gTLD RDAP Response Profile 2024, section 2.4.6": "the registrar has a link about: from its RDAP base URL, in value, to its own URL, in href";
     ABOUT_HTTPS = "gtld-registrar-about-https", Error, "gTLD RDAP Response Profile 2024, section 2.4.6": "the registrar's base URL has the scheme https";
     REGISTRANT = "gtld-registrant", Error, "gTLD RDAP Response Profile 2024, section 2.7.2": "a registrar's domain has one entity with the role registrant";
-    TEL = "gtld-tel-type", Warning, "gTLD RDAP Technical Implementation Guide 2019, sections 7.1 and 7.2": "a telephone number is of type voice or fax";
+    TEL = "gtld-tel-type", Error, "gTLD RDAP Technical Implementation Guide 2024, sections 3.8.2 and 3.8.3": "a telephone number is of type voice or fax";
 }
 
 pub(in crate::check) fn check(scene: &Scene<'_>, domain: Domain<'_>, report: &mut Report) {
@@ -71,6 +70,7 @@ fn about(registrar: Entity<'_>, pointer: &str, report: &mut Report) {
     }
     match registrar.links().find(|l| l.has_rel("about")) {
         None => report.add(&ABOUT, pointer, ""),
+        Some(link) if link.href().is_none() => report.add(&ABOUT, pointer, "no href"),
         Some(link) if !link.value().is_some_and(|v| v.starts_with("https://")) => {
             report.add(
                 &ABOUT_HTTPS,

@@ -1,6 +1,8 @@
 //! For each rule of the RFCs, a fixture that follows it, and a change that violates it.
 
+pub(super) mod nro;
 pub(super) mod profiles;
+pub(super) mod redactions;
 
 /// The value to set at a pointer; `None` removes the member. A `+` at the end of a pointer appends
 /// to a list.
@@ -386,5 +388,30 @@ pub(super) const BROKEN: &[(&str, &str, Change)] = &[
         "subset-name",
         "search",
         ("/subsetting_metadata/availableFieldSets/0/default", None),
+    ),
+    (
+        "link-uri",
+        "ip-v6",
+        (
+            "/links/0/href",
+            Some(r#""https://example.net/ip/2001:db8:: /32""#),
+        ),
+    ),
+    (
+        "link-uri",
+        "ip-v6",
+        ("/links/0/href", Some(r#""https://example.net/%zz""#)),
+    ),
+    (
+        "name-ldh",
+        "domain-variants",
+        ("/nameservers/0/ldhName", Some(r#""ns_1.example.com""#)),
+    ),
+    ("member-type", "entity", ("/remarks/0/lang", Some(r"5"))),
+    ("help-notices", "help", ("/notices", None)),
+    (
+        "class-value",
+        "autnum",
+        ("/objectClassName", Some(r#""wrong""#)),
     ),
 ];

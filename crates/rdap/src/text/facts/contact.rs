@@ -6,8 +6,8 @@ use super::number::numbers;
 use super::{Block, Facts, Value, capital};
 use crate::answer::{Contact, Entity};
 
-/// The deepest nesting of entities that is shown, such as the abuse desk of an organisation.
-const DEEPEST: usize = 3;
+/// The deepest nesting of entities that is shown, such as the abuse contact of an organisation.
+const MAX_DEPTH: usize = 3;
 
 impl Facts {
     /// Adds an entity that was looked up.
@@ -48,7 +48,7 @@ impl Facts {
         let label = entity
             .roles()
             .next()
-            .map_or_else(|| "Contact".into(), |r| capital(&r.trim().to_lowercase()));
+            .map_or_else(|| "Contact".into(), |r| headed(&r.trim().to_lowercase()));
         let mut lines = reach(&contact);
         let others = entity
             .roles()
@@ -65,11 +65,19 @@ impl Facts {
             None => lines.extend(entity.handle().map(Value::new)),
         }
         self.add(Block::People, &label, lines);
-        if depth < DEEPEST {
-            for below in entity.entities().take(super::MOST) {
+        if depth < MAX_DEPTH {
+            for below in entity.entities().take(super::MAX_OF_ONE_KIND) {
                 self.person(below, depth + 1);
             }
         }
+    }
+}
+
+/// A role as a heading: `Technical`, `NOC`.
+fn headed(role: &str) -> String {
+    match role {
+        "noc" => "NOC".to_owned(),
+        word => capital(word),
     }
 }
 

@@ -50,7 +50,7 @@ impl Facts {
         self.remarks(*server);
     }
 
-    /// Adds a name as people write it and as the DNS does.
+    /// Adds a name with U-labels and with A-labels.
     fn name(&mut self, label: &str, item: Item<'_>) {
         let ldh = item.text("ldhName").map(|n| n.trim().to_ascii_lowercase());
         let unicode = item.text("unicodeName").map(|n| n.trim().to_lowercase());

@@ -78,7 +78,7 @@ impl Lines {
         }
     }
 
-    /// EPP's words, each with the page that explains it, as ICANN requires.
+    /// Adds EPP's words, each with the page that explains it, as ICANN requires.
     fn status(&mut self, item: Item<'_>) {
         for word in item.status() {
             let epp = status::find(word).and_then(|s| s.epp);

@@ -1,13 +1,15 @@
-//! Answers that are none: told as failures, with what was wrong, and kept by nobody.
+//! Invalid answers: reported as failures with the reason, and not stored.
 
-use roundtrip_rdap::pool::{Deadlines, Pool, Settings};
+use roundtrip_fetch::pool::{Deadlines, Pool, Settings};
+use roundtrip_rdap::check::{Delivery, check};
 use roundtrip_rdap::text::State;
 use roundtrip_tls::Roots;
 
 use crate::client::scene::{Scene, look_up, why};
+use crate::client::scripted::{Scripted, domain};
 
 #[tokio::test]
-async fn broken_answers_are_failures_that_say_what_is_wrong() {
+async fn broken_answers_are_failures_with_a_reason() {
     let scene = Scene::new();
     let client = scene.client();
     for (word, said) in [
@@ -21,12 +23,12 @@ async fn broken_answers_are_failures_that_say_what_is_wrong() {
         let why = why(&outcome);
         assert!(why.contains(said), "{word}: {why}");
     }
-    // They have done no harm to the connection that the others use.
+    // They have not harmed the connection that the others use.
     assert_eq!(look_up(&client, "one.example").await.state(), State::Found);
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_is_not_remembered() {
+async fn invalid_answers_are_not_stored() {
     let scene = Scene::new();
     for _ in 0..2 {
         look_up(&scene.remembering(|_| {}), "cut.example").await;
@@ -35,7 +37,7 @@ async fn what_cannot_be_read_is_not_remembered() {
 }
 
 #[tokio::test]
-async fn an_answer_that_drips_is_given_up() {
+async fn a_slow_answer_times_out() {
     let scene = Scene::new();
     let client = scene.client_with(|parts| {
         parts.pool = Pool::new(Settings {
@@ -50,4 +52,46 @@ async fn an_answer_that_drips_is_given_up() {
     });
     let outcome = look_up(&client, "slow.example").await;
     assert_eq!(outcome.state(), State::Failed);
+}
+
+#[tokio::test]
+async fn after_a_silent_close_the_request_is_repeated_once() {
+    for (silent, state, asked) in [(1, State::Found, 2), (9, State::Failed, 2)] {
+        let server = Scripted::start(move |_, n| match n {
+            n if n < silent => String::new(),
+            _ => domain("one.example"),
+        })
+        .await;
+        let scene = Scene::new();
+        let base = server.base();
+        let client = scene.client_with(|parts| parts.options.server = Some(base));
+        let outcome = look_up(&client, "one.example").await;
+        assert_eq!(outcome.state(), state, "{}", why(&outcome));
+        assert_eq!(server.heads().len(), asked);
+    }
+}
+
+#[tokio::test]
+async fn bytes_that_are_not_utf8_affect_only_their_text() {
+    let scene = Scene::new();
+    let name = b"{\"objectClassName\":\"domain\",\"ldhName\":\"one.example\",\"remarks\":[{\"title\":\"M\xfcnchen\"}]}";
+    let server = Scripted::start_bytes(move |_, _| {
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", name.len());
+        [head.as_bytes(), name].concat()
+    })
+    .await;
+    let client = scene.client_with(|parts| parts.options.server = Some(server.base()));
+    let outcome = look_up(&client, "one.example").await;
+    assert_eq!(outcome.state(), State::Found, "{}", why(&outcome));
+    let source = outcome.registry.unwrap();
+    assert_eq!(&source.body[..], name);
+    let answer = source.answer.unwrap();
+    let oddities = answer.oddities();
+    assert_eq!(oddities.len(), 1);
+    assert_eq!(oddities[0].pointer, "/remarks/0/title");
+    let found = check(&answer, &Delivery::default(), &[]);
+    assert!(
+        found.iter().any(|v| v.pointer == "/remarks/0/title"),
+        "{found:?}"
+    );
 }

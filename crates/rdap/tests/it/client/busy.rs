@@ -1,10 +1,9 @@
-//! Servers that complain: asked again after the pause they want, and given up where they want too
-//! much.
+//! Servers that complain: asked again after the requested pause, and given up if that is too long.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use roundtrip_rdap::memory::Memory;
+use roundtrip_fetch::memory::Memory;
 use roundtrip_rdap::text::State;
 
 use crate::client::scene::{Scene, look_up, rate_limiter, why};
@@ -13,7 +12,7 @@ use crate::client::scripted::{Scripted, domain, rdap};
 const TOO_MANY: &str = "429 Too Many Requests";
 
 #[tokio::test]
-async fn a_busy_server_is_asked_again_after_the_pause_it_wants() {
+async fn a_busy_server_is_asked_again_after_its_pause() {
     for (word, least) in [("busy", 1000), ("busydate", 0), ("busymute", 1000)] {
         let scene = Scene::new();
         let outcome = look_up(&scene.client(), &format!("{word}.example")).await;
@@ -27,7 +26,7 @@ async fn a_busy_server_is_asked_again_after_the_pause_it_wants() {
 }
 
 #[tokio::test]
-async fn patience_counts_what_was_waited() {
+async fn patience_is_the_time_spent_waiting() {
     let scene = Scene::new();
     let outcome = look_up(&scene.client(), "busy.example").await;
     let patience = outcome.registry.unwrap().patience;
@@ -35,7 +34,7 @@ async fn patience_counts_what_was_waited() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_always_busy_is_given_up_with_an_advice() {
+async fn a_server_that_is_always_busy_is_given_up_with_advice() {
     let server = Scripted::start(|_, _| rdap(TOO_MANY, "Retry-After: 1\r\n", "{}")).await;
     let scene = Scene::new();
     let client = scene.client_with(|parts| parts.options.server = Some(server.base()));
@@ -48,7 +47,7 @@ async fn a_server_that_is_always_busy_is_given_up_with_an_advice() {
 }
 
 #[tokio::test]
-async fn a_pause_that_is_too_long_is_told_and_not_waited_for() {
+async fn a_pause_that_is_too_long_is_reported_at_once() {
     let server = Scripted::start(|_, _| rdap(TOO_MANY, "Retry-After: 3600\r\n", "{}")).await;
     let scene = Scene::new();
     let client = scene.client_with(|parts| parts.options.server = Some(server.base()));
@@ -77,7 +76,7 @@ async fn only_the_origin_that_complains_waits() {
 }
 
 #[tokio::test]
-async fn tokens_are_waited_for() {
+async fn lookups_wait_for_tokens() {
     let scene = Scene::new();
     let client = scene.client_with(|parts| {
         let memory = Arc::new(Memory::nowhere());
@@ -88,7 +87,7 @@ async fn tokens_are_waited_for() {
         let outcome = look_up(&client, &format!("n{n}.example")).await;
         assert_eq!(outcome.state(), State::Found);
     }
-    // Four at once, and six more at two a second.
+    // Four at once, and six more at two per second.
     let slept = scene.timer.slept();
     assert!(slept >= Duration::from_millis(2500), "{slept:?}");
     assert!(slept < Duration::from_secs(4), "{slept:?}");

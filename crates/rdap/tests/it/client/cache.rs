@@ -1,5 +1,5 @@
-//! What an earlier run was told: used, confirmed, or asked for anew, as its server and the user
-//! want it.
+//! Answers of an earlier run: used, confirmed, or requested again, as their server and the user
+//! wish.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::client::scene::{Scene, look_up, why};
 use crate::client::scripted::{Scripted, rdap};
 
 #[tokio::test]
-async fn a_fresh_copy_is_not_asked_for() {
+async fn a_fresh_copy_needs_no_request() {
     let scene = Scene::new();
     for (n, from) in [From::Network, From::Memory].into_iter().enumerate() {
         let client = scene.remembering(|parts| parts.options.follow = false);
@@ -21,7 +21,7 @@ async fn a_fresh_copy_is_not_asked_for() {
 }
 
 #[tokio::test]
-async fn another_copy_is_confirmed_by_its_tag() {
+async fn a_stale_copy_is_confirmed_by_its_tag() {
     let scene = Scene::new();
     let mut bodies = Vec::new();
     for from in [From::Network, From::Confirmed, From::Confirmed] {
@@ -35,7 +35,7 @@ async fn another_copy_is_confirmed_by_its_tag() {
 }
 
 #[tokio::test]
-async fn who_refreshes_asks_even_where_the_copy_is_fresh() {
+async fn refresh_asks_even_if_the_copy_is_fresh() {
     let scene = Scene::new();
     for (refresh, from) in [(false, From::Network), (true, From::Confirmed)] {
         let client = scene.remembering(|parts| {
@@ -48,7 +48,7 @@ async fn who_refreshes_asks_even_where_the_copy_is_fresh() {
 }
 
 #[tokio::test]
-async fn offline_nothing_is_asked() {
+async fn offline_makes_no_requests() {
     let scene = Scene::new();
     let client = scene.remembering(|parts| parts.options.follow = false);
     look_up(&client, "fresh.example").await;
@@ -69,7 +69,7 @@ async fn offline_nothing_is_asked() {
 }
 
 #[tokio::test]
-async fn who_takes_old_answers_gets_them_unasked() {
+async fn old_answers_are_used_if_allowed() {
     let body = r#"{"objectClassName":"domain","ldhName":"one.example"}"#;
     let server = Scripted::start(move |_, _| rdap("200 OK", "", body)).await;
     let scene = Scene::new();
@@ -87,7 +87,7 @@ async fn who_takes_old_answers_gets_them_unasked() {
 }
 
 #[tokio::test]
-async fn what_is_not_registered_is_remembered_for_a_short_time() {
+async fn not_registered_is_stored_for_a_short_time() {
     let server = Scripted::start(move |_, _| rdap("404 No", "", "{}")).await;
     let scene = Scene::new();
     for from in [From::Network, From::Memory] {
@@ -100,7 +100,7 @@ async fn what_is_not_registered_is_remembered_for_a_short_time() {
 }
 
 #[tokio::test]
-async fn a_server_that_means_another_copy_is_asked_without_conditions() {
+async fn a_304_for_another_copy_causes_an_unconditional_request() {
     let server = Scripted::start(|_, n| match n {
         0 | 2 => rdap("200 OK", "ETag: \"a\"\r\n", "{}"),
         _ => "HTTP/1.1 304 Not Modified\r\nETag: \"b\"\r\n\r\n".to_owned(),

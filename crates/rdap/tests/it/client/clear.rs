@@ -1,5 +1,5 @@
-//! TLS is never left without a word: who fails over https is not replaced by whoever answers in
-//! clear text.
+//! TLS is never abandoned silently: a server that fails over https is not replaced by one that
+//! answers in clear text.
 
 use roundtrip_rdap::client::{Outcome, Parts};
 use roundtrip_rdap::text::State;
@@ -34,7 +34,7 @@ async fn an_https_server_that_refuses_connections_is_not_replaced_by_an_http_one
 }
 
 #[tokio::test]
-async fn a_certificate_that_does_not_verify_leads_nowhere_but_to_one_that_does() {
+async fn after_a_certificate_failure_only_https_servers_are_asked() {
     let (scene, impostor, clear) = (Scene::new(), Scene::new(), willing().await);
     let (forged, genuine) = (impostor.server(), scene.server());
     let (forged, genuine) = (forged.url().as_str(), genuine.url().as_str());
@@ -55,7 +55,7 @@ async fn a_certificate_that_does_not_verify_leads_nowhere_but_to_one_that_does()
 }
 
 #[tokio::test]
-async fn a_registry_that_publishes_http_alone_is_asked_and_that_is_told() {
+async fn a_registry_with_only_http_is_asked_and_reported() {
     let (scene, clear) = (Scene::new(), willing().await);
     let (outcome, notes) = ask(&scene, |parts| bootstrapped(parts, &[&clear.url()])).await;
     assert_eq!(outcome.state(), State::Found);
@@ -66,7 +66,7 @@ async fn a_registry_that_publishes_http_alone_is_asked_and_that_is_told() {
     );
     let told = outcome.told(&[], |told| told.first.clear);
     assert_eq!(told, [true]);
-    // Who names the server knows; the answer says it all the same.
+    // There is no note if the user named the server, but the answer is still marked.
     let (outcome, notes) = ask(&scene, |parts| parts.options.server = Some(clear.base())).await;
     assert!(
         outcome.registry.unwrap().clear && notes.is_empty(),
@@ -75,7 +75,7 @@ async fn a_registry_that_publishes_http_alone_is_asked_and_that_is_told() {
 }
 
 #[tokio::test]
-async fn an_answer_to_which_clear_text_led_is_not_called_secure() {
+async fn an_answer_reached_over_clear_text_is_marked() {
     let scene = Scene::new();
     let to = format!("{}domain/one.example", scene.server());
     let moved = move |_: &str, _| rdap("302 Found", &format!("Location: {to}\r\n"), "");
@@ -87,7 +87,7 @@ async fn an_answer_to_which_clear_text_led_is_not_called_secure() {
 }
 
 #[tokio::test]
-async fn who_allows_it_leaves_tls_and_is_told_but_not_after_a_refused_certificate() {
+async fn with_permission_tls_is_left_but_not_after_a_certificate_failure() {
     let (scene, impostor, clear) = (Scene::new(), Scene::new(), willing().await);
     let allow = |parts: &mut Parts, server: &str| {
         bootstrapped(parts, &[server, &clear.url()]);
@@ -108,7 +108,7 @@ async fn who_allows_it_leaves_tls_and_is_told_but_not_after_a_refused_certificat
 }
 
 #[tokio::test]
-async fn what_is_remembered_of_clear_text_does_not_stand_in_for_tls() {
+async fn a_copy_from_clear_text_does_not_replace_tls() {
     let (scene, clear) = (Scene::new(), willing().await);
     let ask = async |insecure_http: bool, offline: bool| {
         let client = scene.remembering(|parts| {
@@ -126,7 +126,7 @@ async fn what_is_remembered_of_clear_text_does_not_stand_in_for_tls() {
 }
 
 #[tokio::test]
-async fn of_links_to_the_registrar_one_over_tls_is_followed() {
+async fn the_https_link_to_the_registrar_is_preferred() {
     let scene = Scene::new();
     let link = |url: &str| {
         format!(r#"{{"rel":"related","type":"application/rdap+json","href":"{url}domain/x"}}"#)

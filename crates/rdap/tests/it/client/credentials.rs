@@ -1,5 +1,4 @@
-//! Who asks, where a server wants to know: Basic and Digest, said when asked, and kept out of the
-//! memory.
+//! Credentials for servers that require them: Basic and Digest, sent on request, and not stored.
 
 use roundtrip_rdap::client::From;
 use roundtrip_rdap::credentials::{Credentials, Secret};
@@ -20,7 +19,7 @@ fn credentials(server: &Scripted) -> Credentials {
 }
 
 #[tokio::test]
-async fn basic_is_said_when_asked_and_from_then_on() {
+async fn basic_is_sent_on_request_and_from_then_on() {
     let server = Scripted::start(|_, n| match n {
         0 => challenge("Basic realm=\"r\""),
         _ => domain("one.example"),
@@ -40,11 +39,11 @@ async fn basic_is_said_when_asked_and_from_then_on() {
 }
 
 #[tokio::test]
-async fn digest_is_said_when_asked_and_from_then_on() {
+async fn digest_is_sent_on_request_and_from_then_on() {
     let asked = "Digest realm=\"r\", qop=\"auth\", algorithm=SHA-256, nonce=\"n1\", opaque=\"o\"";
     let server = Scripted::start(move |_, n| match n {
         0 => challenge(asked),
-        // The nonce has grown old.
+        // The nonce has become stale.
         2 => challenge(&asked.replace("n1\"", "n2\", stale=true")),
         _ => domain("one.example"),
     })
@@ -69,7 +68,7 @@ async fn digest_is_said_when_asked_and_from_then_on() {
 }
 
 #[tokio::test]
-async fn who_is_not_believed_is_refused_and_does_not_insist() {
+async fn wrong_credentials_are_sent_only_once() {
     let server = Scripted::start(|_, _| challenge("Basic realm=\"r\"")).await;
     let scene = Scene::new();
     let client = scene.client_with(|parts| {
@@ -87,7 +86,7 @@ async fn who_is_not_believed_is_refused_and_does_not_insist() {
 }
 
 #[tokio::test]
-async fn what_was_said_to_one_who_is_known_is_not_remembered() {
+async fn answers_to_requests_with_credentials_are_not_stored() {
     let server = Scripted::start(|_, n| match n {
         0 | 2 => challenge("Basic realm=\"r\""),
         _ => {
@@ -109,7 +108,7 @@ async fn what_was_said_to_one_who_is_known_is_not_remembered() {
 }
 
 #[tokio::test]
-async fn a_certificate_keeps_answers_to_itself_too() {
+async fn answers_to_requests_with_a_certificate_are_not_stored() {
     let server = Scripted::start(|_, _| {
         let body = r#"{"objectClassName":"domain","ldhName":"one.example"}"#;
         rdap("200 OK", "Cache-Control: max-age=3600\r\n", body)

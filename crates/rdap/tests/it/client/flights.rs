@@ -1,11 +1,11 @@
-//! What many want at once is asked once.
+//! Equal concurrent queries cause one request.
 
 use roundtrip_rdap::client::{Client, Outcome};
 use roundtrip_rdap::text::State;
 
 use crate::client::scene::Scene;
 
-/// All of them on their way together, on one thread.
+/// Starts all lookups at once, on one thread.
 pub(crate) async fn at_once(client: &Client, names: &[String]) -> Vec<Outcome> {
     let mut waiting: Vec<_> = names
         .iter()
@@ -35,7 +35,7 @@ pub(crate) async fn at_once(client: &Client, names: &[String]) -> Vec<Outcome> {
 }
 
 #[tokio::test]
-async fn one_question_at_a_time_is_asked_for_all_who_ask_it() {
+async fn equal_concurrent_queries_cause_one_request() {
     let scene = Scene::new();
     let client = scene.client();
     let names = vec!["one.example".to_owned(); 50];
@@ -50,22 +50,22 @@ async fn one_question_at_a_time_is_asked_for_all_who_ask_it() {
         timing.unwrap().coalesced
     });
     assert_eq!(coalesced.count(), 49);
-    // Later it is another question.
+    // A later query causes another request.
     at_once(&client, &names[..1]).await;
     assert_eq!(scene.asked().await["/rdap/domain/one.example"], 2);
 }
 
 #[tokio::test]
-async fn who_goes_alone_asks_alone() {
+async fn without_sharing_each_query_causes_a_request() {
     let scene = Scene::new();
     let client = scene.client_with(|parts| {
         parts.options.shares = false;
         parts.options.follow = false;
-        let settings = roundtrip_rdap::pool::Settings {
+        let settings = roundtrip_fetch::pool::Settings {
             roots: roundtrip_tls::Roots::Pem(scene.origin.ca_pem.clone()),
             ..Default::default()
         };
-        parts.pool = roundtrip_rdap::pool::Pool::new(settings.without_reuse()).unwrap();
+        parts.pool = roundtrip_fetch::pool::Pool::new(settings.without_reuse()).unwrap();
     });
     let names = vec!["one.example".to_owned(); 5];
     at_once(&client, &names).await;
@@ -74,13 +74,13 @@ async fn who_goes_alone_asks_alone() {
 }
 
 #[tokio::test]
-async fn who_is_given_up_leaves_the_question_to_the_next() {
+async fn after_a_cancelled_lookup_the_next_one_asks() {
     let scene = Scene::new();
     let client = scene.client();
     let query = client.read("one.example").unwrap();
     let mut first = Box::pin(client.look_up(&query));
     let mut second = Box::pin(client.look_up(&query));
-    // Both are on their way; the one that asks is given up.
+    // Both are in flight; the one that sent the request is cancelled.
     std::future::poll_fn(|context| {
         assert!(first.as_mut().poll(context).is_pending());
         assert!(second.as_mut().poll(context).is_pending());
@@ -92,13 +92,13 @@ async fn who_is_given_up_leaves_the_question_to_the_next() {
 }
 
 #[tokio::test]
-async fn a_lookup_that_waits_takes_little_room() {
+async fn a_waiting_lookup_takes_little_memory() {
     let scene = Scene::new();
     let client = scene.client();
     let query = client.read("one.example").unwrap();
     let waiting = std::mem::size_of_val(&client.look_up(&query));
     assert!(waiting < 4096, "{waiting}");
-    let ask = roundtrip_rdap::pool::PoolRequest::new(scene.server());
+    let ask = roundtrip_fetch::pool::PoolRequest::new(scene.server());
     let fetching = std::mem::size_of_val(&client.pool().fetch(&ask));
     assert!(fetching < 2048, "{fetching}");
 }

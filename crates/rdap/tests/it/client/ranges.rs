@@ -1,4 +1,4 @@
-//! One answer about a network serves all addresses in it, if that is wanted.
+//! One answer about a network serves all addresses in it, if that is enabled.
 
 use roundtrip_rdap::client::From;
 
@@ -26,7 +26,7 @@ async fn a_networks_answer_serves_its_addresses() {
 }
 
 #[tokio::test]
-async fn neighbours_that_are_asked_at_once_are_asked_once() {
+async fn concurrent_queries_for_neighbours_cause_one_request() {
     let scene = Scene::new();
     let client = scene.client_with(|parts| parts.options.by_range = true);
     let mut names = Vec::new();
@@ -41,7 +41,7 @@ async fn neighbours_that_are_asked_at_once_are_asked_once() {
 }
 
 #[tokio::test]
-async fn without_the_wish_each_address_is_asked() {
+async fn without_the_option_each_address_is_asked() {
     let scene = Scene::new();
     let client = scene.client();
     for address in ["192.0.2.1", "192.0.2.2"] {
@@ -69,7 +69,7 @@ async fn the_narrowest_network_counts() {
         parts.options.by_range = true;
         parts.options.server = Some(server.base());
     });
-    // The narrow one first, or the wide one would serve it.
+    // The narrow one first, because the wide one's answer would serve it.
     for network in ["10.0.0.0/24", "10.0.0.0/8"] {
         look_up(&client, network).await;
     }

@@ -1,4 +1,4 @@
-//! Redirects: where they may lead, and what does not go along.
+//! Redirects: their allowed targets, and what is not sent there.
 
 use roundtrip_rdap::credentials::{Credentials, Secret};
 use roundtrip_rdap::text::State;
@@ -26,7 +26,7 @@ async fn a_redirect_is_followed() {
 }
 
 #[tokio::test]
-async fn a_circle_is_left_at_once() {
+async fn a_redirect_cycle_ends_at_once() {
     let scene = Scene::new();
     let outcome = look_up(&scene.client(), "loop.example").await;
     assert_eq!(outcome.state(), State::Failed);
@@ -35,7 +35,7 @@ async fn a_circle_is_left_at_once() {
 }
 
 #[tokio::test]
-async fn redirects_without_end_are_bounded() {
+async fn the_number_of_redirects_is_bounded() {
     let server = Scripted::start(|_, n| elsewhere(&format!("/{n}"))).await;
     let scene = Scene::new();
     let client = scene.client_with(|parts| parts.options.server = Some(server.base()));
@@ -46,7 +46,7 @@ async fn redirects_without_end_are_bounded() {
 }
 
 #[tokio::test]
-async fn a_redirect_that_leads_nowhere_says_so() {
+async fn an_invalid_redirect_is_reported() {
     for to in ["ftp://x.example/", "https://", "tcp://x.example:1/"] {
         let server = Scripted::start(move |_, _| elsewhere(to)).await;
         let scene = Scene::new();
@@ -58,7 +58,7 @@ async fn a_redirect_that_leads_nowhere_says_so() {
 }
 
 #[tokio::test]
-async fn credentials_stay_where_they_belong() {
+async fn credentials_are_not_sent_to_other_origins() {
     let other = Scripted::start(|_, _| domain("one.example")).await;
     let to = format!(
         "{}domain/one.example",

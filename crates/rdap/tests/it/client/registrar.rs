@@ -1,5 +1,4 @@
-//! From the registry to the registrar: the registry's answer is never lost, whatever is wrong with
-//! the registrar.
+//! From the registry to the registrar: no failure of the registrar loses the registry's answer.
 
 use roundtrip_rdap::client::Trouble;
 use roundtrip_rdap::text::State;
@@ -8,7 +7,7 @@ use crate::client::scene::{Scene, look_up};
 use crate::client::scripted::{Scripted, domain, rdap};
 
 #[tokio::test]
-async fn the_registrar_is_asked_and_both_answers_kept() {
+async fn the_registrar_is_asked_and_both_answers_are_returned() {
     let scene = Scene::new();
     let outcome = look_up(&scene.client(), "one.example").await;
     assert_eq!(outcome.state(), State::Found);
@@ -24,7 +23,7 @@ async fn the_registrar_is_asked_and_both_answers_kept() {
 }
 
 #[tokio::test]
-async fn what_goes_wrong_there_is_told_beside_the_registrys_answer() {
+async fn its_failures_are_reported_beside_the_registrys_answer() {
     let scene = Scene::new();
     let client = scene.client();
     let trouble = |outcome: roundtrip_rdap::client::Outcome| -> Trouble {
@@ -43,7 +42,7 @@ async fn what_goes_wrong_there_is_told_beside_the_registrys_answer() {
 }
 
 #[tokio::test]
-async fn pages_and_circles_are_not_followed() {
+async fn web_pages_and_cycles_are_not_followed() {
     let scene = Scene::new();
     let client = scene.client();
     for word in ["page", "thick"] {
@@ -59,7 +58,7 @@ async fn pages_and_circles_are_not_followed() {
 }
 
 #[tokio::test]
-async fn who_does_not_want_the_registrar_does_not_ask_it() {
+async fn without_the_option_the_registrar_is_not_asked() {
     let scene = Scene::new();
     let client = scene.client_with(|parts| parts.options.follow = false);
     let outcome = look_up(&client, "one.example").await;
@@ -68,10 +67,10 @@ async fn who_does_not_want_the_registrar_does_not_ask_it() {
 }
 
 #[tokio::test]
-async fn a_chain_of_registrars_has_an_end() {
+async fn a_chain_of_registrars_is_bounded() {
     let scene = Scene::new();
     let host = scene.origin.https;
-    // Each registrar of the origin knows the name and names nobody; the registry here names one
+    // Each registrar of the origin knows the name and names no other; the registry here names one
     // that redirects to itself.
     let body = format!(
         r#"{{"objectClassName":"domain","ldhName":"one.example","links":[{{"rel":"related","type":"application/rdap+json","href":"https://{host}/rdap/domain/loop.example"}}]}}"#
@@ -85,7 +84,7 @@ async fn a_chain_of_registrars_has_an_end() {
 }
 
 #[tokio::test]
-async fn a_url_that_is_a_name_goes_on_to_its_registrar() {
+async fn a_url_of_a_domain_is_followed_to_its_registrar() {
     let scene = Scene::new();
     let url = format!("{}domain/one.example", scene.server());
     let outcome = look_up(&scene.client(), &url).await;

@@ -1,5 +1,5 @@
-//! A registry on a thread of its own, clients that trust it, and a clock that passes when somebody
-//! sleeps.
+//! A registry on a separate thread, clients that trust it, and a clock that advances only when a
+//! task sleeps.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -7,15 +7,15 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
+use roundtrip_fetch::memory::answers::Policy;
+use roundtrip_fetch::memory::{DEFAULT_SIZE, Memory, Stamp};
+use roundtrip_fetch::pool::{Pool, PoolRequest, Settings};
+use roundtrip_fetch::rate_limiter::{RateLimiter, Rules, Timer};
 use roundtrip_http::Tokens;
 use roundtrip_model::Target;
 use roundtrip_origin::{Knobs, Origin, Running};
 use roundtrip_rdap::bootstrap::{Bootstrap, Registry};
 use roundtrip_rdap::client::{Client, LookupOptions, Outcome, Parts};
-use roundtrip_rdap::memory::answers::Policy;
-use roundtrip_rdap::memory::{DEFAULT_SIZE, Memory, Stamp};
-use roundtrip_rdap::pool::{Pool, PoolRequest, Settings};
-use roundtrip_rdap::rate_limiter::{RateLimiter, Rules, Timer};
 use roundtrip_tls::{Client as Tls, Roots};
 use tempfile::TempDir;
 
@@ -40,7 +40,7 @@ impl Scene {
         }
     }
 
-    /// Asks the registry, remembers nothing, and hurries.
+    /// A client of the registry that stores nothing and has short time-outs.
     pub(crate) fn client(&self) -> Client {
         self.client_with(|_| {})
     }
@@ -49,7 +49,7 @@ impl Scene {
         self.client_of(Memory::nowhere(), change)
     }
 
-    /// One that remembers; `change` comes last.
+    /// A client that stores answers; `change` is applied last.
     pub(crate) fn remembering(&self, change: impl FnOnce(&mut Parts)) -> Client {
         let memory = Memory::open(self.directory.path(), DEFAULT_SIZE).unwrap();
         self.client_of(memory, change)
@@ -83,7 +83,7 @@ impl Scene {
         target(&format!("https://{}/rdap/", self.origin.https))
     }
 
-    /// How often each path of the registry and the registrar was asked.
+    /// The number of requests for each path of the registry and the registrar.
     pub(crate) async fn asked(&self) -> BTreeMap<String, u32> {
         let settings = Settings {
             roots: Roots::Pem(self.origin.ca_pem.clone()),
@@ -111,6 +111,7 @@ pub(crate) fn options(server: Option<Target>) -> LookupOptions {
         early: true,
         credentials: None,
         certified: None,
+        persistent: false,
         shares: true,
         registries: None,
         user_agent: "test".into(),
@@ -122,7 +123,7 @@ pub(crate) fn rate_limiter(
     memory: &Arc<Memory>,
     rate: &str,
 ) -> RateLimiter {
-    let mut rules = Rules::default();
+    let mut rules = Rules::new(&[]);
     rules.add(rate).unwrap();
     RateLimiter::new(rules, memory.clone(), timer.clone(), 7)
 }
@@ -148,13 +149,13 @@ pub(crate) fn bootstrapped(parts: &mut Parts, servers: &[&str]) {
     replaced.unwrap();
 }
 
-/// The first words of why nothing was found.
+/// The first words of the reason why nothing was found.
 pub(crate) fn why(outcome: &Outcome) -> String {
     let whys = outcome.told(&[], |told| told.first.why.unwrap_or_default().to_owned());
     whys.into_iter().next().unwrap()
 }
 
-/// Nobody waits: the clock goes on by as much as is slept.
+/// Sleeping takes no time: it advances the clock.
 #[derive(Debug)]
 pub(crate) struct ManualClock {
     began: Stamp,

@@ -1,5 +1,4 @@
-//! A server of HTTP/1.1 in clear text that answers as a function tells it, and keeps what it was
-//! asked.
+//! A server of HTTP/1.1 in clear text that answers as a function says, and records the requests.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -10,15 +9,15 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::client::scene::target;
 
-type Answers = dyn Fn(&str, usize) -> String + Send + Sync;
+type Answers = dyn Fn(&str, usize) -> Vec<u8> + Send + Sync;
 
 pub(crate) struct Scripted {
     address: SocketAddr,
-    /// Heads of requests, in the order in which they came.
+    /// Heads of requests, in order of arrival.
     heads: Arc<Mutex<Vec<String>>>,
 }
 
-/// An answer of RDAP, with these further header lines.
+/// An RDAP answer, with these additional header lines.
 pub(crate) fn rdap(status: &str, headers: &str, body: &str) -> String {
     let length = body.len();
     format!(
@@ -32,9 +31,16 @@ pub(crate) fn domain(name: &str) -> String {
 }
 
 impl Scripted {
-    /// `answers` is told the request line and how many requests there were before.
+    /// `answers` receives the request line and the number of earlier requests. An empty answer
+    /// closes the connection.
     pub(crate) async fn start(
         answers: impl Fn(&str, usize) -> String + Send + Sync + 'static,
+    ) -> Self {
+        Self::start_bytes(move |line, before| answers(line, before).into_bytes()).await
+    }
+
+    pub(crate) async fn start_bytes(
+        answers: impl Fn(&str, usize) -> Vec<u8> + Send + Sync + 'static,
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let server = Self {
@@ -90,7 +96,7 @@ async fn serve(mut stream: TcpStream, heads: Arc<Mutex<Vec<String>>>, answers: A
             heads.len() - 1
         };
         let answer = answers(head.lines().next().unwrap(), before);
-        if stream.write_all(answer.as_bytes()).await.is_err() {
+        if answer.is_empty() || stream.write_all(&answer).await.is_err() {
             return;
         }
     }

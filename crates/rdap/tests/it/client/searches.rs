@@ -1,5 +1,5 @@
-//! Searches, page after page: as many as are wanted, from one server, never in a circle, and never
-//! silently cut short.
+//! Searches, page after page: as many as requested, from one server, without cycles, and never
+//! silently truncated.
 
 use roundtrip_rdap::text::State;
 
@@ -7,7 +7,7 @@ use crate::client::scene::{Scene, look_up};
 use crate::client::scripted::{Scripted, rdap};
 
 #[tokio::test]
-async fn as_many_pages_as_are_wanted() {
+async fn as_many_pages_as_requested() {
     let scene = Scene::new();
     for (pages, got) in [(1, 1), (2, 2), (9, 3)] {
         let client = scene.client_with(|parts| parts.options.pages = pages);
@@ -28,7 +28,7 @@ fn page(next: &str) -> String {
 }
 
 #[tokio::test]
-async fn circles_and_other_servers_end_a_search_that_says_so() {
+async fn cycles_and_other_servers_end_a_search_with_a_note() {
     for (next, asked, said) in [
         ("/domains?name=a*", 1, "already"),
         ("/other", 2, "already"),
@@ -50,7 +50,7 @@ async fn circles_and_other_servers_end_a_search_that_says_so() {
 }
 
 #[tokio::test]
-async fn a_page_that_is_missing_is_told_after_those_before_it() {
+async fn a_missing_page_is_reported_after_the_earlier_ones() {
     let server = Scripted::start(|_, n| match n {
         0 => page("/2"),
         1 => page("/3"),

@@ -1,4 +1,4 @@
-//! Whom a query is asked of, and what the outcome is called.
+//! The servers for a query, and the states of outcomes.
 
 use roundtrip_rdap::text::State;
 
@@ -26,7 +26,7 @@ async fn outcomes_have_the_states_of_their_answers() {
 }
 
 #[tokio::test]
-async fn a_dead_server_is_passed_over() {
+async fn a_dead_server_is_skipped() {
     let scene = Scene::new();
     let live = scene.server();
     let client = scene.client_with(|parts| {
@@ -43,12 +43,12 @@ async fn a_dead_server_is_passed_over() {
 }
 
 #[tokio::test]
-async fn a_server_that_cannot_is_passed_over_and_told_if_no_other_can() {
+async fn a_failing_server_is_reported_only_if_no_other_answers() {
     let unwell = Scripted::start(|_, _| rdap("500 Oh", "", "{}")).await;
     let well = Scripted::start(|_, _| domain("one.example")).await;
     let scene = Scene::new();
     let unwell_by_name = unwell.url().replace("127.0.0.1", "127.0.0.2");
-    // The same host is not asked again by another door; another one is.
+    // The same host is not asked again at another port; another host is.
     let client = scene.client_with(|parts| {
         bootstrapped(parts, &[&unwell.url(), &format!("{}v2/", unwell.url())]);
     });
@@ -63,7 +63,7 @@ async fn a_server_that_cannot_is_passed_over_and_told_if_no_other_can() {
 }
 
 #[tokio::test]
-async fn who_does_not_know_a_name_is_believed() {
+async fn an_answer_that_a_name_is_not_registered_is_final() {
     let scene = Scene::new();
     let other = Scripted::start(|_, _| domain("missing-1.example")).await;
     let client = scene.client_with(|parts| {
@@ -75,7 +75,7 @@ async fn who_does_not_know_a_name_is_believed() {
 }
 
 #[tokio::test]
-async fn what_nobody_can_be_asked_is_said() {
+async fn a_query_without_a_server_is_reported() {
     let scene = Scene::new();
     let client = scene.client_with(|parts| bootstrapped(parts, &["https://127.0.0.1:9/"]));
     let nobody = look_up(&client, "name.nothing").await;

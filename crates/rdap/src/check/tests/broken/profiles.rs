@@ -1,50 +1,9 @@
-//! For each rule about redactions and of the profiles, a fixture that follows it, and a change that
-//! violates it.
+//! For each rule of the gTLD profile, a fixture that follows it, and a change that violates it.
 
 use super::Change;
 
 /// Identifier of the rule, fixture, and change.
 pub(in crate::check::tests) const BROKEN: &[(&str, &str, Change)] = &[
-    (
-        "redaction-name",
-        "domain-registrar",
-        ("/redacted/0/name", Some("{}")),
-    ),
-    (
-        "redaction-method",
-        "domain-registrar",
-        ("/redacted/0/method", Some(r#""deleted""#)),
-    ),
-    (
-        "redaction-post-path",
-        "domain-registrar",
-        ("/redacted/0/postPath", None),
-    ),
-    (
-        "redaction-gone",
-        "domain-registrar",
-        ("/redacted/0/method", None),
-    ),
-    (
-        "redaction-replacement",
-        "domain-registrar",
-        ("/redacted/3/method", Some(r#""removal""#)),
-    ),
-    (
-        "redaction-language",
-        "domain-registrar",
-        ("/redacted/0/pathLang", Some(r#""xpath""#)),
-    ),
-    (
-        "redaction-path",
-        "domain-registrar",
-        ("/redacted/0/postPath", Some(r#""/entities/1""#)),
-    ),
-    (
-        "redaction-reason",
-        "domain-registrar",
-        ("/redacted/0/reason", Some("{}")),
-    ),
     (
         "gtld-conformance-response",
         "domain-registry",
@@ -65,12 +24,12 @@ pub(in crate::check::tests) const BROKEN: &[(&str, &str, Change)] = &[
     ),
     (
         "gtld-country",
-        "domain-registrar",
+        "gtld-registrar",
         ("/entities/1/vcardArray/1/3/3/6", Some(r#""Canada""#)),
     ),
     (
         "gtld-country-code",
-        "domain-registrar",
+        "gtld-registrar",
         ("/entities/1/vcardArray/1/3/1/cc", None),
     ),
     (
@@ -91,7 +50,7 @@ pub(in crate::check::tests) const BROKEN: &[(&str, &str, Change)] = &[
     ("gtld-event-update", "domain-registry", ("/events/3", None)),
     (
         "gtld-event-registrar-expiration",
-        "domain-registrar",
+        "gtld-registrar",
         ("/events/1", None),
     ),
     ("gtld-status", "domain-registry", ("/status", Some("[]"))),
@@ -188,30 +147,258 @@ pub(in crate::check::tests) const BROKEN: &[(&str, &str, Change)] = &[
     ),
     (
         "gtld-registrant",
-        "domain-registrar",
-        ("/entities/1/roles/0", Some(r#""billing""#)),
-    ),
-    (
-        "gtld-tel-type",
-        "domain-registrar",
-        ("/entities/2/vcardArray/1/2/1/type", None),
-    ),
-    ("nro-conformance", "ip-v4", ("/rdapConformance/0", None)),
-    (
-        "nro-asn-models",
-        "ip-v4",
+        "gtld-registrar",
         (
-            "/rdapConformance",
+            "/entities/+",
             Some(
-                r#"["rdap_level_0", "cidr0", "nro_rdap_profile_0", "nro_rdap_profile_asn_flat_0", "nro_rdap_profile_asn_hierarchical_0"]"#,
+                r#"{"objectClassName": "entity", "handle": "R2-EXAMPLE", "roles": ["registrant"]}"#,
             ),
         ),
     ),
-    ("nro-cidr", "ip-v4", ("/cidr0_cidrs", Some("[]"))),
     (
-        "nro-cidr-covers",
-        "ip-v4",
-        ("/cidr0_cidrs/0/length", Some("25")),
+        "gtld-tel-type",
+        "gtld-registrar",
+        ("/entities/2/vcardArray/1/2/1/type", None),
     ),
-    ("nro-handle", "ip-v4", ("/handle", None)),
+    (
+        "gtld-fqdn",
+        "domain-registry",
+        ("/nameservers/1/ldhName", Some(r#""ns2""#)),
+    ),
+    (
+        "gtld-conformance-2019",
+        "domain-registry",
+        (
+            "/rdapConformance",
+            Some(r#"["rdap_level_0", "icann_rdap_response_profile_0"]"#),
+        ),
+    ),
+    (
+        "gtld-extension",
+        "domain-registry",
+        ("/rdapConformance/+", Some(r#""lunarNIC_level_0""#)),
+    ),
+    (
+        "gtld-script",
+        "domain-registry",
+        (
+            "/notices/0/description",
+            Some(r#"["<SCRIPT>alert(1)</SCRIPT>"]"#),
+        ),
+    ),
+    (
+        "gtld-street-lines",
+        "gtld-entity",
+        ("/vcardArray/1/2/3/2", Some(r#""123 Maple Ave\nSuite 901""#)),
+    ),
+    (
+        "gtld-country-code",
+        "gtld-registrar",
+        ("/entities/1/vcardArray/1/3/1/cc", Some(r#""XX""#)),
+    ),
+    ("gtld-name-form", "domain-registry", ("/ldhName", None)),
+    (
+        "gtld-nameservers",
+        "domain-registry",
+        ("/nameservers", Some(r"[]")),
+    ),
+    (
+        "gtld-nameserver-handle",
+        "domain-registry",
+        ("/nameservers/0/handle", Some(r#""ns1""#)),
+    ),
+    (
+        "gtld-related-value",
+        "domain-registry",
+        (
+            "/links/1/value",
+            Some(r#""https://rdap.registry.example/""#),
+        ),
+    ),
+    (
+        "gtld-status-mapped",
+        "domain-registry",
+        ("/status/+", Some(r#""locked""#)),
+    ),
+    (
+        "gtld-status-together",
+        "domain-registry",
+        ("/status", Some(r#"["pending renew", "pending update"]"#)),
+    ),
+    (
+        "gtld-status-together",
+        "domain-registry",
+        ("/status", Some(r#"["active", "server hold"]"#)),
+    ),
+    (
+        "gtld-status-pending-delete",
+        "domain-registry",
+        ("/status", Some(r#"["redemption period"]"#)),
+    ),
+    (
+        "gtld-status-pending-delete",
+        "domain-registry",
+        ("/status", Some(r#"["pending restore"]"#)),
+    ),
+    (
+        "gtld-nameserver-status",
+        "gtld-nameserver",
+        ("/status", Some(r#"["active", "pending update"]"#)),
+    ),
+    (
+        "gtld-contact-status",
+        "gtld-entity",
+        ("/status", Some(r#"["active", "server update prohibited"]"#)),
+    ),
+    (
+        "gtld-contact-handle",
+        "domain-registry",
+        (
+            "/entities/+",
+            Some(r#"{"objectClassName": "entity", "handle": "C1", "roles": ["administrative"]}"#),
+        ),
+    ),
+    (
+        "gtld-contact-handle-registrar",
+        "gtld-registrar",
+        ("/entities/1/handle", Some(r#""C1""#)),
+    ),
+    (
+        "gtld-redaction-name",
+        "gtld-registrar",
+        (
+            "/redacted/0/name",
+            Some(r#"{"description": "Registrant Name"}"#),
+        ),
+    ),
+    (
+        "gtld-redaction-method",
+        "gtld-registrar",
+        ("/redacted/0/method", Some(r#""replacementValue""#)),
+    ),
+    (
+        "gtld-redaction-method",
+        "gtld-registrar",
+        ("/redacted/5/method", Some(r#""removal""#)),
+    ),
+    (
+        "gtld-redaction-published",
+        "gtld-registrar",
+        (
+            "/redacted/+",
+            Some(r#"{"name": {"type": "Registrant Organization"}, "method": "removal"}"#),
+        ),
+    ),
+    (
+        "gtld-redaction-published",
+        "gtld-registrar",
+        (
+            "/redacted/+",
+            Some(r#"{"name": {"type": "Registry Domain ID"}}"#),
+        ),
+    ),
+    (
+        "gtld-redaction-email",
+        "gtld-registrar",
+        ("/entities/1/vcardArray/1/4", None),
+    ),
+    (
+        "gtld-redaction-email",
+        "gtld-registrar",
+        (
+            "/entities/1/vcardArray/1/+",
+            Some(r#"["email", {}, "text", "x@proxy.example"]"#),
+        ),
+    ),
+    (
+        "gtld-contact-uri",
+        "gtld-registrar",
+        (
+            "/entities/1/vcardArray/1/4/3",
+            Some(r#""mailto:x@proxy.example""#),
+        ),
+    ),
+    (
+        "gtld-registrant-id",
+        "gtld-registrar",
+        ("/entities/1/handle", None),
+    ),
+    (
+        "gtld-registrant-name",
+        "gtld-registrar",
+        ("/redacted/0", None),
+    ),
+    (
+        "gtld-registrant-organization",
+        "gtld-registrar",
+        ("/entities/1/vcardArray/1/2", None),
+    ),
+    (
+        "gtld-registrant-street",
+        "gtld-registrar",
+        ("/redacted/1", None),
+    ),
+    (
+        "gtld-registrant-city",
+        "gtld-registrar",
+        ("/redacted/2", None),
+    ),
+    (
+        "gtld-registrant-postal-code",
+        "gtld-registrar",
+        ("/redacted/3", None),
+    ),
+    (
+        "gtld-registrant-phone",
+        "gtld-registrar",
+        ("/redacted/4", None),
+    ),
+    (
+        "gtld-registrant-email",
+        "gtld-registrar",
+        ("/redacted/5", None),
+    ),
+    (
+        "gtld-tech-id",
+        "gtld-registrar",
+        ("/entities/2/handle", None),
+    ),
+    (
+        "gtld-tech-name",
+        "gtld-registrar",
+        ("/entities/2/vcardArray/1/1/3", Some(r#""""#)),
+    ),
+    (
+        "gtld-tech-phone",
+        "gtld-registrar",
+        ("/entities/2/vcardArray/1/2", None),
+    ),
+    (
+        "gtld-tech-email",
+        "gtld-registrar",
+        ("/entities/2/vcardArray/1/3", None),
+    ),
+    ("gtld-entity-registrar", "gtld-entity", ("/handle", None)),
+    (
+        "gtld-entity-address",
+        "gtld-entity",
+        ("/vcardArray/1/2/3/3", Some(r#""""#)),
+    ),
+    ("gtld-entity-contacts", "gtld-entity", ("/entities/0", None)),
+    (
+        "gtld-entity-contact",
+        "gtld-entity",
+        ("/entities/0/vcardArray/1/3", None),
+    ),
+    (
+        "gtld-nameserver-registrar",
+        "gtld-nameserver",
+        ("/entities/0/handle", Some(r#""R-1""#)),
+    ),
+    (
+        "gtld-nameserver-registrar-id",
+        "gtld-nameserver",
+        ("/entities/0/publicIds", None),
+    ),
+    ("gtld-help-link", "gtld-help", ("/notices/0/links", None)),
 ];

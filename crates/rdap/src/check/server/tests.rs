@@ -1,0 +1,274 @@
+//! Conforming and broken servers: each rule is followed once and violated once.
+
+use std::collections::BTreeSet;
+
+use super::*;
+
+const HELP: &str =
+    r#"{"rdapConformance": ["rdap_level_0"], "notices": [{"title": "x", "description": ["y"]}]}"#;
+const DOMAIN: &str =
+    r#"{"rdapConformance": ["rdap_level_0"], "objectClassName": "domain", "ldhName": "a.example"}"#;
+const ERROR: &str =
+    r#"{"rdapConformance": ["rdap_level_0"], "errorCode": 404, "title": "Not Found"}"#;
+
+fn reply(status: u16, body: &'static str) -> ServerReply {
+    let fields = [
+        ("content-type", "application/rdap+json"),
+        ("access-control-allow-origin", "*"),
+    ];
+    let headers = fields.map(|(name, value)| (name.to_owned(), value.as_bytes().to_vec()));
+    ServerReply {
+        status,
+        headers: headers.to_vec(),
+        body: Bytes::from_static(body.as_bytes()),
+    }
+}
+
+fn server() -> Vec<Heard> {
+    let mut heard = Vec::new();
+    for family in ["IPv4", "IPv6"] {
+        for (subject, manner, path, status, body) in [
+            (Subject::Help, Manner::Get, "help", 200, HELP),
+            (Subject::Help, Manner::Head, "help", 200, ""),
+            (Subject::Help, Manner::WithoutOrigin, "help", 200, HELP),
+            (Subject::Help, Manner::WithParameter, "help?x=1", 200, HELP),
+            (
+                Subject::Missing,
+                Manner::Get,
+                "domain/a.invalid",
+                404,
+                ERROR,
+            ),
+            (Subject::Malformed, Manner::Get, "autnum/x", 400, ""),
+            (
+                Subject::Object,
+                Manner::Get,
+                "domain/a.example",
+                200,
+                DOMAIN,
+            ),
+            (Subject::Object, Manner::Head, "domain/a.example", 200, ""),
+        ] {
+            heard.push(Heard {
+                subject,
+                manner,
+                family,
+                url: format!("https://rdap.example/{path}").parse().unwrap(),
+                reply: Ok(reply(status, body)),
+            });
+        }
+    }
+    heard
+}
+
+fn broken(heard: &[Heard]) -> Vec<&'static str> {
+    let broken = judge(heard).into_iter().filter(|f| !f.held);
+    let ids: BTreeSet<&str> = broken.map(|f| f.check.id).collect();
+    ids.into_iter().collect()
+}
+
+#[test]
+fn a_conforming_server_violates_nothing() {
+    let findings = judge(&server());
+    let broken: Vec<&Finding> = findings.iter().filter(|f| !f.held).collect();
+    assert!(broken.is_empty(), "{broken:#?}");
+    // All rules that can be followed were checked.
+    let kept: BTreeSet<&str> = findings.iter().map(|f| f.check.id).collect();
+    for check in ALL {
+        // These are only reported if they are violated, or are tested elsewhere.
+        let otherwise = [
+            "server-redirect",
+            "server-cors-credentials",
+            "server-family-gtld",
+        ];
+        assert!(
+            kept.contains(check.id) || otherwise.contains(&check.id),
+            "{}",
+            check.id
+        );
+    }
+}
+
+type Break = fn(&mut Heard);
+
+#[test]
+#[allow(clippy::too_many_lines)] // a table
+fn each_rule_can_be_broken() {
+    fn status(heard: &mut Heard, status: u16) {
+        heard.reply.as_mut().unwrap().status = status;
+    }
+    fn field(heard: &mut Heard, name: &str, value: Option<&str>) {
+        let headers = &mut heard.reply.as_mut().unwrap().headers;
+        headers.retain(|(n, _)| n != name);
+        headers.extend(value.map(|v| (name.to_owned(), v.as_bytes().to_vec())));
+    }
+    const ALLOW: &str = "access-control-allow-origin";
+    let first = |subject, manner| {
+        let found = server().into_iter();
+        let mut found = found.enumerate();
+        let found = found.find(|(_, h)| h.subject == subject && h.manner == manner);
+        found.unwrap().0
+    };
+    let help = first(Subject::Help, Manner::Get);
+    let object = first(Subject::Object, Manner::Get);
+    let missing = first(Subject::Missing, Manner::Get);
+    let malformed = first(Subject::Malformed, Manner::Get);
+    let cases: [(usize, Break, &[&str]); 19] = [
+        (
+            help,
+            |h| h.reply = Err(Unheard::Failed("refused".into())),
+            &["server-reached"],
+        ),
+        (
+            help,
+            |h| h.reply = Err(Unheard::Untrusted("expired".into())),
+            &["server-certificate"],
+        ),
+        (
+            help,
+            |h| h.reply = Err(Unheard::NoAddress("none".into())),
+            &["server-family"],
+        ),
+        (
+            help,
+            |h| status(h, 404),
+            &[
+                "server-error-type",
+                "server-families-agree",
+                "server-head",
+                "server-help",
+                "server-parameter",
+            ],
+        ),
+        (
+            help,
+            |h| h.reply.as_mut().unwrap().body = Bytes::from_static(b"hello"),
+            &["server-help"],
+        ),
+        (
+            help,
+            |h| field(h, ALLOW, Some("https://one.example")),
+            &["server-cors"],
+        ),
+        (help, |h| field(h, ALLOW, None), &["server-cors"]),
+        (
+            help,
+            |h| field(h, "access-control-allow-credentials", Some("true")),
+            &["server-cors-credentials"],
+        ),
+        (help + 1, |h| status(h, 405), &["server-head"]),
+        (
+            help + 1,
+            |h| field(h, "content-type", None),
+            &["server-head-type"],
+        ),
+        (help + 2, |h| field(h, ALLOW, None), &["server-cors-always"]),
+        (help + 3, |h| status(h, 400), &["server-parameter"]),
+        (
+            missing,
+            |h| status(h, 200),
+            &["server-families-agree", "server-missing"],
+        ),
+        (
+            missing,
+            |h| field(h, "content-type", Some("text/html")),
+            &["server-error-type"],
+        ),
+        (
+            malformed,
+            |h| status(h, 404),
+            &["server-families-agree", "server-malformed"],
+        ),
+        (
+            malformed,
+            |h| status(h, 500),
+            &["server-families-agree", "server-malformed-taken"],
+        ),
+        (
+            object,
+            |h| status(h, 404),
+            &[
+                "server-error-type",
+                "server-families-agree",
+                "server-head",
+                "server-object",
+            ],
+        ),
+        (
+            object,
+            |h| {
+                h.reply.as_mut().unwrap().body = Bytes::from_static(
+                    br#"{"rdapConformance": ["cidr0"], "objectClassName": "domain", "ldhName": "a.example"}"#,
+                );
+            },
+            &["server-help-extensions"],
+        ),
+        (
+            object,
+            |h| {
+                status(h, 302);
+                field(h, "location", Some("http://rdap.example/domain/a.example"));
+            },
+            &["server-families-agree", "server-head", "server-redirect"],
+        ),
+    ];
+    let mut seen: BTreeSet<&str> = ["server-https", "server-family-gtld"].into();
+    for (at, change, expected) in cases {
+        let mut heard = server();
+        change(&mut heard[at]);
+        assert_eq!(broken(&heard), expected, "{:?}", heard[at]);
+        seen.extend(expected);
+    }
+    for check in ALL {
+        assert!(seen.contains(check.id), "no test breaks {}", check.id);
+    }
+}
+
+#[test]
+fn the_server_as_a_whole_is_judged_too() {
+    let mut heard = server();
+    for one in &mut heard {
+        let clear = one.url.as_str().replace("https:", "http:");
+        one.url = clear.parse().unwrap();
+    }
+    assert_eq!(broken(&heard), ["server-https"]);
+    let mut heard = server();
+    heard.retain(|h| h.family == "IPv4" || h.subject == Subject::Help);
+    for one in heard.iter_mut().filter(|h| h.family == "IPv6") {
+        one.reply = Err(Unheard::NoAddress("none".into()));
+    }
+    assert_eq!(broken(&heard), ["server-family"]);
+    heard[0].reply.as_mut().unwrap().body = Bytes::from_static(
+        br#"{"rdapConformance": ["rdap_level_0", "icann_rdap_response_profile_1"], "notices": []}"#,
+    );
+    assert_eq!(broken(&heard), ["server-family-gtld"]);
+    // An address has no other family.
+    for one in &mut heard {
+        one.url.set_host(Some("192.0.2.1")).unwrap();
+    }
+    assert_eq!(broken(&heard), [""; 0]);
+    for one in &mut heard {
+        one.reply = Err(Unheard::NoAddress("none".into()));
+    }
+    assert_eq!(broken(&heard), ["server-reached"]);
+}
+
+#[test]
+fn a_request_for_a_pause_violates_nothing() {
+    let mut heard = server();
+    for one in heard.iter_mut().filter(|h| h.subject != Subject::Help) {
+        one.reply.as_mut().unwrap().status = 429;
+    }
+    assert!(!broken(&heard).contains(&"server-missing"));
+    assert!(!broken(&heard).contains(&"server-malformed"));
+    assert!(!broken(&heard).contains(&"server-head"));
+}
+
+#[test]
+fn answers_are_checked_one_by_one() {
+    let heard = server();
+    let answers = answers(&heard);
+    let ids = |at: usize| -> Vec<&str> { answers[at].1.iter().map(|v| v.check.id).collect() };
+    assert_eq!(answers.len(), 6);
+    assert_eq!((ids(0), ids(2)), (vec![], vec!["link-self"]));
+}
