@@ -8,6 +8,7 @@ mod document;
 mod history;
 mod page;
 mod readiness;
+mod server_metrics;
 mod state;
 
 use std::sync::Arc;

@@ -5,9 +5,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use roundtrip_http::{HttpError, OpenError};
+use roundtrip_fetch::pool::PoolError;
 use roundtrip_model::TargetError;
-use roundtrip_net::ResolveError;
 use roundtrip_tls::TlsError;
 
 #[derive(Debug, thiserror::Error)]
@@ -155,17 +154,11 @@ pub enum FetchError {
     #[error("a user and a password in it would not be sent; remove them")]
     Userinfo,
     #[error("{0}")]
-    Name(#[from] ResolveError),
-    #[error("{0}")]
     Tls(#[from] TlsError),
-    #[error("{0}")]
-    Open(#[from] OpenError),
-    #[error("{0}")]
-    Http(#[from] HttpError),
+    #[error("{}", .0.fault)]
+    Pool(#[from] PoolError),
     #[error("it answers with status {0} and not with 200")]
     Status(u16),
-    #[error("it is larger than {0} bytes, too large for a JWK Set")]
-    TooLarge(usize),
     #[error("it was not received within {0:?}")]
     TimedOut(Duration),
 }

@@ -7,10 +7,13 @@ use std::net::{IpAddr, UdpSocket};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use roundtrip_quic_tokio::{Connection, Sibling};
 use tokio::sync::watch;
 use tokio::task::spawn_local;
+use tokio::time::sleep;
+use tracing::debug;
 
 use crate::GateError;
 use crate::accept::connection_limits::{ConnectionLimits, ConnectionPermit};
@@ -23,8 +26,11 @@ use crate::accept::stream::Peer;
 use crate::accept::thread::Thread;
 use crate::config::Limits;
 use crate::judge::sessions::NearSessions;
-use crate::record::{ConnectionStart, Ledger, Limit, Protocol, Security, TlsHandshake};
+use crate::record::{ConnectionStart, LabelValue, Ledger, Limit, Protocol, Security, TlsHandshake};
 
+/// How long handshakes that have begun may take once a listener is to close. It is less than the
+/// second after which clients repeat a SYN, so those whose SYN was dropped wait no longer for it.
+const HANDSHAKE_TIME: Duration = Duration::from_millis(700);
 /// RFC 9114 §8.1: H3_EXCESSIVE_LOAD.
 const EXCESSIVE_LOAD: u64 = 0x107;
 
@@ -64,17 +70,25 @@ impl Admission {
         *self.accept_config.borrow_mut() = Rc::new(accept_config);
     }
 
+    /// Accepts clients until the listener is to close, and then those whose handshake has begun.
     pub(crate) async fn receive(
         self: Rc<Self>,
         listener: Listener,
         closing: watch::Receiver<bool>,
     ) {
-        let mut closed = pin!(until_closed(closing));
+        self.receive_until(&listener, until_closed(closing)).await;
+        if listener.drop_syns().is_ok() {
+            self.receive_until(&listener, sleep(HANDSHAKE_TIME)).await;
+        }
+    }
+
+    async fn receive_until(self: &Rc<Self>, listener: &Listener, end: impl Future<Output = ()>) {
+        let mut end = pin!(end);
         loop {
             let arrival = tokio::select! {
                 biased;
                 arrival = listener.next() => arrival,
-                () = &mut closed => return,
+                () = &mut end => return,
             };
             let this = self.clone();
             spawn_local(async move { this.admit(arrival).await });
@@ -84,12 +98,11 @@ impl Admission {
     async fn admit(self: Rc<Self>, arrival: listener::AcceptedSocket) {
         let thread = &self.thread;
         let site = thread.site();
-        let _place = match self
-            .connection_limits
-            .admit(arrival.peer.ip(), &site.policy.limits)
-        {
+        let client = arrival.peer.ip();
+        let place = self.connection_limits.admit(client, &site.policy.limits);
+        let _place = match place {
             Ok(place) => place,
-            Err(limit) => return thread.ledger.count(limit),
+            Err(limit) => return turn_away(&thread.ledger, limit, client),
         };
         let _inside = thread.enter();
         let accept_config = self.accept_config.borrow().clone();
@@ -98,7 +111,7 @@ impl Admission {
             .await
         {
             Ok(met) => met,
-            Err(unmet) => return count_unmet(&thread.ledger, &unmet),
+            Err(unmet) => return count_unmet(&thread.ledger, &unmet, client),
         };
         drop((site, accept_config));
         let peer = Peer {
@@ -165,13 +178,13 @@ impl Admission {
             Ok(place) => place,
             Err(limit) => {
                 arrival.refuse();
-                return thread.ledger.count(limit);
+                return turn_away(&thread.ledger, limit, client);
             }
         };
         let _inside = thread.enter();
         let met = match arrival.meet(site.policy.limits.head_time.0).await {
             Ok(met) => met,
-            Err(unmet) => return count_unmet(&thread.ledger, &unmet),
+            Err(unmet) => return count_unmet(&thread.ledger, &unmet, client),
         };
         drop(site);
         let peer = Peer {
@@ -223,7 +236,13 @@ async fn until_closed(mut closing: watch::Receiver<bool>) {
     let _ = closing.wait_for(|closed| *closed).await;
 }
 
-fn count_unmet(ledger: &Ledger, unmet: &AcceptError) {
+fn turn_away(ledger: &Ledger, limit: Limit, client: IpAddr) {
+    debug!(%client, limit = limit.as_str(), "a limit turned a client away");
+    ledger.count(limit);
+}
+
+fn count_unmet(ledger: &Ledger, unmet: &AcceptError, client: IpAddr) {
+    debug!(%client, error = %unmet, "a client was not served");
     match unmet {
         AcceptError::TimedOut => ledger.count(Limit::HeadTime),
         AcceptError::Tls(_) | AcceptError::Quic(_) => ledger.count(TlsHandshake::Failed),

@@ -7,4 +7,6 @@ pub(crate) mod h3;
 #[cfg(test)]
 mod scene;
 mod signal;
+#[cfg(test)]
+mod slow_bodies;
 mod streams;

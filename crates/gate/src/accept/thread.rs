@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use tokio::sync::Notify;
+use tracing::debug;
 
 use crate::accept::buffer_pool::BufferPool;
 use crate::accept::concurrency::{Concurrency, Share};
@@ -16,7 +17,9 @@ use crate::forward::deadlines::Deadlines;
 use crate::forward::exchange::ExchangeError;
 use crate::forward::site::Site;
 use crate::judge::ForwardedRequest;
-use crate::record::{Entry, Gauge, GaugeGuard, Ledger, Limit, Protocol, ThreadLog};
+use crate::record::{
+    Entry, Gauge, GaugeGuard, LabelValue, Ledger, Limit, Protocol, Reason, ThreadLog,
+};
 
 pub(crate) struct Thread<S> {
     site: RefCell<Rc<Site<S>>>,
@@ -80,6 +83,19 @@ impl<S> Thread<S> {
             }
         }
         let ended = entry.ended.unwrap_or_else(Instant::now);
+        // Neither target nor fields: they may hold secrets.
+        debug!(
+            %client,
+            id = entry.caller.id.as_str(),
+            protocol = entry.protocol.as_str(),
+            status = entry.status,
+            reason = entry.reason.map(Reason::as_str),
+            error = error.map(tracing::field::display),
+            reused = entry.reused,
+            retried = entry.retried,
+            took = ?ended.saturating_duration_since(entry.began),
+            "an exchange ended"
+        );
         self.ledger.record(entry, ended);
         if let Some(log) = &self.log {
             log.write(entry, ended, client);

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use super::history::History;
-use super::{Readiness, ReadinessError, document, page};
+use super::{Readiness, ReadinessError, document, page, server_metrics};
 use crate::admin::dependencies::{self, Dependencies};
 use crate::record::prometheus::{self, Process};
 use crate::record::{Ledgers, LogSender, Snapshot};
@@ -132,7 +132,8 @@ impl AdminState {
             Topic::Ready => return self.ready(),
             Topic::Metrics => {
                 let view = self.view();
-                let text = prometheus::text(&view.snapshot, &view.process);
+                let mut text = prometheus::text(&view.snapshot, &view.process);
+                server_metrics::append(&mut text, &view.dependencies.upstreams);
                 (prometheus::CONTENT_TYPE, None, text)
             }
             Topic::MetricsJson => ("application/json", None, document::text(&self.view())),

@@ -31,7 +31,7 @@ impl Default for Listen {
         Self {
             http: Vec::new(),
             https: Vec::new(),
-            h3: false,
+            h3: true,
             fast_open: 256,
             backlog: 4096,
             threads: 0,

@@ -45,7 +45,7 @@ impl Default for Tokens {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TokenForm {
-    /// Of hyper-auth-proxy: in base64.
+    /// The form of hyper-auth-proxy: in base64.
     Base64,
     Raw,
 }

@@ -38,9 +38,9 @@ pub struct Upstream {
     /// Between two pieces of an answer; event streams may be silent for longer where the route says
     /// so.
     pub silence: Span,
-    /// Of interim answers (102, 103) before the final one; 0 is no bound.
+    /// The time for interim answers (102, 103) before the final one; 0 means no limit.
     pub interim: Span,
-    /// Of a whole exchange; 0 is no bound.
+    /// The time for a whole exchange; 0 means no limit.
     pub total: Span,
     /// Retries, in hundredths of all requests.
     pub retry_budget: u16,

@@ -3,6 +3,7 @@
 
 mod download;
 mod lease;
+mod rate;
 mod read_ahead;
 mod response_head;
 mod tunnel;

@@ -14,6 +14,7 @@ use std::time::Duration;
 use aws_lc_rs::digest::{SHA256, digest};
 use tokio::sync::watch;
 use tokio::time::sleep;
+use tracing::{debug, warn};
 
 use crate::config::{Config, Jwks};
 pub use crate::error::FetchError;
@@ -124,6 +125,10 @@ impl Keyring {
         let every = set.from.every.0.max(MIN_INTERVAL);
         loop {
             let read = self.refresh().await;
+            match &read {
+                Ok(read) => debug!(keys = read.keys, changed = read.changed, "read the JWK Set"),
+                Err(error) => warn!(%error, "the JWK Set cannot be read"),
+            }
             told(&read);
             let pause = if read.is_ok() {
                 every

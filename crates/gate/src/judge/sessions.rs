@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use roundtrip_store::{
     self as store, AnyStore, Counts, Kept, Near, NearSettings, Source, StoreError,
 };
+use tracing::warn;
 
 use crate::GateError;
 use crate::config::{self, SessionStore};
@@ -122,7 +123,10 @@ impl NearSessions {
 
 impl Sessions for NearSessions {
     async fn find(&self, session: &str) -> Result<Option<Found>, SessionError> {
-        let found = self.0.get(session).await.map_err(|e| trouble(&e))?;
+        let found = self.0.get(session).await.map_err(|error| {
+            warn!(%error, "the session store did not answer a query");
+            trouble(&error)
+        })?;
         Ok(found.map(|found| Found {
             credentials: found.record.credentials.clone(),
             expires: found.record.expires,

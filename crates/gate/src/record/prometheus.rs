@@ -71,16 +71,25 @@ fn plain(text: &mut String, name: &str, about: &str, value: u64) {
     line(text, name, &[], value);
 }
 
-/// All texts here are constants and need no escaping.
-fn head(text: &mut String, name: &str, about: &str, kind: &str) {
+/// The text is a constant and needs no escaping.
+pub(crate) fn head(text: &mut String, name: &str, about: &str, kind: &str) {
     let _ = writeln!(text, "# HELP {name} {about}\n# TYPE {name} {kind}");
 }
 
-fn line(text: &mut String, name: &str, labels: &[(&str, &str)], value: u64) {
+pub(crate) fn line(text: &mut String, name: &str, labels: &[(&str, &str)], value: u64) {
     text.push_str(name);
     for (place, (label, word)) in labels.iter().enumerate() {
         let before = if place == 0 { '{' } else { ',' };
-        let _ = write!(text, "{before}{label}=\"{word}\"");
+        let _ = write!(text, "{before}{label}=\"");
+        for c in word.chars() {
+            match c {
+                '\\' => text.push_str("\\\\"),
+                '"' => text.push_str("\\\""),
+                '\n' => text.push_str("\\n"),
+                c => text.push(c),
+            }
+        }
+        text.push('"');
     }
     let after = if labels.is_empty() { "" } else { "}" };
     let _ = writeln!(text, "{after} {value}");

@@ -54,7 +54,7 @@ words! {
     }
 }
 
-/// Whose error it is.
+/// The party that caused the error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReasonKind {
     Refused,
@@ -109,6 +109,8 @@ words! {
         ControlFrames = "control_frames",
         /// QUIC clients that had to validate their address first (RFC 9000 §8.1.2).
         Unproved = "quic_unproved",
+        /// QUIC clients that were refused because connections have used up the thread's budget.
+        QuicMemory = "quic_memory",
         UpstreamConnections = "upstream_connections",
         RetryBudget = "retry_budget",
     }

@@ -204,7 +204,7 @@ fn limits_are_met_and_counted() {
     assert!(matches!(scene.news.try_recv(), Err(_) | Ok(News::Reloaded)));
 }
 
-fn eventually(mut so: impl FnMut() -> bool) -> bool {
+pub(crate) fn eventually(mut so: impl FnMut() -> bool) -> bool {
     (0..2000).any(|_| {
         let is = so();
         if !is {

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use crate::exchanges::raw_client;
 use crate::lifecycle::scene;
 use raw_client::RawClient;
-use roundtrip_gate::config::Span;
+use roundtrip_gate::config::{Bytes, Span};
 use scene::Scene;
 
 /// Connections to the backend, for each proxy.
@@ -50,6 +50,9 @@ pub(crate) fn gate(backend: SocketAddr) -> Scene {
         config.listen.threads = 1;
         config.listen.https = vec!["127.0.0.1:0".parse().unwrap()];
         config.route[0].auth = false;
+        // On a busy machine a client may be slower than it means to be.
+        config.limits.body_rate = Bytes(1);
+        config.limits.body_rate_most = Bytes(1);
         let upstream = config.upstream.get_mut("backend").unwrap();
         upstream.connections = CONNECTIONS;
         upstream.connect = Span::seconds(2);

@@ -17,6 +17,7 @@ const REST: Duration = Duration::from_millis(3500);
 pub(crate) fn gate(backend: SocketAddr, more: &str) -> Gate {
     let text = format!(
         "[listen]\nhttp = [\"127.0.0.1:0\"]\nhttps = [\"127.0.0.1:0\"]\nh3 = true\nthreads = 1\n\
+         [admin]\nlisten = \"127.0.0.1:0\"\n\
          [limits]\nconnections_per_client = 100000\nidle_time = \"1h\"\n\
          [upstream.backend]\nservers = [\"http://{backend}\"]\n{more}\
          [[route]]\nupstream = \"backend\"\nauth = false\n"

@@ -5,8 +5,12 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
 mod clients;
+mod flood;
 mod gauge;
+#[path = "../../../quic/tests/world/strangers.rs"]
+mod strangers;
 mod transfers;
+mod unproved;
 
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard};

@@ -12,7 +12,7 @@ use crate::gauge::{gate, resident};
 
 const SIZE: u64 = 64 << 20;
 const TRANSFERS: u64 = 4;
-/// Of a transfer, in the gate.
+/// The memory of a transfer, in the gate.
 const MOST: u64 = 1 << 20;
 
 /// How far the fast sides have come, and whether the slow ones may begin.

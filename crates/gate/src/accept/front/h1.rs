@@ -168,14 +168,22 @@ impl<IO: Stream> Client<IO> {
         thread: &Thread<S>,
     ) -> Result<bool, ExchangeError> {
         let idle = thread.site().policy.limits.idle_time.0;
-        for span in [SHORT_TIMEOUT.min(idle), idle.saturating_sub(SHORT_TIMEOUT)] {
+        let mut spans = [SHORT_TIMEOUT.min(idle), idle.saturating_sub(SHORT_TIMEOUT)].into_iter();
+        loop {
+            // The next request may be on its way already.
+            let last = self.served > 0 && thread.is_draining();
+            let span = if last {
+                SHORT_TIMEOUT
+            } else if let Some(span) = spans.next() {
+                span
+            } else {
+                break;
+            };
             let deadline = &self.deadlines.down;
             let reading = begin(&mut self.stream, &mut self.buffer, &thread.spare);
-            let read = if self.served == 0 {
+            let read = if self.served == 0 || last {
                 // It was admitted, so it may send one request even if gate is about to end.
                 deadline.within(Some(span), reading).await
-            } else if thread.is_draining() {
-                return Ok(false);
             } else {
                 deadline.at_rest(span, reading).await
             };
@@ -184,6 +192,7 @@ impl<IO: Stream> Client<IO> {
                     self.early = self.stream.is_early();
                     return Ok(read.map_err(ExchangeError::Client)? > 0);
                 }
+                Err(Elapsed) if last => return Ok(false),
                 Err(Elapsed) => self.stream.rest(),
             }
         }

@@ -309,4 +309,4 @@ fn broken(error: h2::Error) -> ExchangeError {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -60,6 +60,16 @@ pub(super) fn run(change: impl FnOnce(&mut Config), play: impl AsyncFnOnce(Scene
     });
 }
 
+/// The same in virtual time: it advances whenever nothing else can be done.
+pub(super) fn run_in_virtual_time(change: impl FnOnce(&mut Config), play: impl AsyncFnOnce(Scene)) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .start_paused(true)
+        .build()
+        .unwrap();
+    LocalSet::new().block_on(&runtime, async { play(Scene::new(change).await).await });
+}
+
 impl Scene {
     async fn new(change: impl FnOnce(&mut Config)) -> Self {
         let (backend, at) = Backend::start().await;
@@ -135,6 +145,19 @@ impl Scene {
             resumed: false,
         };
         spawn_local(async move { super::h2::serve(stream, peer, &thread).await })
+    }
+
+    /// The client's end of a connection over HTTP/1.1.
+    pub(super) fn connect_h1(&self) -> DuplexStream {
+        let (client, gate) = duplex(64 * 1024);
+        let thread = self.thread.clone();
+        let peer = Peer {
+            address: [192, 0, 2, 7].into(),
+            secure: false,
+            resumed: false,
+        };
+        spawn_local(async move { super::h1::serve(gate, peer, &thread).await });
+        client
     }
 }
 

@@ -24,8 +24,8 @@ use super::{AcceptError, HandshakeFacts, Seed, ThreadTls};
 use crate::GateError;
 use crate::config::Limits;
 
-/// How many clients with unvalidated addresses there may be, and how many may come in a quarter of a
-/// second and never validate theirs; any more get a Retry first (RFC 9000 §8.1.2). Each may hold
+/// How many clients with unvalidated addresses there may be, and how many may come in a quarter of
+/// a second and never validate theirs; any more get a Retry first (RFC 9000 §8.1.2). Each may hold
 /// about 100 KiB until then, nearly all of it a hello that never ends and early data that waits.
 pub(super) const MAX_UNPROVED: usize = 256;
 /// Tokens for each client, which spare its next connection the Retry. RFC 9000 §8.1.3.
@@ -118,6 +118,11 @@ impl QuicListener {
     /// How many clients had to validate their address first.
     pub(crate) fn retries(&self) -> u64 {
         self.endpoint.retries_sent()
+    }
+
+    /// How many clients were refused because the connections keep all that they may.
+    pub(crate) fn refused_over_budget(&self) -> u64 {
+        self.endpoint.refused_over_budget()
     }
 
     /// How many bytes the connections keep.

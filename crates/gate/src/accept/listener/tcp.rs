@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use roundtrip_net::Watch;
+use roundtrip_net::{Watch, defer_accept};
 use roundtrip_tls::TlsError;
 use roundtrip_wire::proxy_header::{LONGEST, ProxyHeader};
-use socket2::SockRef;
+use socket2::{SockFilter, SockRef};
 use tokio::io::AsyncReadExt;
 use tokio::time::{sleep, timeout};
 
@@ -23,6 +23,19 @@ use crate::config::Network;
 /// The pause after an accept that failed, as when descriptors run out: trying again at once would
 /// only use CPU time.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// Drops a SYN, and passes everything else (classic BPF; a TCP socket's filter sees the segment
+/// from its header on).
+const WITHOUT_SYN: [(u16, u8, u8, u32); 5] = [
+    // BPF_LD | BPF_B | BPF_ABS: the flags.
+    (0x30, 0, 0, 13),
+    // BPF_ALU | BPF_AND | BPF_K: SYN and ACK of them.
+    (0x54, 0, 0, 0x12),
+    // BPF_JMP | BPF_JEQ | BPF_K: SYN alone skips the next instruction.
+    (0x15, 1, 0, 0x02),
+    // BPF_RET | BPF_K.
+    (0x06, 0, 0, u32::MAX),
+    (0x06, 0, 0, 0),
+];
 
 /// What a new configuration may change while sockets stay.
 pub(crate) struct AcceptConfig {
@@ -88,6 +101,9 @@ impl Listener {
         // Accepted sockets inherit it. Without it, the second small write of an answer would wait
         // for an acknowledgement.
         SockRef::from(&socket).set_tcp_nodelay(true)?;
+        // Clients speak first, with TLS and without. A request is there when its connection is
+        // accepted, so the connection need not be waited for.
+        defer_accept(&socket)?;
         Ok(Self {
             local: socket.local_addr()?,
             watch: Watch::new(&socket)?,
@@ -110,6 +126,14 @@ impl Listener {
                 }
             }
         }
+    }
+
+    /// From now on no connection begins here; those that have begun may still be accepted. The
+    /// kernel resets them if the listener closes amid their handshake. Clients repeat a SYN after
+    /// 1 s, and another process on the same address may answer it.
+    pub(crate) fn drop_syns(&self) -> io::Result<()> {
+        let filter = WITHOUT_SYN.map(|(code, jt, jf, k)| SockFilter::new(code, jt, jf, k));
+        SockRef::from(&self.socket).attach_filter(&filter)
     }
 
     fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(ClientSocket, SocketAddr)>> {

@@ -154,7 +154,7 @@ impl ThreadTls {
         self.early_data
     }
 
-    /// Of sessions that are good once.
+    /// The counts of single-use sessions.
     pub(crate) fn counts(&self) -> SingleUseCounts {
         self.prefetch
             .as_ref()

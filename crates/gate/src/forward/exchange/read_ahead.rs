@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use tokio::time::Instant;
 
-use super::upload::{RATE_WINDOW, window};
+use super::rate::{RATE_WINDOW, window};
 use super::{ExchangeError, Source};
 use crate::config::Limits;
 use crate::forward::deadlines::{Deadline, Elapsed};

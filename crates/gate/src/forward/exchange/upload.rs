@@ -1,11 +1,11 @@
 //! Carries the request to the backend: its head in one write, and its body in pieces as they come.
 
 use std::cell::Cell;
-use std::time::Duration;
 
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::time::Instant;
 
+use super::rate::{BodyRate, SLOT, TooSlow};
 use super::read_ahead::ReadAhead;
 use super::{ExchangeError, PIECE, Source};
 use crate::forward::deadlines::ExchangeDeadlines;
@@ -15,10 +15,6 @@ use crate::forward::upstream::Upstream;
 use crate::judge::ForwardedRequest;
 use crate::judge::request::BadRequestError;
 use crate::record::Limit;
-
-/// The window over which a client's rate is measured. In each window it must be twice that of the
-/// one before, up to a maximum: a client that holds a connection for long must have much to send.
-pub(super) const RATE_WINDOW: Duration = Duration::from_secs(10);
 
 /// Returns with a failure whether anything may have arrived.
 pub(super) async fn head(
@@ -38,11 +34,6 @@ pub(super) async fn head(
     to.flush().await.map_err(ExchangeError::lost)
 }
 
-/// How much must arrive in one window at this rate.
-pub(super) fn window(rate: u64) -> u64 {
-    rate.saturating_mul(RATE_WINDOW.as_secs())
-}
-
 pub(super) struct Upload<'a, S, B, W> {
     site: &'a Site<S>,
     upstream: &'a Upstream,
@@ -52,10 +43,7 @@ pub(super) struct Upload<'a, S, B, W> {
     to: &'a mut W,
     /// How much of the body has arrived, without what was there before.
     total: &'a Cell<u64>,
-    /// When the present window began, how much has arrived in it, and how much must, in bytes.
-    since: Instant,
-    taken: u64,
-    least: u64,
+    rate: BodyRate,
 }
 
 impl<'a, S, B: Source, W: AsyncWrite + Unpin> Upload<'a, S, B, W> {
@@ -76,9 +64,7 @@ impl<'a, S, B: Source, W: AsyncWrite + Unpin> Upload<'a, S, B, W> {
             body,
             to,
             total,
-            since: Instant::now(),
-            taken: 0,
-            least: window(site.policy.limits.body_rate.0),
+            rate: BodyRate::new(&site.policy.limits),
         }
     }
 
@@ -117,28 +103,27 @@ impl<'a, S, B: Source, W: AsyncWrite + Unpin> Upload<'a, S, B, W> {
         self.send(coded).await
     }
 
-    /// Passes slow bodies on at once; a client that sends less than the minimum rate over a whole
-    /// window is too slow. A route for streams has no minimum, because its clients may be silent.
+    /// Passes slow bodies on at once; a client whose rate is below the minimum is too slow. Time in
+    /// which the backend takes what is there does not count. A route for streams has no minimum,
+    /// because its clients may be silent.
     async fn next(&mut self, piece: &mut Vec<u8>) -> Result<bool, ExchangeError> {
-        let limits = &self.site.policy.limits;
-        let watched = self.least > 0 && !self.is_open_ended();
-        let next = self.body.next(piece);
-        let next = self
-            .deadlines
-            .up
-            .within(watched.then_some(RATE_WINDOW), next)
-            .await;
-        let more = next.map_err(|_| ExchangeError::Slow(Limit::BodyRate))??;
-        self.taken += piece.len() as u64;
-        if watched && self.since.elapsed() >= RATE_WINDOW {
-            if self.taken < self.least {
-                return Err(ExchangeError::Slow(Limit::BodyRate));
-            }
-            let most = window(limits.body_rate_most.0.max(limits.body_rate.0));
-            self.least = self.least.saturating_mul(2).min(most);
-            (self.since, self.taken) = (Instant::now(), 0);
+        if !self.rate.is_required() || self.is_open_ended() {
+            return self.body.next(piece).await;
         }
-        Ok(more)
+        loop {
+            let (asked, before) = (Instant::now(), piece.len());
+            let next = self.body.next(piece);
+            let more = self.deadlines.up.within(Some(SLOT), next).await;
+            // A body that is complete was fast enough.
+            if matches!(more, Ok(Ok(false) | Err(_))) {
+                return more.unwrap_or(Ok(false));
+            }
+            let came = self.rate.came(asked.elapsed(), piece.len() - before);
+            came.map_err(|TooSlow| ExchangeError::Slow(Limit::BodyRate))?;
+            if more.is_ok() {
+                return Ok(true);
+            }
+        }
     }
 
     /// A stream may be silent for as long as its route allows for answers; an upload on the same

@@ -1,4 +1,4 @@
-//! Who may ask from another origin, and what browsers are told.
+//! The origins that may ask, and the answers that browsers get.
 
 use super::*;
 use crate::judge::request::{Version, inspect};

@@ -26,7 +26,7 @@ const STEPS: [Step; 8] = [
     in_ascii,
 ];
 
-/// Of one path.
+/// The readings of one path.
 #[derive(Debug)]
 pub(crate) struct Readings<'a> {
     /// As it came, without its query.

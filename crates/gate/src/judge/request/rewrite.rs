@@ -36,7 +36,7 @@ pub(crate) struct Rewrite {
     set: Vec<(String, Vec<Part>)>,
 }
 
-/// Of a value.
+/// A part of a value.
 #[derive(Debug, PartialEq, Eq)]
 enum Part {
     Text(String),

@@ -14,10 +14,6 @@ pub(super) fn check(config: &Config, report: &mut Report) {
         let what = "there is no address for clients; give 'http' or 'https' one, as in [\"127.0.0.1:8080\"]";
         report.error("listen", what);
     }
-    if listen.h3 && listen.https.is_empty() && !listen.http.is_empty() {
-        let what = "HTTP/3 needs an address under 'https'; 'h3 = false' turns HTTP/3 off";
-        report.warn("listen.h3", what);
-    }
     addresses(config, report);
     for (place, networks) in [
         ("listen.proxy_protocol_from", &listen.proxy_protocol_from),

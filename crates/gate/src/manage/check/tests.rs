@@ -263,7 +263,7 @@ fn a_redis_that_is_not_there_is_said_to_be_down() {
     );
 }
 
-/// Who is asked by HTTP/2 has to speak it; and who is not vouched for is not trusted.
+/// A server that is asked by HTTP/2 must speak it, and its certificate must be trusted.
 #[test]
 fn tls_is_tried_as_it_would_be_used() {
     let bench = ConfigDirectory::new();

@@ -25,6 +25,7 @@ pub(super) struct Listeners {
     /// What the ledger has been told.
     single_use: SingleUseCounts,
     retries: u64,
+    over_budget: u64,
     doors: JoinSet<()>,
     close: watch::Sender<bool>,
 }
@@ -81,6 +82,7 @@ impl Listeners {
             quic,
             single_use: SingleUseCounts::default(),
             retries: 0,
+            over_budget: 0,
             doors,
             close,
         })
@@ -104,8 +106,8 @@ impl Listeners {
         self.thread_plan = next;
     }
 
-    /// Accepts the clients that are already waiting, then closes the listeners; open exchanges may
-    /// finish.
+    /// Accepts the clients whose connections have begun, then closes the listeners; open exchanges
+    /// may finish.
     pub(super) async fn empty(mut self, until: Instant) -> usize {
         let thread = self.admission.thread().clone();
         thread.ledger.lower(Gauge::Accepting);
@@ -134,6 +136,13 @@ impl Listeners {
         let retries = self.quic.iter().map(|listener| listener.retries()).sum();
         let before = std::mem::replace(&mut self.retries, retries);
         ledger.add(Limit::Unproved, retries.saturating_sub(before));
+        let refused = self
+            .quic
+            .iter()
+            .map(|listener| listener.refused_over_budget());
+        let refused = refused.sum();
+        let before = std::mem::replace(&mut self.over_budget, refused);
+        ledger.add(Limit::QuicMemory, refused.saturating_sub(before));
         let memory = self.quic.iter().map(|listener| listener.memory()).sum();
         ledger.set(Gauge::QuicMemory, memory);
     }

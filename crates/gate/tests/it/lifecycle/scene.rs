@@ -123,6 +123,7 @@ pub(crate) struct Client {
     stream: TcpStream,
     buffer: Vec<u8>,
     id: Option<String>,
+    told_to_leave: bool,
 }
 
 impl Client {
@@ -133,6 +134,7 @@ impl Client {
             stream,
             buffer: Vec::new(),
             id: None,
+            told_to_leave: false,
         }
     }
 
@@ -158,6 +160,11 @@ impl Client {
     /// The last answer's `X-Request-Id`.
     pub(crate) fn id(&self) -> Option<String> {
         self.id.clone()
+    }
+
+    /// Whether the last answer said `Connection: close`.
+    pub(crate) fn is_told_to_leave(&self) -> bool {
+        self.told_to_leave
     }
 
     /// Status and body; 0 if the connection ended without an answer.
@@ -189,6 +196,7 @@ impl Client {
             .lines()
             .find_map(|line| line.strip_prefix("x-request-id: "));
         self.id = id.map(str::to_owned);
+        self.told_to_leave = head.lines().any(|line| line == "connection: close");
         (head[9..12].parse().unwrap(), length)
     }
 

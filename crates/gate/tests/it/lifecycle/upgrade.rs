@@ -1,69 +1,181 @@
-//! A second process takes over the same addresses: new clients are served by one or the other, and
-//! open connections are not cut.
-//!
-//! The kernel resets a connection that arrives at a listener at the moment in which it closes
-//! (tcp_migrate_req changes that): each client may meet this once for each listener.
+//! Another process takes over the same addresses: every request is answered, by one or the other.
 
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::{self, JoinHandle, sleep};
+use std::time::{Duration, Instant};
 
 use roundtrip_gate::Gate;
+use roundtrip_gate::config::Config;
 
 use crate::lifecycle::scene::{Client, PATIENCE, Scene, backend};
+use crate::readings::h2::Connection;
 
-/// The scene's gate has two threads.
-const LISTENERS: usize = 2;
+/// Each process takes over from the one before.
+const UPGRADES: usize = 3;
+/// Requests of all clients before and after each step.
+const REQUESTS: usize = 400;
+/// Requests on one HTTP/2 connection, unless gate asks to leave it.
+const ON_ONE: usize = 20;
+
+/// Where clients ask, and as whom.
+#[derive(Clone)]
+struct Target {
+    http: SocketAddr,
+    https: SocketAddr,
+    /// One certificate for all processes.
+    certificate: String,
+    field: String,
+}
+
+/// What all clients have seen.
+#[derive(Default)]
+struct Seen {
+    served: AtomicUsize,
+    lost: AtomicUsize,
+    of_last: AtomicUsize,
+    over: AtomicBool,
+}
+
+impl Seen {
+    fn is_over(&self) -> bool {
+        self.over.load(Ordering::SeqCst)
+    }
+
+    fn answer(&self, answered: Option<(u16, &str)>) {
+        match answered {
+            Some((200, body)) => {
+                self.served.fetch_add(1, Ordering::SeqCst);
+                let last = body.starts_with("last");
+                self.of_last.fetch_add(usize::from(last), Ordering::SeqCst);
+            }
+            _ => {
+                self.lost.fetch_add(1, Ordering::SeqCst);
+            }
+        }
+    }
+
+    /// Waits until so many more requests were answered.
+    fn reach(&self, more: usize) {
+        let until = self.served.load(Ordering::SeqCst) + more;
+        let begun = Instant::now();
+        while self.served.load(Ordering::SeqCst) < until && begun.elapsed() < PATIENCE {
+            sleep(Duration::from_millis(2));
+        }
+    }
+}
+
+fn on_new_connections(to: &Target, seen: &Seen) {
+    while !seen.is_over() {
+        let got = Client::to(to.http).try_get("/", &to.field);
+        seen.answer(got.as_ref().map(|(status, body)| (*status, body.as_str())));
+    }
+}
+
+/// The client leaves its connection only when it is told to.
+fn on_kept_connections(to: &Target, seen: &Seen) {
+    while !seen.is_over() {
+        let mut client = Client::to(to.http);
+        while !seen.is_over() {
+            let got = client.try_get("/", &to.field);
+            seen.answer(got.as_ref().map(|(status, body)| (*status, body.as_str())));
+            if got.is_none() || client.is_told_to_leave() {
+                break;
+            }
+        }
+    }
+}
+
+fn on_http_2(to: &Target, seen: &Seen) {
+    let (_, value) = to.field.split_once(": ").unwrap();
+    let fields: [(&str, &[u8]); 5] = [
+        (":method", b"GET"),
+        (":scheme", b"https"),
+        (":authority", b"a.example"),
+        (":path", b"/"),
+        ("cookie", value.as_bytes()),
+    ];
+    while !seen.is_over() {
+        let mut connection = Connection::open_to(to.https, &to.certificate, &[]);
+        for _ in 0..ON_ONE {
+            let id = connection.ask(&fields, true);
+            let answered = connection.answer(id);
+            let body = String::from_utf8(answered.body).unwrap();
+            seen.answer(Some((answered.status, &body)));
+            if answered.over {
+                break;
+            }
+        }
+    }
+}
+
+fn clients(to: &Target, seen: &Arc<Seen>) -> Vec<JoinHandle<()>> {
+    let kinds: [fn(&Target, &Seen); 3] = [on_new_connections, on_kept_connections, on_http_2];
+    let each = kinds.into_iter().flat_map(|kind| [kind, kind]);
+    each.map(|kind| {
+        let (to, seen) = (to.clone(), seen.clone());
+        thread::spawn(move || kind(&to, &seen))
+    })
+    .collect()
+}
 
 #[test]
-fn a_second_gate_on_the_same_addresses_takes_over() {
-    let ((one, _one), (two, _two)) = (backend("one"), backend("two"));
-    let mut scene = Scene::new(one, "");
+fn processes_that_take_over_lose_no_request() {
+    let ((first, _first), (last, _last)) = (backend("first"), backend("last"));
+    let certified = rcgen::generate_simple_self_signed(vec!["localhost".into()]).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let paths = ["certificate.pem", "key.pem"].map(|name| folder.path().join(name));
+    std::fs::write(&paths[0], certified.cert.pem()).unwrap();
+    std::fs::write(&paths[1], certified.signing_key.serialize_pem()).unwrap();
+    std::fs::set_permissions(&paths[1], PermissionsExt::from_mode(0o600)).unwrap();
+    let with_tls = |config: &mut Config| {
+        let [chain, key] = paths.clone();
+        config.tls.certificate = vec![roundtrip_gate::config::Certificate { chain, key }];
+    };
+    let mut scene = Scene::tuned(first, "", |config| {
+        config.listen.https = vec!["127.0.0.1:0".parse().unwrap()];
+        with_tls(config);
+    });
     let field = scene.session("s1", "somebody:secret");
     let addresses = scene.gate().addresses().clone();
-    let at = addresses.http[0];
-    let (ended, served) = (
-        Arc::new(AtomicBool::new(false)),
-        Arc::new(AtomicUsize::new(0)),
-    );
-    let clients: Vec<_> = (0..4)
-        .map(|_| {
-            let (field, ended, served) = (field.clone(), ended.clone(), served.clone());
-            std::thread::spawn(move || {
-                let (mut of_two, mut unheard) = (0, 0);
-                while !ended.load(Ordering::SeqCst) {
-                    let Some((status, body)) = Client::to(at).try_get("/", &field) else {
-                        unheard += 1;
-                        continue;
-                    };
-                    assert_eq!(status, 200, "{body}");
-                    of_two += usize::from(body.starts_with("two"));
-                    served.fetch_add(1, Ordering::SeqCst);
-                }
-                assert!(unheard <= LISTENERS, "{unheard}");
-                of_two
-            })
-        })
-        .collect();
-    let reach = |more: usize| {
-        let until = served.load(Ordering::SeqCst) + more;
-        let begun = std::time::Instant::now();
-        while served.load(Ordering::SeqCst) < until && begun.elapsed() < PATIENCE {
-            std::thread::sleep(std::time::Duration::from_millis(2));
-        }
+    let target = Target {
+        http: addresses.http[0],
+        https: addresses.https[0],
+        certificate: certified.cert.pem(),
+        field,
     };
-    reach(20);
-    // As the same file would say it, except for the upstream.
-    let mut config = Scene::config(&scene.folder, two, "");
-    config.listen.http = addresses.http.clone();
-    config.admin.listen = addresses.admin;
-    let second = Gate::start(config, |_| ()).unwrap();
-    assert_eq!(second.addresses(), &addresses);
-    reach(50);
-    let first = scene.gate.take().unwrap();
-    assert_eq!(first.drain(PATIENCE), 0, "nobody was cut off");
-    reach(50);
-    ended.store(true, Ordering::SeqCst);
-    let of_two: usize = clients.into_iter().map(|c| c.join().unwrap()).sum();
-    assert!(of_two >= 50, "{of_two}");
-    assert!(Client::to(at).get("/", &field).1.starts_with("two"));
+    let seen = Arc::<Seen>::default();
+    let clients = clients(&target, &seen);
+    seen.reach(REQUESTS);
+    for _ in 0..UPGRADES {
+        // As the same file would say it, except for the upstream.
+        let mut config = Scene::config(&scene.folder, last, "");
+        config.listen.http = addresses.http.clone();
+        config.listen.https = addresses.https.clone();
+        config.admin.listen = addresses.admin;
+        with_tls(&mut config);
+        let next = Gate::start(config, |_| ()).unwrap();
+        assert_eq!(next.addresses(), &addresses);
+        seen.reach(REQUESTS);
+        let before = scene.gate.replace(next).unwrap();
+        assert_eq!(before.drain(PATIENCE), 0, "nobody was cut off");
+        seen.reach(REQUESTS);
+    }
+    seen.over.store(true, Ordering::SeqCst);
+    for client in clients {
+        client.join().unwrap();
+    }
+    let count = |counter: &AtomicUsize| counter.load(Ordering::SeqCst);
+    let (served, of_last) = (count(&seen.served), count(&seen.of_last));
+    println!("{served} requests, {of_last} of them by later processes");
+    assert_eq!(count(&seen.lost), 0, "of {served}");
+    assert!(of_last >= UPGRADES * REQUESTS, "{of_last} of {served}");
+    assert!(
+        Client::to(target.http)
+            .get("/", &target.field)
+            .1
+            .starts_with("last")
+    );
 }

@@ -2,7 +2,7 @@
 //! 9113.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 
 use rustls::pki_types::pem::PemObject;
@@ -87,8 +87,14 @@ impl Frame {
 impl Connection {
     /// Sends the preface, and opens the largest window unless `settings` says otherwise.
     pub(crate) fn open(scene: &Scene, settings: &[u8]) -> Self {
+        let address = scene.gate().addresses().https[0];
+        Self::open_to(address, scene.gate().certificate().unwrap(), settings)
+    }
+
+    /// The same, to this address.
+    pub(crate) fn open_to(address: SocketAddr, certificate: &str, settings: &[u8]) -> Self {
         let mut connection = Self {
-            stream: tls(scene, &[b"h2"]),
+            stream: tls_to(address, certificate, &[b"h2"]),
             buffer: Vec::new(),
             next: 1,
         };
@@ -244,10 +250,14 @@ impl Connection {
 
 /// A TLS connection to the first `https` address.
 pub(crate) fn tls(scene: &Scene, protocols: &[&[u8]]) -> Tls {
+    let address = scene.gate().addresses().https[0];
+    tls_to(address, scene.gate().certificate().unwrap(), protocols)
+}
+
+fn tls_to(address: SocketAddr, certificate: &str, protocols: &[&[u8]]) -> Tls {
     let mut roots = RootCertStore::empty();
-    let pem = scene.gate().certificate().unwrap();
     roots
-        .add(CertificateDer::from_pem_slice(pem.as_bytes()).unwrap())
+        .add(CertificateDer::from_pem_slice(certificate.as_bytes()).unwrap())
         .unwrap();
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let mut config = ClientConfig::builder_with_provider(provider)
@@ -258,7 +268,7 @@ pub(crate) fn tls(scene: &Scene, protocols: &[&[u8]]) -> Tls {
     config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
     let name = ServerName::try_from("localhost").unwrap();
     let client = ClientConnection::new(Arc::new(config), name).unwrap();
-    let stream = TcpStream::connect(scene.gate().addresses().https[0]).unwrap();
+    let stream = TcpStream::connect(address).unwrap();
     stream.set_nodelay(true).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream.set_write_timeout(Some(PATIENCE)).unwrap();

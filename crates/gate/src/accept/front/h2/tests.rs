@@ -11,10 +11,10 @@ use tokio::task::spawn_local;
 
 use crate::accept::front::scene::{LARGE, Scene, run};
 
-pub(super) type Client = SendRequest<Bytes>;
+pub(in crate::accept::front) type Client = SendRequest<Bytes>;
 
 /// Over a stream that gate serves; with windows as small as asked for.
-pub(super) async fn speak(stream: DuplexStream, window: u32) -> Client {
+pub(in crate::accept::front) async fn speak(stream: DuplexStream, window: u32) -> Client {
     let mut builder = Builder::new();
     builder.initial_window_size(window);
     let (client, connection) = builder.handshake(stream).await.unwrap();
@@ -34,7 +34,7 @@ pub(super) fn get(path: &str) -> Request<()> {
         .unwrap()
 }
 
-fn post(path: &str) -> Request<()> {
+pub(in crate::accept::front) fn post(path: &str) -> Request<()> {
     Request::post(format!("https://a.example{path}"))
         .body(())
         .unwrap()

@@ -19,6 +19,8 @@ use crate::config::{Limits, Resumption, Tls};
 
 const REBINDINGS: u32 = 100;
 
+const LONG_HEADER: u8 = 0x80;
+
 fn single() -> Setting {
     Setting {
         tls: Tls {
@@ -204,9 +206,16 @@ fn nobody_gets_an_answer_to_a_living_connections_id() {
         });
         let relay = Relay::start(scene.https).await;
         let connection = Caller::new(&scene).begin(relay.at).await.unwrap();
-        ask(&connection).await;
-        let mut packet = relay.last_to_server();
-        assert_eq!(packet[0] & 0x80, 0);
+        // On a busy machine a packet of the handshake may be sent again in between.
+        let mut packet = vec![LONG_HEADER];
+        for _ in 0..REBINDINGS {
+            ask(&connection).await;
+            packet = relay.last_to_server();
+            if packet[0] & LONG_HEADER == 0 {
+                break;
+            }
+        }
+        assert_eq!(packet[0] & LONG_HEADER, 0);
         packet.resize(80, 0);
         packet[11..].fill(0x3c);
         let mut strangers = Vec::new();

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, sleep, timeout_at};
+use tracing::info;
 
 use super::Group;
 use crate::config::Protocol;
@@ -35,7 +36,10 @@ impl Group {
                 health.succeeded();
             }
             if failures == 0 || failures == MAX_FAILURES {
-                well.store(failures == 0, Ordering::Relaxed);
+                let is_well = failures == 0;
+                if well.swap(is_well, Ordering::Relaxed) != is_well {
+                    info!(server = %self.shown(server), is_well, "a health check has a new result");
+                }
             }
             sleep(health.every.0).await;
         }

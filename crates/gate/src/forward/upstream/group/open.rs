@@ -8,6 +8,7 @@ use roundtrip_net::Plain;
 use roundtrip_tls::join;
 use rustls::HandshakeKind;
 use tokio::time::{Instant, timeout_at};
+use tracing::{debug, warn};
 
 use super::{Group, Server};
 use crate::config::Protocol;
@@ -38,12 +39,19 @@ impl Group {
             })?;
         let began = Instant::now();
         let opening = self.open_unbounded(server, fast_open, deadline);
-        timeout_at(deadline, opening).await.unwrap_or_else(|_| {
+        let opened = timeout_at(deadline, opening).await.unwrap_or_else(|_| {
             Err(UpstreamError::Silent {
-                server: shown,
+                server: shown.clone(),
                 within: began.elapsed(),
             })
-        })
+        });
+        match &opened {
+            Ok(opened) => {
+                debug!(server = %shown, resumed = opened.resumed, took = ?began.elapsed(), "connected");
+            }
+            Err(error) => warn!(server = %shown, %error, "no connection"),
+        }
+        opened
     }
 
     async fn open_unbounded(

@@ -15,7 +15,7 @@ pub(super) struct Authority {
 }
 
 impl Authority {
-    /// Of a server on loopback that offers these protocols.
+    /// Makes a certificate and a server on loopback that offers these protocols.
     pub(super) fn new(alpn: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let key = KeyPair::generate().unwrap();

@@ -31,7 +31,7 @@ enum Step {
     Lease {
         fresh: bool,
     },
-    /// Of those that are in use, this one; an index beyond them wraps.
+    /// The connection in use with this index; an index beyond the last wraps.
     Finish {
         which: usize,
         fate: End,

@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use crate::config;
 use crate::forward::upstream::{Fate, Group, LeaseNeeds, Link, Upstream};
 
-/// Of a request that is whole, and may be sent again.
+/// The state of a request that is complete and may be sent again.
 pub(super) const ANY: LeaseNeeds = LeaseNeeds {
     repeatable: true,
     upload: false,

@@ -109,7 +109,7 @@ fn rapid_reset_ends_the_connection() {
     }
 }
 
-/// Who cancels now and then, as browsers do, is not taken for one of those.
+/// A client that cancels now and then, as browsers do, is not ended.
 #[test]
 fn resets_among_whole_exchanges_end_nothing() {
     run(

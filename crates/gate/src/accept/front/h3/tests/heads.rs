@@ -16,7 +16,7 @@ type Lines<'a> = Vec<(&'a str, &'a str)>;
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
 
-/// Of a request that is sound.
+/// The head of a valid request.
 const SOUND: [(&str, &str); 4] = [
     (":method", "GET"),
     (":scheme", "https"),

@@ -1,0 +1,24 @@
+//! Floods a server with first datagrams in the name of nobody: `strangers ADDRESS COUNT [KIND]`, so
+//! many of one or of each of six kinds. Prints what came of each kind: sent, Retries, other
+//! answers.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)] // who measures reads what went wrong
+
+#[path = "../tests/memory/flood.rs"]
+mod flood;
+#[path = "../../quic/tests/world/strangers.rs"]
+mod strangers;
+
+fn main() {
+    let words: Vec<String> = std::env::args().collect();
+    let (to, count): (_, u32) = (words[1].parse().unwrap(), words[2].parse().unwrap());
+    for (number, kind) in (0..).zip(strangers::KINDS) {
+        if words
+            .get(3)
+            .is_some_and(|wanted| *wanted != format!("{kind:?}"))
+        {
+            continue;
+        }
+        let answers = flood::flood(to, kind, number * count, count);
+        println!("{kind:?} {count} {} {}", answers.retries, answers.others);
+    }
+}

@@ -1,0 +1,165 @@
+//! What those cost who may be nobody: a flood of first datagrams, against what is promised in
+//! `docs/quic-security.md`, and a client with a token that comes in the midst of it.
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::process::Command;
+use std::sync::Arc;
+use std::thread::{sleep, spawn};
+use std::time::{Duration, Instant};
+
+use quinn::crypto::rustls::QuicClientConfig;
+use roundtrip_gate::Gate;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+
+use crate::flood::flood;
+use crate::gauge::{address, gate, resident, right};
+use crate::strangers::KINDS;
+use crate::{Kind, alone};
+
+/// The number of each kind.
+const COUNT: u32 = 4000;
+/// The number of clients without a proved address, and the memory that each may use.
+const UNPROVED: u64 = 256;
+const EACH: u64 = (64 + 16 + 14) << 10;
+/// The number of clients that may begin in a second.
+const RATE: f64 = 1024.0;
+/// What the allocator, the sockets and a first client take beside.
+const BESIDE: u64 = 16 << 20;
+const RETRIES: &str = "roundtrip_gate_limits_met_total{limit=\"quic_unproved\"} ";
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// The strangers' process is this one, started again for one test. Returns how long it took.
+fn strangers(to: SocketAddr, kind: usize) -> Duration {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "unproved::a_flood", "--ignored", "--nocapture"]);
+    let said = command
+        .env("FLOOD", format!("{to} {kind}"))
+        .output()
+        .unwrap();
+    let said = String::from_utf8(said.stdout).unwrap();
+    let line = said.lines().find_map(|line| line.split_once("flood: "));
+    Duration::from_millis(line.unwrap().1.parse().unwrap())
+}
+
+#[test]
+#[ignore = "it is what the other test starts"]
+fn a_flood() {
+    if let Ok(order) = std::env::var("FLOOD") {
+        let (to, kind) = order.split_once(' ').unwrap();
+        let kind: u32 = kind.parse().unwrap();
+        let began = Instant::now();
+        flood(
+            to.parse().unwrap(),
+            KINDS[kind as usize],
+            kind * COUNT,
+            COUNT,
+        );
+        println!("\nflood: {}", began.elapsed().as_millis());
+    }
+}
+
+/// A client of one connection after another, each with the token of one before.
+struct Regular {
+    endpoint: quinn::Endpoint,
+    runtime: tokio::runtime::Runtime,
+    to: SocketAddr,
+}
+
+impl Regular {
+    fn new(to: SocketAddr, pem: &str) -> Self {
+        let mut roots = rustls::RootCertStore::empty();
+        roots
+            .add(CertificateDer::from_pem_slice(pem.as_bytes()).unwrap())
+            .unwrap();
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let mut tls = rustls::ClientConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        tls.alpn_protocols = vec![b"h3".to_vec()];
+        let tls = QuicClientConfig::try_from(tls).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let mut endpoint = {
+            let _entered = runtime.enter();
+            quinn::Endpoint::client((Ipv4Addr::LOCALHOST, 0).into()).unwrap()
+        };
+        endpoint.set_default_client_config(quinn::ClientConfig::new(Arc::new(tls)));
+        Self {
+            endpoint,
+            runtime,
+            to,
+        }
+    }
+
+    /// One request.
+    fn ask(&self) {
+        self.runtime.block_on(async {
+            let connection = self
+                .endpoint
+                .connect(self.to, "localhost")
+                .unwrap()
+                .await
+                .unwrap();
+            let carrier = h3_quinn::Connection::new(connection.clone());
+            let (_driver, mut sender) = h3::client::new(carrier).await.unwrap();
+            let request = http::Request::get("https://localhost/").body(()).unwrap();
+            let mut stream = sender.send_request(request).await.unwrap();
+            stream.finish().await.unwrap();
+            assert_eq!(stream.recv_response().await.unwrap().status(), 200);
+            while stream.recv_data().await.unwrap().is_some() {}
+            connection.close(0x100_u32.into(), b"");
+        });
+    }
+}
+
+/// As `/metrics` tells it.
+fn retries_of(gate: &Gate) -> u64 {
+    let mut stream = TcpStream::connect(gate.addresses().admin.unwrap()).unwrap();
+    let request = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    stream.write_all(request).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (_, rest) = answer.split_once(RETRIES).unwrap();
+    rest.split_whitespace().next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn strangers_cost_what_is_promised_and_a_client_with_a_token_is_served_meanwhile() {
+    let _alone = alone();
+    for (number, kind) in KINDS.iter().enumerate() {
+        // Nobody of another kind is left.
+        let gate = gate(right(), "");
+        let to = address(&gate, Kind::H3);
+        let regular = Regular::new(to, gate.certificate().unwrap());
+        regular.ask();
+        let (before, began) = (resident(), Instant::now());
+        let flooding = spawn(move || strangers(to, number));
+        let mut served = 0;
+        while !flooding.is_finished() {
+            regular.ask();
+            served += 1;
+        }
+        let took = flooding.join().unwrap();
+        let admitted = 2 * UNPROVED + (took.as_secs_f64() * RATE) as u64;
+        let grown = resident().saturating_sub(before);
+        // The others had to prove themselves first, but for those that the socket had no room for.
+        let least = u64::from(COUNT).saturating_sub(admitted) / 2;
+        let mut retries = retries_of(&gate);
+        while retries < least && began.elapsed() < PATIENCE {
+            sleep(Duration::from_millis(50));
+            retries = retries_of(&gate);
+        }
+        println!(
+            "measured: {kind:?}: {retries} Retries of {least}, {served} served, {grown} bytes"
+        );
+        assert!(served > 0, "{kind:?}");
+        assert!(grown < UNPROVED * EACH + BESIDE, "{kind:?}: {grown} bytes");
+        assert!(retries >= least, "{kind:?}: {retries} Retries of {least}");
+    }
+}
