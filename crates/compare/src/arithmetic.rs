@@ -12,8 +12,8 @@ const PAUSE: f64 = 0.25;
 const FLIGHT: f64 = 0.97;
 /// A flight that is shorter does not show how fast bytes come.
 const LEAST_SEGMENTS: u64 = 4;
-/// How much faster than the bandwidth that it has seen BBR sends while that grows, 2 / ln 2, and by how
-/// much a flight may differ from it.
+/// How much faster than the bandwidth that it has seen BBR sends while that grows, 2 / ln 2, and by
+/// how much a flight may differ from it.
 const STARTUP_GAIN: f64 = 2.885;
 const STARTUP_SLACK: f64 = 0.2;
 
@@ -151,8 +151,8 @@ impl Parts {
 }
 
 /// What the body takes once the window is as large as it is, in ms: all of it comes as fast as the
-/// fastest of its flights, and the server and the client pause as they did. Flights grow until then,
-/// and a sender that paces them leaves hardly a pause between them.
+/// fastest of its flights, and the server and the client pause as they did. Flights grow until
+/// then, and a sender that paces them leaves hardly a pause between them.
 fn carried(exchange: &Exchange, body: &Phase, rtt: f64) -> f64 {
     if body.round_trips == 0 {
         return body.ms();
@@ -216,8 +216,8 @@ impl Flight {
     }
 }
 
-/// If BBR sends and its bandwidth still grows: the pace at which it will go on, in milliseconds for a
-/// byte. It paces at a fixed multiple of the most that was acknowledged in a round trip
+/// If BBR sends and its bandwidth still grows: the pace at which it will go on, in milliseconds for
+/// a byte. It paces at a fixed multiple of the most that was acknowledged in a round trip
 /// (draft-ietf-ccwg-bbr §5.6.2), and that of the last flights shows only afterwards.
 fn startup(flights: &[Flight], rtt: f64) -> Option<f64> {
     let pace = |flight: &Flight| rtt / (STARTUP_GAIN * flight.bytes as f64);
@@ -352,7 +352,8 @@ mod tests {
 
     #[test]
     fn bbr_goes_on_faster_than_it_sent() {
-        // The second flight is paced by the first, 100 / (2.885 × 10); the next will be by the second.
+        // The second flight is paced by the first, 100 / (2.885 × 10); the next will be by the
+        // second.
         let kept = paced(&[(10, 0.2), (22, 3.45), (12, 3.45)]);
         let pace = 100.0 / (2.885 * 22.0);
         assert!((kept - 100.0 - 44.0 * pace).abs() < 3.0, "{kept}");

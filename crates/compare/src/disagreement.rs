@@ -122,7 +122,7 @@ fn losses(line: &Line) -> Option<String> {
     })
 }
 
-/// Whose time it is, if the round trips are as expected.
+/// The party whose time it is, if the round trips are as expected.
 fn by_party(line: &Line, baseline: &Line, rtt: f64, gap: f64) -> String {
     let waited = |line: &Line| line.typical().and_then(|s| s.waited);
     let (Some(mine), Some(todays)) = (waited(line), waited(baseline)) else {

@@ -36,7 +36,7 @@ impl Diff {
         }
     }
 
-    /// Who made A, and who made B.
+    /// The programs that made A and B.
     pub fn made(&self) -> (&Provenance, &Provenance) {
         let made = match self {
             Self::Probe(diff) => &diff.made,

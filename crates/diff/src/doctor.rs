@@ -88,7 +88,7 @@ impl Change {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DoctorDiff {
-    /// Of A and of B.
+    /// The programs that made A and B.
     pub made: (Provenance, Provenance),
     pub roots: (Option<String>, Option<String>),
     /// Worse, then better, then the others, each in the order of the reports.

@@ -1,4 +1,5 @@
-//! Why a document is no report that can be compared. Each message fits one line behind the file's name.
+//! Why a document is no report that can be compared. Each message fits one line behind the file's
+//! name.
 
 /// The most bytes that are read of one document: the report of some five thousand requests.
 pub const LARGEST: usize = 32 << 20;
@@ -15,7 +16,7 @@ pub enum ReadError {
     )]
     NoReport,
     #[error(
-        "holds '{0}', which this version does not compare; it compares roundtrip/probe/1 and roundtrip/doctor/1"
+        "holds '{0}', which this version does not compare; it compares roundtrip/probe/1, roundtrip/trace/1 and roundtrip/doctor/1"
     )]
     Schema(String),
     #[error("holds several documents; only results of `probe --ndjson` may follow one another")]

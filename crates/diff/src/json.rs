@@ -1,4 +1,5 @@
-//! The contract for programs, schema `roundtrip/diff/1`: keys may be added, never renamed. `docs/json.md` explains each.
+//! The contract for programs, schema `roundtrip/diff/1`: keys may be added, never renamed.
+//! `docs/json.md` explains each.
 
 use roundtrip_model::{Summary, Waited};
 use serde_json::{Value, json};

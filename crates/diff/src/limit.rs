@@ -1,4 +1,5 @@
-//! Limits on a difference, for pipelines: `worse > 10%`, `client > 5ms`, `round_trips > 0`. When one holds, B has failed.
+//! Limits on a difference, for pipelines: `worse > 10%`, `client > 5ms`, `round_trips > 0`. When
+//! one holds, B has failed.
 
 use std::fmt;
 use std::str::FromStr;
@@ -146,8 +147,8 @@ impl Limit {
         self.comparison.holds(value, self.bound.value())
     }
 
-    /// What was measured, when the difference breaks this limit. What was not seen breaks nothing, and what chance
-    /// can explain is not «worse».
+    /// What was measured, when the difference breaks this limit. What was not seen breaks nothing,
+    /// and what chance can explain is not «worse».
     pub fn broken_by(&self, diff: &ProbeDiff) -> Option<Broken> {
         let (a, more) = self.quantity.of(diff)?;
         if self.quantity == Quantity::Worse && diff.difference.is_shown() == Some(false) {

@@ -1,4 +1,5 @@
-//! A place in a JSON document that knows its way from the root, so that what is wrong can be told with its key.
+//! A place in a JSON document that knows its way from the root, so that what is wrong can be told
+//! with its key.
 
 use serde_json::{Map, Value};
 

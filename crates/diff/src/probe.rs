@@ -42,7 +42,7 @@ pub struct Run {
     /// The client's tasks and their milliseconds.
     pub work: Vec<(String, f64)>,
     pub findings: Vec<Finding>,
-    /// Of the last hop.
+    /// The facts of the last hop.
     pub facts: Vec<Fact>,
 }
 
@@ -87,8 +87,8 @@ impl Probe {
         stages.any(|stage| stage.name == phase)
     }
 
-    /// The middle half of the runs by their totals. Means over them are as robust as medians, and unlike medians the
-    /// parts' sum to that of the whole.
+    /// The middle half of the runs by their totals. Means over them are as robust as medians, and
+    /// unlike medians the parts' sum to that of the whole.
     fn middle(&self) -> Vec<&Run> {
         let mut runs: Vec<&Run> = self.runs.iter().collect();
         runs.sort_by(|a, b| a.total_ms.total_cmp(&b.total_ms));

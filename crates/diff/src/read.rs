@@ -1,5 +1,5 @@
-//! From bytes to a report: which document it is, within which bounds. What stands in each document is left to the
-//! modules below.
+//! From bytes to a report: which document it is, within which bounds. What stands in each document
+//! is left to the modules below.
 
 mod facts;
 mod results;
@@ -70,7 +70,7 @@ fn is_result(value: &Value) -> bool {
 fn document(value: &Value, url: Option<&str>) -> Result<Report, ReadError> {
     let root = Node::root(value);
     match root.get("schema")?.text()? {
-        "roundtrip/probe/1" => {
+        "roundtrip/probe/1" | "roundtrip/trace/1" => {
             let results = root.get("results")?;
             let made = Provenance::read(&root)?;
             results::probe(&results.list(MOST_RESULTS)?, made, url).map(Report::Probe)

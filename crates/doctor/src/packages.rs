@@ -42,7 +42,8 @@ impl Packages {
     }
 }
 
-/// Reads paragraphs of `Package:`/`SoftwareVersion:`/`CheckStatus:` (Debian) or `P:`/`V:` (Alpine) lines.
+/// Reads paragraphs of `Package:`/`SoftwareVersion:`/`CheckStatus:` (Debian) or `P:`/`V:` (Alpine)
+/// lines.
 fn parse(text: &str) -> Vec<Package> {
     let mut packages = Vec::new();
     let (mut name, mut version, mut installed) = ("", "", true);

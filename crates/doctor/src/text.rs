@@ -15,8 +15,8 @@ const WIDEST: usize = 110;
 /// Meaning and advice begin under the title.
 const INDENT: usize = 10;
 
-/// Renders the checks for a terminal. Values keep their characters, whatever the locale: they are to be found again
-/// in files.
+/// Renders the checks for a terminal. Values keep their characters, whatever the locale: they are
+/// to be found again in files.
 pub fn render(checks: &[Check], style: Style) -> String {
     let page = TextPage {
         style: Style {

@@ -21,9 +21,9 @@ use self::stage::DemoScene;
 /// How often the table is reported while an answer is awaited.
 const TICK: Duration = Duration::from_millis(25);
 
-/// From the costliest way to those that cost one round trip; each adds one option of the client.
-/// Fast open is used without a post-quantum key share, because with one a ClientHello does not fit
-/// the SYN.
+/// The ways from the most costly one to those that cost one round trip; each adds one option of the
+/// client. Fast open is used without a post-quantum key share, because a ClientHello with one does
+/// not fit into the SYN.
 const WAYS: [(&str, &str); 7] = [
     ("TLS 1.2, new connection", "h1+tls1.2"),
     ("TLS 1.3, new connection", "h1+tls1.3"),
@@ -49,17 +49,17 @@ pub enum DemoError {
     Path(#[from] roundtrip_path::PathError),
     #[error(transparent)]
     Origin(#[from] OriginError),
-    #[error("cannot start asking: {0}")]
+    #[error("cannot start the client: {0}")]
     Start(#[source] std::io::Error),
-    #[error("'{word}' cannot be asked for: {source}")]
+    #[error("'{word}' cannot be requested: {source}")]
     Strategy { word: String, source: StrategyError },
-    #[error("interrupted before all ways were asked {runs} times")]
+    #[error("interrupted before all ways were measured {runs} times")]
     Interrupted { runs: u32 },
-    #[error("the asking ended before it was done")]
+    #[error("the client ended before it had measured everything")]
     Broken,
 }
 
-/// What the asking thread reports.
+/// The reports of the asking thread.
 #[derive(Debug)]
 enum DemoEvent {
     Preparing(usize),
@@ -67,8 +67,7 @@ enum DemoEvent {
     Answered(usize, Result<Answer, String>),
 }
 
-/// Measures all ways. `shown` is called with the table several times a second while something is
-/// asked.
+/// Measures all ways. `shown` is called with the table several times a second during a measurement.
 ///
 /// The process must be in a sandbox already (see [`roundtrip_path::enter_sandbox`]) unless it is
 /// privileged.
@@ -108,7 +107,7 @@ fn table(demo: &Demo) -> Result<Ways, DemoError> {
     })
 }
 
-/// Keeps the table up to date until the asking thread has hung up.
+/// Keeps the table up to date until the asking thread closes its channel.
 fn watch(
     table: &mut Ways,
     told: &Receiver<DemoEvent>,
@@ -131,7 +130,7 @@ fn watch(
     }
 }
 
-/// Applies the news to the table; returns which way is being asked since now, if one is.
+/// Applies a report to the table; returns the way whose measurement has just begun, if any.
 fn note(table: &mut Ways, news: DemoEvent) -> Option<(usize, Instant)> {
     let (DemoEvent::Preparing(place) | DemoEvent::Asking(place) | DemoEvent::Answered(place, _)) =
         news;
@@ -150,7 +149,7 @@ fn note(table: &mut Ways, news: DemoEvent) -> Option<(usize, Instant)> {
     None
 }
 
-/// Ignores errors: if the owner of the table is gone, there is nobody to tell.
+/// Ignores errors: they mean that the owner of the table is gone.
 fn tell(to: &Sender<DemoEvent>, news: DemoEvent) {
     let _ = to.send(news);
 }

@@ -1,8 +1,8 @@
 //! An experiment: the question, the path, the server, the clients, and the claims.
 //!
-//! `format` is the file as it is written, `reading` checks it and builds an [`Experiment`], `words`
-//! turns the properties of a path into one, `transfer` turns an arm that carries bytes into a plan
-//! of `perf`, `shelf` holds the built-in experiments.
+//! `format` defines the file, `reading` checks it and builds an [`Experiment`], `words` turns the
+//! properties of a path into a path, `transfer` turns an arm that carries bytes into a plan of
+//! `perf`, `shelf` holds the built-in experiments.
 
 mod format;
 pub(crate) mod knobs;
@@ -23,7 +23,7 @@ use serde::Serialize;
 use crate::claim::Expression;
 
 pub use format::{Measure, OutputUnit, ProgramOutput, Published, Sequencing, UrlScheme};
-pub use reading::{ExperimentError, read};
+pub use reading::read;
 pub use roundtrip_path::WordError;
 pub(crate) use shelf::client as shipped;
 pub use shelf::{load, names};
@@ -33,7 +33,7 @@ pub use words::{PathWords, span};
 #[derive(Debug, Clone)]
 pub struct Experiment {
     pub name: String,
-    /// The directory in which its programs are looked for, unless the experiment is built in.
+    /// The directory with its programs; `None` if the experiment is built in.
     pub directory: Option<PathBuf>,
     pub question: String,
     pub article: String,
@@ -41,7 +41,7 @@ pub struct Experiment {
     pub unit: String,
     pub runs: u32,
     pub path: PathWords,
-    /// What is measured in blocks: each arm in each of its variants.
+    /// Everything that is measured in blocks: each arm in each of its variants.
     pub cells: Vec<Cell>,
     pub sweeps: Vec<Sweep>,
     pub published: Vec<Published>,
@@ -107,7 +107,7 @@ pub struct Program {
     pub each: bool,
     /// Whether it runs in the server's network, without a path.
     pub at_server: bool,
-    /// Where its output contains its figures; `None` measures its run time.
+    /// The place of its figures in its output; `None` measures its run time.
     pub output: Option<ProgramOutput>,
 }
 
@@ -116,7 +116,7 @@ pub struct LabServer {
     pub name: String,
     pub kind: ServerKind,
     pub sysctl: BTreeMap<String, String>,
-    /// The path of the URL that is requested.
+    /// The path of the requested URL.
     pub place: String,
     /// Servers in the same network that are started before it.
     pub beside: Vec<Arc<LabServer>>,
@@ -125,8 +125,8 @@ pub struct LabServer {
     pub settle: Duration,
 }
 
-/// A server behind a further path, which another server asks. At that server's own address, `port`
-/// leads to it.
+/// A server behind a further path, to which another server sends requests. At that server's own
+/// address, `port` leads to it.
 #[derive(Debug, Clone)]
 pub struct FarServer {
     pub server: Arc<LabServer>,
@@ -137,7 +137,7 @@ pub struct FarServer {
 
 #[derive(Debug, Clone)]
 pub enum ServerKind {
-    /// A transfer brings its own server.
+    /// A transfer includes its own server.
     Within,
     Origin(Box<Knobs>),
     Program {

@@ -1,24 +1,29 @@
 //! The gauntlet: faults are drawn at random and injected into real exchanges on paths of several
-//! lengths; then what was found is compared with what was injected. Healthy exchanges are mixed in,
-//! in which nothing may be found.
+//! lengths; then the findings are compared with the injected faults. Healthy exchanges are mixed
+//! in, which must have no findings.
 //!
-//! `entry` reads the faults (`lab/faults.toml`), `draw` makes cases of them, `healthy` chooses the
-//! paths of the others, `stage` runs one, among faulty `peer`s and `names` where a path and an origin do not do; `text` shows the outcome.
+//! `entry` reads the faults (`lab/faults.toml`), `draw` turns them into cases, `healthy` chooses
+//! the paths of the others, `stage` runs one case; faulty `peer`s and `names` take part where a
+//! path and an origin do not suffice; `text` shows the outcome.
 
 mod cost;
 mod draw;
 mod entry;
 mod healthy;
+mod machine;
 mod names;
 mod peer;
 mod stage;
 pub mod text;
+
+use std::path::PathBuf;
 
 use roundtrip_model::{Exchange, Random};
 use serde::Serialize;
 
 use crate::run::Stop;
 use draw::FaultCase;
+use stage::Staged;
 
 pub const SCHEMA: &str = "roundtrip/lab/1";
 pub const NAME: &str = "faults";
@@ -27,8 +32,11 @@ pub const NAME: &str = "faults";
 const MAX_DEVIATION: f64 = 0.05;
 const MAX_DEVIATION_MS: f64 = 1.0;
 
-/// What a busy machine adds to any exchange.
+/// Causes by which a busy machine can slow any exchange.
 const MACHINES: [&str; 2] = ["client-starved", "cpu-throttled"];
+/// A cost of at most this many times the wait of one thread is attributed to the machine: client,
+/// relay and server wait for each other.
+const MACHINE_SHARE: f64 = 2.0;
 
 #[derive(Debug, thiserror::Error)]
 pub enum FaultsError {
@@ -36,23 +44,29 @@ pub enum FaultsError {
     Entry(String),
     #[error(transparent)]
     Path(#[from] roundtrip_path::PathError),
-    #[error("the path cannot be: {0}")]
+    #[error("invalid path: {0}")]
     Word(#[from] roundtrip_path::WordError),
     #[error("the origin: {0}")]
     Origin(#[from] roundtrip_origin::OriginError),
-    #[error("the URL cannot be: {0}")]
+    #[error("invalid URL: {0}")]
     Target(#[from] roundtrip_model::TargetError),
+    #[error("lab/faults.toml has no '{0}'; it has healthy, {1}")]
+    Unknown(String, String),
     #[error("a faulty peer could not be set up")]
     Peer(#[source] std::io::Error),
-    #[error("a runtime could not be made")]
+    #[error("the async runtime could not be started")]
     Runtime(#[from] std::io::Error),
 }
 
-/// The number of cases, and what they are drawn from.
-#[derive(Debug, Clone, Copy)]
+/// The number of cases, and the faults that they are drawn from.
+#[derive(Debug, Clone, Default)]
 pub struct GauntletPlan {
     pub count: usize,
     pub seed: u64,
+    /// The directory in which the packets of each case are recorded, as NUMBER.pcapng.
+    pub record: Option<PathBuf>,
+    /// Causes, and `healthy`: only cases with one of these are run. Empty means any.
+    pub only: Vec<String>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -63,9 +77,9 @@ pub struct Gauntlet {
     pub cases: Vec<CaseVerdict>,
     /// The share of faults for which the most costly cause was named first.
     pub first_named: f64,
-    /// The share of these whose milliseconds were right as well.
+    /// The share of these whose milliseconds were right, too.
     pub priced: f64,
-    /// Healthy exchanges in which something was found, and the number of healthy exchanges.
+    /// The number of healthy exchanges with findings, and the number of healthy exchanges.
     pub false_alarms: usize,
     pub controls: usize,
     pub interrupted: bool,
@@ -74,7 +88,7 @@ pub struct Gauntlet {
 /// One case and its result.
 #[derive(Debug, Clone, Serialize)]
 pub struct CaseVerdict {
-    /// What was injected; `none` for a healthy exchange.
+    /// The injected fault; `none` for a healthy exchange.
     pub fault: String,
     pub path: String,
     pub strategy: String,
@@ -88,15 +102,20 @@ pub struct CaseVerdict {
     /// All causes that were named, with their cost.
     pub findings: Vec<(String, f64)>,
     pub total_ms: f64,
-    /// Whom the exchange waited for.
+    /// How long at most a thread of this machine waited for a processor, or a packet for the relay.
+    pub machine_ms: f64,
+    /// The parties that the exchange waited for.
     pub waited: PartyTimes,
     /// Why there was no answer.
     pub failure: Option<String>,
-    /// For two faults: the second cause, what it cost, and what was attributed to it.
+    /// For two faults: the second cause, its cost, and the cost that was attributed to it.
     pub second: Option<(String, f64, f64)>,
+    /// For a miss: the lines of `probe -v` about it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub report: Vec<String>,
 }
 
-/// In milliseconds.
+/// Times in milliseconds.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct PartyTimes {
     pub network: f64,
@@ -122,26 +141,30 @@ impl PartyTimes {
 
 /// Runs the gauntlet. The process of an ordinary user must have entered the sandbox first.
 pub fn run(
-    plan: GauntletPlan,
+    plan: &GauntletPlan,
     stop: &Stop,
     mut progress: impl FnMut(usize, &str),
 ) -> Result<Gauntlet, FaultsError> {
     let entries = entry::all()?;
+    let only = draw::Choice::new(&plan.only, &entries)?;
     let mut random = Random::seeded(plan.seed);
     let mut cases = Vec::new();
     for number in 0..plan.count {
         if stop.is_set() {
             break;
         }
-        let case = draw::case(&entries, number, &mut random)?;
+        let case = draw::case(&only, number, &mut random)?;
         progress(number, &case.name());
-        let exchange = stage::run(&case, random.next_u64())?;
-        cases.push(judge(&case, &exchange));
+        let record = plan.record.as_deref();
+        let record = record.map(|directory| directory.join(format!("{number}.pcapng")));
+        let staged = stage::run(&case, random.next_u64(), record)?;
+        cases.push(judge(&case, &staged));
     }
     Ok(summed(plan, cases, stop.is_set()))
 }
 
-fn judge(case: &FaultCase, exchange: &Exchange) -> CaseVerdict {
+fn judge(case: &FaultCase, staged: &Staged) -> CaseVerdict {
+    let exchange = &staged.exchange;
     let findings: Vec<(String, f64)> = exchange
         .findings
         .iter()
@@ -153,12 +176,14 @@ fn judge(case: &FaultCase, exchange: &Exchange) -> CaseVerdict {
     };
     let costs = case.costs();
     let is_injected = |id: &str| costs.iter().any(|(cause, _)| cause == id);
-    // That this machine did not let the client run has a witness, and is true.
-    let unexpected = |id: &&String| {
-        let by_chance = MACHINES.contains(&id.as_str()) && !is_injected(id);
+    // There is evidence that this machine did not let the client run, so the finding is true.
+    let machine = staged.machine.as_secs_f64() * 1e3;
+    let unexpected = |(id, ms): &&(String, f64)| {
+        let by_machine = MACHINES.contains(&id.as_str()) || *ms <= MACHINE_SHARE * machine;
+        let by_chance = by_machine && !is_injected(id);
         !by_chance && !case.allowed.contains(&id.as_str())
     };
-    let named = findings.iter().map(|(id, _)| id).find(unexpected).cloned();
+    let named = findings.iter().find(unexpected).map(|(id, _)| id.clone());
     let (worst, injected) = costs.first().cloned().unwrap_or_default();
     let priced = costs
         .iter()
@@ -173,6 +198,7 @@ fn judge(case: &FaultCase, exchange: &Exchange) -> CaseVerdict {
         Some(named) => costliest.contains(named),
         None => costliest.is_empty(),
     };
+    let ok = exchange.failure.is_none() && first && priced;
     CaseVerdict {
         fault: case.name(),
         path: case.path(),
@@ -180,15 +206,21 @@ fn judge(case: &FaultCase, exchange: &Exchange) -> CaseVerdict {
         ms_injected: injected,
         ms_attributed: attributed(&worst),
         first,
-        ok: exchange.failure.is_none() && first && priced,
+        ok,
         named,
         findings: findings.clone(),
         waited: PartyTimes::of(exchange),
         total_ms: exchange.total().as_secs_f64() * 1e3,
+        machine_ms: machine,
         failure: exchange.failure.as_ref().map(|f| f.message.clone()),
         second: costs
             .get(1)
             .map(|(cause, ms)| (cause.clone(), *ms, attributed(cause))),
+        report: if ok {
+            Vec::new()
+        } else {
+            text::report(exchange)
+        },
     }
 }
 
@@ -196,7 +228,7 @@ fn is_near(measured: f64, injected: f64, slack: f64) -> bool {
     (measured - injected).abs() <= (injected * MAX_DEVIATION).max(MAX_DEVIATION_MS).max(slack)
 }
 
-fn summed(plan: GauntletPlan, cases: Vec<CaseVerdict>, interrupted: bool) -> Gauntlet {
+fn summed(plan: &GauntletPlan, cases: Vec<CaseVerdict>, interrupted: bool) -> Gauntlet {
     let (controls, faulted): (Vec<&CaseVerdict>, Vec<&CaseVerdict>) =
         cases.iter().partition(|case| case.is_control());
     let share = |right: usize| match faulted.len() {

@@ -1,8 +1,9 @@
-//! Outcomes as one self-contained page: what was asked, what was measured, beside what was published.
+//! Outcomes as one self-contained page: measured figures beside published ones.
 //!
-//! Style, frame, colours and grids are those of every page and belong to `report`; here is what experiments add. Places
-//! are percentages and text has its own size, so that one picture serves a phone and a wide screen. All text goes
-//! through the template engine's escaping: an experiment's file may be anybody's.
+//! Style, frame, colours and grids are shared by all pages and belong to `report`; this module adds
+//! the content of experiments. Positions are percentages and text keeps its size, so that one
+//! picture serves a phone and a wide screen. The template engine escapes all text, because an
+//! experiment's file may come from an untrusted source.
 
 mod arms;
 mod claims;

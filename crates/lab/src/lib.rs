@@ -1,10 +1,10 @@
-//! Experiments: what a remedy saves, measured over an emulated path and compared with published
+//! Experiments: the saving of a remedy, measured over an emulated path and compared with published
 //! figures.
 //!
-//! [`experiment`] is a file with path, server, arms and claims; [`run`] measures it, [`outcome`] is
-//! the result, [`packets`] are those of a recorded run, [`text`] and [`html`] render it. [`faults`]
+//! [`experiment`] is a file with path, server, arms and claims; [`run`] measures it; [`outcome`] is
+//! the result; [`packets`] are those of a recorded run; [`text`] and [`html`] render it. [`faults`]
 //! injects faults into exchanges and checks that they are found. [`demo`] compares seven ways to
-//! ask.
+//! make a request.
 
 pub mod claim;
 pub mod demo;

@@ -1,5 +1,5 @@
-//! The outcome of an experiment as one value: every sample, and what was computed from them. Its
-//! JSON form is the contract `roundtrip/lab/1`: keys may be added, none renamed.
+//! The outcome of an experiment as one value: every sample, and the values computed from them. Its
+//! JSON form is the contract `roundtrip/lab/1`: keys can be added but never renamed.
 
 use roundtrip_model::{Phase, Saving, Summary, Waited};
 use serde::Serialize;
@@ -9,7 +9,7 @@ use crate::packets::TracedPacket;
 use crate::rounding::{rounded, rounded_some};
 
 pub const SCHEMA: &str = "roundtrip/lab/1";
-/// The word of `perf` for a core that others used too.
+/// The word of `perf` for a core that other programs used too.
 const CROWDED: &str = "others";
 
 #[derive(Debug, Clone, Serialize)]
@@ -42,7 +42,7 @@ pub struct LabOutcome {
 #[derive(Debug, Clone, Serialize)]
 pub struct ArmOutcome {
     pub name: String,
-    /// Strategy and manner, or the command.
+    /// The strategy and the sequence of requests, or the command.
     pub client: String,
     pub server: String,
     pub warm: bool,
@@ -66,7 +66,7 @@ pub struct ArmOutcome {
     pub saving: Option<SavingOutcome>,
     /// Why some runs, or all, have no sample.
     pub failures: Vec<String>,
-    /// How the runs of an arm that is expected to fail did fail.
+    /// The failures of an arm that is expected to fail.
     pub expected_failures: Vec<String>,
     /// How many requests the origin received in the median run, including those that warmed it up.
     #[serde(serialize_with = "rounded_some")]
@@ -136,7 +136,7 @@ pub struct RunSample {
     pub waited: Option<WaitedFor>,
     #[serde(serialize_with = "rounded_some")]
     pub cpu_us: Option<f64>,
-    /// For a transfer: what is known beside its cost.
+    /// For a transfer: the measurements besides its cost.
     pub carried: Option<Carried>,
     #[serde(skip)]
     pub phases: Vec<PhaseSpan>,
@@ -149,13 +149,13 @@ pub struct Carried {
     /// The receiver's cost, in the same unit as the sender's.
     #[serde(serialize_with = "rounded")]
     pub receiver: f64,
-    /// What limited the rate, in `perf`'s words.
+    /// The limit of the rate, in `perf`'s words.
     pub bottleneck: &'static str,
     /// Whether each side was pinned to its own core.
     pub is_apart: bool,
 }
 
-/// Milliseconds by what they were spent waiting for.
+/// Milliseconds, divided by what they were spent waiting for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct WaitedFor {
     #[serde(serialize_with = "rounded")]
@@ -226,7 +226,7 @@ pub struct ClaimOutcome {
 }
 
 impl LabOutcome {
-    /// Whether no claim is wrong, and nothing failed that could be run.
+    /// Whether every claim holds or is undecided, and nothing failed that could be run.
     pub fn is_good(&self) -> bool {
         let points = self
             .curves
@@ -247,10 +247,10 @@ impl LabOutcome {
         match (together, crowded) {
             (0, 0) => None,
             (0, crowded) => Some(format!(
-                "In {crowded} of {} runs others had part of a core: costs are larger, and farther apart, than on a quiet machine.",
+                "In {crowded} of {} runs other programs used part of a core: costs are higher and vary more than on a quiet machine.",
                 carried.len()
             )),
-            _ => Some("Both sides shared one core: what one costs disturbs the other.".into()),
+            _ => Some("Both sides shared one core, so each disturbed the other.".into()),
         }
     }
 
@@ -300,7 +300,7 @@ impl WaitedFor {
         }
     }
 
-    /// A value in which everything is 1/`n`.
+    /// All values divided by `n`.
     #[must_use]
     pub fn each(self, n: f64) -> Self {
         Self {

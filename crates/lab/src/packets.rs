@@ -1,5 +1,6 @@
-//! The packets of a run: what each end sent, when, and what the path did to it, from the path's
-//! recording of both ends. `text` and `html` draw them; `path` makes the recording.
+//! The packets of a run: the packets that each end sent, their times, and the path's effects on
+//! them, from the path's recording of both ends. `text` and `html` draw them; `path` makes the
+//! recording.
 
 mod recording;
 
@@ -32,7 +33,7 @@ pub struct TracedPacket {
     pub again: bool,
     /// For a SYN-ACK: how many bytes of the SYN's payload it acknowledges.
     pub acknowledges: Option<u32>,
-    /// What the path did to it, or why it was lost.
+    /// The path's effects on it, or why it was lost.
     pub path: Vec<String>,
     /// Bytes that this end had already sent, and that the other end had already received.
     pub repeated: Repeated,

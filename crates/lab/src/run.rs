@@ -2,9 +2,9 @@
 //! sample in new namespaces, and keeps failures of one arm from the others.
 //!
 //! `tools` finds and builds programs, `scene` is one path with one server, `hop` connects it to a
-//! server behind a further path, `usage` reads what processes use, `ours` and `program` are the
-//! clients, `transfer` carries bytes without any of these, `tally` computes an [`LabOutcome`] from the
-//! samples.
+//! server behind a further path, `usage` reads the resource use of processes, `ours` and `program`
+//! are the clients, `transfer` carries bytes without any of these, `tally` computes an
+//! [`LabOutcome`] from the samples.
 
 mod hop;
 mod ours;
@@ -29,7 +29,7 @@ use scene::SampleError;
 use tally::Collected;
 use tools::Tools;
 
-/// What the command line overrides of an experiment.
+/// Settings of the command line that override those of an experiment.
 #[derive(Debug, Clone, Default)]
 pub struct RunOptions {
     pub runs: Option<u32>,
@@ -39,7 +39,7 @@ pub struct RunOptions {
     pub again: String,
 }
 
-/// Set when the user has had enough: the outcome then contains what was measured so far.
+/// Set when the user interrupts: the outcome then contains the measurements so far.
 #[derive(Debug, Clone, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
@@ -62,7 +62,7 @@ pub struct ExperimentProgress<'a> {
     pub arm: &'a str,
 }
 
-/// After this many failures without a success, an arm is given up.
+/// After this many failures without a success, an arm is abandoned.
 const MAX_FAILURES: usize = 2;
 
 /// Runs all of it. The process of an ordinary user must have entered the sandbox first.
@@ -182,7 +182,7 @@ impl Runner<'_> {
         });
         match (taken, &cell.arm.fails) {
             (Ok(_), Some(expected)) => {
-                let failure = format!("it was to fail («{expected}»), and did not");
+                let failure = format!("expected failure («{expected}») did not happen");
                 collected.failures.push(failure);
             }
             (Ok(taken), None) => collected.keep(run, taken),

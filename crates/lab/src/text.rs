@@ -1,4 +1,5 @@
-//! An outcome for a terminal: the question, a table of arms, the curve, the claims, how to run it again.
+//! An outcome for a terminal: the question, a table of arms, the curve, the claims, and the command
+//! that repeats it.
 
 mod ladder;
 #[cfg(test)]
@@ -12,7 +13,7 @@ use crate::LabOutcome;
 use crate::experiment::Measure;
 use crate::outcome::{ArmOutcome, ClaimOutcome, Curve};
 
-/// Where tables begin.
+/// The indentation of tables.
 const INDENT: usize = 2;
 
 /// The whole report.
@@ -61,7 +62,7 @@ struct LabTextPage {
 }
 
 impl LabTextPage {
-    /// Text that says by itself what a terminal without Unicode cannot show.
+    /// Escapes the text and adds its tone; the text must be clear without the tone.
     fn paint(&self, tone: Tone, text: &str) -> String {
         self.style.tint(tone, &clean(text))
     }
@@ -80,7 +81,7 @@ impl LabTextPage {
             outcome.runs, outcome.seed
         ));
         if outcome.interrupted {
-            parts.push("interrupted: this is what there was".into());
+            parts.push("interrupted: these are the results so far".into());
         }
         parts.join(&format!(" {dot} "))
     }
@@ -108,7 +109,7 @@ impl LabTextPage {
         let unit = match outcome.measure {
             Measure::Mean => format!("{} a request", outcome.unit),
             Measure::Cost => format!(
-                "{} of the sender's processor; of TLS: what one core that sends carries, relative to TLS over TCP",
+                "{} of the sender's processor; of TLS: the throughput of one sending core, relative to TLS over TCP",
                 outcome.unit
             ),
             _ => outcome.unit.clone(),
@@ -141,7 +142,7 @@ impl LabTextPage {
         table.fitted(&self.style)
     }
 
-    /// What failed or is worth knowing beside the figures.
+    /// Failures and notes beside the figures.
     fn remarks(&self, out: &mut String, outcome: &LabOutcome) {
         let mut lines = Vec::new();
         for arm in &outcome.arms {
@@ -222,7 +223,7 @@ fn row(arm: &ArmOutcome, measure: Measure) -> Vec<Cell> {
         let (tone, why) = match (&arm.not_run, arm.failures.first(), expected) {
             (Some(missing), ..) => (Tone::Faint, format!("not run: {missing}")),
             (None, Some(failure), _) => (Tone::Bad, format!("failed: {failure}")),
-            (None, None, Some(failure)) => (Tone::Faint, format!("fails, as it must: {failure}")),
+            (None, None, Some(failure)) => (Tone::Faint, format!("fails as expected: {failure}")),
             (None, None, None) => (Tone::Faint, "not run".into()),
         };
         return vec![Cell::plain(name), Cell::long(tone, why)];
@@ -263,7 +264,7 @@ fn transfer(name: String, arm: &ArmOutcome) -> Vec<Cell> {
     row
 }
 
-/// What it saves, and how sure that is.
+/// The saving, and how certain it is.
 fn saved(arm: &ArmOutcome) -> Cell {
     let Some(saving) = &arm.saving else {
         return Cell::plain(String::new());

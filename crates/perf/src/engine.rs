@@ -1,18 +1,21 @@
 //! What carries the bytes: one engine for each transport and each implementation of it.
 //!
 //! An engine works on the calling thread, and on threads that inherit its core and its network.
-//! Both sides count their payload in a [`Pulse`] that others may watch, and report a [`SideReport`] from
-//! the first payload to the last: handshakes are not included.
+//! Both sides count their payload in a [`Pulse`] that others may watch, and report a [`SideReport`]
+//! from the first payload to the last: handshakes are not included.
 
-#[cfg(not(feature = "s2n"))]
+#[cfg(not(feature = "peers"))]
 mod absent;
 mod channel;
 mod lanes;
 mod own;
+#[cfg(feature = "peers")]
 mod proto;
+#[cfg(feature = "peers")]
 mod quinn;
-#[cfg(feature = "s2n")]
+#[cfg(feature = "peers")]
 mod s2n;
+#[cfg(feature = "peers")]
 mod tasks;
 mod tcp;
 mod tls;
@@ -117,11 +120,17 @@ pub(crate) fn by_name(engine: plan::EngineName) -> &'static dyn Engine {
         plan::EngineName::Kernel => &tcp::TcpEngine,
         plan::EngineName::Rustls => &tls::TlsEngine,
         plan::EngineName::Own => &own::OwnEngine,
+        #[cfg(feature = "peers")]
         plan::EngineName::Proto => &proto::ProtoEngine,
+        #[cfg(feature = "peers")]
         plan::EngineName::Quinn => &self::quinn::QuinnEngine,
-        #[cfg(feature = "s2n")]
+        #[cfg(feature = "peers")]
         plan::EngineName::S2n => &s2n::S2nEngine,
-        #[cfg(not(feature = "s2n"))]
+        #[cfg(not(feature = "peers"))]
+        plan::EngineName::Proto => &absent::PROTO,
+        #[cfg(not(feature = "peers"))]
+        plan::EngineName::Quinn => &absent::QUINN,
+        #[cfg(not(feature = "peers"))]
         plan::EngineName::S2n => &absent::S2N,
     }
 }

@@ -40,11 +40,13 @@ pub enum PerfError {
     Tls(#[from] rustls::Error),
     #[error("cannot make a certificate: {0}")]
     Certificate(#[from] rcgen::Error),
+    #[cfg(feature = "peers")]
     #[error("QUIC: {0}")]
     Connection(#[from] quinn::ConnectionError),
+    #[cfg(feature = "peers")]
     #[error("cannot begin a QUIC connection: {0}")]
     Begin(#[from] quinn::ConnectError),
-    #[cfg(feature = "s2n")]
+    #[cfg(feature = "peers")]
     #[error("QUIC by s2n-quic: {0}")]
     S2n(#[from] s2n_quic::connection::Error),
     #[error("a stream ended before its time: {0}")]
@@ -84,6 +86,8 @@ pub enum PlanError {
         what: String,
         instead: &'static str,
     },
+    #[error("this program was built without the engine {0}; build it with --features peers")]
+    Absent(&'static str),
     #[error("{what} must be from {least} to {most}, not {given}")]
     Range {
         what: &'static str,

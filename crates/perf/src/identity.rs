@@ -76,6 +76,7 @@ pub(crate) fn server_name() -> Result<ServerName<'static>, PerfError> {
 }
 
 /// The suite that QUIC's Initial packets need, whatever suite is used later (RFC 9001 §5.2).
+#[cfg(feature = "peers")]
 pub(crate) fn initial_suite() -> Option<rustls::quic::Suite> {
     cipher_suite::TLS13_AES_128_GCM_SHA256.tls13()?.quic_suite()
 }
@@ -115,7 +116,8 @@ impl Suite {
     }
 }
 
-/// Why crate `packet-aead` cannot make QUIC keys for this cipher, and what to do instead; none if it can.
+/// Why crate `packet-aead` cannot make QUIC keys for this cipher, and what to do instead; none if
+/// it can.
 pub(crate) fn lacks_packet_aead(cipher: Cipher) -> Option<&'static str> {
     #[cfg(feature = "packet-aead")]
     let is_supported = packet_aead::is_supported();

@@ -17,6 +17,7 @@
 //! clocks.
 
 mod account;
+mod check;
 mod engine;
 mod error;
 pub mod html;

@@ -4,11 +4,11 @@ mod arm;
 mod knobs;
 mod work;
 
+pub(crate) use arm::PACKET_AEAD;
 pub use arm::{Arm, ArmTransport, EngineName};
 pub use knobs::{AckEvery, ArmKnobs, Cipher, Congestion, DatagramLength, Tuning, size};
 pub use work::{Amount, Pattern, SideRole, Work, WorkLane};
 
-use crate::engine::{Job, Pulse};
 use crate::error::PlanError;
 
 /// The bytes of an IPv4 header and a UDP header, which are not part of a datagram.
@@ -59,55 +59,6 @@ impl Default for Terrain {
             offload: true,
             mtu: DEFAULT_MTU,
         })
-    }
-}
-
-impl PerfPlan {
-    /// Finds contradictions, before anything is created.
-    pub fn check(&self) -> Result<(), PlanError> {
-        range("--rounds", u64::from(self.rounds), 1, 1000)?;
-        self.work.check()?;
-        for (place, arm) in self.arms.iter().enumerate() {
-            arm.check()?;
-            self.fits(arm)?;
-            if self.arms.iter().take(place).any(|other| other == arm) {
-                return Err(PlanError::Twice(arm.to_string()));
-            }
-        }
-        let both = self.pin.sender.zip(self.pin.receiver);
-        if both.is_some_and(|(sender, receiver)| sender == receiver) {
-            return Err(PlanError::Contradiction {
-                one: "one core for the sender",
-                other: "the same core for the receiver",
-                why: "neither's cost could be told; name two, or --pin none",
-            });
-        }
-        Ok(())
-    }
-
-    /// What one side of an arm has to know.
-    pub fn job(&self, arm: &Arm, role: SideRole, pulse: &Pulse) -> Job {
-        let is_sender = role == self.work.sender();
-        Job {
-            work: self.work,
-            knobs: arm.knobs,
-            core: if is_sender {
-                self.pin.sender
-            } else {
-                self.pin.receiver
-            },
-            pulse: pulse.clone(),
-        }
-    }
-
-    /// Rejects datagrams that are too long for the path: they would never arrive.
-    fn fits(&self, arm: &Arm) -> Result<(), PlanError> {
-        let (DatagramLength::Of(size) | DatagramLength::Mirror(size)) = arm.knobs.datagram else {
-            return Ok(());
-        };
-        let mtu = self.terrain.ends().map_or(u16::MAX, |ends| ends.mtu);
-        let most = mtu.saturating_sub(UDP_OVERHEAD);
-        range("--datagram", size.into(), 1200, most.into())
     }
 }
 

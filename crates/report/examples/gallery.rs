@@ -1,4 +1,4 @@
-//! Writes every report of a few exchanges made by hand into a directory, to be looked at: `gallery DIRECTORY`.
+//! Writes every report of a few sample exchanges into a directory: `gallery DIRECTORY`.
 
 use std::path::PathBuf;
 

@@ -1,5 +1,5 @@
-//! What was learnt beside the times, as short labelled sentences: one wording for terminal and page.
-//! Text of peers is cleaned here, once.
+//! The facts of an exchange besides its times, as short labelled sentences: one wording for
+//! terminal and page. Text of peers is cleaned here, once.
 
 mod connection;
 mod security;
@@ -23,13 +23,21 @@ pub fn facts(exchange: &Exchange) -> Vec<Fact> {
     connection::add(&mut list, exchange);
     security::add(&mut list, exchange);
     if let Some(http) = &exchange.http {
-        response(&mut list, http);
+        if http.is_seen() {
+            response(&mut list, http);
+        } else {
+            let sizes = [
+                format!("request {}", numbers::bytes(http.request_bytes)),
+                format!("answer {}", numbers::bytes(http.downloaded)),
+            ];
+            list.join("encrypted", ", ", sizes);
+        }
     }
     if let Some(echo) = &exchange.echo {
         list.add(
             "echo",
             format!(
-                "{} there, {} back, in {}",
+                "{} sent, {} received, in {}",
                 numbers::bytes(echo.sent),
                 numbers::bytes(echo.received),
                 count(echo.exchanges.into(), "exchange", "exchanges")
@@ -48,7 +56,7 @@ pub fn facts(exchange: &Exchange) -> Vec<Fact> {
     list.facts
 }
 
-/// The time in which bytes were on their way, where it is much: it belongs to no finding.
+/// The time for which bytes were on their way, if it is long: it belongs to no finding.
 pub(crate) fn carried(exchange: &Exchange) -> Option<String> {
     let ms = numbers::ms(exchange.carried_worth_telling()?);
     let size = exchange
@@ -57,7 +65,7 @@ pub(crate) fn carried(exchange: &Exchange) -> Option<String> {
         .map_or(0, |http| http.uploaded + http.downloaded);
     let size = numbers::bytes(size);
     Some(format!(
-        "{ms} ms: bytes on the path ({size} in all); no cause claims this time"
+        "{ms} ms: bytes on the path ({size} in total); no finding accounts for this time"
     ))
 }
 

@@ -1,30 +1,32 @@
-//! What the first of several requests paid that the others did not: a connection, a look-up, an older protocol. Medians
-//! hide it, and an exchange that nobody measures does so altogether.
+//! The extra cost of the first of several requests: a connection, a look-up, an older protocol.
+//! Medians hide it, and an unmeasured exchange is not in the results at all.
 
 use roundtrip_model::{Strategy, Summary};
 
 use crate::numbers::{ms, trips};
 use crate::run::Run;
 
-/// More than the slowest of the others by this, in milliseconds and as a share, is no accident of the clock.
-const LEAST_MS: f64 = 1.0;
-const LEAST_SHARE: f64 = 0.05;
+/// The smallest excess over the slowest of the others that is reported, in milliseconds and as a
+/// share: less can be chance.
+const MIN_MS: f64 = 1.0;
+const MIN_SHARE: f64 = 0.05;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct First {
     pub(crate) used: Strategy,
     pub(crate) total_ms: f64,
     pub(crate) round_trips: u32,
-    /// Or it went before those that are, to leave something behind.
+    /// False if it was an exchange before the measured ones, to obtain a ticket, cookie or
+    /// connection.
     pub(crate) measured: bool,
-    /// Median and slowest of those after it.
+    /// The median and the maximum of the later ones.
     others: Option<(f64, f64)>,
-    /// One of those after it went the same way, in as many round trips.
+    /// A later one used the same strategy, in as many round trips.
     is_like_others: bool,
 }
 
 impl First {
-    /// `None` where it failed.
+    /// `None` if the first request failed.
     pub(crate) fn of(runs: &[Run]) -> Option<Self> {
         let (run, after) = runs.split_first()?;
         let primer = run.hops.first()?.primer;
@@ -48,19 +50,19 @@ impl First {
         })
     }
 
-    /// Is it worth a line beside the summary?
+    /// Whether it is worth a line beside the summary.
     pub(crate) fn stands_out(&self) -> bool {
         let Some((_, slowest)) = self.others else {
             return !self.measured;
         };
-        let late = self.total_ms - slowest > LEAST_MS.max(LEAST_SHARE * slowest);
+        let late = self.total_ms - slowest > MIN_MS.max(MIN_SHARE * slowest);
         !self.measured || !self.is_like_others || late
     }
 
-    /// `the first request paid 275.5 ms, 3 round trips as h2+tls1.3; the others 184.0 ms`.
+    /// `the first request took 275.5 ms, 3 round trips as h2+tls1.3; the others 184.0 ms`.
     pub(crate) fn told(&self) -> String {
         let paid = format!(
-            "the first request paid {} ms, {} as {}",
+            "the first request took {} ms, {} as {}",
             ms(self.total_ms),
             trips(self.round_trips),
             self.used
@@ -96,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_first_one_that_paid_more_stands_out() {
+    fn only_a_costlier_first_request_stands_out() {
         let h3 = |total| exchange("h3", total);
         assert!(first(&[exchange("h2+tls1.3", 30.0), h3(20.0), h3(22.0)]).stands_out());
         assert!(first(&[h3(30.0), h3(20.0), h3(22.0)]).stands_out());
@@ -104,12 +106,12 @@ mod tests {
         assert!(!first(&[h3(20.0), h3(22.0)]).stands_out());
         assert!(!first(&[h3(20.0)]).stands_out());
         let told = first(&[exchange("h2+tls1.3", 30.0), h3(20.0), h3(22.0)]).told();
-        assert!(told.starts_with("the first request paid 30.0 ms"), "{told}");
+        assert!(told.starts_with("the first request took 30.0 ms"), "{told}");
         assert!(told.ends_with("as h2+tls1.3; the others 21.0 ms"), "{told}");
     }
 
     #[test]
-    fn what_nobody_measured_is_the_first() {
+    fn an_unmeasured_exchange_is_the_first() {
         let mut after = exchange("h2+tls1.3+0rtt", 20.0);
         after.primer = Some(Primer {
             used: "h2+tls1.3".parse().unwrap(),
@@ -118,7 +120,7 @@ mod tests {
         });
         let first = first(&[after]);
         assert!(!first.measured && first.stands_out());
-        let told = "the first request paid 300.0 ms, 3 round trips as h2+tls1.3, unmeasured";
+        let told = "the first request took 300.0 ms, 3 round trips as h2+tls1.3, unmeasured";
         assert_eq!(first.told(), told);
     }
 }

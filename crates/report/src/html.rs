@@ -1,7 +1,8 @@
 //! One self-contained page: inline style, inline SVG, no script, nothing fetched when it is viewed.
 //!
-//! Light and dark follow the reader's system; it reads on a phone and in print. Each picture has a text that says the
-//! same. All text goes through the template engine's escaping, so that a hostile header stays text.
+//! Light and dark follow the reader's system; the page can be read on a phone and in print. Each
+//! picture has a text equivalent. The template engine escapes all text, so that a hostile header
+//! stays text.
 
 mod bar;
 mod distribution;
@@ -11,8 +12,8 @@ mod page;
 mod parts;
 mod waterfall;
 
-pub use bar::{bar, percent, swatch};
+pub use bar::{bar, bar_down, percent, swatch};
 pub use frame::{Head, STYLE, frame};
 pub use grid::Grid;
-pub use page::page;
-pub use parts::remedy;
+pub use page::{exchange, page};
+pub use parts::{remedy, split_bar};

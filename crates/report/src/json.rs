@@ -1,6 +1,8 @@
-//! The contract for programs, schema `roundtrip/probe/1`: keys may be added, never renamed. `docs/json.md` explains each.
+//! The contract for programs, schema `roundtrip/probe/1`: keys can be added, never renamed.
+//! `docs/json.md` explains each.
 //!
-//! Milliseconds have three decimals, keys a stable order. What was not seen is `null`, never a made-up zero.
+//! Milliseconds have three decimals, keys a stable order. A value that was not observed is `null`,
+//! never a made-up zero.
 
 mod facts;
 mod result;
@@ -29,7 +31,7 @@ pub fn summary(exchanges: &[Exchange]) -> Value {
     summary::of(exchanges)
 }
 
-/// Microsecond precision; what is no number is `null`.
+/// Rounds to microseconds; `null` if it is not a number.
 fn rounded(ms: f64) -> Value {
     let rounded = (ms * 1e3).round() / 1e3;
     // Adding zero turns -0.0 into 0.0.

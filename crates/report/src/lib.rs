@@ -1,7 +1,9 @@
-//! What was measured, in the forms people and programs read: terminal text, JSON, one HTML page, curl's write-out.
+//! Measurements in the forms that people and programs read: terminal text, JSON, one HTML page,
+//! curl's write-out.
 //!
-//! Pure: an [`Exchange`](roundtrip_model::Exchange) comes in, text goes out. No I/O, no clock, and no question to
-//! the terminal: width, colour and character set are parameters. Attribution belongs to `model`, causes to `explain`.
+//! Pure: the input is an [`Exchange`](roundtrip_model::Exchange), the output is text. No I/O and no
+//! clock; width, colour and character set of the terminal are parameters. `model` attributes times,
+//! `explain` finds causes.
 
 mod facts;
 mod first;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Enough decimals for a column whose largest number is `largest` milliseconds.
+/// The number of decimals for a column whose largest number is `largest` milliseconds.
 pub(crate) fn decimals(largest: f64) -> usize {
     match largest {
         l if l < 1.0 => 3,
@@ -11,12 +11,12 @@ pub(crate) fn decimals(largest: f64) -> usize {
     }
 }
 
-/// The least value that does not print as zero with so many decimals.
+/// The smallest value that does not print as zero with this many decimals.
 pub(crate) fn least(places: usize) -> f64 {
     0.5 / 10f64.powf(places as f64)
 }
 
-/// Milliseconds that stand alone, with a precision that suits their size.
+/// Milliseconds outside of a column, with a precision that suits their size.
 pub fn ms(value: f64) -> String {
     format!("{value:.*}", decimals(value.abs()))
 }
@@ -34,7 +34,7 @@ pub(crate) fn trips(n: u32) -> String {
     count(n.into(), "round trip", "round trips")
 }
 
-/// A size as a person reads it.
+/// A size in a form that is easy to read.
 pub(crate) fn bytes(n: u64) -> String {
     match n {
         0..10_000 => count(n, "byte", "bytes"),

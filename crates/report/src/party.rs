@@ -1,8 +1,8 @@
-//! Whom a phase waits for, in the one order every report shows them.
+//! The parties that a phase waits for, in the order that all reports share.
 
 use roundtrip_model::{Summary, Waited};
 
-/// By whom time was taken.
+/// The party on which time was spent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Party {
     Loss,
@@ -22,7 +22,7 @@ impl Party {
         Self::Client,
     ];
 
-    /// The order of a sentence: what the path costs, then whose work it was.
+    /// The order in a sentence: the path first, then the others.
     pub const BY_WEIGHT: [Self; 5] = [
         Self::Network,
         Self::Server,
@@ -41,7 +41,7 @@ impl Party {
         }
     }
 
-    /// Its milliseconds, never negative and always a number.
+    /// The party's milliseconds, never negative and always a number.
     pub fn share(self, waited: &Waited) -> f64 {
         let ms = match self {
             Self::Loss => waited.loss,
@@ -54,7 +54,7 @@ impl Party {
     }
 }
 
-/// The parts of a wait that took any time, each with where it starts within the wait.
+/// The parts of a wait that took any time, each with its start within the wait.
 pub(crate) fn segments(order: [Party; 5], waited: &Waited) -> Vec<(Party, f64, f64)> {
     let mut at = 0.0;
     let mut parts = Vec::new();

@@ -1,19 +1,21 @@
-//! A run: the hops of one transfer, from the URL that was asked for to the last redirect that was followed.
+//! A run: the hops of one transfer, from the requested URL to the last redirect that was followed.
 
 use roundtrip_model::{Event, Exchange, Failure, Phase, PhaseName, Waited};
 
 use crate::party;
 
-/// In milliseconds. Less is what a refusal on this machine takes.
-const LEAST_WAIT_MS: f64 = 1.0;
+/// In milliseconds. A connection that is refused on this machine takes less.
+const MIN_WAIT_MS: f64 = 1.0;
 
-/// The exchanges of one run, in order. Each hop's timeline begins at its own zero; a run sets them end to end.
+/// The exchanges of one run, in order. Each hop's timeline begins at zero; a run puts them one
+/// after the other.
 #[derive(Debug, Clone, Copy)]
 pub struct Run<'a> {
     pub hops: &'a [Exchange],
 }
 
-/// Cuts a list of exchanges into runs: a new one begins where the hop count falls back or the run number changes.
+/// Splits a list of exchanges into runs: a new one begins where the hop count decreases or the run
+/// number changes.
 pub fn runs(exchanges: &[Exchange]) -> impl Iterator<Item = Run<'_>> {
     exchanges
         .chunk_by(|a, b| a.run == b.run && b.hop > a.hop)
@@ -21,12 +23,12 @@ pub fn runs(exchanges: &[Exchange]) -> impl Iterator<Item = Run<'_>> {
 }
 
 impl<'a> Run<'a> {
-    /// The last hop: what the run came to.
+    /// The last hop, which has the result of the run.
     pub fn last(&self) -> Option<&'a Exchange> {
         self.hops.last()
     }
 
-    /// The URL that was asked for.
+    /// The requested URL.
     pub fn url(&self) -> &'a str {
         self.hops.first().map_or("", |e| e.url.as_str())
     }
@@ -43,12 +45,12 @@ impl<'a> Run<'a> {
         self.hops.iter().map(total_ms).sum()
     }
 
-    /// When the hop of that index began.
+    /// The start of the hop with this index.
     pub(crate) fn offset_ms(&self, hop: usize) -> f64 {
         self.hops.iter().take(hop).map(total_ms).sum()
     }
 
-    /// To the first byte of the last response.
+    /// The time to the first byte of the last response.
     pub fn first_byte_ms(&self) -> Option<f64> {
         let last = self.hops.len().checked_sub(1)?;
         let first = self.last()?.timeline.first(|e| *e == Event::FirstByte)?;
@@ -64,7 +66,7 @@ impl<'a> Run<'a> {
         party::sum(phases.iter().map(|p| &p.waited))
     }
 
-    /// Milliseconds in phases of that name, over all hops; `None` when there was none.
+    /// The milliseconds in phases of that name, over all hops; `None` if there is none.
     pub fn phase_ms(&self, name: PhaseName) -> Option<f64> {
         self.hops
             .iter()
@@ -75,15 +77,15 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Whom an exchange waited for, over all its phases.
+/// The waits of an exchange by party, over all its phases.
 pub(crate) fn waited(exchange: &Exchange) -> Waited {
     party::sum(exchange.phases().iter().map(|p| &p.waited))
 }
 
-/// A failure that came before anything was waited for has nothing to show but its reason.
+/// Whether there is more to show than the reason of a failure: something was waited for.
 pub(crate) fn is_worth_drawing(exchange: &Exchange) -> bool {
     let waited = waited(exchange);
-    exchange.ok() || waited.sum() - waited.client >= LEAST_WAIT_MS
+    exchange.ok() || waited.sum() - waited.client >= MIN_WAIT_MS
 }
 
 pub(crate) fn total_ms(exchange: &Exchange) -> f64 {

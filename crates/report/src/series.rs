@@ -1,5 +1,4 @@
-//! What the requests of a series have in common: whom they waited for, over which path, and which causes were found
-//! in how many of them.
+//! The requests of a series together: their waits, their path, and how often each cause was found.
 
 use roundtrip_model::{Finding, Summary, Waited};
 
@@ -8,12 +7,12 @@ use crate::party;
 use crate::run::Run;
 use crate::unexplained;
 
-/// From this many on, one or all of them say more than a single request does.
-const LEAST_RUNS: usize = 3;
-/// The cause of which one exchange cannot tell whether it is the server's or the path's.
+/// The smallest number of runs in which "in one" or "in all" says more than a single request does.
+const MIN_RUNS: usize = 3;
+/// The cause for which one exchange cannot show whether it is the server's or the path's.
 const NOBODY_KNOWN: &str = "late-answer";
-/// Notes beyond this many are in the JSON report.
-const MOST_NOTES: usize = 8;
+/// The largest number of notes; the JSON report has all of them.
+const MAX_NOTES: usize = 8;
 
 /// The runs of a series that succeeded, in numbers.
 pub(crate) struct Series<'a> {
@@ -21,22 +20,22 @@ pub(crate) struct Series<'a> {
     pub(crate) waited: Waited,
     /// Milliseconds.
     pub(crate) rtt: Option<Summary>,
-    /// Most costly first, all runs counted.
+    /// The most costly first, all runs counted.
     pub(crate) causes: Vec<SeriesCause<'a>>,
     pub(crate) unexplained: Option<Rest>,
-    /// Each with how many runs have it.
+    /// Each note, with the number of runs that have it.
     notes: Vec<(&'a str, usize)>,
     of: usize,
 }
 
 /// A cause that was found in some runs or in all.
 pub(crate) struct SeriesCause<'a> {
-    /// As it was found in the run that it cost the median.
+    /// The finding of the run in which it cost the median.
     pub(crate) finding: &'a Finding,
-    /// How many runs have it, and of how many.
+    /// The number of runs that have it, and of all runs.
     pub(crate) runs: usize,
     pub(crate) of: usize,
-    /// Of the runs that have it.
+    /// Its cost in the runs that have it.
     pub(crate) ms: Summary,
     /// The median, rounded.
     pub(crate) round_trips: u32,
@@ -44,11 +43,11 @@ pub(crate) struct SeriesCause<'a> {
     is_first_only: bool,
 }
 
-/// Time that was told as unexplained.
+/// Time that was reported as unexplained.
 pub(crate) struct Rest {
     pub(crate) runs: usize,
     pub(crate) ms: Summary,
-    /// Where most of it lies.
+    /// The place of the largest part of it.
     at: Option<String>,
 }
 
@@ -111,14 +110,14 @@ impl SeriesCause<'_> {
     /// `in 1 of 10: a loss or a coincidence`.
     pub(crate) fn how_often(&self) -> String {
         let count = format!("in {} of {}", self.runs, self.of);
-        let is_each_time = self.runs == self.of && self.runs >= LEAST_RUNS;
+        let is_each_time = self.runs == self.of && self.runs >= MIN_RUNS;
         if is_each_time && self.finding.id == NOBODY_KNOWN {
             return format!("{count}: the server, not a loss");
         }
         match self.runs {
             1 if self.is_first_only && self.of > 1 => format!("{count}, the first"),
-            1 if self.of >= LEAST_RUNS => format!("{count}: a loss or a coincidence"),
-            _ if is_each_time => format!("{count}: no coincidence"),
+            1 if self.of >= MIN_RUNS => format!("{count}: a loss or a coincidence"),
+            _ if is_each_time => format!("{count}: not a coincidence"),
             _ => count,
         }
     }
@@ -146,14 +145,14 @@ fn notes<'a>(good: &[(usize, Run<'a>)]) -> Vec<(&'a str, usize)> {
     {
         if let Some((_, runs)) = notes.iter_mut().find(|(known, _)| *known == note.as_str()) {
             *runs += 1;
-        } else if notes.len() < MOST_NOTES {
+        } else if notes.len() < MAX_NOTES {
             notes.push((note, 1));
         }
     }
     notes
 }
 
-/// Of all hops together, where any of them tells it.
+/// The unexplained time of all hops together, if any hop has some.
 fn unexplained_ms(run: &Run) -> Option<f64> {
     run.hops
         .iter()
@@ -161,7 +160,7 @@ fn unexplained_ms(run: &Run) -> Option<f64> {
         .reduce(|a, b| a + b)
 }
 
-/// What one run paid for one cause; a run of several hops may pay it several times.
+/// The cost of one cause in one run; a run of several hops can have it several times.
 struct Paid<'a> {
     place: usize,
     ms: f64,
@@ -251,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_once_is_told_from_what_comes_each_time() {
+    fn causes_in_one_run_and_in_all_are_distinguished() {
         let mut series: Vec<Exchange> = (0..10)
             .map(|n| exchange(n, &[("thinks", 30.0 + f64::from(n))]))
             .collect();
@@ -267,7 +266,7 @@ mod tests {
         assert_eq!(
             told(&series),
             [
-                "thinks in 10 of 10: no coincidence, 34.5 ms, 1 round trip",
+                "thinks in 10 of 10: not a coincidence, 34.5 ms, 1 round trip",
                 "lost in 1 of 10: a loss or a coincidence, 200.0 ms, 1 round trip",
                 "cold in 1 of 10, the first, 80.0 ms, 1 round trip",
                 "some in 4 of 10, 5.00 ms, 1 round trip",
@@ -276,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_exchange_cannot_tell_a_series_can() {
+    fn a_series_shows_whether_a_late_answer_is_a_loss() {
         let late = |n: u32| exchange(n, &[(NOBODY_KNOWN, 300.0)]);
         let each_time: Vec<Exchange> = (0..3).map(late).collect();
         let server = "late-answer in 3 of 3: the server, not a loss, 300.0 ms, 1 round trip";
@@ -287,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cause_of_two_hops_is_one_of_its_run() {
+    fn a_cause_in_two_hops_counts_once_per_run() {
         let mut first = exchange(0, &[("thinks", 10.0)]);
         let mut second = exchange(0, &[("thinks", 20.0)]);
         (first.hop, second.hop) = (0, 1);

@@ -1,6 +1,6 @@
-//! What every verb writes its text with: [`Style`] paints, [`wrap`] and [`Table`] lay out by display width, [`clean`]
-//! scrubs what comes from outside, [`StatusLine`] tells how far something is. It asks no terminal anything: width,
-//! colour and character set are told.
+//! The tools with which every verb formats its text: [`Style`] paints, [`wrap`] and [`Table`] lay
+//! out by display width, [`clean`] sanitises text from outside, [`StatusLine`] shows progress. This
+//! module does not query the terminal: width, colour and character set are parameters.
 
 mod clean;
 mod status_line;

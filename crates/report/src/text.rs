@@ -1,8 +1,8 @@
-//! Text for a terminal: a waterfall for each exchange, a line for each repeat, a block for the summary, a
-//! table for several ways to ask one question.
+//! Text for a terminal: a waterfall for each exchange, a line for each repeat, a block for the
+//! summary, a table for the comparison of several ways.
 //!
-//! Every fill differs in shape as well as in colour, so that nothing is lost without colour; without Unicode the
-//! output is ASCII. No line is wider than the width that was asked for.
+//! Fills differ in shape as well as in colour, so that nothing is lost without colour; without
+//! Unicode the output is ASCII. No line is wider than the requested width.
 
 mod bars;
 mod blocks;

@@ -1,33 +1,34 @@
-//! Time without evidence for any cause: where it lies, whom was waited for, and what may find the
-//! cause.
+//! Time without evidence for any cause: its places, the party that was waited for, and how to find
+//! the cause.
 
 use roundtrip_model::{Exchange, PhaseName, Unexplained, Waited};
 
 use crate::numbers::{bytes, ms};
 use crate::party::Party;
 
-/// As a share of all that is unexplained: less is not worth a place of its own.
-const LEAST_SHARE: f64 = 0.25;
+/// The smallest share of the unexplained time that gets its own entry.
+const MIN_SHARE: f64 = 0.25;
 
-/// `30.2 ms`, and where they lie, most first; `None` where it is less than paths and hosts vary by.
+/// `30.2 ms`, and its places, the largest first; `None` if it is less than the usual variation of
+/// paths and hosts.
 pub(crate) fn told(exchange: &Exchange) -> Option<String> {
     let whole = exchange.unexplained_worth_telling()?;
-    let places: Vec<String> = telling(exchange).map(place).collect();
+    let places: Vec<String> = largest_places(exchange).map(place).collect();
     Some(match places.as_slice() {
         [] => format!("{} ms", ms(whole)),
         places => format!("{} ms: {}", ms(whole), places.join("; ")),
     })
 }
 
-/// What may find the cause of the largest part.
+/// How to find the cause of the largest part.
 pub(crate) fn advice(exchange: &Exchange) -> Option<&'static str> {
     exchange.unexplained_worth_telling()?;
-    telling(exchange).next().map(advice_for)
+    largest_places(exchange).next().map(advice_for)
 }
 
-/// The places that have much of it.
-fn telling(exchange: &Exchange) -> impl Iterator<Item = &Unexplained> {
-    let least = LEAST_SHARE * exchange.unexplained;
+/// The places with a large part of it.
+fn largest_places(exchange: &Exchange) -> impl Iterator<Item = &Unexplained> {
+    let least = MIN_SHARE * exchange.unexplained;
     let places = exchange.unexplained_at.iter();
     places.filter(move |place| place.waited.sum() >= least)
 }
@@ -55,7 +56,7 @@ fn within(phase: PhaseName) -> String {
     }
 }
 
-/// Where most of it lies in several exchanges.
+/// The place of the largest part in several exchanges.
 pub(crate) fn most<'a>(exchanges: impl Iterator<Item = &'a Exchange>) -> Option<String> {
     let mut sums: Vec<(PhaseName, Waited)> = Vec::new();
     for at in exchanges.flat_map(|e| &e.unexplained_at) {
@@ -77,7 +78,7 @@ fn whom(party: Party) -> String {
     }
 }
 
-/// Whom most of it was waited for.
+/// The party with the largest part of the wait.
 fn party(waited: &Waited) -> Party {
     let most = |a: &Party, b: &Party| a.share(waited).total_cmp(&b.share(waited));
     Party::BY_WEIGHT
@@ -91,15 +92,17 @@ pub(crate) fn advice_for(at: &Unexplained) -> &'static str {
         (Party::Client, _) => {
             "measure on a machine with a free processor; strace -f -r -p PID shows where a program waits"
         }
-        (Party::Resolver, _) => "ask the name server itself (dig NAME), and ask again (-c 10)",
+        (Party::Resolver, _) => {
+            "query the name server directly (dig NAME), and measure again (-c 10)"
+        }
         (Party::Server, PhaseName::Body) => {
-            "look into what writes the body (pauses between writes, slow queries); compare with a static file of the same size"
+            "examine how the server writes the body (pauses between writes, slow queries); compare with a static file of the same size"
         }
         (Party::Server, _) => {
-            "ask again (-c 10): what the server does comes each time; let it report its time in Server-Timing"
+            "measure again (-c 10): delays in the server recur each time; let it report its time in Server-Timing"
         }
         (Party::Network | Party::Loss, _) => {
-            "ask again (-c 10), look at the path (mtr -c 100 HOST), and record the packets (tcpdump -w FILE port 443)"
+            "measure again (-c 10), check the path (mtr -c 100 HOST), and record the packets (tcpdump -w FILE port 443)"
         }
     }
 }

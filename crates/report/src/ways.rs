@@ -1,6 +1,7 @@
-//! Several ways to ask one question, over one path: how each one stands, and what all of them together teach.
+//! Several ways to make one request, over one path: the state of each, and the conclusion from all.
 //!
-//! Values and their arithmetic. Asking belongs to `lab`, drawing to `terminal`, the contract for programs to `json`.
+//! Values and their arithmetic. `lab` makes the requests, `terminal` draws, `json` is the contract
+//! for programs.
 
 use roundtrip_model::{Exchange, Memory, Strategy, Summary, Waited};
 
@@ -9,14 +10,14 @@ use crate::party;
 use crate::run::total_ms;
 use crate::terminal::clean;
 
-/// The table: the first way is the one that the others are compared with.
+/// The table. The others are compared with the first way.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ways {
-    /// The path's round trip, as it was set.
+    /// The configured round trip of the path.
     pub rtt_ms: f64,
-    /// How often each way is to be asked.
+    /// The number of runs of each way.
     pub runs: u32,
-    /// Of the order of the runs.
+    /// The seed of the order of the runs.
     pub seed: u64,
     pub ways: Vec<Way>,
 }
@@ -27,17 +28,17 @@ pub struct Way {
     pub strategy: Strategy,
     pub stage: Stage,
     pub answers: Vec<Answer>,
-    /// Runs without an answer, each with what went wrong.
+    /// The errors of runs without an answer.
     pub failures: Vec<String>,
 }
 
-/// What is being done about a way right now.
+/// The current activity of a way.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Stage {
     Resting,
-    /// An unmeasured request fetches what the way presumes.
+    /// An unmeasured request obtains the ticket, cookie or connection that the way needs.
     Preparing,
-    /// A measured one is under way for that long.
+    /// A measured request has been under way for this time.
     Asking {
         ms: f64,
     },
@@ -47,14 +48,14 @@ pub enum Stage {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
     pub ms: f64,
-    /// As counted in the exchange, whatever was to be expected.
+    /// The number counted in the exchange, which can differ from the expected one.
     pub round_trips: u32,
     pub waited: Waited,
     pub used: Strategy,
 }
 
 impl Answer {
-    /// What an exchange comes to, or why it is no answer.
+    /// The answer of an exchange, or the reason why it is not one.
     pub fn of(exchange: &Exchange) -> Result<Self, String> {
         if let Some(failure) = &exchange.failure {
             return Err(clean(&failure.message));
@@ -80,7 +81,7 @@ impl Way {
         }
     }
 
-    /// How many of its runs are over.
+    /// The number of finished runs.
     pub fn done(&self) -> u32 {
         (self.answers.len() + self.failures.len()) as u32
     }
@@ -94,7 +95,7 @@ impl Way {
         self.summary().map(|s| s.median)
     }
 
-    /// The run that stands for all: the one nearest to the median.
+    /// The most representative run: the one nearest to the median.
     pub fn typical(&self) -> Option<&Answer> {
         let median = self.median_ms()?;
         let distance = |a: &Answer| (a.ms - median).abs();
@@ -103,7 +104,7 @@ impl Way {
             .min_by(|a, b| distance(a).total_cmp(&distance(b)))
     }
 
-    /// What was counted otherwise than the arithmetic says, in words.
+    /// The difference between the counted number and the arithmetic, as text.
     pub fn disagreement(&self) -> Option<String> {
         let expected = self.strategy.round_trips();
         let odd: Vec<&Answer> = self
@@ -120,16 +121,16 @@ impl Way {
         let counted = trips(first.round_trips);
         let (odd, all) = (odd.len(), self.answers.len());
         Some(format!(
-            "{counted} where its arithmetic says {expected}, in {odd} of {all} runs{way}"
+            "{counted} instead of the expected {expected}, in {odd} of {all} runs{way}"
         ))
     }
 
-    /// Whether it went another way. As words: QUIC's only version of TLS is not part of them.
+    /// Whether it used another strategy. Compared as words, which omit QUIC's only version of TLS.
     fn strayed(&self, answer: &Answer) -> bool {
         answer.used.to_string() != self.strategy.to_string()
     }
 
-    /// What must have been fetched before, as the user waits for it.
+    /// What an unmeasured request obtains first, for the user who waits for it.
     pub(crate) fn preparation(&self) -> &'static str {
         let strategy = self.strategy;
         match (
@@ -146,27 +147,27 @@ impl Way {
 }
 
 impl Ways {
-    /// Milliseconds and share that a way saved against the first; nothing is said of the first itself.
+    /// The milliseconds and the share that a way saved against the first; `None` for the first.
     pub fn saved(&self, place: usize) -> Option<(f64, f64)> {
         let base = self.ways.first()?.median_ms().filter(|ms| *ms > 0.0)?;
         let mine = self.ways.get(place).filter(|_| place > 0)?.median_ms()?;
         Some((base - mine, (base - mine) / base))
     }
 
-    /// The run that is under way: the first that some way has not finished.
+    /// The number of the current run: the first that some way has not finished.
     pub fn current_run(&self) -> u32 {
         let least = self.ways.iter().map(Way::done).min().unwrap_or_default();
         (least + 1).min(self.runs)
     }
 
-    /// Any failure, with the way that it befell.
+    /// All failures, each with its way.
     pub fn failures(&self) -> impl Iterator<Item = (&Way, &str)> {
         self.ways
             .iter()
             .filter_map(|way| Some((way, way.failures.first()?.as_str())))
     }
 
-    /// The one sentence, from what was measured; `None` where it would not be true.
+    /// The conclusion from the measurements in one sentence; `None` if it would not be true.
     pub fn lesson(&self) -> Option<String> {
         let slow = self.ways.first()?;
         let median = |way: &Way| way.median_ms().unwrap_or(f64::INFINITY);
@@ -197,7 +198,7 @@ impl Ways {
     }
 }
 
-/// `90`, `0.5`: a number that somebody chose, without digits that nobody chose.
+/// `90`, `0.5`: a configured number, without superfluous digits.
 pub(crate) fn plain(value: f64) -> String {
     let text = format!("{value:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

@@ -1,9 +1,9 @@
-//! curl's `--write-out` language: `%{variable}`, `%header{name}`, `%output{file}`, `%{json}` and the rest, with curl's
-//! names and formatting, and variables of our own beside them.
+//! curl's `--write-out` language: `%{variable}`, `%header{name}`, `%output{file}`, `%{json}` and
+//! the others, with curl's names and formats, and additional variables.
 //!
-//! Two differences, both on purpose: a template that is not closed is refused before anything is sent, where curl
-//! prints it as it stands; and credentials are not part of `url_effective`. Files are named, never opened: that is
-//! the caller's.
+//! There are two deliberate differences: a template that is not closed is refused before anything
+//! is sent, where curl prints it unchanged; and credentials are not part of `url_effective`. This
+//! module names files but does not open them: that is the caller's task.
 
 mod json;
 mod template;
@@ -14,7 +14,7 @@ mod variable;
 pub use template::{Template, WriteOutError};
 pub use transfer::Transfer;
 
-/// Where text goes, and the text. An empty text to a file still creates it, as with curl.
+/// A text and its destination. An empty text to a file still creates it, as with curl.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Output {
     pub to: Destination,

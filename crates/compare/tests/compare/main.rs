@@ -1,4 +1,5 @@
-//! Comparisons over an emulated path: an origin with its knobs in various positions is found out, predicted and measured.
+//! Comparisons over an emulated path: an origin with its knobs in various positions is found out,
+//! predicted and measured.
 
 #![allow(clippy::unwrap_used)]
 

@@ -4,9 +4,10 @@ use super::attribution::{Part, PartKind};
 use super::words::{ms, same, trips};
 use super::{FindingDiff, ProbeDiff};
 
-/// A part that is less of the difference is not told in words, unless it is a change of round trips.
+/// A part that is less of the difference is not told in words, unless it is a change of round
+/// trips.
 const LEAST_SHARE: f64 = 0.02;
-/// Of more parts a person remembers none.
+/// A person does not remember more parts.
 const MOST_TOLD: usize = 5;
 /// The network is acquitted when no more than this share of the difference is its.
 const ACQUITTED: f64 = 0.1;

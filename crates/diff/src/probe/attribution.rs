@@ -1,5 +1,6 @@
-//! The difference of the totals, split without overlap: round trips, the path, the server, the client, the resolver,
-//! losses. What the parts do not reach is a part of its own, so that they always sum to the whole.
+//! The difference of the totals, split without overlap: round trips, the path, the server, the
+//! client, the resolver, losses. What the parts do not reach is a part of its own, so that they
+//! always sum to the whole.
 
 use super::figures::{CONNECT, SideFigures, StageDiff};
 use super::reasons::Reasons;
@@ -49,8 +50,8 @@ pub struct Part {
     pub stage: Option<String>,
     /// B − A: negative where B is faster.
     pub ms: f64,
-    /// What was measured on each side: milliseconds, round trips for [`PartKind::RoundTrips`], the length of one for
-    /// [`PartKind::Path`].
+    /// What was measured on each side: milliseconds, round trips for [`PartKind::RoundTrips`], the
+    /// length of one for [`PartKind::Path`].
     pub sides: Option<(f64, f64)>,
     /// As «130 ms of it is …» goes on.
     pub what: String,
@@ -90,8 +91,8 @@ pub(super) fn parts(
     parts
 }
 
-/// kB·RB − kA·RA is split evenly: what the counts differ by at the mean length, what the lengths differ by at the mean
-/// count. Without a round trip on both sides nothing can be counted in them.
+/// kB·RB − kA·RA is split evenly: what the counts differ by at the mean length, what the lengths
+/// differ by at the mean count. Without a round trip on both sides nothing can be counted in them.
 fn network(
     parts: &mut Vec<Part>,
     stages: &[StageDiff],

@@ -15,7 +15,7 @@ const SEED: u64 = 1;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProbeDiff {
-    /// Of A and of B.
+    /// The programs that made A and B.
     pub made: (Provenance, Provenance),
     pub urls: (String, String),
     pub failed: (usize, usize),

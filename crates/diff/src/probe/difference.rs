@@ -1,10 +1,12 @@
-//! Whether two series differ by more than chance: the difference of their medians, and its bootstrap interval.
+//! Whether two series differ by more than chance: the difference of their medians, and its
+//! bootstrap interval.
 
 use roundtrip_model::{CONFIDENCE, Random, Summary};
 
 /// How often both series are drawn anew.
 const DRAWS: usize = 2000;
-/// Draws are as long as the series, up to this: longer ones have intervals far narrower than anything that matters.
+/// Draws are as long as the series, up to this: longer ones have intervals far narrower than
+/// anything that matters.
 const LONGEST_DRAW: usize = 1000;
 /// With fewer on either side a bootstrap of medians knows too few values to be believed.
 const LEAST: usize = 5;
@@ -20,7 +22,7 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// Of series that were measured apart, not in pairs.
+    /// The difference of series that were measured separately, not in pairs.
     pub(crate) fn of(a: &[f64], b: &[f64], random: &mut Random) -> Self {
         let median = |values: &[f64]| Summary::of(values).map_or(0.0, |summary| summary.median);
         let before = median(a);

@@ -1,5 +1,5 @@
-//! Each side in figures: medians of the whole, and stage by stage means over the middle half of the runs. The stages of
-//! both sides are laid beside each other.
+//! Each side in figures: medians of the whole, and stage by stage means over the middle half of the
+//! runs. The stages of both sides are laid beside each other.
 
 use roundtrip_model::{PhaseName, Summary, Waited};
 
@@ -7,7 +7,8 @@ use super::{Probe, Run, Stage, mean, median};
 
 /// More kinds of phases than there are; the rest of a hostile report stays unexplained.
 const MOST_STAGES: usize = 32;
-/// Where one side uses QUIC and the other TCP, there is no phase that both have between name and request.
+/// Where one side uses QUIC and the other TCP, there is no phase that both have between name and
+/// request.
 pub(super) const CONNECT: &str = "connect";
 
 /// One side as a whole.
@@ -26,7 +27,7 @@ pub(crate) struct StageFigures {
     pub(crate) ms: f64,
     pub(crate) round_trips: f64,
     pub(crate) waited: Waited,
-    /// Of the client's, what came before it spoke; known where every run that has the phase tells.
+    /// The client's time before it sent anything; known if every run that has the phase tells.
     pub(crate) before: Option<f64>,
     pub(crate) seen: bool,
 }
@@ -76,7 +77,8 @@ impl SideFigures {
     }
 }
 
-/// All phases that either side has, in the order in which they come; what a later version may add stands behind them.
+/// All phases that either side has, in the order in which they come; what a later version may add
+/// stands behind them.
 pub(super) fn stages(a: &Probe, b: &Probe) -> Vec<StageDiff> {
     let merged = a.uses("quic") != b.uses("quic");
     let mut names: Vec<String> = PhaseName::ALL

@@ -1,5 +1,5 @@
-//! What explains a part: the facts that differ where a count of round trips differs, the client's tasks where its time
-//! does. Only what both reports say is named.
+//! What explains a part: the facts that differ where a count of round trips differs, the client's
+//! tasks where its time does. Only what both reports say is named.
 
 use super::attribution::{Part, PartKind};
 use super::figures::{CONNECT, StageDiff};
@@ -130,7 +130,8 @@ impl<'a> Reasons<'a> {
         told.collect::<Vec<String>>().join(", ")
     }
 
-    /// Gives the largest part of the client's the task that explains it, where one explains half of it.
+    /// Gives the largest part of the client's the task that explains it, where one explains half of
+    /// it.
     pub(super) fn name_tasks(&self, parts: &mut [Part]) {
         let clients = parts
             .iter_mut()

@@ -1,4 +1,5 @@
-//! Facts of a result that can be held against another's, in words, and which of them matter for latency.
+//! Facts of a result that can be held against another's, in words, and which of them matter for
+//! latency.
 
 use crate::ReadError;
 use crate::node::Node;

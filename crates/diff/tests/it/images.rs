@@ -1,4 +1,5 @@
-//! Two images asked over an emulated path: their difference is attributed, as on a short path so on a long one.
+//! Two images asked over an emulated path: their difference is attributed, as on a short path so on
+//! a long one.
 
 mod scene;
 
@@ -71,7 +72,8 @@ fn on_a_long_path_it_is_both() {
     let rtt = Duration::from_millis(50);
     let diff = attributed(rtt);
     let trip = part(&diff, "1 round trip less in the TLS handshake");
-    // One round trip of the path that was measured, which is the one that was set, or a little more.
+    // One round trip of the path that was measured, which is the one that was set, or a little
+    // more.
     let ratio = -trip / 50.0;
     assert!((0.95..1.3).contains(&ratio), "{ratio}: {diff:#?}");
     assert!(

@@ -14,7 +14,7 @@ const MAX_SERVERS: usize = 3;
 /// Defaults of `options timeout:` and `attempts:`, in both C libraries.
 const DEFAULT: (u64, u64) = (5, 2);
 
-/// Whose resolver reads the file. The same options mean different things to the two.
+/// The C library whose resolver reads the file. The same options mean different things to the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CLibrary {
     /// Asks one server after the other, each for `timeout`, and all of them `attempts` times.

@@ -2,9 +2,8 @@
 
 use std::io;
 
+use roundtrip_net::ask_kernel;
 use roundtrip_wire::netlink::{Request, attributes, text, u32_at};
-
-use super::exchange;
 
 /// `struct ifinfomsg`: family, padding, type u16, index i32, flags u32, change u32.
 const HEADER: usize = 16;
@@ -27,7 +26,7 @@ pub(crate) struct NetworkInterface {
 pub(crate) fn read() -> io::Result<Vec<NetworkInterface>> {
     let mut links = Vec::new();
     let request = Request::dump(libc::RTM_GETLINK).with(&[0; HEADER]);
-    exchange(libc::NETLINK_ROUTE, request, |message| {
+    ask_kernel(libc::NETLINK_ROUTE, request, |message| {
         if links.len() < MOST_LINKS {
             links.extend(link(message));
         }

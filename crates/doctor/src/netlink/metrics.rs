@@ -4,9 +4,8 @@
 
 use std::io;
 
+use roundtrip_net::ask_kernel;
 use roundtrip_wire::netlink::{Request, attributes, u16_at};
-
-use super::exchange;
 
 /// `struct genlmsghdr`: command, version, two reserved bytes.
 const HEADER: usize = 4;
@@ -32,7 +31,7 @@ pub(crate) fn read() -> io::Result<Remembered> {
     let family = family()?;
     let mut remembered = Remembered::default();
     let request = Request::dump(family).with(&[TCP_METRICS_CMD_GET, 1, 0, 0]);
-    exchange(libc::NETLINK_GENERIC, request, |message| {
+    ask_kernel(libc::NETLINK_GENERIC, request, |message| {
         remembered.add(message);
     })?;
     Ok(remembered)
@@ -44,7 +43,7 @@ fn family() -> io::Result<u16> {
         Request::query(libc::GENL_ID_CTRL as u16).with(&[CTRL_CMD_GETFAMILY, 1, 0, 0]);
     request.attribute(CTRL_ATTR_FAMILY_NAME, b"tcp_metrics\0");
     let mut number = None;
-    exchange(libc::NETLINK_GENERIC, request, |message| {
+    ask_kernel(libc::NETLINK_GENERIC, request, |message| {
         let values = attributes(message.get(HEADER..).unwrap_or_default());
         let mut ids = values.filter(|(kind, _)| *kind == CTRL_ATTR_FAMILY_ID);
         number = ids.find_map(|(_, value)| u16_at(value, 0));

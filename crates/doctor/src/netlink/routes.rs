@@ -3,9 +3,8 @@
 use std::io;
 use std::net::IpAddr;
 
+use roundtrip_net::ask_kernel;
 use roundtrip_wire::netlink::{Request, attributes, u32_at};
-
-use super::exchange;
 
 /// `struct rtmsg`: eight bytes of family … type, then flags.
 const HEADER: usize = 12;
@@ -43,7 +42,7 @@ pub(crate) fn read() -> io::Result<RouteSummary> {
     for family in [libc::AF_INET, libc::AF_INET6] {
         let mut request = Request::dump(libc::RTM_GETROUTE);
         request.route(family as u8, 0);
-        exchange(libc::NETLINK_ROUTE, request, |message| routes.add(message))?;
+        ask_kernel(libc::NETLINK_ROUTE, request, |message| routes.add(message))?;
     }
     Ok(routes)
 }

@@ -1,4 +1,4 @@
-//! Evaluates a claim: does it hold, and what was measured?
+//! Evaluates a claim: whether it holds, and the measured value.
 
 use super::expression::{ClaimComparison, ClaimNode, Expression, Function};
 
@@ -80,8 +80,8 @@ fn value(node: &ClaimNode, results: &dyn Results) -> Option<f64> {
     })
 }
 
-/// The factor and the unit in which the left side is shown: as on the right side, if that has a
-/// unit.
+/// The factor and the unit in which the left side is shown: the same as on the right side, if that
+/// has a unit.
 fn shown<'a>(comparison: &ClaimComparison, unit: &'a str) -> (f64, &'a str) {
     match (&comparison.left, &comparison.right) {
         (ClaimNode::Of(Function::Saving | Function::Failed, _), _) | (_, ClaimNode::Percent(_)) => {

@@ -1,4 +1,4 @@
-//! The syntax tree of claims, and the checks before anything is measured: arms exist, functions are
+//! The syntax tree of claims, and the checks before any measurement: arms exist, functions are
 //! known, milliseconds are compared with milliseconds.
 //!
 //! ```text
@@ -6,7 +6,8 @@
 //! comparison = sum ( "<=" | ">=" | "<" | ">" | "==" | "!=" ) sum
 //! sum        = product { ( "+" | "-" ) product }
 //! product    = factor { ( "*" | "/" ) factor }
-//! factor     = number [ "%" | "ms" | "R" ] | "R" | function "(" arm [ "," arm ] ")" | "-" factor | "(" sum ")"
+//! factor     = number [ "%" | "ms" | "R" ] | "R" | function "(" arm [ "," arm ] ")"
+//!            | "-" factor | "(" sum ")"
 //! ```
 
 use std::iter::Peekable;
@@ -17,9 +18,9 @@ use super::words::{ClaimToken, tokens};
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ClaimError {
-    #[error("'{0}' means nothing in a claim; write, for example, median(ARM) <= 1.15 R")]
+    #[error("'{0}' has no meaning in a claim; write, for example, median(ARM) <= 1.15 R")]
     Character(char),
-    #[error("'{0}' is no number")]
+    #[error("'{0}' is not a number")]
     Number(String),
     #[error("'{0}(' is not closed")]
     Open(String),
@@ -29,17 +30,17 @@ pub enum ClaimError {
     Arity(&'static str, &'static str),
     #[error("there is no arm '{0}'; arms are {1}")]
     Arm(String, String),
-    #[error("'{0}' cannot stand here; write a number, R, or FUNCTION(ARM)")]
+    #[error("'{0}' does not belong here; write a number, R, or FUNCTION(ARM)")]
     Unexpected(String),
     #[error("the claim ends too early; write two sides with <=, >=, <, >, == or != between them")]
     End,
     #[error(
-        "milliseconds and plain numbers are added or compared; write 'ms', 'R' or '%' behind the number"
+        "milliseconds and plain numbers cannot be added or compared; write 'ms', 'R' or '%' after the number"
     )]
     Dimension,
     #[error("R is the path's round trip, and this experiment's path has none")]
     NoRoundTrip,
-    #[error("the claim nests too deep")]
+    #[error("the claim is nested too deeply")]
     Deep,
 }
 
@@ -146,7 +147,7 @@ impl Function {
         match self {
             Self::Saving | Self::SavingLow => (
                 2..=2,
-                "two arms: the one that saves, and the one it is held against",
+                "two arms: the one that saves, and the one it is compared with",
             ),
             Self::RatioToTls => (
                 1..=usize::MAX,

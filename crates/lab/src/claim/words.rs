@@ -1,5 +1,5 @@
-//! Tokens. The parentheses of a function contain names of arms, which may contain almost anything
-//! (`h3+0rtt`, `old-image@100ms`); so a whole call is one token.
+//! Tokens. The parentheses of a function contain names of arms, which can contain almost any
+//! character (`h3+0rtt`, `old-image@100ms`), so a whole call is one token.
 
 use super::ClaimError;
 

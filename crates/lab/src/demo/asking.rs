@@ -1,5 +1,5 @@
-//! Asks the ways, on a thread at the client's side of the path: one prober for each way, which
-//! keeps what that way needs.
+//! Measures the ways, on a thread at the client's side of the path. Each way has its own prober,
+//! which keeps the tickets, cookies and connections of that way.
 
 use std::sync::mpsc::Sender;
 
@@ -11,7 +11,8 @@ use tokio::runtime::Builder;
 use super::stage::TICKETS;
 use super::{DemoError, DemoEvent, tell};
 
-/// Asks until everything is asked or the user interrupts, which ends it early without an error.
+/// Measures until everything is done or the user interrupts, which ends the measurement early
+/// without an error.
 pub(super) fn ask(
     url: &str,
     options: &Options,
@@ -30,7 +31,7 @@ pub(super) fn ask(
     let mut askers: Vec<WayAsker> = probers.collect();
     runtime.block_on(async {
         tokio::select! {
-            // Check for interruption first: what is shown as being asked can be interrupted.
+            // Check for interruption first, so that the way shown as running can be interrupted.
             biased;
             () = interrupted() => {}
             () = all(&mut askers, &target, order, to) => {}
@@ -86,14 +87,14 @@ impl WayAsker {
     }
 
     /// Makes the unmeasured requests: one that leaves tickets, a cookie or a connection, and a
-    /// first use. If they fail, so will the measured ones, which then say why.
+    /// first use. If they fail, the measured ones fail too and report the reason.
     async fn prepare(&mut self, target: &Target) {
         self.prober.retire().await;
         self.prober = Prober::new(self.options.clone());
         self.run(target).await;
         self.prepared = match self.options.strategy.memory {
             Memory::Cold => u32::MAX,
-            // Each ticket is used once (RFC 8446, appendix C.4), and the preparing request has used
+            // Each ticket is used once (RFC 8446, appendix C.4), and the preparing request used
             // one.
             _ => u32::from(TICKETS) - 1,
         };
@@ -103,7 +104,7 @@ impl WayAsker {
         self.prepared = self.prepared.saturating_sub(1);
         match self.run(target).await.last() {
             Some(exchange) => Answer::of(exchange),
-            None => Err("nothing was asked".into()),
+            None => Err("no request was made".into()),
         }
     }
 

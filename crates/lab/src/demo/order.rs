@@ -1,4 +1,4 @@
-//! The order in which ways are asked: in turns, so that disturbances affect all of them alike.
+//! The order in which ways are measured: in turns, so that disturbances affect all of them alike.
 
 use roundtrip_model::Random;
 

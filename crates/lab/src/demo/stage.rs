@@ -15,10 +15,10 @@ use super::{DemoError, DemoEvent, asking};
 
 const NAME: &str = "shop.example";
 const PORT: u16 = 443;
-/// Tickets sent with each handshake, so that a client need not reconnect for more; the client keeps
-/// at most eight.
+/// Tickets sent with each handshake, so that a client does not have to reconnect for more; the
+/// client keeps at most eight.
 pub(super) const TICKETS: u8 = 8;
-/// The time limit of a request, besides the path: far more than it needs.
+/// The time limit of a request beyond the path's round trips: far more than it needs.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(super) struct DemoScene {
@@ -39,7 +39,7 @@ impl DemoScene {
         Ok(Self { origin, path, rtt })
     }
 
-    /// Asks the ways in this order from the client's side, and reports progress.
+    /// Measures the ways in this order from the client's side, and reports progress.
     pub(super) fn ask(
         &self,
         strategies: &[Strategy],

@@ -26,10 +26,10 @@ pub(super) struct ExperimentFile {
     pub(super) path: BTreeMap<String, Spanned<Value>>,
     #[serde(default)]
     pub(super) client: ClientTable,
-    /// For all arms that carry bytes.
+    /// Settings for all arms that carry bytes.
     #[serde(default)]
     pub(super) transfer: TransferTable,
-    /// The first one is asked by arms that name none.
+    /// The servers. Arms that name none use the first one.
     #[serde(default)]
     pub(super) server: Vec<ServerTable>,
     pub(super) arm: Vec<ArmTable>,
@@ -50,7 +50,7 @@ pub(super) struct ClientTable {
     pub(super) sysctl: BTreeMap<String, Value>,
 }
 
-/// The work of each transfer: the server sends for a time, or a number of bytes.
+/// The amount of each transfer: the server sends for a time, or a number of bytes.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TransferTable {
@@ -69,7 +69,7 @@ pub(super) struct ServerTable {
     pub(super) knobs: Option<BTreeMap<String, Spanned<Value>>>,
     /// Alternatively a program, with its configuration.
     pub(super) command: Option<Vec<String>>,
-    /// What must be installed for it, if more than the first word of the command.
+    /// The programs that must be installed for it, if not only the first word of the command.
     #[serde(default)]
     pub(super) needs: Vec<String>,
     #[serde(default)]
@@ -90,7 +90,8 @@ pub(super) struct ServerTable {
     pub(super) place: Option<String>,
 }
 
-/// A server that this one asks over a further path; it is reachable at this server's own address.
+/// A server to which this one sends requests over a further path; it is reachable at this server's
+/// own address.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FarTable {
@@ -115,7 +116,7 @@ pub(super) struct ArmTable {
     pub(super) program: Option<Spanned<String>>,
     #[serde(default)]
     pub(super) arguments: Vec<String>,
-    /// Alternatively a way to carry bytes, as `roundtrip perf` names it.
+    /// Alternatively a way to carry bytes, by its name in `roundtrip perf`.
     pub(super) transfer: Option<Spanned<String>>,
     #[serde(default)]
     pub(super) scheme: UrlScheme,
@@ -123,7 +124,7 @@ pub(super) struct ArmTable {
     /// Whether the program runs where the server does, without a path in between.
     #[serde(default)]
     pub(super) at_server: bool,
-    /// Settings of our own client beside the fields above.
+    /// Settings of our own client in addition to the fields above.
     #[serde(default)]
     pub(super) headers: BTreeMap<String, String>,
     #[serde(default)]
@@ -153,9 +154,9 @@ pub(super) struct Variant {
     pub(super) name: Spanned<String>,
     #[serde(default)]
     pub(super) path: BTreeMap<String, Spanned<Value>>,
-    /// How many requests a program keeps under way at once: its `@concurrency@`.
+    /// How many simultaneous requests a program keeps open: its `@concurrency@`.
     pub(super) concurrency: Option<u32>,
-    /// Overrides the experiment's setting, for transfers.
+    /// Overrides the experiment's setting for transfers.
     pub(super) offload: Option<bool>,
     pub(super) arms: Option<Vec<Spanned<String>>>,
     /// Shows the packets of this variant too, or only of this one.
@@ -176,7 +177,7 @@ pub(super) struct SweepTable {
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
-    /// The name of an arm, or what the figure is about.
+    /// The name of an arm, or the subject of the figure.
     pub name: String,
     pub value: f64,
     pub unit: String,
@@ -190,7 +191,7 @@ pub(super) struct ClaimTable {
     pub(super) published: Option<f64>,
 }
 
-/// What is measured about the requests of a run.
+/// The quantity measured for the requests of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Measure {
@@ -228,7 +229,7 @@ pub enum UrlScheme {
     Tcp,
 }
 
-/// Where the output of a program contains its figures: a number on each line, or the number after a
+/// The position of a program's figures in its output: a number on each line, or the number after a
 /// text.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -239,7 +240,8 @@ pub struct ProgramOutput {
     /// Whether the figure after the text covers all requests, not one of them.
     #[serde(default)]
     pub once: bool,
-    /// Texts whose figures have to be zero wherever they are printed: refused, failed requests.
+    /// Texts whose figures must be zero wherever they are printed, such as refused or failed
+    /// requests.
     #[serde(default)]
     pub zero: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! Parses the origin's settings from its flags, as `roundtrip origin` takes them.
+//! Parses the origin's settings from flags, in the form that `roundtrip origin` takes.
 
 use clap::Parser;
 use roundtrip_origin::Knobs;

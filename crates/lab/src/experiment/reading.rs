@@ -7,71 +7,12 @@ mod transfer;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use roundtrip_model::StrategyError;
-use roundtrip_perf::PlanError;
-
 use super::format::ExperimentFile;
-use roundtrip_path::WordError;
 
 use super::{Claim, Experiment, Measure};
-use crate::claim::{ClaimError, ClaimScope, Expression};
+use crate::claim::{ClaimScope, Expression};
+use crate::error::{ExperimentError, ExperimentErrorKind};
 use cells::Cells;
-
-/// An error in a file, and its position.
-#[derive(Debug, thiserror::Error)]
-#[error("{file}:{line}: {what}")]
-pub struct ExperimentError {
-    pub file: String,
-    pub line: usize,
-    #[source]
-    pub what: ExperimentErrorKind,
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum ExperimentErrorKind {
-    #[error("{0}")]
-    Format(String),
-    #[error("{0}")]
-    Strategy(#[from] StrategyError),
-    #[error("the claim cannot be read: {0}")]
-    Claim(#[from] ClaimError),
-    #[error("the path cannot be: {0}")]
-    Word(#[from] WordError),
-    #[error("the origin has no such knob: {0}; `roundtrip origin --help` lists them")]
-    Knob(String),
-    #[error("there is no {0} '{1}'; there are {2}")]
-    Unknown(&'static str, String, String),
-    #[error("the {0} '{1}' exists twice; give each a unique name")]
-    Twice(&'static str, String),
-    #[error("'{0}' cannot be a name: names are letters, digits and - + . @ _")]
-    Name(String),
-    #[error("the transfer cannot be: {0}")]
-    Transfer(#[from] PlanError),
-    #[error("{0} says nothing to a transfer; it is for arms with a strategy or a program")]
-    NoTransfer(&'static str),
-    #[error(
-        "what is measured of a transfer is `cost`, and of nothing else; measure says otherwise"
-    )]
-    Cost,
-    #[error("say either time or bytes of the transfer, not both")]
-    Amount,
-    #[error("the arm '{0}' needs either a strategy, a program or a transfer")]
-    Client(String),
-    #[error("{0} is for arms with a {1}")]
-    Misplaced(&'static str, &'static str),
-    #[error("the server '{0}' needs either knobs (of the origin) or a command")]
-    Server(String),
-    #[error("{0} is not a value here; write a string, a number, or a list of them")]
-    Value(String),
-    #[error("{0} must be between {1} and {2}")]
-    Range(&'static str, u32, u32),
-    #[error("'{0}' is not a time span; write, for example, 120ms")]
-    Span(String),
-    #[error("the experiment has no {0}; add a [[{0}]]")]
-    Nothing(&'static str),
-    #[error("a sweep goes over 'requests' or over a word of the path")]
-    Sweep(#[source] WordError),
-}
 
 /// An error without its line.
 pub(super) struct UnplacedError {

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::{Experiment, read};
 use crate::LabError;
 
-/// Names and texts. A new experiment is a file, and a line here.
+/// Names and texts. A new experiment is a file and a line here.
 const EXPERIMENTS: [(&str, &str); 6] = [
     (
         "persistence",
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_comes_with_the_program_can_be_read() {
+    fn built_in_experiments_can_be_read() {
         for name in names() {
             let experiment = load(name).unwrap();
             assert!(!experiment.claims.is_empty(), "{name} claims nothing");
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn every_file_of_the_folder_is_on_the_shelf() {
+    fn every_file_of_the_folder_is_built_in() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab");
         let mut files: Vec<String> = fs::read_dir(root.join("experiments"))
             .unwrap()
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_told() {
+    fn missing_experiments_are_reported() {
         let unknown = load("teapot").unwrap_err().to_string();
         assert!(unknown.contains("persistence, fast-open"), "{unknown}");
         let missing = load("nowhere/x.toml").unwrap_err().to_string();

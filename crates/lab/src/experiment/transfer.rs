@@ -14,7 +14,7 @@ pub struct Transfer {
 }
 
 impl Transfer {
-    /// Uses a bare wire if the path has no property but an MTU.
+    /// The plan uses a bare wire if the path has no property but an MTU.
     pub fn plan(&self, path: &PathWords, offload: bool, seed: u64) -> Result<PerfPlan, PlanError> {
         let known = path.in_order();
         let mut words: Vec<(&str, String)> = known

@@ -1,5 +1,5 @@
-//! The properties of a path, in the words of `roundtrip path`, and the one place that builds a path
-//! from them.
+//! The properties of a path, in the words of `roundtrip path`. This is the only place that builds a
+//! path from them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -37,8 +37,8 @@ impl PathWords {
         (!rtt.is_zero()).then_some(rtt)
     }
 
-    /// Makes `rtt` the round-trip time of the whole path: the first stretch gets what the others
-    /// leave of it.
+    /// Makes `rtt` the round-trip time of the whole path: the first stretch gets what remains after
+    /// the others.
     pub fn take(&mut self, rtt: Duration) {
         self.0.remove("delay");
         self.say("rtt", vec!["0ms".into()]);
@@ -60,8 +60,8 @@ impl PathWords {
         Ok(builder)
     }
 
-    /// Sorts general words before specific ones, as `WORDS` does: a preset before what overrides
-    /// it.
+    /// Sorts general words before specific ones, as `WORDS` does: a preset before the words that
+    /// override parts of it.
     pub(super) fn in_order(&self) -> Vec<(&str, &str)> {
         let place = |word: &str| WORDS.iter().position(|known| known.name == word);
         let mut said: Vec<_> = self.iter().collect();

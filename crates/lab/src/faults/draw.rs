@@ -42,8 +42,9 @@ const HEALTHY_STRATEGIES: [&str; 20] = [
 const HEALTHY_PERCENT: usize = 20;
 const PAIR_PERCENT: usize = 25;
 pub(super) const HEALTHY: &str = "none";
+const ONLY_HEALTHY: &str = "healthy";
 
-/// An exchange, and what must be found in it.
+/// An exchange, and the findings that it must have.
 #[derive(Debug)]
 pub(super) struct FaultCase {
     pub(super) rtt_ms: f64,
@@ -54,15 +55,15 @@ pub(super) struct FaultCase {
     /// Settings of the kernel at either end.
     pub(super) client_sysctls: Vec<String>,
     pub(super) server_sysctls: Vec<String>,
-    /// What may be found in a healthy exchange, because the path is like that.
+    /// Findings that a healthy exchange may have, because the path has that property.
     pub(super) allowed: Vec<&'static str>,
-    /// Causes and their milliseconds, most costly first.
+    /// Causes and their milliseconds, the most costly first.
     costs: Vec<(String, f64)>,
-    /// By how many milliseconds the kernel's timers may change them.
+    /// By how many milliseconds the kernel's timers may change the costs.
     pub(super) slack: f64,
 }
 
-/// How the exchange is made, and with which server.
+/// How the exchange is made, and the server.
 #[derive(Debug)]
 pub(super) struct ExchangeSetting {
     pub(super) place: String,
@@ -81,14 +82,14 @@ pub(super) struct ExchangeSetting {
     pub(super) names: Option<names::NameServerFault>,
     pub(super) peer: Option<peer::PeerKind>,
     pub(super) late: Duration,
-    /// For how long the client's thread does not run when the answer is due.
+    /// How long the client's thread does not run when the answer is due.
     pub(super) stopped: Duration,
     /// How long the first write of the body takes.
     pub(super) output: Duration,
 }
 
 impl FaultCase {
-    /// The round trip, and what else is said of the path. A network by name has its own.
+    /// The round trip and the other properties of the path. A named network has its own round trip.
     pub(super) fn path(&self) -> String {
         let said = self.words.join(" ");
         if said.starts_with("preset=") {
@@ -110,8 +111,49 @@ impl FaultCase {
     }
 }
 
+/// The set that cases are drawn from.
+#[derive(Debug)]
+pub(super) struct Choice<'a> {
+    entries: Vec<&'a FaultEntry>,
+    healthy_percent: usize,
+    pair_percent: usize,
+}
+
+impl<'a> Choice<'a> {
+    /// All entries with healthy exchanges among them, or only the named ones: causes, and
+    /// `healthy`.
+    pub(super) fn new(only: &[String], entries: &'a [FaultEntry]) -> Result<Self, FaultsError> {
+        let is_known = |word: &&String| {
+            *word == ONLY_HEALTHY || entries.iter().any(|entry| entry.cause == **word)
+        };
+        if let Some(unknown) = only.iter().find(|word| !is_known(word)) {
+            let mut causes: Vec<&str> = entries.iter().map(|entry| entry.cause.as_str()).collect();
+            causes.sort_unstable();
+            causes.dedup();
+            return Err(FaultsError::Unknown(unknown.clone(), causes.join(", ")));
+        }
+        let is_chosen = |entry: &&FaultEntry| only.is_empty() || only.contains(&entry.cause);
+        let chosen: Vec<&FaultEntry> = entries.iter().filter(is_chosen).collect();
+        let healthy_percent = match only.iter().any(|word| word == ONLY_HEALTHY) {
+            true if chosen.is_empty() => 100,
+            false if !only.is_empty() => 0,
+            _ => HEALTHY_PERCENT,
+        };
+        Ok(Self {
+            entries: chosen,
+            healthy_percent,
+            pair_percent: if only.is_empty() { PAIR_PERCENT } else { 0 },
+        })
+    }
+
+    /// Whether no chosen entry can be drawn on a short path.
+    fn needs_far(&self) -> bool {
+        !self.entries.is_empty() && self.entries.iter().all(|entry| entry.far)
+    }
+}
+
 pub(super) fn case(
-    entries: &[FaultEntry],
+    choice: &Choice<'_>,
     number: usize,
     random: &mut Random,
 ) -> Result<FaultCase, FaultsError> {
@@ -119,12 +161,17 @@ pub(super) fn case(
         .get(number % ROUND_TRIPS_MS.len())
         .copied()
         .unwrap_or(20.0);
+    let rtt_ms = if choice.needs_far() && rtt_ms <= SHORT_PATH {
+        20.0
+    } else {
+        rtt_ms
+    };
     let fits = |entry: &&FaultEntry| !entry.far || rtt_ms > SHORT_PATH;
-    let entries: Vec<&FaultEntry> = entries.iter().filter(fits).collect();
+    let entries: Vec<&FaultEntry> = choice.entries.iter().copied().filter(fits).collect();
     let kind = random.below(100);
-    let chosen: Vec<&FaultEntry> = if kind < HEALTHY_PERCENT {
+    let chosen: Vec<&FaultEntry> = if kind < choice.healthy_percent {
         Vec::new()
-    } else if kind < HEALTHY_PERCENT + PAIR_PERCENT {
+    } else if kind < choice.healthy_percent + choice.pair_percent {
         pair(&entries, random)
     } else {
         let one = entries.get(random.below(entries.len()));
@@ -146,7 +193,8 @@ fn pair<'a>(entries: &[&'a FaultEntry], random: &mut Random) -> Vec<&'a FaultEnt
     first.into_iter().chain(second).collect()
 }
 
-/// Whether the two can be combined: some way to ask suits both, and they change different settings.
+/// Whether the two can be combined: at least one strategy suits both, and they change different
+/// settings.
 fn go_together(a: &FaultEntry, b: &FaultEntry) -> bool {
     let (ours, theirs) = (a.screws(), b.screws());
     // Causes of the same family exclude each other: there is one cookie, one chain.
@@ -176,7 +224,7 @@ fn strategy(chosen: &[&FaultEntry], random: &mut Random) -> Result<Strategy, Fau
         .copied()
         .unwrap_or("h1+tls1.3");
     word.parse()
-        .map_err(|_| FaultsError::Entry(format!("'{word}' is no strategy")))
+        .map_err(|_| FaultsError::Entry(format!("'{word}' is not a strategy")))
 }
 
 fn build(
@@ -205,7 +253,7 @@ fn build(
         costs.extend(all.map(|(cause, cost)| (cause, cost.ms(amount, rtt_ms))));
     }
     costs.sort_by(|a: &(String, f64), b| b.1.total_cmp(&a.1));
-    // Accepted early data is what a healthy exchange with early data has.
+    // A healthy exchange with early data also has accepted early data.
     if strategy.memory == Memory::EarlyData
         && !knobs.iter().any(|knob| knob.starts_with("early-data"))
     {
@@ -237,7 +285,7 @@ fn build(
 }
 
 impl ExchangeSetting {
-    /// Asks for a body of some size; if nothing is wrong, one may be sent as well.
+    /// Requests a body of random size; a healthy exchange may send one as well.
     fn plain(is_healthy: bool, random: &mut Random) -> Self {
         let draw = |sizes: &[usize], random: &mut Random| {
             sizes.get(random.below(sizes.len())).copied().unwrap_or(0)
@@ -271,8 +319,9 @@ impl ExchangeSetting {
         }
     }
 
-    /// Of the ten segments or datagrams of an initial window (RFC 6928 §2, RFC 9002 §7.2), HTTP/2
-    /// needs some before its answer, and QUIC some for an unfinished handshake.
+    /// Keeps the body small: an initial window has ten segments or datagrams (RFC 6928 §2, RFC 9002
+    /// §7.2), of which HTTP/2 needs some before its answer, and QUIC some for an unfinished
+    /// handshake.
     fn fit_first_window(&mut self, strategy: Strategy) {
         let large = matches!(self.place.as_str(), "/bytes/9000" | "/bytes/12000");
         if large && strategy.http != Http::H1 {
@@ -288,14 +337,15 @@ impl ExchangeSetting {
         let time = |said: &Option<String>, or: Duration| {
             let said = said.as_ref().map(&fill);
             said.map_or(Ok(or), |said| {
-                span(&said).ok_or_else(|| FaultsError::Entry(format!("'{said}' is no time")))
+                span(&said)
+                    .ok_or_else(|| FaultsError::Entry(format!("'{said}' is not a valid duration")))
             })
         };
         let number = |said: &Option<String>, or: usize| {
             let said = said.as_ref().map(&fill);
             said.map_or(Ok(or), |said| {
                 said.parse()
-                    .map_err(|_| FaultsError::Entry(format!("'{said}' is no number of bytes")))
+                    .map_err(|_| FaultsError::Entry(format!("'{said}' is not a number of bytes")))
             })
         };
         self.hello_delay = time(&entry.hello_delay, self.hello_delay)?;
@@ -328,8 +378,9 @@ mod tests {
 
     fn names(seed: u64) -> Vec<String> {
         let entries = entry::all().unwrap();
+        let choice = Choice::new(&[], &entries).unwrap();
         let mut random = Random::seeded(seed);
-        let draw = |number| case(&entries, number, &mut random).unwrap().name();
+        let draw = |number| case(&choice, number, &mut random).unwrap().name();
         (0..600).map(draw).collect()
     }
 
@@ -349,6 +400,27 @@ mod tests {
             (60..180).contains(&pairs) && (60..180).contains(&healthy),
             "{pairs} {healthy}"
         );
+    }
+
+    #[test]
+    fn only_what_is_chosen_is_drawn() {
+        let entries = entry::all().unwrap();
+        let drawn = |only: &[&str]| -> Vec<String> {
+            let only: Vec<String> = only.iter().map(|&word| word.into()).collect();
+            let choice = Choice::new(&only, &entries).unwrap();
+            let mut random = Random::seeded(1);
+            let mut draw = |number| case(&choice, number, &mut random).unwrap().name();
+            (0..100).map(&mut draw).collect()
+        };
+        assert!(drawn(&["healthy"]).iter().all(|name| name == HEALTHY));
+        assert!(drawn(&["syn-lost"]).iter().all(|name| name == "syn-lost"));
+        // It is not drawn on the shortest path, where it costs nothing.
+        let far = drawn(&["receive-window"]);
+        assert!(far.iter().all(|name| name == "receive-window"), "{far:?}");
+        let both = drawn(&["healthy", "redirect"]);
+        assert!(both.iter().any(|name| name == HEALTHY) && both.iter().any(|n| n == "redirect"));
+        let unknown = Choice::new(&["rain".into()], &entries).unwrap_err();
+        assert!(unknown.to_string().contains("'rain'"), "{unknown}");
     }
 
     #[test]

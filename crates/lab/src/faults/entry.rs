@@ -83,7 +83,7 @@ pub(super) struct Beside {
     pub(super) costs: String,
 }
 
-/// What the first address of the name is.
+/// The state of the first address of the name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum FirstAddress {
@@ -100,7 +100,7 @@ pub(super) fn all() -> Result<Vec<FaultEntry>, FaultsError> {
 }
 
 impl FaultEntry {
-    /// The settings that it changes, so that no other fault may change them.
+    /// The settings that it changes; no other fault may change them.
     pub(super) fn screws(&self) -> Vec<&str> {
         let name = |text: &'static str, is: bool| is.then_some(text);
         let sysctls = self.client_sysctl.iter().chain(&self.server_sysctl);
@@ -111,7 +111,7 @@ impl FaultEntry {
             name("hello", self.hello_delay.is_some()),
             name("cold", self.cold),
             name("runs", self.runs.is_some()),
-            // The addresses come from there, too.
+            // The addresses come from the name servers, too.
             name("names", self.first.is_some()),
             name("expect", self.expect),
             name("cookie", self.cookie.is_some()),
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_entry_can_be() {
+    fn every_entry_is_possible() {
         for entry in all().unwrap() {
             let told = &entry.cause;
             assert!(roundtrip_explain::by_id(told).is_some(), "{told}");

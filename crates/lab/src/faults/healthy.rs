@@ -1,11 +1,12 @@
-//! What a healthy exchange may meet: networks by name, jitter, and each congestion control.
+//! Conditions that a healthy exchange can meet: named networks, jitter, and each congestion
+//! control.
 
 use roundtrip_model::Random;
 use roundtrip_path::PRESETS;
 
 const SHAPES: [&str; 4] = ["uniform", "normal", "exponential", "pareto"];
 const WAYS: [&str; 3] = ["", "up:", "down:"];
-/// In milliseconds.
+/// In milliseconds: the largest jitter of a healthy path.
 const MAX_JITTER: usize = 20;
 const CONTROLS: [&str; 3] = ["reno", "cubic", "bbr"];
 
@@ -17,7 +18,7 @@ pub(super) fn congestion_control(random: &mut Random) -> String {
     format!("net.ipv4.tcp_congestion_control={control}")
 }
 
-/// A steady path, one with jitter or a network by name; and what may be found there.
+/// A steady path, one with jitter or a named network; and the findings that are allowed there.
 pub(super) fn path(random: &mut Random) -> (Vec<String>, Vec<&'static str>) {
     match random.below(4) {
         0 => (Vec::new(), Vec::new()),
@@ -33,14 +34,14 @@ fn jitter(random: &mut Random) -> String {
     format!("jitter={way}{by}ms,{shape}")
 }
 
-/// Its queue is so long that nothing is lost: a loss is a finding.
+/// A named network. Its queue is so long that nothing is lost: a loss is a finding.
 fn network(random: &mut Random) -> (Vec<String>, Vec<&'static str>) {
     let Some(preset) = PRESETS.get(random.below(PRESETS.len())) else {
         return (Vec::new(), Vec::new());
     };
     let words = vec![format!("preset={}", preset.name), "queue=10s".into()];
     let mut allowed = Vec::new();
-    // Round trips of more bytes take longer where there is a rate.
+    // On a path with a rate, round trips of more bytes take longer.
     if preset.words.contains("jitter=") || preset.words.contains("rate=") {
         allowed.push("path-varies");
     }
@@ -55,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_preset_and_shape_is_drawn_and_can_be() {
+    fn every_preset_and_shape_is_drawn_and_possible() {
         let mut random = Random::seeded(1);
         let drawn: Vec<String> = (0..1000).flat_map(|_| path(&mut random).0).collect();
         for preset in PRESETS {

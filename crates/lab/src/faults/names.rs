@@ -1,4 +1,4 @@
-//! Name servers that slow a lookup down, each in its own way.
+//! Name servers that slow a lookup down, each in a different way.
 
 use std::io;
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
@@ -16,13 +16,13 @@ const TTL: u32 = 60;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum NameServerFault {
-    /// Near the client; answers as late as it is told to.
+    /// The server is near the client and answers with the given delay.
     Late,
-    /// Near the client; answers late, with an alias of an alias of an alias.
+    /// The server is near the client and answers late, with a chain of three aliases.
     Aliases,
-    /// Near the client; never answers queries for HTTPS records.
+    /// The server is near the client and never answers queries for HTTPS records.
     NoHttps,
-    /// At the far end; its answers do not fit a datagram.
+    /// The server is at the far end; its answers do not fit a datagram.
     Truncates,
 }
 
@@ -83,7 +83,7 @@ async fn over_tcp(listener: TcpListener, manner: NameServerFault, of: Ipv4Addr) 
             if let Some(reply) = answer(&query, manner, of) {
                 let bytes = reply.encode().map_err(io::Error::other)?;
                 let length = u16::try_from(bytes.len()).map_err(io::Error::other)?;
-                // One write: the length alone would be a separate segment.
+                // One write: the length in a separate write would be a separate segment.
                 let whole = [&length.to_be_bytes(), &*bytes].concat();
                 stream.write_all(&whole).await?;
             }
@@ -106,7 +106,7 @@ fn answer(query: &[u8], manner: NameServerFault, of: Ipv4Addr) -> Option<Message
     Some(reply)
 }
 
-/// An answer with the host's address and nothing else.
+/// An answer that contains only the host's address.
 pub(super) fn reply(query: &Message, of: Ipv4Addr) -> Message {
     let mut reply = query.reply(Rcode::NO_ERROR);
     if let Some(question) = query.questions.first().filter(|q| q.kind == Kind::A) {

@@ -1,5 +1,5 @@
-//! Small faulty peers at the far end of the path, for behaviour that the origin has no setting for.
-//! Each runs on a thread that ends when the peer is dropped.
+//! Small faulty peers at the far end of the path, for behaviour that no setting of the origin
+//! provides. Each runs on a thread that ends when the peer is dropped.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -43,7 +43,7 @@ pub(super) struct FaultyPeer {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What a peer knows about the others.
+/// The addresses that a peer needs to know.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Surroundings {
     pub(super) origin: SocketAddr,
@@ -146,7 +146,7 @@ async fn serve(
     }
 }
 
-/// RFC 8484 §4.1, as far as needed.
+/// RFC 8484 §4.1, as far as needed here.
 async fn resolve(mut stream: TcpStream, address: Ipv4Addr) -> io::Result<()> {
     loop {
         let (head, mut query) = read_head(&mut stream).await?;

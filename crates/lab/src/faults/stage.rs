@@ -1,7 +1,9 @@
-//! Runs one case: a new path and origin with our prober in between, all of it removed afterwards.
+//! Runs one case: a new path and origin with our prober in between; all of it is removed
+//! afterwards.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use roundtrip_model::{Exchange, Security, Target};
@@ -12,6 +14,7 @@ use roundtrip_tls::Roots;
 
 use super::draw::{ExchangeSetting, FaultCase};
 use super::entry::FirstAddress;
+use super::machine::{self, RunDelays};
 use super::peer::{FaultyPeer, PeerKind, Surroundings};
 use super::{FaultsError, names};
 
@@ -19,8 +22,22 @@ const NAME: &str = "shop.example";
 const CONGESTION_CONTROL: &str = "net.ipv4.tcp_congestion_control";
 const EXCHANGE_TIMEOUT: Duration = Duration::from_secs(30);
 
-pub(super) fn run(case: &FaultCase, seed: u64) -> Result<Exchange, FaultsError> {
+/// An exchange, and by how much the machine may have delayed it.
+pub(super) struct Staged {
+    pub(super) exchange: Exchange,
+    pub(super) machine: Duration,
+}
+
+/// Injects the fault; the packets at both ends are recorded if there is a file for them.
+pub(super) fn run(
+    case: &FaultCase,
+    seed: u64,
+    record: Option<PathBuf>,
+) -> Result<Staged, FaultsError> {
     let mut builder = Path::builder().seed(seed);
+    if let Some(file) = record {
+        builder = builder.record(file);
+    }
     builder.set("rtt", &format!("{}ms", case.rtt_ms))?;
     for said in &case.words {
         let (word, value) = said.split_once('=').unwrap_or((said, ""));
@@ -29,7 +46,7 @@ pub(super) fn run(case: &FaultCase, seed: u64) -> Result<Exchange, FaultsError> 
     let path = builder.build()?;
     for side in [path.client(), path.server()] {
         side.sysctl("net.ipv4.tcp_fastopen", "3")?;
-        // Every network namespace may use reno; a controller with pacing would not send a window at
+        // Every network namespace can use reno; a controller with pacing would not send a window at
         // once.
         side.sysctl(CONGESTION_CONTROL, "reno")?;
     }
@@ -44,14 +61,22 @@ pub(super) fn run(case: &FaultCase, seed: u64) -> Result<Exchange, FaultsError> 
     let others = Others::start(case, &path, &origin)?;
     let target = Target::parse(&url(case, &origin, others.peer.as_ref()))?;
     let options = options(case, &origin, &path, &target, &others)?;
-    path.client().run(move || ask(options, &target, case))?
+    let before = RunDelays::now();
+    let (exchange, client) = path.client().run(move || {
+        let before = machine::of_this_thread();
+        let exchange = ask(options, &target, case);
+        exchange.map(|exchange| (exchange, machine::of_this_thread().saturating_sub(before)))
+    })??;
+    let machine = before.longest_since().max(client);
+    let machine = machine.max(machine::lateness(&path.counters()));
+    Ok(Staged { exchange, machine })
 }
 
 fn set(side: &Namespace, sysctls: &[String]) -> Result<(), FaultsError> {
     for said in sysctls {
         let (name, value) = said.split_once('=').unwrap_or((said, ""));
         match side.sysctl(name, value) {
-            // Only the host decides which controls namespaces may use.
+            // Only the host decides which controls namespaces can use.
             Err(_) if name == CONGESTION_CONTROL => {}
             set => set?,
         }
@@ -96,7 +121,8 @@ impl Others {
     }
 }
 
-/// A peer that answers itself, or stands before the origin, is asked instead of the origin.
+/// A peer that answers itself, or stands in front of the origin, receives the request instead of
+/// the origin.
 fn url(case: &FaultCase, origin: &Running, peer: Option<&FaultyPeer>) -> String {
     let place = &case.setting.place;
     let is_asked = !matches!(
@@ -216,14 +242,14 @@ fn ask(options: Options, target: &Target, case: &FaultCase) -> Result<Exchange, 
     })
 }
 
-/// In clear text, the answer is due after two round trips. The client's thread stops half of one
-/// before, until so long after.
+/// In clear text, the answer is due after two round trips. The client's thread stops half a round
+/// trip before that, until `late` after it.
 async fn stop(rtt: Duration, late: Duration) {
     tokio::time::sleep(rtt.mul_f64(1.5)).await;
     std::thread::sleep(rtt / 2 + late);
 }
 
-/// Takes the first piece late.
+/// A sink whose first write is slow.
 struct SlowSink(Duration);
 
 impl io::Write for SlowSink {

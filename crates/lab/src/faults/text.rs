@@ -1,9 +1,14 @@
-//! The gauntlet for people: the score, by cause, and each miss with what was named instead.
+//! The gauntlet as text for people: the score, by cause, and each miss with the cause that was
+//! named instead.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use roundtrip_model::Exchange;
+use roundtrip_report::Run;
 use roundtrip_report::clean;
+use roundtrip_report::terminal::Style;
+use roundtrip_report::text::{details, run};
 
 use super::{CaseVerdict, Gauntlet};
 
@@ -13,7 +18,7 @@ pub fn render(gauntlet: &Gauntlet) -> String {
     // Writing to a string does not fail.
     let _ = writeln!(
         text,
-        "faults: is the cause that was put in named first, at its price?\n{} cases (seed {}){}\n",
+        "faults: is the injected cause named first, with the right cost?\n{} cases (seed {}){}\n",
         gauntlet.cases.len(),
         gauntlet.seed,
         if gauntlet.interrupted {
@@ -25,7 +30,7 @@ pub fn render(gauntlet: &Gauntlet) -> String {
     let _ = writeln!(
         text,
         "  {:<44} {:>5} {:>6} {:>7}",
-        "put in", "cases", "first", "priced"
+        "injected", "cases", "first", "priced"
     );
     for (fault, verdicts) in by_fault(gauntlet) {
         let count = |is: fn(&CaseVerdict) -> bool| verdicts.iter().filter(|case| is(case)).count();
@@ -50,7 +55,7 @@ pub fn render(gauntlet: &Gauntlet) -> String {
     }
     let _ = writeln!(
         text,
-        "\nnamed first {:.1} % of {faulted}, priced within 5 % or 1 ms {:.1} %; something named in {} of {} healthy exchanges",
+        "\nnamed first {:.1} % of {faulted}, priced within 5 % or 1 ms {:.1} %; findings in {} of {} healthy exchanges",
         gauntlet.first_named * 100.0,
         gauntlet.priced * 100.0,
         gauntlet.false_alarms,
@@ -59,7 +64,15 @@ pub fn render(gauntlet: &Gauntlet) -> String {
     text
 }
 
-/// One kind of fault a line; pairs together, and the healthy ones last.
+/// The lines of `probe -v` about one exchange.
+pub(super) fn report(exchange: &Exchange) -> Vec<String> {
+    let style = Style::default();
+    let hops = std::slice::from_ref(exchange);
+    let all = run(&Run { hops }, &style) + &details(exchange, &style);
+    all.lines().map(str::to_owned).collect()
+}
+
+/// One kind of fault per line; pairs together, and the healthy ones last.
 fn by_fault(gauntlet: &Gauntlet) -> Vec<(String, Vec<&CaseVerdict>)> {
     let mut kinds: BTreeMap<(u8, String), Vec<&CaseVerdict>> = BTreeMap::new();
     for case in &gauntlet.cases {

@@ -1,5 +1,5 @@
-//! The arms on one scale: a bar to the run nearest to the median, each run as a dot, where most of them lie, and what
-//! was published. A mark stands at each round trip, so that one sees how many it took.
+//! The arms on one scale: a bar for the run nearest to the median, a dot for each run, a line for
+//! the range of most runs, and the published figure. The bar has a mark at each round trip.
 
 use maud::{Markup, html};
 use roundtrip_model::Summary;
@@ -14,7 +14,7 @@ const ROW: usize = 50;
 const BAR: usize = 14;
 /// Below the row's text.
 const BAR_TOP: usize = 20;
-/// Round trips closer than this part of the scale are no marks but a hatching.
+/// Round trips closer than this part of the scale are drawn as a hatching instead of marks.
 const CLOSEST: f64 = 1.0 / 40.0;
 
 pub(super) fn section(outcome: &LabOutcome, key: usize) -> Markup {
@@ -36,7 +36,7 @@ pub(super) fn section(outcome: &LabOutcome, key: usize) -> Markup {
                 (axis(&arms, scale, height - 4))
             }
             figcaption {
-                "In " (clean(&outcome.unit)) ": " (measure(outcome)) ". The bar is the run nearest to the median, in the colours of whom it waited for"
+                "In " (clean(&outcome.unit)) ": " (measure(outcome)) ". The bar is the run nearest to the median, in the colours of the parties that it waited for"
                 @if arms.iter().any(|arm| rtt(arm).is_some_and(|rtt| rtt >= scale * CLOSEST)) { ", cut at each round trip of its path" }
                 "; below it each run is a dot, and the line spans the 10th to the 90th percentile."
                 @if arms.iter().any(|arm| arm.published.is_some()) { " A diamond is the published figure, which was measured elsewhere." }
@@ -61,7 +61,7 @@ fn legend(arms: &[&ArmOutcome]) -> Markup {
         ul.legend {
             @for party in Party::BY_WEIGHT.iter().filter(seen) { li { (swatch(*party)) (party.name()) } }
             @if silent {
-                li { svg.swatch width="12" height="12" aria-hidden="true" { rect.silent width="12" height="12" rx="2" {} } "a program that does not tell" }
+                li { svg.swatch width="12" height="12" aria-hidden="true" { rect.silent width="12" height="12" rx="2" {} } "a program that does not report it" }
             }
             @if arms.iter().any(|arm| arm.published.is_some()) {
                 li { svg.swatch.published width="12" height="12" aria-hidden="true" { path d="M6 0 L12 6 L6 12 L0 6 Z" {} } "published" }
@@ -85,7 +85,7 @@ fn row(arm: &ArmOutcome, top: usize, scale: f64) -> Markup {
     }
 }
 
-/// To the right, in columns: round trips, and the figure itself.
+/// Columns to the right of the bar: round trips, and the figure itself.
 pub(super) fn value(value: f64, turns: Option<f64>, y: usize) -> Markup {
     html! {
         @if let Some(turns) = turns { text.value.trips x="100%" dx="-62" y=(y) { (trips(turns)) " RT" } }
@@ -130,7 +130,8 @@ fn dots(arm: &ArmOutcome, scale: f64, y: usize) -> Markup {
     }
 }
 
-/// The tenth and the ninetieth percentile. The tenth of these values is the ninetieth of their negatives.
+/// The tenth and the ninetieth percentile. The tenth percentile of these values is the ninetieth of
+/// their negatives.
 pub(super) fn band(arm: &ArmOutcome) -> (f64, f64) {
     let negative: Vec<f64> = arm.samples.iter().map(|sample| -sample.value).collect();
     let median = arm.figures.median.unwrap_or_default();
@@ -138,7 +139,7 @@ pub(super) fn band(arm: &ArmOutcome) -> (f64, f64) {
     (low, arm.figures.p90.unwrap_or(median))
 }
 
-/// With its figure on the side where the runs are not.
+/// A diamond, with its figure on the side without runs.
 fn diamond(arm: &ArmOutcome, published: f64, scale: f64, top: usize) -> Markup {
     let above = published >= arm.figures.median.unwrap_or_default();
     let to_the_right = match published / scale {

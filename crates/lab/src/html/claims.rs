@@ -1,4 +1,4 @@
-//! Claims: which hold, with what was measured beside what was published.
+//! Claims: whether each holds, with the measured value beside the published one.
 
 use maud::{Markup, html};
 use roundtrip_report::clean;
@@ -14,7 +14,7 @@ pub(super) fn section(outcome: &LabOutcome) -> Markup {
     html! {
         h2 { "Claims " (tally(outcome)) }
         div.scroll { table.claims {
-            caption.unseen { "Each claim of the experiment, whether it holds, what was measured and what was published" }
+            caption.unseen { "Each claim of the experiment, whether it holds, the measured value and the published one" }
             thead { tr {
                 th scope="col" { "Claim" }
                 th scope="col" { "Measured" }

@@ -1,4 +1,5 @@
-//! A curve: medians along the values of a word, as lines with their names at their ends, and as a table.
+//! A curve: medians over the values of a word, as lines with their names at the ends, and as a
+//! table.
 
 use maud::{Markup, html};
 use roundtrip_report::html::{Grid, percent};
@@ -14,7 +15,7 @@ const BOTTOM: f64 = 254.0;
 const HEIGHT: f64 = 280.0;
 /// Names closer than this would cover each other.
 const LABEL: f64 = 32.0;
-/// As many as the style sheet has colours for.
+/// The number of colours in the style sheet.
 const COLOURS: usize = 6;
 
 pub(super) fn section(curve: &Curve, outcome: &LabOutcome, key: &str) -> Markup {
@@ -57,9 +58,9 @@ fn heading(curve: &Curve) -> String {
     }
 }
 
-/// Places in the picture.
+/// Positions in the picture.
 struct Plot {
-    /// Where each value of the word stands, from 0 to 1.
+    /// The position of each value of the word, from 0 to 1.
     places: Vec<(String, f64)>,
     top: f64,
     step: f64,
@@ -102,7 +103,8 @@ impl Plot {
         }
     }
 
-    /// The values of the word, below; those too close to the one before are left to the table.
+    /// The labels of the word's values, below; values too close to the one before appear only in
+    /// the table.
     fn values(&self) -> Markup {
         let mut last = f64::NEG_INFINITY;
         let far = |(_, at): &&(String, f64)| {
@@ -138,7 +140,7 @@ impl Plot {
         }
     }
 
-    /// Each line's name at the height of its end, pushed down where another's is in the way.
+    /// Each line's name at the height of its end, moved down if another name is in the way.
     fn ends<'a>(&self, curve: &'a Curve) -> Vec<(f64, usize, &'a CurveLine, f64)> {
         let lines = curve.lines.iter().enumerate();
         let mut ends: Vec<_> = lines
@@ -157,7 +159,7 @@ impl Plot {
     }
 }
 
-/// In proportion where all values are numbers or spans of time, else one as far from the next as any.
+/// Positions in proportion if all values are numbers or durations, otherwise at equal distances.
 fn places(values: Vec<String>) -> Vec<(String, f64)> {
     let number = |value: &String| {
         let plain = value.parse::<f64>().ok().filter(|n| n.is_finite());
@@ -180,7 +182,7 @@ fn table(curve: &Curve, outcome: &LabOutcome) -> Markup {
     });
     html! {
         details {
-            summary { "The same as a table" }
+            summary { "The same data as a table" }
             div.scroll { table {
                 caption.unseen { "Medians of " (clean(&outcome.experiment)) " along " (clean(&curve.word)) }
                 thead { tr {

@@ -1,4 +1,4 @@
-//! How far runs lie from the median of their arm, on a scale of their own: what the scale of the arms is too coarse for.
+//! The distances of runs from the median of their arm, on a finer scale than that of the arms.
 
 use maud::{Markup, html};
 use roundtrip_report::html::percent;

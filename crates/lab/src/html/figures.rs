@@ -17,7 +17,7 @@ pub(super) fn section(outcome: &LabOutcome) -> Markup {
     html! {
         h2 { "Figures" }
         p.legend-note {
-            "In " (clean(&outcome.unit)) ", medians where nothing else is said; RT: round trips. A saving is of pairs from the same block, with the 95 % bootstrap interval of its median where there are pairs enough."
+            "In " (clean(&outcome.unit)) ", medians unless stated otherwise; RT: round trips. A saving is computed from pairs of the same block, with the 95 % bootstrap interval of its median if there are enough pairs."
         }
         div.scroll { table.figures {
             caption.unseen { "Every figure of " (clean(&outcome.experiment)) }
@@ -83,7 +83,7 @@ fn saving(arm: &ArmOutcome) -> Markup {
     }
 }
 
-/// What was published of something that is no arm.
+/// Published figures about subjects that are not arms.
 fn elsewhere(outcome: &LabOutcome) -> Markup {
     let others = outcome.published.iter();
     let others = others.filter(|p| outcome.arm(&p.name).is_none() || p.unit != outcome.unit);
@@ -93,11 +93,11 @@ fn elsewhere(outcome: &LabOutcome) -> Markup {
     html! { @if !others.is_empty() { p.legend-note { "Also published: " (clean(&others.join("; "))) "." } } }
 }
 
-/// Who each arm is.
+/// The client of each arm.
 fn clients(outcome: &LabOutcome) -> Markup {
     html! {
         details {
-            summary { "Who the arms are" }
+            summary { "The clients of the arms" }
             dl.facts { @for arm in &outcome.arms { div {
                 dt { (clean(&arm.name)) }
                 dd {

@@ -1,5 +1,6 @@
-//! The packets of a recorded run as a ladder: time runs down, the client stands on the left and the server on the right,
-//! each packet is a line that leaves one and arrives at the other, or is lost half way.
+//! The packets of a recorded run as a ladder: time runs down, the client is on the left and the
+//! server on the right; each packet is a line from one to the other, or ends half way if it is
+//! lost.
 
 use maud::{Markup, html};
 use roundtrip_report::{clean, count, ms};
@@ -8,17 +9,18 @@ use crate::LabOutcome;
 use crate::outcome::ArmOutcome;
 use crate::packets::{PacketEnd, TracedPacket};
 
-/// Where the two ends stand, in percent.
+/// The horizontal positions of the two ends, in percent.
 const CLIENT: &str = "11%";
 const SERVER: &str = "89%";
 const MIDDLE: &str = "50%";
-/// From one packet to the next that leaves: room for a line of text.
+/// The height from one departing packet to the next: room for a line of text.
 const ROW: f64 = 21.0;
-/// For each millisecond, so that what takes longer falls deeper; long silences are cut short.
+/// The height of each millisecond, so that a longer time is drawn further down; long silences are
+/// cut short.
 const EACH_MS: f64 = 0.12;
 const LONGEST: f64 = 46.0;
 const HEAD: f64 = 40.0;
-/// So many ladders are there at once; the others unfold.
+/// The number of ladders that are open at first; the others can be unfolded.
 const OPEN: usize = 2;
 
 pub(super) fn section(outcome: &LabOutcome, key: usize) -> Markup {
@@ -28,7 +30,7 @@ pub(super) fn section(outcome: &LabOutcome, key: usize) -> Markup {
         @if !told.is_empty() {
             h2 { "Packets" }
             p.legend-note {
-                "Of one further run, recorded at both ends of the path. Time runs down, in ms since the first packet; long silences are cut short. Packets that only acknowledge or close are left out."
+                "One further run, recorded at both ends of the path. Time runs down, in ms since the first packet; long silences are cut short. Packets that only acknowledge or close are left out."
             }
             @for (place, arm) in told.iter().enumerate() {
                 details.figure open[place < OPEN] {
@@ -40,7 +42,7 @@ pub(super) fn section(outcome: &LabOutcome, key: usize) -> Markup {
     }
 }
 
-/// What the path did, each thing once and without its particulars.
+/// The effects of the path, each one once and without details.
 fn remarks(arm: &ArmOutcome) -> Vec<String> {
     let mut told: Vec<String> = Vec::new();
     for said in arm.packets.iter().flat_map(|packet| &packet.path) {
@@ -79,7 +81,7 @@ fn drawn(packet: &TracedPacket, clock: &LadderClock) -> Markup {
     let arrived = packet.arrived_ms.map(|at| clock.at(at));
     let top = sent.or(arrived).unwrap_or(HEAD);
     let bottom = arrived.unwrap_or(top + ROW / 2.0);
-    // The path's own begin, and what is lost ends, half way.
+    // Packets that the path itself made begin half way, and lost ones end half way.
     let begin = if sent.is_some() { from } else { MIDDLE };
     let end = if arrived.is_some() { to } else { MIDDLE };
     let top = if sent.is_some() {
@@ -100,7 +102,7 @@ fn drawn(packet: &TracedPacket, clock: &LadderClock) -> Markup {
     }
 }
 
-/// Outside of the two lives.
+/// A time, outside the two lifelines.
 fn time(at: f64, end: PacketEnd, y: f64) -> Markup {
     let (x, dx, class) = match end {
         PacketEnd::Client => (CLIENT, -8, "time left"),
@@ -109,7 +111,7 @@ fn time(at: f64, end: PacketEnd, y: f64) -> Markup {
     html! { text class=(class) x=(x) dx=(dx) y=(y + 4.0) { (format!("{at:.1}")) } }
 }
 
-/// Which time lies how deep.
+/// The depth of each time.
 struct LadderClock(Vec<(f64, f64)>);
 
 impl LadderClock {
@@ -137,7 +139,7 @@ impl LadderClock {
         Self(places)
     }
 
-    /// Of several at the same time, the last.
+    /// The depth of a time; the last one if several packets share it.
     fn at(&self, time: f64) -> f64 {
         let known = self.0.iter().rev().find(|(at, _)| *at <= time);
         known.map_or(HEAD, |(_, deep)| *deep)
@@ -148,7 +150,7 @@ impl LadderClock {
     }
 }
 
-/// A packet in words, with all that the path did to it.
+/// A packet in words, with everything that the path did to it.
 fn told(packet: &TracedPacket) -> String {
     let mut words = vec![packet.describe()];
     words.extend(packet.sent_ms.map(|at| format!("sent at {}", ms(at))));

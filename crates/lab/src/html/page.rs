@@ -1,4 +1,5 @@
-//! The page as a whole: its head, its contents, and each experiment from the question down to how to ask it again.
+//! The page as a whole: its head, its contents, and each experiment from the question to the
+//! command that repeats it.
 
 use maud::{Markup, html};
 use roundtrip_report::html::{Head, frame};
@@ -73,7 +74,7 @@ fn experiment(outcome: &LabOutcome, key: usize) -> Markup {
                 (conditions(outcome))
             }
             @if outcome.interrupted {
-                p.failure { b { "Interrupted" } " before all was measured: this is what there was." }
+                p.failure { b { "Interrupted" } " before everything was measured: these are the results so far." }
             }
             @if outcome.measure == Measure::Cost { (stairs::section(outcome, key)) }
             @else { (arms::section(outcome, key)) }
@@ -110,7 +111,7 @@ fn conditions(outcome: &LabOutcome) -> Markup {
     }
 }
 
-/// Transfers of which no path is said.
+/// Whether these are transfers without a path.
 fn is_bare(outcome: &LabOutcome) -> bool {
     let mut arms = outcome.arms.iter();
     outcome.measure == Measure::Cost && arms.all(|arm| arm.path.iter().next().is_none())

@@ -1,4 +1,4 @@
-//! What is to be known beside the figures: the control, what failed, what was not run and why, notes.
+//! Remarks beside the figures: the control, failures, arms that were not run and why, notes.
 
 use maud::{Markup, html};
 use roundtrip_report::clean;
@@ -31,7 +31,7 @@ pub(super) fn section(outcome: &LabOutcome) -> Markup {
     }
 }
 
-/// Each reason once, with how often it was met.
+/// Each reason once, with the number of its occurrences.
 fn failures(outcome: &LabOutcome) -> Markup {
     let mut met: Vec<(&str, &str, usize)> = Vec::new();
     let arms = outcome.arms.iter().map(|a| (a.name.as_str(), &a.failures));
@@ -57,7 +57,7 @@ fn failures(outcome: &LabOutcome) -> Markup {
     }
 }
 
-/// Of arms that cannot succeed.
+/// The failures of arms that cannot succeed.
 fn expected(outcome: &LabOutcome) -> Markup {
     let arms = outcome.arms.iter();
     let told: Vec<(&str, &str)> = arms
@@ -65,7 +65,7 @@ fn expected(outcome: &LabOutcome) -> Markup {
         .collect();
     html! {
         @if !told.is_empty() {
-            h2 { "What failed, as it must" }
+            h2 { "Expected failures" }
             dl.facts { @for (name, why) in told { div { dt { (clean(name)) } dd { (clean(why)) } } } }
         }
     }

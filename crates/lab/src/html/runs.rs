@@ -1,5 +1,5 @@
-//! The run nearest to each arm's median as a waterfall: a lane for each request, phases in the colours of whom they
-//! waited for. Arms behind the same path share a scale.
+//! The run nearest to each arm's median as a waterfall: a lane for each request, with phases in the
+//! colours of the parties that they waited for. Arms behind the same path share a scale.
 
 use maud::{Markup, html};
 use roundtrip_report::html::{Grid, bar, percent};
@@ -10,7 +10,7 @@ use super::scale::{median_run, waited};
 use crate::LabOutcome;
 use crate::outcome::{ArmOutcome, PhaseSpan};
 
-/// Lanes beyond these say what those before them said.
+/// Lanes beyond these would repeat the ones before them.
 const MOST_LANES: usize = 3;
 const LANE: usize = 20;
 const BAR: usize = 16;
@@ -93,7 +93,7 @@ fn requests(arm: &ArmOutcome) -> usize {
     last.map_or(0, |last| last + 1)
 }
 
-/// From the first phase's beginning to the last's end.
+/// The time from the first phase's beginning to the last's end.
 fn length(arm: &ArmOutcome) -> f64 {
     let shown = arm.phases.iter().filter(|span| span.request < MOST_LANES);
     shown
@@ -117,7 +117,7 @@ fn lanes(arm: &ArmOutcome, top: usize, scale: f64) -> Markup {
     }
 }
 
-/// Of the run, where its figure is of all that is shown.
+/// The round trips of the run, if its figure covers everything that is shown.
 fn turns(arm: &ArmOutcome) -> Option<f64> {
     let run = median_run(arm)?;
     let all = requests(arm) <= MOST_LANES && run.value >= length(arm) * 0.9;
@@ -126,7 +126,7 @@ fn turns(arm: &ArmOutcome) -> Option<f64> {
 
 fn phase(span: &PhaseSpan, top: usize, scale: f64) -> Markup {
     let waits = waited(span.waited);
-    // Of a wait, the network's part comes first but for what was lost or resolved.
+    // In a wait, the network's part comes first, except for losses and lookups.
     let from = span.start_ms + waits.loss + waits.resolver;
     html! {
         (bar(span.start_ms, &waits, scale, top, BAR))

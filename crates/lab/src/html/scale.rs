@@ -7,7 +7,7 @@ use crate::LabOutcome;
 use crate::experiment::Measure;
 use crate::outcome::{ArmOutcome, RunSample, WaitedFor};
 
-/// From zero to a little beyond the largest, in the experiment's unit.
+/// The scale from zero to a little beyond the largest value, in the experiment's unit.
 pub(super) fn reach(outcome: &LabOutcome) -> f64 {
     let arms = outcome.arms.iter();
     let all = arms.flat_map(|arm| {
@@ -17,7 +17,7 @@ pub(super) fn reach(outcome: &LabOutcome) -> f64 {
     all.filter(|value| value.is_finite()).fold(0.0, f64::max) * 1.02
 }
 
-/// The path's round trip, where the unit can be held against it.
+/// The path's round trip, if the unit can be compared with it.
 pub(super) fn rtt(arm: &ArmOutcome) -> Option<f64> {
     let rtt = arm.path.rtt_ms()?;
     (arm.unit == "ms" && rtt > 0.0).then_some(rtt)
@@ -31,7 +31,7 @@ pub(super) fn common_rtt(arms: &[&ArmOutcome]) -> Option<f64> {
         .then_some(first)
 }
 
-/// The run that stands for the arm: the nearest to its median.
+/// The run that represents the arm: the one nearest to its median.
 pub(super) fn median_run(arm: &ArmOutcome) -> Option<&RunSample> {
     let median = arm.figures.median?;
     let distance = |sample: &&RunSample| (sample.value - median).abs();
@@ -40,7 +40,8 @@ pub(super) fn median_run(arm: &ArmOutcome) -> Option<&RunSample> {
         .min_by(|a, b| distance(a).total_cmp(&distance(b)))
 }
 
-/// Bytes over QUIC by the engine of this program, which an arm of `perf` leaves unsaid.
+/// Whether the arm carries bytes over QUIC with the engine of this program; an arm of `perf` does
+/// not name it.
 pub(super) fn is_own_quic(arm: &ArmOutcome) -> bool {
     arm.client.split('+').next() == Some("quic")
 }
@@ -82,12 +83,12 @@ pub(super) fn trips(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// What the figures of the arms are of.
+/// The quantity that the arms' figures measure.
 pub(super) fn measure(outcome: &LabOutcome) -> &'static str {
     match outcome.measure {
         Measure::Total => "all requests of a run, from the first's beginning to the last's end",
         Measure::Mean => "a request, on average over those of a run",
-        Measure::Rate => "requests that are answered in a second",
+        Measure::Rate => "requests that are answered per second",
         Measure::Cost => "processor time of the side that sends, for each gigabyte of payload",
         Measure::Appconnect => "to the end of the TLS or QUIC handshake",
     }

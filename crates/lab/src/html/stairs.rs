@@ -1,5 +1,6 @@
-//! What one core that sends carries, as a ratio to TLS over TCP: a bar for each arm in the order of the file, so that each
-//! lever is a step; the published ratio below it, and each run as a dot. One picture for each set of conditions.
+//! The throughput of one sending core, as a ratio to TLS over TCP: a bar for each arm in the order
+//! of the file, so that each optimisation is a step; the published ratio below it, and each run as
+//! a dot. One picture for each set of conditions.
 
 use maud::{Markup, html};
 use roundtrip_report::clean;
@@ -19,12 +20,12 @@ const DOTS: usize = BAR_TOP + BAR + PUBLISHED + 6;
 pub(super) fn section(outcome: &LabOutcome, key: usize) -> Markup {
     let stairs = by_conditions(outcome);
     html! {
-        @if !stairs.is_empty() { h2 { "What one core carries, as a ratio to TLS over TCP" } }
+        @if !stairs.is_empty() { h2 { "The throughput of one core, as a ratio to TLS over TCP" } }
         @for (place, arms) in stairs.iter().enumerate() { (figure(arms, outcome, &format!("{key}-{place}"))) }
     }
 }
 
-/// Repetitions say nothing of their own here: the control is told below.
+/// Repetitions are left out here: the control is reported below.
 fn by_conditions(outcome: &LabOutcome) -> Vec<Vec<&ArmOutcome>> {
     let mut groups: Vec<Vec<&ArmOutcome>> = Vec::new();
     let shown = |arm: &&ArmOutcome| arm.ratio_to_tls.is_some() && !arm.control;
@@ -59,7 +60,7 @@ fn figure(arms: &[&ArmOutcome], outcome: &LabOutcome, key: &str) -> Markup {
                 g.grid { text x=(percent(1.0, scale)) y=(height - 3) { "TLS" } }
             }
             figcaption {
-                "A second of the sender's processor, divided by what a gigabyte costs it, relative to TLS over TCP; each run is a dot."
+                "The throughput of one core of the sender (one second divided by the cost of a gigabyte), relative to TLS over TCP; each run is a dot."
                 @if is_published { " The thin bar below is the throughput that was published (" (clean(&outcome.article)) "), divided by that of TLS there." }
             }
         }
@@ -81,8 +82,8 @@ fn legend(is_published: bool) -> Markup {
 
 fn conditions(arms: &[&ArmOutcome]) -> &'static str {
     match arms.first().and_then(|arm| arm.offload) {
-        Some(true) => "The interface segments (offloads on)",
-        _ => "Each packet crosses the wire on its own (offloads off)",
+        Some(true) => "The interface does the segmentation (offloads on)",
+        _ => "Each packet crosses the wire separately (offloads off)",
     }
 }
 
@@ -90,13 +91,13 @@ fn ratio(arm: &ArmOutcome) -> f64 {
     arm.ratio_to_tls.unwrap_or_default()
 }
 
-/// What the run would have made of the arm.
+/// The arm's ratio according to this run alone.
 fn of_run(arm: &ArmOutcome, sample: &RunSample) -> Option<f64> {
     let of_median = arm.figures.median? / sample.value;
     Some(ratio(arm) * of_median).filter(|ratio| ratio.is_finite())
 }
 
-/// From zero to a little beyond the largest, and beyond TLS.
+/// The scale from zero to a little beyond the largest value, and beyond TLS.
 fn reach(arms: &[&ArmOutcome]) -> f64 {
     let each = arms.iter().flat_map(|arm| {
         let runs = arm.samples.iter().filter_map(|sample| of_run(arm, sample));
@@ -128,7 +129,7 @@ fn row(arm: &ArmOutcome, top: usize, scale: f64) -> Markup {
     }
 }
 
-/// From the end of a bar down to the next.
+/// The step from the end of one bar down to the next.
 fn step(pair: &[&ArmOutcome], top: usize, scale: f64) -> Markup {
     let [arm, next] = pair else {
         return html! {};

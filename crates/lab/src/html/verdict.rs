@@ -1,4 +1,4 @@
-//! The verdict in sentences, made of measured values alone.
+//! The verdict in sentences, built from measured values alone.
 
 use roundtrip_report::{clean, ms};
 
@@ -6,16 +6,16 @@ use super::scale::{is_own_quic, percents, trips, with_minus, with_unit};
 use crate::LabOutcome;
 use crate::outcome::{ArmOutcome, SavingOutcome};
 
-/// A part of the whole that is worth a sentence.
+/// A larger part of the whole than this gets a sentence.
 const LARGE_SHARE: f64 = 1.0 / 3.0;
 
-/// All there is to say, the most important first.
+/// All sentences, the most important one first.
 pub(super) fn sentences(outcome: &LabOutcome) -> Vec<String> {
-    let second = whose_time(outcome).or_else(|| carried(outcome, true));
+    let second = largest_non_network_part(outcome).or_else(|| carried(outcome, true));
     [first(outcome)].into_iter().chain(second).collect()
 }
 
-/// What saved most against what.
+/// The arm that saved most, and the arm that it is compared with.
 pub(super) fn first(outcome: &LabOutcome) -> String {
     if let Some(words) = carried(outcome, false) {
         return words;
@@ -30,13 +30,13 @@ pub(super) fn first(outcome: &LabOutcome) -> String {
         return "No arm shows a saving: every interval reaches zero or less.".into();
     }
     if outcome.arms.iter().any(|arm| arm.figures.median.is_some()) {
-        return "Too little was measured for a comparison: an interval wants two runs at least."
+        return "Too little was measured for a comparison: an interval needs at least two runs."
             .into();
     }
-    "Nothing could be measured here; the reasons stand below.".into()
+    "Nothing could be measured; the reasons are given below.".into()
 }
 
-/// Of transfers: which of our ways came nearest to TLS, or beyond it, and which stayed farthest behind.
+/// For transfers: which of our ways came closest to TLS, or exceeded it, and which was slowest.
 fn carried(outcome: &LabOutcome, offload: bool) -> Option<String> {
     let ratio = |arm: &&ArmOutcome| arm.ratio_to_tls.unwrap_or_default();
     let is_meant = |arm: &&ArmOutcome| {
@@ -55,7 +55,7 @@ fn carried(outcome: &LabOutcome, offload: bool) -> Option<String> {
         )
     };
     let terms = if offload {
-        "Where the interface segments, a"
+        "If the interface does the segmentation, a"
     } else {
         "A"
     };
@@ -120,8 +120,8 @@ pub(super) fn interval(saving: &SavingOutcome, unit: &str) -> String {
     format!("{} to {}", with_minus(&ms(s.low)), with_unit(s.high, unit))
 }
 
-/// The arm of whose time the most was not the network's, where that is much.
-fn whose_time(outcome: &LabOutcome) -> Option<String> {
+/// The arm that waited longest for its server or its client, if that is a large part of its time.
+fn largest_non_network_part(outcome: &LabOutcome) -> Option<String> {
     let parts = |arm: &ArmOutcome| {
         let f = &arm.figures;
         let (server, client) = (f.server_ms?, f.client_ms?);
@@ -138,7 +138,7 @@ fn whose_time(outcome: &LabOutcome) -> Option<String> {
         .filter(|(_, (_, most, _, median))| *most > median * LARGE_SHARE)
         .max_by(|a, b| a.1.1.total_cmp(&b.1.1))?;
     Some(format!(
-        "Of the {} ms of {}, {} were the {whose}'s and {} the network's.",
+        "Of the {} ms of {}, {} were spent on the {whose} and {} on the network.",
         ms(median),
         clean(&arm.name),
         ms(most),
@@ -146,7 +146,7 @@ fn whose_time(outcome: &LabOutcome) -> Option<String> {
     ))
 }
 
-/// What two arms that are the same differed by.
+/// The difference between two arms that are the same.
 pub(super) fn control(arm: &ArmOutcome) -> Option<String> {
     let saving = arm.saving.as_ref().filter(|_| arm.control)?;
     let s = &saving.saving;
@@ -154,13 +154,13 @@ pub(super) fn control(arm: &ArmOutcome) -> Option<String> {
     let told = match saving.shown {
         None => "These are too few to tell drift from chance.".into(),
         Some(true) => {
-            "The interval leaves zero out: something drifted, and savings of this size are none."
+            "The interval excludes zero: something drifted, so savings of this size mean nothing."
                 .into()
         }
         Some(false) => {
             let least = with_unit(s.low.abs().max(s.high.abs()), unit);
             format!(
-                "The interval holds zero, as it should; less than {least} is not told from chance here."
+                "The interval includes zero, as it should; less than {least} cannot be told from chance here."
             )
         }
     };

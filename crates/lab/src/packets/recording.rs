@@ -1,5 +1,5 @@
-//! Reads packets from a recording of both ends: matches what left one end with what arrived at the
-//! other.
+//! Reads packets from a recording of both ends: matches packets that left one end with packets that
+//! arrived at the other.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -11,7 +11,7 @@ use super::{FastOpen, PacketEnd, PacketProtocol, Repeated, TracedPacket};
 
 /// The interfaces of the recording, in order.
 const ENDS: [PacketEnd; 2] = [PacketEnd::Client, PacketEnd::Server];
-/// How the path's comments say what happened to a packet.
+/// The prefix of the path's comment about a lost packet.
 const LOST: &str = "lost: ";
 const DELIVERED: &str = "delivered after ";
 
@@ -87,8 +87,8 @@ impl RecordedPacket {
         self.comments.iter().any(|said| said.starts_with(LOST))
     }
 
-    /// Whether both are the same packet. Addresses and options, which boxes may change, are not
-    /// compared.
+    /// Whether both are the same packet. Addresses and options are not compared, because boxes may
+    /// change them.
     fn is_same(&self, other: &Self) -> bool {
         let of = |sight: &Self| (sight.sender(), sight.kind, sight.sequence, sight.bytes);
         of(self) == of(other)
@@ -103,8 +103,8 @@ fn fast_open(segment: &Tcp<'_>) -> Option<FastOpen> {
     })
 }
 
-/// A packet on its way: where it entered, and where it came out. At least one of the two is
-/// present.
+/// A packet in transit: where it entered the path, and where it came out. At least one of the two
+/// is present.
 #[derive(Debug)]
 struct Crossing {
     entry: Option<RecordedPacket>,
@@ -196,7 +196,7 @@ fn told(crossings: &[Crossing]) -> Vec<TracedPacket> {
     packets
 }
 
-/// What the path did, besides delivering it.
+/// The path's effects, besides the delivery.
 fn remarks(sight: &RecordedPacket) -> Vec<String> {
     let told = sight.comments.iter();
     told.filter(|said| !said.starts_with(DELIVERED))

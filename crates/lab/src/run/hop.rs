@@ -1,7 +1,7 @@
 //! Connects two paths: TCP connections to a server's own address are relayed to a server behind
 //! another path.
 //!
-//! This stands for the network between two machines, for TCP only. A connection is accepted before
+//! This represents the network between two machines, for TCP only. A connection is accepted before
 //! the further one exists; data waits for the handshake of that one, so no round trip is saved: the
 //! client sees the handshake in its first answer. Fast open and refused connections are not
 //! relayed.
@@ -19,7 +19,7 @@ const POLL_INTERVAL: Duration = Duration::from_micros(200);
 /// The most connections at once.
 const MAX_CONNECTIONS: usize = 512;
 
-/// Open until it is dropped.
+/// The relay runs until it is dropped.
 pub(super) struct TcpRelay {
     over: Arc<AtomicBool>,
     streams: Streams,

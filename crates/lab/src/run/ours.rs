@@ -109,8 +109,8 @@ fn measured(sequence: &Sequence, measure: Measure) -> RunSample {
     }
 }
 
-/// What the whole time was spent waiting for: the sum of consecutive exchanges; for simultaneous
-/// ones, that of the slowest.
+/// The waits of the whole run: the sum over consecutive exchanges, or those of the slowest of
+/// simultaneous ones.
 fn waits(sequence: &Sequence, all: &[&Exchange]) -> WaitedFor {
     let slowest = all.iter().copied().max_by_key(|exchange| exchange.total());
     let counted: Vec<&Exchange> = match sequence.manner {

@@ -14,7 +14,7 @@ use crate::outcome::RunSample;
 use crate::packets::{self, RecordingError, TracedPacket};
 
 const RECORDING: &str = "path.pcapng";
-/// The time that both ends may need to close their connections, beside the path's delay.
+/// The time that both ends may need to close their connections, in addition to the path's delay.
 const CLOSE_TIME: Duration = Duration::from_millis(20);
 
 /// Why there is no sample.
@@ -32,7 +32,7 @@ pub(super) enum SampleError {
     Origin(#[from] roundtrip_origin::OriginError),
     #[error("the server has no {0} port")]
     NoDoor(&'static str),
-    #[error("the URL cannot be: {0}")]
+    #[error("invalid URL: {0}")]
     Target(#[from] roundtrip_model::TargetError),
     #[error("request {0}: {1}")]
     Exchange(usize, String),
@@ -46,11 +46,11 @@ pub(super) enum SampleError {
     Io(String, #[source] io::Error),
     #[error("{0} ended with {1}: {2}")]
     Ended(String, std::process::ExitStatus, String),
-    #[error("{0} was not done after {1} s")]
+    #[error("{0} had not finished after {1} s")]
     TooLong(String, u64),
-    #[error("{0} printed {1} figures and not {2}: {3}")]
+    #[error("{0} printed {1} figures instead of {2}: {3}")]
     Figures(String, usize, usize, String),
-    #[error("{0} printed «{1} {2}», which has to be 0")]
+    #[error("{0} printed «{1} {2}», which must be 0")]
     NotZero(String, String, f64),
     #[error(
         "'{0}' is not a placeholder; there are @url@, @urls@, @each@, @ca@, @requests@, @concurrency@, @address@, @directory@, @roundtrip@"
@@ -58,13 +58,13 @@ pub(super) enum SampleError {
     Placeholder(String),
 }
 
-/// A sample, and what belongs to it.
+/// A sample, and the data that belongs to it.
 pub(super) struct TakenSample {
     pub(super) sample: RunSample,
     pub(super) notes: Vec<String>,
 }
 
-/// What a client needs to know.
+/// The facts that a client needs.
 pub(super) struct SampleScene<'a> {
     pub(super) experiment: &'a Experiment,
     pub(super) cell: &'a Cell,
@@ -75,7 +75,7 @@ pub(super) struct SampleScene<'a> {
     pub(super) stop: &'a Stop,
 }
 
-/// The result of a run, and what the server saw of it.
+/// The result of a run, and the server's observations of it.
 pub(super) struct ServedRun {
     pub(super) taken: Result<TakenSample, SampleError>,
     pub(super) requests: Option<u64>,
@@ -113,7 +113,7 @@ pub(super) fn record(
     if let Err(SampleError::Stopped) = scene.ask(tools) {
         return Err(SampleError::Stopped);
     }
-    // The last packets are still under way.
+    // The last packets are still in transit.
     let rtt = cell.path.rtt().unwrap_or_default();
     std::thread::sleep(CLOSE_TIME + rtt + rtt / 2);
     let file = scene.directory.path().join(RECORDING);
@@ -223,7 +223,7 @@ pub(super) fn fill(text: &str, known: &[(&str, &str)]) -> Result<String, SampleE
     }
 }
 
-/// The last two lines of a log, to tell why its writer failed.
+/// The last two lines of a log, which usually say why its writer failed.
 pub(super) fn last_words(file: &FilePath) -> String {
     let text = std::fs::read(file).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);

@@ -203,7 +203,7 @@ impl RunningServer {
 impl Drop for RunningServer {
     fn drop(&mut self) {
         if let Some(process) = &mut self.process {
-            // It may have ended already; what it started ends with the path.
+            // It may have ended already; the processes that it started end with the path.
             let _ = process.kill();
             let _ = process.wait();
         }
@@ -264,7 +264,7 @@ fn distant(
     }?;
     let here = (path.server().address_v4(), far.port).into();
     let hop = TcpRelay::open((path.server(), here), (further.client(), there))
-        .map_err(|e| SampleError::Io("the way to the far server".into(), e))?;
+        .map_err(|e| SampleError::Io("the path to the far server".into(), e))?;
     Ok(Distant {
         _hop: hop,
         _serving: Box::new(serving),

@@ -237,7 +237,7 @@ struct ArmFigures {
     more: ArmExtras,
 }
 
-/// What is known of an arm beside its samples.
+/// Facts about an arm besides its samples.
 #[derive(Debug, Default)]
 struct ArmExtras {
     /// The share of runs that failed as expected.

@@ -22,7 +22,7 @@ const PACKAGES: [(&str, &str); 6] = [
     ("setpriv", "util-linux"),
 ];
 
-/// The name of the running program, wherever it is installed.
+/// The name of the running program, regardless of where it is installed.
 const OURSELVES: &str = "roundtrip";
 
 /// Directories of daemons, which an ordinary user's PATH does not contain.
@@ -35,7 +35,7 @@ const BUILT: &str = "roundtrip/bench/bin";
 /// The prefix of a Python module among a server's needs.
 const PYTHON: &str = "python:";
 
-/// The environment variables that a program gets: no proxy, no trusted certificates, no language.
+/// The environment variables that a program keeps: no proxy, no trusted certificates, no language.
 const KEPT_VARIABLES: [&str; 3] = ["HOME", "TMPDIR", "XDG_CACHE_HOME"];
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -45,16 +45,26 @@ pub(super) struct MissingToolError {
     how: String,
 }
 
-/// Programs by name, once they were looked for.
+impl MissingToolError {
+    /// An engine of `perf` that this program was built without.
+    pub(super) fn engine(name: &str) -> Self {
+        Self {
+            program: format!("the engine {name}"),
+            how: "build roundtrip with --features peers".to_owned(),
+        }
+    }
+}
+
+/// Programs by name, as far as they were looked for.
 #[derive(Debug, Default)]
 pub(super) struct Tools {
     clients: BTreeMap<String, Vec<OsString>>,
-    /// Holds what is built if there is no cache directory.
+    /// Contains the built programs if there is no cache directory.
     directory: Option<tempfile::TempDir>,
 }
 
 impl Tools {
-    /// Finds or builds what a cell needs.
+    /// Finds or builds the programs that a cell needs.
     pub(super) fn needed(
         &mut self,
         experiment: &Experiment,
@@ -71,7 +81,7 @@ impl Tools {
         Ok(())
     }
 
-    /// Finds or builds what a server and those it depends on need.
+    /// Finds or builds the programs that a server and its dependencies need.
     fn needed_by(
         &mut self,
         server: &LabServer,
@@ -331,7 +341,7 @@ fn source(experiment: &Experiment, name: &str) -> Result<String, SampleError> {
     known.ok_or_else(|| {
         let absent = std::io::ErrorKind::NotFound.into();
         SampleError::Io(
-            format!("{name} is neither beside the experiment nor a client of ours"),
+            format!("{name} is neither in the experiment's directory nor a built-in client"),
             absent,
         )
     })

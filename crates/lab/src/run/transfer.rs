@@ -1,11 +1,12 @@
-//! Measures a transfer: bytes over a wire of its own, by `perf`, which reports what each side cost
-//! the processor.
+//! Measures a transfer: bytes over a separate wire, by `perf`, which reports the processor cost of
+//! each side.
 
 use roundtrip_net::cpu::allowed_cpus;
-use roundtrip_perf::PerfError;
 use roundtrip_perf::plan::Pin;
+use roundtrip_perf::{PerfError, PlanError};
 
 use super::scene::{SampleError, TakenSample};
+use super::tools::MissingToolError;
 use crate::experiment::{Cell, Transfer};
 use crate::outcome::{Carried, RunSample};
 
@@ -19,7 +20,12 @@ pub(super) fn sample(
     let mut plan = plan.map_err(PerfError::from)?;
     plan.pin = Pin::among(&allowed_cpus().unwrap_or_default());
     let is_apart = plan.pin.sender.is_some();
-    let measured = roundtrip_perf::run(plan, &mut |_| {})?;
+    let measured = match roundtrip_perf::run(plan, &mut |_| {}) {
+        Err(PerfError::Plan(PlanError::Absent(engine))) => {
+            return Err(MissingToolError::engine(engine).into());
+        }
+        measured => measured?,
+    };
     let arm = measured.arms.first().ok_or(SampleError::Nothing)?;
     let figures = &arm.figures;
     let cost = figures.sender.ok_or(SampleError::Nothing)?;

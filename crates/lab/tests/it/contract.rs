@@ -1,4 +1,4 @@
-//! The JSON that programs read, and the text that people do.
+//! The JSON that programs read, and the text for people.
 
 use roundtrip_lab::experiment::read;
 use roundtrip_lab::text;

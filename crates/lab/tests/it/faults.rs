@@ -1,4 +1,5 @@
-//! The gauntlet in small: real exchanges with a fault in each, and how many of them are named.
+//! The gauntlet on a small scale: real exchanges with a fault in each, and the number that is
+//! named.
 
 use roundtrip_lab::Stop;
 use roundtrip_lab::faults::{self, Gauntlet, GauntletPlan};
@@ -6,12 +7,16 @@ use roundtrip_lab::faults::{self, Gauntlet, GauntletPlan};
 const COUNT: usize = 12;
 
 fn gauntlet(seed: u64) -> Gauntlet {
-    let plan = GauntletPlan { count: COUNT, seed };
-    faults::run(plan, &Stop::default(), |_, _| ()).unwrap()
+    let plan = GauntletPlan {
+        count: COUNT,
+        seed,
+        ..GauntletPlan::default()
+    };
+    faults::run(&plan, &Stop::default(), |_, _| ()).unwrap()
 }
 
 #[test]
-fn most_of_what_is_put_in_is_named_first() {
+fn most_injected_faults_are_named_first() {
     // A busy machine may spoil one draw, but not three.
     let mut tried = Vec::new();
     for seed in 5..8 {
@@ -29,12 +34,12 @@ fn most_of_what_is_put_in_is_named_first() {
 
 #[test]
 fn the_document_has_the_keys_that_programs_read() {
-    let gauntlet = faults::run(
-        GauntletPlan { count: 3, seed: 1 },
-        &Stop::default(),
-        |_, _| (),
-    )
-    .unwrap();
+    let plan = GauntletPlan {
+        count: 3,
+        seed: 1,
+        ..GauntletPlan::default()
+    };
+    let gauntlet = faults::run(&plan, &Stop::default(), |_, _| ()).unwrap();
     let document = serde_json::to_value(&gauntlet).unwrap();
     assert_eq!(document["schema"], "roundtrip/lab/1");
     assert_eq!(document["experiment"], "faults");
@@ -58,9 +63,14 @@ fn the_document_has_the_keys_that_programs_read() {
 }
 
 #[test]
-fn what_is_stopped_says_so() {
+fn an_interrupted_gauntlet_says_so() {
     let stop = Stop::default();
     stop.now();
-    let gauntlet = faults::run(GauntletPlan { count: 9, seed: 1 }, &stop, |_, _| ()).unwrap();
+    let plan = GauntletPlan {
+        count: 9,
+        seed: 1,
+        ..GauntletPlan::default()
+    };
+    let gauntlet = faults::run(&plan, &stop, |_, _| ()).unwrap();
     assert!(gauntlet.interrupted && gauntlet.cases.is_empty());
 }

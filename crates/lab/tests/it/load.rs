@@ -1,4 +1,4 @@
-//! Servers that depend on others, load generators, and what a server's processes use.
+//! Servers that depend on others, load generators, and the resource use of a server's processes.
 
 use roundtrip_lab::experiment::read;
 
@@ -25,12 +25,12 @@ fn a_server_behind_a_further_path_is_as_far_as_both() {
          arguments = ['-sSf', '-o', '/dev/null', '-w', '%{time_total}\\n', 'http://@address@:8000/bytes/100']\n";
     let outcome = run(read("far", "far.toml", &file(more)).unwrap(), 1, None);
     let least = arm(&outcome, "far").figures.min.unwrap();
-    // A handshake and a request over each of the two: nothing is faster.
+    // A handshake and a request over each of the two paths: nothing can be faster.
     assert!(least >= 2.0 * 20.0 + 2.0 * 60.0, "{least}");
 }
 
 #[test]
-fn a_rate_is_what_the_generator_says_unless_something_failed() {
+fn a_rate_is_the_generator_s_unless_a_request_failed() {
     if lacks("a load generator", &["python3"]) {
         return;
     }
@@ -57,13 +57,13 @@ fn a_rate_is_what_the_generator_says_unless_something_failed() {
     assert_eq!(outcome.claims[0].holds, Some(true));
     let failures = &outcome.arm("bad").unwrap().failures;
     assert!(
-        failures[0].contains("«Failed: 3», which has to be 0"),
+        failures[0].contains("«Failed: 3», which must be 0"),
         "{failures:?}"
     );
 }
 
 #[test]
-fn a_module_that_is_missing_is_told_and_is_no_failure() {
+fn a_missing_module_is_reported_and_is_not_a_failure() {
     if lacks("a module", &["python3"]) {
         return;
     }
@@ -78,7 +78,7 @@ fn a_module_that_is_missing_is_told_and_is_no_failure() {
     );
 }
 
-/// The keys of the file go before its tables.
+/// The file's top-level keys come before its tables.
 fn file(more: &str) -> String {
     let (keys, tables) = more.split_at(more.find('[').unwrap_or(more.len()));
     let (head, server) = HEAD.split_at(HEAD.find('[').unwrap_or_default());

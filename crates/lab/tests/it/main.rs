@@ -1,4 +1,5 @@
-//! Experiments over short paths: round trips as arithmetic has them, the contract's keys, and what failures spare.
+//! Experiments over short paths: round trips match the arithmetic, the contract's keys exist, and a
+//! failure spares the other arms.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -22,7 +23,7 @@ use programs::lacks;
 
 roundtrip_path::sandbox_before_main!();
 
-/// Those arms of an experiment, over a shorter path and without its curves.
+/// Some arms of an experiment, over a shorter path and without its curves.
 fn some_of(name: &str, arms: impl Fn(&str, &ArmClient) -> bool) -> Experiment {
     let mut experiment = load(name).unwrap();
     experiment
@@ -49,7 +50,7 @@ fn arm<'a>(outcome: &'a LabOutcome, name: &str) -> &'a ArmOutcome {
     arm
 }
 
-/// Of all requests of a run, where one of `requests` took the arm's figure on average.
+/// The round trips of all requests of a run, if the arm's figure is an average over `requests`.
 fn round_trips(outcome: &LabOutcome, name: &str, requests: u32) -> u32 {
     let each = arm(outcome, name).figures.round_trips.unwrap();
     (each * f64::from(requests)).round() as u32

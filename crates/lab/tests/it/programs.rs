@@ -1,4 +1,4 @@
-//! Other people's servers and clients, where they are installed.
+//! Servers and clients of other projects, where they are installed.
 
 use std::process::Command;
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! The runner: random blocks that a seed decides, failures that spare the others, and an end when one has had enough.
+//! The runner: random blocks that a seed decides, failures that spare the other arms, and an early
+//! end on interruption.
 
 use roundtrip_lab::experiment::read;
 use roundtrip_lab::{Experiment, LabError, RunOptions, Stop};
@@ -95,7 +96,7 @@ fn one_arm_s_failure_spares_the_others() {
 }
 
 #[test]
-fn who_has_had_enough_gets_what_there_is() {
+fn an_interrupted_run_has_its_results_so_far() {
     let stop = Stop::default();
     let mut left = 5;
     let mut seen = |_: roundtrip_lab::ExperimentProgress<'_>| {
@@ -109,11 +110,11 @@ fn who_has_had_enough_gets_what_there_is() {
     let samples: usize = outcome.arms.iter().map(|arm| arm.samples.len()).sum();
     assert!((3..=5).contains(&samples), "{samples}");
     let failures = outcome.arms.iter().any(|arm| !arm.failures.is_empty());
-    assert!(!failures, "to be stopped is no failure");
+    assert!(!failures, "an interruption is not a failure");
 }
 
 #[test]
-fn a_round_trip_that_nobody_takes_is_refused() {
+fn a_round_trip_that_no_arm_uses_is_refused() {
     let wishes = RunOptions {
         rtt: Some(std::time::Duration::from_millis(5)),
         ..RunOptions::default()

@@ -1,4 +1,5 @@
-//! Bytes over a bare wire: costs, the ratio to TLS under the same conditions, and what one failing arm spares.
+//! Bytes over a bare wire: costs, the ratio to TLS under the same conditions, and a failing arm
+//! that spares the others.
 
 use roundtrip_lab::experiment::read;
 use roundtrip_lab::outcome::ArmOutcome;
@@ -51,7 +52,7 @@ fn is_near(one: f64, other: f64) -> bool {
 }
 
 #[test]
-fn a_transfer_is_held_against_tls_under_the_same_conditions() {
+fn a_transfer_is_compared_with_tls_under_the_same_conditions() {
     let text = FEW.replace(
         "[[arm]]\nname = 'impossible'\ntransfer = 'tls'\npath = { loss = '100%' }\nfails = 'cannot connect'\n",
         "",

@@ -1,4 +1,4 @@
-//! An outcome of transfers made by hand, and what the page makes of it.
+//! An artificial outcome of transfers, and its page.
 
 use proptest::prelude::*;
 use roundtrip_lab::experiment::{Measure, PathWords};
@@ -39,7 +39,7 @@ pub(crate) fn carrying() -> LabOutcome {
     }
 }
 
-/// A gigabyte costs it so many seconds, and TLS so many.
+/// An arm whose gigabyte costs `cost` seconds, and `tls` seconds over TLS.
 fn arm(name: &str, client: &str, cost: f64, tls: f64) -> ArmOutcome {
     let samples: Vec<RunSample> = (0..3).map(|run| sample(run, cost, "sender")).collect();
     ArmOutcome {
@@ -79,16 +79,16 @@ fn each_set_of_conditions_has_its_stairs() {
         "One experiment, measured over a bare wire",
         "Path: a bare wire",
         "A core that sends over QUIC carries up to 0.80 of what it carries over TLS and TCP (quic+all), and as little as 0.40 (quic).",
-        "Where the interface segments, a core that sends over QUIC carries up to 0.50",
+        "If the interface does the segmentation, a core that sends over QUIC carries up to 0.50",
         "tcp 2.00; tls 1.00; quic 0.40, published 0.42; quic+all 0.80; quinn 0.20.",
         "tls@offload 1.00; quic+all@offload 0.50.",
     ] {
         assert!(text.contains(words), "{words} is not in {text}");
     }
-    assert!(!text.contains("whom it waited for"), "{text}");
+    assert!(!text.contains("parties that it waited for"), "{text}");
 }
 
-/// A bar is as long as its ratio: TLS at one, and the published one beside it.
+/// A bar is as long as its ratio: TLS is one, and the published ratio is below.
 #[test]
 fn bars_share_a_scale_with_what_was_published() {
     let html = page(&[carrying()], &head());
@@ -104,7 +104,7 @@ fn bars_share_a_scale_with_what_was_published() {
         (3, 4, 1),
         "{html}"
     );
-    // Of TLS: others[1] is TLS itself.
+    // TLS: others[1] is TLS itself.
     for (width, ratio) in [
         (ours[0], 0.4),
         (ours[1], 0.8),
@@ -116,13 +116,13 @@ fn bars_share_a_scale_with_what_was_published() {
 }
 
 #[test]
-fn what_disturbed_is_told_once() {
+fn a_disturbance_is_reported_once() {
     let mut disturbed = carrying();
     assert_eq!(disturbed.disturbance(), None);
     disturbed.arms[0].samples[1] = sample(1, 0.2, "others");
     let text = text(&page(&[disturbed.clone()], &head()));
     assert!(
-        text.contains("In 1 of 24 runs others had part of a core"),
+        text.contains("In 1 of 24 runs other programs used part of a core"),
         "{text}"
     );
     for sample in &mut disturbed.arms[1].samples {

@@ -1,4 +1,4 @@
-//! What the page holds, and what it must not.
+//! Text that the page must contain, and elements that it must not.
 
 use std::collections::HashSet;
 
@@ -25,7 +25,7 @@ fn nothing_is_fetched_and_nothing_runs() {
 }
 
 #[test]
-fn every_arm_claim_and_reason_is_told() {
+fn every_arm_claim_and_reason_is_shown() {
     let html = page(&[outcome()], &head());
     let text = text(&html);
     for words in [
@@ -53,7 +53,7 @@ fn every_arm_claim_and_reason_is_told() {
 }
 
 #[test]
-fn verdict_and_control_are_made_of_what_was_measured() {
+fn verdict_and_control_are_built_from_measurements() {
     let text = text(&page(&[outcome()], &head()));
     let verdict = "reuse saves most: 44 % against no-reuse, 368.0 of 830.0 ms (95 % interval 368.0 to 368.0 ms), 5 round trips instead of 9.";
     assert!(text.contains(verdict), "{text}");
@@ -202,7 +202,7 @@ pub(crate) fn text(html: &str) -> String {
 }
 
 proptest! {
-    /// No value, not even one that is no number, breaks a page or reaches it as no number.
+    /// No value, not even NaN or an infinity, breaks a page or appears in it as such.
     #[test]
     fn any_figure_becomes_a_page(values in proptest::collection::vec(any::<f64>(), 1..6), published: f64) {
         let mut o = outcome();

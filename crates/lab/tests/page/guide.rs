@@ -1,4 +1,4 @@
-//! The guide's example is an experiment that can be read.
+//! The guide's example is a valid experiment.
 
 use std::fs;
 use std::path::Path;

@@ -1,6 +1,7 @@
-//! The page of outcomes: complete in itself, proof against what files say, and no wider than a phone.
+//! The page of outcomes: self-contained, safe against hostile text, and no wider than a phone.
 //!
-//! This is a binary beside `it`, because Chromium would take the processor from its measurements.
+//! This is a separate binary from `it`, because Chromium would take the processor from its
+//! measurements.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 

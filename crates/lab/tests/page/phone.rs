@@ -1,4 +1,4 @@
-//! Chromium lays the page out as wide as a phone: nothing may stand out of it.
+//! Chromium lays out the page at the width of a phone: nothing may overflow it.
 
 use std::fs;
 use std::process::Command;
@@ -11,7 +11,8 @@ use crate::samples::{head, outcome};
 #[path = "../../../../tests/skip.rs"]
 mod skip;
 
-/// In a frame of the width of a phone, since a window cannot be that narrow. What scrolls within itself may be wider.
+/// The page is in a frame of the width of a phone, since a window cannot be that narrow. Elements
+/// that scroll may be wider inside.
 const MEASURE: &str = r#"
 const frame = document.querySelector("iframe");
 frame.addEventListener("load", () => {
@@ -37,7 +38,7 @@ fn nothing_is_wider_than_a_phone() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("frame.html");
     let frame = r#"<!DOCTYPE html><iframe width="390" height="2000" style="border:0"></iframe>"#;
-    // Attributes of `html` and `body` play no part; the parser of a template leaves both away.
+    // Attributes of `html` and `body` have no effect; the parser of a template drops both.
     let wrapped = format!("{frame}<template>{page}</template><script>{MEASURE}</script>");
     fs::write(&file, wrapped).unwrap();
     let profile = format!(

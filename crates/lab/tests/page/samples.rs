@@ -1,4 +1,4 @@
-//! Outcomes made by hand, so that every page is the same on every run.
+//! Artificial outcomes, so that every page is the same in every run.
 
 use roundtrip_lab::experiment::{Measure, PathWords, Published};
 use roundtrip_lab::outcome::{
@@ -21,7 +21,8 @@ pub(crate) fn head() -> Head {
     }
 }
 
-/// Two arms, their control, one that failed, one that was not run, one that cannot succeed, and a curve.
+/// Two arms, their control, one that failed, one that was not run, one that cannot succeed, and a
+/// curve.
 pub(crate) fn outcome() -> LabOutcome {
     let mut arms = vec![
         arm("no-reuse", 9, 830.0),
@@ -126,7 +127,7 @@ pub(crate) fn bare(name: &str, turns: u32) -> ArmOutcome {
     }
 }
 
-/// A SYN that is lost, and the server's first word.
+/// A SYN that is lost, and the server's first packet.
 pub(crate) fn packets() -> Vec<TracedPacket> {
     let syn = TracedPacket {
         connection: 0,

@@ -7,19 +7,15 @@ use crate::error::{PerfError, PlanError};
 use crate::identity::{ServerIdentity, Trust};
 use crate::plan::ArmKnobs;
 
-pub(super) struct AbsentEngine {
-    engine: &'static str,
-    remedy: &'static str,
-}
+pub(super) struct AbsentEngine(&'static str);
 
-pub(super) const S2N: AbsentEngine = AbsentEngine {
-    engine: "s2n",
-    remedy: "this program was built without it; build with --features s2n",
-};
+pub(super) const PROTO: AbsentEngine = AbsentEngine("proto");
+pub(super) const QUINN: AbsentEngine = AbsentEngine("quinn");
+pub(super) const S2N: AbsentEngine = AbsentEngine("s2n");
 
 impl AbsentEngine {
     fn refused<T>(&self) -> Result<T, PlanError> {
-        Err(PlanError::cannot(self.engine, "quic", self.remedy))
+        Err(PlanError::Absent(self.0))
     }
 }
 

@@ -5,15 +5,12 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use super::Congestion;
 use super::knobs::{ArmKnobs, Cipher, DEFAULT_WRITE, DatagramLength, Tuning};
-use super::{Congestion, range};
-use crate::engine;
 use crate::error::PlanError;
-use crate::identity;
 
-const MAX_WRITE: u64 = 1 << 20;
 const QUIC: &str = "quic";
-const PACKET_AEAD: &str = "packetaead";
+pub(crate) const PACKET_AEAD: &str = "packetaead";
 const SEALED: &str = "tls and quic";
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,7 +28,7 @@ pub enum ArmTransport {
     Quic,
 }
 
-/// Whose implementation of QUIC.
+/// The implementation of QUIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EngineName {
@@ -133,32 +130,6 @@ impl Arm {
             });
         }
         Ok(arms)
-    }
-
-    pub(crate) fn check(&self) -> Result<(), PlanError> {
-        let write = self.knobs.write_size as u64;
-        range("--write-size", write, 1, MAX_WRITE)?;
-        if (self.transport == ArmTransport::Quic) != EngineName::OF_QUIC.contains(&self.engine) {
-            let instead = "engines are chosen for quic, among own, proto, quinn and s2n";
-            let what = self.transport.word();
-            return Err(PlanError::cannot(self.engine.word(), what, instead));
-        }
-        self.check_packet_aead()?;
-        engine::by_name(self.engine).check(&self.knobs)
-    }
-
-    /// Rejects our own AES-GCM if it is not available: the figure would be another cipher's.
-    fn check_packet_aead(&self) -> Result<(), PlanError> {
-        let instead = if !self.knobs.packet_aead {
-            return Ok(());
-        } else if self.engine != EngineName::Own {
-            "its packets are sealed by aws-lc; write quic/own, or leave packetaead"
-        } else if let Some(instead) = identity::lacks_packet_aead(self.knobs.cipher) {
-            instead
-        } else {
-            return Ok(());
-        };
-        Err(PlanError::cannot(self.engine.word(), PACKET_AEAD, instead))
     }
 }
 

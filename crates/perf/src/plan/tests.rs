@@ -66,7 +66,6 @@ fn what_cannot_be_is_refused_with_its_reason() {
     );
 }
 
-#[cfg(feature = "s2n")]
 #[test]
 fn what_s2n_cannot_turn_is_refused_with_what_it_takes() {
     for (text, reason) in [
@@ -85,16 +84,6 @@ fn what_s2n_cannot_turn_is_refused_with_what_it_takes() {
         assert_eq!(plan(&[text]).unwrap().arms[0].to_string(), text);
     }
     plan(&["quic/s2n+discover"]).unwrap();
-}
-
-#[cfg(not(feature = "s2n"))]
-#[test]
-fn an_engine_that_was_not_built_in_says_how_to_build_it() {
-    let error = plan(&["quic", "quic/s2n"]).unwrap_err().to_string();
-    let remedy = "this program was built without it; build with --features s2n";
-    assert_eq!(error, format!("s2n cannot do quic: {remedy}"));
-    let elsewhere = plan(&["tls/s2n"]).unwrap_err().to_string();
-    assert!(elsewhere.contains("chosen for quic"), "{elsewhere}");
 }
 
 /// The program and the processor decide whether it is available; it is never ignored silently.

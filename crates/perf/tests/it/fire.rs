@@ -1,5 +1,5 @@
-//! Our own engine over paths that lose, reorder, shorten and stop: all of it comes, and no burst costs more than it should.
-//! How fast, beside TCP, is `bench/under-fire`'s to say.
+//! Our own engine over paths that lose, reorder, shorten and stop: all of it comes, and no burst
+//! costs more than it should. How fast, beside TCP, is `bench/under-fire`'s to say.
 
 use std::time::Duration;
 

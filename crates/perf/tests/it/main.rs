@@ -1,10 +1,10 @@
-//! Measurements in two namespaces, as root or as an ordinary user: figures are there, and agree with each other.
+//! Measurements in two namespaces, as root or as an ordinary user: figures are there, and agree
+//! with each other.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod fire;
 mod remote;
-#[cfg(feature = "s2n")]
 mod s2n;
 
 use std::time::Duration;
@@ -172,7 +172,8 @@ fn knobs_are_turned() {
     // Packets of the handshake may share a datagram.
     assert!(per_call(1) < 1.1, "no bursts: {:?}", wire(1));
     assert_eq!(wire(3).largest, Some(1200));
-    // The server was not told, but shown. What discovery finds depends on when its probes are heard of.
+    // The server was not told, but shown. What discovery finds depends on when its probes are heard
+    // of.
     assert_eq!(wire(4).largest, Some(1300));
 }
 

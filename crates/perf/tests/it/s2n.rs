@@ -1,4 +1,5 @@
-//! s2n-quic beside the others: it does every work, its knobs turn, and what it says of itself agrees with what arrived.
+//! s2n-quic beside the others: it does every work, its knobs turn, and what it says of itself
+//! agrees with what arrived.
 
 use std::net::UdpSocket;
 use std::thread;

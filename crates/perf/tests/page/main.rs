@@ -16,8 +16,8 @@ use roundtrip_report::html::Head;
 #[path = "../../../../tests/skip.rs"]
 mod skip;
 
-/// In a frame of the width of a phone, since a window cannot be that narrow. What scrolls within itself may be wider. Texts
-/// of the pictures must not lie upon each other, either.
+/// In a frame of the width of a phone, since a window cannot be that narrow. What scrolls within
+/// itself may be wider. Texts of the pictures must not lie upon each other, either.
 const MEASURE: &str = r#"
 const frame = document.querySelector("iframe");
 frame.addEventListener("load", () => {

@@ -198,7 +198,7 @@ fn connection(list: &mut List, tcp: &TcpFacts) {
     list.join("TCP", ", ", parts);
 }
 
-/// A fast-open connection is judged by what it saved, not by a flag.
+/// Describes a fast-open connection by what it saved, not by a flag.
 fn fast_open(facts: &FastOpenFacts) -> String {
     let saved = match facts.saved_round_trips {
         0 => "saved nothing".to_owned(),

@@ -60,7 +60,7 @@ fn handshake(tls: &TlsFacts) -> Vec<String> {
     parts
 }
 
-/// OpenSSL's numbers in words.
+/// The meaning of OpenSSL's verification codes.
 fn verdict(code: u32) -> String {
     match code {
         7 => "its signature is wrong".into(),

@@ -1,4 +1,4 @@
-//! Bars in the parties' colours, with hatchings over them, and places as percentages.
+//! Bars in the parties' colours with hatchings, and positions as percentages.
 
 use maud::{Markup, PreEscaped, html};
 use roundtrip_model::Waited;
@@ -6,7 +6,8 @@ use roundtrip_model::Waited;
 use crate::numbers::ms;
 use crate::party::{Party, segments};
 
-/// Hatchings over the colours, so that parties are told apart without colour. Defined once, used by every picture.
+/// Hatchings over the colours, so that parties can be distinguished without colour. Defined once,
+/// used by every picture.
 pub(super) fn patterns() -> Markup {
     html! {
         (PreEscaped(r#"<svg width="0" height="0" class="defs" aria-hidden="true"><defs>
@@ -23,7 +24,7 @@ fn fill(party: Party) -> String {
     format!("url(#{})", party.name())
 }
 
-/// A place or a width within a picture.
+/// A position or a width within a picture.
 pub fn percent(part: f64, whole: f64) -> String {
     let share = (part / whole * 100.0).clamp(0.0, 100.0);
     let share = if whole > 0.0 && share.is_finite() {
@@ -42,7 +43,7 @@ pub fn bar(start: f64, waited: &Waited, scale: f64, top: usize, height: usize) -
         .max_by(|a, b| a.2.total_cmp(&b.2))
         .map_or(Party::Client, |p| p.0);
     html! {
-        // A hair's breadth, so that the shortest phase is seen where it was.
+        // Two pixels wide, so that even the shortest phase is visible.
         rect x=(percent(start.min(scale * 0.998), scale)) width="2" y=(top) height=(height) fill=(fill(main)) {}
         @for (party, from, share) in parts {
             rect x=(percent(start + from, scale)) width=(percent(share, scale)) y=(top) height=(height) fill=(fill(party)) {
@@ -52,7 +53,19 @@ pub fn bar(start: f64, waited: &Waited, scale: f64, top: usize, height: usize) -
     }
 }
 
-/// From zero, without words.
+/// The same as a vertical bar, as wide as a line of text. Positions are pixels.
+pub fn bar_down(x: &str, top: f64, height: f64, waited: &Waited) -> Markup {
+    let scale = waited.sum().max(f64::MIN_POSITIVE);
+    html! {
+        @for (party, from, share) in segments(Party::ALL, waited) {
+            rect x=(x) width="7" y=(format!("{:.1}", top + height * from / scale)) height=(format!("{:.1}", height * share / scale)) fill=(fill(party)) {
+                title { (party.name()) " " (ms(share)) " ms" }
+            }
+        }
+    }
+}
+
+/// A bar from zero, without text.
 pub(super) fn stacked(waited: &Waited, scale: f64, height: u32) -> Markup {
     html! {
         @for (party, start, share) in segments(Party::BY_WEIGHT, waited) {

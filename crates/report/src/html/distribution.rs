@@ -1,4 +1,5 @@
-//! Repeats: how the totals spread, as dots with marks at the median and the ninetieth percentile, and in numbers.
+//! Repeats: the spread of the totals, as dots with marks at the median and the ninetieth
+//! percentile, and in numbers.
 
 use maud::{Markup, html};
 use roundtrip_model::{Exchange, PhaseName, Summary};
@@ -14,10 +15,10 @@ use crate::terminal::clean;
 const HEIGHT: f64 = 170.0;
 const TOP: f64 = 8.0;
 const BOTTOM: f64 = 148.0;
-/// Dots beyond this many hide one another: then every k-th run is drawn.
-const MOST_DOTS: usize = 1000;
+/// More dots than this would hide one another: then only every k-th run is drawn.
+const MAX_DOTS: usize = 1000;
 
-/// `key` tells this picture from others on the page.
+/// `key` distinguishes this picture from others on the page.
 pub(super) fn section(exchanges: &[Exchange], all: &[Run], key: usize) -> Markup {
     let good: Vec<&Run> = all.iter().filter(|r| r.ok()).collect();
     let totals: Vec<f64> = good.iter().map(|r| r.total_ms()).collect();
@@ -43,7 +44,7 @@ pub(super) fn section(exchanges: &[Exchange], all: &[Run], key: usize) -> Markup
             @if let Some(s) = Summary::of(&totals) {
                 (dots(all, &s, key))
                 (parts::split_bar(&series.waited, None, 0))
-                p.quiet { "Whom it waited for: the median of each over the runs that succeeded." }
+                p.quiet { "What the requests waited for: the median of each over the runs that succeeded." }
                 (parts::series(&series))
                 (numbers(&good, &s))
                 @if let Some(first) = First::of(all).filter(First::stands_out) { p.note { b { "Note" } " " (first.told()) } }
@@ -53,13 +54,13 @@ pub(super) fn section(exchanges: &[Exchange], all: &[Run], key: usize) -> Markup
     }
 }
 
-/// Each run as a dot: left to right in the order in which they ran, up by its total.
+/// Each run as a dot: its order from left to right, its total upwards.
 fn dots(all: &[Run], s: &Summary, key: usize) -> Markup {
     let (title, words) = (format!("dots-{key}-t"), format!("dots-{key}-d"));
     let top = nice_top(s.max);
     let y = |value: f64| TOP + (1.0 - value / top) * (BOTTOM - TOP);
     let (median, p90) = (y(s.median), y(s.p90));
-    let every = all.len().div_ceil(MOST_DOTS).max(1);
+    let every = all.len().div_ceil(MAX_DOTS).max(1);
     let x = |n: usize| percent(n as f64 + 0.5, all.len() as f64);
     html! {
         figure {
@@ -94,7 +95,7 @@ fn level(y: f64, class: &str) -> Markup {
     html! { line class=(class) x1="0" x2="100%" y1=(line) y2=(line) {} }
 }
 
-/// The least round number of steps that holds the largest value.
+/// The smallest round number of steps that contains the largest value.
 fn nice_top(max: f64) -> f64 {
     let step = crate::text::round_step(max / 10.0);
     if step > 0.0 {

@@ -1,40 +1,40 @@
-//! What every page is: one document with its style in it, that fetches nothing and runs nothing.
+//! The frame of every page: one document that includes its style, loads nothing and runs nothing.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::bar::patterns;
 use crate::terminal::clean;
 
-/// What all pages have in common, also those that others frame.
+/// The style that all pages share, also those of other crates.
 pub const STYLE: &str = include_str!("page.css");
 
-/// What only the process knows that made a page of measurements.
+/// Facts about how a page of measurements was made, which only the process knows.
 #[derive(Debug, Clone, Default)]
 pub struct Head {
-    /// Such as `roundtrip 0.1.0`.
+    /// For example `roundtrip 0.1.0`.
     pub made_by: String,
-    /// When the measuring began.
+    /// The time when the measurement began.
     pub when: String,
-    /// Processor, kernel and cores.
+    /// The processor, kernel and number of cores.
     pub machine: String,
-    /// The command line that makes this page again.
+    /// The command line that reproduces this page.
     pub command: String,
 }
 
 impl Head {
-    /// As entries of a list of facts. `took` follows the date.
+    /// Formats them as entries of a list of facts. `took` follows the date.
     pub fn entries(&self, took: &str) -> Markup {
         html! {
             div { dt { "Measured" } dd { (clean(&self.when)) (took) } }
             div { dt { "Machine" } dd { (clean(&self.machine)) } }
             div { dt { "Program" } dd { (clean(&self.made_by)) } }
-            div { dt { "This page again" } dd { code { (clean(&self.command)) } } }
+            div { dt { "To reproduce" } dd { code { (clean(&self.command)) } } }
         }
     }
 }
 
-/// A whole page. `style` is what this page has beyond the common one; `made_by` stands in the footer, such as
-/// `roundtrip 0.1.0`.
+/// Makes a whole page. `style` is this page's additional style; `made_by` appears in the footer,
+/// for example `roundtrip 0.1.0`.
 pub fn frame(title: &str, style: &'static str, body: &Markup, made_by: &str) -> String {
     html! {
         (DOCTYPE)

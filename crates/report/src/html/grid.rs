@@ -1,16 +1,17 @@
-//! The lines of a scale of milliseconds: one at each round trip where that can be read, else at round numbers.
+//! The lines of a scale of milliseconds: one at each round trip if they are far enough apart,
+//! otherwise at round numbers.
 //!
-//! Places are percentages, so that one picture serves a phone and a wide screen.
+//! Positions are percentages, so that one picture suits a phone and a wide screen.
 
 use maud::{Markup, html};
 
 use super::bar::percent;
 use crate::text::round_step;
 
-/// More lines than these would be a hatching.
-const MOST_ROUND_TRIPS: f64 = 16.0;
+/// More lines than these would look like a hatching.
+const MAX_ROUND_TRIPS: f64 = 16.0;
 
-/// Where the lines stand: each at so many steps from zero.
+/// The positions of the lines, in multiples of a step from zero.
 #[derive(Debug, Clone, Copy)]
 pub struct Grid {
     scale: f64,
@@ -19,10 +20,10 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// From zero to `scale`, on a path whose round trip is `rtt`; both in milliseconds.
+    /// A grid from zero to `scale`, on a path whose round trip is `rtt`; both in milliseconds.
     pub fn new(scale: f64, rtt: Option<f64>) -> Self {
         let (step, is_rtt) = match rtt {
-            Some(r) if r >= scale / MOST_ROUND_TRIPS && r <= scale => (r, true),
+            Some(r) if r >= scale / MAX_ROUND_TRIPS && r <= scale => (r, true),
             _ => (round_step(scale / 6.0), false),
         };
         Self {
@@ -36,12 +37,12 @@ impl Grid {
         self.scale
     }
 
-    /// From one line to the next.
+    /// The distance between two lines.
     pub fn step(self) -> f64 {
         self.step
     }
 
-    /// Its lines stand at the round trips.
+    /// Whether its lines are at the round trips.
     pub fn is_rtt(self) -> bool {
         self.is_rtt
     }
@@ -65,7 +66,7 @@ impl Grid {
     }
 
     pub fn labels(self, y: usize) -> Markup {
-        // Labels keep a distance of about an eighth of the width.
+        // Labels are at least about an eighth of the width apart.
         let every = ((self.scale / 8.0 / self.step.max(f64::MIN_POSITIVE)).ceil() as u32).max(1);
         let shown = self
             .marks()

@@ -1,4 +1,4 @@
-//! The page as a whole: what stands where, and how much of a long series is shown.
+//! The page as a whole: its order, and how much of a long series is shown.
 
 use maud::{Markup, html};
 use roundtrip_model::Exchange;
@@ -10,7 +10,7 @@ use crate::run::{Run, is_worth_drawing, runs};
 use crate::terminal::clean;
 
 /// Waterfalls beyond this many make a page slow to open; a note says how many are left out.
-const MOST_WATERFALLS: usize = 24;
+const MAX_WATERFALLS: usize = 24;
 
 /// All exchanges on one page.
 pub fn page(exchanges: &[Exchange], head: &Head) -> String {
@@ -29,7 +29,7 @@ pub fn page(exchanges: &[Exchange], head: &Head) -> String {
     frame(&title, "", &body, &head.made_by)
 }
 
-/// One after the other, what was measured of each URL.
+/// The measurements of each URL, one after the other.
 fn body(exchanges: &[Exchange], all: &[Run]) -> Markup {
     let mut rest = exchanges;
     let mut first = 0;
@@ -46,7 +46,7 @@ fn body(exchanges: &[Exchange], all: &[Run]) -> Markup {
     }
 }
 
-/// `first` is the place of the first of these runs on the page.
+/// `first` is the index of the first of these runs on the page.
 fn of_one_url(exchanges: &[Exchange], series: &[Run], first: usize) -> Markup {
     match series {
         [only] => html! { article { (run_body(only, first, false)) } },
@@ -55,6 +55,12 @@ fn of_one_url(exchanges: &[Exchange], series: &[Run], first: usize) -> Markup {
             (each(many, first))
         },
     }
+}
+
+/// One exchange in full. `key` distinguishes its pictures from those of the others on a page.
+pub fn exchange(exchange: &Exchange, key: usize) -> Markup {
+    let hops = std::slice::from_ref(exchange);
+    run_body(&Run { hops }, key, false)
 }
 
 /// The runs of a series, each folded into one line.
@@ -83,7 +89,7 @@ fn each(all: &[Run], first: usize) -> Markup {
     }
 }
 
-/// The runs whose waterfalls are worth their room, in the order in which they ran.
+/// The runs whose waterfalls are shown, in the order in which they ran.
 fn chosen<'a>(all: &[Run<'a>]) -> Vec<(usize, Run<'a>)> {
     let numbered = || all.iter().copied().enumerate();
     let mut by_time: Vec<(usize, Run)> = numbered().filter(|(_, r)| r.ok()).collect();
@@ -102,7 +108,7 @@ fn chosen<'a>(all: &[Run<'a>]) -> Vec<(usize, Run<'a>)> {
         .chain(failed)
         .chain(numbered())
     {
-        if picked.len() >= MOST_WATERFALLS {
+        if picked.len() >= MAX_WATERFALLS {
             break;
         }
         if !picked.iter().any(|(p, _)| *p == place) {
@@ -113,7 +119,7 @@ fn chosen<'a>(all: &[Run<'a>]) -> Vec<(usize, Run<'a>)> {
     picked
 }
 
-/// `key` tells this run's pictures from those of the others on the page.
+/// `key` distinguishes this run's pictures from those of the others on the page.
 fn run_body(run: &Run, key: usize, folded: bool) -> Markup {
     let Some(last) = run.last() else {
         return html! {};
@@ -130,10 +136,11 @@ fn run_body(run: &Run, key: usize, folded: bool) -> Markup {
     }
 }
 
-/// What a run came to, and the tone to say it in.
+/// The result of a run, and the class of its text.
 fn status(run: &Run) -> (String, &'static str) {
     match (run.last().and_then(|e| e.http.as_ref()), run.ok()) {
         (_, false) => ("failed".into(), "bad"),
+        (Some(http), true) if http.status == 0 => ("not read".into(), "quiet"),
         (Some(http), true) if http.status >= 400 => (http.status.to_string(), "warn"),
         (Some(http), true) => (http.status.to_string(), "good"),
         (None, true) => ("ok".into(), "good"),
@@ -144,6 +151,7 @@ fn headline(run: &Run, last: &Exchange, folded: bool) -> Markup {
     let status = status(run);
     let expected = last.used.round_trips();
     let method = last.http.as_ref().map(|h| clean(&h.method));
+    let method = method.filter(|method| !method.is_empty());
     html! {
         header {
             p.kicker {

@@ -1,4 +1,4 @@
-//! The small pieces: the bar that splits the total, facts, notes, findings, failures.
+//! Small parts: the bar that splits the total, facts, notes, findings, failures.
 
 use std::time::Duration;
 
@@ -13,8 +13,8 @@ use crate::series::Series;
 use crate::terminal::clean;
 use crate::unexplained;
 
-/// Whose time the total was: one stacked bar, and the same in words.
-pub(super) fn split_bar(waited: &Waited, rtt: Option<Duration>, round_trips: u32) -> Markup {
+/// The parts of the total by party: one stacked bar, and the same as text.
+pub fn split_bar(waited: &Waited, rtt: Option<Duration>, round_trips: u32) -> Markup {
     let sum = waited.sum();
     let places = decimals(sum);
     let seen = |p: &&Party| p.share(waited) > 0.0 || !matches!(p, Party::Resolver | Party::Loss);
@@ -35,7 +35,7 @@ pub(super) fn split_bar(waited: &Waited, rtt: Option<Duration>, round_trips: u32
     }
 }
 
-/// The same without words, on a scale shared with other runs.
+/// The same without text, on a scale shared with other runs.
 pub(super) fn small_bar(waited: &Waited, scale: f64) -> Markup {
     html! { svg.bar.small width="100%" height="10" aria-hidden="true" { (stacked(waited, scale, 10)) } }
 }
@@ -70,7 +70,7 @@ pub(super) fn findings(findings: &[Finding]) -> Markup {
     }
 }
 
-/// What removes the cause, and the settings that do.
+/// The change that removes the cause, and the settings for it.
 pub fn remedy(finding: &Finding) -> Markup {
     html! {
         @if !finding.remedy.is_empty() {
@@ -82,7 +82,7 @@ pub fn remedy(finding: &Finding) -> Markup {
     }
 }
 
-/// The causes that were found in a series, and what none of them explains.
+/// The causes that were found in a series, and the time that none of them explains.
 pub(super) fn series(series: &Series) -> Markup {
     html! {
         @for cause in &series.causes {

@@ -1,6 +1,7 @@
-//! The waterfall of one hop as SVG on the scale of its run, and the same as a table.
+//! The waterfall of one hop as SVG on the scale of its run, and as a table.
 //!
-//! Places are percentages and text has its own size, so that one picture serves a phone and a wide screen.
+//! Positions are percentages and text has a fixed size, so that one picture suits a phone and a
+//! wide screen.
 
 use maud::{Markup, html};
 use roundtrip_model::{Exchange, Phase};
@@ -67,7 +68,7 @@ fn reasons(phase: &Phase, places: usize) -> String {
     words.join(" · ")
 }
 
-/// The picture in words, for who cannot see it.
+/// The picture as text, for readers who cannot see it.
 fn description(hop: &Exchange, phases: &[Phase]) -> String {
     let parts: Vec<String> = phases
         .iter()
@@ -79,10 +80,10 @@ fn description(hop: &Exchange, phases: &[Phase]) -> String {
             format!("{} {} ms{trips}", p.name.title(), ms(p.ms()))
         })
         .collect();
-    format!("{} ms in all: {}.", ms(total_ms(hop)), parts.join("; "))
+    format!("{} ms in total: {}.", ms(total_ms(hop)), parts.join("; "))
 }
 
-/// The same as a table.
+/// The waterfall as a table.
 pub(super) fn table(hop: &Exchange) -> Markup {
     let phases = hop.phases();
     if phases.is_empty() {
@@ -90,7 +91,7 @@ pub(super) fn table(hop: &Exchange) -> Markup {
     }
     html! {
         details {
-            summary { "The same as a table" }
+            summary { "As a table" }
             div.scroll { table {
                 thead { tr {
                     th scope="col" { "Phase" }

@@ -191,6 +191,7 @@ fn certificate(certificate: &CertificateFacts) -> Value {
 }
 
 pub(super) fn http(http: &HttpFacts) -> Value {
+    let seen = http.is_seen();
     let headers: Vec<Value> = http
         .headers
         .iter()
@@ -202,9 +203,9 @@ pub(super) fn http(http: &HttpFacts) -> Value {
         .map(|(name, took, text)| json!({"name": name, "ms": took.map(span), "description": text}))
         .collect();
     json!({
-        "method": http.method,
-        "version": http.version,
-        "status": http.status,
+        "method": seen.then_some(&http.method),
+        "version": seen.then_some(&http.version),
+        "status": seen.then_some(http.status),
         "reason": http.reason,
         "headers": headers,
         "interim": http.interim,

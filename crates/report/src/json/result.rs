@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::{facts, rounded, span};
 use crate::unexplained;
 
-/// One exchange: an element of `results`, or a line where results stream.
+/// One exchange: an element of `results`, or a line of a stream of results.
 pub fn result(exchange: &Exchange) -> Value {
     let phases = exchange.phases();
     json!({
@@ -51,14 +51,14 @@ pub fn result(exchange: &Exchange) -> Value {
     })
 }
 
-/// As RFC 3339 has it, in UTC.
+/// The time in UTC, in the format of RFC 3339.
 fn started(at: SystemTime) -> String {
     let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
     let milliseconds = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
     roundtrip_wire::calendar::rfc3339(milliseconds)
 }
 
-/// What a first request paid.
+/// The cost of a first request.
 pub(super) fn first(used: Strategy, total_ms: f64, round_trips: u32) -> Value {
     json!({ "strategy": used, "total_ms": rounded(total_ms), "round_trips": round_trips })
 }
@@ -105,7 +105,7 @@ fn unexplained(at: &Unexplained) -> Value {
     })
 }
 
-/// Those for the server that answered, as far as it is known.
+/// The settings for the server that answered, as far as it is known.
 pub fn settings(finding: &Finding) -> Vec<Value> {
     let settings = finding.settings.iter();
     settings

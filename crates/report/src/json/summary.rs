@@ -1,4 +1,4 @@
-//! Many runs in a few numbers. Times are those of the runs that succeeded.
+//! A summary of many runs. Times are those of the runs that succeeded.
 
 use roundtrip_model::{Exchange, PhaseName, Summary};
 use serde_json::{Map, Value, json};

@@ -1,4 +1,4 @@
-//! Several ways to ask, for programs: schema `roundtrip/demo/1`.
+//! The comparison of several ways, for programs: schema `roundtrip/demo/1`.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::ways::{Way, Ways};
 
 pub const DEMO_SCHEMA: &str = "roundtrip/demo/1";
 
-/// One document, of the table as it stands.
+/// The table's current state as one document.
 pub fn ways(ways: &Ways) -> Value {
     let rows = ways.ways.iter().enumerate();
     json!({

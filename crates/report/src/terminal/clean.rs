@@ -1,11 +1,14 @@
-//! Text from outside, made harmless. Peers choose header values, certificate names and reasons, others choose names
-//! and write files: nothing of theirs may move a cursor, change a colour, hide or reverse what is shown.
+//! Sanitises text from outside. Peers choose header values, certificate names and reasons, others
+//! choose names and write files: their text must not move a cursor, change a colour, or hide or
+//! reverse the output.
 //!
-//! Everything that shows such text, on a terminal or on a page, passes it through one of these functions.
+//! All code that shows such text, on a terminal or on a page, passes it through one of these
+//! functions.
 
 use std::fmt::Write as _;
 
-/// Text from outside with each character that [`acts`] written as `\u{…}`, on one line.
+/// Text from outside on one line, with each character for which [`acts`] is true written as
+/// `\u{…}`.
 pub fn clean(text: &str) -> String {
     escaped(text, acts)
 }
@@ -27,8 +30,8 @@ fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> String {
     out
 }
 
-/// JSON in which characters that act are escaped, which to its readers is the same JSON: outside strings there are
-/// none but blanks and line breaks.
+/// Escapes the same characters in JSON, which keeps its value: outside strings there are only
+/// blanks and line breaks.
 pub fn clean_json(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for c in json.chars() {
@@ -44,9 +47,9 @@ pub fn clean_json(json: &str) -> String {
     text
 }
 
-/// Whether a character does something to what is around it, or is not seen: controls (C0, DEL, C1), direction marks,
-/// embeddings, overrides and isolates (Unicode UAX 9), zero-width characters, line and paragraph separators,
-/// annotations and tags.
+/// Whether a character affects its surroundings, or is invisible: controls (C0, DEL, C1), direction
+/// marks, embeddings, overrides and isolates (Unicode UAX 9), zero-width characters, line and
+/// paragraph separators, annotations and tags.
 pub fn acts(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -54,7 +57,7 @@ pub fn acts(c: char) -> bool {
             | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// Bytes that should be text: UTF-8 as it is, else each odd byte as `\xNN`.
+/// Bytes that should be text: UTF-8 unchanged, each invalid byte as `\xNN`.
 pub fn lossy(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -80,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn json_stays_the_same_json() {
+    fn escaped_json_keeps_its_value() {
         let value = serde_json::json!({ "a\u{202e}": "\u{9b}\u{e0041}\u{1b}\n", "b": "ü" });
         for text in [value.to_string(), format!("{value:#}")] {
             let shown = clean_json(&text);

@@ -1,27 +1,28 @@
-//! A line on a terminal that is written over itself while something takes its time.
+//! A line on a terminal that is overwritten while an operation takes its time.
 //!
-//! It gives out what to write, and is told the time: who owns the terminal and a clock writes it.
+//! It returns the text to write, and takes the time as a parameter: the caller has the terminal and
+//! the clock.
 
 use std::time::Duration;
 
 use super::clean::clean;
 use super::width::cut;
 
-/// Takes the line away and returns to its first column.
+/// Erases the line and returns to its first column.
 const CLEAR: &str = "\r\u{1b}[K";
 
-/// A line that shows how far something is.
+/// A line that shows progress.
 #[derive(Debug, Clone)]
 pub struct StatusLine {
     columns: usize,
-    /// When it may change again, counted from the start.
+    /// The time of the next possible change, counted from the start.
     due: Duration,
     pace: Duration,
     shown: bool,
 }
 
 impl StatusLine {
-    /// A line for a terminal of that many columns, shown at once and as often as there is news.
+    /// A line for a terminal of this many columns, shown at once and updated at every call.
     pub fn new(columns: usize) -> Self {
         Self {
             columns,
@@ -31,7 +32,7 @@ impl StatusLine {
         }
     }
 
-    /// Work that is over sooner shows no line.
+    /// Shows no line before this time.
     #[must_use]
     pub fn after(self, patience: Duration) -> Self {
         Self {
@@ -40,14 +41,14 @@ impl StatusLine {
         }
     }
 
-    /// News that come sooner after the last are not shown.
+    /// Shows at most one update within this time.
     #[must_use]
     pub fn every(self, pace: Duration) -> Self {
         Self { pace, ..self }
     }
 
-    /// What to write at `since` from the start, if the line is due; the text is made only then. It is scrubbed and
-    /// cut to the terminal, so that it can be written over.
+    /// The text to write at `since` from the start, if an update is due; `text` is called only
+    /// then. The text is sanitised and cut to the terminal's width, so that it can be overwritten.
     pub fn show(&mut self, since: Duration, text: impl FnOnce() -> String) -> Option<String> {
         if since < self.due {
             return None;
@@ -58,7 +59,7 @@ impl StatusLine {
         Some(format!("{CLEAR}{text}"))
     }
 
-    /// What to write to take the line away, if there is one.
+    /// The text that erases the line, if it is shown.
     pub fn hide(&mut self) -> Option<&'static str> {
         std::mem::take(&mut self.shown).then_some(CLEAR)
     }
@@ -73,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn it_waits_keeps_its_pace_and_goes_away() {
+    fn it_waits_limits_updates_and_disappears() {
         let mut line = StatusLine::new(80).after(Duration::from_secs(1));
         line = line.every(Duration::from_millis(200));
         assert_eq!(at(&mut line, 999, "soon"), None);
@@ -86,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn it_fits_and_obeys_nobody() {
+    fn it_fits_and_is_sanitised() {
         let mut line = StatusLine::new(10);
         assert_eq!(
             at(&mut line, 0, "0123456789").unwrap(),

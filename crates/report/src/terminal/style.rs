@@ -1,21 +1,22 @@
-//! Width, colour and character set, and the few tones a report may use: the one place that writes SGR sequences.
+//! Width, colour and character set, and the few tones of reports: the only place that writes SGR
+//! sequences.
 
 use super::clean::clean;
 use super::width::{cut, width, width_of};
 use crate::party::Party;
 
-/// How a terminal wants its text. The caller finds out; this crate asks nobody.
+/// The properties of the terminal, which the caller determines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
-    /// Columns; taken as at least 40 and at most 200.
+    /// The number of columns; limited to between 40 and 200.
     pub width: usize,
     pub colour: bool,
-    /// Off: ASCII only.
+    /// Whether to use Unicode; otherwise only ASCII.
     pub unicode: bool,
 }
 
 impl Default for Style {
-    /// What suits a file or a pipe.
+    /// The defaults for a file or a pipe.
     fn default() -> Self {
         Self {
             width: 80,
@@ -25,7 +26,7 @@ impl Default for Style {
     }
 }
 
-/// What a piece of text means, which decides its colour.
+/// The meaning of a piece of text, which determines its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Tone {
     #[default]
@@ -34,18 +35,18 @@ pub enum Tone {
     Faint,
     Good,
     Warn,
-    /// Failed: strong, too.
+    /// A failure: also in bold.
     Bad,
-    /// Worse than it should be, and not failed.
+    /// Worse than it should be, but not failed.
     Problem,
-    /// Could not be found out.
+    /// A value that could not be determined.
     Unknown,
     /// The colour of a party's time.
     Of(Party),
 }
 
 impl Tone {
-    /// SGR parameters out of the 16 colours that every terminal's theme defines.
+    /// The SGR parameters, among the 16 colours that every terminal's theme defines.
     fn code(self) -> &'static str {
         match self {
             Self::Plain => "",
@@ -63,17 +64,17 @@ impl Tone {
 }
 
 impl Style {
-    /// Columns to lay out for.
+    /// The number of columns to lay out for.
     pub fn columns(&self) -> usize {
         self.width.clamp(40, 200)
     }
 
-    /// One line of text from anywhere: scrubbed, in the characters of this terminal, in its tone.
+    /// One line of any text: sanitised, in this terminal's character set, and in its tone.
     pub fn paint(&self, tone: Tone, text: &str) -> String {
         self.tint(tone, &self.spelled(&clean(text)))
     }
 
-    /// Text that is harmless and spelled already, in its tone.
+    /// Text that is already sanitised and in this terminal's character set, in its tone.
     pub fn tint(&self, tone: Tone, text: &str) -> String {
         if !self.colour || tone == Tone::Plain || text.is_empty() {
             return text.to_owned();
@@ -81,7 +82,7 @@ impl Style {
         format!("\x1b[{}m{text}\x1b[0m", tone.code())
     }
 
-    /// The text in the characters that this terminal has. It takes as many columns as before.
+    /// The text in this terminal's character set. It takes as many columns as before.
     pub fn spelled(&self, text: &str) -> String {
         if self.unicode || text.is_ascii() {
             return text.to_owned();
@@ -90,7 +91,7 @@ impl Style {
         text.chars().flat_map(spelled).collect()
     }
 
-    /// Text in a column of that width, cut where it must be.
+    /// Text in a column of this width, cut if necessary.
     pub fn left(&self, tone: Tone, text: &str, columns: usize) -> String {
         let (text, pad) = fitted(text, columns);
         self.paint(tone, &text) + &pad
@@ -110,7 +111,7 @@ fn fitted(text: &str, columns: usize) -> (String, String) {
     (text, pad)
 }
 
-/// The lines as one text, without blanks at their ends.
+/// Joins the lines, without blanks at their ends.
 pub fn finished(lines: &[String]) -> String {
     let mut text = String::new();
     for line in lines {

@@ -1,4 +1,4 @@
-//! Columns that align: the first to the left, the others to the right.
+//! A table: the first column is aligned to the left, the others to the right.
 
 use super::clean::clean;
 use super::style::{Style, Tone};
@@ -27,7 +27,7 @@ impl Cell {
         Self::new(Tone::Plain, text)
     }
 
-    /// Text that takes the rest of its line, whatever the width of the columns there.
+    /// Text that takes the rest of its line, regardless of the columns' widths.
     pub fn long(tone: Tone, text: impl AsRef<str>) -> Self {
         Self {
             takes_the_rest: true,
@@ -46,7 +46,7 @@ impl Cell {
 
 #[derive(Debug, Clone)]
 struct Row {
-    /// The tone of the whole line, blanks included; its cells are plain then.
+    /// The tone of the whole line, blanks included; its cells have no tone then.
     tone: Tone,
     cells: Vec<Cell>,
 }
@@ -59,7 +59,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table that begins at the column `indent`.
+    /// A table that begins at column `indent`.
     pub fn new(indent: usize) -> Self {
         Self {
             indent,
@@ -77,12 +77,12 @@ impl Table {
         self.rows.push(Row { tone, cells });
     }
 
-    /// All columns, however wide.
+    /// All columns, even if they are wider than the terminal.
     pub fn whole(&self, style: &Style) -> String {
         self.render(style, usize::MAX)
     }
 
-    /// As many columns as fit into the width, but the first two in any case.
+    /// As many columns as fit into the width, but at least the first two.
     pub fn fitted(&self, style: &Style) -> String {
         let widths = self.widths();
         let mut room = style.width.saturating_sub(self.indent);
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_align_whatever_is_in_them() {
+    fn columns_align_for_any_text() {
         let style = Style {
             width: 80,
             ..Style::default()
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_room_loses_its_last_columns() {
+    fn a_narrow_terminal_loses_the_last_columns() {
         let style = Style {
             width: 15,
             ..Style::default()
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_painted_as_one() {
+    fn a_line_has_one_tone() {
         let style = Style {
             colour: true,
             ..Style::default()

@@ -1,12 +1,12 @@
-//! How many columns of a terminal a text takes, and the part of it that fits.
+//! The number of terminal columns that a text takes, and the part of it that fits.
 
-/// Columns that a text takes.
+/// The number of columns that a text takes.
 pub fn width(text: &str) -> usize {
     text.chars().map(width_of).sum()
 }
 
-/// Columns of one character: none for marks that combine, two for the wide ones of East Asia and for pictures
-/// (Unicode UAX 11), roughly.
+/// The number of columns of one character: none for combining marks, two for wide characters of
+/// East Asia and for pictographs (Unicode UAX 11), roughly.
 pub(super) fn width_of(c: char) -> usize {
     match c {
         '\u{300}'..='\u{36f}'
@@ -38,7 +38,7 @@ pub(super) fn width_of(c: char) -> usize {
     }
 }
 
-/// The beginning of `text` that takes at most `columns`, with an ellipsis where something is left out.
+/// The beginning of `text` that takes at most `columns`, with an ellipsis if something is left out.
 pub fn cut(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();

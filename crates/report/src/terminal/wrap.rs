@@ -1,13 +1,13 @@
-//! Text broken into lines that fit.
+//! Breaks text into lines.
 
 use super::width::{width, width_of};
 
-/// Breaks text at spaces, and inside a word only when the word alone is too wide.
+/// Breaks text at spaces, and inside a word only if the word alone is too wide.
 pub fn wrap(text: &str, room: usize) -> Vec<String> {
     Wrap::within(room).lines(text)
 }
 
-/// How text is broken into lines.
+/// How to break text into lines.
 #[derive(Debug, Clone, Copy)]
 pub struct Wrap {
     first: usize,
@@ -25,8 +25,8 @@ impl Wrap {
         }
     }
 
-    /// The first line has `room` columns instead: something stands before it, or the others are indented. What does
-    /// not fit there and would below goes below, and the first line is empty.
+    /// Gives the first line `room` columns instead: something precedes it, or the others are
+    /// indented. If the first word fits below but not there, the first line is empty.
     #[must_use]
     pub fn first(self, room: usize) -> Self {
         Self {
@@ -35,7 +35,7 @@ impl Wrap {
         }
     }
 
-    /// A word that is too wide is not broken: it sticks out, so that it can be copied whole.
+    /// Does not break a word that is too wide: it exceeds the line, so that it can be copied whole.
     #[must_use]
     pub fn keep_words(self) -> Self {
         Self {
@@ -78,7 +78,7 @@ struct Page {
     /// Columns of the last line.
     used: usize,
     room: usize,
-    /// The room of the lines that follow.
+    /// The room of the following lines.
     below: usize,
 }
 
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn wraps_at_spaces_and_inside_giants() {
+    fn breaks_at_spaces_and_inside_long_words() {
         assert_eq!(wrap("aa bb cc", 5), ["aa bb", "cc"]);
         assert_eq!(wrap("a bbbbbbbbbbbb c", 5), ["a", "bbbbb", "bbbbb", "bb c"]);
         assert_eq!(wrap("a bbbbbbb", 5), ["a", "bbbbb", "bb"]);
@@ -139,13 +139,13 @@ mod tests {
     }
 
     #[test]
-    fn giants_are_kept_where_that_is_wanted() {
+    fn long_words_are_kept_if_requested() {
         let lines = Wrap::within(5).keep_words().lines("a bbbbbbbb c");
         assert_eq!(lines, ["a", "bbbbbbbb", "c"]);
     }
 
     #[test]
-    fn the_first_line_may_be_shorter_or_longer() {
+    fn the_first_line_can_be_shorter_or_longer() {
         assert_eq!(Wrap::within(6).first(2).lines("aaa b"), ["", "aaa b"]);
         assert_eq!(
             Wrap::within(6).first(2).lines("a b c d e"),

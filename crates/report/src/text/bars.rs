@@ -1,11 +1,11 @@
-//! Bars on a common scale: which cells of a row a span of time covers, and how they are shared among parties.
+//! Bars on a common scale: the cells of a row that a span of time covers, shared among parties.
 
 use roundtrip_model::Waited;
 
 use crate::party::Party;
 use crate::terminal::{Style, Tone, cut, width};
 
-/// Milliseconds onto cells.
+/// Converts milliseconds to cells.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scale {
     pub(super) total_ms: f64,
@@ -21,7 +21,7 @@ impl Scale {
         (place.max(0.0) as usize).min(self.cells)
     }
 
-    /// A row of `cells` cells with the bar of one phase in its place.
+    /// A row of `cells` cells with the bar of one phase at its position.
     pub(super) fn row(&self, style: &Style, start: f64, end: f64, waited: &Waited) -> String {
         let (from, to) = (self.cell(start), self.cell(end));
         if from >= to {
@@ -41,7 +41,7 @@ impl Scale {
         )
     }
 
-    /// A ruler under the rows: a mark at each `step` milliseconds.
+    /// A ruler under the rows, with a mark at each multiple of `step` milliseconds.
     pub(super) fn ruler(&self, style: &Style, step: f64) -> String {
         let mut cells = vec!['─'; self.cells];
         let mut at = 0.0;
@@ -54,8 +54,8 @@ impl Scale {
         style.paint(Tone::Faint, &cells.into_iter().collect::<String>())
     }
 
-    /// The distance of the ruler's marks: the path's round trip where marks stay apart, else a round number.
-    /// True when it is the round trip.
+    /// The distance of the ruler's marks: the path's round trip if that keeps them apart, otherwise
+    /// a round number. True if it is the round trip.
     pub(super) fn step(&self, rtt: Option<f64>) -> (f64, bool) {
         let least = self.total_ms * 3.0 / self.cells.max(1) as f64;
         match rtt {
@@ -79,7 +79,7 @@ pub(super) fn filled(style: &Style, waited: &Waited, cells: usize) -> String {
         .collect()
 }
 
-/// What fills the part of a bar that was spent waiting for a party.
+/// The character for the time that was spent waiting for a party.
 pub(super) fn fill(style: &Style, party: Party) -> char {
     match (party, style.unicode) {
         (Party::Network, true) => '█',
@@ -95,7 +95,8 @@ pub(super) fn fill(style: &Style, party: Party) -> char {
     }
 }
 
-/// Whose time it was, in words: the legend of the bars. `product` is the count of round trips, and what one takes.
+/// The legend of the bars: the time of each party. `product` is the count of round trips, and the
+/// time of one.
 pub(super) fn legend(
     style: &Style,
     waited: &Waited,

@@ -1,4 +1,5 @@
-//! The blocks under a waterfall: labelled facts, notes, findings and failures, wrapped to the width.
+//! The blocks under a waterfall: labelled facts, notes, findings and failures, wrapped to the
+//! width.
 
 use roundtrip_model::{Exchange, Failure, Finding};
 
@@ -10,7 +11,7 @@ use crate::unexplained;
 
 const LABEL: usize = 15;
 
-/// Why it failed and what to do: that comes before any picture.
+/// The reason of a failure and the advice, which come before the picture.
 pub(super) fn failed(style: &Style, exchange: &Exchange) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(failure) = &exchange.failure {
@@ -20,7 +21,7 @@ pub(super) fn failed(style: &Style, exchange: &Exchange) -> Vec<String> {
     lines
 }
 
-/// What cost time, set apart from the facts below.
+/// The findings, separate from the facts below.
 pub(super) fn verdict(style: &Style, exchange: &Exchange) -> Vec<String> {
     let mut lines = Vec::new();
     for finding in &exchange.findings {
@@ -50,7 +51,7 @@ pub(super) fn learnt(style: &Style, exchange: &Exchange) -> Vec<String> {
         .collect()
 }
 
-/// The causes that were found in a series, and what none of them explains.
+/// The causes that were found in a series, and the time that none of them explains.
 pub(super) fn series(style: &Style, series: &Series) -> Vec<String> {
     let mut lines = Vec::new();
     for cause in &series.causes {

@@ -1,4 +1,4 @@
-//! What `-v` adds: the response's headers, and every event with its time.
+//! The additions of `-v`: the response's headers, and every event with its time.
 
 use roundtrip_model::{Event, Exchange};
 
@@ -48,7 +48,7 @@ fn told(event: &Event) -> String {
         Event::Connected {
             peer,
             deferred: true,
-        } => format!("fast open to {peer}: the first write will be the SYN's"),
+        } => format!("fast open to {peer}: the first write will leave in the SYN"),
         Event::Connected {
             peer,
             deferred: false,
@@ -76,11 +76,11 @@ fn told(event: &Event) -> String {
             unacked.as_secs_f64() * 1e3
         ),
         Event::Overtaken { segments, late } => format!(
-            "{} {:.1} ms before what comes now",
+            "{} {:.1} ms before this data",
             counted(
                 u64::from(*segments),
-                "segment had come",
-                "segments had come"
+                "segment had arrived",
+                "segments had arrived"
             ),
             late.as_secs_f64() * 1e3
         ),
@@ -90,8 +90,8 @@ fn told(event: &Event) -> String {
             "end of a flight of {} with {bytes} bytes",
             counted(*segments, "segment", "segments")
         ),
-        Event::CutOff => "no more for now, in the middle of a TLS record".into(),
-        Event::AckDelayed => "the acknowledgement waits".into(),
+        Event::CutOff => "the data pauses in the middle of a TLS record".into(),
+        Event::AckDelayed => "the acknowledgement is delayed".into(),
         Event::RecordBegan { bytes } => format!("a TLS record of {bytes} bytes begins"),
         Event::Answered => "head of the final response".into(),
         Event::Acknowledged { after, .. } => format!(
@@ -108,7 +108,7 @@ fn told(event: &Event) -> String {
             if *short { ", none of them full," } else { "" }
         ),
         Event::Missed { packets } => format!(
-            "{} missing before what comes now",
+            "{} missing before this data",
             counted(*packets, "packet", "packets")
         ),
         Event::Starved { took, throttled } => format!(
@@ -117,7 +117,7 @@ fn told(event: &Event) -> String {
             if *throttled {
                 "the quota was used up"
             } else {
-                "others had the processors, or it was stopped"
+                "other programs used the processors, or it was stopped"
             }
         ),
         Event::Worked { task, took } => format!(

@@ -13,8 +13,8 @@ use crate::terminal::{Style, Tone, clean, cut, finished};
 
 const BAR: usize = 16;
 
-/// One run in one line: number, status, time, round trips, whose time it was, and with whom.
-/// A full bar means `full_ms`, so that slow runs stand out; `None` gives every run a full bar.
+/// One run in one line: number, status, time, round trips, waits and the connection's peer. A full
+/// bar stands for `full_ms`, so that slow runs stand out; `None` gives every run a full bar.
 pub fn line(run: &Run, full_ms: Option<f64>, style: &Style) -> String {
     let Some(last) = run.last() else {
         return String::new();
@@ -80,7 +80,8 @@ fn whom(run: &Run, last: &Exchange) -> String {
     parts.join(" · ")
 }
 
-/// The summary of many runs: success rate, statistics for the total and each phase, and how the totals spread.
+/// The summary of many runs: success rate, statistics for the total and each phase, and the spread
+/// of the totals.
 pub fn summary(exchanges: &[Exchange], style: &Style) -> String {
     let all: Vec<Run> = runs(exchanges).collect();
     let good: Vec<&Run> = all.iter().filter(|r| r.ok()).collect();
@@ -103,7 +104,7 @@ pub fn summary(exchanges: &[Exchange], style: &Style) -> String {
     finished(&lines)
 }
 
-/// Over which path, whom it waited for, and which causes were found in how many runs.
+/// The path, the waits, and how often each cause was found.
 fn explained(style: &Style, all: &[Run], places: usize) -> Vec<String> {
     let series = Series::new(all);
     let mut lines = Vec::new();
@@ -115,7 +116,7 @@ fn explained(style: &Style, all: &[Run], places: usize) -> Vec<String> {
     lines.push(String::new());
     lines.push(format!(
         "  {}",
-        style.paint(Tone::Faint, "whom it waited for (medians)")
+        style.paint(Tone::Faint, "what it waited for (medians)")
     ));
     lines.extend(legend(style, &series.waited, None, places));
     let found = blocks::series(style, &series);
@@ -170,7 +171,7 @@ fn failures(style: &Style, all: &[Run]) -> Vec<String> {
         .collect()
 }
 
-/// The columns of the table; the last ones are the first to go where it is narrow.
+/// The columns of the table; the last ones are dropped first if it is too wide.
 type Column = (&'static str, fn(&Summary) -> f64);
 const COLUMNS: [&[Column]; 3] = [
     &[

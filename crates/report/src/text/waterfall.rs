@@ -1,4 +1,5 @@
-//! The waterfall: a header, a row for each phase on a common scale, whose time it was, and what was learnt.
+//! The waterfall: a header, a row for each phase on a common scale, the parts of the total, and the
+//! facts.
 
 use roundtrip_model::{Exchange, Phase, PhaseName, Waited};
 
@@ -9,13 +10,13 @@ use crate::party::Party;
 use crate::run::{Run, is_worth_drawing, total_ms};
 use crate::terminal::{Style, Tone, clean, cut, finished, width, wrap};
 
-/// A bar of so many cells shows what it has to; beyond them, room is for the words beside it.
-const LEAST_BAR: usize = 16;
-/// Whom a phase waited for, in columns: less would be cut, more is not needed.
-const LEAST_WAITS: usize = 28;
-const MOST_WAITS: usize = 46;
+/// The least number of cells of a bar; further columns go to the text beside it first.
+const MIN_BAR: usize = 16;
+/// The least number of columns for the waits of a phase: less would cut them, more is not needed.
+const MIN_WAITS: usize = 28;
+const MAX_WAITS: usize = 46;
 
-/// One exchange, whole.
+/// One exchange in full.
 pub fn exchange(exchange: &Exchange, style: &Style) -> String {
     run(
         &Run {
@@ -25,7 +26,7 @@ pub fn exchange(exchange: &Exchange, style: &Style) -> String {
     )
 }
 
-/// One run: each hop with its own waterfall, on one scale, and what the chain of redirects cost altogether.
+/// One run: each hop with its own waterfall, on one scale, and the total of the chain of redirects.
 pub fn run(run: &Run, style: &Style) -> String {
     let mut lines = Vec::new();
     for (place, hop) in run.hops.iter().enumerate() {
@@ -56,18 +57,20 @@ pub fn run(run: &Run, style: &Style) -> String {
     finished(&lines)
 }
 
-/// Method, URL and status, the strategy, and what it cost: on one line, or on two or three where it is narrow.
+/// Method, URL and status, the strategy, and the time: on one line, or on two or three if the
+/// terminal is narrow.
 fn header(style: &Style, exchange: &Exchange) -> Vec<String> {
     let columns = style.columns();
     let http = exchange.http.as_ref();
-    let method = http.map_or(String::new(), |h| {
+    let method = http.filter(|h| !h.method.is_empty());
+    let method = method.map_or(String::new(), |h| {
         format!("{} ", cut(&clean(&h.method), 12))
     });
     let (status, tone) = match (http, exchange.ok()) {
         (_, false) => ("failed".to_owned(), Tone::Bad),
         (Some(h), true) if h.status >= 400 => (h.status.to_string(), Tone::Warn),
-        (Some(h), true) => (h.status.to_string(), Tone::Good),
-        (None, true) => ("ok".to_owned(), Tone::Good),
+        (Some(h), true) if h.is_seen() => (h.status.to_string(), Tone::Good),
+        (_, true) => ("ok".to_owned(), Tone::Good),
     };
     let room = columns - width(&method) - status.len() - 2;
     let url = cut(&clean(&exchange.url), room);
@@ -107,7 +110,8 @@ fn cost(exchange: &Exchange) -> String {
     }
 }
 
-/// The columns of the waterfall: label, bar, milliseconds, round trips and, where there is room, whom it waited for.
+/// The columns of the waterfall: label, bar, milliseconds, round trips and, if there is room, the
+/// waits.
 struct Frame {
     label: usize,
     scale: Scale,
@@ -125,9 +129,9 @@ impl Frame {
         let number = format!("{total:.decimals$}").len().max(5) + 4;
         let (label, trips) = if columns < 60 { (11, 3) } else { (15, 5) };
         let fixed = 2 + label + number + trips;
-        let beside = columns.saturating_sub(fixed + LEAST_BAR);
-        let waits = if beside >= LEAST_WAITS {
-            beside.min(MOST_WAITS)
+        let beside = columns.saturating_sub(fixed + MIN_BAR);
+        let waits = if beside >= MIN_WAITS {
+            beside.min(MAX_WAITS)
         } else {
             0
         };
@@ -160,7 +164,7 @@ impl Frame {
         lines
     }
 
-    /// The ruler with what a mark means, beside it or below.
+    /// The ruler with the meaning of a mark, beside it or below.
     fn ruler(&self, style: &Style, rtt: Option<f64>) -> Vec<String> {
         let (step, is_rtt) = self.scale.step(rtt);
         if step <= 0.0 {
@@ -211,7 +215,7 @@ impl Frame {
         line
     }
 
-    /// Whom the phase waited for, largest first. What would read 0.0 is left out, and what does not fit.
+    /// The waits of the phase, the longest first. Omits those that would read 0.0 or do not fit.
     fn reasons(&self, waited: &Waited) -> String {
         let mut parts: Vec<(Party, f64)> = Party::ALL
             .iter()
@@ -250,7 +254,7 @@ fn short(name: PhaseName) -> &'static str {
 fn chain_total(style: &Style, run: &Run) -> Vec<String> {
     let redirects = crate::numbers::count(run.hops.len() as u64 - 1, "redirect", "redirects");
     let text = format!(
-        "{redirects}: {} ms · {} altogether",
+        "{redirects}: {} ms · {} in total",
         ms(run.total_ms()),
         trips(run.round_trips())
     );

@@ -1,4 +1,5 @@
-//! The table of several ways to ask: a bar for each, to scale in round trips, while they are measured and after.
+//! The table of several ways: a bar for each, to scale in round trips, while they are measured and
+//! after.
 
 use super::bars::{self, Scale};
 use crate::numbers::{count, trips};
@@ -6,8 +7,9 @@ use crate::party::Party;
 use crate::terminal::{Style, Tone, cut, finished, width, wrap};
 use crate::ways::{Stage, Way, Ways, plain};
 
-/// The title with how far it is, the heads of the columns, a row for each way, and the ruler. While ways are being
-/// asked its number of lines stays the same, so that it can be drawn over itself.
+/// The title with the progress, the heads of the columns, a row for each way, and the ruler. While
+/// ways are being measured, the number of lines stays the same, so that the table can be redrawn in
+/// place.
 pub fn ways(ways: &Ways, style: &Style) -> String {
     let frame = Frame::new(ways, style);
     let mut lines = title(ways, &how_far(ways), style);
@@ -17,24 +19,24 @@ pub fn ways(ways: &Ways, style: &Style) -> String {
     finished(&lines)
 }
 
-/// What stands above the rows, for where they come one by one.
+/// The lines above the rows, for output row by row.
 pub fn ways_head(ways: &Ways, style: &Style) -> String {
-    let mut lines = title(ways, &what_is_shown(ways), style);
+    let mut lines = title(ways, &progress(ways), style);
     lines.push(Frame::new(ways, style).heads());
     finished(&lines)
 }
 
-/// One row of them.
+/// One row, for output row by row.
 pub fn ways_row(ways: &Ways, place: usize, style: &Style) -> String {
     finished(&[Frame::new(ways, style).row(place)])
 }
 
-/// What stands below the rows, for where they came one by one.
+/// The lines below the rows, for output row by row.
 pub fn ways_ruler(ways: &Ways, style: &Style) -> String {
     finished(&[Frame::new(ways, style).ruler()])
 }
 
-/// What the table cannot say by itself: failures, and where a count is not what the arithmetic says.
+/// Notes below the table: failures, and counts that differ from the arithmetic.
 pub fn ways_notes(ways: &Ways, style: &Style) -> String {
     let mut lines = Vec::new();
     let mut note = |tone, label: &str, text: &str| {
@@ -48,7 +50,8 @@ pub fn ways_notes(ways: &Ways, style: &Style) -> String {
     note(Tone::Faint, "bars", &fills.join("  "));
     let has_fast_open = |way: &Way| way.strategy.fast_open && !way.strategy.post_quantum;
     if ways.ways.iter().any(has_fast_open) {
-        let why = "fast open goes without a post-quantum key share, which does not fit into a SYN";
+        let why =
+            "fast open is used without a post-quantum key share, which does not fit into a SYN";
         note(Tone::Faint, "note", why);
     }
     for (way, why) in ways.failures() {
@@ -67,7 +70,7 @@ pub fn ways_notes(ways: &Ways, style: &Style) -> String {
     finished(&lines)
 }
 
-/// The lesson, wrapped; nothing when there is none.
+/// The lesson, wrapped; empty if there is none.
 pub fn ways_lesson(ways: &Ways, style: &Style) -> String {
     let sentence = ways.lesson().unwrap_or_default();
     let lines: Vec<String> = wrap(&sentence, style.columns())
@@ -80,12 +83,12 @@ pub fn ways_lesson(ways: &Ways, style: &Style) -> String {
 
 fn how_far(ways: &Ways) -> String {
     if ways.ways.iter().all(|way| way.done() >= ways.runs) {
-        return what_is_shown(ways);
+        return progress(ways);
     }
     format!("run {} of {}", ways.current_run(), ways.runs)
 }
 
-fn what_is_shown(ways: &Ways) -> String {
+fn progress(ways: &Ways) -> String {
     match ways.runs {
         1 => "one run each".to_owned(),
         n => format!("medians of {n} runs"),
@@ -109,7 +112,8 @@ fn title(ways: &Ways, beside: &str, style: &Style) -> Vec<String> {
     lines
 }
 
-/// The columns: mark, title, bar, round trips, milliseconds and, where there is room, what was saved and the word.
+/// The columns: mark, title, bar, round trips, milliseconds and, if there is room, the saving and
+/// the strategy.
 struct Frame<'a> {
     ways: &'a Ways,
     style: &'a Style,
@@ -213,7 +217,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Round trips as counted, marked where the arithmetic says otherwise, and milliseconds.
+    /// Round trips as counted, marked if they differ from the arithmetic, and milliseconds.
     fn figures(&self, way: &Way) -> String {
         let style = self.style;
         let (Some(typical), Some(median)) = (way.typical(), way.median_ms()) else {
@@ -266,15 +270,15 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// What all cells together stand for: what the costliest way should take, or more where one took longer, and each round
-/// trip a whole number of cells.
+/// The time that all cells together stand for: the time that the slowest way should take, or more
+/// if one took longer, with a whole number of cells per round trip.
 fn span(ways: &Ways, cells: usize) -> f64 {
     let planned = ways.ways.iter().map(|way| way.strategy.round_trips()).max();
     let longest = ways.ways.iter().filter_map(Way::median_ms);
     let trips = longest.fold(0.0, f64::max) / ways.rtt_ms;
     let trips = trips.max(planned.unwrap_or(1).into());
     let cells = cells as f64;
-    // Less than a cell a round trip, where one took for ever: then as it comes.
+    // Less than a cell per round trip, because one took very long: then without rounding.
     let apart = (cells / trips).floor();
     if apart < 1.0 {
         return trips * ways.rtt_ms;

@@ -1,4 +1,4 @@
-//! `%{json}` and `%{header_json}`, laid out as curl lays them out.
+//! `%{json}` and `%{header_json}`, in curl's layout.
 
 use super::Transfer;
 use super::variable::VARIABLES;
@@ -15,7 +15,8 @@ pub(super) fn variables(transfer: &Transfer) -> String {
     format!("{{{}}}", fields.join(","))
 }
 
-/// The last response's headers: names in lower case, each with all its values, in order of first appearance.
+/// The last response's headers: names in lower case, each with all its values, in order of first
+/// appearance.
 pub(super) fn headers(transfer: &Transfer) -> String {
     let mut fields: Vec<(String, Vec<String>)> = Vec::new();
     for (name, value) in transfer.headers() {

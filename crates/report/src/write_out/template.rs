@@ -1,13 +1,13 @@
-//! A template: read once, rendered for each transfer.
+//! A template: parsed once, rendered for each transfer.
 
 use super::variable::{self, Variable};
 use super::{Destination, Output, Transfer, json};
 use crate::terminal::{clean, clean_json, clean_lines, lossy};
 
-/// Longer than any file that somebody wrote by hand.
-const LONGEST: usize = 1 << 20;
+/// Longer than any handwritten file.
+const MAX_TEMPLATE: usize = 1 << 20;
 
-/// A write-out template that is well formed.
+/// A valid write-out template.
 #[derive(Debug, Clone)]
 pub struct Template {
     pieces: Vec<Piece>,
@@ -19,9 +19,7 @@ pub enum WriteOutError {
         "the write-out template opens '{opened}' at byte {at} and never closes it; write '}}' after the name, or '%%' for a plain percent sign"
     )]
     Unterminated { opened: &'static str, at: usize },
-    #[error(
-        "a write-out template of {length} bytes is longer than the {LONGEST} that are accepted"
-    )]
+    #[error("the write-out template has {length} bytes; at most {MAX_TEMPLATE} are accepted")]
     TooLong { length: usize },
 }
 
@@ -30,7 +28,7 @@ enum Piece {
     Text(String),
     Value(&'static Variable),
     Unknown(String),
-    /// A response header: the first of that name, or all with something between them.
+    /// A response header: the first of that name, or all with a separator.
     Header {
         name: String,
         between: Option<String>,
@@ -38,14 +36,15 @@ enum Piece {
     Json,
     HeaderJson,
     To(Destination),
-    /// What follows is for transfers that failed.
+    /// The rest is only for transfers that failed.
     OnError,
 }
 
 impl Template {
-    /// Reads a template. Unknown variables are no error: they are named on stderr when rendered, as with curl.
+    /// Parses a template. Unknown variables are not an error: rendering names them on stderr, as
+    /// with curl.
     pub fn parse(text: &str) -> Result<Self, WriteOutError> {
-        if text.len() > LONGEST {
+        if text.len() > MAX_TEMPLATE {
             return Err(WriteOutError::TooLong { length: text.len() });
         }
         let mut pieces = Vec::new();
@@ -78,7 +77,8 @@ impl Template {
         Ok(Self { pieces })
     }
 
-    /// Reads the content of a template file. As with curl its line breaks are left out: `\n` writes one.
+    /// Parses the content of a template file. As with curl, its line breaks are ignored: `\n`
+    /// writes one.
     pub fn parse_file(content: &str) -> Result<Self, WriteOutError> {
         let joined: String = content
             .chars()
@@ -87,7 +87,7 @@ impl Template {
         Self::parse(&joined)
     }
 
-    /// The variables that nobody knows, for a warning ahead of time.
+    /// The unknown variables, for an early warning.
     pub fn unknown(&self) -> impl Iterator<Item = &str> {
         self.pieces.iter().filter_map(|piece| match piece {
             Piece::Unknown(name) => Some(name.as_str()),
@@ -100,7 +100,7 @@ impl Template {
         self.render_on(transfer, |_| false)
     }
 
-    /// The same, where some destinations are terminals: there, values do nothing but stand there.
+    /// The same, if some destinations are terminals: values are sanitised for those.
     pub fn render_on(
         &self,
         transfer: &Transfer,
@@ -130,7 +130,7 @@ impl Template {
     }
 }
 
-/// What begins with a percent sign, and how many bytes it took.
+/// Parses an instruction that begins with a percent sign; returns the number of its bytes, too.
 fn instruction(rest: &str, at: usize) -> Result<(Piece, usize), WriteOutError> {
     if rest.starts_with("%%") {
         return Ok((Piece::Text("%".into()), 2));
@@ -149,7 +149,7 @@ fn instruction(rest: &str, at: usize) -> Result<(Piece, usize), WriteOutError> {
         };
         return Ok((piece, opened.len() + inside.len() + 1));
     }
-    // Not an instruction: curl prints the sign, and the character after it without looking at it.
+    // Not an instruction: curl prints the sign, and the next character without interpreting it.
     let next = rest.chars().nth(1).map(String::from).unwrap_or_default();
     let text = format!("%{next}");
     let used = text.len();
@@ -192,7 +192,7 @@ fn output_piece(inside: &str) -> Piece {
     })
 }
 
-/// `\r`, `\n` and `\t`; any other pair stays as it is.
+/// Converts `\r`, `\n` and `\t`; any other pair stays unchanged.
 fn escape(rest: &str) -> (String, usize) {
     match rest.chars().nth(1) {
         Some('n') => ("\n".to_owned(), 2),
@@ -228,7 +228,7 @@ fn header(transfer: &Transfer, name: &str, between: Option<&str>) -> Vec<u8> {
     }
 }
 
-/// What has been written so far, and where to.
+/// The output so far, and the current destination.
 struct Page<T> {
     outputs: Vec<Output>,
     to: Option<Destination>,
@@ -236,7 +236,7 @@ struct Page<T> {
 }
 
 impl<T: Fn(&Destination) -> bool> Page<T> {
-    /// What a server may have chosen.
+    /// Writes a value that a server can have chosen.
     fn value(&mut self, bytes: &[u8]) {
         if (self.is_terminal)(self.to()) {
             self.write(clean_lines(&lossy(bytes)).as_bytes());
@@ -272,7 +272,7 @@ impl<T: Fn(&Destination) -> bool> Page<T> {
     }
 
     fn turn(&mut self, to: Destination) {
-        // A file named again is opened again, and so is cut short again unless it is appended to.
+        // A file named again is opened again, and so is truncated again unless it is appended to.
         if let Destination::File { .. } = to {
             self.outputs.push(Output {
                 to: to.clone(),
@@ -286,7 +286,7 @@ impl<T: Fn(&Destination) -> bool> Page<T> {
         let before = self.to.replace(Destination::Stderr);
         let name = clean(name);
         self.write(format!("roundtrip: unknown --write-out variable: '{name}'\n").as_bytes());
-        // The text that follows goes on where it was: into a file, without cutting it short.
+        // The following text continues at the earlier destination; a file is not truncated.
         self.to = match before {
             Some(Destination::File { name, .. }) => Some(Destination::File { name, append: true }),
             other => other,

@@ -1,4 +1,5 @@
-//! One transfer as curl sees it: all hops of a run as one, with curl's rules for what is summed and what is the last's.
+//! One transfer as curl sees it: all hops of a run as one, with curl's rules for sums and for
+//! values of the last hop.
 
 use std::net::SocketAddr;
 
@@ -6,14 +7,15 @@ use roundtrip_model::{Event, Exchange, Failure, HttpFacts, Moment, PhaseName, Ta
 
 use crate::run::Run;
 
-/// What a template is rendered for. [`Transfer::new`] fills in what the hops tell; the rest is the caller's to set.
+/// The input of a template. [`Transfer::new`] fills in the values from the hops; the caller sets
+/// the others.
 #[derive(Debug, Clone)]
 pub struct Transfer<'a> {
     pub hops: &'a [Exchange],
-    /// The URL as it was typed, and its place among the URLs, from 0.
+    /// The URL as typed, and its position among the URLs, from 0.
     pub url: &'a str,
     pub url_number: u32,
-    /// The file the body went to, where it went to one.
+    /// The file that the body was written to, if any.
     pub output_file: Option<&'a str>,
     /// The method of the first request.
     pub method: &'a str,
@@ -55,7 +57,7 @@ impl<'a> Transfer<'a> {
         self.last()?.http.as_ref()
     }
 
-    /// The last request, answered or not.
+    /// The last request, whether answered or not.
     pub(super) fn asked(&self) -> Option<&'a HttpFacts> {
         self.last().and_then(request)
     }
@@ -68,7 +70,7 @@ impl<'a> Transfer<'a> {
         self.http().map_or(&[], |h| h.headers.as_slice())
     }
 
-    /// A header as text; bytes that are no text are shown.
+    /// A header as text; bytes that are not text are escaped.
     pub(super) fn header(&self, name: &str) -> Option<String> {
         self.http()?.header(name).map(crate::terminal::lossy)
     }
@@ -80,7 +82,7 @@ impl<'a> Transfer<'a> {
         }
     }
 
-    /// Where a redirect that was not followed leads.
+    /// The target of a redirect that was not followed.
     pub(super) fn redirect_url(&self) -> Option<String> {
         let to = self.http()?.redirect.as_deref()?;
         let base = Target::parse(&self.effective_url()).ok()?;
@@ -106,7 +108,7 @@ impl<'a> Transfer<'a> {
             .or_else(|| last.quic.as_ref()?.peer)
     }
 
-    /// Connections that this transfer opened.
+    /// The number of connections that this transfer opened.
     pub(super) fn connects(&self) -> u64 {
         let opened =
             |e: &&Exchange| !e.reused && at(e, |v| matches!(v, Event::Connected { .. })).is_some();
@@ -121,10 +123,11 @@ impl<'a> Transfer<'a> {
             .sum()
     }
 
-    /// Bytes of requests: headers, and each body that is small enough for curl to send it along with its header.
+    /// The size of requests: headers, and each body that is small enough for curl to send it
+    /// together with its header.
     pub(super) fn request_size(&self) -> u64 {
         const SENT_ALONG: u64 = 64 * 1024;
-        // A binary version has frames of their own for a body.
+        // HTTP/2 and HTTP/3 have separate frames for a body.
         let along = |h: &HttpFacts| {
             let text = !matches!(h.version.as_str(), "2" | "3");
             if text && h.uploaded < SENT_ALONG {
@@ -137,7 +140,7 @@ impl<'a> Transfer<'a> {
         asked.map(|h| h.request_bytes + along(h)).sum()
     }
 
-    /// Bytes per second of the whole, rounded down.
+    /// The average speed in bytes per second, rounded down.
     pub(super) fn speed(&self, size: u64) -> u64 {
         let micros = self.total_micros().max(1);
         u64::try_from(u128::from(size) * 1_000_000 / u128::from(micros)).unwrap_or(u64::MAX)
@@ -147,7 +150,7 @@ impl<'a> Transfer<'a> {
         self.hops.iter().map(|e| e.timeline.end().0 / 1000).sum()
     }
 
-    /// The last hop began here; zero when nothing was redirected.
+    /// The start of the last hop; zero if nothing was redirected.
     pub(super) fn redirect_micros(&self) -> u64 {
         let before = self.hops.len().saturating_sub(1);
         self.hops
@@ -157,8 +160,8 @@ impl<'a> Transfer<'a> {
             .sum()
     }
 
-    /// curl's clock for one step: each hop counts from its own start, and the hops are added up. A step that
-    /// happened takes a microsecond at least, so that zero means that it did not happen.
+    /// curl's clock for one step: each hop counts from its own start, and the hops are added up. A
+    /// step that happened takes at least a microsecond, so that zero means that it did not happen.
     pub(super) fn step_micros(&self, step: impl Fn(&Exchange) -> Option<Moment>) -> u64 {
         self.hops
             .iter()
@@ -176,7 +179,8 @@ pub(super) fn at(exchange: &Exchange, is: impl Fn(&Event) -> bool) -> Option<Mom
     exchange.timeline.first(is)
 }
 
-/// The name is known: after the lookup, or where none was needed, when the next thing began.
+/// The time when the name was known: after the lookup or, without one, at the start of the next
+/// step.
 pub(super) fn looked_up(exchange: &Exchange) -> Option<Moment> {
     let unknown = |f: &Failure| f.phase == PhaseName::Name;
     if exchange.failure.as_ref().is_some_and(unknown) {

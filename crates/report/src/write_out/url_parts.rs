@@ -1,4 +1,4 @@
-//! The parts of a URL that `%{url.…}` and `%{urle.…}` name.
+//! The parts of a URL for `%{url.…}` and `%{urle.…}`.
 
 use roundtrip_model::Target;
 
@@ -8,14 +8,14 @@ pub(super) enum Part {
     User,
     Password,
     Host,
-    /// The scheme's own where the URL names none.
+    /// The scheme's default if the URL has none.
     Port,
     Path,
     Query,
     Fragment,
 }
 
-/// The part, as written in the URL; `None` when the URL lacks it or is none.
+/// The part, as written in the URL; `None` if the URL lacks it or is invalid.
 pub(super) fn part(url: &str, part: Part) -> Option<String> {
     let target = Target::parse(url).ok()?;
     let url = target.url();

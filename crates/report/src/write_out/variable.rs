@@ -20,7 +20,7 @@ impl std::fmt::Debug for Variable {
     }
 }
 
-/// A value, with what decides how curl prints it.
+/// A value, with the information that determines how curl prints it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Value {
     /// Microseconds, printed as seconds with six decimals.
@@ -169,7 +169,7 @@ fn effective(transfer: &Transfer, part: Part) -> Value {
     Value::Text(url_parts::part(&transfer.effective_url(), part))
 }
 
-/// The scheme in capitals, as Debian's curl prints it, once there was a connection.
+/// The scheme in capitals, as Debian's curl prints it, if there was a connection.
 fn scheme(transfer: &Transfer) -> Option<String> {
     transfer.remote()?;
     url_parts::part(&transfer.effective_url(), Part::Scheme).map(|s| s.to_ascii_uppercase())
@@ -184,7 +184,7 @@ fn proxy_status(transfer: &Transfer) -> u16 {
     statuses.rev().find(|s| *s != 0).unwrap_or(0)
 }
 
-/// Bytes sent as early data; negative when the server refused them.
+/// The number of bytes sent as early data; negative if the server refused them.
 fn early_data(transfer: &Transfer) -> i64 {
     let bytes = transfer
         .http()

@@ -1,4 +1,4 @@
-//! The page: complete in itself, and proof against what peers write.
+//! The page: self-contained, and safe against hostile text.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use roundtrip_report::html::{Head, page};
 use crate::samples;
 
 #[test]
-fn hostile_text_stays_text() {
+fn hostile_text_is_escaped() {
     let hostile = "roundtrip </footer><script>".to_owned();
     let head = Head {
         made_by: hostile.clone(),
@@ -24,7 +24,7 @@ fn hostile_text_stays_text() {
 }
 
 #[test]
-fn nothing_is_fetched_and_nothing_runs() {
+fn the_page_loads_and_runs_nothing() {
     let html = page(&samples::repeats(30), &Head::default());
     for sign in [
         "<script", "src=", "href=", "@import", "<link", "url(http", "onclick", "onload",
@@ -36,7 +36,7 @@ fn nothing_is_fetched_and_nothing_runs() {
 }
 
 #[test]
-fn every_page_says_when_where_and_how_it_was_made() {
+fn every_page_shows_how_it_was_made() {
     let head = Head {
         made_by: "roundtrip 0.1.0".into(),
         when: "Sun, 22 Nov 2026 22:23:33 GMT".into(),
@@ -52,7 +52,7 @@ fn every_page_says_when_where_and_how_it_was_made() {
 }
 
 #[test]
-fn every_picture_has_its_own_words() {
+fn every_picture_has_a_text_equivalent() {
     for exchanges in [
         samples::redirected(),
         samples::repeats(40),
@@ -104,7 +104,7 @@ fn tags_are_balanced() {
             let opened = html.matches(&format!("<{tag} ")).count()
                 + html.matches(&format!("<{tag}>")).count();
             let closed = html.matches(&format!("</{tag}>")).count();
-            // The defined patterns write their shapes as empty elements.
+            // The defined patterns contain empty elements of the same names.
             let empty = if tag == "rect" { 9 } else { 0 };
             assert_eq!(opened, closed + empty, "{tag}");
         }
@@ -123,7 +123,7 @@ fn failures_come_with_advice_and_chains_with_each_hop() {
 }
 
 #[test]
-fn long_series_are_shown_in_part_and_say_so() {
+fn long_series_are_shown_in_part_with_a_note() {
     let html = page(&samples::repeats(200), &Head::default());
     assert_eq!(html.matches("class=\"waterfall\"").count(), 24);
     assert!(html.contains("24 of 200 runs are shown"));

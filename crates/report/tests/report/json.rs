@@ -1,4 +1,4 @@
-//! The contract: every key that was promised is there, bears its type, and is documented.
+//! The contract: every promised key exists, has its type, and is documented.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::samples;
 
-/// The keys promised from the first day.
+/// The keys of the first version.
 const PROMISED: &[&str] = &[
     "/schema",
     "/results/0/url",
@@ -61,7 +61,7 @@ fn the_promised_keys_are_there() {
 }
 
 #[test]
-fn what_was_not_seen_is_null() {
+fn values_that_were_not_observed_are_null() {
     let value = result(&samples::refused());
     for key in [
         "rtt_ms", "tcp", "tls", "quic", "http", "echo", "name", "ttfb_ms",
@@ -77,7 +77,7 @@ fn what_was_not_seen_is_null() {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_shown() {
+fn bytes_that_are_not_text_are_escaped() {
     let value = result(&samples::cold(1.0));
     let headers = value["http"]["headers"].as_array().unwrap();
     let odd = headers.iter().find(|h| h["name"] == "x-odd").unwrap();
@@ -85,7 +85,7 @@ fn bytes_that_are_no_text_are_shown() {
 }
 
 #[test]
-fn phases_add_up_in_what_is_printed() {
+fn printed_phases_add_up() {
     let value = result(&samples::explained());
     let sum: f64 = value["phases"]
         .as_array()
@@ -101,7 +101,7 @@ fn phases_add_up_in_what_is_printed() {
         .map(|v| v.as_f64().unwrap())
         .sum();
     assert!((waits - sum).abs() < 0.01);
-    // Three decimals, and no more.
+    // Exactly three decimals.
     let digits = value["total_ms"].to_string();
     assert!(
         digits.split_once('.').is_none_or(|(_, d)| d.len() <= 3),
@@ -133,7 +133,7 @@ fn the_summary_counts_runs_not_hops() {
 }
 
 #[test]
-fn several_urls_are_summed_up_apart() {
+fn each_url_has_a_separate_summary() {
     let figures = summary(&[samples::cold(1.0), samples::quic(), samples::cold(9.0)]);
     let each = figures["by_url"].as_array().unwrap();
     assert_eq!(each.len(), 2);
@@ -179,7 +179,8 @@ fn every_key_is_documented() {
     );
 }
 
-/// All keys; those that are data (phase names, tasks, kinds of failure) are explained as such.
+/// Collects all keys; those that are data (phase names, tasks, kinds of failure) are documented as
+/// such.
 fn collect(value: &Value, keys: &mut BTreeSet<String>) {
     match value {
         Value::Object(map) => {

@@ -1,6 +1,6 @@
-//! The reports seen from outside, on exchanges made by hand.
+//! The reports through the public API, on handmade exchanges.
 
-// Helpers of tests may unwrap as tests may.
+// Helpers of tests may unwrap like tests.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod html;
@@ -67,7 +67,7 @@ fn any_event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// Whatever an observer may write down, in whatever order.
+/// Any exchange that an observer can record, with events in any order.
 fn any_exchange() -> impl Strategy<Value = Exchange> {
     let moment = prop_oneof![0u64..2_000_000_000, Just(0), 0u64..86_400_000_000_000];
     let events = prop::collection::vec((moment, any_event()), 0..24);

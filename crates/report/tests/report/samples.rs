@@ -1,4 +1,4 @@
-//! Exchanges made by hand, so that every report is the same on every run.
+//! Handmade exchanges, so that every report is the same on every run.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -42,7 +42,7 @@ fn worked(task: Task, micros: u64) -> Event {
     }
 }
 
-/// A cold request over TLS 1.3: three round trips of 50 ms; the server thinks for `think` ms.
+/// A cold request over TLS 1.3: three round trips of 50 ms; the server takes `think` ms.
 pub(crate) fn cold(think: f64) -> Exchange {
     let mut e = Exchange {
         url: "https://shop.example/catalogue?page=2".into(),
@@ -287,7 +287,7 @@ pub(crate) fn quic() -> Exchange {
     e
 }
 
-/// Refused, with advice.
+/// A refused connection, with advice.
 pub(crate) fn refused() -> Exchange {
     let mut e = Exchange {
         url: "https://shop.example:8443/".into(),
@@ -314,7 +314,7 @@ pub(crate) fn refused() -> Exchange {
     e
 }
 
-/// Everything that a peer may choose, chosen badly.
+/// Hostile values of everything that a peer can choose.
 pub(crate) fn hostile() -> Exchange {
     let bad = "<script>alert(1)</script>\"'&\u{1b}[31m\u{202e}";
     let mut e = cold(1.0);
@@ -359,7 +359,7 @@ pub(crate) fn hostile() -> Exchange {
     e
 }
 
-/// `n` runs of the same request, none alike; every tenth fails.
+/// `n` runs of the same request, all different; every tenth fails.
 pub(crate) fn repeats(n: u32) -> Vec<Exchange> {
     (0..n)
         .map(|run| {
@@ -378,7 +378,7 @@ pub(crate) fn repeats(n: u32) -> Vec<Exchange> {
         .collect()
 }
 
-/// A cause that comes each time, and one that comes once.
+/// One cause that occurs each time, and one that occurs once.
 fn found(run: u32) -> Vec<Finding> {
     let finding = |id, ms| Finding {
         id,

@@ -1,4 +1,5 @@
-//! What a terminal gets: within its width, in its character set, and with nothing of a peer's that it could obey.
+//! The text for a terminal: within its width, in its character set, and without control sequences
+//! of a peer.
 
 use proptest::prelude::*;
 use roundtrip_model::{Exchange, PhaseName, Unexplained, Waited};
@@ -68,7 +69,7 @@ fn ascii_terminals_get_ascii_and_columns_stay() {
     assert!(ascii.is_ascii());
     let lengths = |text: &str| text.lines().map(columns).collect::<Vec<_>>();
     assert_eq!(lengths(&unicode), lengths(&ascii));
-    // Fills are told apart by shape alone.
+    // Fills can be distinguished by shape alone.
     for fill in ['#', '=', 'x'] {
         assert!(ascii.contains(&fill.to_string().repeat(3)), "{fill}");
     }
@@ -76,7 +77,7 @@ fn ascii_terminals_get_ascii_and_columns_stay() {
 }
 
 #[test]
-fn colour_adds_nothing_but_colour() {
+fn colour_changes_only_the_colour() {
     let bare = every_report(&everything(), &plain(120));
     let coloured = every_report(
         &everything(),
@@ -90,7 +91,7 @@ fn colour_adds_nothing_but_colour() {
 }
 
 #[test]
-fn a_peer_cannot_speak_to_the_terminal() {
+fn a_peer_cannot_control_the_terminal() {
     let text = every_report(&[samples::hostile()], &plain(100));
     assert!(
         !text
@@ -101,7 +102,7 @@ fn a_peer_cannot_speak_to_the_terminal() {
 }
 
 #[test]
-fn the_waterfall_says_what_was_measured() {
+fn the_waterfall_shows_the_measurement() {
     insta::assert_snapshot!(
         "explained_at_120",
         exchange(&samples::explained(), &plain(120))
@@ -124,7 +125,7 @@ fn the_waterfall_says_what_was_measured() {
 }
 
 #[test]
-fn of_a_peer_that_never_answered_nothing_is_said_to_have_arrived() {
+fn nothing_arrives_from_a_peer_that_never_answered() {
     let mut silent = samples::quic();
     let quic = silent.quic.as_mut().unwrap();
     (quic.datagrams_received, quic.lost_packets) = (0, 0);
@@ -134,7 +135,7 @@ fn of_a_peer_that_never_answered_nothing_is_said_to_have_arrived() {
 }
 
 #[test]
-fn what_is_unexplained_is_said_where_it_is_much() {
+fn much_unexplained_time_is_reported() {
     let told = |unexplained: f64| {
         let mut e = samples::explained();
         e.unexplained = unexplained;
@@ -146,7 +147,7 @@ fn what_is_unexplained_is_said_where_it_is_much() {
 }
 
 #[test]
-fn where_the_unexplained_lies_is_said_with_what_to_try() {
+fn the_place_of_unexplained_time_is_reported_with_advice() {
     let place = |phase, waited, after_bytes| Unexplained {
         phase,
         waited,
@@ -191,7 +192,7 @@ fn where_the_unexplained_lies_is_said_with_what_to_try() {
 }
 
 #[test]
-fn nothing_is_drawn_where_nothing_was_waited_for() {
+fn nothing_is_drawn_without_a_wait() {
     let mut local = samples::refused();
     local.timeline = roundtrip_model::Timeline::default();
     samples::push(&mut local, &[(0.2, roundtrip_model::Event::Finished)]);
@@ -203,7 +204,7 @@ fn nothing_is_drawn_where_nothing_was_waited_for() {
 }
 
 #[test]
-fn bytes_under_way_are_said_where_they_took_long() {
+fn bytes_under_way_are_reported_if_they_took_long() {
     let told = |carried: f64| {
         let mut e = samples::explained();
         e.carried = carried;
@@ -235,7 +236,7 @@ pub(crate) fn without_sgr(text: &str) -> String {
 }
 
 proptest! {
-    /// Whatever was measured, and however wide the terminal says it is.
+    /// Any measurement, and any width of the terminal.
     #[test]
     fn any_timeline_can_be_shown(exchange in crate::any_exchange(), width in 0usize..400, colour: bool, unicode: bool) {
         let style = Style { width, colour, unicode };

@@ -1,4 +1,4 @@
-//! The table of several ways to ask: as it fills, when it is full, and when something is not as it should be.
+//! The table of several ways: while it fills, when it is full, and with errors.
 
 use proptest::prelude::*;
 use roundtrip_model::{Exchange, Waited};
@@ -18,7 +18,7 @@ fn plain(width: usize) -> Style {
     }
 }
 
-/// A run of so many round trips of 90 ms, and 2 ms of our own.
+/// A run of this many round trips of 90 ms, and 2 ms of local work.
 fn answer(word: &str, round_trips: u32) -> Answer {
     let network = f64::from(round_trips) * 90.2;
     Answer {
@@ -59,7 +59,7 @@ fn finished() -> Ways {
     table
 }
 
-/// The first way is slow by a retransmission, one falls back, one fails once, one always.
+/// The first way is slow because of a retransmission, one falls back, one fails once, one always.
 fn troubled() -> Ways {
     let mut table = finished();
     table.ways[0].answers[1].ms += 1000.0;
@@ -112,7 +112,7 @@ fn the_document_of_a_way() {
 }
 
 #[test]
-fn row_by_row_is_the_same_table() {
+fn output_row_by_row_is_the_same_table() {
     let (table, style) = (finished(), plain(100));
     let mut text = ways_head(&table, &style);
     for place in 0..table.ways.len() {
@@ -123,7 +123,7 @@ fn row_by_row_is_the_same_table() {
 }
 
 #[test]
-fn nothing_is_taught_that_was_not_measured() {
+fn the_lesson_follows_from_the_measurements() {
     assert_eq!(waiting().lesson(), None);
     let mut slower = finished();
     for answer in slower
@@ -170,7 +170,7 @@ fn colour_and_ascii_change_nothing_else() {
 }
 
 #[test]
-fn an_exchange_that_failed_is_no_answer() {
+fn a_failed_exchange_is_not_an_answer() {
     assert!(Answer::of(&samples::refused()).is_err());
     let exchange: Exchange = samples::explained();
     let answer = Answer::of(&exchange).unwrap();
@@ -179,7 +179,7 @@ fn an_exchange_that_failed_is_no_answer() {
 }
 
 proptest! {
-    /// No line is wider than the terminal, and while it fills the table keeps its height.
+    /// No line is wider than the terminal, and the table keeps its height while it fills.
     #[test]
     fn any_table_fits(
         width in 40_usize..=200,

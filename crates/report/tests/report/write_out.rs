@@ -1,4 +1,4 @@
-//! curl's language: the same words, the same numbers, whatever the template.
+//! curl's language: the same words, the same numbers, for any template.
 
 mod peer;
 
@@ -103,7 +103,7 @@ fn our_own_variables() {
 }
 
 #[test]
-fn escapes_and_what_is_no_instruction() {
+fn escapes_and_other_text() {
     let t = Transfer::new(&[], "http://h.example/");
     let cases = [
         ("a\\nb\\tc\\rd", "a\nb\tc\rd"),
@@ -119,7 +119,7 @@ fn escapes_and_what_is_no_instruction() {
 }
 
 #[test]
-fn what_is_not_closed_is_refused_with_its_place() {
+fn unclosed_instructions_are_refused_with_their_position() {
     for (template, opened, at) in [
         ("%{", "%{", 0),
         ("ab%{time_total", "%{", 2),
@@ -158,13 +158,13 @@ fn headers_one_all_and_as_json() {
     ));
     assert!(json.ends_with("\n}"));
     serde_json::from_str::<serde_json::Value>(&json).unwrap();
-    // Raw bytes stay raw.
+    // Raw bytes stay unchanged.
     let outputs = Template::parse("%header{x-odd}").unwrap().render(&t);
     assert_eq!(outputs[0].bytes, b"caf\xe9");
 }
 
 #[test]
-fn json_holds_every_variable_in_order() {
+fn json_contains_every_variable_in_order() {
     let hops = samples::redirected();
     let t = Transfer::new(&hops, "http://shop.example/");
     let text = rendered("%{json}", &t);
@@ -226,7 +226,7 @@ fn onerror_keeps_the_rest_for_failures() {
 }
 
 #[test]
-fn a_reused_connection_costs_nothing_to_connect() {
+fn a_reused_connection_takes_no_time_to_connect() {
     let mut second = Exchange {
         reused: true,
         http: Some(HttpFacts::default()),
@@ -292,9 +292,9 @@ fn any_template() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// No template brings it down, and what is well formed says something about each exchange.
+    /// No template causes a panic, and a valid one renders each exchange.
     #[test]
-    fn any_template_is_read_or_refused(template in any_template(), exchange in crate::any_exchange(), url: String, exit_code: u8) {
+    fn any_template_is_parsed_or_refused(template in any_template(), exchange in crate::any_exchange(), url: String, exit_code: u8) {
         let hops = [samples::cold(3.0), exchange];
         if let Ok(template) = Template::parse(&template) {
             for n in 0..=2 {
@@ -306,7 +306,7 @@ proptest! {
 
     /// Text without a percent sign or a backslash is its own rendering.
     #[test]
-    fn plain_text_is_itself(text in "[^%\\\\]{0,80}") {
+    fn plain_text_is_unchanged(text in "[^%\\\\]{0,80}") {
         prop_assert_eq!(rendered(&text, &Transfer::new(&[], "http://h.example/")), text);
     }
 }

@@ -1,5 +1,5 @@
-//! An origin behind a path, and the clients of two images that ask it: one of TLS 1.2 whose library computes before it
-//! speaks, one of TLS 1.3 whose library does not.
+//! An origin behind a path, and the clients of two images that ask it: one of TLS 1.2 whose library
+//! computes before it speaks, one of TLS 1.3 whose library does not.
 
 use std::time::Duration;
 
@@ -18,7 +18,8 @@ pub(crate) struct Scene {
     path: Path,
 }
 
-/// A client: its strategy, and for how long it computes between the TCP handshake and its ClientHello.
+/// A client: its strategy, and for how long it computes between the TCP handshake and its
+/// ClientHello.
 #[derive(Clone, Copy)]
 pub(crate) struct Image {
     pub(crate) strategy: &'static str,

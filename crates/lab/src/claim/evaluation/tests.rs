@@ -1,4 +1,4 @@
-//! Claims that hold, that do not, that cannot be judged, and that are rejected.
+//! Claims that hold, claims that do not, claims that cannot be judged, and invalid claims.
 
 use proptest::prelude::*;
 
@@ -54,7 +54,7 @@ fn judge(text: &str) -> ClaimVerdict<'static> {
 }
 
 #[test]
-fn what_holds_and_what_does_not() {
+fn true_claims_hold_and_false_ones_do_not() {
     for (text, holds) in [
         ("saving(reuse, no-reuse) >= 36%", true),
         ("saving(reuse,no-reuse) >= 45 %", false),
@@ -69,7 +69,7 @@ fn what_holds_and_what_does_not() {
         ("-median(reuse) < 0 ms", true),
         ("ratio_to_tls(reuse) >= 0.5", true),
         ("ratio_to_tls(h3+0rtt, no-reuse, absent) == 0.9", true),
-        // Left-associative, products first.
+        // Operators are left-associative, and products bind more tightly.
         ("20 - 5 - 5 == 10", true),
         ("2 + 3 * 4 == 14", true),
         ("8 / 4 / 2 == 1", true),
@@ -79,7 +79,7 @@ fn what_holds_and_what_does_not() {
 }
 
 #[test]
-fn what_was_measured_is_told_in_the_unit_of_the_claim() {
+fn measured_values_have_the_unit_of_the_claim() {
     for (text, measured, unit) in [
         ("saving(reuse, no-reuse) >= 36%", 44.444, "%"),
         ("median(h3+0rtt) <= 1.15 R", 95.0, "ms"),
@@ -95,7 +95,7 @@ fn what_was_measured_is_told_in_the_unit_of_the_claim() {
 }
 
 #[test]
-fn what_was_not_measured_neither_holds_nor_fails() {
+fn unmeasured_claims_neither_hold_nor_fail() {
     let verdict = judge("median(absent) <= 5 R");
     assert_eq!((verdict.holds, verdict.measured), (None, None));
     assert_eq!(judge("median(absent) < R and 1 > 2").holds, Some(false));
@@ -103,12 +103,12 @@ fn what_was_not_measured_neither_holds_nor_fails() {
 }
 
 #[test]
-fn nonsense_is_refused_with_what_to_do() {
+fn invalid_claims_are_refused_with_advice() {
     for (text, word) in [
         ("", "two sides"),
         ("median(reuse)", "two sides"),
         ("median(reuse) <=", "two sides"),
-        ("median(reuse) <= 5 R 6", "cannot stand here"),
+        ("median(reuse) <= 5 R 6", "does not belong here"),
         ("median(reuse) <= 5", "'ms', 'R'"),
         ("round_trips(reuse) == 5 ms", "'ms', 'R'"),
         ("median(reuse) + 1 > R", "'ms', 'R'"),
@@ -117,10 +117,10 @@ fn nonsense_is_refused_with_what_to_do() {
         ("saving(reuse) > 1%", "two arms"),
         ("median(reuse, no-reuse) > R", "one arm"),
         ("median(reuse <= 5 R", "not closed"),
-        ("1.2.3 > 1", "no number"),
-        ("median(reuse) = 5 R", "means nothing"),
-        ("(1 + 2 > 3", "cannot stand here"),
-        ("1 > 0 or 1 > 0", "cannot stand here"),
+        ("1.2.3 > 1", "not a number"),
+        ("median(reuse) = 5 R", "has no meaning"),
+        ("(1 + 2 > 3", "does not belong here"),
+        ("1 > 0 or 1 > 0", "does not belong here"),
     ] {
         let error = parse(text).unwrap_err().to_string();
         assert!(error.contains(word), "{text}: {error}");

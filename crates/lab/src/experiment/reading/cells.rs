@@ -1,4 +1,4 @@
-//! Combines arms with variants and with the values of a sweep: everything that will be measured.
+//! Combines arms with variants and with the values of a sweep into the list of cells to measure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -56,7 +56,7 @@ impl Cells {
         Ok(Self { plain, baseline })
     }
 
-    /// Plain arms, then variants, then the control.
+    /// The plain arms, then variants, then the control.
     pub(super) fn measured(&self, file: &ExperimentFile) -> Result<Vec<Cell>, UnplacedError> {
         let mut cells = if file.variants_only {
             Vec::new()
@@ -90,7 +90,7 @@ impl Cells {
                     path: cell.path.with(&said),
                     offload: variant.offload.unwrap_or(cell.offload),
                     concurrency: variant.concurrency.unwrap_or(cell.concurrency),
-                    // Compared with the same variant of its baseline, if that is measured.
+                    // It is compared with the same variant of its baseline, if that is measured.
                     against: within
                         .map(|name| format!("{name}{suffix}"))
                         .or(cell.against.clone()),

@@ -54,7 +54,7 @@ pub(super) fn settings(
     settings.iter().map(one).collect()
 }
 
-/// `known` contains the servers above it in the file.
+/// `known` contains the servers defined above it in the file.
 pub(super) fn server(
     server: &format::ServerTable,
     known: &Servers,

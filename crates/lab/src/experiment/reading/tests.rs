@@ -1,4 +1,4 @@
-//! What a file may contain, and how errors are reported.
+//! The allowed contents of a file, and the reports of errors.
 
 use super::*;
 use crate::experiment::ArmClient;
@@ -12,7 +12,7 @@ fn flaw(text: &str) -> String {
 }
 
 #[test]
-fn the_least_that_is_an_experiment() {
+fn the_smallest_valid_experiment() {
     let experiment = read("x", "x.toml", &format!("{HEAD}{REST}")).unwrap();
     assert_eq!(experiment.cells.len(), 1);
     assert_eq!(experiment.cells[0].requests, 1);
@@ -20,7 +20,7 @@ fn the_least_that_is_an_experiment() {
 }
 
 #[test]
-fn variants_multiply_arms_and_keep_their_company() {
+fn variants_multiply_arms_and_keep_their_baseline() {
     let text = format!(
         "{HEAD}baseline = 'a'\n[path]\nrtt = '50ms'\n{REST}[[arm]]\nname = 'b'\nstrategy = 'h2'\n\
          [[variant]]\nname = '@lan'\npath = {{ rtt = '0.3ms' }}\n\
@@ -51,7 +51,7 @@ fn variants_multiply_arms_and_keep_their_company() {
 }
 
 #[test]
-fn an_arm_s_settings_go_before_the_experiment_s() {
+fn an_arm_s_settings_override_the_experiment_s() {
     let text = format!(
         "{HEAD}[client]\nsysctl = {{ a = 1, b = 2 }}\n{REST}packets = true\nfails = 'no answer'\n\
          max-time = '2s'\nsysctl = {{ b = 3 }}\n\
@@ -78,7 +78,7 @@ fn an_arm_s_settings_go_before_the_experiment_s() {
 }
 
 #[test]
-fn a_sweep_is_a_curve_whose_points_claims_may_name() {
+fn claims_can_name_the_points_of_a_sweep() {
     let text = format!(
         "{HEAD}[path]\nrtt = '50ms'\n{REST}[[sweep]]\nword = 'requests'\nvalues = [1, 5]\narms = ['a']\n\
          [[claim]]\ntext = 'more costs more'\nholds = 'median(a@5) > median(a@1)'\n"
@@ -132,7 +132,7 @@ fn servers_depend_on_those_above_them() {
             "'nobody', port",
             "there is no server 'nobody'",
         ),
-        ("rtt = '90ms'", "rtt = 'soon'", "the path cannot be"),
+        ("rtt = '90ms'", "rtt = 'soon'", "invalid path"),
         (
             "concurrency = 8",
             "concurrency = 0",
@@ -157,7 +157,7 @@ fn servers_depend_on_those_above_them() {
 }
 
 #[test]
-fn nonsense_is_refused_with_its_line() {
+fn errors_are_reported_with_their_line() {
     let whole = format!("{HEAD}{REST}");
     for (from, to, told) in [
         ("question", "qestion", "x.toml:1: unknown field `qestion`"),
@@ -172,7 +172,7 @@ fn nonsense_is_refused_with_its_line() {
         (
             "strategy = 'h1'",
             "strategy = 'h9'",
-            "x.toml:10: 'h9' is no part of a strategy",
+            "x.toml:10: 'h9' is not a part of a strategy",
         ),
         (
             "strategy = 'h1'",
@@ -213,7 +213,7 @@ fn nonsense_is_refused_with_its_line() {
         (
             "name = 'a'",
             "name = 'a(b'",
-            "x.toml:9: 'a(b' cannot be a name",
+            "x.toml:9: 'a(b' is not a valid name",
         ),
         (
             "knobs = {}",
@@ -233,12 +233,12 @@ fn nonsense_is_refused_with_its_line() {
         (
             "[[server]]",
             "[path]\nrtt = 'soon'\n[[server]]",
-            "x.toml:6: the path cannot be: rtt: `soon` is no time",
+            "x.toml:6: invalid path: rtt: `soon` is no time",
         ),
         (
             "[[server]]",
             "[path]\nspeed = 1\n[[server]]",
-            "x.toml:6: the path cannot be: a path has no `speed`",
+            "x.toml:6: invalid path: a path has no `speed`",
         ),
         ("[[server]]", "[path]\nrtt = {}\n[[server]]", "x.toml:6:"),
     ] {
@@ -253,5 +253,5 @@ fn nonsense_is_refused_with_its_line() {
     let claim = format!("{whole}[[claim]]\ntext = 'x'\nholds = 'median(b) > 1 ms'\n");
     assert!(flaw(&claim).starts_with("x.toml:13: the claim cannot be read: there is no arm 'b'"));
     let sweep = format!("{whole}[[sweep]]\nword = 'speed'\nvalues = [1]\narms = ['a']\n");
-    assert!(flaw(&sweep).starts_with("x.toml:13: a sweep goes over"));
+    assert!(flaw(&sweep).starts_with("x.toml:13: the word of a sweep must be"));
 }

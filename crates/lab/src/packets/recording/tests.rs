@@ -97,7 +97,7 @@ fn described(packets: &[TracedPacket]) -> Vec<(usize, Option<f64>, Option<f64>, 
 }
 
 #[test]
-fn what_left_one_end_is_found_at_the_other() {
+fn packets_of_one_end_are_found_at_the_other() {
     let mut tape = Tape::new();
     tape.cross(
         0,
@@ -141,7 +141,7 @@ fn what_left_one_end_is_found_at_the_other() {
 }
 
 #[test]
-fn what_is_lost_is_sent_twice_and_arrives_once() {
+fn lost_packets_are_sent_twice_and_arrive_once() {
     let mut tape = Tape::new();
     let syn = segment(
         PacketEnd::Client,
@@ -203,7 +203,7 @@ fn a_copy_that_the_path_makes_is_not_the_client_s() {
 }
 
 #[test]
-fn garbage_is_refused_and_other_packets_are_passed_over() {
+fn garbage_is_refused_and_other_packets_are_skipped() {
     assert!(read(b"no recording").is_err());
     let mut tape = Tape::new();
     tape.see(0, PacketEnd::Client, false, b"garbage", &[]);

@@ -21,7 +21,7 @@ pub(super) fn add(experiment: &Experiment, arms: &mut [ArmOutcome]) {
     }
 }
 
-/// Whether `tls` is TLS over TCP under the conditions of `cell`. The first such cell is no
+/// Whether `tls` is TLS over TCP under the conditions of `cell`. The first such cell is not a
 /// repetition.
 fn is_tls_of(tls: &Cell, cell: &Cell) -> bool {
     let transport = |cell: &Cell| match &cell.arm.client {

@@ -1,4 +1,4 @@
-//! Ladders of packets that are made up: fixed, so that a change is seen.
+//! Ladders of artificial packets: fixed, so that a change is noticed.
 
 use roundtrip_wire::packet::Flags;
 
@@ -64,7 +64,7 @@ pub(crate) fn sample() -> Vec<TracedPacket> {
 }
 
 #[test]
-fn times_stand_at_the_ends_and_arrows_between() {
+fn times_are_at_the_ends_with_arrows_between() {
     let style = Style {
         width: 80,
         ..Style::default()
@@ -87,7 +87,7 @@ fn times_stand_at_the_ends_and_arrows_between() {
 }
 
 #[test]
-fn a_narrow_terminal_without_unicode_has_its_ladder_too() {
+fn a_narrow_terminal_without_unicode_shows_a_ladder_too() {
     let style = Style {
         width: 40,
         unicode: false,

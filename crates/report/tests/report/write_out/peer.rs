@@ -1,5 +1,5 @@
-//! Debian's curl as the judge: it fetches from a server of ours, an exchange is made from what it printed, and the
-//! same template must print the same bytes again.
+//! Compares with Debian's curl: it fetches from a test server, an exchange is made from its output,
+//! and the same template must print the same bytes again.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
@@ -13,7 +13,8 @@ const TARGET: &str =
     "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nX-A: 1\r\nContent-Length: 10\r\n\r\n0123456789";
 const REDIRECT: &str = "HTTP/1.1 302 Found\r\nLocation: /target\r\nContent-Length: 5\r\n\r\nhello";
 
-/// Answers until the test's process ends; `/target` is the target, all else leads there.
+/// Answers until the test's process ends; `/target` is the target, every other path redirects
+/// there.
 fn serve() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -58,7 +59,7 @@ fn parse(printed: &str) -> HashMap<&str, &str> {
     printed.lines().filter_map(|l| l.split_once(": ")).collect()
 }
 
-/// An exchange that was, by curl's own numbers, what curl saw.
+/// The exchange that curl's own numbers describe.
 fn exchange_of(values: &HashMap<&str, &str>) -> Exchange {
     let number = |name: &str| values[name].parse::<u64>().unwrap();
     let moment = |name: &str| Moment(values[name].replace('.', "").parse::<u64>().unwrap() * 1000);
@@ -128,7 +129,7 @@ fn the_articles_format_prints_as_curl_prints_it() {
 }
 
 #[test]
-fn a_chain_is_counted_as_curl_counts_it() {
+fn a_chain_has_curls_counts() {
     let address = serve();
     let url = format!("http://{address}/start?a=b");
     let names = "num_redirects num_connects num_headers size_header size_download size_upload http_code http_version \
@@ -202,7 +203,7 @@ fn hop(address: SocketAddr, path: &str, response: &str) -> Exchange {
 }
 
 #[test]
-fn odd_templates_read_as_curl_reads_them() {
+fn odd_templates_are_parsed_as_by_curl() {
     let url = format!("http://{}/target", serve());
     let hops = [hop(
         url[7..].split('/').next().unwrap().parse().unwrap(),
