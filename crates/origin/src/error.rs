@@ -20,8 +20,11 @@ pub enum OriginError {
     Tls(#[from] rustls::Error),
     #[error("cannot set up the check of client certificates: {0}")]
     ClientVerifier(#[from] rustls::server::VerifierBuilderError),
+    #[cfg(feature = "peers")]
     #[error("HTTP/3 needs TLS 1.3 with one of its cipher suites: {0}")]
     Quic(#[from] quinn::crypto::rustls::NoInitialCipherSuite),
+    #[error("quinn is not in this program; build it with --features peers")]
+    NoQuinn,
     #[error("early data needs tickets that the server remembers (tickets: stateful), not {0}")]
     EarlyDataNeedsTickets(crate::Tickets),
     #[error("cannot write {}: {source}", path.display())]

@@ -1,34 +1,15 @@
 //! QUIC connections: accepted, retried, ignored or refused as the knobs say, then passed to HTTP/3.
-//! This file uses quinn; `own` uses our own engine.
+//! `own` uses our engine. `quinn` is the server of other makers that clients are judged by.
 
-mod incoming;
-mod levers;
 pub(crate) mod own;
-mod redeemed;
+#[cfg(feature = "peers")]
+pub(crate) mod quinn;
 
-use std::io;
-use std::net::UdpSocket;
-use std::sync::Arc;
 use std::time::Duration;
 
-use quinn::crypto::rustls::QuicServerConfig;
-use quinn::{
-    Endpoint, EndpointConfig, Incoming, ServerConfig, TokioRuntime, ValidationTokenConfig,
-};
-use tokio::task::JoinSet;
-use tokio::time::timeout;
-
-use crate::serve::carrier::QuinnCarrier;
-use crate::serve::h3;
-use crate::site::OriginState;
-use crate::tcp::ListenerContext;
-use crate::{EarlyData, FaultKind, FaultPhase, Knobs};
-use incoming::take_in;
-use levers::transport_config;
-use redeemed::UsedTokens;
+use crate::{EarlyData, FaultPhase, Knobs};
 
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
-const TOKEN_LIFETIME: Duration = Duration::from_hours(24);
 
 /// The phases that are one handshake in QUIC.
 const BEFORE_REQUESTS: [FaultPhase; 3] =
@@ -37,6 +18,7 @@ const BEFORE_REQUESTS: [FaultPhase; 3] =
 /// How to perform handshakes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct HandshakeConfig {
+    #[cfg(feature = "peers")] // our own engine has its own place for it
     pub(crate) retry: bool,
     pub(crate) early_data: bool,
 }
@@ -44,101 +26,9 @@ pub(crate) struct HandshakeConfig {
 impl HandshakeConfig {
     pub(crate) fn from_knobs(knobs: &Knobs) -> Self {
         Self {
+            #[cfg(feature = "peers")]
             retry: knobs.listen.quic_retry,
             early_data: knobs.tls.early_data != EarlyData::Off,
         }
-    }
-}
-
-pub(crate) fn open(
-    socket: UdpSocket,
-    crypto: Arc<QuicServerConfig>,
-    knobs: &Knobs,
-) -> io::Result<Endpoint> {
-    let (tokens, streams) = (knobs.listen.quic_tokens, knobs.http.streams);
-    let config = server_config(crypto, tokens, streams);
-    let runtime = Arc::new(TokioRuntime);
-    Endpoint::new(EndpointConfig::default(), Some(config), socket, runtime)
-}
-
-/// With `tokens` for each client that has proven its address, so that its next connection is not
-/// challenged (RFC 9000, section 8.1.3).
-fn server_config(
-    crypto: Arc<dyn quinn::crypto::ServerConfig>,
-    tokens: u32,
-    streams: u32,
-) -> ServerConfig {
-    let mut given = ValidationTokenConfig::default();
-    given
-        .sent(tokens)
-        .lifetime(TOKEN_LIFETIME)
-        .log(Arc::new(UsedTokens::default()));
-    let mut config = ServerConfig::with_crypto(crypto);
-    config.validation_token_config(given);
-    let mut transport = transport_config();
-    transport.max_concurrent_bidi_streams(streams.into());
-    config.transport_config(Arc::new(transport));
-    config
-}
-
-/// Accepts until the future is dropped, and its connections with it.
-pub(crate) async fn accept(
-    endpoint: Endpoint,
-    handshake_config: HandshakeConfig,
-    context: ListenerContext,
-) {
-    let mut connections = JoinSet::new();
-    loop {
-        let Some(incoming) = endpoint.accept().await else {
-            return;
-        };
-        if let Some(incoming) = admit(incoming, handshake_config, &context.site) {
-            let Ok(place) = context.places.clone().acquire_owned().await else {
-                return;
-            };
-            let site = context.site.clone();
-            connections.spawn(async move {
-                serve_one(incoming, handshake_config, &site).await;
-                site.counters.quic_over.increment();
-                drop(place);
-            });
-        }
-        while connections.try_join_next().is_some() {}
-    }
-}
-
-fn admit(
-    incoming: Incoming,
-    handshake_config: HandshakeConfig,
-    site: &OriginState,
-) -> Option<Incoming> {
-    if handshake_config.retry && !incoming.remote_address_validated() {
-        // RFC 9000, section 8.1.2.
-        if incoming.retry().is_ok() {
-            site.counters.quic_retries.increment();
-        }
-        return None;
-    }
-    // The token of a Retry validates the address as well, and forbids a second Retry.
-    if incoming.remote_address_validated() && incoming.may_retry() {
-        site.counters.quic_tokens_taken.increment();
-    }
-    match site.fault_at(&BEFORE_REQUESTS) {
-        None => return Some(incoming),
-        Some(FaultKind::Stall) => incoming.ignore(),
-        Some(FaultKind::Reset | FaultKind::Close | FaultKind::Garbage) => incoming.refuse(),
-    }
-    None
-}
-
-async fn serve_one(incoming: Incoming, handshake_config: HandshakeConfig, site: &Arc<OriginState>) {
-    site.counters.quic_connections.increment();
-    let taken = timeout(
-        HANDSHAKE_TIMEOUT,
-        take_in(incoming, handshake_config.early_data),
-    )
-    .await;
-    if let Ok(Ok((connection, confirmation))) = taken {
-        h3::serve(QuinnCarrier::new(connection, confirmation), site.clone()).await;
     }
 }

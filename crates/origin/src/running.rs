@@ -12,9 +12,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;
 use std::sync::Arc;
 
-use quinn::Endpoint;
-use quinn::crypto::rustls::QuicServerConfig;
-use roundtrip_quic_tokio::Endpoint as OwnEndpoint;
+use roundtrip_quic_tokio::Endpoint;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
@@ -37,10 +35,11 @@ impl Origin {
     /// is dropped or stopped.
     #[allow(clippy::unused_async)] // it needs a runtime, and the signature says so
     pub async fn start(knobs: Knobs) -> Result<Running, OriginError> {
-        let ports = Ports::bind(&knobs.listen)?;
+        // Who waits for an open port finds the files that it needs.
         let certificates = IssuedCertificates::issue(&knobs.tls)?;
         write_pem(knobs.tls.ca_out.as_deref(), &certificates.ca_pem)?;
         write_pem(knobs.tls.client_out.as_deref(), &certificates.client_pem)?;
+        let ports = Ports::bind(&knobs.listen)?;
         let counters = Arc::new(OriginCounters::default());
         let site = Arc::new(OriginState::new(
             &knobs,
@@ -57,7 +56,8 @@ impl Origin {
             counters,
             tasks: Vec::new(),
             endpoints: Vec::new(),
-            own_endpoints: Vec::new(),
+            #[cfg(feature = "peers")]
+            quinn_endpoints: Vec::new(),
             silent: Vec::new(),
             thread: None,
         };
@@ -90,7 +90,8 @@ pub struct Running {
     counters: Arc<OriginCounters>,
     tasks: Vec<JoinHandle<()>>,
     endpoints: Vec<Endpoint>,
-    own_endpoints: Vec<OwnEndpoint>,
+    #[cfg(feature = "peers")]
+    quinn_endpoints: Vec<quinn::Endpoint>,
     /// Ports that are bound and never answer.
     silent: Vec<UdpSocket>,
     thread: Option<Thread>,
@@ -119,17 +120,18 @@ impl Running {
             // An aborted task returns an error, as intended.
             let _ = task.await;
         }
-        for endpoint in std::mem::take(&mut self.own_endpoints) {
+        for endpoint in std::mem::take(&mut self.endpoints) {
             endpoint.closed().await;
         }
         self.thread = None;
     }
 
     fn abort(&mut self) {
-        for endpoint in self.endpoints.drain(..) {
+        #[cfg(feature = "peers")]
+        for endpoint in self.quinn_endpoints.drain(..) {
             endpoint.close(0_u32.into(), b"");
         }
-        for endpoint in &self.own_endpoints {
+        for endpoint in &self.endpoints {
             endpoint.close(0, b"");
         }
         self.silent.clear();
@@ -171,6 +173,7 @@ impl Running {
         Ok(())
     }
 
+    #[cfg(feature = "peers")]
     fn open_quinn(
         &mut self,
         socket: UdpSocket,
@@ -178,17 +181,30 @@ impl Running {
         certificates: &IssuedCertificates,
         context: &ListenerContext,
     ) -> Result<(), OriginError> {
-        let config = tls::quic_config(&knobs.tls, certificates, &self.counters, &["h3"])?;
-        let crypto = Arc::new(QuicServerConfig::try_from(config)?);
-        let endpoint = quic::open(socket, crypto, knobs).map_err(|e| ports::failed(knobs, e))?;
-        self.endpoints.push(endpoint.clone());
-        let accepting = quic::accept(
+        let tls = tls::quic_config(&knobs.tls, certificates, &self.counters, &["h3"])?;
+        let crypto = quic::quinn::crypto(tls)?;
+        let endpoint =
+            quic::quinn::open(socket, crypto, knobs).map_err(|e| ports::failed(knobs, e))?;
+        self.quinn_endpoints.push(endpoint.clone());
+        let accepting = quic::quinn::accept(
             endpoint,
             HandshakeConfig::from_knobs(knobs),
             context.clone(),
         );
         self.tasks.push(tokio::spawn(accepting));
         Ok(())
+    }
+
+    #[cfg(not(feature = "peers"))]
+    #[allow(clippy::unused_self, clippy::needless_pass_by_value)] // it stands for the other one
+    fn open_quinn(
+        &mut self,
+        _: UdpSocket,
+        _: &Knobs,
+        _: &IssuedCertificates,
+        _: &ListenerContext,
+    ) -> Result<(), OriginError> {
+        Err(OriginError::NoQuinn)
     }
 
     fn open_own(
@@ -201,9 +217,9 @@ impl Running {
         let protocols = &quic::own::PROTOCOLS;
         let tls = tls::quic_config(&knobs.tls, certificates, &self.counters, protocols)?;
         let engine = quic::own::engine(tls, knobs)?;
-        let endpoint = OwnEndpoint::new(socket, engine).map_err(|e| ports::failed(knobs, e))?;
+        let endpoint = Endpoint::new(socket, engine).map_err(|e| ports::failed(knobs, e))?;
         self.counters.add_endpoint(endpoint.clone());
-        self.own_endpoints.push(endpoint.clone());
+        self.endpoints.push(endpoint.clone());
         let accepting = quic::own::accept(
             endpoint,
             HandshakeConfig::from_knobs(knobs),

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use tracing::debug;
 
 use crate::body::AnswerBody;
 use crate::plan::AnswerPlan;
@@ -114,6 +115,13 @@ pub(crate) async fn answer<E: HttpExchange>(
 }
 
 fn count(request: &OriginRequest, site: &OriginState) {
+    let OriginRequest {
+        method,
+        version,
+        early,
+        ..
+    } = request;
+    debug!(%method, path = request.path(), ?version, early, "a request");
     site.counters.requests.increment();
     if request.early {
         site.counters.early_requests.increment();

@@ -11,6 +11,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
+use tracing::debug;
 
 use crate::connection::{EarlyFlag, TcpConnectionInfo};
 use crate::fuse::{Fuse, FusedStream};
@@ -44,7 +45,8 @@ pub(crate) async fn accept(listener: TcpListener, role: ListenerRole, context: L
     let mut connections = JoinSet::new();
     loop {
         match listener.accept().await {
-            Ok((tcp, _)) => {
+            Ok((tcp, peer)) => {
+                debug!(%peer, "a connection was accepted");
                 // One connection beyond the limit is accepted but not served; the kernel holds the
                 // others.
                 let Ok(place) = context.places.clone().acquire_owned().await else {
@@ -110,7 +112,7 @@ async fn serve_tls(
     let limit = HANDSHAKE_TIMEOUT.max(site.http.keep_alive);
     let handshake = tls::establish(wire, config, link.early.clone(), &site.counters);
     let Ok(Some((secure, first))) = timeout(limit, handshake).await else {
-        return;
+        return debug!("a TLS handshake failed");
     };
     if secure.is_h2() {
         h2::serve(serve::Prefixed::new(first, secure), link, site.clone()).await;

@@ -1,9 +1,9 @@
-//! What a response's headers announce, read into its facts.
+//! Reads the announcements in a response's headers into its facts.
 
 use roundtrip_model::HttpFacts;
 use roundtrip_wire::server_timing;
 
-/// Reads `Location`, `Server-Timing` and `Alt-Svc`. Returns the value of the last.
+/// Reads `Location`, `Server-Timing` and `Alt-Svc`. Returns the value of the last one.
 pub(crate) fn read(facts: &mut HttpFacts) -> Option<Vec<u8>> {
     if (300..400).contains(&facts.status) && facts.status != 304 {
         facts.redirect = facts

@@ -1,4 +1,4 @@
-//! An open connection with what is known of it, and the one that is kept for the next request.
+//! An open connection with the facts about it, and the one that is kept for the next request.
 
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ impl OpenConnection {
         self.connection.exchange_all(turns, ended).await;
     }
 
-    /// Says whether it carries several requests at once.
+    /// Whether it carries several requests at once.
     pub(crate) fn has_streams(&self) -> bool {
         self.connection.has_streams()
     }
@@ -57,12 +57,12 @@ impl OpenConnection {
         self.connection.close().await;
     }
 
-    /// Returns the recorder that notes the bytes of this connection.
+    /// Returns the recorder that records the bytes of this connection.
     pub(crate) fn recorder(&self) -> Recorder {
         self.recorder.clone()
     }
 
-    /// Says whether its first request leaves as early data.
+    /// Whether its first request leaves as early data.
     pub(crate) fn has_early_data(&self) -> bool {
         self.has_early_data
     }
@@ -75,17 +75,17 @@ impl OpenConnection {
         matches!(self.connection, Connection::H3(_))
     }
 
-    /// Returns the path's round trip, as far as it is known.
+    /// Returns the path's round trip, if it is known.
     pub(crate) fn min_rtt(&self) -> Option<Duration> {
         self.transport.min_rtt()
     }
 
-    /// Returns what it has carried before, as far as the kernel tells.
+    /// Returns its activity so far, as far as the kernel reports it.
     pub(crate) fn past(&self) -> Option<KeptFacts> {
         self.transport.past()
     }
 
-    /// Reads its gauges.
+    /// Reads the kernel's and QUIC's counters for it.
     pub(crate) fn facts(&self) -> (Option<TcpFacts>, Option<QuicFacts>, Option<TlsFacts>) {
         let transport = &self.transport;
         (
@@ -95,11 +95,11 @@ impl OpenConnection {
         )
     }
 
-    /// Says whether another request can go out on it.
+    /// Whether another request can use it.
     fn is_usable(&self) -> bool {
         self.connection.is_open()
             && match &self.transport {
-                // HTTP/2 has a driver that reads: what is in the socket says nothing there.
+                // HTTP/2 has a driver that reads, so the socket's contents say nothing there.
                 Transport::Tcp { gauge, .. } => {
                     !matches!(self.connection, Connection::H1(_)) || !gauge.is_spent()
                 }
@@ -116,7 +116,7 @@ pub(crate) struct KeptConnection {
 }
 
 impl KeptConnection {
-    /// Takes it out if another request can go to `target` on it. One that cannot be used is
+    /// Takes it out if another request to `target` can use it. A connection that cannot be used is
     /// dropped.
     pub(crate) fn take_for(&mut self, target: &Target) -> Option<OpenConnection> {
         let here = target.origin();
@@ -128,7 +128,7 @@ impl KeptConnection {
         None
     }
 
-    /// Takes it out, whatever its state.
+    /// Takes it out, in any state.
     pub(crate) fn take(&mut self) -> Option<OpenConnection> {
         self.open.take()
     }
@@ -137,7 +137,7 @@ impl KeptConnection {
         self.open = Some(open);
     }
 
-    /// Drops a connection after its last answer, and notes why.
+    /// Drops a connection after its last answer, and records the reason.
     pub(crate) fn drop_for(&mut self, why: NotKept, open: OpenConnection) {
         self.why_not = Some((open.origin, why));
     }
@@ -151,7 +151,7 @@ impl KeptConnection {
         self.open.as_mut().and_then(OpenConnection::stream)
     }
 
-    /// Returns, once, why the connection before is not there any more, if it was to this origin.
+    /// Returns, once, the reason why the previous connection is gone, if it was to this origin.
     pub(crate) fn take_reason(&mut self, target: &Target) -> Option<NotKept> {
         let here = target.origin();
         let (_, why) = self.why_not.take().filter(|(to, _)| *to == here)?;

@@ -1,5 +1,5 @@
-//! From addresses to an open connection, as the plan says. Crate `http` opens it; this module adds
-//! a proxy, a Unix socket, and a TLS library that is slow on purpose.
+//! Opens a connection to the found addresses, following the plan. Crate `http` opens it; this
+//! module adds a proxy, a Unix socket, and a TLS library that is slow on purpose.
 
 mod proxy;
 mod race;
@@ -17,7 +17,7 @@ use crate::observed::Observed;
 use crate::plan::ConnectionPlan;
 use crate::{Options, ProbeError};
 
-/// Opens connections. Owns what connections leave behind for later ones: TLS sessions in the TLS
+/// Opens connections. Owns the state that connections leave for later ones: TLS sessions in the TLS
 /// client, and address validation tokens of QUIC.
 pub(crate) struct Connector {
     options: Arc<Options>,
@@ -34,7 +34,7 @@ impl Connector {
         }
     }
 
-    /// Makes the TLS client, if there is none yet.
+    /// Creates the TLS client, if there is none yet.
     pub(crate) fn prepare_tls(&mut self) -> Result<(), ProbeError> {
         if self.tls.is_none() {
             let options = &self.options;
@@ -46,13 +46,13 @@ impl Connector {
         Ok(())
     }
 
-    /// Says whether TLS was used and no ticket has come yet.
+    /// Whether TLS was used and no ticket has come yet.
     pub(crate) fn lacks_ticket(&self, quic: bool) -> bool {
         let tls = self.tls.as_ref();
         tls.is_some_and(|t| t.tickets(quic).received() == 0)
     }
 
-    /// Adds what the TLS client knows of a connection's handshake.
+    /// Adds the TLS client's facts about a connection's handshake.
     pub(crate) fn read_tls(&self, facts: &mut TlsFacts, quic: bool) {
         if let Some(client) = &self.tls {
             let tickets = client.tickets(quic);
@@ -62,8 +62,8 @@ impl Connector {
         }
     }
 
-    /// Opens a connection to `target` at the addresses that were found, of which there are none
-    /// for a Unix socket.
+    /// Opens a connection to `target` at the addresses that were found; for a Unix socket there are
+    /// none.
     pub(crate) async fn open(
         &self,
         plan: &ConnectionPlan,
@@ -137,7 +137,7 @@ impl Connector {
             (stream, proxy_status) = self.through_proxy(stream, plan, target, recorder).await?;
         }
         if plan.tls.is_some() && !self.options.hello_delay.is_zero() {
-            // A library that computes blocks its thread, so this does too.
+            // A TLS library blocks its thread while it computes, so this does too.
             recorder.timed(Task::Configure, || {
                 std::thread::sleep(self.options.hello_delay);
             });

@@ -1,4 +1,4 @@
-//! What a sequence counts beside its exchanges.
+//! The counters of a sequence, besides its exchanges.
 
 use roundtrip_model::Moment;
 
@@ -11,8 +11,8 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// Starts a sequence at `now`. In a sequence, requests that may have been acted upon are not
-    /// repeated unless that does no harm.
+    /// Starts a sequence at `now`. In a sequence, a request that the server may have acted upon is
+    /// repeated only if that does no harm.
     pub(crate) fn start_sequence(&mut self, now: Moment) {
         *self = Self {
             ended: now,
@@ -21,7 +21,7 @@ impl Counts {
         };
     }
 
-    /// Ends a sequence and returns what was counted.
+    /// Ends a sequence and returns its counters.
     pub(crate) fn end_sequence(&mut self) -> Self {
         std::mem::take(self)
     }
@@ -30,17 +30,17 @@ impl Counts {
         self.connections += 1;
     }
 
-    /// Counts round trips of a request that was asked again, which its exchange does not show.
+    /// Counts round trips of a repeated request, which its exchange does not show.
     pub(crate) fn count_lost_trips(&mut self, trips: u32) {
         self.lost_trips += trips;
     }
 
-    /// Notes when the last answer or failure so far was here, by the exchanger's clock.
+    /// Records the time of the last answer or failure so far, by the exchanger's clock.
     pub(crate) fn mark_end(&mut self, at: Moment) {
         self.ended = at;
     }
 
-    /// Connections that were opened.
+    /// The number of connections that were opened.
     pub(crate) fn connections(&self) -> u32 {
         self.connections
     }

@@ -1,4 +1,4 @@
-//! Every way an exchange can fail, with its source kept. `failure` puts these into words.
+//! Every way in which an exchange can fail, with its source. `failure` puts these into words.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use roundtrip_tls::TlsError;
 pub enum ProbeError {
     #[error(transparent)]
     Name(#[from] ResolveError),
-    #[error("the name server {server} could not be asked: {why}")]
+    #[error("the name server {server} could not be queried: {why}")]
     Doh { server: String, why: String },
     #[error("{host} has no {family} address")]
     NoAddressOfFamily { host: String, family: &'static str },
@@ -35,7 +35,7 @@ pub enum ProbeError {
     },
     #[error("over {limit} redirects; the last led to {last}")]
     TooManyRedirects { limit: u32, last: String },
-    #[error("the redirect's location is no URL that can be followed: {0}")]
+    #[error("the redirect's location is not a valid URL: {0}")]
     BadRedirect(roundtrip_model::TargetError),
     #[error("interrupted")]
     Interrupted,
@@ -44,7 +44,7 @@ pub enum ProbeError {
 }
 
 impl ProbeError {
-    /// Looking a name up, or connecting to an address, failed for the proxy and not for the target.
+    /// Marks a failed lookup or connection attempt as the proxy's, not the target's.
     pub(crate) fn of_proxy(self, proxy: Option<&Target>) -> Self {
         match (proxy, self) {
             (
@@ -59,7 +59,7 @@ impl ProbeError {
     }
 }
 
-/// Spells a limit, in milliseconds below a second: «within 0.0 s» says nothing.
+/// Formats a limit, in milliseconds below a second: «within 0.0 s» would say nothing.
 fn spelt(limit: Duration) -> String {
     if limit < Duration::from_secs(1) {
         format!("{} ms", limit.as_micros() as f64 / 1e3)

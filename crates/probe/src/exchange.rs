@@ -1,4 +1,4 @@
-//! One request from question to answer, and everything that was learnt on the way in an `Exchange`.
+//! One request from beginning to end; everything that was learnt becomes an `Exchange`.
 
 mod echo;
 mod retry;
@@ -15,16 +15,16 @@ use crate::output::Output;
 pub(crate) use echo::echo;
 pub(crate) use several::{Answered, ONE_BY_ONE, Part, exchange_all};
 
-/// The answer to one request, as far as it has come.
+/// The answer to one request, as far as it has arrived.
 #[derive(Default)]
 struct Answer {
     facts: HttpFacts,
-    /// The time of the last byte, taken before gauges are read.
+    /// The time of the last byte, taken before the counters are read.
     ended: Option<Moment>,
 }
 
-/// Sends one request, on the connection that was kept or on a new one, and reads the answer's body
-/// into `sink`.
+/// Sends one request, on the kept connection or on a new one, and reads the answer's body into
+/// `sink`.
 pub(crate) async fn exchange(
     exchanger: &mut Exchanger,
     request: &Request,
@@ -48,7 +48,7 @@ pub(crate) async fn exchange(
         recorder.now()
     });
     recorder.record_at(ended, Event::Finished);
-    // The gauges of a connection that failed add to its timeline.
+    // The counters of a failed connection add to its timeline.
     observed.settle();
     exchange.timeline = recorder.snapshot();
     let target = &request.target;
@@ -64,7 +64,7 @@ pub(crate) async fn exchange(
     exchange
 }
 
-/// Asks, and asks once more if the connection that was kept turns out to be closed.
+/// Sends the request, and sends it once more if the kept connection turns out to be closed.
 async fn attempt(
     exchanger: &mut Exchanger,
     transaction: &mut Transaction<'_>,
@@ -82,9 +82,10 @@ async fn attempt(
         let lost = retry::lost_trip(&recorder.snapshot(), recorder.now(), open.min_rtt());
         exchanger.counts().count_lost_trips(lost);
         // The server closed the idle connection while the request was on its way. RFC 9112 §9.3.1.
-        transaction.observed.notes.push(
-            "the connection that was kept had been closed by the server: connected anew".into(),
-        );
+        transaction
+            .observed
+            .notes
+            .push("the server had closed the kept connection: opened a new one".into());
         transaction.exchange.reused = false;
         transaction.exchange.kept = None;
         transaction.exchange.not_kept = Some(NotKept::Crossed);
@@ -126,7 +127,7 @@ async fn ask(
     open.exchange(turn).await
 }
 
-/// Carries questions to a DNS-over-HTTPS server.
+/// Carries queries to a DNS-over-HTTPS server.
 impl Requester for Exchanger {
     async fn request(&mut self, request: &Request, sink: &mut dyn Sink) -> Exchange {
         exchange(self, request, Strategy::default(), sink).await

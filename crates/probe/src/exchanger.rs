@@ -1,8 +1,8 @@
-//! What lasts from one exchange to the next, and the steps that each exchange takes:
+//! The state that lasts from one exchange to the next, and the steps of each exchange:
 //! [`begin`](Exchanger::begin), [`connection`](Exchanger::connection), the request itself,
 //! [`read_gauges`](Exchanger::read_gauges), [`conclude`](Exchanger::conclude).
 //!
-//! `exchange` takes them for one request, `exchange::several` for several at once.
+//! `exchange` performs them for one request, `exchange::several` for several at once.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -26,10 +26,9 @@ use crate::plan::ConnectionPlan;
 use crate::protocols::Protocols;
 use crate::{ProbeError, answer};
 
-const KEPT_WAY: &str =
-    "HTTP/3 is announced; all requests go the way of the first one (--http3 asks over HTTP/3)";
+const KEPT_WAY: &str = "HTTP/3 is announced; all requests use the same protocol as the first one (--http3 requests HTTP/3)";
 
-/// Carries out exchanges, one after another. Each of its fields is the only owner of its state.
+/// Carries out exchanges, one after another. Each field is the only owner of its state.
 pub(crate) struct Exchanger {
     options: Arc<Options>,
     clock: Arc<dyn Clock>,
@@ -39,13 +38,13 @@ pub(crate) struct Exchanger {
     protocols: Protocols,
     interruption: Interruption,
     counts: Counts,
-    /// Says whether the unmeasured request was made, which comes before the first that is measured.
+    /// Whether the unmeasured request was made, which comes before the first measured one.
     is_primed: bool,
     /// The cost of the unmeasured request, if it was answered.
     primer: Option<Primer>,
 }
 
-/// One use of a connection, from the start of its clock. What is known of it survives its failure.
+/// One use of a connection, from the start of its clock. Its facts survive its failure.
 pub(crate) struct Transaction<'a> {
     /// The request, or the first of several.
     pub(crate) request: &'a Request,
@@ -54,12 +53,12 @@ pub(crate) struct Transaction<'a> {
     pub(crate) observed: Observed,
     /// The exchange so far, without timeline and answer.
     pub(crate) exchange: Exchange,
-    /// The connection that was kept, until [`Exchanger::connection`] hands it out.
+    /// The kept connection, until [`Exchanger::connection`] hands it out.
     kept: Option<OpenConnection>,
 }
 
 impl Transaction<'_> {
-    /// Returns what the kept connection has carried before.
+    /// Returns the activity of the kept connection so far.
     pub(crate) fn kept_facts(&self) -> Option<KeptFacts> {
         self.kept.as_ref().and_then(OpenConnection::past)
     }
@@ -102,7 +101,7 @@ impl Exchanger {
         self.clock.now()
     }
 
-    /// Notes that the last answer or failure so far is here.
+    /// Records that the last answer or failure so far is here.
     pub(crate) fn mark_end(&mut self) {
         self.counts.mark_end(self.clock.now());
     }
@@ -111,7 +110,7 @@ impl Exchanger {
         Recorder::new(self.clock.clone())
     }
 
-    /// Returns the time that one exchange may take, for the work it has to bound.
+    /// Returns the time limit of one exchange.
     pub(crate) fn time_limit(&self) -> TimeLimit {
         self.interruption.time_limit(self.options.max_time)
     }
@@ -120,17 +119,17 @@ impl Exchanger {
         self.is_primed
     }
 
-    /// Notes that the unmeasured request was made or is under way, and what it paid.
+    /// Records that the unmeasured request was made or is in progress, and its cost.
     pub(crate) fn set_primed(&mut self, paid: Option<Primer>) {
         (self.is_primed, self.primer) = (true, paid);
     }
 
-    /// Says whether TLS was used and no ticket has come yet.
+    /// Whether TLS was used and no ticket has come yet.
     pub(crate) fn lacks_ticket(&self, quic: bool) -> bool {
         self.connector.lacks_ticket(quic)
     }
 
-    /// Starts the clock, with the recorder of the connection that was kept, or a new one.
+    /// Starts the clock, with the recorder of the kept connection, or a new one.
     pub(crate) fn begin<'a>(
         &mut self,
         request: &'a Request,
@@ -163,14 +162,15 @@ impl Exchanger {
         }
     }
 
-    /// Goes on with a branch of the timeline, which events of the connection so far do not reach.
+    /// Continues with a branch of the timeline, which later events of the previous connection do
+    /// not reach.
     pub(crate) fn begin_again(&mut self, transaction: &mut Transaction<'_>) {
         transaction.recorder = transaction.recorder.branch();
         let url = transaction.exchange.url.clone();
         self.interruption.started(url, transaction.recorder.clone());
     }
 
-    /// Returns the connection that was kept, or opens one within the time allowed for that.
+    /// Returns the kept connection, or opens one within the time limit for connecting.
     pub(crate) async fn connection(
         &mut self,
         transaction: &mut Transaction<'_>,
@@ -184,7 +184,7 @@ impl Exchanger {
             .map_err(|_| ProbeError::Timeout(limit))?
     }
 
-    /// Looks the name up, makes a plan and opens a connection as the plan says.
+    /// Looks the name up, makes a plan and opens a connection that follows it.
     async fn connect(
         &mut self,
         transaction: &mut Transaction<'_>,
@@ -202,8 +202,7 @@ impl Exchanger {
         let proxy = options.proxy_for(target);
         let secure_proxy = proxy.is_some_and(|p| p.0.scheme == Scheme::Https);
         if let Some((variable, _)) = options.proxy_by_environment(target) {
-            let note =
-                format!("asked through the proxy that {variable} names (--noproxy asks directly)");
+            let note = format!("used the proxy from {variable} (--noproxy connects directly)");
             observed.notes.push(note);
         }
         if target.scheme == Scheme::Https || secure_proxy {
@@ -228,7 +227,7 @@ impl Exchanger {
                 request.method
             ));
         }
-        // Boxed: a look-up over HTTPS holds another exchange, and so another of these.
+        // Boxed: a lookup over HTTPS contains another exchange, and so another of these futures.
         let opening = self
             .connector
             .open(&plan, target, found, recorder, observed);
@@ -237,7 +236,7 @@ impl Exchanger {
         if plan.early_data && !open.has_early_data() {
             observed
                 .notes
-                .push("early data was asked for, but no ticket allows it".into());
+                .push("early data was requested, but no ticket allows it".into());
         }
         self.counts.count_connection();
         Ok(open)
@@ -255,7 +254,7 @@ impl Exchanger {
             .await
     }
 
-    /// Notes what the gauges of a connection show after its last answer.
+    /// Records the counters of a connection after its last answer.
     pub(crate) fn read_gauges(&self, transaction: &mut Transaction<'_>, open: &OpenConnection) {
         let observed = &mut transaction.observed;
         (observed.tcp, observed.quic, observed.tls) = open.facts();
@@ -264,8 +263,8 @@ impl Exchanger {
         }
     }
 
-    /// Completes an exchange whose timeline is complete: with the answer, even half of one, with
-    /// what was observed of its connection, and with what went wrong.
+    /// Completes an exchange whose timeline is complete: with the answer, even a partial one, the
+    /// observations of its connection, and the error.
     pub(crate) fn conclude(
         &mut self,
         exchange: &mut Exchange,
@@ -285,8 +284,8 @@ impl Exchanger {
         observed.conclude(exchange, error);
     }
 
-    /// Remembers the protocol of an answer, where later requests depend on what it left behind or
-    /// are to go the same way.
+    /// Remembers the protocol of an answer if later requests depend on its ticket or connection, or
+    /// must use the same protocol.
     pub(crate) fn remember(&mut self, exchange: &Exchange, target: &Target) {
         let keeps = self.options.strategy.is_warm() || self.options.keeps_way;
         if keeps && exchange.ok() {
@@ -294,7 +293,7 @@ impl Exchanger {
         }
     }
 
-    /// Returns what there is of the exchange that was under way when the user had enough.
+    /// Returns the unfinished exchange that was in progress when the user interrupted.
     pub(crate) fn interrupted(&mut self, run: u32) -> Option<Exchange> {
         let (url, recorder) = self.interruption.take_under_way()?;
         recorder.record(Event::Finished);

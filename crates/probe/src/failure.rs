@@ -1,5 +1,4 @@
-//! Errors in words: which phase, what was tried, what happened, how long it took, and what to do
-//! next.
+//! Errors in words: the phase, the attempt, what happened, how long it took, and what to do next.
 
 mod http;
 mod net;
@@ -10,7 +9,7 @@ use roundtrip_model::{Exchange, Failure, FailureKind, PhaseName};
 
 use crate::ProbeError;
 
-/// What happened and what to do about it.
+/// A description of the failure, and advice.
 struct Words {
     kind: FailureKind,
     message: String,
@@ -28,7 +27,7 @@ impl Words {
 }
 
 impl ProbeError {
-    /// Puts the error into words, with what the exchange knows of where it stood.
+    /// Puts the error into words, with the exchange's facts about the phase it was in.
     pub(crate) fn explain(&self, exchange: &Exchange) -> Failure {
         let phase = exchange
             .phases()
@@ -42,7 +41,7 @@ impl ProbeError {
             Self::Name(_) | Self::Doh { .. } | Self::NoAddressOfFamily { .. } => PhaseName::Name,
             Self::Strategy { .. } => PhaseName::Setup,
             Self::Net(_) => PhaseName::Tcp,
-            // The rest of a body may end in the same instant in which its first byte came.
+            // The rest of a body may end at the same moment at which its first byte came.
             Self::Http(
                 HttpError::BodyCutShort { .. }
                 | HttpError::ChunksCutShort { .. }
@@ -71,19 +70,19 @@ impl ProbeError {
             Self::NoAddressOfFamily { .. } => Words::new(
                 FailureKind::NoSuchName,
                 self.to_string(),
-                "leave -4 or -6 away, or give an address with --resolve",
+                "omit -4 or -6, or give an address with --resolve",
             ),
             Self::Doh { .. } => Words::new(
                 FailureKind::ResolverFailed,
                 self.to_string(),
-                "check --doh-url, or leave it away",
+                "check --doh-url, or omit it",
             ),
             Self::Net(error) => net::connect(error),
             Self::Proxy { proxy, error } => {
                 let words = error.words(exchange, phase);
                 Words {
                     message: format!("the proxy {proxy}: {}", words.message),
-                    advice: format!("{}; --noproxy asks without the proxy", words.advice),
+                    advice: format!("{}; --noproxy connects without the proxy", words.advice),
                     ..words
                 }
             }
@@ -93,12 +92,12 @@ impl ProbeError {
             Self::Alpn { wanted, .. } => Words::new(
                 FailureKind::AlpnRefused,
                 format!("{self}, when offered {wanted}"),
-                "ask for what it speaks: --http1.1, or no protocol flag at all",
+                "request a protocol that it supports: --http1.1, or no protocol flag at all",
             ),
             Self::Strategy { .. } => Words::new(
                 FailureKind::StrategyUnavailable,
                 self.to_string(),
-                "see `roundtrip probe --help` for what goes together",
+                "see `roundtrip probe --help` for the valid combinations",
             ),
             Self::TooManyRedirects { .. } => Words::new(
                 FailureKind::TooManyRedirects,
@@ -108,12 +107,12 @@ impl ProbeError {
             Self::BadRedirect(_) => Words::new(
                 FailureKind::BadRedirect,
                 self.to_string(),
-                "the Location header must be mended at the server",
+                "the Location header must be corrected at the server",
             ),
             Self::Interrupted => Words::new(
                 FailureKind::Interrupted,
-                "interrupted while it waited",
-                "the phase says for what; -m ends it by itself",
+                "interrupted while waiting",
+                "the phase shows what it waited for; -m sets a time limit",
             ),
             Self::Echo { .. } => Words::new(
                 FailureKind::EchoMismatch,

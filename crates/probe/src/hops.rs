@@ -11,7 +11,8 @@ use crate::exchanger::Exchanger;
 use crate::{Options, ProbeError};
 pub(crate) use spool::Spool;
 
-/// Asks for a target, and for all that its answers lead to. The body of the last goes to `sink`.
+/// Requests a target, and follows its answers to further requests. The body of the last goes to
+/// `sink`.
 pub(crate) async fn ask(
     exchanger: &mut Exchanger,
     target: &Target,
@@ -26,7 +27,7 @@ pub(crate) async fn ask(
     follow(exchanger, first, Vec::new(), run, sink).await
 }
 
-/// Goes on from `first`, after the hops that there were already.
+/// Continues from `first`, after the previous hops.
 pub(crate) async fn follow(
     exchanger: &mut Exchanger,
     first: (Request, Strategy),
@@ -36,8 +37,8 @@ pub(crate) async fn follow(
 ) -> Vec<Exchange> {
     let mut next = Some(first);
     while let Some((request, strategy)) = next.take() {
-        // Only the last hop's body is wanted, and which that is shows in its head: bodies are kept
-        // aside.
+        // Only the last hop's body is wanted, and only its head shows which hop is the last: bodies
+        // are buffered until then.
         let mut spool = Spool::new(exchanger.options().follow, sink);
         let mut exchange = exchange(exchanger, &request, strategy, &mut spool).await;
         (exchange.run, exchange.hop) = (run, hops.len() as u32);
@@ -53,7 +54,7 @@ pub(crate) async fn follow(
     hops
 }
 
-/// Returns what an answer asks for; where that is nothing, lets its body go to its sink.
+/// Returns the next request if an answer leads to one; otherwise passes the body on to its sink.
 pub(crate) fn settle(
     options: &Options,
     exchange: &mut Exchange,
@@ -71,7 +72,7 @@ pub(crate) fn settle(
     next
 }
 
-/// What an answer asks for: the same again without early data, or another place.
+/// The request that an answer leads to: the same again without early data, or another URL.
 fn next(
     options: &Options,
     exchange: &mut Exchange,
@@ -79,7 +80,7 @@ fn next(
     strategy: Strategy,
 ) -> Option<(Request, Strategy)> {
     if is_too_early(exchange) && exchange.hop < 2 {
-        let note = "the server answered 425 Too Early: asked again without early data";
+        let note = "the server answered 425 Too Early: sent again without early data";
         exchange.notes.push(note.into());
         let memory = Memory::Resume;
         return Some((request.clone(), Strategy { memory, ..strategy }));

@@ -1,4 +1,4 @@
-//! How an exchange ends before its answer: at its time limit, or because the user has had enough.
+//! How an exchange ends before its answer: at its time limit, or because the user interrupts.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,17 +9,17 @@ use tokio::time::timeout;
 
 use crate::ProbeError;
 
-/// Owns the request to stop, and what is under way when it comes.
+/// Owns the request to stop, and the work that is in progress when it comes.
 pub(crate) struct Interruption {
     requested: Arc<watch::Sender<bool>>,
-    /// The URL that is asked for, and the recorder of its timeline.
+    /// The requested URL, and the recorder of its timeline.
     under_way: Option<(String, Recorder)>,
 }
 
-/// Requests that whatever is under way ends, with what is known of it. Can be held while it runs.
+/// Ends the work in progress and keeps its facts. It can be used while the work runs.
 pub(crate) struct Interrupter(Arc<watch::Sender<bool>>);
 
-/// The time allowed to one piece of work, and the request to stop it.
+/// The time limit of one piece of work, and the request to stop it.
 pub(crate) struct TimeLimit {
     max_time: Duration,
     requested: watch::Receiver<bool>,
@@ -68,7 +68,7 @@ impl Interrupter {
 }
 
 impl TimeLimit {
-    /// Drives `work` to its end, to the time limit, or to the request to stop.
+    /// Drives `work` until it ends, its time is up, or a stop is requested.
     pub(crate) async fn bound(
         mut self,
         work: impl Future<Output = Result<(), ProbeError>>,

@@ -1,20 +1,20 @@
-//! One request, or many, explained: what `roundtrip probe` does, without the command line.
+//! One request, or many, explained: the function of `roundtrip probe` without its command line.
 //!
-//! A [`Prober`] asks a target as its [`Options`] say and returns one
-//! [`Exchange`](roundtrip_model::Exchange) for each hop. [`repeat`] asks again and again; a
-//! [`Sequence`] is several requests measured as one thing.
+//! A [`Prober`] requests a target according to its [`Options`] and returns one
+//! [`Exchange`](roundtrip_model::Exchange) for each hop. [`repeat`] requests repeatedly; a
+//! [`Sequence`] is several requests measured as one.
 //!
-//! From the top down, each module using those below it:
+//! The modules from the top down; each uses those below it:
 //!
-//! - `repeat`, `prober`: the face;
-//! - `sequence`, `priming`, `hops`: which exchanges follow each other;
+//! - `repeat`, `prober`: the public interface;
+//! - `sequence`, `priming`, `hops`: the order of exchanges;
 //! - `exchange`: one request, or several at once on one connection;
-//! - `exchanger`: the steps of an exchange, and the owners of what lasts from one to the next:
+//! - `exchanger`: the steps of an exchange, and the owners of the state between exchanges:
 //!   `names` (addresses), `connector` (trust, tickets, tokens), `connection` (the one that is
 //!   kept), `protocols` (what origins announced), `interruption`, `counts`;
-//! - `observed`, `answer`: what was learnt, as facts of an exchange;
-//! - `plan`, `request`, `options`: what is meant, and what to offer; pure;
-//! - `error`, `failure`: what went wrong, and the words for it.
+//! - `observed`, `answer`: facts that become part of an exchange;
+//! - `plan`, `request`, `options`: the requested and the offered protocols; pure;
+//! - `error`, `failure`: errors, and the words for them.
 
 mod answer;
 mod connection;

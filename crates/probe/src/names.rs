@@ -17,7 +17,7 @@ pub(crate) use doh::Requester;
 /// The wait for the HTTPS record once there are addresses. RFC 8305 §3 gives late answers 50 ms.
 const HTTPS_GRACE: Duration = Duration::from_millis(50);
 
-/// Looks names up. Owns the resolver, which is made when it is first needed.
+/// Looks names up. Owns the resolver, which is created when it is first needed.
 pub(crate) struct Names {
     options: Arc<Options>,
     resolver: Option<Resolver>,
@@ -31,8 +31,8 @@ impl Names {
         }
     }
 
-    /// Finds the addresses of `destination`, of the family that was asked for. `requester` makes
-    /// the client that carries questions to a DNS-over-HTTPS server, where the options name one.
+    /// Finds the addresses of `destination`, of the requested family. `requester` creates the
+    /// client that carries queries to a DNS-over-HTTPS server, if the options name one.
     pub(crate) async fn look_up<R: Requester>(
         &mut self,
         destination: &Destination,
@@ -84,7 +84,7 @@ impl Names {
         };
         if let Some(server) = &options.doh {
             let requester = requester(doh::options(options));
-            // The look-up holds another exchange, which may look up a name.
+            // Boxed: the lookup contains another exchange, which may look up a name.
             return Box::pin(doh::look_up(requester, server, &to.host, wanted)).await;
         }
         Ok(self.resolver()?.look_up(&to.host, wanted).await?)

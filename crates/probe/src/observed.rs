@@ -1,5 +1,5 @@
-//! Facts gathered while a connection is opened and used, which survive its failure, and how they
-//! become part of an `Exchange`.
+//! Facts gathered while a connection is opened and used. They survive its failure, and become part
+//! of an `Exchange`.
 
 use roundtrip_http::OpeningFacts;
 use roundtrip_model::{
@@ -20,7 +20,7 @@ pub(crate) struct Observed {
 }
 
 impl Observed {
-    /// Reads the gauges of a connection that failed half way.
+    /// Reads the counters of a connection that failed half way.
     pub(crate) fn settle(&mut self) {
         let gauge = self.facts.gauge.as_ref();
         self.tcp = self.tcp.take().or_else(|| gauge.map(Gauge::facts));
@@ -28,15 +28,15 @@ impl Observed {
         self.tls = self.tls.take().or_else(|| told.cloned());
         if let Some(gauge) = &self.facts.quic {
             self.quic.get_or_insert_with(|| gauge.facts());
-            // A server that was heard has sent its hello or its certificates.
+            // A server whose answer arrived has sent its hello or its certificates.
             let heard = |facts: &TlsFacts| !facts.cipher.is_empty() || facts.chain.is_some();
             let seen = || Some(gauge.tls_facts()).filter(heard);
             self.tls = self.tls.take().or_else(seen);
         }
     }
 
-    /// Completes an exchange that has its timeline and its answer. Adds the facts, and what follows
-    /// from them: the strategy that was used, the failure in words, the findings.
+    /// Completes an exchange that has its timeline and its answer. Adds the facts and their
+    /// consequences: the strategy that was used, the failure in words, the findings.
     pub(crate) fn conclude(&self, exchange: &mut Exchange, error: Option<&ProbeError>) {
         exchange.attempts.clone_from(&self.facts.attempts);
         exchange.notes.extend_from_slice(&self.notes);
@@ -98,7 +98,7 @@ fn flights<'a>(events: impl Iterator<Item = &'a (Moment, Event)>, client_is_last
     count + u32::from(finished && client_is_last && last == Some(false))
 }
 
-/// Returns what really happened, as a strategy.
+/// Returns the strategy that was actually used.
 fn used(exchange: &Exchange) -> Strategy {
     let mut used = exchange.asked;
     used.reuse = exchange.reused;

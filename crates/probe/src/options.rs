@@ -25,8 +25,8 @@ pub struct Options {
     pub strategy: Strategy,
     /// Measure even the first exchange that a warm strategy needs to become warm.
     pub cold: bool,
-    /// Ask again as the first exchange with an origin did, whatever its answer announced: the
-    /// exchanges of a series are to be compared.
+    /// Use the protocol of the first exchange with an origin again, even if its answer announced
+    /// another: the exchanges of a series must be comparable.
     pub keeps_way: bool,
     pub method: Option<String>,
     pub headers: Vec<(String, String)>,
@@ -40,14 +40,14 @@ pub struct Options {
     pub overrides: Vec<Override>,
     pub connect_to: Vec<ConnectTo>,
     pub doh: Option<Target>,
-    /// Ask these instead of the system's name servers.
+    /// Query these instead of the system's name servers.
     pub name_servers: Vec<SocketAddr>,
     pub bind: Option<Bind>,
     pub unix_socket: Option<PathBuf>,
     pub proxy: Option<Proxy>,
-    /// The proxies that the environment names; none by default.
+    /// The proxies that environment variables name; none by default.
     pub environment: Environment,
-    /// `--noproxy`: these hosts are asked directly, whatever the two above say.
+    /// `--noproxy`: connect directly to these hosts, even if the two fields above name a proxy.
     pub unproxied: Exceptions,
     pub roots: Roots,
     pub identity: Option<Identity>,
@@ -92,7 +92,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Checks that the request can be sent, before anything is.
+    /// Checks that the request can be sent, before anything is sent.
     pub fn check(&self) -> Result<(), OptionsError> {
         let agent = ("User-Agent".to_owned(), self.user_agent.clone());
         let headers: Vec<_> = self.headers.iter().cloned().chain([agent]).collect();
@@ -108,7 +108,7 @@ impl Options {
             .map_err(|error| OptionsError::Strategy(Box::new(error)))
     }
 
-    /// Returns the proxy that a target is asked through: the option's, or the environment's.
+    /// Returns the proxy for a target: the option's, or the environment's.
     pub fn proxy_for(&self, target: &Target) -> Option<&Proxy> {
         let excepted = self.unproxied.contains(&target.host_name());
         if excepted || target.scheme == Scheme::Tcp {
@@ -118,7 +118,8 @@ impl Options {
         self.proxy.as_ref().or_else(environment)
     }
 
-    /// Returns the environment's proxy, and the variable that names it, unless an option says more.
+    /// Returns the environment's proxy, and the variable that names it, unless an option overrides
+    /// it.
     pub(crate) fn proxy_by_environment(&self, target: &Target) -> Option<(&'static str, &Proxy)> {
         let said = self.proxy.is_some() || self.unix_socket.is_some();
         if said || self.unproxied.contains(&target.host_name()) {
@@ -127,7 +128,8 @@ impl Options {
         self.environment.proxy_for(target)
     }
 
-    /// Returns where to connect. `--connect-to` and the proxy change that, and never the request.
+    /// Returns the host and port to connect to. `--connect-to` and the proxy change these, and
+    /// never the request.
     pub(crate) fn destination(&self, target: &Target) -> Destination {
         if let Some(proxy) = self.proxy_for(target) {
             return Destination {

@@ -1,4 +1,4 @@
-//! Notes how long the user's output blocks. Nothing is read from the connection meanwhile.
+//! Records how long the user's output blocks. Nothing is read from the connection meanwhile.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -6,10 +6,10 @@ use std::time::Duration;
 use roundtrip_http::Sink;
 use roundtrip_model::{Event, Recorder, Task};
 
-/// A shorter write has not blocked.
+/// A shorter write does not count as blocked.
 const MIN_BLOCKED: Duration = Duration::from_millis(1);
 
-/// A sink that records slow writes as work of the client's.
+/// A sink that records slow writes as work of the client.
 pub(crate) struct Output<'a> {
     sink: &'a mut dyn Sink,
     recorder: &'a Recorder,

@@ -1,5 +1,5 @@
-//! What to offer: versions and protocols, from a strategy, the target's scheme and what the name
-//! announced. Pure.
+//! Which versions and protocols to offer, based on a strategy, the target's scheme and the
+//! announcements for its name. Pure.
 
 use roundtrip_model::{Http, HttpsRecord, Memory, Scheme, Security, Strategy, Target};
 use roundtrip_tls::Offer;
@@ -9,7 +9,7 @@ use crate::ProbeError;
 /// The versions and protocols to try for one connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ConnectionPlan {
-    /// TLS over TCP, where the plan has TLS.
+    /// The offer of TLS over TCP, if the plan has TLS.
     pub(crate) tls: Option<Offer>,
     /// TCP may be tried.
     pub(crate) tcp: bool,
@@ -23,13 +23,13 @@ pub(crate) struct ConnectionPlan {
     pub(crate) via_proxy: bool,
 }
 
-/// Announcements and earlier exchanges that tell what a target speaks.
+/// Announcements and earlier exchanges that show which protocols a target speaks.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Announced<'a> {
     pub(crate) https_record: Option<&'a HttpsRecord>,
     pub(crate) alt_svc_h3: bool,
-    /// The protocol of the exchange that left a ticket, a cookie or a connection, which serve that
-    /// protocol alone.
+    /// The protocol of the exchange that left a ticket, a cookie or a connection. Those are valid
+    /// for that protocol alone.
     pub(crate) spoken: Option<Http>,
 }
 
@@ -39,7 +39,7 @@ impl Announced<'_> {
         self.alt_svc_h3 || self.https_record.is_some_and(in_record)
     }
 
-    /// HTTP/3 would be tried, if the first exchange had not gone another way.
+    /// Whether HTTP/3 would be tried if the first exchange had not used another protocol.
     pub(crate) fn is_h3_left_out(&self, strategy: Strategy, proxied: bool) -> bool {
         let is_free = strategy == Strategy::default() && !proxied;
         is_free && self.is_h3() && self.spoken.is_some_and(|http| http != Http::H3)
@@ -108,7 +108,7 @@ impl ConnectionPlan {
     }
 }
 
-/// A strategy that leaves the choice to the server offers both.
+/// The ALPN protocols for TCP. A strategy that leaves the choice to the server offers both.
 fn tcp_alpn(http: Http, asked: Http) -> Vec<&'static str> {
     match (http, asked) {
         (Http::H1, _) => vec!["http/1.1"],
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_left_a_ticket_is_spoken_again() {
+    fn the_protocol_that_left_a_ticket_is_used_again() {
         let plan = |spoken| {
             let announced = Announced {
                 alt_svc_h3: true,

@@ -1,4 +1,4 @@
-//! The unmeasured request that fetches what a strategy presumes: a ticket, a cookie, an open
+//! The unmeasured request that obtains what a strategy presumes: a ticket, a cookie, or an open
 //! connection.
 
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::hops;
 const MAX_TICKET_WAIT: Duration = Duration::from_millis(500);
 const TICKET_STEP: Duration = Duration::from_millis(5);
 
-/// Says whether something has to be fetched before the first request that is measured.
+/// Whether an unmeasured request must come before the first measured one.
 pub(crate) fn is_needed(exchanger: &Exchanger) -> bool {
     let options = exchanger.options();
     options.strategy.is_warm() && !options.cold && !exchanger.is_primed()
@@ -64,7 +64,8 @@ fn paid(hops: &[Exchange]) -> Option<Primer> {
     })
 }
 
-/// Returns the memory of the unmeasured request: it must resume to keep a ticket, and shows none.
+/// Returns the memory of the unmeasured request: it needs `Resume` to keep a ticket, but offers
+/// none.
 fn memory(strategy: Strategy) -> Memory {
     if strategy.memory == Memory::Cold || strategy.http == Http::Echo {
         Memory::Cold

@@ -1,4 +1,4 @@
-//! The face of the crate.
+//! The public interface of the crate.
 
 use roundtrip_http::{HttpError, Sink};
 use roundtrip_model::{Exchange, Target};
@@ -8,20 +8,20 @@ use crate::interruption::Interrupter;
 use crate::sequence::{self, Ask, Manner, Sequence};
 use crate::{Options, ProbeError, hops, priming};
 
-/// Asks targets as its [`Options`] say, and keeps what one exchange leaves behind for the next:
-/// tickets, cookies, `Alt-Svc`, an open connection.
+/// Requests targets according to its [`Options`], and keeps the state that one exchange leaves for
+/// the next: tickets, cookies, `Alt-Svc`, an open connection.
 ///
 /// Three calls, in this order:
 ///
 /// 1. [`new`](Self::new) opens nothing and reads nothing.
-/// 2. [`run`](Self::run) asks once, [`sequence`](Self::sequence) asks for several targets as one
-///    measured thing; either as often as wanted. [`repeat`](crate::repeat) calls `run`, and is the
-///    one that can be stopped half way. The first of them makes an unmeasured request, where the
+/// 2. [`run`](Self::run) makes one request, [`sequence`](Self::sequence) makes several as one
+///    measured unit; both can be called any number of times. [`repeat`](crate::repeat) calls `run`,
+///    and it alone can be stopped half way. The first call makes an unmeasured request if the
 ///    strategy presumes something that only a request leaves behind.
-/// 3. [`retire`](Self::retire) closes the connection that was kept. A prober that is dropped
-///    without it leaves that to the kernel.
+/// 3. [`retire`](Self::retire) closes the kept connection. If a prober is dropped without it, the
+///    kernel closes the connection.
 ///
-/// No call fails: what went wrong is a [`Failure`](roundtrip_model::Failure) in its exchange.
+/// No call returns an error: a [`Failure`](roundtrip_model::Failure) is part of its exchange.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), roundtrip_model::TargetError> {
@@ -48,7 +48,7 @@ impl Prober {
         }
     }
 
-    /// Asks once. Returns one exchange for each hop, the last of them being the answer or the
+    /// Makes one request. Returns one exchange for each hop; the last one is the answer or the
     /// failure. The body of the last response goes to `sink`.
     pub async fn run(&mut self, target: &Target, run: u32, sink: &mut dyn Sink) -> Vec<Exchange> {
         let exchanger = &mut self.exchanger;
@@ -69,13 +69,13 @@ impl Prober {
         hops
     }
 
-    /// Asks for all targets, in this manner, and drops the bodies.
+    /// Requests all targets in this manner, and drops the bodies.
     pub async fn sequence(&mut self, targets: &[Target], manner: Manner) -> Sequence {
         let mut asks: Vec<_> = targets.iter().cloned().map(Ask::bodiless).collect();
         self.sequence_into(&mut asks, manner).await
     }
 
-    /// Asks for all targets, in this manner, with a sink for each body.
+    /// Requests all targets in this manner, with a sink for each body.
     pub async fn sequence_into<S: Sink>(
         &mut self,
         asks: &mut [Ask<S>],
@@ -84,22 +84,22 @@ impl Prober {
         sequence::run(&mut self.exchanger, asks, manner).await
     }
 
-    /// Closes the connection that was kept.
+    /// Closes the kept connection.
     pub async fn retire(&mut self) {
         self.exchanger.kept().retire().await;
     }
 
-    /// Returns what stops a run from outside.
+    /// Returns the handle that stops a run from outside.
     pub(crate) fn interrupter(&mut self) -> Interrupter {
         self.exchanger.interruption().interrupter()
     }
 
-    /// Returns what there is of a run that was stopped and dropped before it ended.
+    /// Returns the unfinished exchange of a run that was stopped and dropped before it ended.
     pub(crate) fn interrupted(&mut self, run: u32) -> Option<Exchange> {
         self.exchanger.interrupted(run)
     }
 
-    /// Returns a run that could not begin, because its body had nowhere to go.
+    /// Returns a run that could not begin because its output could not be opened.
     pub(crate) fn unstarted(&self, target: &Target, run: u32, error: std::io::Error) -> Exchange {
         let error = ProbeError::Http(HttpError::Sink(error));
         self.exchanger.refused(target, run, &error)

@@ -1,4 +1,4 @@
-//! Which protocols origins announced or spoke, for the plans of later connections.
+//! The protocols that origins announced or used, for the plans of later connections.
 
 use roundtrip_model::{Http, HttpsRecord, Origin, Scheme, Target};
 use roundtrip_wire::alt_svc::{self, AltSvc};
@@ -9,13 +9,13 @@ use crate::plan::Announced;
 pub(crate) struct Protocols {
     /// Origins whose `Alt-Svc` offers h3 at the same host and port.
     alt_svc_h3: Vec<Origin>,
-    /// The protocol that was spoken with an origin first. A ticket or a connection serves the
-    /// protocol that it came from, so the next request speaks it again.
+    /// The protocol of the first exchange with an origin. A ticket or a connection is valid only
+    /// for the protocol that it came from, so the next request uses the same.
     spoken: Vec<(Origin, Http)>,
 }
 
 impl Protocols {
-    /// Returns what is known of a target before a connection is opened.
+    /// Returns the known announcements of a target, before a connection is opened.
     pub(crate) fn announced<'a>(
         &self,
         target: &Target,
@@ -30,12 +30,12 @@ impl Protocols {
         }
     }
 
-    /// Reads an answer's `Alt-Svc`, which replaces the one before.
+    /// Reads an answer's `Alt-Svc`, which replaces the previous one.
     pub(crate) fn read_alt_svc(&mut self, target: &Target, value: &[u8]) {
         let here = target.origin();
         self.alt_svc_h3.retain(|o| *o != here);
         // Only an alternative at the same host and port is followed: others would need a second
-        // look-up. RFC 7838 §2.1.
+        // lookup. RFC 7838 §2.1.
         let same_place = |a: &alt_svc::Alternative| {
             a.protocol == "h3" && a.host.is_empty() && a.port == target.port
         };
@@ -46,7 +46,7 @@ impl Protocols {
         }
     }
 
-    /// Remembers what was spoken with a target's origin, unless something was before.
+    /// Remembers the protocol used with a target's origin, unless one was already remembered.
     pub(crate) fn remember(&mut self, target: &Target, http: Http) {
         let here = target.origin();
         if !self.spoken.iter().any(|(o, _)| *o == here) {

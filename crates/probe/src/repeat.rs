@@ -1,5 +1,5 @@
-//! Asking again and again, as httping does: a fixed number of times, at an interval or as fast as
-//! answers come.
+//! Repeated requests, as httping makes them: a fixed number, at an interval or as fast as answers
+//! come.
 
 use std::io;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::Prober;
 
-/// The longest wait for an interrupted run to return what is known of it.
+/// The longest wait for an interrupted run to return its unfinished exchange.
 const MAX_FAREWELL_WAIT: Duration = Duration::from_millis(200);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub struct Pace {
 }
 
 /// Runs until the count is reached or `stop` resolves. `sink` makes the sink of each body; `seen`
-/// is called with each run as it ends, and what is returned knows the whole series.
+/// is called with each run as it ends. The returned exchanges take the whole series into account.
 pub async fn repeat<S: Sink>(
     prober: &mut Prober,
     target: &Target,
@@ -44,7 +44,7 @@ pub async fn repeat<S: Sink>(
         };
         let (hops, is_over) = until(prober, target, run, &mut body, &mut stop).await;
         if is_over {
-            // Several have their summary; of a single one, what there is.
+            // Several runs have their summary; a single one has only what it measured so far.
             if run == 0 || hops.last().is_some_and(Exchange::ok) {
                 seen(&hops);
                 all.extend(hops);
@@ -67,7 +67,7 @@ pub async fn repeat<S: Sink>(
     all
 }
 
-/// Runs once. Says whether that was the last run because `stop` has resolved meanwhile.
+/// Runs once. Returns whether that was the last run because `stop` has resolved meanwhile.
 async fn until(
     prober: &mut Prober,
     target: &Target,
@@ -91,7 +91,8 @@ async fn until(
     (hops, true)
 }
 
-/// Drops the bytes of certificates: repeats are kept for their times, and there may be thousands.
+/// Drops the bytes of certificates: there may be thousands of runs, and they are kept for their
+/// times.
 fn lightened(mut exchange: Exchange) -> Exchange {
     let chain = exchange.tls.as_mut().and_then(|tls| tls.chain.as_mut());
     for certificate in chain.into_iter().flat_map(|chain| &mut chain.certificates) {

@@ -1,4 +1,4 @@
-//! The request that the options ask for, and what a proxy is told.
+//! The request that the options describe, and the headers for a proxy.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -36,7 +36,8 @@ impl Options {
         if !self.body.is_empty() {
             add("Content-Type", "application/x-www-form-urlencoded".into());
         }
-        // `-H 'Accept:'` takes a header away, as with curl; one to be sent empty came as a space.
+        // `-H 'Accept:'` removes a header, as with curl; a header to be sent empty arrives as a
+        // space.
         let sent = self.headers.iter().filter(|(_, v)| !v.is_empty());
         headers.extend(sent.map(|(n, v)| (n.clone(), v.trim().to_owned())));
         let default = if self.body.is_empty() { "GET" } else { "POST" };
@@ -57,7 +58,7 @@ impl Options {
         }
     }
 
-    /// Headers for the proxy alone, which no server behind it sees.
+    /// Headers for the proxy alone; no server behind it sees them.
     pub(crate) fn proxy_headers(&self, target: &Target) -> Vec<(String, String)> {
         let mut headers = vec![("User-Agent".to_owned(), self.user_agent.clone())];
         if let Some((user, password)) = self.proxy_for(target).and_then(|p| p.0.userinfo()) {
@@ -76,7 +77,7 @@ fn basic(user: &str, password: &str) -> String {
     )
 }
 
-/// Percent-decoding of a URL's user and password; what does not decode stays as it is.
+/// Percent-decodes a URL's user and password; text that does not decode stays as it is.
 fn decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

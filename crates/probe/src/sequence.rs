@@ -1,8 +1,8 @@
-//! Several requests as one measured thing: each on a new connection, one after another on one, or
-//! at once on one.
+//! Several requests measured as one: each on a new connection, one after another on one connection,
+//! or all at once on one.
 //!
-//! Owns the whole: its time, its round trips, its connections. `at_once` carries what goes out
-//! together, `hops` each of the others.
+//! Owns the sequence as a whole: its time, its round trips, its connections. `at_once` carries
+//! simultaneous requests, `hops` each of the others.
 
 mod at_once;
 
@@ -23,7 +23,7 @@ use crate::{ProbeError, hops, priming};
 /// How several requests share connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Manner {
-    /// A new connection for each, opened as the strategy says.
+    /// A new connection for each request, opened according to the strategy.
     Each,
     /// One connection, opened by the first; the others follow on it, one after another.
     Kept,
@@ -31,7 +31,7 @@ pub enum Manner {
     AtOnce,
 }
 
-/// One request of a sequence, and where its body goes.
+/// One request of a sequence, and the destination of its body.
 #[derive(Debug)]
 pub struct Ask<S> {
     pub target: Target,
@@ -51,31 +51,30 @@ impl Ask<Nowhere> {
 pub struct Sequence {
     pub manner: Manner,
     pub asked: Strategy,
-    /// For each request, in their order, its hops: redirects, and attempts that had to be repeated.
-    /// The last is the answer or the failure.
+    /// For each request, in order, its hops: redirects, and repeated attempts. The last hop is the
+    /// answer or the failure.
     pub hops: Vec<Vec<Exchange>>,
     /// The time from the start to the end of the last answer, without the unmeasured request.
     pub took: Duration,
-    /// Round trips on the critical path, as counted in the exchanges: what went at once counts
-    /// once.
+    /// Round trips on the critical path, as counted in the exchanges: simultaneous ones count once.
     pub round_trips: u32,
-    /// Connections that were opened.
+    /// The number of connections that were opened.
     pub connections: u32,
 }
 
 impl Sequence {
-    /// Returns each request's answer or failure, in their order.
+    /// Returns each request's answer or failure, in order.
     pub fn exchanges(&self) -> impl Iterator<Item = &Exchange> {
         self.hops.iter().filter_map(|hops| hops.last())
     }
 
-    /// Says whether every request was answered.
+    /// Whether every request was answered.
     pub fn ok(&self) -> bool {
         self.exchanges().all(Exchange::ok)
     }
 }
 
-/// Asks for all, in this manner.
+/// Makes all requests in this manner.
 pub(crate) async fn run<S: Sink>(
     exchanger: &mut Exchanger,
     asks: &mut [Ask<S>],
@@ -104,7 +103,7 @@ pub(crate) async fn run<S: Sink>(
     };
     let counts = exchanger.counts().end_sequence();
     exchanger.kept().forget_reason();
-    // Closing takes time, which no request waits for.
+    // Closing takes time, but no request waits for it.
     for goodbye in leaving {
         let _ = goodbye.await;
     }
@@ -121,20 +120,20 @@ pub(crate) async fn run<S: Sink>(
     }
 }
 
-/// Says what cannot be done, before anything is tried.
+/// The reason why the sequence is not possible, before anything is tried.
 fn refusal<S>(exchanger: &Exchanger, asks: &[Ask<S>], manner: Manner) -> Option<ProbeError> {
     let strategy = exchanger.options().strategy;
     let several = asks.len() > 1;
     let clear = |t: &Target| t.scheme == Scheme::Http && strategy.http == Http::Auto;
     let targets = || asks.iter().map(|ask| &ask.target);
     let why = if manner != Manner::Each && targets().any(|t| t.scheme == Scheme::Tcp) {
-        "the echo has a connection for each greeting"
+        "the echo uses a new connection for each greeting"
     } else if manner != Manner::AtOnce {
         return None;
     } else if several && (strategy.http == Http::H1 || targets().any(clear)) {
         ONE_BY_ONE
     } else if targets().any(|t| targets().next().is_some_and(|first| !first.same_origin(t))) {
-        "requests that go out at once on one connection need one origin"
+        "simultaneous requests on one connection need the same origin"
     } else {
         return None;
     };
@@ -192,7 +191,7 @@ async fn kept<S: Sink>(
         let hops = hops::ask(exchanger, &ask.target, strategy, run as u32, &mut ask.sink);
         let mut hops = hops.await;
         if let (Some(last), Some(first)) = (all.last(), hops.first_mut()) {
-            note_why_anew(last, first, known);
+            note_why_reopened(last, first, known);
         }
         all.push(hops);
         strategy.reuse = true;
@@ -201,8 +200,8 @@ async fn kept<S: Sink>(
     (all, trips)
 }
 
-/// Holds a connection that has done its work until all is over: tickets for later ones may still be
-/// on their way. HTTP/2 and 3 read on by themselves.
+/// Holds a connection that has finished its work until all requests have ended: tickets for later
+/// ones may still be in transit. HTTP/2 and 3 continue to read by themselves.
 async fn linger(mut open: OpenConnection, mut over: watch::Receiver<()>) {
     let reading = async {
         let mut buffer = [0; 1024];
@@ -213,24 +212,24 @@ async fn linger(mut open: OpenConnection, mut over: watch::Receiver<()>) {
     };
     tokio::select! {
         () = reading => {}
-        // Nothing is sent: it ends when its sender is dropped.
+        // Nothing is ever sent: the receiver resolves when its sender is dropped.
         _ = over.changed() => {}
     }
     open.close().await;
 }
 
-/// Notes why a request that was to follow on an open connection had to open one.
-fn note_why_anew(before: &[Exchange], exchange: &mut Exchange, known: bool) {
+/// Records why a request that should have used an open connection had to open one.
+fn note_why_reopened(before: &[Exchange], exchange: &mut Exchange, known: bool) {
     if exchange.reused || !exchange.notes.is_empty() {
         return;
     }
     let answer = before.last().and_then(|last| last.http.as_ref());
     let note = match answer {
         Some(http) if !http.keep_alive => {
-            "the server had announced that it would close the connection: connected anew"
+            "the server had announced that it would close the connection: opened a new one"
         }
-        Some(_) if known => "the connection that was kept could not be used: connected anew",
-        _ => "no connection was left open: connected anew",
+        Some(_) if known => "the kept connection could not be used: opened a new one",
+        _ => "no connection was left open: opened a new one",
     };
     exchange.notes.push(note.into());
 }

@@ -4,7 +4,7 @@ mod client;
 mod early_data;
 mod tickets;
 
-use roundtrip_origin::{Certificate, ClientCertificate, Group, TlsVersions};
+use roundtrip_origin::{Certificate, ClientCertificate, Group, Knobs, Origin, TlsVersions};
 use rustls::HandshakeKind;
 
 use self::client::TlsClient;
@@ -114,6 +114,18 @@ fn client_certificates_are_asked_for_and_checked() {
     }
     let stranger = Peer::with(|_| {}).file("client.pem");
     assert!(!stranger.exists());
+}
+
+#[test]
+fn the_authority_is_written_before_anything_listens() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("ca.pem");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut knobs = Knobs::default();
+    knobs.listen.https_port = taken.local_addr().unwrap().port();
+    knobs.tls.ca_out = Some(file.clone());
+    assert!(Origin::spawn_thread(knobs).is_err());
+    assert!(file.exists());
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Through an HTTP proxy: TLS to it where it wants that, and a tunnel where the target needs one.
+//! Connects through an HTTP proxy: TLS to the proxy if it requires that, and a tunnel if the target
+//! needs one.
 
 use roundtrip_http::{Stream, open_tunnel};
 use roundtrip_model::{Event, Recorder, Scheme, Target};

@@ -1,5 +1,5 @@
-//! HTTP/3 and TCP side by side, where the target announces both: what each recorded, and what is
-//! told of the loser.
+//! Tries HTTP/3 and TCP in parallel if the target announces both: the records of each attempt, and
+//! the note about the loser.
 
 use std::net::SocketAddr;
 
@@ -14,7 +14,8 @@ use crate::observed::Observed;
 use crate::plan::ConnectionPlan;
 
 impl Connector {
-    /// QUIC first; when it does not answer soon, or fails, TCP too; the first to be ready wins.
+    /// Tries QUIC first; if it fails or does not answer soon, TCP as well; the first to be ready
+    /// wins.
     pub(super) async fn race(
         &self,
         plan: &ConnectionPlan,

@@ -1,5 +1,5 @@
-//! The fast-open echo of `tcp://host:port`: `hello\n` there and back, twice. With fast open the
-//! first leaves in the SYN.
+//! The fast-open echo of `tcp://host:port`: `hello\n` there and back, twice. With fast open, the
+//! first one leaves in the SYN.
 
 use std::time::SystemTime;
 
@@ -14,7 +14,7 @@ use crate::exchanger::Exchanger;
 
 const GREETING: &[u8] = b"hello\n";
 
-/// Greets an echo server twice, within the time allowed to an exchange.
+/// Sends the greeting to an echo server twice, within the time allowed for an exchange.
 pub(crate) async fn echo(
     exchanger: &mut Exchanger,
     target: &Target,

@@ -1,12 +1,12 @@
-//! Whether a request may be asked again after its connection ended, and what the first time cost.
+//! Whether a request may be repeated after its connection ended, and the cost of the first attempt.
 
 use std::time::Duration;
 
 use roundtrip_http::HttpError;
 use roundtrip_model::{Event, HttpFacts, Moment, Timeline};
 
-/// Says whether a kept connection ended, or turned the request away, before it gave any answer.
-/// Where `careful`, a request that may have been acted upon is repeated only if it is idempotent.
+/// Whether a kept connection ended, or rejected the request, before it gave any answer. With
+/// `careful`, a request that the server may have acted upon is repeated only if it is idempotent.
 pub(super) fn may_ask_again(
     outcome: &Result<(), HttpError>,
     facts: &HttpFacts,
@@ -26,7 +26,7 @@ pub(super) fn may_ask_again(
     error.is_unprocessed() || (ended && harmless)
 }
 
-/// Says the same for one of several requests on a connection, which must not have failed alone.
+/// The same for one of several requests on a connection, which must not have failed alone.
 pub(super) fn went_with_connection(error: &HttpError, facts: &HttpFacts) -> bool {
     let unanswered = facts.status == 0 && facts.interim.is_empty();
     let ended = error.is_connection_gone() && is_idempotent(&facts.method);
@@ -38,8 +38,8 @@ fn is_idempotent(method: &str) -> bool {
     ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"].contains(&method)
 }
 
-/// Returns the round trips lost to a request that was answered with the connection's end: one, or
-/// none if the end came sooner than half of one after the request, and so crossed it.
+/// Returns the round trips lost to a request that the server answered by closing the connection:
+/// one, or none if the close came less than half a round trip after the request and so crossed it.
 pub(super) fn lost_trip(timeline: &Timeline, ended: Moment, rtt: Option<Duration>) -> u32 {
     let sent = timeline.last(|e| *e == Event::RequestSent);
     match (sent, rtt) {

@@ -1,5 +1,5 @@
-//! One connection and several requests on it at once. Each has its own timeline, beside the
-//! connection's bytes, and its own end.
+//! One connection and several simultaneous requests on it. Each request has a separate timeline,
+//! besides the connection's bytes, and a separate end.
 
 use roundtrip_http::{Request, RequestRecorder, RequestRun, Sink};
 use roundtrip_model::{Event, Exchange, HttpFacts, Moment, Recorder, Strategy, Timeline};
@@ -10,12 +10,12 @@ use crate::ProbeError;
 use crate::exchanger::{Exchanger, Transaction};
 use crate::output::Output;
 
-/// HTTP/1.1 pipelining is not used: answers wait for one another, and after a failure it is unknown
-/// which requests were acted upon. RFC 9112 §9.3.2.
+/// HTTP/1.1 pipelining is not used: responses are sent in order, so one delays the next, and after
+/// a failure it is unknown which requests the server acted upon. RFC 9112 §9.3.2.
 pub(crate) const ONE_BY_ONE: &str =
-    "HTTP/1.1 answers one request at a time; to ask at once takes h2 or h3";
+    "HTTP/1.1 answers one request at a time; simultaneous requests need h2 or h3";
 
-/// One of several requests that leave together, and where its body goes.
+/// One of several simultaneous requests, and the destination of its body.
 pub(crate) struct Part<'a, K> {
     pub(crate) request: &'a Request,
     pub(crate) strategy: Strategy,
@@ -32,18 +32,18 @@ pub(crate) struct Answered<'a, K> {
     pub(crate) lost: Option<u32>,
 }
 
-/// A part that is under way.
+/// A part that is in progress.
 struct Running<'a, K> {
     part: Part<'a, K>,
     facts: HttpFacts,
-    /// Notes the boundaries of this request.
+    /// Records the boundaries of this request.
     own: Recorder,
 }
 
 /// The time and outcome of a part, once it has ended.
 type End = Option<(Moment, Result<(), ProbeError>)>;
 
-/// The facts that all parts share when all is over.
+/// The facts that all parts share when all have ended.
 struct Common<'a> {
     transaction: Transaction<'a>,
     timeline: Timeline,
@@ -52,8 +52,8 @@ struct Common<'a> {
     error: ProbeError,
 }
 
-/// Sends all requests at once, on the connection that was kept or on a new one. Connections that
-/// are not kept close in the background, in tasks that join `leaving`.
+/// Sends all requests at once, on the kept connection or on a new one. Connections that are not
+/// kept close in the background, in tasks that join `leaving`.
 pub(crate) async fn exchange_all<'a, K: Sink>(
     exchanger: &mut Exchanger,
     parts: Vec<Part<'a, K>>,
@@ -63,7 +63,7 @@ pub(crate) async fn exchange_all<'a, K: Sink>(
         return Vec::new();
     };
     let asked = first.strategy;
-    // A part that may not use early data any more keeps the others from it.
+    // One part that can no longer use early data prevents it for the others.
     let other = parts.iter().map(|p| p.strategy).find(|s| *s != asked);
     let mut transaction = exchanger.begin(first.request, other.unwrap_or(asked));
     let recorder = transaction.recorder.clone();
@@ -108,7 +108,7 @@ fn start<'a, K>(part: Part<'a, K>, recorder: &Recorder) -> Running<'a, K> {
     }
 }
 
-/// Opens the connection where none was kept, and sends all requests on it.
+/// Opens the connection if none was kept, and sends all requests on it.
 async fn carry<K: Sink>(
     exchanger: &mut Exchanger,
     transaction: &mut Transaction<'_>,
@@ -155,7 +155,7 @@ async fn carry<K: Sink>(
     Ok(())
 }
 
-/// Makes an exchange of one part.
+/// Builds the exchange of one part.
 fn conclude<'a, K>(
     exchanger: &mut Exchanger,
     running: Running<'a, K>,
@@ -190,7 +190,7 @@ fn conclude<'a, K>(
     }
 }
 
-/// Joins the connection's events until a request's end with the request's own.
+/// Merges the connection's events until a request's end with the request's own events.
 fn together(connection: &Timeline, own: &Timeline, end: Moment) -> Timeline {
     let mut whole = Timeline::default();
     for (at, event) in connection.iter().filter(|(at, _)| *at <= end) {

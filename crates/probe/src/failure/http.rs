@@ -1,4 +1,4 @@
-//! Words for answers that are wrong, short or missing.
+//! Words for answers that are wrong, incomplete or missing.
 
 use std::io;
 
@@ -41,11 +41,11 @@ pub(super) fn exchange(error: &HttpError, exchange: &Exchange) -> Words {
         ),
         HttpError::BodyReset { .. } => (
             FailureKind::Reset,
-            "the server crashed or gave up, or a load balancer's time-out was over: see their logs",
+            "the server crashed or gave up, or a load balancer timed out: see their logs",
         ),
         HttpError::Encoding { .. } => (
             FailureKind::BodyInvalid,
-            "ask without --compressed to see the raw body",
+            "omit --compressed to see the raw body",
         ),
         HttpError::Sink(_) => (FailureKind::Local, "check that the output can be written"),
         HttpError::Proxy { status: 407, .. } => (
@@ -54,7 +54,7 @@ pub(super) fn exchange(error: &HttpError, exchange: &Exchange) -> Words {
         ),
         HttpError::Proxy { .. } => (
             FailureKind::ProxyFailed,
-            "the proxy does not let you through to that host and port",
+            "the proxy does not allow connections to that host and port",
         ),
         HttpError::Unsendable(_) => (
             FailureKind::Local,
@@ -62,7 +62,7 @@ pub(super) fn exchange(error: &HttpError, exchange: &Exchange) -> Words {
         ),
         HttpError::H2(error) if error.is_library() => (
             FailureKind::NotHttp,
-            "what answers does not speak HTTP/2, or not as RFC 9113 says: try --http1.1",
+            "the server does not speak HTTP/2, or violates RFC 9113: try --http1.1",
         ),
         HttpError::H2(error) => return h2(error),
         HttpError::H3Rejected(_) => (
@@ -71,13 +71,13 @@ pub(super) fn exchange(error: &HttpError, exchange: &Exchange) -> Words {
         ),
         HttpError::H3(_) | HttpError::QuicConnect(_) => (
             FailureKind::QuicFailed,
-            "try --http2 to see whether TCP does better",
+            "try --http2 to see whether TCP works better",
         ),
     };
     Words::new(kind, error.to_string(), advice)
 }
 
-/// Words for a connection that broke: by a reset, a time-out of the kernel's, or a lost route.
+/// Words for a broken connection: a reset, a time-out of the kernel, or a lost route.
 pub(super) fn broken(error: &io::Error) -> Words {
     match error.kind() {
         io::ErrorKind::ConnectionReset
@@ -94,8 +94,8 @@ pub(super) fn broken(error: &io::Error) -> Words {
         ),
         io::ErrorKind::TimedOut => Words::new(
             FailureKind::ConnectTimeout,
-            "the kernel gave up sending again",
-            "packets are lost on the way: look at it with `tcpdump`",
+            "the kernel gave up retransmitting",
+            "packets are lost on the path: capture them with `tcpdump`",
         ),
         _ => Words::new(
             FailureKind::Reset,
@@ -109,7 +109,7 @@ fn h2(error: &impl std::fmt::Display) -> Words {
     Words::new(
         FailureKind::Reset,
         format!("HTTP/2 failed: {error}"),
-        "try --http1.1 to see whether it is HTTP/2 that is broken",
+        "try --http1.1 to see whether only HTTP/2 is broken",
     )
 }
 
@@ -119,7 +119,7 @@ fn quic(error: &QuicError, exchange: &Exchange) -> Words {
         QuicError::Alert(alert) => return tls::alert((*alert).into()),
         QuicError::TimedOut => (
             FailureKind::ConnectTimeout,
-            "UDP may be blocked on the way: try without --http3",
+            "UDP may be blocked on the path: try without --http3",
         ),
         QuicError::Unreachable(io::ErrorKind::ConnectionRefused) => (
             FailureKind::Refused,
@@ -135,7 +135,7 @@ fn quic(error: &QuicError, exchange: &Exchange) -> Words {
         ),
         QuicError::Other(_) => (
             FailureKind::QuicFailed,
-            "try --http2 to see whether TCP does better",
+            "try --http2 to see whether TCP works better",
         ),
     };
     Words::new(kind, format!("QUIC failed: {error}"), advice)

@@ -12,11 +12,11 @@ pub(super) fn name(error: &ResolveError) -> Words {
     let (kind, advice) = match error {
         ResolveError::NoSuchName { .. } => (
             FailureKind::NoSuchName,
-            "check the spelling; --resolve HOST:PORT:ADDRESS goes around name servers",
+            "check the spelling; --resolve HOST:PORT:ADDRESS bypasses name servers",
         ),
         ResolveError::Silent { .. } => (
             FailureKind::ResolverSilent,
-            "check /etc/resolv.conf and the way to that server, or try --doh-url",
+            "check /etc/resolv.conf and the path to that server, or try --doh-url",
         ),
         _ => (
             FailureKind::ResolverFailed,
@@ -35,7 +35,7 @@ pub(super) fn connect(error: &NetError) -> Words {
         ),
         NetError::Unix { .. } => (
             FailureKind::Refused,
-            "check that a server listens on that socket and lets you in",
+            "check that a server listens on that socket and that you have permission to connect",
         ),
         NetError::Bind { .. } => (
             FailureKind::Local,
@@ -47,7 +47,7 @@ pub(super) fn connect(error: &NetError) -> Words {
         ),
         NetError::Socket(_) => (
             FailureKind::Local,
-            "this machine gave no socket: check limits (ulimit -n) and sandboxes",
+            "this machine could not open a socket: check limits (ulimit -n) and sandboxes",
         ),
     };
     let message = match error {
@@ -57,14 +57,14 @@ pub(super) fn connect(error: &NetError) -> Words {
     Words::new(kind, message, advice)
 }
 
-/// Picks the most telling of several failures: a peer reset what it had accepted, a peer refused,
-/// or no peer could be reached.
+/// Chooses the most informative of several failures: a peer reset an accepted connection, a peer
+/// refused, or no peer could be reached.
 fn of_peers(kinds: impl Iterator<Item = io::ErrorKind>) -> (FailureKind, &'static str) {
     let kinds: Vec<io::ErrorKind> = kinds.collect();
     if kinds.contains(&io::ErrorKind::ConnectionReset) {
         (
             FailureKind::Reset,
-            "the server accepted and hung up at once: see its log, or what stands before it",
+            "the server accepted and closed at once: see its log, or that of a proxy in front of it",
         )
     } else if kinds.contains(&io::ErrorKind::ConnectionRefused) {
         (
@@ -79,7 +79,7 @@ fn of_peers(kinds: impl Iterator<Item = io::ErrorKind>) -> (FailureKind, &'stati
     }
 }
 
-/// Says where time ran out, and what that usually means.
+/// Words for the phase in which the time ran out, and the usual cause.
 pub(super) fn timeout(error: &ProbeError, exchange: &Exchange, phase: PhaseName) -> Words {
     let peers: Vec<String> = exchange
         .attempts
@@ -95,17 +95,17 @@ pub(super) fn timeout(error: &ProbeError, exchange: &Exchange, phase: PhaseName)
         PhaseName::Name => (
             FailureKind::ResolverSilent,
             "the name servers did not answer".to_owned(),
-            "check /etc/resolv.conf, or go around it with --resolve or --doh-url",
+            "check /etc/resolv.conf, or bypass it with --resolve or --doh-url",
         ),
         PhaseName::Quic => (
             FailureKind::ConnectTimeout,
             "nothing answered the QUIC Initial".to_owned(),
-            "UDP may be blocked on the way: try without --http3",
+            "UDP may be blocked on the path: try without --http3",
         ),
         PhaseName::Tls => (
             FailureKind::Timeout,
             "the TLS handshake stalled".to_owned(),
-            "does that port speak TLS? A large ClientHello may be dropped on the way: try --no-pq",
+            "does that port speak TLS? A large ClientHello may be dropped on the path: try --no-pq",
         ),
         PhaseName::Body if exchange.http.is_none() => (
             FailureKind::Timeout,

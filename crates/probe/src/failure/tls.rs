@@ -1,4 +1,4 @@
-//! Words for handshakes: alerts, certificates, peers that speak something else.
+//! Words for handshakes: alerts, certificates, peers that speak another protocol.
 
 use roundtrip_model::{Event, Exchange, FailureKind};
 use roundtrip_tls::{TlsError, is_an_authoritys};
@@ -6,9 +6,8 @@ use rustls::{AlertDescription, CertificateError, Error, InvalidMessage, PeerInco
 
 use super::{Words, http};
 
-/// Servers and middleboxes exist that read only the first segment of a ClientHello.
-const SMALLER_HELLO: &str =
-    "; the ClientHello needed more than one segment, which not everything reads: try --no-pq";
+/// Some servers and middleboxes read only the first segment of a ClientHello.
+const SMALLER_HELLO: &str = "; the ClientHello needed more than one segment, which some servers and middleboxes cannot read: try --no-pq";
 
 pub(super) fn handshake(error: &TlsError, exchange: &Exchange) -> Words {
     let mut words = words(error, exchange);
@@ -19,7 +18,7 @@ pub(super) fn handshake(error: &TlsError, exchange: &Exchange) -> Words {
     words
 }
 
-/// What left since the handshake began, if nothing came.
+/// The number of bytes that left since the handshake began, if nothing came back.
 fn hello_bytes(exchange: &Exchange) -> u64 {
     let Some(began) = exchange.timeline.first(|e| *e == Event::HandshakeStarted) else {
         return 0;
@@ -101,7 +100,7 @@ pub(super) fn alert(alert: AlertDescription) -> Words {
         ),
         AlertDescription::CertificateRequired | AlertDescription::BadCertificate => (
             FailureKind::TlsAlert,
-            "the server wants a certificate of yours: --cert and --key",
+            "the server requires a client certificate: --cert and --key",
         ),
         AlertDescription::HandshakeFailure => (
             FailureKind::TlsAlert,
@@ -137,7 +136,7 @@ pub(super) fn certificate(reason: &CertificateError, exchange: &Exchange) -> Wor
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => (
             FailureKind::CertificateExpired,
             "the server's certificate has expired".to_owned(),
-            "renew it; -k goes on without verification",
+            "renew it; -k continues without verification",
         ),
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => (
             FailureKind::CertificateNotYetValid,
@@ -164,38 +163,39 @@ pub(super) fn certificate(reason: &CertificateError, exchange: &Exchange) -> Wor
         CertificateError::UnknownIssuer if self_signed(exchange) => (
             FailureKind::CertificateUnknownIssuer,
             "the certificate is self-signed, and not trusted here".to_owned(),
-            "trust it with --cacert FILE; -k goes on without verification",
+            "trust it with --cacert FILE; -k continues without verification",
         ),
         CertificateError::UnknownIssuer => (
             FailureKind::CertificateUnknownIssuer,
             "the certificate's issuer is not trusted here".to_owned(),
-            "serve the whole chain, or trust its authority with --cacert FILE; -k goes on without verification",
+            "serve the whole chain, or trust its authority with --cacert FILE; -k continues without verification",
         ),
         authority if is_an_authoritys(authority) && self_signed(exchange) => (
             FailureKind::CertificateUnknownIssuer,
-            "the certificate is self-signed, as an authority's, and not trusted here".to_owned(),
-            "trust it with --cacert FILE; -k goes on without verification",
+            "the certificate is a self-signed authority certificate, and not trusted here".to_owned(),
+            "trust it with --cacert FILE; -k continues without verification",
         ),
         authority if is_an_authoritys(authority) => (
             FailureKind::CertificateInvalid,
-            "the server shows an authority's certificate (CA:TRUE), which may sign others and not be a server's".to_owned(),
-            "make one for the server, with basicConstraints=CA:FALSE; -k goes on without verification",
+            "the server presents an authority's certificate (CA:TRUE), which may sign others but not identify a server".to_owned(),
+            "make one for the server, with basicConstraints=CA:FALSE; -k continues without verification",
         ),
         CertificateError::Other(why) => (
             FailureKind::CertificateInvalid,
             format!("the server's certificate is not acceptable: {}", in_words(&why.0.to_string())),
-            "-k goes on without verification",
+            "-k continues without verification",
         ),
         other => (
             FailureKind::CertificateInvalid,
             format!("the server's certificate is not acceptable: {other}"),
-            "-k goes on without verification",
+            "-k continues without verification",
         ),
     };
     Words::new(kind, message, advice)
 }
 
-/// The library's name of an error in words: `UnsupportedCriticalExtension` is `unsupported critical extension`.
+/// Turns the library's name of an error into words: `UnsupportedCriticalExtension` becomes
+/// `unsupported critical extension`.
 fn in_words(name: &str) -> String {
     if !name.chars().all(char::is_alphanumeric) {
         return name.to_owned();
@@ -215,8 +215,7 @@ fn self_signed(exchange: &Exchange) -> bool {
     exchange.tls.as_ref().is_some_and(|t| t.verify_result == 18)
 }
 
-const WRONG_NAME: &str =
-    "check the host name; --connect-to HOST1:PORT1:HOST2:PORT2 asks another machine for this name";
+const WRONG_NAME: &str = "check the host name; --connect-to HOST1:PORT1:HOST2:PORT2 connects to another machine for this name";
 
 fn named(names: &[String]) -> String {
     match names {
@@ -230,7 +229,7 @@ fn named(names: &[String]) -> String {
     }
 }
 
-/// rustls names a name with its type: `DnsName("a.example")`, `IpAddress(::1)`.
+/// Strips the type that rustls adds to a name: `DnsName("a.example")`, `IpAddress(::1)`.
 fn bare(name: &str) -> &str {
     let inside = name
         .split_once('(')

@@ -47,7 +47,7 @@ fn follow(request: &Request, target: Target, status: u16, options: &Options) -> 
             .retain(|(n, _)| !n.to_ascii_lowercase().starts_with("content-"));
     }
     if !target.same_origin(&request.target) {
-        // Secrets stay with the origin they were meant for. RFC 9110 §15.4.
+        // Secrets are sent only to the origin that they were meant for. RFC 9110 §15.4.
         next.headers.retain(|(n, _)| {
             !["authorization", "cookie", "host", "proxy-authorization"]
                 .contains(&n.to_ascii_lowercase().as_str())

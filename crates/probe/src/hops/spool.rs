@@ -14,7 +14,7 @@ pub(crate) struct Spool<'a> {
 const MAX_SPOOLED_BODY: usize = 1 << 20;
 
 impl<'a> Spool<'a> {
-    /// Holds the body back if `hold`, else hands it on at once.
+    /// Holds the body back if `hold`, otherwise passes it on at once.
     pub(crate) fn new(hold: bool, sink: &'a mut dyn Sink) -> Self {
         Self {
             held: hold.then(Vec::new),
@@ -22,7 +22,7 @@ impl<'a> Spool<'a> {
         }
     }
 
-    /// Hands on what was held back.
+    /// Passes on the part that was held back.
     pub(crate) fn release(mut self) -> std::io::Result<()> {
         if let Some(held) = self.held.take() {
             self.sink.write_all(&held)?;

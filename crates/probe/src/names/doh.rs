@@ -1,4 +1,4 @@
-//! DNS over HTTPS: questions travel as POST requests on a separate connection. RFC 8484.
+//! DNS over HTTPS: queries travel as POST requests on a separate connection. RFC 8484.
 
 use std::time::Duration;
 
@@ -10,14 +10,14 @@ use roundtrip_wire::dns::{Kind, Message, Name, Query, Rcode};
 
 use crate::{Options, ProbeError};
 
-/// The longest answer that is read: DNS messages cannot be longer.
+/// The longest answer that is read; DNS messages cannot be longer.
 const MAX_ANSWER_LENGTH: usize = 64 * 1024;
 
 /// Sends questions as requests. The module that runs exchanges implements it, so this one does not
 /// depend on it.
 pub(crate) trait Requester {
-    /// Sends a request and reads its answer into `sink`, on the connection of the one before where
-    /// that is still open.
+    /// Sends a request and reads its answer into `sink`, on the connection of the previous request
+    /// if that is still open.
     async fn request(&mut self, request: &Request, sink: &mut dyn Sink) -> Exchange;
 
     /// Closes the connection.
@@ -39,7 +39,7 @@ pub(super) fn options(options: &Options) -> Options {
     }
 }
 
-/// Asks `server` for the addresses of `host`, and for its HTTPS record where that is wanted.
+/// Queries `server` for the addresses of `host`, and for its HTTPS record if that is wanted.
 pub(super) async fn look_up<R: Requester>(
     mut requester: R,
     server: &Target,
@@ -89,7 +89,7 @@ async fn question<R: Requester>(
     name: &Name,
     kind: Kind,
 ) -> Result<(Message, Duration), ProbeError> {
-    // Id 0, so that caches on the way see equal questions as equal. RFC 8484 §4.1.
+    // The ID is 0, so that caches treat equal queries as equal. RFC 8484 §4.1.
     let query = Query::new(0, name.clone(), kind);
     let failed = |why: String| ProbeError::Doh {
         server: server.redacted(),

@@ -1,6 +1,6 @@
-//! Proxies that the environment names, read as curl reads them: `http_proxy` (in small letters
-//! only, because a CGI server makes `HTTP_PROXY` of a request's header), `https_proxy`, `all_proxy`
-//! and `no_proxy`, the last three in capitals too.
+//! Proxies from environment variables, read as curl reads them: `http_proxy` (in small letters
+//! only, because a CGI server derives `HTTP_PROXY` from a request's header), `https_proxy`,
+//! `all_proxy` and `no_proxy`, the last three in capitals too.
 
 use std::net::IpAddr;
 
@@ -9,7 +9,7 @@ use roundtrip_model::{Scheme, Target};
 use super::error::OptionsError;
 use super::proxy::Proxy;
 
-/// The most exceptions that are read of a list.
+/// The largest number of exceptions that are read from a list.
 const MAX_EXCEPTIONS: usize = 1000;
 
 /// The proxies that the environment names.
@@ -68,7 +68,7 @@ impl Environment {
     }
 }
 
-/// Hosts that are asked directly: names with all below them, addresses, networks, or `*`.
+/// Hosts that are contacted directly: names with all their subdomains, addresses, networks, or `*`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Exceptions {
     all: bool,
@@ -76,7 +76,7 @@ pub struct Exceptions {
 }
 
 impl Exceptions {
-    /// Parses a list with commas or spaces between its parts.
+    /// Parses a list that is separated by commas or spaces.
     pub fn parse(list: &str) -> Self {
         let parts = list.split([',', ' ', '\t']).filter(|part| !part.is_empty());
         let bare = |part: &str| {
@@ -89,7 +89,7 @@ impl Exceptions {
         }
     }
 
-    /// Says whether `host` is asked directly.
+    /// Whether the client connects to `host` directly.
     pub(crate) fn contains(&self, host: &str) -> bool {
         let host = host.trim_end_matches('.').trim_matches(['[', ']']);
         let host = host.to_ascii_lowercase();
@@ -104,7 +104,7 @@ impl Exceptions {
     }
 }
 
-/// Says whether `known` is the address, or a network around it in the form `192.0.2.0/24`.
+/// Whether `known` is the address, or a network around it in the form `192.0.2.0/24`.
 fn is_within(address: IpAddr, known: &str) -> bool {
     let (network, bits) = known.split_once('/').unwrap_or((known, ""));
     let Ok(network) = network.parse::<IpAddr>() else {
@@ -116,7 +116,7 @@ fn is_within(address: IpAddr, known: &str) -> bool {
     let Ok(bits) = bits.parse::<u32>() else {
         return false;
     };
-    // Both at the upper end of 128 bits.
+    // Both are at the upper end of 128 bits.
     let (a, n, width) = match (address, network) {
         (IpAddr::V4(a), IpAddr::V4(n)) => (
             u128::from(a.to_bits()) << 96,
@@ -140,7 +140,7 @@ mod tests {
         })
     }
 
-    /// The variable, and the proxy's port, which tells one from the other.
+    /// The variable, and the proxy's port, which identifies the proxy.
     fn chosen(said: &[(&str, &str)], url: &str) -> Option<(&'static str, u16)> {
         let environment = environment(said).unwrap();
         let found = environment.proxy_for(&Target::parse(url).unwrap());
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn small_letters_first_and_http_in_no_others() {
+    fn small_letters_come_first_and_http_proxy_has_no_capitals() {
         let both = [
             ("HTTPS_PROXY", "a:1"),
             ("https_proxy", "a:2"),
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_proxy_is_named_with_its_variable() {
+    fn invalid_proxies_are_named_with_their_variable() {
         let error = environment(&[("all_proxy", "socks5://a")]).unwrap_err();
         assert!(error.to_string().starts_with("all_proxy: "), "{error}");
         let unused = [("all_proxy", "socks5://a"), ("no_proxy", "*")];

@@ -1,4 +1,4 @@
-//! What is wrong with an option, in words that repeat what was typed.
+//! Errors in options, in words that repeat the user's input.
 
 use roundtrip_model::TargetError;
 
@@ -10,14 +10,14 @@ pub enum OptionsError {
     Override(String),
     #[error("'{0}' is not HOST1:PORT1:HOST2:PORT2, as in example.com:443:localhost:8443")]
     ConnectTo(String),
-    #[error("'{0}' is no proxy: {1}")]
+    #[error("'{0}' is not a valid proxy: {1}")]
     Proxy(String, TargetError),
     #[error(transparent)]
     Request(#[from] roundtrip_http::HttpError),
-    #[error("{0}: {1}; --noproxy '*' asks without it")]
+    #[error("{0}: {1}; --noproxy '*' connects without it")]
     Environment(&'static str, #[source] Box<OptionsError>),
     #[error(transparent)]
     Strategy(Box<ProbeError>),
-    #[error("'{0}' is no proxy: only http:// and https:// proxies are supported")]
+    #[error("'{0}' is not a valid proxy: only http:// and https:// proxies are supported")]
     ProxyScheme(String),
 }

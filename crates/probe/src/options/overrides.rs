@@ -1,12 +1,12 @@
-//! `--resolve` and `--connect-to`: where to connect, whatever name servers or the URL say.
+//! `--resolve` and `--connect-to`: where to connect, overriding name servers and the URL.
 
 use std::net::IpAddr;
 use std::str::FromStr;
 
 use super::error::OptionsError;
 
-/// `--resolve HOST:PORT:ADDR[,ADDR]…`: use these addresses, whatever name servers say. `*` stands
-/// for any host.
+/// `--resolve HOST:PORT:ADDR[,ADDR]…`: use these addresses instead of asking name servers. `*`
+/// stands for any host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Override {
     pub host: String,
@@ -14,8 +14,8 @@ pub struct Override {
     pub addresses: Vec<IpAddr>,
 }
 
-/// `--connect-to HOST1:PORT1:HOST2:PORT2`: connect elsewhere, and ask for the same. An empty part
-/// means any, or the same.
+/// `--connect-to HOST1:PORT1:HOST2:PORT2`: connect to another host, and send the same request. An
+/// empty part means any host or port, or the same one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectTo {
     pub from_host: Option<String>,
@@ -86,7 +86,7 @@ impl ConnectTo {
     }
 }
 
-/// Splits a host, bracketed where it is an IPv6 address, from what follows its colon.
+/// Splits a host (in brackets if it is an IPv6 address) from the text behind its colon.
 fn split_host(text: &str) -> Option<(&str, &str)> {
     match text.strip_prefix('[') {
         Some(rest) => {

@@ -1,5 +1,5 @@
-//! Requests that leave at once on one connection, in waves: requests that were lost when it ended
-//! go again in the next wave, on a new one.
+//! Simultaneous requests on one connection, in waves: requests that were lost when the connection
+//! ended are sent again in the next wave, on a new connection.
 
 use roundtrip_http::{Request, Sink};
 use roundtrip_model::{Exchange, Strategy};
@@ -10,7 +10,7 @@ use crate::exchange::{Answered, Part, exchange_all};
 use crate::exchanger::Exchanger;
 use crate::hops::{self, Spool};
 
-/// One of several requests, until it is answered for good.
+/// One of several requests, until it has its final answer.
 struct Member<'a, S> {
     place: usize,
     request: Request,
@@ -24,7 +24,7 @@ struct Outcome {
     exchange: Exchange,
     /// The connection ended and took the request with it; this many round trips were lost.
     lost: Option<u32>,
-    /// The request that the answer asks for.
+    /// The request that the answer leads to.
     next: Option<(Request, Strategy)>,
 }
 
@@ -34,10 +34,10 @@ impl Outcome {
     }
 }
 
-const ASKED_AGAIN: &str = "the connection ended before this request was answered, and to repeat it does no harm: asked \
+const ASKED_AGAIN: &str = "the connection ended before this request was answered, and repeating it does no harm: sent \
                            again on a new one";
 
-/// Sends all requests at once; then, at once, those that were lost or turned away; then, one after
+/// Sends all requests at once; then, at once, those that were lost or rejected; then, one after
 /// another, those that redirects lead to.
 pub(super) async fn run<S: Sink>(
     exchanger: &mut Exchanger,
@@ -50,8 +50,7 @@ pub(super) async fn run<S: Sink>(
     while !waiting.is_empty() {
         let outcomes = wave(exchanger, &mut waiting, leaving).await;
         trips += outcomes.iter().map(Outcome::round_trips).max().unwrap_or(0);
-        // Without an answer to anybody, on a connection that was new, another one would fare no
-        // better.
+        // If a new connection answered none of the requests, another one would not do better.
         let in_vain = |o: &Outcome| !o.exchange.ok() && !o.exchange.reused;
         let hope = !outcomes.iter().all(in_vain);
         for (mut member, outcome) in std::mem::take(&mut waiting).into_iter().zip(outcomes) {
@@ -62,7 +61,7 @@ pub(super) async fn run<S: Sink>(
             member.hops.push(exchange);
             match outcome.next {
                 _ if again => waiting.push(member),
-                // Too early: the same, on what is an open connection now.
+                // Too early: send the same again, on the connection that is now open.
                 Some((request, strategy)) if strategy != member.strategy => {
                     (member.request, member.strategy) = (request, strategy);
                     waiting.push(member);

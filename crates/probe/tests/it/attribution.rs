@@ -1,4 +1,4 @@
-//! Whose the waiting was: network, server or loss.
+//! The party that caused each wait: network, server or loss.
 
 use std::time::Duration;
 
@@ -60,13 +60,13 @@ fn a_lost_syn_is_a_loss() {
 }
 
 #[test]
-fn h3_that_nobody_answers_loses_the_race_to_tcp() {
+fn h3_without_an_answer_loses_the_race_to_tcp() {
     let mut knobs = Knobs::default();
     knobs.listen.h3 = Quic::Silent;
     let scene = Scene::new(knobs);
     let mut options = Options::default();
     options.headers.push(("X-Round".into(), "trip".into()));
-    // The first run hears of h3 by Alt-Svc, the second tries it in vain.
+    // The first run learns of h3 from Alt-Svc, the second tries it without success.
     let runs = scene.probe_times(2, options, "/bytes/10");
     let second = &runs[1];
     assert!(second.ok(), "{:?}", second.failure);
@@ -89,13 +89,13 @@ fn assert_trips_beside_loss(exchange: &roundtrip_model::Exchange) {
     let loss: f64 = waited.iter().map(|p| p.waited.loss).sum();
     assert!(
         loss >= 250.0,
-        "the head start of 300 ms is waiting for nobody: {waited:?}"
+        "the head start of 300 ms must not count as waiting: {waited:?}"
     );
     assert_eq!(exchange.round_trips(), 3);
 }
 
 #[test]
-fn what_the_path_costs_is_known_from_the_handshake() {
+fn the_cost_of_the_path_is_known_from_the_handshake() {
     let scene = Scene::new(Knobs::default());
     let exchange = scene.probe("h1+tls1.2", "/bytes/10");
     assert_trips(&exchange, 4);
@@ -107,7 +107,7 @@ fn what_the_path_costs_is_known_from_the_handshake() {
     );
 }
 
-/// The first byte is that of the 103, and the answer's head comes when the server has thought.
+/// The first byte is that of the 103, and the answer's head comes after the server's processing.
 #[test]
 fn an_answer_after_an_interim_response() {
     let mut knobs = Knobs::default();

@@ -1,5 +1,5 @@
-//! A fault put into a real exchange is the finding that is named first, at its price; without one
-//! nothing is named.
+//! A fault injected into a real exchange is the first finding, with the right cost; without a fault
+//! there are no findings.
 
 mod detours;
 mod kept;
@@ -17,12 +17,12 @@ use roundtrip_probe::Options;
 
 use crate::scene::{RTT, Scene};
 
-/// The first finding, which is `id` at about `ms`: what was put in, and at most what the scheduler
-/// adds to it.
+/// The first finding is `id` with about `ms`: the injected time, and at most the scheduler's delay
+/// in addition.
 fn assert_named(exchange: &Exchange, id: &str, ms: f64, round_trips: u32) {
     let told = || format!("{:?} {:?}", exchange.findings, exchange.phases());
     let first: Option<&Finding> = exchange.findings.first();
-    assert!(first.is_some(), "nothing is named: {}", told());
+    assert!(first.is_some(), "there are no findings: {}", told());
     let first = first.unwrap();
     assert_eq!(
         (first.id, first.round_trips),
@@ -45,7 +45,7 @@ fn probe_with(turn: impl FnOnce(&mut Knobs), word: &str) -> Exchange {
     exchange
 }
 
-/// A busy machine may take a time slice from any one exchange, but not the same from each.
+/// A busy machine may delay any single exchange by a time slice, but not each one by the same.
 fn assert_silent(scene: &Scene, word: &str) {
     let quietest = (0..5)
         .map(|_| scene.probe(word, "/bytes/1000"))
@@ -54,7 +54,7 @@ fn assert_silent(scene: &Scene, word: &str) {
     assert!(quietest.is_some(), "{word} names something each time");
 }
 
-/// Every strategy that costs what its arithmetic says, and no more than it needs.
+/// Every strategy costs what its arithmetic says, and has no findings.
 #[test]
 fn healthy_exchanges_name_nothing() {
     let mut knobs = Knobs::default();
@@ -89,7 +89,7 @@ fn healthy_exchanges_name_nothing() {
 
 /// Requests and answers of some size, on connections that have room for them.
 #[test]
-fn what_fits_a_window_names_nothing() {
+fn requests_that_fit_a_window_have_no_findings() {
     let scene = Scene::new(Knobs::default());
     let quiet = |word: &str, bytes: usize, place: &str| {
         let options = Options {
@@ -112,7 +112,7 @@ fn what_fits_a_window_names_nothing() {
 }
 
 #[test]
-fn without_a_path_nothing_is_named_either() {
+fn exchanges_without_a_path_have_no_findings() {
     let scene = Scene::over(Path::builder().build().unwrap(), Knobs::default());
     for word in ["h1+clear", "h1+tls1.3", "h2+tls1.3", "h3"] {
         assert_silent(&scene, word);
@@ -202,7 +202,7 @@ fn udp_that_is_silent() {
     let mut knobs = Knobs::default();
     knobs.listen.h3 = Quic::Silent;
     let scene = Scene::new(knobs);
-    // The first run hears of h3 by Alt-Svc, the second tries it in vain.
+    // The first run learns of h3 from Alt-Svc, the second tries it without success.
     let runs = scene.probe_times(2, Options::default(), "/bytes/10");
     assert_named(&runs[1], "udp-blocked", 300.0, 0);
 }
@@ -214,7 +214,7 @@ fn quic_retry() {
 }
 
 #[test]
-fn tickets_that_are_of_no_use_cost_tls_1_2_a_round_trip() {
+fn tickets_without_effect_cost_tls_1_2_a_round_trip() {
     for (tickets, id) in [
         (Tickets::Refused, "ticket-refused"),
         (Tickets::Off, "no-ticket"),
@@ -224,9 +224,9 @@ fn tickets_that_are_of_no_use_cost_tls_1_2_a_round_trip() {
     }
 }
 
-/// A cookie that the server gave once, and no longer honours.
+/// A cookie that the server issued once and no longer accepts.
 #[test]
-fn a_cookie_that_is_of_no_use_any_more() {
+fn a_cookie_that_is_no_longer_accepted() {
     let scene = Scene::new(Knobs::default());
     let ask = |place| {
         let options = Options {

@@ -1,4 +1,4 @@
-//! What costs one round trip more than the arithmetic says, each time seen and counted.
+//! Events that cost one round trip more than the arithmetic says; each is seen and counted.
 
 use roundtrip_model::EarlyData as Taken;
 use roundtrip_model::{AttemptOutcome, Event, FailureKind, PhaseName};
@@ -91,7 +91,7 @@ fn waiting_for_100_continue() {
 }
 
 #[test]
-fn an_address_where_nobody_answers_quic() {
+fn an_address_without_a_quic_answer() {
     let scene = Scene::new(Knobs::default());
     let alive = scene.path.server().address_v4();
     let dead = std::net::Ipv4Addr::from(u32::from(alive) + 1);
@@ -112,7 +112,7 @@ fn an_address_where_nobody_answers_quic() {
     assert!(lost >= 240.0, "{:?}", exchange.phases());
 }
 
-/// One round trip, not the time that a silent address is given.
+/// A refusal costs one round trip, not the time that a silent address is given.
 #[test]
 fn a_closed_udp_port_refuses() {
     let scene = Scene::new(Knobs::default());
@@ -151,7 +151,7 @@ fn refused_tickets_mean_a_full_handshake() {
 }
 
 #[test]
-fn no_ticket_is_said() {
+fn a_missing_ticket_is_reported() {
     let mut knobs = Knobs::default();
     knobs.tls.tickets = Tickets::Off;
     let scene = Scene::new(knobs);

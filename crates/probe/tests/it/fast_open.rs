@@ -1,4 +1,4 @@
-//! Fast open is judged by what it saved, not by a flag.
+//! Fast open is judged by the time that it saved, not by a flag.
 
 use roundtrip_model::{Exchange, FastOpenFacts, Target};
 use roundtrip_origin::Knobs;
@@ -46,7 +46,7 @@ fn a_classical_hello_fits_the_syn_and_a_post_quantum_one_does_not() {
     assert_trips(&post_quantum, 3);
     assert!(
         !post_quantum.used.fast_open,
-        "what saved nothing was not used"
+        "fast open that saved nothing does not count as used"
     );
 }
 
@@ -75,7 +75,7 @@ fn the_echo_says_hello_twice() {
         ..Options::default()
     };
     let runs = scene.ask(2, options, target);
-    // Connect and two greetings; with fast open, the greetings alone.
+    // The connect and two greetings; with fast open, the greetings alone.
     for (run, trips) in runs.iter().zip([3, 2]) {
         assert!(run.ok(), "{:?}", run.failure);
         let echo = run.echo.as_ref().unwrap();

@@ -1,4 +1,4 @@
-//! What a name server announces decides how a modern client goes.
+//! The announcements of a name server decide which protocol a modern client uses.
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 
@@ -9,8 +9,8 @@ use roundtrip_wire::dns::{Data, Kind, Message, Name, Rcode, Record, Service};
 
 use crate::scene::{RTT, Scene};
 
-/// Answers everything about one host at the server's end of the path, until its thread is the last
-/// to hold it.
+/// Answers all queries about one host at the server's end of the path, until its thread is the last
+/// owner of the socket.
 fn name_server(scene: &Scene, alpn: &'static [&'static str]) -> SocketAddr {
     let address = scene.path.server().address_v4();
     let socket = scene
@@ -77,8 +77,8 @@ fn an_https_record_that_announces_h3_is_honoured_at_once() {
     assert!(matches!(name.answer, Answer::Server(_)));
     assert_eq!(name.https_record.as_ref().unwrap().alpn, ["h3", "h2"]);
     assert_eq!(exchange.used.http, Http::H3, "{:?}", exchange.notes);
-    // The name costs a round trip of the resolver's path, which is this one, and none of the
-    // target's.
+    // The name costs a round trip to the resolver over this path, but no extra round trip to the
+    // target.
     let phases = exchange.phases();
     let lookup = phases.iter().find(|p| p.name == PhaseName::Name).unwrap();
     assert_eq!(lookup.round_trips, 0);
@@ -88,7 +88,7 @@ fn an_https_record_that_announces_h3_is_honoured_at_once() {
 }
 
 #[test]
-fn without_it_tcp_is_taken() {
+fn without_the_record_tcp_is_used() {
     let scene = scene();
     for alpn in [&[][..], &["h2"]] {
         let exchange = ask(&scene, alpn);
@@ -98,9 +98,9 @@ fn without_it_tcp_is_taken() {
     }
 }
 
-/// The refusal is there after a round trip, and QUIC's head start is three of them.
+/// The refusal arrives after one round trip, and QUIC's head start is three of them.
 #[test]
-fn a_udp_port_that_refuses_lets_tcp_go_on_at_once() {
+fn a_udp_port_that_refuses_lets_tcp_start_at_once() {
     let mut knobs = Knobs::default();
     knobs.listen.h3 = Quic::Off;
     let scene = Scene::new(knobs);

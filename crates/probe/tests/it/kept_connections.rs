@@ -1,4 +1,5 @@
-//! A kept connection that the server closes just as the next request leaves: asked again, and said.
+//! A kept connection that the server closes just as the next request leaves: the request is
+//! repeated, and the report says so.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -6,7 +7,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use roundtrip_model::Target;
 use roundtrip_probe::{Options, Prober};
 
-/// Answers one request on each connection, and hangs up when it has heard a second one.
+/// Answers one request on each connection, and closes it when a second one arrives.
 fn fickle_server(connections: usize) -> (SocketAddr, std::thread::JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let place = listener.local_addr().unwrap();
@@ -54,7 +55,10 @@ fn a_stale_connection_is_replaced_once() {
         assert!(exchange.ok(), "{:?}", exchange.failure);
         assert!(!exchange.reused);
         assert!(
-            exchange.notes.iter().any(|n| n.contains("connected anew")),
+            exchange
+                .notes
+                .iter()
+                .any(|n| n.contains("opened a new one")),
             "{:?}",
             exchange.notes
         );

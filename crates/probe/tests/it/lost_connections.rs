@@ -1,5 +1,5 @@
-//! Sequences whose connection ends in the middle, or of whose answers one fails: the rest is kept,
-//! or asked again and said.
+//! Sequences whose connection ends in the middle, or one of whose answers fails: the other answers
+//! are kept, or their requests are repeated, and the report says so.
 
 use std::time::Duration;
 
@@ -23,10 +23,10 @@ fn outcomes(sequence: &Sequence) -> Vec<bool> {
     sequence.exchanges().map(Exchange::ok).collect()
 }
 
-/// Does each of these exchanges say that it, or another in its place, needed a new connection?
+/// Whether these exchanges report that one of them needed a new connection.
 fn says_so(hops: &[Exchange]) -> bool {
     let mut notes = hops.iter().flat_map(|e| &e.notes);
-    notes.any(|n| n.contains("connected anew") || n.contains("asked again"))
+    notes.any(|n| n.contains("opened a new one") || n.contains("sent again"))
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn a_connection_that_is_closed_as_announced_is_followed_by_another() {
         assert_eq!(sequence.connections, 2, "{word}");
         let told: Vec<u32> = sequence.exchanges().map(Exchange::round_trips).collect();
         assert_eq!(told, [first, 1, first], "{word}");
-        // What the server turned away took a round trip of its own.
+        // The rejected request took one more round trip.
         assert!(
             (trips..=trips + 1).contains(&sequence.round_trips),
             "{word}"
@@ -60,7 +60,7 @@ fn a_connection_that_is_closed_unannounced_is_followed_by_another() {
     assert!(sequence.ok(), "{sequence:?}");
     assert_eq!(sequence.connections, 2);
     assert!(says_so(&sequence.hops[2]), "{sequence:?}");
-    // The end of the connection may cross the third request, or be there before it.
+    // The end of the connection may cross the third request, or arrive before it.
     assert!((7..=8).contains(&sequence.round_trips), "{sequence:?}");
 }
 
@@ -83,7 +83,7 @@ fn one_answer_fails_alone() {
         assert_eq!(sequence.connections, connections, "{word} {manner:?}");
         let failed = sequence.exchanges().nth(1).unwrap();
         let kind = failed.failure.as_ref().unwrap().kind;
-        // The origin resets the stream where there are several.
+        // The origin resets the stream if there are several.
         let expected = if manner == Manner::AtOnce {
             FailureKind::Reset
         } else {
@@ -95,7 +95,7 @@ fn one_answer_fails_alone() {
 }
 
 #[test]
-fn one_answer_that_never_comes_ends_with_the_time_allowed() {
+fn one_answer_that_never_comes_ends_at_the_time_limit() {
     let scene = scene(|_| {});
     let places = ["/bytes/100", "/delay/60000", "/bytes/300"];
     for word in ["h2+tls1.3", "h3"] {
@@ -138,7 +138,7 @@ fn requests_turned_away_by_goaway_go_again_over_quic() {
 }
 
 #[test]
-fn redirects_are_followed_after_what_went_at_once() {
+fn redirects_are_followed_after_the_simultaneous_requests() {
     let scene = scene(|_| {});
     let options = Options {
         follow: true,

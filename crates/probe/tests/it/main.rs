@@ -1,5 +1,5 @@
-//! Every strategy across an emulated path: the round trips that are counted, the arithmetic, and
-//! the clock agree. `retries`, `kept_connections` and `sequences::without_a_path` need no path.
+//! Every strategy across an emulated path: the counted round trips, the arithmetic, and the clock
+//! agree. `retries`, `kept_connections` and `sequences::without_a_path` need no path.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

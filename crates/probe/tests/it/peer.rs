@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::scene::Scene;
 
-/// Serves each connection on a thread of its own.
+/// Serves each connection on a separate thread.
 pub(crate) fn peer(scene: &Scene, serve: impl Fn(TcpStream) + Send + Sync + 'static) -> SocketAddr {
     let address = scene.path.server().address_v4();
     let serve = std::sync::Arc::new(serve);
@@ -52,7 +52,7 @@ pub(crate) fn read_head(stream: &TcpStream) -> Option<String> {
     Some(head)
 }
 
-/// Stands before `target` and holds back the first bytes that come from it.
+/// Relays to `target` and holds back the first bytes that come from it.
 pub(crate) fn hesitating(scene: &Scene, target: SocketAddr, hold: Duration) -> SocketAddr {
     peer(scene, move |client| {
         let server = TcpStream::connect(target).unwrap();

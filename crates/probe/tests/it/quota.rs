@@ -1,5 +1,5 @@
-//! A client whose cgroup may use a fifth of a processor, which it shares with a busy loop. The server
-//! and the path are outside.
+//! A client whose cgroup is limited to a fifth of a processor, which it shares with a busy loop.
+//! The server and the path are outside the cgroup.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::scene::Scene;
 
 const URL: &str = "ROUNDTRIP_TEST_URL";
 
-/// A cgroup with a quota, until it is dropped.
+/// A cgroup with a quota; dropping it removes it.
 struct Group(PathBuf);
 
 impl Group {
@@ -72,7 +72,7 @@ fn a_client_whose_quota_is_used_up_says_so() {
     assert!(told.contains("1 passed"), "{told}{error}");
 }
 
-/// What runs with the quota.
+/// The part of the test that runs under the quota.
 #[test]
 #[ignore = "is run by the test above"]
 fn inside() {
@@ -101,7 +101,7 @@ fn inside() {
             if events.any(|(_, event)| is_told(event)) {
                 return true;
             }
-            // What ends with a period of the quota would begin with the next one each time.
+            // Work that ends with a period of the quota would begin with the next one each time.
             tokio::time::sleep(Duration::from_millis(u64::from(run % 10) * 13)).await;
         }
         false

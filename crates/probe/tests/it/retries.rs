@@ -1,5 +1,5 @@
-//! Sequences against servers whose every frame is scripted: what is turned away, and what may be
-//! repeated. No path is needed; `sequences` measures the round trips.
+//! Sequences against servers whose every frame is scripted: which requests are rejected, and which
+//! may be repeated. No path is needed; `sequences` measures the round trips.
 
 mod script;
 
@@ -14,7 +14,7 @@ use script::{ALL_THREE, Script, server};
 const GET: &str = "GET";
 const POST: &str = "POST";
 
-/// Three at once, without TLS.
+/// Three simultaneous requests, without TLS.
 fn three(method: &str, place: SocketAddr) -> Sequence {
     let options = Options {
         strategy: "h2+clear".parse().unwrap(),
@@ -34,7 +34,7 @@ fn outcomes(sequence: &Sequence) -> Vec<bool> {
 }
 
 #[test]
-fn what_goaway_leaves_out_goes_again_whatever_the_method() {
+fn requests_beyond_goaway_are_repeated_for_any_method() {
     static SCRIPTS: [Script; 2] = [
         Script {
             answers: 1,
@@ -53,7 +53,7 @@ fn what_goaway_leaves_out_goes_again_whatever_the_method() {
         assert!(sequence.ok(), "{method}: {sequence:?}");
         assert_eq!((hops(&sequence), sequence.connections), (vec![1, 2, 2], 2));
         for hops in &sequence.hops[1..] {
-            let said = hops[0].notes.iter().any(|n| n.contains("asked again"));
+            let said = hops[0].notes.iter().any(|n| n.contains("sent again"));
             assert!(said && !hops[0].ok() && hops[1].hop == 1, "{hops:?}");
         }
         assert_eq!(serving.join().unwrap(), 5);
@@ -61,7 +61,7 @@ fn what_goaway_leaves_out_goes_again_whatever_the_method() {
 }
 
 #[test]
-fn what_ends_without_a_word_goes_again_only_where_that_does_no_harm() {
+fn requests_on_a_closed_connection_are_repeated_only_if_harmless() {
     static SCRIPTS: [Script; 2] = [
         Script {
             answers: 2,
@@ -125,7 +125,7 @@ fn a_stream_that_is_refused_goes_again() {
     assert_eq!(serving.join().unwrap(), 4);
 }
 
-/// A new connection that answers nobody is not followed by another.
+/// If a new connection answers none of the requests, no other one is opened.
 #[test]
 fn a_server_that_never_answers_is_asked_once() {
     static SCRIPTS: [Script; 1] = [Script {

@@ -1,4 +1,4 @@
-//! `Strategy::round_trips` against what happens.
+//! Compares `Strategy::round_trips` with measured exchanges.
 
 use roundtrip_model::{Http, Strategy};
 use roundtrip_origin::{EarlyData, Knobs};
@@ -6,7 +6,7 @@ use roundtrip_probe::Options;
 
 use crate::scene::{ENGINES, Scene, assert_trips};
 
-/// As asked, as used, as counted and as timed: one number.
+/// The requested, used, counted and timed round trips are the same number.
 fn check(scene: &Scene, word: &str) {
     let strategy: Strategy = word.parse().unwrap();
     let exchange = scene.probe(word, "/bytes/100");

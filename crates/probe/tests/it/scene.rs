@@ -13,7 +13,7 @@ use crate::far::Far;
 
 pub(crate) const RTT: Duration = Duration::from_millis(100);
 
-/// Who serves QUIC: our own engine, and one that shares nothing with the client's.
+/// The engines that serve QUIC: our own, and one that shares no code with the client's.
 pub(crate) const ENGINES: [QuicEngine; 2] = [QuicEngine::Own, QuicEngine::Quinn];
 
 pub(crate) struct Scene(Far);
@@ -39,7 +39,7 @@ impl Scene {
         Self(Far::new(path, knobs))
     }
 
-    /// Probes once; the options say how.
+    /// Probes once, with the given options.
     pub(crate) fn probe(&self, strategy: &str, place: &str) -> Exchange {
         self.probe_times(
             1,
@@ -59,7 +59,7 @@ impl Scene {
         self.ask(n, options, target)
     }
 
-    /// Asks for all places as one sequence, with one prober.
+    /// Requests all places as one sequence, with one prober.
     pub(crate) fn sequence(&self, strategy: &str, places: &[&str], manner: Manner) -> Sequence {
         let options = Options {
             strategy: strategy.parse().unwrap(),
@@ -99,7 +99,7 @@ impl Scene {
         Target::parse(&format!("{base}{place}")).unwrap()
     }
 
-    /// The options, trusting this origin, and not for ever.
+    /// The options, with this origin's certificate trusted and a time limit.
     pub(crate) fn trusting(&self, options: Options) -> Options {
         let roots = Roots::File(self.ca());
         Options {
@@ -113,7 +113,7 @@ impl Scene {
         self.ask_pausing(n, options, target, Duration::ZERO)
     }
 
-    /// The same with a pause between one answer and the next question.
+    /// The same with a pause between one answer and the next request.
     pub(crate) fn ask_pausing(
         &self,
         n: u32,
@@ -145,7 +145,7 @@ pub(crate) fn first_byte_in_trips(exchange: &Exchange) -> f64 {
     first / RTT.as_secs_f64()
 }
 
-/// What was counted is what the clock says: whole round trips, and less than one of anything else.
+/// The count agrees with the clock: whole round trips, and less than one of anything else.
 pub(crate) fn assert_trips(exchange: &Exchange, trips: u32) {
     assert!(
         exchange.ok(),

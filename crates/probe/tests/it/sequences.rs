@@ -1,4 +1,4 @@
-//! Three requests as one: what each manner and strategy costs as counted, as timed, and as the
+//! Three requests as one: the cost of each manner and strategy as counted, as timed, and as the
 //! server saw it.
 
 pub(crate) mod without_a_path;
@@ -12,7 +12,7 @@ use roundtrip_probe::{Manner, Sequence};
 
 use crate::scene::Scene;
 
-/// Long enough that what three handshakes compute does not look like a round trip.
+/// Long enough that the computation of three handshakes does not look like a round trip.
 const RTT: Duration = Duration::from_millis(40);
 const PLACES: [&str; 3] = ["/bytes/100", "/bytes/200", "/bytes/300"];
 
@@ -23,13 +23,14 @@ fn scene(change: impl FnOnce(&mut Knobs)) -> Scene {
     Scene::over(Path::builder().rtt(RTT).build().unwrap(), knobs)
 }
 
-/// Asks, with what the server counted meanwhile when nothing was primed.
+/// Makes the requests, and returns the server's counters, which cover only these if nothing was
+/// primed.
 fn ask(scene: &Scene, word: &str, manner: Manner) -> (Sequence, Stats) {
     let sequence = scene.sequence(word, &PLACES, manner);
     (sequence, scene.origin.stats())
 }
 
-/// What went wrong, for whoever reads a failed test.
+/// A description for the message of a failed test.
 fn told(sequence: &Sequence) -> String {
     let line = |e: &Exchange| {
         let phases: Vec<String> = e
@@ -47,8 +48,7 @@ fn told(sequence: &Sequence) -> String {
     )
 }
 
-/// What was counted is what was expected, and no more than the clock allows; the whole holds its
-/// parts.
+/// The counts are as expected and the clock agrees; the whole is at least as long as its parts.
 fn assert_whole(sequence: &Sequence, trips: u32, connections: u32) {
     let told = told(sequence);
     assert!(sequence.ok(), "{told}");
@@ -89,11 +89,11 @@ fn each_opens_its_own() {
 }
 
 #[test]
-fn each_goes_the_way_that_was_asked_for() {
+fn each_uses_the_requested_strategy() {
     let scene = scene(|_| {});
     for (word, trips) in [
         ("h1+tls1.3+resume", 9),
-        // Two tickets were primed: the third is one that a spent connection brought meanwhile.
+        // Two tickets were primed: the third is one that a finished connection brought meanwhile.
         ("h1+tls1.3+0rtt", 6),
         ("h2+tls1.3+0rtt", 6),
         ("h1+clear+tfo", 3),
@@ -120,7 +120,7 @@ fn kept_pays_for_one_handshake() {
 }
 
 #[test]
-fn kept_goes_on_with_what_is_open() {
+fn kept_continues_on_an_open_connection() {
     let scene = scene(|_| {});
     assert_whole(&ask(&scene, "h1+tls1.3+0rtt", Manner::Kept).0, 4, 1);
     assert_whole(&ask(&scene, "h2+tls1.3+reuse", Manner::Kept).0, 3, 0);
@@ -139,7 +139,7 @@ fn at_once_waits_once() {
         assert_whole(&sequence, trips, 1);
         assert_eq!(stats.tcp_connections + stats.quic_connections, 1, "{word}");
         assert_eq!(stats.requests, 3);
-        // Each knows the whole way, and its own answer.
+        // Each exchange has all round trips, up to its own answer.
         assert!(sequence.exchanges().all(|e| e.round_trips() == trips));
     }
 }
@@ -166,8 +166,8 @@ fn at_once_with_a_ticket() {
     assert_eq!(stats.early_requests - before, 9, "{stats:?}");
 }
 
-/// One write: the hello, the preface and all three requests, and the SYN-ACK acknowledges every
-/// byte.
+/// One write carries the hello, the preface and all three requests, and the SYN-ACK acknowledges
+/// every byte.
 #[test]
 fn at_once_in_the_syn() {
     let scene = scene(|_| {});

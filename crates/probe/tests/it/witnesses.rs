@@ -1,4 +1,5 @@
-//! What the kernel saw: acknowledgements, departures, gaps, windows, and a client that did not run.
+//! The kernel's evidence: acknowledgements, departures, gaps, windows, and a client that did not
+//! run.
 
 use std::io::{Read, Write};
 use std::time::Duration;
@@ -17,7 +18,7 @@ fn trips(span: Duration) -> f64 {
     span.as_secs_f64() / RTT.as_secs_f64()
 }
 
-/// The moments of the events for which `is` returns something, and that.
+/// The moments of the events for which `is` returns a value, and that value.
 fn told<T>(exchange: &Exchange, is: impl Fn(&Event) -> Option<T>) -> Vec<(Moment, T)> {
     let entries = exchange.timeline.iter();
     entries.filter_map(|(at, e)| Some((*at, is(e)?))).collect()
@@ -80,7 +81,7 @@ fn data_in_a_syn_is_acknowledged_by_the_syn_ack_and_what_follows_by_itself() {
     }
 }
 
-/// The acknowledgements wake the runtime while the writer waits for room, and are not taken for
+/// The acknowledgements wake the runtime while the writer waits for room; they are not mistaken for
 /// room, nor for the end of the connection.
 #[test]
 fn an_upload_that_waits_for_room_neither_fails_nor_spins() {
@@ -93,7 +94,7 @@ fn an_upload_that_waits_for_room_neither_fails_nor_spins() {
     let slow = peer(&scene, move |mut stream| {
         std::thread::sleep(pause);
         read_head(&stream);
-        // Some of the body was read with the head.
+        // Part of the body was read with the head.
         stream.set_read_timeout(Some(RTT * 3)).unwrap();
         let mut rest = Vec::new();
         let _ = (&stream).take(LENGTH as u64).read_to_end(&mut rest);
@@ -137,7 +138,7 @@ fn a_client_that_does_not_run_says_so() {
     });
     let starved = starved(&exchange);
     let (at, took) = *starved.iter().max_by_key(|(_, took)| *took).unwrap();
-    // Half a round trip of the stop went by before the answer was there.
+    // Half a round trip of the stop had passed before the answer arrived.
     assert!(took > stopped / 2 && took < stopped, "{starved:?}");
     let came = exchange.timeline.last(|e| *e == Event::FirstByte).unwrap();
     assert!(trips(came.since(Moment::ZERO)) < 3.0, "{came:?}");
@@ -198,7 +199,7 @@ fn a_slow_output_is_work_of_the_client_and_no_absence() {
     }
 }
 
-/// Blocks at each write.
+/// A sink that blocks at each write.
 struct Slow;
 
 impl Slow {
@@ -230,9 +231,9 @@ fn gaps(exchange: &Exchange) -> Vec<(Moment, (u32, bool))> {
     })
 }
 
-/// Of the server's flight, only what is short gets through.
+/// Only short segments of the server's flight get through.
 #[test]
-fn a_gap_that_is_never_filled_is_told_of() {
+fn a_gap_that_is_never_filled_is_reported() {
     let hole = LinkMtu {
         bytes: 1300,
         says_so: false,
@@ -256,13 +257,13 @@ fn a_gap_that_is_never_filled_is_told_of() {
     let [(at, (1, true))] = gaps[..] else {
         panic!("{gaps:?} {:?}", exchange.timeline)
     };
-    // Noticed by a look at the wait, and dated back to when the segment came.
+    // A check during the wait noticed it, and dated it back to the segment's arrival.
     let trips = trips(at.since(Moment::ZERO));
     assert!((1.9..3.5).contains(&trips), "{trips}");
 }
 
 #[test]
-fn a_gap_is_told_of_when_it_arises_and_when_it_is_filled() {
+fn a_gap_is_reported_when_it_arises_and_when_it_is_filled() {
     // The SYN-ACK, the acknowledgement of the request, and then the answer.
     let path = Path::builder().rtt(RTT).drop_nth(Direction::Down, 4);
     let scene = Scene::over(path.build().unwrap(), Knobs::default());
@@ -274,14 +275,14 @@ fn a_gap_is_told_of_when_it_arises_and_when_it_is_filled() {
     });
     let (at, late) = filled[0];
     assert!(trips(late) > 0.5, "{:?}", exchange.timeline);
-    // If the gap arises only after a look, it may be filled before the next.
+    // If the gap arises only after a check, it may be filled before the next one.
     for (opened, (_, short)) in gaps(&exchange) {
         assert!(trips(at.since(opened)) > 0.5 && !short, "{filled:?}");
     }
 }
 
 #[test]
-fn the_client_s_window_is_told_with_each_flight() {
+fn the_client_s_window_is_reported_with_each_flight() {
     let scene = Scene::new(Knobs::default());
     let near = scene.path.client();
     near.sysctl("net.ipv4.tcp_rmem", "4096 8192 8192").unwrap();
@@ -297,7 +298,7 @@ fn the_client_s_window_is_told_with_each_flight() {
     assert!(flights.len() > 3, "{flights:?}");
     for (_, (bytes, window)) in &flights {
         let window = window.unwrap();
-        // Each flight fills the window, but for less than a segment.
+        // Each flight fills the window, except for less than a segment.
         assert!((1..=8192).contains(&window), "{flights:?}");
         assert!(*bytes <= window + 1448, "{flights:?}");
     }
@@ -306,7 +307,7 @@ fn the_client_s_window_is_told_with_each_flight() {
 }
 
 #[test]
-fn what_the_peer_announced_is_known_where_it_is_less_than_the_path_allows() {
+fn the_peer_s_mss_is_known_if_it_is_less_than_the_path_allows() {
     let scene = Scene::new(Knobs::default());
     let usual = scene.probe("h1+clear", "/bytes/10").tcp.unwrap();
     assert_eq!(usual.announced_mss, None, "{usual:?}");

@@ -8,7 +8,7 @@ use quinn::{ReadError, WriteError};
 use roundtrip_quic_tokio::{H3Receiving, H3Sending, H3Transport, StreamError};
 use roundtrip_wire::h3::Code;
 
-use super::varint;
+use super::quinn::varint;
 
 /// The most that is read at once.
 const MAX_PIECE: usize = 16 << 10;

@@ -1,4 +1,4 @@
-//! Answers that are none, and caches that have none.
+//! Answers that only lead to another request, and caches that miss.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ fn ask_peer(answer: &'static str, late: Duration, change: impl FnOnce(&mut Optio
 #[test]
 fn redirects() {
     let scene = Scene::new(Knobs::default());
-    // The connection serves on, so that only the question and its answer were for nothing.
+    // The connection stays in use, so only the request and its answer were wasted.
     for word in ["h1+tls1.3", "h2+tls1.3", "h3"] {
         assert_named(&scene.probe(word, "/redirect/1"), "redirect", trip(), 1);
     }
@@ -36,7 +36,7 @@ fn redirects() {
 }
 
 #[test]
-fn redirects_that_are_followed_are_told_hop_by_hop() {
+fn followed_redirects_are_reported_hop_by_hop() {
     let scene = Scene::new(Knobs::default());
     let options = Options {
         strategy: "h1+clear".parse().unwrap(),

@@ -1,4 +1,4 @@
-//! Connections that should have been there.
+//! Connections that should have been kept open.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,7 +23,7 @@ fn options(word: &str) -> Options {
 fn a_server_that_keeps_none() {
     let exchange = probe_with(|k| k.http.close_after = Some(1), "h1+tls1.3+reuse");
     assert_named(&exchange, "no-keep-alive", 2.0 * trip(), 2);
-    // Nobody who opens a connection for each request on purpose is told.
+    // A client that opens a connection for each request on purpose gets no finding.
     let scene = Scene::new({
         let mut knobs = Knobs::default();
         knobs.http.close_after = Some(1);
@@ -33,7 +33,7 @@ fn a_server_that_keeps_none() {
     assert!(runs.iter().all(|e| e.not_kept.is_none()), "{runs:?}");
 }
 
-/// Two questions with a pause between, the second of them.
+/// Two requests with a pause between them; returns the second exchange.
 fn after_a_pause(scene: &Scene, target: Target, word: &str) -> Exchange {
     let pause = Duration::from_millis(1_500);
     let options = scene.trusting(options(word));
@@ -41,7 +41,7 @@ fn after_a_pause(scene: &Scene, target: Target, word: &str) -> Exchange {
 }
 
 #[test]
-fn a_server_that_has_no_patience() {
+fn a_server_with_a_short_idle_time_out() {
     let mut knobs = Knobs::default();
     knobs.http.keep_alive = Duration::from_millis(600);
     let scene = Scene::new(knobs);

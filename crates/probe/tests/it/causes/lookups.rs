@@ -1,4 +1,4 @@
-//! Name servers that make a lookup long, each in its own way.
+//! Name servers that make a lookup long, each in a different way.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
@@ -16,14 +16,14 @@ use super::assert_named;
 use crate::peer::peer;
 use crate::scene::{RTT, Scene};
 
-/// What to answer a question with, over TCP or not, and how late; `None` is silence.
+/// Maps a query (over TCP or not) to its answer and the delay; `None` means silence.
 type Answer = dyn Fn(&Message, bool) -> Option<(Message, Duration)> + Send + Sync;
 
 fn name_server(at: &Namespace, answer: Arc<Answer>) -> SocketAddr {
     let address = at.address_v4();
     let (udp, tcp) = at
         .run(move || {
-            // Another listener may have the port over TCP: then the next free one is tried.
+            // Another listener may use the port over TCP: then the next free one is tried.
             loop {
                 let udp = UdpSocket::bind((address, 0)).unwrap();
                 match TcpListener::bind(udp.local_addr().unwrap()) {
@@ -66,7 +66,7 @@ fn name_server(at: &Namespace, answer: Arc<Answer>) -> SocketAddr {
     place
 }
 
-/// The address of the host, and nothing else of it.
+/// An answer that contains only the address of the host.
 fn reply(query: &Message, address: Ipv4Addr) -> Message {
     let question = &query.questions[0];
     let mut reply = query.reply(Rcode::NO_ERROR);
@@ -107,7 +107,7 @@ fn ask(
 }
 
 #[test]
-fn a_question_that_is_dropped_holds_the_other_kind_s_answer_up() {
+fn a_dropped_query_delays_the_answer_of_the_other_type() {
     let scene = Scene::new(Knobs::default());
     let address = scene.path.server().address_v4();
     let asked = AtomicU32::new(0);
@@ -153,7 +153,7 @@ fn an_https_record_that_does_not_come() {
 }
 
 #[test]
-fn a_name_server_that_takes_its_time() {
+fn a_slow_name_server() {
     let scene = Scene::new(Knobs::default());
     let address = scene.path.server().address_v4();
     let late = Duration::from_millis(120);
@@ -228,7 +228,7 @@ fn http_3_that_no_record_announces() {
     assert!(chosen.findings.iter().all(|f| f.id != "h3-by-alt-svc-only"));
 }
 
-/// DNS over HTTP in clear, which is enough to be opened first.
+/// DNS over HTTP in clear text, which suffices for a resolver that must be connected to first.
 #[test]
 fn a_resolver_that_has_to_be_connected_to() {
     let scene = Scene::new(Knobs::default());
@@ -251,7 +251,7 @@ fn a_resolver_that_has_to_be_connected_to() {
         options.doh = Some(Target::parse(&format!("http://{resolver}/dns-query")).unwrap());
         options.family = Family::V4;
     });
-    // The question itself takes as long again, which is the resolver's distance.
+    // The query itself takes as long again, which is the resolver's distance.
     let found = exchange
         .findings
         .iter()

@@ -1,4 +1,4 @@
-//! Segments that get lost on an open connection: whose they were, and what else was slow.
+//! Segments that get lost on an open connection: which end sent them, and what else was slow.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ fn waited(exchange: &Exchange, of: PhaseName) -> (f64, f64) {
     (phase.waited.loss, phase.waited.server)
 }
 
-/// The loss is named at the price that the phase shows, and the server did not take that time.
+/// The loss is named with the cost that the phase shows, and none of it is the server's time.
 fn assert_lost(exchange: &Exchange, cause: &str, of: PhaseName, least: f64) {
     let (lost, server) = waited(exchange, of);
     assert!(lost >= least, "{:?}", exchange.phases());
@@ -36,8 +36,8 @@ fn assert_lost(exchange: &Exchange, cause: &str, of: PhaseName, least: f64) {
 
 #[test]
 fn a_segment_of_the_hello() {
-    // The first of two: the acknowledgement of the second tells of it. Or the last: only a time-out
-    // does.
+    // The first of two segments: the acknowledgement of the second reveals the loss. Or the last:
+    // only a time-out reveals it.
     for (word, least) in [("up:client-hello", trip()), ("up:last", 200.0)] {
         let exchange = losing(&[word], Knobs::default()).probe("h2+tls1.3", "/bytes/10");
         assert_lost(&exchange, "segment-lost", PhaseName::Tls, least);
@@ -62,7 +62,7 @@ fn a_segment_before_the_answer_s_first_byte() {
     assert!(whole >= 0.9 * trip(), "{:?}", exchange.phases());
 }
 
-/// Each of the two has its own time, in the same wait and in another one.
+/// Loss and server each have their time, in the same wait and in different ones.
 #[test]
 fn a_slow_server_at_the_end_of_a_lossy_path() {
     const SLOW: Duration = Duration::from_millis(600);
@@ -70,7 +70,7 @@ fn a_slow_server_at_the_end_of_a_lossy_path() {
         let found = findings(exchange);
         let price = |id: &str| found.iter().find(|f| f.id == id).map_or(0.0, |f| f.ms);
         let told = || format!("{found:?} {:?}", exchange.timeline);
-        // A round trip, a quarter, and what timers and a busy machine add.
+        // A round trip, a quarter, and the delays of timers and a busy machine.
         let lost = price("segment-lost");
         assert!((trip()..2.0 * trip()).contains(&lost), "{}", told());
         assert!(
@@ -94,7 +94,7 @@ fn a_slow_server_at_the_end_of_a_lossy_path() {
     assert_both(&thought, "server-think-time");
 }
 
-/// So many flights, whatever sets their pace and whatever small segments fill the first.
+/// The number of flights, for each pace and each kind of small segments in the first flight.
 #[test]
 fn flights_of_a_growing_window() {
     for (control, word, place, stalls) in [
@@ -105,7 +105,7 @@ fn flights_of_a_growing_window() {
         ("bbr", "h1+tls1.3", "/bytes/200000", 4),
     ] {
         let path = Path::builder().rtt(RTT).build().unwrap();
-        // Not every kernel has each of them, and some let nobody choose.
+        // Not every kernel has each of them, and some do not allow the choice.
         if path
             .server()
             .sysctl("net.ipv4.tcp_congestion_control", control)
@@ -122,7 +122,7 @@ fn flights_of_a_growing_window() {
 }
 
 #[test]
-fn a_body_that_its_server_sends_in_pieces_waits_for_no_window() {
+fn a_body_sent_in_pieces_does_not_wait_for_a_window() {
     for word in ["h1+clear", "h1+tls1.3", "h2+tls1.3"] {
         let mut knobs = Knobs::default();
         knobs.http.body_piece = 5_000;
@@ -147,13 +147,13 @@ fn a_stall_that_all_requests_wait_for() {
     assert!(server < 0.3 * trip(), "{:?}", exchange.phases());
 }
 
-/// A datagram in the middle of a body: those after it wait for what it held.
+/// A datagram in the middle of a body is lost: those behind it wait for its contents.
 #[test]
 fn a_datagram_of_a_body_over_quic() {
     for engine in ENGINES {
         let mut knobs = Knobs::default();
         knobs.listen.quic_engine = engine;
-        // Which of the server's datagrams begins the body depends on its engine.
+        // The datagram that begins the body depends on the server's engine.
         let lost = [10, 12, 14].map(|n| {
             let scene = losing(&[&format!("down:nth:{n}")], knobs.clone());
             scene.probe("h3", "/bytes/11000")
@@ -168,7 +168,7 @@ fn a_datagram_of_a_body_over_quic() {
             found += 1;
             let quic = exchange.quic.as_ref().unwrap();
             assert!(quic.gaps > 0 && quic.missing_packets > 0, "{quic:?}");
-            // A round trip, and as long as the server takes to believe in the loss.
+            // A round trip, and the time until the server declares the loss.
             assert!(late >= RTT.mul_f64(0.8), "{engine:?} {late:?}");
         }
         assert!(found > 0, "{engine:?}: {lost:?}");
@@ -187,11 +187,11 @@ fn overtaken(exchange: &Exchange) -> Option<(Moment, Duration)> {
     })
 }
 
-/// The acknowledgement of what left later tells of it, or that of its copy, and how long it had been
-/// under way.
+/// The acknowledgement of later data shows the loss, or the acknowledgement of the retransmission;
+/// the test checks how long it took.
 #[test]
 fn a_request_over_quic_that_is_lost() {
-    // Which of the datagrams carries it depends on how acknowledgements were joined.
+    // The datagram that carries it depends on how acknowledgements were combined.
     let asked = [3, 4, 5, 6, 7].map(|n| {
         let scene = losing(&[&format!("up:nth:{n}")], Knobs::default());
         scene.probe("h3", "/bytes/10")
@@ -204,7 +204,7 @@ fn a_request_over_quic_that_is_lost() {
         })
     };
     let unacked = asked.iter().filter_map(resent).max();
-    // If a probe found it, its copy is acknowledged together with the loss.
+    // If a probe found the loss, the retransmission is acknowledged together with it.
     let late = asked.iter().flat_map(|e| e.timeline.iter());
     let late = late.filter_map(|(_, e)| match e {
         Event::Acknowledged { after, .. } => Some(*after),
@@ -228,7 +228,7 @@ fn a_request_over_quic_is_acknowledged_before_the_server_has_thought() {
         assert!(after >= RTT.mul_f64(0.9) && after < RTT * 2, "{after:?}");
         let first = exchange.timeline.first(|e| *e == Event::FirstByte);
         assert!(at < first.unwrap(), "{engine:?}");
-        // Senders leave a number out now and then.
+        // Senders occasionally skip a packet number.
         let quic = exchange.quic.as_ref().unwrap();
         assert!(quic.gaps == 0 && quic.missing_packets <= 1, "{quic:?}");
     }

@@ -17,12 +17,12 @@ fn over(words: &[(&str, &str)]) -> Scene {
     Scene::over(path.build().unwrap(), Knobs::default())
 }
 
-/// What is named first, and its cost in round trips of the path.
+/// The first finding, and its cost in round trips of the path.
 fn first(exchange: &Exchange) -> (&'static str, f64) {
     let told = || format!("{:?} {:?}", exchange.findings, exchange.phases());
     assert!(exchange.ok(), "{:?}", exchange.failure);
     let first = exchange.findings.first();
-    let first = first.unwrap_or_else(|| panic!("nothing is named: {}", told()));
+    let first = first.unwrap_or_else(|| panic!("there are no findings: {}", told()));
     (first.id, first.ms / trip())
 }
 
@@ -64,9 +64,9 @@ fn a_receive_window_that_does_not_grow() {
     assert!(trips >= 5.0, "{trips}");
 }
 
-/// By chance all samples of an exchange may be equal, and its answer late: hardly ever.
+/// In rare cases, all samples of an exchange are equal by chance and its answer is late.
 #[test]
-fn a_path_that_varies_accuses_nobody() {
+fn a_path_that_varies_is_not_blamed_on_the_server() {
     let scene = over(&[("jitter", "30ms")]);
     let (mut varies, mut accused) = (0, Vec::new());
     for _ in 0..8 {

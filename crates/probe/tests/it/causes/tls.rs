@@ -12,7 +12,7 @@ use crate::peer::{hesitating, tunnelling};
 use crate::scene::{RTT, Scene};
 
 #[test]
-fn a_server_that_hesitates_to_greet() {
+fn a_server_that_is_slow_to_answer_the_hello() {
     let scene = Scene::new(Knobs::default());
     let late = hesitating(&scene, scene.origin.https, Duration::from_millis(180));
     let options = scene.trusting(Options {
@@ -25,7 +25,7 @@ fn a_server_that_hesitates_to_greet() {
 }
 
 #[test]
-fn a_library_that_computes_before_it_speaks() {
+fn a_library_that_computes_before_the_hello() {
     let scene = Scene::new(Knobs::default());
     let options = Options {
         strategy: "h1+tls1.3".parse().unwrap(),
@@ -62,7 +62,7 @@ fn a_tunnel_that_has_to_be_opened_first() {
 fn a_record_that_is_larger_than_the_window() {
     let mut knobs = Knobs::default();
     knobs.http.header_bytes = 18_000;
-    // With small segments ten of them are less than a record.
+    // With small segments, ten of them hold less than a record.
     let path = Path::builder().rtt(RTT).mtu(1280).build().unwrap();
     let scene = Scene::over(path, knobs);
     let exchange = scene.probe("h1+tls1.3+resume", "/bytes/10");
@@ -87,12 +87,12 @@ fn a_hello_of_two_segments_that_never_arrives() {
     assert!(!exchange.ok());
     let first = exchange.findings.first().map(|f| f.id);
     assert_eq!(first, Some("large-hello-lost"), "{:?}", exchange.phases());
-    // A smaller one does.
+    // A smaller hello arrives.
     assert!(scene.probe("h1+tls1.3-pq", "/bytes/10").ok());
 }
 
 #[test]
-fn a_path_that_swallows_large_segments() {
+fn a_path_that_drops_large_segments() {
     let scene = with_a_hole();
     let client = scene.path.client();
     client.sysctl("net.ipv4.tcp_mtu_probing", "1").unwrap();

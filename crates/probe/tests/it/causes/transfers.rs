@@ -29,7 +29,7 @@ fn a_first_packet_that_wakes_a_radio_up() {
     let path = sleeping_radio(trace.path());
     let built = Instant::now();
     let scene = Scene::over(path, Knobs::default());
-    // Early enough to wait, and late enough for the kernel not to send the SYN again.
+    // Early enough to wait, and late enough that the kernel does not repeat the SYN.
     std::thread::sleep(Duration::from_millis(2_500).saturating_sub(built.elapsed()));
     let exchange = scene.probe("h1+clear", "/bytes/10");
     let connect = exchange
@@ -68,7 +68,7 @@ fn two_small_writes_that_meet_a_delayed_acknowledgement() {
             ..Options::default()
         };
         let target = Target::parse(&format!("http://{at}/")).unwrap();
-        // Some kernels acknowledge at once until a connection has gone to and fro a few times.
+        // Some kernels acknowledge at once until a connection has exchanged data a few times.
         scene.ask(6, options, target).remove(5)
     };
     let exchange = ask(answering(false));
@@ -112,7 +112,8 @@ fn a_first_datagram_that_is_lost() {
     assert_named(&exchange, "quic-handshake-loss", lost, 0);
 }
 
-/// The SYN with the data is lost, as where a box drops it; the kernel sends the next one without.
+/// The SYN with the data is lost, as if a box dropped it; the kernel sends the next one without
+/// data.
 #[test]
 fn a_syn_with_data_that_is_lost() {
     let mut path = Path::builder().rtt(RTT);
@@ -133,9 +134,9 @@ fn a_syn_with_data_that_is_lost() {
 }
 
 #[test]
-fn a_window_that_shrank_while_nobody_asked() {
+fn a_window_that_shrank_while_idle() {
     let path = Path::builder().rtt(RTT).build().unwrap();
-    // Some algorithms keep a pace of their own after a pause.
+    // Some algorithms pace the sender after a pause.
     let server = path.server();
     server
         .sysctl("net.ipv4.tcp_congestion_control", "reno")
@@ -157,7 +158,7 @@ fn a_window_that_shrank_while_nobody_asked() {
     assert!(idle.reused && stalls > 0, "{phases:?}");
     let cost = f64::from(stalls) * trip();
     assert_named(&idle, "slow-start-after-idle", cost, stalls);
-    // Asked again at once, the window is as it was left.
+    // If the next request follows at once, the window is unchanged.
     let at_once = ask(Duration::ZERO);
     assert!(
         at_once

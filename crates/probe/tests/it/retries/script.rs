@@ -1,4 +1,4 @@
-//! A server of HTTP/2 without TLS that does with each connection what a script says.
+//! An HTTP/2 server without TLS that follows a script for each connection.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -10,7 +10,7 @@ const RESET: u8 = 3;
 const SETTINGS: u8 = 4;
 const GOAWAY: u8 = 7;
 
-/// What the server does when it has heard all requests of a connection.
+/// The server's actions after it has received all requests of a connection.
 #[derive(Clone, Copy)]
 pub(crate) struct Script {
     /// It waits for this many requests,
@@ -30,7 +30,8 @@ pub(crate) const ALL_THREE: Script = Script {
     goes_away: false,
 };
 
-/// Serves one connection for each script, without TLS, and tells how many requests it heard in all.
+/// Serves one connection for each script, without TLS, and returns the total number of requests
+/// that it received.
 pub(crate) fn server(scripts: &'static [Script]) -> (SocketAddr, JoinHandle<usize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let place = listener.local_addr().unwrap();
@@ -54,7 +55,7 @@ fn serve(stream: &mut TcpStream, script: &Script) -> io::Result<usize> {
     }
     let answered = &heard[..script.answers];
     for id in answered {
-        // END_STREAM and END_HEADERS; `:status 200` by its place in HPACK's static table.
+        // END_STREAM and END_HEADERS; `:status 200` by its index in HPACK's static table.
         write_frame(stream, HEADERS, 5, *id, &[0x88])?;
     }
     if let Some(code) = script.resets {
@@ -66,10 +67,10 @@ fn serve(stream: &mut TcpStream, script: &Script) -> io::Result<usize> {
         write_frame(stream, GOAWAY, 0, 0, &payload)?;
     }
     if script.answers == script.hears || script.resets.is_some() {
-        // Let the client be the one who leaves.
+        // Let the client close first.
         while read_frame(stream).is_ok() {}
     } else {
-        // In order, so that nothing unread makes it a reset.
+        // In order, so that unread data does not cause a reset.
         stream.shutdown(std::net::Shutdown::Write)?;
         while read_frame(stream).is_ok() {}
     }

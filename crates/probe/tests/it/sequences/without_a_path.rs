@@ -1,4 +1,5 @@
-//! Sequences that need no path: where bodies go, and what is refused beforehand.
+//! Sequences that need no path: the destinations of bodies, and requests that are refused
+//! beforehand.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -56,8 +57,8 @@ fn each_body_goes_to_its_own_place() {
 }
 
 #[test]
-fn what_cannot_be_done_is_said_before_anything_is_tried() {
-    // Nobody listens there, and nobody is asked.
+fn impossible_sequences_are_refused_before_anything_is_tried() {
+    // Nothing listens there, and no request is sent.
     let here = "http://127.0.0.1:1/".to_owned();
     let there = "http://127.0.0.1:2/".to_owned();
     let echo = "tcp://127.0.0.1:1".to_owned();
@@ -74,7 +75,7 @@ fn what_cannot_be_done_is_said_before_anything_is_tried() {
             Manner::AtOnce,
             "one request at a time",
         ),
-        ("h2+clear", vec![here, there], Manner::AtOnce, "one origin"),
+        ("h2+clear", vec![here, there], Manner::AtOnce, "same origin"),
         ("tcp", vec![echo.clone(), echo], Manner::Kept, "echo"),
     ];
     for (word, urls, manner, why) in cases {
