@@ -1,0 +1,325 @@
+//! One TCP connection of the program: what its calls and the kernel's counters tell, cut into
+//! exchanges.
+//!
+//! Pure apart from what it is handed: moments, counters, and bytes that were looked at. `exchange`
+//! turns a turn into the [`Exchange`](roundtrip_model::Exchange) that the report shows.
+
+mod exchange;
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use roundtrip_model::{Event, Moment};
+use roundtrip_net::{Bystander, TcpInfo};
+
+use crate::heard::Heard;
+use crate::spoken::{Protocol, Spoken, Written};
+use crate::turn::{MAX_CONTROL, MAX_TICKETS, Turn};
+
+pub(crate) use exchange::{Surroundings, failed};
+
+/// An interim answer `100 Continue` as one record, by the overhead of each version. RFC 9110
+/// §15.2.1.
+const CONTINUE_RECORDS: [u64; 3] = [25 + 5 + 17, 25 + 5 + 24, 25 + 5 + 16];
+
+/// Early data is repeated at once.
+const SOON: Duration = Duration::from_millis(10);
+/// An answer that may have come already is awaited for so long after the request.
+const LONGEST_LOOK: Duration = Duration::from_secs(5);
+
+/// The process that has the connection's socket, and the number of its descriptor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Holder {
+    pub(crate) process: i32,
+    pub(crate) descriptor: i32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// The SYN-ACK is awaited. With fast open, the SYN waits for the first write.
+    Opening,
+    Open,
+    /// It was never opened.
+    Failed(Moment),
+}
+
+#[derive(Debug)]
+pub(crate) struct Flow {
+    pub(crate) holder: Holder,
+    pub(crate) peer: SocketAddr,
+    pub(crate) local: Option<SocketAddr>,
+    pub(crate) began: Moment,
+    pub(crate) opened: Option<Moment>,
+    pub(crate) stage: Stage,
+    /// The first write came before the SYN-ACK: fast open.
+    deferred: Option<u64>,
+    pub(crate) bystander: Bystander,
+    pub(crate) spoken: Spoken,
+    pub(crate) heard: Heard,
+    /// A write whose outcome is not known yet.
+    pending: Option<Pending>,
+    /// The bytes that the kernel has accepted, as far as they were noticed.
+    accepted: u64,
+    turn: Turn,
+    handshake: Handshake,
+    /// The connection's exchanges so far.
+    pub(crate) turns: u32,
+    peer_closed: Option<Moment>,
+}
+
+/// When the steps of the TLS handshake happened.
+#[derive(Debug, Default)]
+struct Handshake {
+    hello: Option<Moment>,
+    finished: Option<Moment>,
+    last_arrival: Option<Moment>,
+    /// The request was sent early, and again after the handshake.
+    repeated: Option<Moment>,
+    early: bool,
+    bytes_sent: u64,
+    bytes_received: u64,
+}
+
+#[derive(Debug)]
+struct Pending {
+    at: Moment,
+    bytes: Vec<u8>,
+    length: u64,
+}
+
+impl Flow {
+    pub(crate) fn new(holder: Holder, peer: SocketAddr, began: Moment) -> Self {
+        let mut turn = Turn::default();
+        turn.note(began, Event::AttemptStarted { peer });
+        Self {
+            holder,
+            peer,
+            local: None,
+            began,
+            opened: None,
+            stage: Stage::Opening,
+            deferred: None,
+            bystander: Bystander::default(),
+            spoken: Spoken::default(),
+            heard: Heard::default(),
+            pending: None,
+            accepted: 0,
+            turn,
+            handshake: Handshake::default(),
+            turns: 0,
+            peer_closed: None,
+        }
+    }
+
+    /// Whether an answer is awaited, so that its counters are worth a look. Session tickets, which
+    /// come before the first answer, may be taken for one: that is awaited for a while longer.
+    pub(crate) fn is_waiting(&self, now: Moment) -> bool {
+        let tickets = self.turns == 0 && self.is_tls() && self.turn.answer_bytes() <= MAX_TICKETS;
+        let awaits = self.turn.request.is_some_and(|asked| {
+            self.turn.answer_bytes() == 0 || tickets && now.since(asked) < LONGEST_LOOK
+        });
+        self.stage == Stage::Open && (self.pending.is_some() || awaits)
+    }
+
+    /// How much of the next write is worth reading, in bytes.
+    pub(crate) fn appetite(&self) -> usize {
+        self.spoken.appetite()
+    }
+
+    /// Whether arriving bytes are worth a look.
+    pub(crate) fn is_curious(&self) -> bool {
+        let clear = self.spoken.protocol() == Protocol::Http1;
+        !self.heard.is_full() && (clear || !self.spoken.is_finished())
+    }
+
+    /// The program is about to write. Returns the exchange that this ends, if it begins another.
+    pub(crate) fn writes(
+        &mut self,
+        now: Moment,
+        info: &TcpInfo,
+        bytes: Vec<u8>,
+        length: u64,
+        surroundings: &mut Surroundings<'_>,
+    ) -> Option<roundtrip_model::Exchange> {
+        // A SYN that waits for data has not been sent yet.
+        if self.stage == Stage::Opening && info.segments().sent == 0 {
+            self.deferred.get_or_insert(length);
+        }
+        self.opens(now, info);
+        let ended = self.settle(info, surroundings);
+        self.pending = Some(Pending {
+            at: now,
+            bytes,
+            length,
+        });
+        ended
+    }
+
+    /// Notes that the connection is open, if it is.
+    fn opens(&mut self, now: Moment, info: &TcpInfo) {
+        if self.stage != Stage::Opening || !info.is_established() {
+            return;
+        }
+        self.stage = Stage::Open;
+        self.bystander.opened(info, self.deferred);
+        let peer = self.peer;
+        if let Some((data_sent, data_acked)) = self.bystander.syn_data() {
+            let connected = Event::Connected {
+                peer,
+                deferred: true,
+            };
+            self.turn.note(self.began, connected);
+            let acked = Event::SynAcked {
+                data_sent,
+                data_acked,
+            };
+            self.turn.note(now, acked);
+            self.opened = Some(self.began);
+            return;
+        }
+        // The kernel knows how long the SYN-ACK took, if the SYN was sent once.
+        let took = info.rtt().filter(|_| info.retransmits() == 0);
+        let at = took.map_or(now, |took| now.min(self.began + took));
+        let connected = Event::Connected {
+            peer,
+            deferred: false,
+        };
+        self.turn.note(at, connected);
+        self.opened = Some(at);
+    }
+
+    /// Something happened to the socket: it is open, something arrived, or it is over. `looked` are
+    /// bytes that the program has not read yet, which end where the kernel has received to.
+    pub(crate) fn stirs(
+        &mut self,
+        now: Moment,
+        info: &TcpInfo,
+        looked: Option<&[u8]>,
+        surroundings: &mut Surroundings<'_>,
+    ) -> Option<roundtrip_model::Exchange> {
+        // The kernel also tells of a socket on which no SYN was sent yet.
+        if self.stage == Stage::Opening && info.is_closed() && info.segments().sent > 0 {
+            self.fails(now);
+            return None;
+        }
+        self.opens(now, info);
+        if self.stage != Stage::Open {
+            return None;
+        }
+        let ended = if info.bytes_accepted() > self.accepted {
+            self.settle(info, surroundings)
+        } else {
+            None
+        };
+        let acknowledged = self.bystander.acknowledged(info);
+        let (bytes, events) = self.bystander.received(now, info);
+        if let Some(after) = acknowledged {
+            self.turn.acknowledged(now, after, bytes > 0);
+        }
+        if let Some(looked) = looked {
+            let offset = info.bytes_received().saturating_sub(looked.len() as u64);
+            self.heard.add(offset, looked);
+        }
+        if bytes > 0 {
+            self.spoken.answered();
+            if self.turn.request.is_none() || self.handshake.early {
+                self.handshake.bytes_received += bytes;
+                self.handshake.last_arrival = Some(now);
+            }
+        }
+        let rtt = self.bystander.min_rtt();
+        self.turn.received(events, now, bytes, rtt);
+        ended
+    }
+
+    /// The connection could not be opened.
+    pub(crate) fn fails(&mut self, now: Moment) {
+        if self.stage == Stage::Opening {
+            self.stage = Stage::Failed(now);
+        }
+    }
+
+    pub(crate) fn peer_closes(&mut self, now: Moment) {
+        self.peer_closed.get_or_insert(now);
+    }
+
+    /// Takes the write into account that was under way, as far as the kernel has accepted it.
+    fn settle(
+        &mut self,
+        info: &TcpInfo,
+        surroundings: &mut Surroundings<'_>,
+    ) -> Option<roundtrip_model::Exchange> {
+        let taken = info.bytes_accepted().saturating_sub(self.accepted);
+        self.accepted = self.accepted.max(info.bytes_accepted());
+        let pending = self.pending.take();
+        if taken == 0 {
+            return None;
+        }
+        let Some(pending) = pending else {
+            // Short writes and files that the kernel sends are not noticed.
+            let at = surroundings.now - info.idle().0;
+            self.turn.sent(at, taken, false);
+            return None;
+        };
+        let whole = pending.length.min(taken);
+        let known = usize::try_from(whole).unwrap_or(usize::MAX);
+        let known = pending.bytes.get(..known).unwrap_or(&pending.bytes);
+        let written = self.spoken.read(known, whole);
+        let ended = if self.begins_another(&written, pending.at) {
+            let ended = self.conclude(surroundings);
+            self.turn = Turn::on_kept(self.bystander.past());
+            self.heard.begin(info.bytes_received());
+            ended
+        } else {
+            None
+        };
+        self.record(pending.at, whole, written);
+        ended
+    }
+
+    /// Whether this write asks for something new, because what was asked before is answered.
+    fn begins_another(&self, written: &Written, at: Moment) -> bool {
+        let answer = self.turn.answer_bytes();
+        let is_interim =
+            CONTINUE_RECORDS.contains(&answer) && !self.spoken.may_be_http2() && self.is_tls();
+        // HTTP/2 begins with settings of both sides, before or after the request.
+        let is_control = answer <= MAX_CONTROL && self.spoken.may_be_http2();
+        let is_answered = answer > 0 && !is_interim && !is_control;
+        written.request && is_answered && !self.repeats(written, at)
+    }
+
+    /// Whether this write sends early data again, which the server refused: it follows Finished.
+    fn repeats(&self, written: &Written, at: Moment) -> bool {
+        let handshake = &self.handshake;
+        let soon = |finished: Moment| at.since(finished) < SOON;
+        self.turns == 0
+            && handshake.early
+            && written.request
+            && (written.finished || handshake.finished.is_some_and(soon))
+    }
+
+    fn record(&mut self, at: Moment, bytes: u64, written: Written) {
+        if self.repeats(&written, at) {
+            self.handshake.repeated.get_or_insert(at);
+        }
+        let handshake = &mut self.handshake;
+        if written.hello {
+            handshake.hello.get_or_insert(at);
+        }
+        if written.finished {
+            handshake.finished = Some(at);
+        }
+        handshake.early |= written.early;
+        if self.turn.request.is_none() && !written.request {
+            handshake.bytes_sent += bytes;
+        }
+        self.turn.sent(at, bytes, written.request);
+        if self.turn.asked.is_none() {
+            self.turn.asked = written.asked;
+        }
+    }
+
+    fn is_tls(&self) -> bool {
+        self.spoken.protocol() == Protocol::Tls
+    }
+}

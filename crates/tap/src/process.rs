@@ -1,0 +1,64 @@
+//! The processes of the program: which thread belongs to which, and how their descriptors are
+//! reached.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
+
+/// Processes that live, by the id of their first thread.
+#[derive(Debug, Default)]
+pub(crate) struct Processes {
+    known: HashMap<i32, OwnedFd>,
+    threads: HashMap<i32, i32>,
+}
+
+impl Processes {
+    /// The process of a thread. `new` is called with a descriptor of each process that was not
+    /// known: it is readable when that has ended.
+    pub(crate) fn of_thread(
+        &mut self,
+        thread: i32,
+        new: impl FnOnce(i32, BorrowedFd<'_>) -> io::Result<()>,
+    ) -> io::Result<i32> {
+        if let Some(process) = self.threads.get(&thread) {
+            return Ok(*process);
+        }
+        let process = group_of(thread)?;
+        if let std::collections::hash_map::Entry::Vacant(place) = self.known.entry(process) {
+            use std::os::fd::AsFd;
+            let descriptor = open(process)?;
+            new(process, descriptor.as_fd())?;
+            place.insert(descriptor);
+        }
+        self.threads.insert(thread, process);
+        Ok(process)
+    }
+
+    /// A copy of a descriptor of the process, to be closed at once: the file stays open as long as
+    /// the copy does.
+    pub(crate) fn descriptor(&self, process: i32, number: i32) -> io::Result<OwnedFd> {
+        let known = self.known.get(&process).ok_or(io::ErrorKind::NotFound)?;
+        Ok(pidfd_getfd(known, number, PidfdGetfdFlags::empty())?)
+    }
+
+    /// Forgets a process that has ended: its numbers may be given to others.
+    pub(crate) fn ended(&mut self, process: i32) {
+        self.known.remove(&process);
+        self.threads.retain(|_, of| *of != process);
+    }
+}
+
+pub(crate) fn open(process: i32) -> io::Result<OwnedFd> {
+    let id = Pid::from_raw(process).ok_or(io::ErrorKind::NotFound)?;
+    Ok(pidfd_open(id, PidfdFlags::empty())?)
+}
+
+fn group_of(thread: i32) -> io::Result<i32> {
+    let status = fs::read_to_string(format!("/proc/{thread}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
+    let number = line.and_then(|line| line.trim().parse().ok());
+    number.ok_or_else(|| io::ErrorKind::InvalidData.into())
+}

@@ -1,0 +1,187 @@
+//! Connections of processes that run already, sampled by socket diagnosis (sock_diag(7)): what each
+//! of them suffers from. An ordinary user sees all sockets of the own network namespace.
+//!
+//! There are no calls and no bytes here, so there are no requests: two samples say what the kernel
+//! counted in between.
+
+mod diagnosis;
+mod plight;
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::io;
+use std::net::SocketAddr;
+use std::str::FromStr;
+use std::time::Duration;
+
+use roundtrip_model::Moment;
+use roundtrip_net::TcpInfo;
+
+pub use plight::Plight;
+
+/// The processes or ports whose connections are watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Watched {
+    Process(i32),
+    /// All connections with this port on either side.
+    Port(u16),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{0}' is neither the number of a process nor a port, as in 4711 and :443")]
+pub struct WatchedError(String);
+
+impl FromStr for Watched {
+    type Err = WatchedError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let watched = match text.strip_prefix(':') {
+            Some(port) => port.parse().ok().filter(|n| *n > 0).map(Self::Port),
+            None => text.parse().ok().filter(|n| *n > 0).map(Self::Process),
+        };
+        watched.ok_or_else(|| WatchedError(text.to_owned()))
+    }
+}
+
+/// One connection at one time.
+#[derive(Debug, Clone)]
+pub struct Sample {
+    pub local: SocketAddr,
+    pub peer: SocketAddr,
+    pub state: &'static str,
+    pub rtt: Option<Duration>,
+    pub min_rtt: Option<Duration>,
+    /// Segments that were sent again, and that arrived behind a gap, since the connection began.
+    pub retransmits: u32,
+    pub out_of_order: u32,
+    /// Since the sample before; over the whole connection in the first.
+    pub bytes_sent: u64,
+    pub bytes_received: u64,
+    /// What arrived and was not read, in bytes, and what was written and not acknowledged.
+    pub unread: u32,
+    pub unsent: u32,
+    pub plights: Vec<Plight>,
+}
+
+/// Follows connections from sample to sample.
+#[derive(Debug)]
+pub struct Watch {
+    watched: Watched,
+    before: HashMap<u64, Before>,
+}
+
+/// What a connection was like in the sample before.
+#[derive(Debug, Clone, Copy)]
+struct Before {
+    at: Moment,
+    info: TcpInfo,
+    unread: u32,
+}
+
+impl Watch {
+    pub fn new(watched: Watched) -> Self {
+        Self {
+            watched,
+            before: HashMap::new(),
+        }
+    }
+
+    /// The connections now, ordered by their peers. `None` if the process has ended.
+    pub fn sample(&mut self, now: Moment) -> io::Result<Option<Vec<Sample>>> {
+        let inodes = match self.watched {
+            Watched::Process(process) => match sockets_of(process)? {
+                Some(inodes) => Some(inodes),
+                None => return Ok(None),
+            },
+            Watched::Port(_) => None,
+        };
+        let mut samples = Vec::new();
+        let mut seen = HashMap::new();
+        for socket in diagnosis::sockets()? {
+            let is_ours = match (self.watched, &inodes) {
+                (Watched::Port(port), _) => {
+                    socket.local.port() == port || socket.peer.port() == port
+                }
+                (_, Some(inodes)) => inodes.contains(&socket.inode),
+                (_, None) => false,
+            };
+            let Some(info) = socket.info.filter(|_| is_ours) else {
+                continue;
+            };
+            let before = self.before.get(&socket.cookie).copied();
+            let here = Before {
+                at: now,
+                info,
+                unread: socket.unread,
+            };
+            let earlier = before.map(|before| before.info);
+            let since = |count: fn(&TcpInfo) -> u64| {
+                count(&info).saturating_sub(earlier.as_ref().map_or(0, count))
+            };
+            samples.push(Sample {
+                local: socket.local,
+                peer: socket.peer,
+                state: socket.state,
+                rtt: info.rtt(),
+                min_rtt: info.min_rtt(),
+                retransmits: info.retransmits(),
+                out_of_order: info.out_of_order(),
+                bytes_sent: since(TcpInfo::bytes_accepted),
+                bytes_received: since(TcpInfo::bytes_received),
+                unread: socket.unread,
+                unsent: socket.unsent,
+                plights: plight::of(&here, before.as_ref()),
+            });
+            seen.insert(socket.cookie, here);
+        }
+        self.before = seen;
+        samples.sort_by_key(|sample| (sample.peer, sample.local));
+        Ok(Some(samples))
+    }
+}
+
+/// The inodes of the sockets that a process has open. `None` if there is no such process.
+fn sockets_of(process: i32) -> io::Result<Option<HashSet<u32>>> {
+    let list = match fs::read_dir(format!("/proc/{process}/fd")) {
+        Ok(list) => list,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let mut inodes = HashSet::new();
+    for entry in list.flatten() {
+        // A descriptor may be closed meanwhile.
+        let Ok(to) = fs::read_link(entry.path()) else {
+            continue;
+        };
+        let name = to.to_string_lossy();
+        let inode = name
+            .strip_prefix("socket:[")
+            .and_then(|n| n.strip_suffix(']'));
+        inodes.extend(inode.and_then(|inode| inode.parse::<u32>().ok()));
+    }
+    Ok(Some(inodes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processes_and_ports_are_told_apart() {
+        assert_eq!("4711".parse(), Ok(Watched::Process(4711)));
+        assert_eq!(":443".parse(), Ok(Watched::Port(443)));
+        for wrong in ["", ":", ":0", "0", "-1", ":70000", "curl"] {
+            assert!(wrong.parse::<Watched>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_process_that_is_not_there_has_no_sockets() {
+        // Larger than any process id (PID_MAX_LIMIT).
+        assert!(matches!(sockets_of(1 << 23), Ok(None)));
+        assert!(matches!(
+            sockets_of(std::process::id().cast_signed()),
+            Ok(Some(_))
+        ));
+    }
+}
