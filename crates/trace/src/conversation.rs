@@ -1,0 +1,114 @@
+//! One connection, read to its end: what it carried, from where it was seen, and what cannot be
+//! decided from there.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use roundtrip_model::Exchange;
+use roundtrip_wire::passive::SealedReason;
+
+use crate::vantage::Vantage;
+
+/// A connection and its exchanges.
+#[derive(Debug, Clone)]
+pub struct Conversation {
+    /// In the order in which connections began, from 1.
+    pub number: u64,
+    pub client: SocketAddr,
+    pub server: SocketAddr,
+    pub carrier: Carrier,
+    /// The capture's interface.
+    pub interface: u32,
+    pub vantage: Vantage,
+    pub exchanges: Vec<Exchange>,
+    /// The first and the last frame, and how many there are.
+    pub frames: (u64, u64),
+    pub packets: u64,
+    /// When the first frame was captured, in nanoseconds since 1970.
+    pub began: u64,
+    /// Requests were seen only as bursts of encrypted bytes, and may hold several.
+    pub is_inferred: bool,
+    /// What the capture does not show, and what would.
+    pub undecidable: Vec<Undecidable>,
+    /// The random of the ClientHello, by which a key log knows the session, if there was a key log.
+    pub session: Option<[u8; 32]>,
+    /// What a second capture adds.
+    pub located: Option<Located>,
+    /// The segments, for the ladder.
+    pub steps: Vec<Step>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Carrier {
+    Tcp,
+    Quic,
+}
+
+impl Carrier {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Tcp => "tcp",
+            Self::Quic => "quic",
+        }
+    }
+}
+
+/// A question that a capture cannot answer, and what it would take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Undecidable {
+    pub what: &'static str,
+    pub needs: &'static str,
+}
+
+impl Undecidable {
+    /// What it would take to open a connection that stayed sealed for this reason.
+    pub(crate) fn keys(sealed: Option<SealedReason>) -> &'static str {
+        match sealed {
+            None => "the session's keys (--keys, from SSLKEYLOGFILE)",
+            Some(SealedReason::NoHello) => "a capture from before the connection",
+            Some(SealedReason::NoKeys) => "a key log with the keys of this session",
+            Some(SealedReason::Cut) => "a capture that keeps whole packets",
+            Some(SealedReason::Cipher) => "a cipher that is read here: AES-GCM or ChaCha20",
+            Some(SealedReason::WrongKeys) => "keys that fit: those of the key log do not",
+        }
+    }
+}
+
+/// One packet of a ladder.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    pub frame: u64,
+    /// In nanoseconds since 1970, as captured.
+    pub at: u64,
+    pub from_client: bool,
+    pub text: String,
+    /// Where in the stream of its side it begins.
+    pub(crate) place: Option<u64>,
+    /// In bytes: what it carries.
+    pub bytes: u64,
+    /// Nothing but data or an acknowledgement.
+    pub is_plain: bool,
+    /// It was sent before.
+    pub again: bool,
+    /// What became of it at the other capture, if there are two.
+    pub elsewhere: Option<Elsewhere>,
+}
+
+/// When and as which frame another capture has a packet, in the same clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Elsewhere {
+    At { at: u64, frame: u64 },
+    Never,
+}
+
+/// What two captures tell of one connection. Of the packets with data, and those that begin or end
+/// it: how many left each side, and the frames of those that never reached the other capture.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Located {
+    /// The round trip between both captures.
+    pub between: Duration,
+    pub from_client: (u64, Vec<u64>),
+    pub from_server: (u64, Vec<u64>),
+    /// How long the server's end took to answer, altogether.
+    pub server: Duration,
+}

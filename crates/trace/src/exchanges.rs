@@ -1,0 +1,219 @@
+//! From a connection to the exchanges it carried, as `probe` would have written them.
+
+mod failures;
+pub(crate) mod http;
+mod opening;
+
+use std::time::{Duration, UNIX_EPOCH};
+
+use roundtrip_explain::account;
+use roundtrip_model::{Event, Exchange, KeptFacts, Moment, NotKept, Timeline};
+
+use crate::application::{self, Asked, TlsSeen};
+use crate::names::Lookup;
+use crate::relations::{End, Tried};
+use crate::tcp::{Content, TcpFlow};
+use crate::vantage::Vantage;
+use crate::view::View;
+
+/// In nanoseconds: a request that comes so much later than its connection was not what that was
+/// opened for.
+const IN_ADVANCE: u64 = 1_000_000_000;
+
+/// What is known beside the connection itself.
+#[derive(Default)]
+pub(crate) struct Context<'a> {
+    /// The lookup that it followed from.
+    pub(crate) lookup: Option<&'a Lookup>,
+    /// What the client calls the server, as far as names were looked up.
+    pub(crate) name: Option<&'a str>,
+    /// Addresses that were tried before it.
+    pub(crate) tried: &'a [Tried],
+    pub(crate) not_kept: Option<NotKept>,
+}
+
+/// What a connection came to.
+#[derive(Debug)]
+pub(crate) struct Told {
+    pub(crate) exchanges: Vec<Exchange>,
+    /// Requests were seen only as bursts of bytes.
+    pub(crate) is_inferred: bool,
+    /// If the server closed it.
+    pub(crate) end: Option<End>,
+}
+
+pub(crate) fn of(flow: &TcpFlow, vantage: &Vantage, context: &Context<'_>) -> Told {
+    let view = View::new(flow, vantage);
+    let rtt = vantage.rtt();
+    let nanoseconds = rtt.map_or(0, |rtt| rtt.as_nanos() as u64);
+    let (tls, asked) = match &flow.content {
+        Content::Tls(followers) => {
+            let inside = flow.opened.as_ref().and_then(|opened| opened.inside());
+            let (seen, asked) = match inside {
+                Some(inside) => application::of_opened(inside, followers, &view),
+                None => application::of_tls(followers, &view, nanoseconds),
+            };
+            (Some(seen), asked)
+        }
+        Content::Http1(http) => (None, application::of_http1(http, &view)),
+        Content::Opaque => (None, application::of_bytes(&view, nanoseconds)),
+        Content::Unknown => (None, Vec::new()),
+    };
+    let is_inferred = asked.iter().any(|asked| asked.is_inferred);
+    let builder = Builder {
+        flow,
+        view: &view,
+        tls: tls.as_ref(),
+        context,
+        rtt,
+    };
+    let mut exchanges: Vec<Exchange> = Vec::new();
+    if asked.is_empty() {
+        exchanges.extend(builder.without_request());
+    }
+    let mut before = None;
+    for (n, asked) in asked.iter().enumerate() {
+        exchanges.push(builder.exchange(n, asked, before));
+        before = asked.finished.or(Some(asked.sent));
+    }
+    for exchange in &mut exchanges {
+        explain(exchange);
+    }
+    let announced = asked.last().and_then(|asked| asked.response.as_ref());
+    let end = view
+        .closed_by_server
+        .zip(before)
+        .map(|(at, last_answer)| End {
+            at,
+            last_answer,
+            announced: announced.is_some_and(|response| !response.keeps_alive()),
+        });
+    Told {
+        exchanges,
+        is_inferred,
+        end,
+    }
+}
+
+pub fn explain(exchange: &mut Exchange) {
+    let account = account(exchange);
+    exchange.findings = account.findings;
+    exchange.withdrawn = account.withdrawn;
+    exchange.unexplained = account.unexplained;
+    exchange.unexplained_at = account.unexplained_at;
+    exchange.carried = account.carried;
+}
+
+struct Builder<'a> {
+    flow: &'a TcpFlow,
+    view: &'a View,
+    tls: Option<&'a TlsSeen>,
+    context: &'a Context<'a>,
+    rtt: Option<Duration>,
+}
+
+impl Builder<'_> {
+    /// The n-th exchange of the connection; `before` is when the one before it was over.
+    fn exchange(&self, n: usize, asked: &Asked, before: Option<u64>) -> Exchange {
+        let opens = n == 0 && self.view.syn.is_some() && !self.was_opened_early(asked);
+        let zero = if opens { self.zero() } else { asked.began };
+        let mut exchange = self.begun(zero, !opens);
+        exchange.url = self.url(asked.request.as_ref());
+        if !opens {
+            exchange.kept = before.map(|before| KeptFacts {
+                idle: Duration::from_nanos(asked.began.saturating_sub(before)),
+                bytes_received: self.view.read_at(asked.began.saturating_sub(1)),
+            });
+        }
+        let failure = self.failure_of(asked);
+        let end = match &failure {
+            Some((at, _)) => *at,
+            None => asked.finished.unwrap_or(asked.sent),
+        };
+        let end = end.max(asked.sent);
+        self.events(&mut exchange.timeline, zero, end, opens);
+        let mut mark = |at: Option<u64>, event: Event| {
+            if let Some(at) = at.filter(|at| *at <= end) {
+                exchange.timeline.push(moment(zero, at), event);
+            }
+        };
+        mark(Some(asked.began), Event::RequestStarted);
+        mark(Some(asked.sent), Event::RequestSent);
+        mark(asked.first_byte, Event::FirstByte);
+        mark(asked.answered, Event::Answered);
+        mark(Some(end), Event::Finished);
+        self.http(&mut exchange, asked);
+        exchange.failure = failure.map(|(_, failure)| failure);
+        exchange
+    }
+
+    /// Whether the client had opened the connection before it had anything to ask, as browsers do.
+    fn was_opened_early(&self, asked: &Asked) -> bool {
+        let ready = self
+            .tls
+            .and_then(|seen| seen.finished)
+            .or(self.view.connected);
+        ready.is_some_and(|ready| asked.began.saturating_sub(ready) >= IN_ADVANCE)
+    }
+
+    /// A connection that was opened, or tried in vain, and on which nothing was asked. One that was
+    /// only kept open in case is no exchange.
+    fn without_request(&self) -> Option<Exchange> {
+        let zero = self.zero();
+        let (end, failure) = self.failure_before_request()?;
+        let mut exchange = self.begun(zero, self.view.syn.is_none());
+        exchange.url = self.url(None);
+        self.events(&mut exchange.timeline, zero, end, true);
+        exchange.timeline.push(moment(zero, end), Event::Finished);
+        exchange.failure = Some(failure);
+        Some(exchange)
+    }
+
+    /// When the client began: with the lookup, or with its SYN.
+    fn zero(&self) -> u64 {
+        let syn = self.view.syn;
+        let first = syn.or(self.view.sent.first().map(|(_, at)| *at));
+        let first = first.unwrap_or_else(|| self.flow.sights.first().map_or(0, |s| s.at));
+        let tried = self.context.tried.iter().map(|tried| tried.began).min();
+        let first = tried.map_or(first, |tried| tried.min(first));
+        self.context
+            .lookup
+            .map_or(first, |lookup| lookup.began.min(first))
+    }
+
+    fn begun(&self, zero: u64, reused: bool) -> Exchange {
+        let used = self.strategy(reused);
+        Exchange {
+            started: UNIX_EPOCH.checked_add(Duration::from_nanos(zero)),
+            asked: self.wanted(used),
+            used,
+            rtt: self.rtt,
+            reused,
+            not_kept: self.context.not_kept.filter(|_| !reused),
+            name: self.context.lookup.filter(|_| !reused).map(Lookup::facts),
+            attempts: if reused {
+                Vec::new()
+            } else {
+                self.attempts(zero)
+            },
+            tcp: Some(self.tcp_facts(reused)),
+            tls: self.tls.map(|seen| self.tls_facts(seen)),
+            ..Exchange::default()
+        }
+    }
+
+    fn events(&self, timeline: &mut Timeline, zero: u64, end: u64, opens: bool) {
+        for (at, event) in &self.view.events {
+            if *at >= zero && *at <= end {
+                timeline.push(moment(zero, *at), event.clone());
+            }
+        }
+        if opens {
+            self.opening(timeline, zero, end);
+        }
+    }
+}
+
+fn moment(zero: u64, at: u64) -> Moment {
+    Moment(at.saturating_sub(zero))
+}

@@ -1,0 +1,131 @@
+//! How an exchange ended, where it did not end well.
+
+use roundtrip_model::{Failure, FailureKind, PhaseName};
+
+use super::Builder;
+use crate::application::Asked;
+use crate::sight::Side;
+use crate::tcp::Content;
+
+impl Builder<'_> {
+    /// Why nothing was asked, and since when that was clear; `None` if nothing failed.
+    pub(super) fn failure_before_request(&self) -> Option<(u64, Failure)> {
+        let view = self.view;
+        let server = self.flow.server;
+        let last = self.flow.last_at();
+        let Some(connected) = view.connected else {
+            let _ = view.syn?;
+            return Some(match view.reset {
+                Some((at, Side::Server)) => (
+                    at,
+                    failure(
+                        FailureKind::Refused,
+                        PhaseName::Tcp,
+                        format!("{server} refused the connection"),
+                        "see whether the service listens on that port",
+                    ),
+                ),
+                _ => (
+                    last,
+                    failure(
+                        FailureKind::ConnectTimeout,
+                        PhaseName::Tcp,
+                        format!("{server} did not answer {} SYN(s)", view.syn_repeats + 1),
+                        "look for a filter on the way, with a capture at the server's end",
+                    ),
+                ),
+            });
+        };
+        if let Some(seen) = self.tls.filter(|seen| seen.finished.is_none()) {
+            if let Some(at) = seen.alert {
+                let message = "the server ended the handshake with an alert".to_owned();
+                let advice = "ask the server's log, or `roundtrip probe` the URL, for its reason";
+                return Some((
+                    at,
+                    failure(FailureKind::TlsAlert, PhaseName::Tls, message, advice),
+                ));
+            }
+            return Some(self.broken_off(PhaseName::Tls, last));
+        }
+        let asked_in_vain = !view.sent.is_empty() && !matches!(self.flow.content, Content::Tls(_));
+        let reset = view
+            .reset
+            .is_some_and(|(at, side)| side == Side::Server && at > connected);
+        (asked_in_vain || (reset && self.tls.is_some()))
+            .then(|| self.broken_off(PhaseName::FirstByte, last))
+    }
+
+    /// Why a request was not answered, or not to its end.
+    pub(super) fn failure_of(&self, asked: &Asked) -> Option<(u64, Failure)> {
+        if asked.is_whole && asked.finished.is_some() {
+            return None;
+        }
+        let last = self.flow.last_at();
+        let phase = if asked.first_byte.is_some() {
+            PhaseName::Body
+        } else {
+            PhaseName::FirstByte
+        };
+        Some(self.broken_off(phase, last))
+    }
+
+    fn broken_off(&self, phase: PhaseName, last: u64) -> (u64, Failure) {
+        let view = self.view;
+        match (view.reset, view.fin) {
+            (Some((at, Side::Server)), _) => (
+                at,
+                failure(
+                    FailureKind::Reset,
+                    phase,
+                    "the server reset the connection".into(),
+                    "look at the server, or at a middlebox in front of it",
+                ),
+            ),
+            (Some((at, Side::Client)), _) => (
+                at,
+                failure(
+                    FailureKind::Interrupted,
+                    phase,
+                    "the client gave up and reset the connection".into(),
+                    "look at the client's time-outs",
+                ),
+            ),
+            (None, Some(at)) if phase == PhaseName::Body => (
+                at,
+                failure(
+                    FailureKind::BodyCutShort,
+                    phase,
+                    "the server closed the connection before the answer's end".into(),
+                    "look at the server's log",
+                ),
+            ),
+            (None, Some(at)) => (
+                at,
+                failure(
+                    FailureKind::Closed,
+                    phase,
+                    "the server closed the connection without an answer".into(),
+                    "look at the server's log",
+                ),
+            ),
+            (None, None) => (
+                last,
+                failure(
+                    FailureKind::Timeout,
+                    phase,
+                    "the capture ends before the answer does".into(),
+                    "capture for longer",
+                ),
+            ),
+        }
+    }
+}
+
+fn failure(kind: FailureKind, phase: PhaseName, message: String, advice: &str) -> Failure {
+    Failure {
+        kind,
+        phase,
+        message,
+        advice: advice.to_owned(),
+    }
+}

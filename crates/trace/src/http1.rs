@@ -1,0 +1,398 @@
+//! Follows HTTP/1 through both directions of a connection in the clear: which requests there were,
+//! and where in the streams each head and body begins and ends.
+
+use std::mem::MaybeUninit;
+
+use roundtrip_wire::http1::{self, Chunked, EMPTY_FIELD, Limits, Strictness, end_of_head};
+
+use crate::sight::Side;
+use crate::stream::Piece;
+
+/// In bytes.
+const MAX_HEAD: usize = 64 << 10;
+const MAX_FIELDS: usize = 100;
+/// The number of requests on one connection that are kept.
+const MAX_MESSAGES: usize = 100_000;
+const CHUNKS: Limits = Limits {
+    size_digits: 16,
+    line: 4096,
+    trailers: 100,
+    section: 0,
+};
+
+/// The head of a message, and its places in the stream.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Message {
+    pub(crate) start: u64,
+    pub(crate) head_end: u64,
+    /// `None` as long as it goes on.
+    pub(crate) end: Option<u64>,
+    /// Only a request has these two.
+    pub(crate) method: String,
+    pub(crate) target: String,
+    /// Only a response has these two.
+    pub(crate) status: u16,
+    pub(crate) reason: String,
+    /// "1.0", "1.1" or "2".
+    pub(crate) version: &'static str,
+    /// In bytes, as sent; of what was encrypted, without what encryption adds.
+    pub(crate) head_bytes: u64,
+    pub(crate) fields: Vec<(String, Vec<u8>)>,
+}
+
+impl Message {
+    pub(crate) fn field(&self, name: &str) -> Option<&[u8]> {
+        let mut fields = self.fields.iter();
+        let found = fields.find(|(n, _)| n.eq_ignore_ascii_case(name))?;
+        Some(&found.1)
+    }
+
+    fn has_token(&self, name: &str, token: &str) -> bool {
+        self.field(name).is_some_and(|value| {
+            let value = String::from_utf8_lossy(value).to_ascii_lowercase();
+            value.split(',').any(|part| part.trim() == token)
+        })
+    }
+
+    pub(crate) fn keeps_alive(&self) -> bool {
+        if self.version == "1.0" {
+            self.has_token("connection", "keep-alive")
+        } else {
+            !self.has_token("connection", "close")
+        }
+    }
+
+    fn body(&self) -> State {
+        if self.has_token("transfer-encoding", "chunked") {
+            return State::Chunked(Box::new(Chunked::new(Strictness::AsCurl, CHUNKS)));
+        }
+        let length = self.field("content-length");
+        let length = length.and_then(|value| std::str::from_utf8(value).ok()?.trim().parse().ok());
+        match length {
+            Some(length) => State::Body(length),
+            None if self.status > 0 => State::UntilClose,
+            None => State::Body(0),
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+enum State {
+    #[default]
+    Head,
+    Body(u64),
+    Chunked(Box<Chunked>),
+    /// The body ends with the connection.
+    UntilClose,
+    /// Not HTTP any more: a tunnel, or bytes that are missing where a head should be.
+    Lost,
+}
+
+/// One direction.
+#[derive(Debug, Default)]
+struct Half {
+    at: u64,
+    /// The head that is being read.
+    head: Vec<u8>,
+    state: State,
+    messages: Vec<Message>,
+}
+
+/// Both directions.
+#[derive(Debug, Default)]
+pub(crate) struct Http1 {
+    halves: [Half; 2],
+}
+
+impl Http1 {
+    /// Whether a client's stream that begins like this is HTTP/1.
+    pub(crate) fn recognises(front: &[u8]) -> bool {
+        let line = front.split(|byte| *byte == b'\r' || *byte == b'\n').next();
+        let line = line.unwrap_or_default();
+        let is_token = |byte: &u8| byte.is_ascii_alphabetic() || *byte == b'-';
+        let method = line.iter().take_while(|byte| is_token(byte)).count();
+        (1..=20).contains(&method)
+            && line.get(method) == Some(&b' ')
+            && line.windows(7).any(|seven| seven == b"HTTP/1.")
+    }
+
+    pub(crate) fn requests(&self) -> &[Message] {
+        let [requests, _] = &self.halves;
+        &requests.messages
+    }
+
+    pub(crate) fn responses(&self) -> &[Message] {
+        let [_, responses] = &self.halves;
+        &responses.messages
+    }
+
+    /// The request for a tunnel and its answer, once that has opened it.
+    pub(crate) fn tunnel(&self) -> Option<(&Message, &Message)> {
+        let (request, response) = (self.requests().last()?, self.responses().last()?);
+        let opened = request.method == "CONNECT" && response.status / 100 == 2;
+        opened.then_some((request, response))
+    }
+
+    pub(crate) fn take(&mut self, side: Side, piece: Piece<'_>) {
+        let methods: Vec<String> = match side {
+            Side::Client => Vec::new(),
+            Side::Server => self.unanswered(),
+        };
+        let half = match side {
+            Side::Client => &mut self.halves[0],
+            Side::Server => &mut self.halves[1],
+        };
+        match piece {
+            Piece::Bytes(bytes) => half.follow(bytes, methods),
+            Piece::Unknown(count) => half.skip(count),
+        }
+    }
+
+    /// The methods of the requests that have no final response yet, oldest first.
+    fn unanswered(&self) -> Vec<String> {
+        let [requests, responses] = &self.halves;
+        let last = responses.messages.last();
+        let over = responses.messages.iter().filter(|m| m.is_final()).count();
+        // The one that is being read was counted already.
+        let _ = last;
+        requests
+            .messages
+            .iter()
+            .skip(over)
+            .map(|request| request.method.clone())
+            .take(16)
+            .collect()
+    }
+}
+
+impl Message {
+    pub(crate) fn is_final(&self) -> bool {
+        self.status >= 200 || self.status == 101
+    }
+}
+
+impl Half {
+    fn skip(&mut self, count: u64) {
+        self.at += count;
+        match &mut self.state {
+            State::Body(left) if *left >= count => {
+                *left -= count;
+                self.close_if_over();
+            }
+            State::UntilClose => {}
+            _ => self.state = State::Lost,
+        }
+    }
+
+    fn follow(&mut self, mut bytes: &[u8], methods: Vec<String>) {
+        let mut methods = methods.into_iter();
+        while !bytes.is_empty() {
+            let used = match &mut self.state {
+                State::Head => match self.read_head(bytes, &mut methods) {
+                    Some(used) => used,
+                    None => return,
+                },
+                State::Body(left) => {
+                    let used = (*left).min(bytes.len() as u64);
+                    *left -= used;
+                    used as usize
+                }
+                State::Chunked(chunked) => {
+                    let fed = chunked.feed(bytes, |_| Ok::<(), http1::ChunkError>(()));
+                    match fed {
+                        Ok(used) => used,
+                        Err(_) => {
+                            self.state = State::Lost;
+                            continue;
+                        }
+                    }
+                }
+                State::UntilClose | State::Lost => bytes.len(),
+            };
+            self.at += used as u64;
+            bytes = bytes.get(used..).unwrap_or_default();
+            self.close_if_over();
+        }
+    }
+
+    fn close_if_over(&mut self) {
+        let over = match &self.state {
+            State::Body(left) => *left == 0,
+            State::Chunked(chunked) => chunked.is_done(),
+            _ => false,
+        };
+        if over {
+            if let Some(message) = self.messages.last_mut() {
+                message.end = Some(self.at);
+            }
+            self.state = State::Head;
+        }
+    }
+
+    /// Reads more of a head; returns how many of the bytes belong to it, or `None` if all do and it
+    /// goes on.
+    fn read_head(
+        &mut self,
+        bytes: &[u8],
+        methods: &mut impl Iterator<Item = String>,
+    ) -> Option<usize> {
+        let before = self.head.len();
+        // An empty line before a request says nothing. RFC 9112 §2.2.
+        let blank = bytes.iter().take_while(|b| matches!(b, b'\r' | b'\n'));
+        let blank = if before == 0 { blank.count() } else { 0 };
+        if blank > 0 {
+            return Some(blank);
+        }
+        self.head.extend(bytes.iter().take(MAX_HEAD + 1 - before));
+        let Some(end) = end_of_head(&self.head, 0) else {
+            self.at += bytes.len() as u64;
+            if self.head.len() > MAX_HEAD {
+                self.state = State::Lost;
+            }
+            return None;
+        };
+        let start = self.at - before as u64;
+        let head = std::mem::take(&mut self.head);
+        let read = read_message(head.get(..end).unwrap_or_default());
+        let Some(mut message) = read.filter(|_| self.messages.len() < MAX_MESSAGES) else {
+            self.state = State::Lost;
+            return Some(end - before);
+        };
+        message.start = start;
+        message.head_end = start + end as u64;
+        message.head_bytes = end as u64;
+        self.state = message.body();
+        if message.status > 0 {
+            let method = if message.is_final() {
+                methods.next()
+            } else {
+                None
+            };
+            let is_head = method.as_deref() == Some("HEAD");
+            let tunnel = message.status == 101
+                || (method.as_deref() == Some("CONNECT") && message.status / 100 == 2);
+            if tunnel {
+                self.state = State::Lost;
+                message.end = Some(message.head_end);
+            } else if is_head || message.status < 200 || matches!(message.status, 204 | 304) {
+                self.state = State::Body(0);
+            }
+        }
+        self.messages.push(message);
+        Some(end - before)
+    }
+}
+
+fn version(is_http10: bool) -> &'static str {
+    if is_http10 { "1.0" } else { "1.1" }
+}
+
+fn read_message(head: &[u8]) -> Option<Message> {
+    let mut room = [MaybeUninit::new(EMPTY_FIELD); MAX_FIELDS];
+    let owned = |fields: &[http1::Field<'_>]| {
+        let fields = fields.iter();
+        fields
+            .map(|f| (f.name.to_owned(), f.value.to_vec()))
+            .collect()
+    };
+    if head.starts_with(b"HTTP/") {
+        let response = http1::response(head, &mut room, Strictness::AsCurl).ok()??;
+        return Some(Message {
+            status: response.status,
+            reason: response.reason.to_owned(),
+            version: version(response.is_http10),
+            fields: owned(response.fields),
+            ..Message::default()
+        });
+    }
+    let request = http1::request(head, &mut room, Strictness::AsCurl).ok()??;
+    Some(Message {
+        method: request.method.to_owned(),
+        target: request.target.to_owned(),
+        version: version(request.is_http10),
+        fields: owned(request.fields),
+        ..Message::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn talk(parts: &[(Side, &[u8])], piece: usize) -> Http1 {
+        let mut http = Http1::default();
+        for (side, bytes) in parts {
+            for bytes in bytes.chunks(piece) {
+                http.take(*side, Piece::Bytes(bytes));
+            }
+        }
+        http
+    }
+
+    #[test]
+    fn requests_and_answers_are_told_apart_however_they_are_cut() {
+        let post = b"POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc".as_slice();
+        let parts = [
+            (Side::Client, post),
+            (Side::Client, b"HEAD /b HTTP/1.1\r\nHost: x\r\n\r\n"),
+            (
+                Side::Server,
+                b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\
+                  2\r\nhi\r\n0\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n"
+                    .as_slice(),
+            ),
+            (Side::Client, b"GET /c HTTP/1.0\r\n\r\n"),
+            (Side::Server, b"HTTP/1.0 200 OK\r\n\r\nto the end"),
+        ];
+        for piece in [1, 5, 1000] {
+            let http = talk(&parts, piece);
+            let methods: Vec<&str> = http.requests().iter().map(|m| &*m.method).collect();
+            assert_eq!(methods, ["POST", "HEAD", "GET"], "{piece}");
+            assert_eq!(http.requests()[0].end, Some(post.len() as u64));
+            let responses = http.responses();
+            let told: Vec<_> = responses
+                .iter()
+                .map(|m| (m.status, m.end.is_some()))
+                .collect();
+            assert_eq!(
+                told,
+                [(100, true), (200, true), (200, true), (200, false)],
+                "{piece}"
+            );
+            assert_eq!(responses[1].end, Some(responses[2].start));
+            assert_eq!(responses[2].head_end, responses[2].end.unwrap());
+        }
+    }
+
+    #[test]
+    fn a_body_that_was_not_kept_is_skipped_and_a_head_is_not() {
+        let mut http = talk(
+            &[
+                (Side::Client, b"GET / HTTP/1.1\r\n\r\n".as_slice()),
+                (
+                    Side::Server,
+                    b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n",
+                ),
+            ],
+            1000,
+        );
+        http.take(Side::Server, Piece::Unknown(50));
+        assert!(http.responses()[0].end.is_some());
+        http.take(Side::Server, Piece::Unknown(1));
+        http.take(Side::Server, Piece::Bytes(b"HTTP/1.1 200 OK\r\n\r\n"));
+        assert_eq!(http.responses().len(), 1);
+    }
+
+    #[test]
+    fn other_protocols_are_not_taken_for_it() {
+        assert!(Http1::recognises(b"GET /x HTTP/1.1\r\nHo"));
+        for other in [
+            b"EHLO example\r\n".as_slice(),
+            b"\x16\x03\x01",
+            b"GET x",
+            b"",
+        ] {
+            assert!(!Http1::recognises(other), "{other:?}");
+        }
+    }
+}

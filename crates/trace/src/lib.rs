@@ -1,0 +1,47 @@
+//! The packets of any client into exchanges: what `probe` says about its own requests, said about
+//! those of others.
+//!
+//! Frames go in, in the order of a capture; conversations come out when their connections are over.
+//! A flow holds facts only. Its [`Vantage`] is decided first; then everything is read in the
+//! client's time, as the same timeline that `probe` writes, so that `model` cuts it into phases and
+//! `explain` names causes. What a capture cannot show is said, never guessed. Pure: no I/O, no
+//! clock.
+
+mod application;
+mod clocks;
+mod conversation;
+mod cut;
+mod exchanges;
+mod http1;
+mod join;
+pub mod json;
+mod key;
+mod ladder;
+mod names;
+mod opened;
+pub mod page;
+mod quic;
+mod ranking;
+mod records;
+mod relations;
+mod requests;
+mod siblings;
+mod sight;
+mod spread;
+mod steps;
+mod stream;
+mod tcp;
+mod telling;
+pub mod text;
+pub mod told;
+mod trace;
+mod vantage;
+mod view;
+
+pub use clocks::{Clocks, Relation};
+pub use conversation::{Carrier, Conversation, Elsewhere, Located, Step, Undecidable};
+pub use cut::Cut;
+pub use exchanges::explain;
+pub use ranking::{CauseTotal, Ranking, ServerTotal};
+pub use trace::{Counts, Options, Trace};
+pub use vantage::{Place, Vantage};

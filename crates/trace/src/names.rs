@@ -1,0 +1,190 @@
+//! Name lookups in the clear: what was asked, by whom, when the answer came, and what it said.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use roundtrip_model::{Answer, NameFacts};
+use roundtrip_wire::dns::{Kind, Message, Name, Rcode};
+
+/// Lookups that are kept; older ones are forgotten first.
+const MAX_LOOKUPS: usize = 10_000;
+/// In nanoseconds: a client connects this soon after it has learnt the address, or the lookup was
+/// for something else.
+const SOON: u64 = 2_000_000_000;
+/// In nanoseconds: a question that is asked again within this time repeats one that was not
+/// answered.
+const SAME_LOOKUP: u64 = 15_000_000_000;
+
+/// The lookup of one name by one client.
+#[derive(Debug, Clone)]
+pub(crate) struct Lookup {
+    pub(crate) client: IpAddr,
+    pub(crate) server: SocketAddr,
+    pub(crate) name: String,
+    /// In nanoseconds since 1970.
+    pub(crate) began: u64,
+    pub(crate) ended: Option<u64>,
+    pub(crate) addresses: Vec<IpAddr>,
+    pub(crate) aliases: Vec<String>,
+    pub(crate) ttl: Option<u32>,
+    pub(crate) rcode: Option<Rcode>,
+    pub(crate) repeats: u32,
+    pub(crate) truncated: bool,
+    /// When the answer came that was too long for UDP.
+    cut_at: Option<u64>,
+    /// The kinds that were asked for and not answered yet.
+    open: Vec<Kind>,
+    used: bool,
+}
+
+impl Lookup {
+    /// With the client's times, which was so far away.
+    pub(crate) fn seen_from(mut self, distance: u64) -> Self {
+        self.began = self.began.saturating_sub(distance);
+        self.ended = self.ended.map(|ended| ended.saturating_add(distance));
+        self
+    }
+
+    pub(crate) fn facts(&self) -> NameFacts {
+        let server = Answer::Server(self.server);
+        let mut facts = NameFacts::new(&self.name, server, self.addresses.clone());
+        facts.aliases.clone_from(&self.aliases);
+        facts.ttl = self.ttl;
+        facts.resent = self.repeats;
+        facts.truncated = self.truncated;
+        facts.waits.over_tcp = match (self.cut_at, self.ended) {
+            (Some(cut), Some(ended)) => Duration::from_nanos(ended.saturating_sub(cut)),
+            _ => Duration::ZERO,
+        };
+        facts
+    }
+}
+
+/// All lookups so far.
+#[derive(Debug, Default)]
+pub(crate) struct Lookups {
+    all: Vec<Lookup>,
+    /// The newest lookup of each client and name.
+    newest: HashMap<(IpAddr, String), usize>,
+}
+
+impl Lookups {
+    /// A DNS message from `from` to `to`.
+    pub(crate) fn push(&mut self, at: u64, from: SocketAddr, to: SocketAddr, message: &Message) {
+        let Some(question) = message.questions.first() else {
+            return;
+        };
+        let name = question
+            .name
+            .to_string()
+            .trim_end_matches('.')
+            .to_lowercase();
+        if message.response {
+            self.answer(at, to.ip(), &name, question.kind, &question.name, message);
+        } else {
+            self.question(at, from.ip(), to, name, question.kind);
+        }
+    }
+
+    fn question(&mut self, at: u64, client: IpAddr, server: SocketAddr, name: String, kind: Kind) {
+        if self.all.len() >= MAX_LOOKUPS {
+            self.all.clear();
+            self.newest.clear();
+        }
+        let key = (client, name);
+        let known = self.newest.get(&key).and_then(|at| self.all.get_mut(*at));
+        if let Some(lookup) = known
+            && at.saturating_sub(lookup.began) < SAME_LOOKUP
+            && (lookup.ended.is_none() || !lookup.open.is_empty() || lookup.truncated)
+        {
+            if lookup.open.contains(&kind) {
+                lookup.repeats += 1;
+            } else {
+                lookup.open.push(kind);
+            }
+            return;
+        }
+        self.newest.insert(key.clone(), self.all.len());
+        self.all.push(Lookup {
+            client,
+            server,
+            name: key.1,
+            began: at,
+            ended: None,
+            addresses: Vec::new(),
+            aliases: Vec::new(),
+            ttl: None,
+            rcode: None,
+            repeats: 0,
+            truncated: false,
+            cut_at: None,
+            open: vec![kind],
+            used: false,
+        });
+    }
+
+    fn answer(
+        &mut self,
+        at: u64,
+        client: IpAddr,
+        name: &str,
+        kind: Kind,
+        asked: &Name,
+        message: &Message,
+    ) {
+        let known = self.newest.get(&(client, name.to_owned()));
+        let Some(lookup) = known.and_then(|at| self.all.get_mut(*at)) else {
+            return;
+        };
+        lookup.open.retain(|open| *open != kind);
+        if message.truncated {
+            lookup.truncated = true;
+            lookup.cut_at.get_or_insert(at);
+        }
+        lookup.rcode = Some(message.rcode);
+        if kind != Kind::A && kind != Kind::AAAA {
+            return;
+        }
+        lookup.ended = Some(at);
+        if let Ok(resolved) = message.addresses_for(asked) {
+            for address in resolved.addresses {
+                if !lookup.addresses.contains(&address) {
+                    lookup.addresses.push(address);
+                }
+            }
+            if lookup.aliases.is_empty() {
+                let aliases = resolved.aliases.iter();
+                lookup.aliases = aliases.map(ToString::to_string).collect();
+            }
+            lookup.ttl = resolved.ttl.or(lookup.ttl);
+        }
+    }
+
+    /// The lookup that made `client` connect to `server` at `at`: the newest that found this
+    /// address, unless another connection has followed from it already.
+    pub(crate) fn take(&mut self, client: IpAddr, server: IpAddr, at: u64) -> Option<Lookup> {
+        let found = self.all.iter_mut().rev().find(|lookup| {
+            is_same_host(lookup.client, client)
+                && lookup.addresses.contains(&server)
+                && lookup
+                    .ended
+                    .is_some_and(|ended| ended <= at && at - ended < SOON)
+        })?;
+        (!std::mem::replace(&mut found.used, true)).then(|| found.clone())
+    }
+
+    /// The name by which `client` found this address.
+    pub(crate) fn name_of(&self, client: IpAddr, server: IpAddr) -> Option<&str> {
+        let mut newest = self.all.iter().rev();
+        let found =
+            newest.find(|l| is_same_host(l.client, client) && l.addresses.contains(&server))?;
+        Some(&found.name)
+    }
+}
+
+/// A host asks for names from an address of one family, and connects from one of the other: of
+/// those nothing tells whether they are the same.
+pub(crate) fn is_same_host(a: IpAddr, b: IpAddr) -> bool {
+    a == b || a.is_ipv4() != b.is_ipv4()
+}

@@ -1,0 +1,356 @@
+//! One QUIC connection: its datagrams, and what the Initial packets say, whose keys everybody can
+//! derive. What follows them is sizes and directions.
+
+mod opened;
+mod reading;
+
+use std::net::SocketAddr;
+
+use roundtrip_wire::key_log::KeyLog;
+use roundtrip_wire::link::Way;
+use roundtrip_wire::packet::{Packet as IpPacket, Udp};
+use roundtrip_wire::passive::SealedReason;
+use roundtrip_wire::quic::{
+    ConnectionId, CryptoStream, Frame, Frames, InitialKeys, LongKind, Packet, Packets,
+    Side as Sender,
+};
+use roundtrip_wire::tls::{HandshakeKind, Handshakes};
+
+use crate::conversation::{Carrier, Conversation, Step, Undecidable};
+use crate::exchanges::explain;
+use crate::names::Lookups;
+use crate::requests::OpenedRequest;
+use crate::sight::Side;
+use crate::vantage::{Place, Vantage};
+use opened::OpenedQuic;
+use reading::Reading;
+
+/// Datagrams of one connection that are kept one by one.
+const MAX_DATAGRAMS: usize = 20_000;
+const MAX_STEPS: usize = 400;
+/// Initial packets of one side whose times are kept.
+const MAX_INITIALS: usize = 64;
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Datagram {
+    frame: u64,
+    at: u64,
+    from: Side,
+    bytes: u64,
+    kinds: Kinds,
+    /// It brings a part of a hello that was sent before.
+    again: bool,
+    hop_limit: u8,
+    way: Option<Way>,
+}
+
+/// What a datagram holds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Kinds {
+    initial: bool,
+    handshake: bool,
+    early: bool,
+    retry: bool,
+    negotiation: bool,
+    short: bool,
+}
+
+pub(crate) struct QuicFlow {
+    client: SocketAddr,
+    server: SocketAddr,
+    interface: u32,
+    pub(crate) datagrams: Vec<Datagram>,
+    merged: u64,
+    keys: Option<InitialKeys>,
+    largest: [Option<u64>; 2],
+    crypto: [CryptoStream; 2],
+    /// How far the hellos were sent.
+    told: [u64; 2],
+    /// When each Initial packet was seen first, by its number, and the shortest times until the
+    /// other side acknowledged one.
+    numbers: [Vec<(u64, u64)>; 2],
+    shortest: [Option<u64>; 2],
+    repeats: bool,
+    pub(crate) mark: u32,
+    opened: Option<Box<OpenedQuic>>,
+}
+
+impl QuicFlow {
+    /// A connection, if the datagram is a client's first: one with an Initial packet that everybody
+    /// can open.
+    pub(crate) fn begin(
+        from: SocketAddr,
+        to: SocketAddr,
+        interface: u32,
+        udp: &Udp<'_>,
+    ) -> Option<Self> {
+        let Some(Ok(Packet::Long(first))) = Packets::new(udp.payload()).next() else {
+            return None;
+        };
+        (first.kind == LongKind::Initial).then_some(())?;
+        let keys = InitialKeys::derive(first.version, &first.destination).ok()?;
+        let id = first.destination.as_slice();
+        let mark = id
+            .iter()
+            .fold(0_u32, |mark, byte| mark.rotate_left(5) ^ u32::from(*byte));
+        Some(Self {
+            client: from,
+            server: to,
+            interface,
+            datagrams: Vec::new(),
+            merged: 0,
+            keys: Some(keys),
+            largest: [None; 2],
+            crypto: Default::default(),
+            told: [0; 2],
+            numbers: Default::default(),
+            shortest: [None; 2],
+            repeats: false,
+            mark,
+            opened: None,
+        })
+    }
+
+    pub(crate) fn push(
+        &mut self,
+        (frame, at, way): (u64, u64, Option<Way>),
+        from: SocketAddr,
+        packet: &IpPacket<'_>,
+        udp: &Udp<'_>,
+    ) {
+        let from = self.side_of(from);
+        self.repeats = false;
+        let kinds = self.look(at, from, udp.payload());
+        let bytes = u64::from(udp.length()).saturating_sub(8);
+        if self.datagrams.len() >= MAX_DATAGRAMS
+            && let Some(last) = self.datagrams.last_mut()
+            && last.from == from
+        {
+            last.bytes += bytes;
+            self.merged += 1;
+            return;
+        }
+        self.datagrams.push(Datagram {
+            frame,
+            at,
+            from,
+            bytes,
+            kinds,
+            again: self.repeats,
+            hop_limit: packet.hop_limit(),
+            way,
+        });
+    }
+
+    /// Opens a datagram with these secrets: to be called for each, after it was pushed.
+    pub(crate) fn open_with(&mut self, keys: &KeyLog, at: u64, from: SocketAddr, datagram: &[u8]) {
+        let from = self.side_of(from);
+        let opened = self.opened.get_or_insert_default();
+        opened.push(from, at, datagram, keys);
+    }
+
+    fn side_of(&self, from: SocketAddr) -> Side {
+        if from == self.client {
+            Side::Client
+        } else {
+            Side::Server
+        }
+    }
+
+    fn look(&mut self, at: u64, from: Side, payload: &[u8]) -> Kinds {
+        let mut kinds = Kinds::default();
+        for packet in Packets::new(payload) {
+            match packet {
+                Ok(Packet::Long(long)) => match long.kind {
+                    LongKind::Initial => {
+                        kinds.initial = true;
+                        self.open(at, from, &long);
+                    }
+                    LongKind::ZeroRtt => kinds.early = true,
+                    LongKind::Handshake => kinds.handshake = true,
+                },
+                Ok(Packet::Retry(retry)) => {
+                    kinds.retry = true;
+                    self.again(&retry.source, retry.version);
+                }
+                Ok(Packet::VersionNegotiation { .. }) => kinds.negotiation = true,
+                Ok(Packet::Short { .. }) => kinds.short = true,
+                Ok(Packet::Unknown { .. }) | Err(_) => {}
+            }
+        }
+        kinds
+    }
+
+    /// After a Retry the keys follow from the id that it gave.
+    fn again(&mut self, id: &ConnectionId, version: roundtrip_wire::quic::Version) {
+        self.keys = InitialKeys::derive(version, id).ok();
+        self.largest = [None; 2];
+        // The hello is sent again, as it has to be.
+        self.told = [0; 2];
+    }
+
+    fn open(&mut self, at: u64, from: Side, packet: &roundtrip_wire::quic::LongPacket<'_>) {
+        let sender = match from {
+            Side::Client => Sender::Client,
+            Side::Server => Sender::Server,
+        };
+        let side = from.index();
+        let Some(keys) = &self.keys else { return };
+        if let Ok(opened) = keys.open(sender, packet, self.largest[side]) {
+            self.largest[side] = self.largest[side].max(Some(opened.number));
+            if self.numbers[side].len() < MAX_INITIALS {
+                self.numbers[side].push((opened.number, at));
+            }
+            for frame in Frames::new(&opened.payload) {
+                if let Ok(Frame::Ack(ack)) = &frame {
+                    let sent = self.numbers[from.other().index()].iter();
+                    let sent = sent.clone().find(|(number, _)| *number == ack.largest);
+                    if let Some((_, sent)) = sent {
+                        let took = at.saturating_sub(*sent);
+                        let best = &mut self.shortest[side];
+                        *best = Some(best.map_or(took, |best| best.min(took)));
+                    }
+                }
+                let Ok(Frame::Crypto { offset, data }) = frame else {
+                    continue;
+                };
+                let end = offset.saturating_add(data.len() as u64);
+                self.repeats |= end <= self.told[side];
+                self.told[side] = self.told[side].max(end);
+            }
+            // What is damaged adds nothing.
+            let _ = self.crypto[side].push_payload(&opened.payload);
+        }
+    }
+
+    fn hello<T>(
+        &self,
+        side: Side,
+        kind: HandshakeKind,
+        read: impl Fn(&[u8]) -> Option<T>,
+    ) -> Option<T> {
+        let mut messages = Handshakes::new(self.crypto[side.index()].contiguous());
+        messages.find(|m| m.kind == kind).and_then(|m| read(m.body))
+    }
+
+    fn vantage(&self) -> Vantage {
+        // Which packet an acknowledgement is for can be read. A side that acknowledged nothing that
+        // could be read is timed by its first datagram after the other's.
+        let first_of = |side: Side, after: u64| {
+            let mut datagrams = self.datagrams.iter();
+            datagrams
+                .find(|d| d.from == side && d.at > after)
+                .map(|d| d.at)
+        };
+        let asked = self.datagrams.first().map(|d| d.at);
+        let answered = first_of(Side::Server, 0);
+        let next = answered.and_then(|at| first_of(Side::Client, at));
+        let between = |from: Option<u64>, to: Option<u64>| Some(to?.saturating_sub(from?));
+        let [to_client, to_server] = self.shortest;
+        let to_server = to_server.or(between(asked, answered));
+        let to_client = to_client.or(between(answered, next));
+        let mut place = None;
+        for datagram in &self.datagrams {
+            place = match (datagram.from, datagram.way) {
+                (_, None) => place,
+                (Side::Client, Some(Way::Outgoing)) | (Side::Server, Some(Way::Incoming)) => {
+                    Some(Place::Client)
+                }
+                _ => Some(Place::Server),
+            };
+        }
+        let limit = |side: Side| {
+            self.datagrams
+                .iter()
+                .find(|d| d.from == side)
+                .map(|d| d.hop_limit)
+        };
+        let hops = limit(Side::Client).zip(limit(Side::Server));
+        Vantage::decide((to_client, to_server), place, hops)
+    }
+
+    /// What its secrets opened.
+    pub(crate) fn requests(&self) -> Option<&[OpenedRequest]> {
+        self.opened.as_ref()?.requests()
+    }
+
+    /// Why something stayed sealed.
+    pub(crate) fn sealed(&self) -> Option<SealedReason> {
+        self.opened.as_ref()?.sealed()
+    }
+
+    fn undecidable(&self) -> Vec<Undecidable> {
+        if self.requests().is_some() {
+            return Vec::new();
+        }
+        let sealed = self.sealed();
+        vec![Undecidable {
+            what: "what follows the first packets of the handshake: only sizes and directions are seen",
+            needs: Undecidable::keys(sealed),
+        }]
+    }
+
+    pub(crate) fn conversation(&self, number: u64, lookups: &mut Lookups) -> Conversation {
+        let vantage = self.vantage();
+        let began = self.datagrams.first().map_or(0, |d| d.at);
+        let (client, server) = (self.client.ip(), self.server.ip());
+        let lookup = lookups.take(client, server, began.saturating_add(vantage.distance()));
+        let lookup = lookup.map(|lookup| lookup.seen_from(vantage.distance()));
+        let name = lookups.name_of(client, server).map(str::to_owned);
+        let mut exchanges =
+            Reading::new(self, &vantage).exchanges(lookup.as_ref(), name.as_deref());
+        for exchange in &mut exchanges {
+            explain(exchange);
+        }
+        Conversation {
+            number,
+            client: self.client,
+            server: self.server,
+            carrier: Carrier::Quic,
+            interface: self.interface,
+            vantage,
+            exchanges,
+            frames: (
+                self.datagrams.first().map_or(0, |d| d.frame),
+                self.datagrams.last().map_or(0, |d| d.frame),
+            ),
+            packets: self.datagrams.len() as u64 + self.merged,
+            began,
+            is_inferred: self.requests().is_none(),
+            undecidable: self.undecidable(),
+            session: self.opened.as_ref().and_then(|opened| opened.session()),
+            located: None,
+            steps: self.datagrams.iter().take(MAX_STEPS).map(step).collect(),
+        }
+    }
+}
+
+fn step(datagram: &Datagram) -> Step {
+    let kinds = datagram.kinds;
+    let named = [
+        (kinds.negotiation, "Version Negotiation"),
+        (kinds.retry, "Retry"),
+        (kinds.initial, "Initial"),
+        (kinds.early, "0-RTT"),
+        (kinds.handshake, "Handshake"),
+        (kinds.short, "1-RTT"),
+    ];
+    let named: Vec<&str> = named
+        .iter()
+        .filter(|(is, _)| *is)
+        .map(|(_, name)| *name)
+        .collect();
+    Step {
+        frame: datagram.frame,
+        at: datagram.at,
+        from_client: datagram.from == Side::Client,
+        text: format!("{} {} bytes", named.join(" + "), datagram.bytes)
+            .trim()
+            .to_owned(),
+        bytes: datagram.bytes,
+        is_plain: named == ["1-RTT"],
+        place: None,
+        again: datagram.again,
+        elsewhere: None,
+    }
+}

@@ -1,0 +1,421 @@
+//! A QUIC connection as its client saw it: bursts of datagrams, which may be requests and answers.
+
+use std::time::{Duration, UNIX_EPOCH};
+
+use roundtrip_model::{
+    Attempt, AttemptOutcome, Event, Exchange, Failure, FailureKind, Http, KeptFacts, Memory,
+    Moment, PhaseName, QuicFacts, Security, Strategy, TlsFacts,
+};
+use roundtrip_wire::tls::{ClientHello, HandshakeKind, ServerHello};
+
+use super::{Datagram, QuicFlow};
+use crate::application::{self, Asked};
+use crate::exchanges::http::http_facts;
+use crate::http1::Message;
+use crate::names::Lookup;
+use crate::sight::Side;
+use crate::vantage::Vantage;
+
+/// In bytes: datagrams of the client that only acknowledge, and of the server that bring no answer:
+/// HANDSHAKE_DONE, tokens and tickets.
+const MAX_ACK: u64 = 60;
+const MAX_CONTROL: u64 = 700;
+/// As a share of a round trip: no answer comes sooner.
+const SOONEST: f64 = 0.8;
+const WITH_ACK: u64 = 5_000_000;
+
+/// The datagrams in the client's time.
+pub(super) struct Reading<'a> {
+    flow: &'a QuicFlow,
+    datagrams: Vec<(u64, &'a Datagram)>,
+    rtt: Option<Duration>,
+    /// In nanoseconds: from the client to where the capture was made.
+    distance: u64,
+}
+
+/// A request and its answer, as bursts.
+#[derive(Default)]
+struct Burst {
+    began: u64,
+    sent: u64,
+    first_byte: Option<u64>,
+    finished: u64,
+    /// What it was, if that could be read.
+    asked: Option<Asked>,
+}
+
+impl<'a> Reading<'a> {
+    pub(super) fn new(flow: &'a QuicFlow, vantage: &Vantage) -> Self {
+        let distance = vantage.distance();
+        let mut datagrams: Vec<(u64, &Datagram)> = flow
+            .datagrams
+            .iter()
+            .map(|d| match d.from {
+                Side::Client => (d.at.saturating_sub(distance), d),
+                Side::Server => (d.at.saturating_add(distance), d),
+            })
+            .collect();
+        datagrams.sort_by_key(|(at, _)| *at);
+        Self {
+            flow,
+            datagrams,
+            rtt: vantage.rtt(),
+            distance,
+        }
+    }
+
+    fn first(&self, is: impl Fn(&Datagram) -> bool) -> Option<u64> {
+        self.datagrams
+            .iter()
+            .find(|(_, d)| is(d))
+            .map(|(at, _)| *at)
+    }
+
+    /// When the client had the server's whole flight: it answers with its Finished and, from then
+    /// on, with 1-RTT packets.
+    fn connected(&self) -> Option<u64> {
+        self.first(|d| d.from == Side::Client && d.kinds.short)
+    }
+
+    /// The requests, if the connection could be opened.
+    fn opened(&self) -> Option<Vec<Burst>> {
+        let left = |at: u64| Some(at.saturating_sub(1).saturating_sub(self.distance));
+        let readable = |at: u64| Some(at.saturating_add(self.distance));
+        let all = application::of_requests(self.flow.requests()?, "3", &left, &readable);
+        let burst = |asked: Asked| Burst {
+            began: asked.began,
+            sent: asked.sent.max(asked.began),
+            first_byte: asked.first_byte,
+            finished: asked.finished.unwrap_or(asked.sent),
+            asked: Some(asked),
+        };
+        Some(all.into_iter().map(burst).collect())
+    }
+
+    fn bursts(&self, connected: u64) -> Vec<Burst> {
+        let rtt = self.rtt.map_or(0, |rtt| rtt.as_nanos() as u64);
+        let soonest = (rtt as f64 * SOONEST) as u64;
+        let early = connected + rtt + (rtt / 4).max(WITH_ACK);
+        let is_request = |d: &Datagram| {
+            d.from == Side::Client && (d.kinds.early || (d.kinds.short && d.bytes > MAX_ACK))
+        };
+        let second = self
+            .datagrams
+            .iter()
+            .find(|(at, d)| *at > early && is_request(d))
+            .map_or(u64::MAX, |(at, _)| *at);
+        let server = |d: &Datagram| d.from == Side::Server && d.kinds.short;
+        let later = self.datagrams.iter().any(|(at, d)| {
+            server(d) && *at > early && *at < second.saturating_add(rtt) && d.bytes > MAX_ACK
+        });
+        let in_first = |at: u64, d: &Datagram| server(d) && at <= early;
+        let small = self
+            .datagrams
+            .iter()
+            .filter(|(at, d)| in_first(*at, d))
+            .all(|(_, d)| d.bytes <= MAX_CONTROL);
+        let drop_early = later && small;
+        let mut bursts: Vec<Burst> = Vec::new();
+        for (at, datagram) in &self.datagrams {
+            if is_request(datagram) {
+                match bursts.last_mut() {
+                    Some(open) if open.first_byte.is_none() => open.sent = *at,
+                    _ => bursts.push(Burst {
+                        began: *at,
+                        sent: *at,
+                        finished: *at,
+                        ..Burst::default()
+                    }),
+                }
+            } else if server(datagram)
+                && datagram.bytes > MAX_ACK
+                && !(drop_early && in_first(*at, datagram))
+                && let Some(open) = bursts.last_mut()
+                && *at >= open.began + soonest
+            {
+                open.first_byte.get_or_insert(*at);
+                open.finished = *at;
+            }
+        }
+        // Without keys, what was not answered cannot be told from a probe of the path's MTU, or
+        // from the connection's end.
+        while bursts.len() > 1 && bursts.last().is_some_and(|last| last.first_byte.is_none()) {
+            bursts.pop();
+        }
+        bursts
+    }
+
+    pub(super) fn exchanges(&self, lookup: Option<&Lookup>, name: Option<&str>) -> Vec<Exchange> {
+        let Some(first) = self.datagrams.first().map(|(at, _)| *at) else {
+            return Vec::new();
+        };
+        let zero = lookup.map_or(first, |lookup| lookup.began.min(first));
+        let bursts = self.opened().unwrap_or_else(|| {
+            let connected = self.connected();
+            connected.map(|at| self.bursts(at)).unwrap_or_default()
+        });
+        let mut all = Vec::new();
+        for (n, burst) in bursts.iter().enumerate() {
+            let opens = n == 0;
+            let from = if opens { zero } else { burst.began };
+            let mut exchange = self.begun(from, !opens, lookup, name);
+            let before = n.checked_sub(1).and_then(|n| bursts.get(n));
+            exchange.kept = before.map(|before| KeptFacts {
+                idle: Duration::from_nanos(burst.began.saturating_sub(before.finished)),
+                bytes_received: 0,
+            });
+            self.events(&mut exchange, from, burst.finished, opens, lookup);
+            let mut mark = |at: Option<u64>, event: Event| {
+                if let Some(at) = at {
+                    exchange
+                        .timeline
+                        .push(Moment(at.saturating_sub(from)), event);
+                }
+            };
+            mark(Some(burst.began), Event::RequestStarted);
+            mark(Some(burst.sent), Event::RequestSent);
+            mark(burst.first_byte, Event::FirstByte);
+            let asked = burst.asked.as_ref();
+            mark(
+                asked.map_or(burst.first_byte, |asked| asked.answered),
+                Event::Answered,
+            );
+            mark(Some(burst.finished), Event::Finished);
+            if burst.first_byte.is_none() {
+                let message = "no answer was seen".to_owned();
+                exchange.failure =
+                    Some(failure(FailureKind::Timeout, PhaseName::FirstByte, message));
+            }
+            if let Some(asked) = asked
+                && let Some(request) = &asked.request
+            {
+                describe(&mut exchange, asked, request);
+            }
+            all.push(exchange);
+        }
+        if all.is_empty() {
+            all.push(self.in_vain(zero, lookup, name));
+        }
+        all
+    }
+
+    fn in_vain(&self, zero: u64, lookup: Option<&Lookup>, name: Option<&str>) -> Exchange {
+        let end = self.datagrams.last().map_or(zero, |(at, _)| *at);
+        let mut exchange = self.begun(zero, false, lookup, name);
+        self.events(&mut exchange, zero, end, true, lookup);
+        exchange
+            .timeline
+            .push(Moment(end.saturating_sub(zero)), Event::Finished);
+        let silent = self.first(|d| d.from == Side::Server).is_none();
+        let message = if silent {
+            format!("{} did not answer", self.flow.server)
+        } else {
+            "the QUIC handshake did not end".to_owned()
+        };
+        exchange.failure = Some(failure(FailureKind::QuicFailed, PhaseName::Quic, message));
+        exchange
+    }
+
+    fn events(
+        &self,
+        exchange: &mut Exchange,
+        zero: u64,
+        end: u64,
+        opens: bool,
+        lookup: Option<&Lookup>,
+    ) {
+        let peer = self.flow.server;
+        let timeline = &mut exchange.timeline;
+        let mut mark = |at: Option<u64>, event: Event| {
+            if let Some(at) = at.filter(|at| *at <= end) {
+                timeline.push(Moment(at.saturating_sub(zero)), event);
+            }
+        };
+        if opens {
+            let first = self.datagrams.first().map(|(at, _)| *at);
+            mark(lookup.map(|l| l.began), Event::LookupStarted);
+            mark(lookup.and_then(|l| l.ended), Event::LookupFinished);
+            mark(first, Event::AttemptStarted { peer });
+            mark(first, Event::HandshakeStarted);
+        }
+        let mut left = None;
+        for (at, datagram) in &self.datagrams {
+            let bytes = datagram.bytes;
+            let event = match datagram.from {
+                Side::Client if datagram.kinds.short && bytes > MAX_ACK => {
+                    left = Some(*at);
+                    Event::Sent { bytes }
+                }
+                Side::Client => Event::Sent { bytes },
+                // What is so small brings nothing but an acknowledgement.
+                Side::Server if datagram.kinds.short && bytes <= MAX_ACK => {
+                    let Some(sent) = left.take().filter(|_| *at >= zero && *at <= end) else {
+                        continue;
+                    };
+                    let after = Duration::from_nanos(at.saturating_sub(sent));
+                    let again = None;
+                    mark(Some(*at), Event::Acknowledged { after, again });
+                    continue;
+                }
+                Side::Server => Event::Received { bytes },
+            };
+            if *at >= zero && *at <= end {
+                mark(Some(*at), event);
+            }
+        }
+        if opens {
+            mark(self.connected(), Event::HandshakeFinished);
+        }
+    }
+
+    fn begun(
+        &self,
+        zero: u64,
+        reused: bool,
+        lookup: Option<&Lookup>,
+        name: Option<&str>,
+    ) -> Exchange {
+        let flow = self.flow;
+        let client = flow.hello(Side::Client, HandshakeKind::CLIENT_HELLO, |body| {
+            ClientHello::parse(body).ok()
+        });
+        let server = flow.hello(Side::Server, HandshakeKind::SERVER_HELLO, |body| {
+            ServerHello::parse(body).ok()
+        });
+        let resumed = server.as_ref().is_some_and(|s| s.psk.is_some());
+        let early = self.first(|d| d.kinds.early).is_some();
+        let used = Strategy {
+            http: Http::H3,
+            security: Security::Tls13,
+            fast_open: false,
+            memory: match (resumed, early) {
+                (true, true) => Memory::EarlyData,
+                (true, false) => Memory::Resume,
+                _ => Memory::Cold,
+            },
+            reuse: reused,
+            post_quantum: client
+                .as_ref()
+                .is_some_and(|c| c.key_shares.iter().any(|s| s.group.is_post_quantum())),
+        };
+        let named = client.as_ref().and_then(|c| c.server_name.clone());
+        let named = named.or_else(|| name.map(str::to_owned));
+        let host = named.unwrap_or_else(|| flow.server.ip().to_string());
+        let port = flow.server.port();
+        let url = if port == 443 {
+            format!("https://{host}/")
+        } else {
+            format!("https://{host}:{port}/")
+        };
+        Exchange {
+            url,
+            started: UNIX_EPOCH.checked_add(Duration::from_nanos(zero)),
+            asked: used,
+            used,
+            rtt: self.rtt,
+            reused,
+            name: lookup.filter(|_| !reused).map(Lookup::facts),
+            attempts: if reused {
+                Vec::new()
+            } else {
+                vec![self.attempt(zero)]
+            },
+            extra_trips: u32::from(self.was_retried()) + u32::from(self.was_negotiated()),
+            quic: Some(self.quic_facts()),
+            tls: Some(tls_facts(client.as_ref(), server.as_ref())),
+            ..Exchange::default()
+        }
+    }
+
+    fn was_retried(&self) -> bool {
+        self.first(|d| d.kinds.retry).is_some()
+    }
+
+    fn was_negotiated(&self) -> bool {
+        self.first(|d| d.kinds.negotiation).is_some()
+    }
+
+    fn attempt(&self, zero: u64) -> Attempt {
+        let moment = |at: u64| Moment(at.saturating_sub(zero));
+        let began = self.datagrams.first().map_or(zero, |(at, _)| *at);
+        let answered = self.first(|d| d.from == Side::Server);
+        Attempt {
+            peer: self.flow.server,
+            over_quic: true,
+            began: moment(began),
+            ended: moment(answered.unwrap_or(began)),
+            outcome: if answered.is_some() {
+                AttemptOutcome::Won
+            } else {
+                AttemptOutcome::Abandoned
+            },
+        }
+    }
+
+    fn quic_facts(&self) -> QuicFacts {
+        let sent = self
+            .datagrams
+            .iter()
+            .filter(|(_, d)| d.from == Side::Client);
+        let sent = sent.count() as u64;
+        let again = self
+            .datagrams
+            .iter()
+            .filter(|(_, d)| d.again && d.from == Side::Client);
+        let again = again.count() as u64;
+        QuicFacts {
+            local: Some(self.flow.client),
+            peer: Some(self.flow.server),
+            min_rtt: self.rtt,
+            retry: self.was_retried(),
+            version_negotiation: self.was_negotiated(),
+            lost_packets: again,
+            lost_in_handshake: again,
+            probe_timeouts: u64::from(again > 0),
+            datagrams_sent: sent,
+            datagrams_received: self.datagrams.len() as u64 - sent,
+            ..QuicFacts::default()
+        }
+    }
+}
+
+/// What a request said that could be read.
+fn describe(exchange: &mut Exchange, asked: &Asked, request: &Message) {
+    if let Some(host) = request.field("host") {
+        let host = String::from_utf8_lossy(host);
+        exchange.url = format!("https://{host}{}", request.target);
+    }
+    let facts = http_facts(asked, request);
+    if asked.response.is_some() {
+        exchange.http = Some(facts);
+    } else {
+        exchange.unanswered = Some(facts);
+    }
+}
+
+fn failure(kind: FailureKind, phase: PhaseName, message: String) -> Failure {
+    Failure {
+        kind,
+        phase,
+        message,
+        advice: "look for a filter of UDP on the way, with a capture at the server's end".into(),
+    }
+}
+
+fn tls_facts(client: Option<&ClientHello>, server: Option<&ServerHello>) -> TlsFacts {
+    let cipher = server.and_then(|s| s.cipher_suite.name());
+    let group = server.and_then(|s| s.group?.name());
+    TlsFacts {
+        version: "TLSv1.3".into(),
+        cipher: cipher.unwrap_or_default().to_owned(),
+        group: group.unwrap_or_default().to_owned(),
+        alpn: client.and_then(|c| match c.alpn.as_slice() {
+            [only] => Some(only.clone()),
+            _ => None,
+        }),
+        resumed: server.is_some_and(|s| s.psk.is_some()),
+        ticket_shown: client.is_some_and(ClientHello::offers_psk),
+        client_hello_bytes: client.map_or(0, |c| c.length as u64),
+        ..TlsFacts::default()
+    }
+}

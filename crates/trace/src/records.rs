@@ -1,0 +1,180 @@
+//! Follows TLS records through one direction of a connection: their kinds, lengths and places, and
+//! what of the handshake is in the clear.
+
+use roundtrip_wire::tls::{ContentKind, Handshakes, Record, Records, clear_handshake};
+
+use crate::stream::Piece;
+
+/// In bytes: type, version, length.
+const HEADER: usize = 5;
+/// In bytes: the hellos, and the chain that TLS 1.2 sends in the clear.
+const MAX_CLEAR: usize = 64 << 10;
+/// Beyond this, records of one kind that follow each other are kept as one.
+const MAX_RECORDS: usize = 1 << 16;
+
+/// A record, by its place in the stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RecordPlace {
+    pub(crate) kind: ContentKind,
+    /// In bytes, with the header.
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+}
+
+impl RecordPlace {
+    pub(crate) fn length(&self) -> u64 {
+        self.end - self.start
+    }
+
+    pub(crate) fn is_application_data(&self) -> bool {
+        self.kind == ContentKind::ApplicationData
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct RecordFollower {
+    at: u64,
+    header: Vec<u8>,
+    /// Bytes of the record that are still to come.
+    missing: u64,
+    records: Vec<RecordPlace>,
+    /// The beginning of the stream, as far as it is without gaps.
+    clear: Vec<u8>,
+    has_gap: bool,
+    /// What follows is no TLS, or its records cannot be found any more.
+    lost: bool,
+}
+
+impl RecordFollower {
+    /// Begins at this place in the stream.
+    pub(crate) fn starting_at(at: u64) -> Self {
+        Self {
+            at,
+            ..Self::default()
+        }
+    }
+
+    /// Whether a stream that begins like this may be TLS.
+    pub(crate) fn recognises(front: &[u8]) -> bool {
+        matches!(front, [20..=23, 3, 0..=4, ..])
+    }
+
+    pub(crate) fn take(&mut self, piece: Piece<'_>) {
+        match piece {
+            Piece::Bytes(bytes) => {
+                if !self.has_gap {
+                    let room = MAX_CLEAR - self.clear.len();
+                    self.clear.extend(bytes.iter().take(room));
+                }
+                self.follow(bytes);
+            }
+            Piece::Unknown(count) => {
+                self.has_gap = true;
+                self.skip(count);
+            }
+        }
+    }
+
+    fn skip(&mut self, count: u64) {
+        if self.header.is_empty() && count <= self.missing {
+            self.missing -= count;
+        } else {
+            self.lost = true;
+        }
+        self.at += count;
+    }
+
+    fn follow(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() && !self.lost {
+            if self.missing > 0 {
+                let skipped = self.missing.min(bytes.len() as u64);
+                self.missing -= skipped;
+                self.at += skipped;
+                bytes = bytes.get(skipped as usize..).unwrap_or_default();
+                continue;
+            }
+            let wanted = HEADER - self.header.len();
+            let (taken, rest) = bytes.split_at(wanted.min(bytes.len()));
+            self.header.extend(taken);
+            self.at += taken.len() as u64;
+            bytes = rest;
+            if self.header.len() == HEADER {
+                self.begin();
+            }
+        }
+        self.at += bytes.len() as u64;
+    }
+
+    fn begin(&mut self) {
+        let mut record = std::mem::take(&mut self.header);
+        let length = record.get(3..5).map_or(0, |two| {
+            u64::from(two[0]) << 8 | u64::from(*two.get(1).unwrap_or(&0))
+        });
+        // What kind it is, the reader of records says: an empty one of the same kind.
+        record.truncate(3);
+        record.extend([0, 0]);
+        let Some(Ok(Record { kind, .. })) = Records::new(&record).next() else {
+            self.lost = true;
+            return;
+        };
+        self.missing = length;
+        let start = self.at - HEADER as u64;
+        let place = RecordPlace {
+            kind,
+            start,
+            end: start + HEADER as u64 + length,
+        };
+        let full = self.records.len() >= MAX_RECORDS;
+        match self.records.last_mut() {
+            Some(last) if full && last.kind == kind => last.end = place.end,
+            _ => self.records.push(place),
+        }
+    }
+
+    pub(crate) fn records(&self) -> &[RecordPlace] {
+        &self.records
+    }
+
+    /// The messages of the handshake that were sent in the clear.
+    pub(crate) fn messages<T>(&self, read: impl FnOnce(Handshakes<'_>) -> T) -> Option<T> {
+        let handshake = clear_handshake(&self.clear).ok()?;
+        Some(read(Handshakes::new(&handshake)))
+    }
+
+    /// Whether the records are known to the end.
+    pub(crate) fn is_whole(&self) -> bool {
+        !self.lost
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn followed(pieces: &[Piece<'_>]) -> (Vec<(u64, u64)>, bool) {
+        let mut follower = RecordFollower::default();
+        for piece in pieces {
+            follower.take(*piece);
+        }
+        let places = follower.records().iter().map(|r| (r.start, r.end));
+        (places.collect(), follower.is_whole())
+    }
+
+    #[test]
+    fn records_are_followed_through_what_was_not_kept() {
+        let head = [23, 3, 3, 0, 200];
+        assert_eq!(
+            followed(&[
+                Piece::Bytes(&head),
+                Piece::Bytes(&[0; 10]),
+                Piece::Unknown(190),
+                Piece::Bytes(&head),
+            ]),
+            (vec![(0, 205), (205, 410)], true)
+        );
+        let (places, whole) = followed(&[Piece::Bytes(&head), Piece::Unknown(201)]);
+        assert_eq!((places, whole), (vec![(0, 205)], false));
+        let (places, whole) = followed(&[Piece::Bytes(b"GET / HTTP/1.1")]);
+        assert_eq!((places, whole), (vec![], false));
+    }
+}

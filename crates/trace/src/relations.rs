@@ -1,0 +1,77 @@
+//! What one connection has to do with others of the same client: addresses that were tried before
+//! in vain, and a connection that the server had closed.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+
+use roundtrip_model::NotKept;
+
+use crate::names::is_same_host;
+
+/// In nanoseconds: an attempt that began earlier is of another story; so is a connection that ended
+/// earlier.
+const SAME_STORY: u64 = 10_000_000_000;
+const REMEMBERED: u64 = 120_000_000_000;
+/// In nanoseconds: a server that closes this long after its answer had nothing to say any more.
+const IDLE: u64 = 100_000_000;
+/// Ends of connections that are remembered.
+const MAX_ENDS: usize = 65_536;
+
+/// An address that was tried before.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Tried {
+    pub(crate) peer: SocketAddr,
+    pub(crate) began: u64,
+    /// When it was refused.
+    pub(crate) refused: Option<u64>,
+}
+
+impl Tried {
+    /// Whether a connection that began at `at` followed from it.
+    pub(crate) fn leads_to(&self, from: (IpAddr, IpAddr), server: SocketAddr, at: u64) -> bool {
+        is_same_host(from.0, from.1)
+            && self.peer.port() == server.port()
+            && self.peer.ip() != server.ip()
+            && (self.began..self.began.saturating_add(SAME_STORY)).contains(&at)
+    }
+}
+
+/// How a connection ended.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct End {
+    pub(crate) at: u64,
+    /// When the last answer was over.
+    pub(crate) last_answer: u64,
+    pub(crate) announced: bool,
+}
+
+/// How the connections of clients to servers ended that the server closed.
+#[derive(Debug, Default)]
+pub(crate) struct Ends(HashMap<(IpAddr, SocketAddr), End>);
+
+impl Ends {
+    pub(crate) fn note(&mut self, client: IpAddr, server: SocketAddr, end: End) {
+        if self.0.len() >= MAX_ENDS {
+            self.0.clear();
+        }
+        self.0.insert((client, server), end);
+    }
+
+    /// Why a connection that began at `at` had to be opened, as far as an earlier one tells. Each
+    /// end explains one connection.
+    pub(crate) fn take(&mut self, client: IpAddr, server: SocketAddr, at: u64) -> Option<NotKept> {
+        let end = self.0.get(&(client, server))?;
+        if end.at > at || at - end.at > REMEMBERED {
+            return None;
+        }
+        let why = if end.announced {
+            Some(NotKept::Announced)
+        } else if end.at.saturating_sub(end.last_answer) >= IDLE {
+            Some(NotKept::Idle)
+        } else {
+            None
+        };
+        self.0.remove(&(client, server));
+        why
+    }
+}

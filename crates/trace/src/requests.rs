@@ -1,0 +1,104 @@
+//! The requests inside an opened connection, put together from what its HTTP says.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use roundtrip_wire::passive::{HttpEvent, HttpFact, RequestFacts, ResponseFacts};
+use roundtrip_wire::quic::Side as Party;
+
+/// The number of requests on one connection that are kept.
+const MAX_REQUESTS: usize = 100_000;
+
+#[derive(Default)]
+pub(crate) struct Requests {
+    all: Vec<OpenedRequest>,
+    by_stream: HashMap<u64, usize>,
+}
+
+/// A request and its answer. Places are those of the side that sent it: in its stream, or in QUIC
+/// the time of the datagram.
+pub(crate) struct OpenedRequest {
+    pub(crate) facts: RequestFacts,
+    pub(crate) head: Range<u64>,
+    /// Where the last of it ends.
+    pub(crate) sent: u64,
+    pub(crate) body_up: u64,
+    pub(crate) interim: Vec<u16>,
+    /// Where the first record of the answer ends: it cannot be read before.
+    pub(crate) first: Option<u64>,
+    pub(crate) response: Option<(ResponseFacts, Range<u64>)>,
+    pub(crate) received: Option<u64>,
+    pub(crate) body_down: u64,
+    pub(crate) is_whole: bool,
+}
+
+impl Requests {
+    pub(crate) fn all(&self) -> &[OpenedRequest] {
+        &self.all
+    }
+
+    /// About what they hold, in bytes.
+    pub(crate) fn held(&self) -> usize {
+        self.all.len() * size_of::<OpenedRequest>()
+    }
+
+    pub(crate) fn event(&mut self, event: HttpEvent) {
+        let Some(stream) = event.stream else {
+            return;
+        };
+        let HttpEvent { side, at, what, .. } = event;
+        if let HttpFact::Request(facts) = what {
+            if self.all.len() < MAX_REQUESTS {
+                self.by_stream.insert(stream, self.all.len());
+                self.all.push(OpenedRequest::new(*facts, at));
+            }
+            return;
+        }
+        let known = self.by_stream.get(&stream);
+        let Some(request) = known.and_then(|n| self.all.get_mut(*n)) else {
+            return;
+        };
+        match (side, what) {
+            (Party::Client, HttpFact::Body(bytes)) => {
+                request.body_up += bytes;
+                request.sent = request.sent.max(at.end);
+            }
+            (Party::Client, HttpFact::End) => request.sent = request.sent.max(at.end),
+            (Party::Server, HttpFact::Interim(status)) => {
+                request.first.get_or_insert(at.end);
+                request.interim.push(status);
+            }
+            (Party::Server, HttpFact::Response(facts)) => {
+                request.first.get_or_insert(at.end);
+                request.received = Some(at.end);
+                request.response = Some((*facts, at));
+            }
+            (Party::Server, HttpFact::Body(bytes)) => {
+                request.body_down += bytes;
+                request.received = Some(at.end);
+            }
+            (Party::Server, HttpFact::End) => {
+                request.received = request.received.max(Some(at.end));
+                request.is_whole = true;
+            }
+            _ => {}
+        }
+    }
+}
+
+impl OpenedRequest {
+    fn new(facts: RequestFacts, head: Range<u64>) -> Self {
+        Self {
+            facts,
+            sent: head.end,
+            head,
+            body_up: 0,
+            interim: Vec::new(),
+            first: None,
+            response: None,
+            received: None,
+            body_down: 0,
+            is_whole: false,
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! A connection that several interfaces saw is told once: from the place nearest to its client.
+
+use std::collections::HashMap;
+
+use crate::clocks::Relation;
+use crate::conversation::Conversation;
+use crate::join::{FAR, join};
+use crate::vantage::Place;
+
+/// Conversations that are over, and those that wait for what another interface saw of them.
+#[derive(Default)]
+pub(crate) struct Siblings {
+    /// By their number, which siblings share.
+    waiting: HashMap<u64, Conversation>,
+    done: Vec<Conversation>,
+}
+
+impl Siblings {
+    /// Takes a conversation; `waits` if another interface still sees the same connection.
+    ///
+    /// `far` says how a second capture belongs to the first, if there is one.
+    pub(crate) fn take(&mut self, conversation: Conversation, waits: bool, far: Option<&Relation>) {
+        let number = conversation.number;
+        let is_far = |conversation: &Conversation| conversation.interface >= FAR;
+        let conversation = match (self.waiting.remove(&number), far) {
+            (Some(other), Some(relation)) if is_far(&conversation) && !is_far(&other) => {
+                join(other, &conversation, relation)
+            }
+            (Some(other), Some(relation)) if is_far(&other) && !is_far(&conversation) => {
+                join(conversation, &other, relation)
+            }
+            (Some(other), _) if rank(&other) <= rank(&conversation) => joined(other, &conversation),
+            (Some(other), _) => joined(conversation, &other),
+            (None, _) => conversation,
+        };
+        if waits {
+            self.waiting.insert(number, conversation);
+        } else {
+            self.done.push(conversation);
+        }
+    }
+
+    /// Those that are over, each once.
+    pub(crate) fn drain(&mut self) -> Vec<Conversation> {
+        std::mem::take(&mut self.done)
+    }
+}
+
+/// The frames are those of both.
+fn joined(mut kept: Conversation, other: &Conversation) -> Conversation {
+    kept.frames.0 = kept.frames.0.min(other.frames.0);
+    kept.frames.1 = kept.frames.1.max(other.frames.1);
+    kept
+}
+
+fn rank(conversation: &Conversation) -> u8 {
+    match conversation.vantage.place {
+        Place::Client => 0,
+        Place::Unknown => 1,
+        Place::Middle => 2,
+        Place::Server => 3,
+    }
+}

@@ -1,0 +1,140 @@
+//! One TCP segment as a capture shows it: facts only, without its bytes.
+
+use roundtrip_wire::link::Way;
+use roundtrip_wire::packet::{Ecn, Flags, OptionValue, Packet, Tcp};
+
+/// The end of a connection that sent something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Side {
+    Client,
+    Server,
+}
+
+impl Side {
+    pub(crate) fn index(self) -> usize {
+        match self {
+            Self::Client => 0,
+            Self::Server => 1,
+        }
+    }
+
+    #[must_use]
+    pub(crate) fn other(self) -> Self {
+        match self {
+            Self::Client => Self::Server,
+            Self::Server => Self::Client,
+        }
+    }
+}
+
+/// A segment.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sight {
+    /// The number of the frame in its file, from 1.
+    pub(crate) frame: u64,
+    /// In nanoseconds since 1970.
+    pub(crate) at: u64,
+    pub(crate) from: Side,
+    pub(crate) sequence: u32,
+    pub(crate) acknowledgment: u32,
+    pub(crate) flags: Flags,
+    /// Bytes of data on the wire.
+    pub(crate) length: u32,
+    /// As in the header, not scaled.
+    pub(crate) window: u16,
+    /// It acknowledges data that was received twice. RFC 2883 §4.
+    pub(crate) is_duplicate_sack: bool,
+    pub(crate) hop_limit: u8,
+    pub(crate) congested: bool,
+    pub(crate) way: Option<Way>,
+}
+
+/// What only a SYN says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct SynOptions {
+    pub(crate) mss: Option<u16>,
+    pub(crate) window_scale: Option<u8>,
+    pub(crate) has_stamps: bool,
+    pub(crate) asks_for_ecn: bool,
+    /// Fast open: the option is there, and how long the cookie is.
+    pub(crate) fast_open: Option<usize>,
+}
+
+impl Sight {
+    pub(crate) fn new(
+        frame: u64,
+        at: u64,
+        from: Side,
+        way: Option<Way>,
+        packet: &Packet<'_>,
+        tcp: &Tcp<'_>,
+    ) -> Self {
+        let mut is_duplicate_sack = false;
+        for option in tcp.options() {
+            if matches!(option.value, OptionValue::Sack(_)) {
+                let mut blocks = option.sack_blocks();
+                let (first, second) = (blocks.next(), blocks.next());
+                is_duplicate_sack = first.is_some_and(|first| {
+                    is_before(first.0, tcp.acknowledgment())
+                        || second.is_some_and(|second| {
+                            !is_before(first.0, second.0) && !is_before(second.1, first.1)
+                        })
+                });
+            }
+        }
+        Self {
+            frame,
+            at,
+            from,
+            sequence: tcp.sequence(),
+            acknowledgment: tcp.acknowledgment(),
+            flags: tcp.flags(),
+            length: u32::try_from(tcp.payload_length()).unwrap_or(u32::MAX),
+            window: tcp.window(),
+            is_duplicate_sack,
+            hop_limit: packet.hop_limit(),
+            congested: packet.ecn() == Ecn::CongestionExperienced,
+            way,
+        }
+    }
+
+    pub(crate) fn is_syn(&self) -> bool {
+        self.flags.contains(Flags::SYN)
+    }
+
+    pub(crate) fn is_fin(&self) -> bool {
+        self.flags.contains(Flags::FIN)
+    }
+
+    pub(crate) fn is_reset(&self) -> bool {
+        self.flags.contains(Flags::RST)
+    }
+
+    pub(crate) fn acknowledges(&self) -> bool {
+        self.flags.contains(Flags::ACK)
+    }
+}
+
+impl SynOptions {
+    pub(crate) fn of(tcp: &Tcp<'_>) -> Self {
+        let mut options = Self {
+            asks_for_ecn: tcp.flags().contains(Flags::ECE),
+            ..Self::default()
+        };
+        for option in tcp.options() {
+            match option.value {
+                OptionValue::MaximumSegmentSize(mss) => options.mss = Some(mss),
+                OptionValue::WindowScale(shift) => options.window_scale = Some(shift.min(14)),
+                OptionValue::Timestamps { .. } => options.has_stamps = true,
+                OptionValue::FastOpen { cookie, .. } => options.fast_open = Some(cookie.len()),
+                _ => {}
+            }
+        }
+        options
+    }
+}
+
+/// Whether one sequence number comes before another. RFC 9293 §3.4.
+pub(crate) fn is_before(a: u32, b: u32) -> bool {
+    a.wrapping_sub(b).cast_signed() < 0
+}

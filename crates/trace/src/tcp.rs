@@ -1,0 +1,346 @@
+//! One TCP connection as the capture shows it: its segments, and what its bytes say.
+
+use std::net::SocketAddr;
+
+use roundtrip_wire::key_log::KeyLog;
+use roundtrip_wire::link::Way;
+use roundtrip_wire::packet::{Flags, Packet, Tcp};
+
+use crate::http1::{Http1, Message};
+use crate::opened::OpenedTls;
+use crate::records::{RecordFollower, RecordPlace};
+use crate::relations::Tried;
+use crate::sight::{Side, Sight, SynOptions, is_before};
+use crate::stream::{Piece, Stream};
+
+/// Segments of one connection that are kept one by one. Beyond this, those that follow each other
+/// in the same direction are kept as one.
+const MAX_SIGHTS: usize = 20_000;
+/// In nanoseconds: segments that are kept as one come this close to each other.
+const TOGETHER: u64 = 1_000_000;
+/// In bytes: what tells the protocol.
+const FRONT: usize = 64;
+/// In bytes, for the bound on memory: about what is kept of TLS in one direction, and of a request
+/// in the clear with its answer.
+const CLEAR: usize = 64 << 10;
+const PER_REQUEST: usize = 2 << 10;
+
+/// What a connection carries.
+#[derive(Debug, Default)]
+pub(crate) enum Content {
+    /// Nothing has been said yet.
+    #[default]
+    Unknown,
+    Tls([RecordFollower; 2]),
+    Http1(Http1),
+    Opaque,
+}
+
+#[derive(Debug)]
+pub(crate) struct TcpFlow {
+    pub(crate) client: SocketAddr,
+    pub(crate) server: SocketAddr,
+    pub(crate) interface: u32,
+    pub(crate) sights: Vec<Sight>,
+    /// Segments that were kept as part of others.
+    pub(crate) merged: u64,
+    pub(crate) syn: Option<SynOptions>,
+    pub(crate) syn_ack: Option<SynOptions>,
+    /// The sequence number of each side's first byte of data.
+    pub(crate) first: [Option<u32>; 2],
+    /// The bytes of data of each side, up to the last that was seen.
+    pub(crate) ends: [u64; 2],
+    streams: [Stream; 2],
+    /// How much of each stream was read.
+    taken: [u64; 2],
+    pub(crate) content: Content,
+    /// What TLS holds, if its secrets may be known.
+    pub(crate) opened: Option<Box<OpenedTls>>,
+    has_keys: bool,
+    /// What was said to a proxy before the rest: request and answer.
+    pub(crate) tunnel: Option<(Message, Message)>,
+    front: [Vec<u8>; 2],
+    fins: [bool; 2],
+    reset: bool,
+    /// It was an attempt of the client whose next address answered.
+    pub(crate) belongs_to_another: bool,
+}
+
+impl TcpFlow {
+    /// `client` is the end that asks, as far as the first segment tells.
+    pub(crate) fn new(client: SocketAddr, server: SocketAddr, interface: u32) -> Self {
+        Self {
+            client,
+            server,
+            interface,
+            sights: Vec::new(),
+            merged: 0,
+            syn: None,
+            syn_ack: None,
+            first: [None; 2],
+            ends: [0; 2],
+            streams: Default::default(),
+            taken: [0; 2],
+            content: Content::Unknown,
+            opened: None,
+            has_keys: false,
+            tunnel: None,
+            front: Default::default(),
+            fins: [false; 2],
+            reset: false,
+            belongs_to_another: false,
+        }
+    }
+
+    /// Which end is the client, when nothing but one segment is known.
+    pub(crate) fn client_sent(tcp: &Tcp<'_>) -> bool {
+        if tcp.flags().contains(Flags::SYN) {
+            return !tcp.flags().contains(Flags::ACK);
+        }
+        let payload = tcp.payload();
+        if payload.starts_with(b"HTTP/1.") {
+            return false;
+        }
+        if Http1::recognises(payload) {
+            return true;
+        }
+        // Services have the lower port.
+        tcp.source_port() >= tcp.destination_port()
+    }
+
+    pub(crate) fn push(
+        &mut self,
+        (frame, at, way): (u64, u64, Option<Way>),
+        packet: &Packet<'_>,
+        tcp: &Tcp<'_>,
+        keys: Option<&KeyLog>,
+    ) {
+        // TLS that begins from now on may be opened.
+        self.has_keys |= keys.is_some();
+        let from = if packet.source() == self.client.ip() && tcp.source_port() == self.client.port()
+        {
+            Side::Client
+        } else {
+            Side::Server
+        };
+        let sight = Sight::new(frame, at, from, way, packet, tcp);
+        self.note_syn(&sight, tcp);
+        self.fins[from.index()] |= sight.is_fin();
+        self.reset |= sight.is_reset();
+        let side = from.index();
+        let data_at = sight.sequence.wrapping_add(u32::from(sight.is_syn()));
+        let first = *self.first[side].get_or_insert(data_at);
+        if sight.length > 0 {
+            let offset = self.offset(from, data_at, first);
+            if let Some(offset) = offset {
+                self.ends[side] = self.ends[side].max(offset + u64::from(sight.length));
+                self.read(from, offset, u64::from(sight.length), tcp.payload());
+            }
+        }
+        if let Some(end) = self.acknowledged(&sight) {
+            let other = from.other();
+            let mut stream = std::mem::take(&mut self.streams[other.index()]);
+            stream.acknowledged(end, &mut |piece| self.take(other, piece));
+            self.streams[other.index()] = stream;
+        }
+        if let Some((keys, opened)) = keys.zip(self.opened.as_mut()) {
+            opened.read(keys);
+        }
+        self.keep(sight);
+    }
+
+    fn note_syn(&mut self, sight: &Sight, tcp: &Tcp<'_>) {
+        if !sight.is_syn() {
+            return;
+        }
+        match sight.from {
+            Side::Client => self.syn = self.syn.or(Some(SynOptions::of(tcp))),
+            Side::Server => self.syn_ack = self.syn_ack.or(Some(SynOptions::of(tcp))),
+        }
+        let first = sight.sequence.wrapping_add(1);
+        self.first[sight.from.index()].get_or_insert(first);
+    }
+
+    /// The place in the stream of a sequence number: the one next to what was seen last.
+    fn offset(&self, from: Side, sequence: u32, first: u32) -> Option<u64> {
+        let end = self.ends[from.index()];
+        let expected = first.wrapping_add(end as u32);
+        let distance = i64::from(sequence.wrapping_sub(expected).cast_signed());
+        // What lies before the first byte is a keep-alive probe, or older than the capture.
+        u64::try_from(end.cast_signed() + distance).ok()
+    }
+
+    /// The place of a sequence number in a stream that is known to its end.
+    pub(crate) fn place(&self, side: Side, sequence: u32) -> Option<u64> {
+        self.offset(side, sequence, self.first[side.index()]?)
+    }
+
+    fn read(&mut self, from: Side, offset: u64, length: u64, kept: &[u8]) {
+        let side = from.index();
+        let mut stream = std::mem::take(&mut self.streams[side]);
+        stream.push(offset, length, kept, &mut |piece| self.take(from, piece));
+        self.streams[side] = stream;
+    }
+
+    fn take(&mut self, from: Side, piece: Piece<'_>) {
+        self.read_on(from, piece);
+        self.taken[from.index()] += match piece {
+            Piece::Bytes(bytes) => bytes.len() as u64,
+            Piece::Unknown(count) => count,
+        };
+        if let Content::Http1(http) = &self.content
+            && let Some((request, response)) = http.tunnel()
+        {
+            self.tunnel = Some((request.clone(), response.clone()));
+            self.content = Content::Unknown;
+        }
+    }
+
+    fn read_on(&mut self, from: Side, piece: Piece<'_>) {
+        if matches!(self.content, Content::Unknown) {
+            self.recognise(from, piece);
+            return;
+        }
+        match &mut self.content {
+            Content::Tls(followers) => {
+                followers[from.index()].take(piece);
+                if let Some(opened) = &mut self.opened {
+                    opened.take(from, piece);
+                }
+            }
+            Content::Http1(http) => http.take(from, piece),
+            Content::Unknown | Content::Opaque => {}
+        }
+    }
+
+    /// Decides by the client's first bytes, or by the server's where the client's are missing.
+    fn recognise(&mut self, from: Side, piece: Piece<'_>) {
+        let Piece::Bytes(bytes) = piece else {
+            self.content = Content::Opaque;
+            return;
+        };
+        let before = std::mem::take(&mut self.front[from.index()]);
+        let front: Vec<u8> = [&before, bytes].concat();
+        let looked = front.get(..front.len().min(4096)).unwrap_or(&front);
+        let content = if RecordFollower::recognises(looked) {
+            // What waits to be recognised was counted already.
+            let waiting = [0, 1].map(|side| self.front[side].len() as u64);
+            let mut start = [0, 1].map(|side| self.taken[side] - waiting[side]);
+            start[from.index()] -= before.len() as u64;
+            self.opened = self
+                .has_keys
+                .then(|| Box::new(OpenedTls::starting_at(start)));
+            Content::Tls(start.map(RecordFollower::starting_at))
+        } else if Http1::recognises(looked) || looked.starts_with(b"HTTP/1.") {
+            Content::Http1(Http1::default())
+        } else if looked.len() < 3
+            || (looked.len() < FRONT && looked.iter().all(u8::is_ascii_graphic))
+        {
+            self.front[from.index()] = front;
+            return;
+        } else {
+            Content::Opaque
+        };
+        self.content = content;
+        self.read_on(from, Piece::Bytes(&front));
+        let other = std::mem::take(&mut self.front[from.other().index()]);
+        if !other.is_empty() {
+            self.read_on(from.other(), Piece::Bytes(&other));
+        }
+    }
+
+    fn keep(&mut self, sight: Sight) {
+        let full = self.sights.len() >= MAX_SIGHTS;
+        if full
+            && let Some(last) = self.sights.last_mut()
+            && last.from == sight.from
+            && sight.at.saturating_sub(last.at) < TOGETHER
+            && last.sequence.wrapping_add(last.length) == sight.sequence
+            && !sight.is_syn()
+            && !sight.is_fin()
+            && !sight.is_reset()
+            && !last.is_fin()
+        {
+            last.length = last.length.saturating_add(sight.length);
+            last.acknowledgment = sight.acknowledgment;
+            last.window = sight.window;
+            self.merged += 1;
+            return;
+        }
+        // An acknowledgement alone between others of a large transfer says little.
+        if full && sight.length == 0 && self.sights.len() >= 2 * MAX_SIGHTS {
+            self.merged += 1;
+            return;
+        }
+        self.sights.push(sight);
+    }
+
+    /// The attempt that it was, if it never came to a connection.
+    pub(crate) fn tried(&self) -> Option<Tried> {
+        self.syn?;
+        if self.syn_ack.is_some() {
+            return None;
+        }
+        let refused = self
+            .sights
+            .iter()
+            .find(|s| s.is_reset() && s.from == Side::Server);
+        Some(Tried {
+            peer: self.server,
+            began: self.sights.first()?.at,
+            refused: refused.map(|sight| sight.at),
+        })
+    }
+
+    /// Whether nothing more is to come, but for what the network may still hold.
+    pub(crate) fn is_over(&self) -> bool {
+        self.reset || self.fins == [true, true]
+    }
+
+    /// A SYN was seen and not yet answered.
+    pub(crate) fn is_opening(&self) -> bool {
+        self.syn.is_some() && self.syn_ack.is_none()
+    }
+
+    /// About what it holds, in bytes.
+    pub(crate) fn held(&self) -> usize {
+        let streams: usize = self.streams.iter().map(Stream::held).sum();
+        let content = match &self.content {
+            Content::Tls(followers) => {
+                let records = followers.iter().map(|follower| follower.records().len());
+                let clear = self.taken.iter().map(|taken| (*taken as usize).min(CLEAR));
+                records.sum::<usize>() * size_of::<RecordPlace>() + clear.sum::<usize>()
+            }
+            Content::Http1(http) => http.requests().len() * PER_REQUEST,
+            Content::Unknown | Content::Opaque => 0,
+        };
+        let opened = self.opened.as_ref().map_or(0, |opened| opened.held());
+        opened + self.sights.capacity() * size_of::<Sight>() + streams + content
+    }
+
+    /// A SYN that opens another connection between the same ports.
+    pub(crate) fn is_another(&self, tcp: &Tcp<'_>) -> bool {
+        let syn = tcp.flags().contains(Flags::SYN) && !tcp.flags().contains(Flags::ACK);
+        let first = self.first[Side::Client.index()];
+        syn && first.is_some_and(|first| first != tcp.sequence().wrapping_add(1))
+    }
+
+    pub(crate) fn last_at(&self) -> u64 {
+        self.sights.last().map_or(0, |sight| sight.at)
+    }
+
+    /// What the peer of `side` says it has received, as a place in the stream of `side`.
+    pub(crate) fn acknowledged(&self, sight: &Sight) -> Option<u64> {
+        let side = sight.from.other();
+        let first = self.first[side.index()]?;
+        if !sight.acknowledges()
+            || is_before(sight.acknowledgment, first) && self.ends[side.index()] < 1 << 31
+        {
+            return None;
+        }
+        let end = self.ends[side.index()];
+        let expected = first.wrapping_add(end as u32);
+        let distance = i64::from(sight.acknowledgment.wrapping_sub(expected).cast_signed());
+        u64::try_from(end.cast_signed() + distance).ok()
+    }
+}

@@ -1,0 +1,99 @@
+//! A TCP connection that is over, as a conversation: from where it was seen, what it carried, and
+//! what cannot be decided from there.
+
+use crate::conversation::{Carrier, Conversation, Undecidable};
+use crate::exchanges::{self, Context};
+use crate::names::Lookups;
+use crate::relations::{Ends, Tried};
+use crate::steps;
+use crate::tcp::{Content, TcpFlow};
+use crate::vantage::{Place, Vantage};
+
+pub(crate) fn of_tcp(
+    number: u64,
+    flow: &TcpFlow,
+    lookups: &mut Lookups,
+    ends: &mut Ends,
+    tried: &[Tried],
+) -> Conversation {
+    let vantage = Vantage::of(flow);
+    let (client, server) = (flow.client.ip(), flow.server.ip());
+    let began = flow.sights.first().map_or(0, |sight| sight.at);
+    let lookup = lookups.take(client, server, began.saturating_add(vantage.distance()));
+    let lookup = lookup.map(|lookup| lookup.seen_from(vantage.distance()));
+    let name = lookups.name_of(client, server).map(str::to_owned);
+    let context = Context {
+        lookup: lookup.as_ref(),
+        name: name.as_deref(),
+        tried,
+        not_kept: flow.syn.and_then(|_| ends.take(client, flow.server, began)),
+    };
+    let mut told = exchanges::of(flow, &vantage, &context);
+    if flow.belongs_to_another {
+        told.exchanges.clear();
+    }
+    if let Some(end) = told.end {
+        ends.note(client, flow.server, end);
+    }
+    let frames = (
+        flow.sights.first().map_or(0, |sight| sight.frame),
+        flow.sights.last().map_or(0, |sight| sight.frame),
+    );
+    Conversation {
+        number,
+        client: flow.client,
+        server: flow.server,
+        carrier: Carrier::Tcp,
+        interface: flow.interface,
+        undecidable: undecidable(flow, &vantage),
+        vantage,
+        exchanges: told.exchanges,
+        frames,
+        packets: flow.sights.len() as u64 + flow.merged,
+        began,
+        is_inferred: told.is_inferred,
+        session: flow.opened.as_ref().and_then(|opened| opened.session()),
+        located: None,
+        steps: steps::of(flow),
+    }
+}
+
+fn undecidable(flow: &TcpFlow, vantage: &Vantage) -> Vec<Undecidable> {
+    let mut all = Vec::new();
+    if let Content::Tls(followers) = &flow.content {
+        let opened = flow.opened.as_ref();
+        if opened.is_none_or(|opened| opened.inside().is_none()) {
+            let sealed = opened.and_then(|opened| opened.sealed());
+            all.push(Undecidable {
+                what: "which requests and statuses the encrypted bytes are",
+                needs: Undecidable::keys(sealed),
+            });
+        }
+        if !followers
+            .iter()
+            .all(crate::records::RecordFollower::is_whole)
+        {
+            all.push(Undecidable {
+                what: "where TLS records end: the capture lost bytes of their headers",
+                needs: "a capture that keeps whole packets",
+            });
+        }
+    }
+    if flow.syn.is_none() {
+        all.push(Undecidable {
+            what: "how long the connection took to open, and its window scale",
+            needs: "a capture from before the connection",
+        });
+    }
+    match vantage.place {
+        Place::Server | Place::Middle => all.push(Undecidable {
+            what: "losses before this place, and how busy the client was",
+            needs: "a capture at the client's side",
+        }),
+        _ => all.push(Undecidable {
+            what: "whether the server's host or its application was late",
+            needs: "a capture at the server's side",
+        }),
+    }
+    all
+}

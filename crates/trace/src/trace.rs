@@ -1,0 +1,494 @@
+//! Takes frames and gives conversations: connections are followed side by side, and leave when they
+//! are over.
+
+use std::collections::{HashMap, HashSet};
+use std::net::SocketAddr;
+
+use roundtrip_wire::capture::Item;
+use roundtrip_wire::dns::Message;
+use roundtrip_wire::key_log::KeyLog;
+use roundtrip_wire::link::{Way, ip_packet};
+use roundtrip_wire::packet::{Packet, Tcp, Udp};
+use roundtrip_wire::passive::SealedReason;
+use roundtrip_wire::pcapng::{Captured, Direction};
+
+use crate::clocks::Relation;
+use crate::conversation::Conversation;
+use crate::join::FAR;
+use crate::key::Key;
+use crate::names::Lookups;
+use crate::quic::QuicFlow;
+use crate::relations::{Ends, Tried};
+use crate::siblings::Siblings;
+use crate::tcp::TcpFlow;
+use crate::telling::of_tcp;
+
+const DNS: u16 = 53;
+/// In nanoseconds: what a connection that was closed may still bring, and how long one may be
+/// silent before it counts as over.
+const LINGER: u64 = 5_000_000_000;
+const MAX_IDLE: u64 = 900_000_000_000;
+/// Frames between two looks for connections that are over, at least; and one for each connection,
+/// so that a look costs each frame the same.
+const LOOK_EVERY: u64 = 4096;
+/// In nanoseconds: or so much of the capture's time, where few connections make a look cheap.
+const LOOK_WITHIN: u64 = 1_000_000_000;
+/// In bytes: about what one datagram and one connection take, with what the allocator adds.
+const PER_SIGHT: usize = 96;
+const PER_FLOW: usize = 4 << 10;
+
+/// How much may be held.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// In bytes.
+    pub memory: usize,
+    /// Only frames of this interface.
+    pub interface: Option<u32>,
+    /// The packets of each connection are told one by one.
+    pub steps: bool,
+    /// A second capture is read as well, and how it belongs to the first.
+    pub far: Option<Relation>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            memory: 256 << 20,
+            interface: None,
+            steps: true,
+            far: None,
+        }
+    }
+}
+
+/// What was read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub frames: u64,
+    /// Frames in which no IP packet was found, and packets that are neither TCP nor UDP.
+    pub not_ip: u64,
+    pub other: u64,
+    /// Packets of which the capture kept a part.
+    pub cut: u64,
+    pub connections: u64,
+    /// Connections that secrets opened, and those whose secrets do not fit.
+    pub opened: u64,
+    pub misfits: u64,
+    /// Lines of key logs that cannot be read.
+    pub damaged_keys: u64,
+    /// Connections that were given up before they were over, so that memory stays bounded.
+    pub given_up: u64,
+    /// The first and the last time, in nanoseconds since 1970.
+    pub first: Option<u64>,
+    pub last: u64,
+}
+
+enum Carried {
+    Tcp(Box<TcpFlow>),
+    Quic(Box<QuicFlow>),
+}
+
+/// A connection that is followed.
+struct Flow {
+    /// In the order in which connections began; the same on all interfaces that see it.
+    number: u64,
+    last: u64,
+    /// In bytes: what it holds.
+    weight: usize,
+    carried: Carried,
+}
+
+impl Flow {
+    fn new(number: u64, at: u64, carried: Carried) -> Self {
+        Self {
+            number,
+            last: at,
+            weight: 0,
+            carried,
+        }
+    }
+
+    /// Sets it apart from others between the same ports.
+    fn mark(&self) -> Option<u32> {
+        match &self.carried {
+            Carried::Tcp(flow) => flow.first[0],
+            Carried::Quic(flow) => Some(flow.mark),
+        }
+    }
+
+    /// It was seen again. Returns by how much it grew, in bytes.
+    fn note(&mut self, at: u64) -> usize {
+        self.last = at;
+        let before = self.weight;
+        self.weight = self.weigh().max(before);
+        self.weight - before
+    }
+
+    fn weigh(&self) -> usize {
+        PER_FLOW
+            + match &self.carried {
+                Carried::Tcp(flow) => flow.held(),
+                Carried::Quic(flow) => flow.datagrams.len() * PER_SIGHT,
+            }
+    }
+}
+
+/// A capture that is being read.
+pub struct Trace {
+    options: Options,
+    flows: HashMap<Key, Flow>,
+    /// All that carried a connection so far.
+    interfaces: Vec<u32>,
+    lookups: HashMap<u32, Lookups>,
+    ends: HashMap<u32, Ends>,
+    /// Connections whose SYN was not answered yet.
+    opening: HashSet<Key>,
+    counts: Counts,
+    /// The number of the frame that was taken last, in its capture.
+    frame: u64,
+    done: Siblings,
+    /// In bytes.
+    held: usize,
+    looked: u64,
+    looked_at: u64,
+    keys: Option<KeyLog>,
+}
+
+impl Trace {
+    pub fn new(options: Options) -> Self {
+        Self {
+            options,
+            flows: HashMap::new(),
+            interfaces: Vec::new(),
+            lookups: HashMap::new(),
+            ends: HashMap::new(),
+            opening: HashSet::new(),
+            counts: Counts::default(),
+            frame: 0,
+            done: Siblings::default(),
+            held: 0,
+            looked: 0,
+            looked_at: 0,
+            keys: None,
+        }
+    }
+
+    /// Adds whole lines of a key log. Connections that begin later are opened with their secrets.
+    pub fn add_keys(&mut self, lines: &[u8]) {
+        let keys = self.keys.get_or_insert_default();
+        keys.push(lines);
+        keys.finish();
+    }
+
+    /// Takes what a capture holds next.
+    pub fn take(&mut self, item: Item<'_>) {
+        match item {
+            Item::Packet(packet) => self.push(&packet),
+            Item::Secrets(lines) => self.add_keys(lines),
+        }
+    }
+
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Takes the next frame.
+    pub fn push(&mut self, captured: &Captured<'_>) {
+        self.frame = self.counts.frames + 1;
+        self.frame(captured);
+    }
+
+    /// Takes the next frame of two captures, which has this number in its own. Of that which is
+    /// farther from the clients the time is moved.
+    pub fn push_of_two(&mut self, is_far: bool, frame: u64, captured: &mut Captured<'_>) {
+        if let Some(relation) = self.options.far.filter(|_| is_far) {
+            captured.interface = captured.interface.saturating_add(FAR);
+            captured.time = captured.time.map(|at| relation.moved(at));
+        }
+        self.frame = frame;
+        self.frame(captured);
+    }
+
+    fn frame(&mut self, captured: &Captured<'_>) {
+        self.counts.frames += 1;
+        if self
+            .options
+            .interface
+            .is_some_and(|only| only != captured.interface)
+        {
+            return;
+        }
+        let Some(at) = captured.time else {
+            self.counts.other += 1;
+            return;
+        };
+        self.counts.first.get_or_insert(at);
+        self.counts.last = self.counts.last.max(at);
+        let Some(inner) = ip_packet(captured.link, &captured.data) else {
+            self.counts.not_ip += 1;
+            return;
+        };
+        let way = inner
+            .way
+            .or(captured.direction.map(|direction| match direction {
+                Direction::Inbound => Way::Incoming,
+                Direction::Outbound => Way::Outgoing,
+            }));
+        let Ok(packet) = Packet::parse(inner.packet) else {
+            self.counts.not_ip += 1;
+            return;
+        };
+        if (captured.data.len() as u64) < u64::from(captured.original_length) {
+            self.counts.cut += 1;
+        }
+        if let Some(tcp) = packet.tcp() {
+            self.tcp(captured.interface, at, way, &packet, &tcp);
+        } else if let Some(udp) = packet.udp() {
+            self.udp(captured.interface, at, way, &packet, &udp);
+        } else {
+            self.counts.other += 1;
+        }
+        let since = self.counts.frames - self.looked;
+        let flows = self.flows.len() as u64;
+        // Where little comes, as in a pipe, time counts.
+        let long = at.saturating_sub(self.looked_at) >= LOOK_WITHIN && since >= flows / 16;
+        let due = since >= LOOK_EVERY.max(flows) || long;
+        if due || (self.held > self.options.memory && since >= LOOK_EVERY / 16) {
+            self.looked = self.counts.frames;
+            self.looked_at = at;
+            self.look(at);
+        }
+    }
+
+    fn tcp(
+        &mut self,
+        interface: u32,
+        at: u64,
+        way: Option<Way>,
+        packet: &Packet<'_>,
+        tcp: &Tcp<'_>,
+    ) {
+        let from = SocketAddr::new(packet.source(), tcp.source_port());
+        let to = SocketAddr::new(packet.destination(), tcp.destination_port());
+        if from.port() == DNS || to.port() == DNS {
+            // RFC 1035 §4.2.2: the length comes first.
+            if let Some(Ok(message)) = tcp.payload().get(2..).map(Message::parse) {
+                let lookups = self.lookups.entry(interface).or_default();
+                lookups.push(at, from, to, &message);
+            }
+            return;
+        }
+        let key = Key::new(interface, false, from, to);
+        let frame = self.frame;
+        let found = self.flows.get_mut(&key);
+        let is_known = found.is_some();
+        if let Some(flow) = found
+            && let Carried::Tcp(followed) = &mut flow.carried
+            && !followed.is_another(tcp)
+        {
+            let was_opening = followed.is_opening();
+            followed.push((frame, at, way), packet, tcp, self.keys.as_ref());
+            match (was_opening, followed.is_opening()) {
+                (false, true) => drop(self.opening.insert(key)),
+                (true, false) => drop(self.opening.remove(&key)),
+                _ => {}
+            }
+            self.held += flow.note(at);
+            return;
+        }
+        if is_known {
+            self.finish(key);
+        }
+        let (client, server) = if TcpFlow::client_sent(tcp) {
+            (from, to)
+        } else {
+            (to, from)
+        };
+        let mut flow = TcpFlow::new(client, server, interface);
+        flow.push((frame, at, way), packet, tcp, self.keys.as_ref());
+        self.begin(key, at, Carried::Tcp(Box::new(flow)));
+    }
+
+    /// A connection of which a first packet was seen. If another interface saw that too, it is not
+    /// new.
+    fn begin(&mut self, key: Key, at: u64, carried: Carried) {
+        if !self.interfaces.contains(&key.interface) {
+            self.interfaces.push(key.interface);
+        }
+        if matches!(&carried, Carried::Tcp(flow) if flow.is_opening()) {
+            self.opening.insert(key);
+        }
+        let mut flow = Flow::new(0, at, carried);
+        let mark = flow.mark();
+        let same = self.siblings(key).find(|other| other.mark() == mark);
+        flow.number = match same {
+            Some(other) if mark.is_some() => other.number,
+            _ => {
+                self.counts.connections += 1;
+                self.counts.connections
+            }
+        };
+        self.held += flow.note(at);
+        self.flows.insert(key, flow);
+    }
+
+    /// What other interfaces see between the same ends.
+    fn siblings(&self, key: Key) -> impl Iterator<Item = &Flow> {
+        let others = self.interfaces.iter().filter(move |i| **i != key.interface);
+        others.filter_map(move |interface| self.flows.get(&key.at(*interface)))
+    }
+
+    fn udp(
+        &mut self,
+        interface: u32,
+        at: u64,
+        way: Option<Way>,
+        packet: &Packet<'_>,
+        udp: &Udp<'_>,
+    ) {
+        let from = SocketAddr::new(packet.source(), udp.source_port());
+        let to = SocketAddr::new(packet.destination(), udp.destination_port());
+        if from.port() == DNS || to.port() == DNS {
+            if let Ok(message) = Message::parse(udp.payload()) {
+                let lookups = self.lookups.entry(interface).or_default();
+                lookups.push(at, from, to, &message);
+            }
+            return;
+        }
+        let key = Key::new(interface, true, from, to);
+        let frame = self.frame;
+        if let Some(flow) = self.flows.get_mut(&key) {
+            if let Carried::Quic(quic) = &mut flow.carried {
+                quic.push((frame, at, way), from, packet, udp);
+                if let Some(keys) = &self.keys {
+                    quic.open_with(keys, at, from, udp.payload());
+                }
+            }
+            self.held += flow.note(at);
+        } else if let Some(mut flow) = QuicFlow::begin(from, to, interface, udp) {
+            flow.push((frame, at, way), from, packet, udp);
+            if let Some(keys) = &self.keys {
+                flow.open_with(keys, at, from, udp.payload());
+            }
+            self.begin(key, at, Carried::Quic(Box::new(flow)));
+        }
+    }
+
+    /// Lets go of connections that are over, and of the oldest where there is too much.
+    fn look(&mut self, now: u64) {
+        let over = |flow: &Flow| {
+            let idle = now.saturating_sub(flow.last);
+            let ended = matches!(&flow.carried, Carried::Tcp(flow) if flow.is_over());
+            idle > MAX_IDLE || (ended && idle > LINGER)
+        };
+        let ready = self.flows.iter().filter(|(_, flow)| over(flow));
+        let mut ready: Vec<(u64, Key)> = ready.map(|(key, flow)| (flow.number, *key)).collect();
+        ready.sort_unstable_by_key(|(number, _)| *number);
+        for (_, key) in ready {
+            self.finish(key);
+        }
+        if self.held <= self.options.memory {
+            return;
+        }
+        let flows = self.flows.iter();
+        let mut oldest: Vec<(u64, u64, Key)> = flows
+            .map(|(k, flow)| (flow.last, flow.number, *k))
+            .collect();
+        oldest.sort_unstable_by_key(|(last, number, _)| (*last, *number));
+        for (.., key) in oldest {
+            if self.held <= self.options.memory / 4 * 3 {
+                return;
+            }
+            self.counts.given_up += 1;
+            self.finish(key);
+        }
+    }
+
+    fn finish(&mut self, key: Key) {
+        let Some(flow) = self.flows.remove(&key) else {
+            return;
+        };
+        self.held = self.held.saturating_sub(flow.weight);
+        let number = flow.number;
+        let tried = match &flow.carried {
+            Carried::Tcp(flow) if flow.is_opening() => {
+                self.opening.remove(&key);
+                Vec::new()
+            }
+            Carried::Tcp(flow) if flow.syn_ack.is_some() => self.tried_before(key, flow),
+            _ => Vec::new(),
+        };
+        let (opened, sealed) = match &flow.carried {
+            Carried::Tcp(flow) => {
+                let opened = flow.opened.as_ref();
+                (
+                    opened.is_some_and(|opened| opened.inside().is_some()),
+                    opened.and_then(|opened| opened.sealed()),
+                )
+            }
+            Carried::Quic(flow) => (flow.requests().is_some(), flow.sealed()),
+        };
+        let waits = self.siblings(key).any(|other| other.number == number);
+        let lookups = self.lookups.entry(key.interface).or_default();
+        let ends = self.ends.entry(key.interface).or_default();
+        let mut conversation = match flow.carried {
+            Carried::Tcp(flow) => of_tcp(number, &flow, lookups, ends, &tried),
+            Carried::Quic(flow) => flow.conversation(number, lookups),
+        };
+        if !waits {
+            self.counts.opened += u64::from(opened);
+            self.counts.misfits += u64::from(sealed == Some(SealedReason::WrongKeys));
+        }
+        if !self.options.steps {
+            conversation.steps = Vec::new();
+        }
+        self.done
+            .take(conversation, waits, self.options.far.as_ref());
+    }
+
+    /// The addresses that the client of this connection tried before in vain. They belong to it.
+    fn tried_before(&mut self, key: Key, flow: &TcpFlow) -> Vec<Tried> {
+        let began = flow.sights.first().map_or(0, |sight| sight.at);
+        let mut all = Vec::new();
+        for other in self
+            .opening
+            .iter()
+            .filter(|other| other.interface == key.interface)
+        {
+            let Some(Carried::Tcp(other)) = self.flows.get_mut(other).map(|f| &mut f.carried)
+            else {
+                continue;
+            };
+            let from = (other.client.ip(), flow.client.ip());
+            let tried = other.tried().filter(|_| !other.belongs_to_another);
+            if let Some(tried) = tried.filter(|tried| tried.leads_to(from, flow.server, began)) {
+                other.belongs_to_another = true;
+                all.push(tried);
+            }
+        }
+        all.sort_by_key(|tried| tried.began);
+        all
+    }
+
+    /// The conversations that are over by now, each once.
+    pub fn finished(&mut self) -> Vec<Conversation> {
+        self.done.drain()
+    }
+
+    /// The capture is over: everything else, in the order of their numbers.
+    pub fn end(mut self) -> (Vec<Conversation>, Counts) {
+        // Attempts in vain come last: they may belong to a connection that followed.
+        let in_vain = |key: &Key| self.opening.contains(key);
+        let flows = self.flows.iter();
+        let mut keys: Vec<(bool, u64, Key)> =
+            flows.map(|(k, f)| (in_vain(k), f.number, *k)).collect();
+        keys.sort_by_key(|(in_vain, number, key)| (*in_vain, *number, key.interface));
+        for (.., key) in keys {
+            self.finish(key);
+        }
+        let mut done = self.done.drain();
+        done.sort_by_key(|conversation| conversation.number);
+        self.counts.damaged_keys = self.keys.as_ref().map_or(0, KeyLog::damaged);
+        (done, self.counts)
+    }
+}

@@ -1,0 +1,294 @@
+//! From where a connection was seen, and how long the path is on either side of there.
+//!
+//! The handshake tells first: near the client, its acknowledgement follows the SYN-ACK at once;
+//! near the server, the SYN-ACK follows the SYN at once. What the capturing host says about
+//! directions, and hop limits that have not been worn, agree with it or decide where it cannot.
+
+use std::time::Duration;
+
+use roundtrip_wire::link::Way;
+
+use crate::sight::{Side, Sight};
+use crate::tcp::TcpFlow;
+
+/// In nanoseconds: what a host needs to acknowledge.
+const AT_ONCE: u64 = 300_000;
+/// One half of the path is this many times as long as the other, or it does not tell.
+const CLEARLY: u64 = 5;
+/// How long half of the path may be, as a share of the other, where a host is slow: one in so many.
+const SLOW_HOST: u64 = 20;
+/// The hop limits with which systems send.
+const FRESH: [u8; 4] = [64, 128, 255, 32];
+
+/// Where the capture was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Place {
+    Client,
+    Server,
+    Middle,
+    /// Nothing tells: it is read as if it had been the client.
+    Unknown,
+}
+
+impl Place {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Server => "server",
+            Self::Middle => "middle",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// From where a connection was seen.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Vantage {
+    pub place: Place,
+    /// What shows it.
+    pub evidence: Vec<String>,
+    /// The shortest round trips from here to the client and to the server, if they could be
+    /// measured.
+    pub to_client: Option<Duration>,
+    pub to_server: Option<Duration>,
+}
+
+impl Vantage {
+    pub(crate) fn of(flow: &TcpFlow) -> Self {
+        let halves = halves(flow);
+        Self::decide(halves, hints(&flow.sights), hops(&flow.sights))
+    }
+
+    /// `halves`: to the client and to the server, in nanoseconds.
+    pub(crate) fn decide(
+        (to_client, to_server): (Option<u64>, Option<u64>),
+        hint: Option<Place>,
+        hops: Option<(u8, u8)>,
+    ) -> Self {
+        let mut votes: Vec<(Place, u32, String)> = Vec::new();
+        if let Some(place) = hint {
+            let why = "the capturing host says which packets it sent";
+            votes.push((place, 3, why.into()));
+        }
+        if let (Some(client), Some(server)) = (to_client, to_server) {
+            let place = near(client, server);
+            let why = format!(
+                "the client acknowledges within {}, the server within {}",
+                span(client),
+                span(server)
+            );
+            let weight = if place == Place::Unknown { 0 } else { 2 };
+            votes.push((place, weight, why));
+        }
+        if let Some((client, server)) = hops {
+            let fresh = |hops: u8| FRESH.contains(&hops);
+            let why = format!("hop limits are {client} from the client, {server} from the server");
+            let vote = match (fresh(client), fresh(server)) {
+                (true, false) => Some(Place::Client),
+                (false, true) => Some(Place::Server),
+                (false, false) => Some(Place::Middle),
+                (true, true) => None,
+            };
+            votes.extend(vote.map(|place| (place, 1, why)));
+        }
+        let weight = |place: Place| -> u32 {
+            let votes = votes.iter().filter(|(p, ..)| *p == place);
+            votes.map(|(_, weight, _)| weight).sum()
+        };
+        let order = [Place::Client, Place::Server, Place::Middle];
+        let best = order
+            .into_iter()
+            .max_by_key(|place| (weight(*place), *place == Place::Client));
+        let place = best
+            .filter(|place| weight(*place) > 0)
+            .unwrap_or(Place::Unknown);
+        let evidence = votes
+            .into_iter()
+            .filter(|(p, ..)| *p == place || place == Place::Unknown);
+        Self {
+            place,
+            evidence: evidence.map(|(_, _, why)| why).collect(),
+            to_client: to_client.map(Duration::from_nanos),
+            to_server: to_server.map(Duration::from_nanos),
+        }
+    }
+
+    /// The path's round trip, from the client's side.
+    pub(crate) fn rtt(&self) -> Option<Duration> {
+        match self.place {
+            Place::Client | Place::Unknown => self.to_server,
+            Place::Server | Place::Middle => Some(self.to_server? + self.to_client?),
+        }
+    }
+
+    /// How long a packet takes from the client to here, in nanoseconds.
+    pub(crate) fn distance(&self) -> u64 {
+        let half = |span: Duration| u64::try_from(span.as_nanos()).unwrap_or(0) / 2;
+        match self.place {
+            Place::Client | Place::Unknown => 0,
+            Place::Server | Place::Middle => self.to_client.map_or(0, half),
+        }
+    }
+}
+
+fn near(client: u64, server: u64) -> Place {
+    let close = |here: u64, there: u64| {
+        (here <= AT_ONCE && here.saturating_mul(CLEARLY) <= there)
+            || here.saturating_mul(SLOW_HOST) <= there
+    };
+    if close(client, server) {
+        Place::Client
+    } else if close(server, client) {
+        Place::Server
+    } else if client > AT_ONCE && server > AT_ONCE {
+        Place::Middle
+    } else {
+        Place::Unknown
+    }
+}
+
+fn span(nanoseconds: u64) -> String {
+    let ms = nanoseconds as f64 / 1e6;
+    if ms >= 10.0 {
+        format!("{ms:.0} ms")
+    } else {
+        format!("{ms:.2} ms")
+    }
+}
+
+/// What the capturing host says: whose packets it sent.
+fn hints(sights: &[Sight]) -> Option<Place> {
+    let mut place = None;
+    for sight in sights {
+        let vote = match (sight.from, sight.way?) {
+            (Side::Client, Way::Outgoing) | (Side::Server, Way::Incoming) => Place::Client,
+            (Side::Client, Way::Incoming) | (Side::Server, Way::Outgoing) => Place::Server,
+        };
+        // A router sees each packet come and go.
+        if place.is_some_and(|place| place != vote) {
+            return None;
+        }
+        place = Some(vote);
+    }
+    place
+}
+
+/// The hop limits of the client's and the server's packets, where each has but one.
+fn hops(sights: &[Sight]) -> Option<(u8, u8)> {
+    let one = |side: Side| {
+        let mut limits = sights
+            .iter()
+            .filter(|s| s.from == side)
+            .map(|s| s.hop_limit);
+        let first = limits.next()?;
+        limits.all(|limit| limit == first).then_some(first)
+    };
+    Some((one(Side::Client)?, one(Side::Server)?))
+}
+
+/// The shortest round trips from here to the client and to the server, in nanoseconds.
+fn halves(flow: &TcpFlow) -> (Option<u64>, Option<u64>) {
+    let mut shortest: [Option<u64>; 2] = [None, None];
+    let mut handshake: [Option<u64>; 2] = [None, None];
+    // What each side sent and has not been acknowledged: the end of it, and when; `None` if it was
+    // sent again, so that an acknowledgement may be of either. Karn's rule.
+    let mut waiting: [Vec<(u64, Option<u64>)>; 2] = [Vec::new(), Vec::new()];
+    for sight in &flow.sights {
+        let side = sight.from;
+        if let Some(end) = flow.acknowledged(sight) {
+            let open = &mut waiting[side.other().index()];
+            let done = open.partition_point(|(sent, _)| *sent <= end);
+            let newest = open.drain(..done).next_back();
+            if let Some((_, Some(at))) = newest {
+                let took = sight.at.saturating_sub(at);
+                handshake[side.index()].get_or_insert(took);
+                let best = &mut shortest[side.index()];
+                *best = Some(best.map_or(took, |b: u64| b.min(took)));
+            }
+        }
+        let takes = u64::from(sight.length);
+        let Some(start) = flow.place(side, sight.sequence.wrapping_add(u32::from(sight.is_syn())))
+        else {
+            continue;
+        };
+        let open = &mut waiting[side.index()];
+        if sight.is_syn() {
+            match open.first_mut() {
+                Some(first) => first.1 = None,
+                None => open.push((0, Some(sight.at))),
+            }
+        } else if takes > 0 {
+            let end = start + takes;
+            match open.last_mut() {
+                Some((last, _)) if *last >= end => {
+                    for again in open.iter_mut().filter(|(sent, _)| *sent > start) {
+                        again.1 = None;
+                    }
+                }
+                _ => open.push((end, Some(sight.at))),
+            }
+        }
+    }
+    // A NAT or a proxy close by acknowledges data by itself, and only the handshake crosses the
+    // path.
+    if flow.syn.is_some() {
+        for (best, first) in shortest.iter_mut().zip(handshake) {
+            let nearby = |best: u64| best <= AT_ONCE * CLEARLY;
+            if let (Some(took), Some(first)) = (*best, first)
+                && nearby(took)
+                && took.saturating_mul(SLOW_HOST) <= first
+                && first > AT_ONCE * SLOW_HOST
+            {
+                *best = Some(first);
+            }
+        }
+    }
+    // The client's acknowledgements measure the half between here and the client.
+    (
+        shortest[Side::Client.index()],
+        shortest[Side::Server.index()],
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn place(halves: (u64, u64), hint: Option<Place>, hops: Option<(u8, u8)>) -> Place {
+        let halves = (Some(halves.0), Some(halves.1));
+        Vantage::decide(halves, hint, hops).place
+    }
+
+    #[test]
+    fn the_nearer_end_answers_at_once() {
+        assert_eq!(place((50_000, 40 * MS), None, None), Place::Client);
+        assert_eq!(place((40 * MS, 50_000), None, None), Place::Server);
+        assert_eq!(place((10 * MS, 30 * MS), None, None), Place::Middle);
+        assert_eq!(
+            place((MS, 80 * MS), None, None),
+            Place::Client,
+            "a slow host"
+        );
+    }
+
+    #[test]
+    fn on_a_short_path_other_signs_decide() {
+        assert_eq!(place((40_000, 60_000), None, None), Place::Unknown);
+        assert_eq!(place((40_000, 60_000), None, Some((64, 57))), Place::Client);
+        let hint = Some(Place::Server);
+        assert_eq!(place((40_000, 60_000), hint, Some((64, 64))), Place::Server);
+    }
+
+    #[test]
+    fn the_whole_path_is_both_halves() {
+        let seen = |halves| Vantage::decide(halves, None, None);
+        let middle = seen((Some(10 * MS), Some(30 * MS)));
+        assert_eq!(middle.rtt(), Some(Duration::from_millis(40)));
+        assert_eq!(middle.distance(), 5 * MS);
+        let client = seen((Some(50_000), Some(30 * MS)));
+        assert_eq!(client.rtt(), Some(Duration::from_millis(30)));
+        assert_eq!(client.distance(), 0);
+    }
+}

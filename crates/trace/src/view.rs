@@ -1,0 +1,479 @@
+//! A connection as its client saw it: what left, what arrived and could be read, and what was
+//! missing meanwhile, with the client's times wherever the capture was made.
+//!
+//! Seen from elsewhere, what the client sends left half a round trip earlier than it was seen, and
+//! what the server sends arrives half a round trip later.
+
+use std::collections::{BTreeMap, HashSet};
+use std::time::Duration;
+
+use roundtrip_model::Event;
+
+use crate::sight::{Side, Sight};
+use crate::tcp::{Content, TcpFlow};
+use crate::vantage::{Place, Vantage};
+
+/// In nanoseconds: shorter pauses are attributed to the scheduler, and what comes out of order by
+/// less comes together.
+const MIN_PAUSE: u64 = 1_000_000;
+const MIN_OVERTAKEN: u64 = 2_000_000;
+/// In bytes: of a TLS record.
+const HEADER: u64 = 5;
+
+/// Something that the client could notice, at a time in nanoseconds since 1970.
+pub(crate) type Noticed = (u64, Event);
+
+/// What the client saw.
+#[derive(Debug, Default)]
+pub(crate) struct View {
+    pub(crate) events: Vec<Noticed>,
+    /// Where in the stream what the client sent ended, and when it left for the first time.
+    pub(crate) sent: Vec<(u64, u64)>,
+    /// Where in the stream what the client could read ended, and when.
+    pub(crate) read: Vec<(u64, u64)>,
+    /// When the first SYN left, and when its answer arrived.
+    pub(crate) syn: Option<u64>,
+    pub(crate) connected: Option<u64>,
+    pub(crate) syn_repeats: u32,
+    /// Segments that the client sent again, and how many of them had arrived.
+    pub(crate) resent: u32,
+    pub(crate) needless: u32,
+    pub(crate) out_of_order: u32,
+    pub(crate) largest_window: u64,
+    /// How much of the data in the SYN the SYN-ACK acknowledged.
+    pub(crate) syn_data: u64,
+    pub(crate) syn_data_acked: u64,
+    /// When the server, and the client, ended the connection in disorder or in order.
+    pub(crate) reset: Option<(u64, Side)>,
+    pub(crate) fin: Option<u64>,
+    /// When the server closed it, if the client had not done so before.
+    pub(crate) closed_by_server: Option<u64>,
+    client_closed: bool,
+    pub(crate) congested: bool,
+}
+
+impl View {
+    pub(crate) fn new(flow: &TcpFlow, vantage: &Vantage) -> Self {
+        let distance = vantage.distance();
+        let time = |sight: &Sight| match sight.from {
+            Side::Client => sight.at.saturating_sub(distance),
+            Side::Server => sight.at.saturating_add(distance),
+        };
+        let lost = lost_beyond(flow, vantage);
+        let came = |sight: &&Sight| !lost.contains(&sight.frame);
+        let sights = flow.sights.iter().filter(came);
+        let mut order: Vec<(u64, &Sight)> = sights.map(|s| (time(s), s)).collect();
+        order.sort_by_key(|(at, _)| *at);
+        let rtt = vantage.rtt().map_or(0, |rtt| rtt.as_nanos() as u64);
+        let mut watcher = Watcher::new(flow, rtt);
+        for (at, sight) in order {
+            match sight.from {
+                Side::Client => watcher.left(at, sight),
+                Side::Server => watcher.arrived(at, sight),
+            }
+        }
+        watcher.view
+    }
+
+    /// The bytes of the client's first flight, of which the SYN carried some: what left before the
+    /// SYN-ACK could change anything.
+    pub(crate) fn first_flight(&self) -> u64 {
+        let until = self
+            .connected
+            .map_or(u64::MAX, |at| at.saturating_add(MIN_OVERTAKEN));
+        let within = self.sent.iter().take_while(|(_, at)| *at <= until);
+        within.last().map_or(0, |(place, _)| *place)
+    }
+
+    /// How far the client had read, and sent, at this time.
+    pub(crate) fn read_at(&self, at: u64) -> u64 {
+        place_at(&self.read, at)
+    }
+
+    pub(crate) fn sent_at(&self, at: u64) -> u64 {
+        place_at(&self.sent, at)
+    }
+
+    /// When the byte before this place had left for the first time.
+    pub(crate) fn left(&self, end: u64) -> Option<u64> {
+        at_of(&self.sent, end)
+    }
+
+    /// When the byte before this place could be read.
+    pub(crate) fn readable(&self, end: u64) -> Option<u64> {
+        at_of(&self.read, end)
+    }
+}
+
+/// The frames of the server's segments that were seen and did not reach the client: they were sent
+/// again before they were acknowledged. Near the client, whatever is seen arrives.
+fn lost_beyond(flow: &TcpFlow, vantage: &Vantage) -> HashSet<u64> {
+    let mut lost = HashSet::new();
+    if !matches!(vantage.place, Place::Server | Place::Middle) {
+        return lost;
+    }
+    let mut open: Vec<(u64, u64, u64)> = Vec::new();
+    for sight in &flow.sights {
+        if sight.from == Side::Client {
+            if let Some(end) = flow.acknowledged(sight) {
+                open.retain(|(_, until, _)| *until > end);
+            }
+            continue;
+        }
+        let at = sight.sequence.wrapping_add(u32::from(sight.is_syn()));
+        let Some(start) = flow.place(Side::Server, at).filter(|_| sight.length > 0) else {
+            continue;
+        };
+        let end = start + u64::from(sight.length);
+        if open.last().is_some_and(|(_, until, _)| start < *until) {
+            let covered = open
+                .iter()
+                .filter(|(from, until, _)| start <= *from && *until <= end);
+            lost.extend(covered.map(|(.., frame)| *frame));
+            open.retain(|(from, until, _)| !(start <= *from && *until <= end));
+        }
+        open.push((start, end, sight.frame));
+    }
+    lost
+}
+
+fn place_at(places: &[(u64, u64)], at: u64) -> u64 {
+    let found = places.partition_point(|(_, when)| *when <= at);
+    let last = found.checked_sub(1).and_then(|last| places.get(last));
+    last.map_or(0, |(place, _)| *place)
+}
+
+fn at_of(places: &[(u64, u64)], end: u64) -> Option<u64> {
+    let found = places.partition_point(|(place, _)| *place < end);
+    places.get(found).map(|(_, at)| *at)
+}
+
+/// What was sent and is not acknowledged yet.
+struct Departure {
+    start: u64,
+    end: u64,
+    at: u64,
+    again: Option<u64>,
+}
+
+struct Watcher<'a> {
+    flow: &'a TcpFlow,
+    rtt: u64,
+    view: View,
+    /// How far the client has sent, and how far it has read.
+    sent: u64,
+    read: u64,
+    under_way: Vec<Departure>,
+    /// What arrived behind a gap: where it begins, where it ends, when it came, and as how many
+    /// segments.
+    ahead: BTreeMap<u64, (u64, u64, u32)>,
+    /// Segments that were sent again since something last arrived.
+    resent: u32,
+    needless: u32,
+    /// Since when something has been unacknowledged, since the last arrival.
+    busy: Option<u64>,
+    last_arrival: Option<u64>,
+    flight: Flight,
+    /// The window that the server was last told of.
+    window: u64,
+    /// Where the record begins of which it was said that it began.
+    told_record: Option<u64>,
+}
+
+/// What has arrived without a pause.
+#[derive(Clone, Copy, Default)]
+struct Flight {
+    segments: u64,
+    bytes: u64,
+    acknowledged: bool,
+    /// The window that the server knew when it began.
+    window: Option<u64>,
+}
+
+impl<'a> Watcher<'a> {
+    fn new(flow: &'a TcpFlow, rtt: u64) -> Self {
+        Self {
+            flow,
+            rtt,
+            view: View::default(),
+            sent: 0,
+            read: 0,
+            under_way: Vec::new(),
+            ahead: BTreeMap::new(),
+            resent: 0,
+            needless: 0,
+            busy: None,
+            last_arrival: None,
+            flight: Flight::default(),
+            window: 0,
+            told_record: None,
+        }
+    }
+
+    fn note(&mut self, at: u64, event: Event) {
+        self.view.events.push((at, event));
+    }
+
+    fn left(&mut self, at: u64, sight: &Sight) {
+        if sight.is_reset() {
+            self.view.reset.get_or_insert((at, Side::Client));
+        }
+        self.view.client_closed |= sight.is_fin() || sight.is_reset();
+        if sight.is_syn() {
+            if self.view.syn.is_some() {
+                self.view.syn_repeats += 1;
+            } else {
+                self.view.syn_data = u64::from(sight.length);
+            }
+            self.view.syn.get_or_insert(at);
+        } else {
+            let shift = self.flow.syn.and_then(|syn| syn.window_scale);
+            let shift = shift.filter(|_| {
+                let answer = self.flow.syn_ack;
+                answer.is_none_or(|answer| answer.window_scale.is_some())
+            });
+            self.window = u64::from(sight.window) << shift.unwrap_or(0);
+            if sight.acknowledges() && sight.length == 0 {
+                self.flight.acknowledged = true;
+            }
+            // What the client acknowledges it has, though the capture does not.
+            if let Some(end) = self.flow.acknowledged(sight)
+                && end > self.read
+                && !self.ahead.is_empty()
+            {
+                let first = self
+                    .ahead
+                    .first_key_value()
+                    .map_or(end, |(start, _)| *start);
+                self.data(at, self.read, first.min(end));
+            }
+        }
+        let data_at = sight.sequence.wrapping_add(u32::from(sight.is_syn()));
+        let Some(start) = self
+            .flow
+            .place(Side::Client, data_at)
+            .filter(|_| sight.length > 0)
+        else {
+            return;
+        };
+        let end = start + u64::from(sight.length);
+        // A SYN whose data was not taken has it sent again, which is no loss.
+        if start < self.sent {
+            let again = self
+                .under_way
+                .iter_mut()
+                .filter(|d| d.end > start && d.start < end);
+            for departure in again {
+                departure.again = Some(at);
+            }
+            if !(start == 0 && self.view.syn_data > 0 && self.view.syn_data_acked == 0) {
+                self.resent += 1;
+                self.view.resent += 1;
+            }
+        }
+        if end > self.sent {
+            let bytes = end - self.sent;
+            self.under_way.push(Departure {
+                start: start.max(self.sent),
+                end,
+                at,
+                again: None,
+            });
+            self.busy.get_or_insert(at);
+            self.sent = end;
+            self.view.sent.push((end, at));
+            self.note(at, Event::Sent { bytes });
+        }
+    }
+
+    fn arrived(&mut self, at: u64, sight: &Sight) {
+        self.view.congested |= sight.congested;
+        if sight.is_reset() {
+            self.view.reset.get_or_insert((at, Side::Server));
+            return;
+        }
+        if sight.is_syn() && self.view.connected.is_none() {
+            self.view.connected = Some(at);
+        }
+        let shift = self
+            .flow
+            .syn_ack
+            .and_then(|syn| syn.window_scale)
+            .unwrap_or(0);
+        let shift = if sight.is_syn() { 0 } else { shift };
+        let window = u64::from(sight.window) << shift;
+        self.view.largest_window = self.view.largest_window.max(window);
+        if sight.is_duplicate_sack {
+            self.needless += 1;
+            self.view.needless += 1;
+        }
+        self.acknowledgment(at, sight);
+        if sight.length > 0 {
+            let data_at = sight.sequence.wrapping_add(u32::from(sight.is_syn()));
+            if let Some(start) = self.flow.place(Side::Server, data_at) {
+                self.data(at, start, start + u64::from(sight.length));
+            }
+        }
+        if sight.is_fin() {
+            self.view.fin.get_or_insert(at);
+            if !self.view.client_closed {
+                self.view.closed_by_server.get_or_insert(at);
+            }
+        }
+    }
+
+    fn acknowledgment(&mut self, at: u64, sight: &Sight) {
+        let Some(end) = self.flow.acknowledged(sight) else {
+            return;
+        };
+        if sight.is_syn() {
+            self.view.syn_data_acked = end.min(self.view.syn_data);
+        }
+        let done = self.under_way.partition_point(|d| d.end <= end);
+        let newest = self.under_way.drain(..done).next_back();
+        if let Some(newest) = newest {
+            let after = Duration::from_nanos(at.saturating_sub(newest.at));
+            let again = newest
+                .again
+                .map(|again| Duration::from_nanos(at.saturating_sub(again)));
+            self.note(at, Event::Acknowledged { after, again });
+        }
+    }
+
+    fn segments(&self, bytes: u64) -> u64 {
+        bytes.div_ceil(self.mss()).max(1)
+    }
+
+    fn mss(&self) -> u64 {
+        mss(self.flow).max(1).into()
+    }
+
+    fn data(&mut self, at: u64, start: u64, end: u64) {
+        if end <= self.read {
+            return;
+        }
+        let segments = self.segments(end - start);
+        if start > self.read {
+            self.behind_a_gap(at, start, end, segments);
+            return;
+        }
+        self.pause(at);
+        let before = self.read;
+        self.read = end;
+        let (mut overtaken, mut earliest) = (0, at);
+        while let Some(entry) = self.ahead.first_entry() {
+            if *entry.key() > self.read {
+                break;
+            }
+            let (until, came, segments) = entry.remove();
+            self.read = self.read.max(until);
+            earliest = earliest.min(came);
+            overtaken += segments;
+        }
+        let late = at.saturating_sub(earliest.max(self.last_arrival.unwrap_or(0)));
+        if overtaken > 0 && late >= MIN_OVERTAKEN {
+            let late = Duration::from_nanos(late);
+            let event = Event::Overtaken {
+                segments: overtaken,
+                late,
+            };
+            self.note(at, event);
+        }
+        self.answered(at);
+        let bytes = self.read - before;
+        self.note(at, Event::Received { bytes });
+        self.view.read.push((self.read, at));
+        self.last_arrival = Some(at);
+        self.flight.segments += segments + u64::from(overtaken);
+        self.flight.bytes += bytes;
+        self.flight.acknowledged = false;
+    }
+
+    /// Something arrived that answers: what was sent again since is the reason why it was late.
+    fn answered(&mut self, at: u64) {
+        let again = self.resent.saturating_sub(self.needless);
+        if again > 0 {
+            let since = self.busy.unwrap_or(at);
+            let unacked = Duration::from_nanos(at.saturating_sub(since));
+            let event = Event::Resent {
+                segments: again,
+                unacked,
+            };
+            self.note(at, event);
+        }
+        (self.resent, self.needless) = (0, 0);
+        self.busy = self.under_way.first().map(|d| d.at.max(at));
+    }
+
+    fn behind_a_gap(&mut self, at: u64, start: u64, end: u64, segments: u64) {
+        let segments = u32::try_from(segments).unwrap_or(u32::MAX);
+        if self
+            .ahead
+            .get(&start)
+            .is_some_and(|(until, ..)| *until >= end)
+        {
+            return;
+        }
+        if self.ahead.is_empty() {
+            let short = end - start < self.mss();
+            self.note(at, Event::GapOpened { segments, short });
+        }
+        self.view.out_of_order += segments;
+        self.ahead.insert(start, (end, at, segments));
+    }
+
+    /// A flight that ends in the middle of a TLS record has more behind it.
+    fn broke_off(&mut self, last: u64) {
+        let Content::Tls([_, server]) = &self.flow.content else {
+            return;
+        };
+        let records = server.records();
+        let at = records.partition_point(|record| record.end <= self.read);
+        let Some(record) = records.get(at).filter(|record| record.start < self.read) else {
+            return;
+        };
+        let header = record.start + HEADER;
+        self.note(last, Event::CutOff);
+        if self.read > header && self.told_record != Some(record.start) {
+            self.told_record = Some(record.start);
+            let bytes = record.end - header;
+            self.note(last, Event::RecordBegan { bytes });
+        }
+    }
+
+    /// The flight before this arrival is over if there was a pause.
+    fn pause(&mut self, at: u64) {
+        let Some(last) = self.last_arrival else {
+            self.flight.window = Some(self.window);
+            return;
+        };
+        if at.saturating_sub(last) < MIN_PAUSE.max(self.rtt / 4) {
+            return;
+        }
+        let flight = self.flight;
+        let event = Event::Paused {
+            segments: flight.segments,
+            bytes: flight.bytes,
+            window: flight.window,
+        };
+        self.note(last, event);
+        self.broke_off(last);
+        if flight.segments > 0 && !flight.acknowledged {
+            self.note(last, Event::AckDelayed);
+        }
+        self.flight = Flight {
+            window: Some(self.window),
+            ..Flight::default()
+        };
+    }
+}
+
+/// The largest segment of the connection, in bytes of data.
+pub(crate) fn mss(flow: &TcpFlow) -> u32 {
+    let told = [flow.syn, flow.syn_ack].map(|syn| syn.and_then(|syn| syn.mss));
+    let told = told.into_iter().flatten().min().unwrap_or(1460);
+    let stamps = [flow.syn, flow.syn_ack]
+        .iter()
+        .all(|syn| syn.is_some_and(|syn| syn.has_stamps));
+    u32::from(told) - if stamps { 12.min(u32::from(told)) } else { 0 }
+}
