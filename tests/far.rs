@@ -1,5 +1,5 @@
-//! An origin at the far end of an emulated path, for tests that ask from the near one; included by them
-//! (`#[path = "../../../../tests/far.rs"] mod far`). Who asks, and how, is theirs.
+//! An origin at the far end of an emulated path, for tests that ask from the near one; included by
+//! them (`#[path = "../../../../tests/far.rs"] mod far`). Who asks, and how, is theirs.
 
 use roundtrip_origin::{Knobs, Origin, Running};
 use roundtrip_path::Path;
@@ -11,8 +11,8 @@ pub(crate) struct Far {
 }
 
 impl Far {
-    /// Both sides may use fast open; the origin does as its knobs say, and is also called `far.test`. Where it listens is
-    /// in the knobs.
+    /// Both sides may use fast open; the origin does as its knobs say, and is also called
+    /// `far.test`. Where it listens is in the knobs.
     pub(crate) fn new(path: Path, mut knobs: Knobs) -> Self {
         for side in [path.client(), path.server()] {
             side.sysctl("net.ipv4.tcp_fastopen", "3").unwrap();

@@ -1,7 +1,8 @@
-//! The one way to skip a test, included by the tests that may have to (`#[path = "../../../../tests/skip.rs"] mod skip`).
+//! The one way to skip a test, included by the tests that may have to (`#[path =
+//! "../../../../tests/skip.rs"] mod skip`).
 //!
-//! Where everything is installed that tests need, as on the continuous integration machine, `ROUNDTRIP_NO_SKIP=1`
-//! makes a skip a failure. `scripts/test` sets it.
+//! Where everything is installed that tests need, as on the continuous integration machine,
+//! `ROUNDTRIP_NO_SKIP=1` makes a skip a failure. `scripts/test` sets it.
 
 /// Something is missing on this machine. Returns, so that the test can: `return skip::lacking(…)`.
 pub(crate) fn lacking(test: &str, what: impl std::fmt::Display) {

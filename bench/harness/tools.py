@@ -39,8 +39,8 @@ def build(*arguments):
         fail("the build failed")
 
 
-def roundtrip():
-    build("-p", "roundtrip")
+def roundtrip(*features):
+    build("-p", "roundtrip", *(["--features", ",".join(features)] if features else []))
     return str(target() / "release" / "roundtrip")
 
 

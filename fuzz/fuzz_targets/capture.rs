@@ -13,7 +13,8 @@ fuzz_target!(|bytes: &[u8]| {
     assert!(blocks.len() <= bytes.len() / 12);
     let mut writer = Writer::new(&Section::default()).expect("nothing in it");
     for block in &blocks {
-        // Some cannot be written: a packet without a time, or of an interface of an earlier section.
+        // Some cannot be written: a packet without a time, or of an interface of an earlier
+        // section.
         let _ = match block {
             Block::Section(section) => Writer::new(section).map(|new| writer = new),
             Block::Interface(interface) => writer.interface(interface).map(drop),

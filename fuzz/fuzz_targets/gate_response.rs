@@ -1,4 +1,5 @@
-//! Fuzzes the heads of backends' answers: what goes on to the client has one length, and no field of one hop.
+//! Fuzzes the heads of backends' answers: what goes on to the client has one length, and no field
+//! of one hop.
 #![no_main]
 
 #[path = "../../crates/gate/tests/it/smuggling/reader.rs"]

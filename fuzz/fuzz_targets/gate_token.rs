@@ -1,4 +1,5 @@
-//! Fuzzes tokens before a guard: what it did not sign passes never; what is signed passes with a session and in time.
+//! Fuzzes tokens before a guard: what it did not sign passes never; what is signed passes with a
+//! session and in time.
 #![no_main]
 
 use std::cell::RefCell;

@@ -1,5 +1,6 @@
-//! Fuzzes the streams of HTTP/3: messages, and what comes in one direction alone. In which pieces they come makes no
-//! difference; content and trailers come behind a head, and nothing comes behind trailers.
+//! Fuzzes the streams of HTTP/3: messages, and what comes in one direction alone. In which pieces
+//! they come makes no difference; content and trailers come behind a head, and nothing comes behind
+//! trailers.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! Fuzzes heads and chunks of HTTP/1: however they are cut they read the same, what the strict read the tolerant read
-//! alike, and chunks written anew are strict.
+//! Fuzzes heads and chunks of HTTP/1: however they are cut they read the same, what the strict read
+//! the tolerant read alike, and chunks written anew are strict.
 #![no_main]
 
 #[path = "../../crates/gate/tests/it/smuggling/reader.rs"]

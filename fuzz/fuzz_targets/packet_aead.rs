@@ -1,5 +1,5 @@
-//! Fuzzes AES-GCM made for packets: it seals to the same bytes as aws-lc does, opens what that sealed, and neither opens
-//! what was changed.
+//! Fuzzes AES-GCM made for packets: it seals to the same bytes as aws-lc does, opens what that
+//! sealed, and neither opens what was changed.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,5 @@
-//! Fuzzes two QUIC endpoints that talk to each other, with datagrams invented, spoilt, repeated, delayed and lost.
+//! Fuzzes two QUIC endpoints that talk to each other, with datagrams invented, spoilt, repeated,
+//! delayed and lost.
 #![no_main]
 
 use std::collections::VecDeque;
@@ -135,7 +136,8 @@ impl World {
         }
     }
 
-    /// The server goes on with clients whose hello it holds, refuses them, or takes nobody any more.
+    /// The server goes on with clients whose hello it holds, refuses them, or takes nobody any
+    /// more.
     fn decide(&mut self, value: u8) {
         let (now, endpoint) = (self.now, &mut self.hosts[0].endpoint);
         if value == 0 {

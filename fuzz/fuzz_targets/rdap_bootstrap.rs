@@ -1,4 +1,5 @@
-//! Fuzzes the bootstrap registries: what is taken in answers queries, what is refused changes nothing.
+//! Fuzzes the bootstrap registries: what is taken in answers queries, what is refused changes
+//! nothing.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -3,9 +3,9 @@
 
 use aws_lc_rs::digest::{SHA256, digest};
 use libfuzzer_sys::fuzz_target;
-use roundtrip_rdap::memory::Stamp;
-use roundtrip_rdap::memory::answers::Stored;
-use roundtrip_rdap::memory::registries::RegistryCopy;
+use roundtrip_fetch::memory::Stamp;
+use roundtrip_fetch::memory::answers::Stored;
+use roundtrip_fetch::memory::documents::Document;
 
 fuzz_target!(|body: &[u8]| {
     let _ = Stored::decode(body);
@@ -18,5 +18,5 @@ fuzz_target!(|body: &[u8]| {
             assert_eq!(Stored::decode(&bytes), Some(stored));
         }
     }
-    let _ = RegistryCopy::decode(&file(b"rtrg\0\x01"));
+    let _ = Document::decode(&file(b"rtrg\0\x01"));
 });

@@ -1,4 +1,5 @@
-//! Fuzzes the records of journals: no more is finished than is there, and cutting the output never finishes more.
+//! Fuzzes the records of journals: no more is finished than is there, and cutting the output never
+//! finishes more.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,10 +1,11 @@
-//! Fuzzes the files of origins: what is read is written and read again. The checksum is put right, or nothing would be read.
+//! Fuzzes the files of origins: what is read is written and read again. The checksum is put right,
+//! or nothing would be read.
 #![no_main]
 
 use aws_lc_rs::digest::{SHA256, digest};
 use libfuzzer_sys::fuzz_target;
-use roundtrip_rdap::memory::limits;
-use roundtrip_rdap::memory::origin::OriginState;
+use roundtrip_fetch::memory::limits;
+use roundtrip_fetch::memory::origin::OriginState;
 
 fuzz_target!(|body: &[u8]| {
     let _ = OriginState::decode(body);

@@ -1,4 +1,5 @@
-//! Fuzzes the reading of reports: what can be read can be compared, with itself and with a small report.
+//! Fuzzes the reading of reports: what can be read can be compared, with itself and with a small
+//! report.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,5 @@
-//! Fuzzes Redis' answers: in one piece or in many they read the same, and what is written again reads the same.
+//! Fuzzes Redis' answers: in one piece or in many they read the same, and what is written again
+//! reads the same.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
