@@ -1,4 +1,5 @@
-//! `roundtrip causes`: the catalogue for people and programs. What stands in it belongs to crate `explain`.
+//! `roundtrip causes`: the catalogue for people and programs. What stands in it belongs to crate
+//! `explain`.
 
 mod near;
 

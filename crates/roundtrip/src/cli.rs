@@ -10,6 +10,7 @@ mod path;
 mod perf;
 mod probe;
 mod rdap;
+mod trace;
 
 use std::path::PathBuf;
 
@@ -28,6 +29,7 @@ pub(crate) use path::{PathArgs, Wait};
 pub(crate) use perf::{PerfArgs, PerfCommand, Switch, TaskArgs};
 pub(crate) use probe::{ConnectionArgs, ProbeArgs, RequestArgs};
 pub(crate) use rdap::{RdapArgs, RdapOutputArgs};
+pub(crate) use trace::TraceArgs;
 
 /// Explains where a request's time goes, in milliseconds and in round trips
 #[derive(Debug, Parser)]
@@ -50,6 +52,8 @@ pub(crate) enum Command {
     Compare(Box<CompareArgs>),
     /// Two reports: what differs, and which cause explains it
     Diff(DiffArgs),
+    /// The packets of any client, explained: from a capture
+    Trace(TraceArgs),
     /// What this machine, or a container image, can do for latency
     Doctor(DoctorArgs),
     /// What can make a request slow: how it shows, what it costs, what removes it
@@ -114,6 +118,14 @@ pub(crate) struct OriginArgs {
     /// Print the addresses as one line of JSON
     #[arg(long)]
     pub json: bool,
+    /// Write events to standard error
+    #[arg(
+        long,
+        value_name = "LEVEL",
+        default_value = "off",
+        hide_default_value = true
+    )]
+    pub log: LogLevel,
 }
 
 #[derive(Debug, Subcommand)]
@@ -126,6 +138,19 @@ pub(crate) enum OriginCommand {
         #[arg(long)]
         json: bool,
     },
+}
+
+/// Which events a server writes to standard error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum LogLevel {
+    #[default]
+    Off,
+    /// Failures
+    Warn,
+    /// Failures and changes: of servers, keys, configurations
+    Info,
+    /// Each connection and request as well
+    Debug,
 }
 
 /// When to use colour.

@@ -1,4 +1,5 @@
-//! `roundtrip diff`: two files are read, compared and shown. What differs and why is `roundtrip_diff`'s.
+//! `roundtrip diff`: two files are read, compared and shown. What differs and why is
+//! `roundtrip_diff`'s.
 
 use std::fs::File;
 use std::io::{self, Read};

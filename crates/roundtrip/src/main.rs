@@ -1,6 +1,8 @@
-//! The binary: arguments → one call → exit code. Each verb has a file of its own; what they do lives in crates below.
+//! The binary: arguments → one call → exit code. Each verb has a file of its own; what they do
+//! lives in crates below.
 
 mod causes;
+mod child;
 mod cli;
 mod compare;
 mod ctrl_c;
@@ -10,6 +12,7 @@ mod doctor;
 mod gate;
 mod generate;
 mod lab;
+mod log;
 mod origin;
 mod output;
 mod page;
@@ -19,6 +22,7 @@ mod probe;
 mod provenance;
 mod rdap;
 mod status;
+mod trace;
 
 use std::process::ExitCode;
 
@@ -35,6 +39,7 @@ fn main() -> ExitCode {
         Command::Probe(args) => probe::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Diff(args) => diff::run(&args),
+        Command::Trace(args) => trace::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Causes(args) => causes::run(&args),
         Command::Lab(args) => lab::run(&args),
@@ -58,7 +63,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// What was typed. Where it is wrong, clap cites it as it is: what would act on a terminal is cited without colours.
+/// What was typed. Where it is wrong, clap cites it as it is: what would act on a terminal is cited
+/// without colours.
 fn typed() -> Cli {
     Cli::try_parse().unwrap_or_else(|error| {
         let acting = |word: std::ffi::OsString| word.to_string_lossy().contains(acts);

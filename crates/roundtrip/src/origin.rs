@@ -8,6 +8,7 @@ use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::{OriginArgs, OriginCommand};
+use crate::log;
 use crate::output::{Outcome, Stream, failed};
 
 pub(crate) fn run(args: OriginArgs) -> Outcome {
@@ -22,6 +23,7 @@ pub(crate) fn run(args: OriginArgs) -> Outcome {
 }
 
 async fn serve(args: OriginArgs) -> Result<(), OriginError> {
+    log::start(args.log);
     if let Some(OriginCommand::Echo {
         knobs,
         json: machine,

@@ -31,13 +31,15 @@ pub(crate) fn say(what: &dyn Display) {
     note("roundtrip", what);
 }
 
-/// The same, by the name of a verb. What is said may cite what was typed, read or sent, and so is scrubbed.
+/// The same, by the name of a verb. What is said may cite what was typed, read or sent, and so is
+/// scrubbed.
 pub(crate) fn note(who: &str, what: &dyn Display) {
     let what = clean_lines(&what.to_string());
     Stream::Err.print(format!("{who}: {what}\n"));
 }
 
-/// Puts a report where it is wanted: into a file, or on standard output unless that is to stay `quiet`. `-` is the latter.
+/// Puts a report where it is wanted: into a file, or on standard output unless that is to stay
+/// `quiet`. `-` is the latter.
 pub(crate) fn deliver(
     report: &str,
     is_json: bool,
@@ -56,7 +58,8 @@ pub(crate) fn deliver(
     Ok(())
 }
 
-/// Can a file be written there? Asked before it takes long to have something to write; a pipe or a device is not tried.
+/// Can a file be written there? Asked before it takes long to have something to write; a pipe or a
+/// device is not tried.
 pub(crate) fn can_be_written(path: &Path) -> io::Result<()> {
     if fs::metadata(path).is_ok_and(|known| !known.is_file() && !known.is_dir()) {
         return Ok(());
@@ -80,8 +83,9 @@ pub(crate) enum Stream {
 }
 
 impl Stream {
-    /// Writes and flushes. A reader that went away is no error: `| head` is a way to use this. Output that
-    /// is lost otherwise, as on a full disk, ends the process: a pipeline must not take it for complete.
+    /// Writes and flushes. A reader that went away is no error: `| head` is a way to use this.
+    /// Output that is lost otherwise, as on a full disk, ends the process: a pipeline must not take
+    /// it for complete.
     pub(crate) fn print(self, bytes: impl AsRef<[u8]>) {
         let bytes = bytes.as_ref();
         let written = match self {
@@ -103,7 +107,8 @@ impl Stream {
         }
     }
 
-    /// Prints JSON. On a terminal, characters that act there are escaped, which to programs is the same JSON.
+    /// Prints JSON. On a terminal, characters that act there are escaped, which to programs is the
+    /// same JSON.
     pub(crate) fn print_json(self, json: &str) {
         if self.is_terminal() {
             self.print(clean_json(json));
@@ -142,7 +147,7 @@ impl Stream {
         told.or_else(asked).unwrap_or(100).clamp(40, 200)
     }
 
-    /// Of the terminal itself.
+    /// The width of the terminal itself.
     fn columns(self) -> Option<usize> {
         match self {
             Self::Out => roundtrip_net::terminal_width(&io::stdout()),
@@ -159,7 +164,8 @@ impl Stream {
         rows.unwrap_or_default()
     }
 
-    /// Whether lines can be drawn over: the terminal moves its cursor, and no line of ours is wider than it.
+    /// Whether lines can be drawn over: the terminal moves its cursor, and no line of ours is wider
+    /// than it.
     pub(crate) fn draws(self) -> bool {
         let moves = std::env::var("TERM").is_ok_and(|term| !term.is_empty() && term != "dumb");
         moves
@@ -180,4 +186,29 @@ fn speaks_unicode() -> bool {
         let l = l.to_ascii_lowercase();
         l.contains("utf-8") || l.contains("utf8") || (l != "c" && l != "posix" && !l.contains('.'))
     })
+}
+
+/// A frame in the place of the last one, line by line, so that nothing flickers.
+pub(crate) fn over(last: &str, frame: &str) -> String {
+    let mut text = match last.lines().count() {
+        0 => String::new(),
+        n => format!("\r\x1b[{n}A"),
+    };
+    for line in frame.lines() {
+        text.push_str(line);
+        text.push_str("\x1b[K\n");
+    }
+    text.push_str("\x1b[J");
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::over;
+
+    #[test]
+    fn a_frame_replaces_the_one_before() {
+        assert_eq!(over("", "a\nb\n"), "a\x1b[K\nb\x1b[K\n\x1b[J");
+        assert_eq!(over("a\nb\n", "c\n"), "\r\x1b[2Ac\x1b[K\n\x1b[J");
+    }
 }

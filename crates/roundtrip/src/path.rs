@@ -1,5 +1,5 @@
-//! `roundtrip path`: a command at the near end of an emulated path, and if asked a server at its far end. Here is the
-//! order of things; each of them has a file.
+//! `roundtrip path`: a command at the near end of an emulated path, and if asked a server at its
+//! far end. Here is the order of things; each of them has a file.
 
 mod account;
 mod far_end;

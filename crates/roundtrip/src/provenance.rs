@@ -1,5 +1,5 @@
-//! When, where, by which program and by which command line something was measured: the same in every JSON document
-//! and on every page. Secrets in the command line are masked.
+//! When, where, by which program and by which command line something was measured: the same in
+//! every JSON document and on every page. Secrets in the command line are masked.
 
 mod mask;
 
@@ -66,7 +66,7 @@ pub(crate) fn head(machine: &str, command: String) -> Head {
     }
 }
 
-/// Of this command on this machine.
+/// The facts about this command on this machine.
 pub(crate) fn here() -> Head {
     head(&machine(), command())
 }

@@ -1,16 +1,20 @@
 //! `roundtrip rdap`: flags become options, lookups become lines.
 
 mod conformance;
+mod failures;
 mod meaning;
+mod pager;
 mod progress;
+mod server;
 mod sink;
 mod timing;
 mod version;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::convert::Infallible;
 use std::process;
 use std::rc::Rc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use roundtrip_rdap::bulk::list::{self, Line};
 use roundtrip_rdap::bulk::scheduler::{self, ListProgress, LookupService};
@@ -23,8 +27,13 @@ use tokio::runtime::Builder;
 use crate::cli::RdapArgs;
 use crate::output::{Outcome, Stream, failed, interrupted, note};
 use crate::status::{PACE, PATIENCE, Status};
+use failures::Failures;
 use meaning::Meaning;
 use sink::Sink;
+
+/// How long to wait for IANA's registries after the last answer: on a terminal, and elsewhere.
+const REGISTRY_PATIENCE: Duration = Duration::from_secs(5);
+const REGISTRY_GRACE: Duration = Duration::from_millis(200);
 
 /// Beside 0 found, 1 failed and 2 wrong usage.
 const NOT_REGISTERED: u8 = 4;
@@ -44,6 +53,9 @@ pub(crate) fn run(args: &RdapArgs) -> Outcome {
     };
     // Sockets and timers need the runtime, even before anything is asked.
     runtime.block_on(async {
+        if let Some(url) = &args.asking.check_server {
+            return server::check(args, url).await;
+        }
         match Meaning::of(args) {
             Ok(meaning) => serve(args, meaning, began).await,
             Err(error) => Outcome::Usage(error.to_string()),
@@ -56,20 +68,31 @@ async fn serve(args: &RdapArgs, meaning: Meaning, began: Instant) -> Outcome {
         Ok(sink) => RefCell::new(sink),
         Err(error) => return failed(&error),
     };
-    let mut status = Status::new(args.output.quiet).after(PATIENCE).every(PACE);
+    let status = Status::new(args.output.quiet).after(PATIENCE).every(PACE);
+    let status = RefCell::new(status);
+    let progress = Cell::new(ListProgress::default());
+    let mut failures = Failures::default();
     // Results go to the same terminal.
     let is_shared = Stream::Out.is_terminal() && args.output.output.is_none();
     let lookups = Rc::new(Lookups(meaning.client));
     let mut ends = Ends::default();
     let mut broken = None;
+    let client = lookups.clone();
+    let mut renewing = std::pin::pin!(client.0.renew_as_used());
     let served = {
+        let show = || {
+            let line = |took| progress::line(progress.get(), meaning.length, &lookups.0, took);
+            status.borrow_mut().show(line);
+        };
         let tell = |line: Line, found: Found, tally: ListProgress| {
             ends.count(found.state());
+            failures.count(&found);
             if is_shared {
-                status.hide();
+                status.borrow_mut().hide();
             }
             broken = sink.borrow_mut().tell(line.place, &found).err();
-            status.show(|took| progress::line(tally, meaning.length, &lookups.0, took));
+            progress.set(tally);
+            show();
             broken.is_none()
         };
         let skip = |place| sink.borrow().was_told(place);
@@ -78,10 +101,12 @@ async fn serve(args: &RdapArgs, meaning: Meaning, began: Instant) -> Outcome {
         tokio::select! {
             served = serving => Some(served),
             () = stopped() => None,
+            never = every(PACE, &show) => match never {},
+            never = &mut renewing => match never {},
         }
     };
     let took = began.elapsed();
-    status.hide();
+    status.borrow_mut().hide();
     lookups.0.keep();
     let whole = matches!(served, Some(Ok(_))) && broken.is_none();
     let finished = sink.borrow_mut().finish(whole).err();
@@ -98,18 +123,41 @@ async fn serve(args: &RdapArgs, meaning: Meaning, began: Instant) -> Outcome {
     let mut notes = Vec::new();
     if args.output.timing {
         let total = timing::total(ends.count_all(), took);
-        notes.extend(beside_answers(args, &meaning.form, total));
+        notes.extend(beside_answers(
+            args,
+            &meaning.form,
+            total,
+            &mut sink.borrow_mut(),
+        ));
+    }
+    if !tells_reasons(args, &meaning.form) {
+        notes.extend(failures.told());
+    }
+    if whole {
+        notes.extend(sink.borrow().remedy());
     }
     notes.extend(lookups.0.notes());
     if whole && !args.memory.offline {
-        notes.extend(lookups.0.refresh().await);
+        // A person reads meanwhile; a script waits for nothing that it did not ask for.
+        let patience = if Stream::Out.is_terminal() {
+            REGISTRY_PATIENCE
+        } else {
+            REGISTRY_GRACE
+        };
+        notes.extend(tokio::select! {
+            told = lookups.0.refresh(patience) => told,
+            never = &mut renewing => match never {},
+        });
         notes.extend(lookups.0.notes());
     }
-    // A person reads meanwhile; a script would pay now for what the next run may spare.
+    // The same holds for tickets that servers send after early data.
     if whole && Stream::Out.is_terminal() {
         lookups.0.settle().await;
     }
     lookups.0.pool().close().await;
+    if let Some(pager) = sink.borrow_mut().pager() {
+        pager.wait();
+    }
     if !args.output.quiet {
         for told in notes {
             note("rdap", &told);
@@ -119,7 +167,7 @@ async fn serve(args: &RdapArgs, meaning: Meaning, began: Instant) -> Outcome {
 }
 
 /// Prints what belongs behind the answers where people read them; elsewhere it is a note.
-fn beside_answers(args: &RdapArgs, form: &Form, line: String) -> Option<String> {
+fn beside_answers(args: &RdapArgs, form: &Form, line: String, sink: &mut Sink) -> Option<String> {
     let into_file = args
         .output
         .output
@@ -128,8 +176,21 @@ fn beside_answers(args: &RdapArgs, form: &Form, line: String) -> Option<String> 
     if !form.is_text() || into_file {
         return Some(line);
     }
-    Stream::Out.print(format!("timing: {}\n", clean(&line)));
+    sink.print(format!("timing: {}\n", clean(&line)).as_bytes());
     None
+}
+
+/// Whether whoever reads the results reads there why lookups failed.
+fn tells_reasons(args: &RdapArgs, form: &Form) -> bool {
+    args.output.output.is_none() && (form.is_text() || *form == Form::Ndjson)
+}
+
+/// Does something again and again.
+async fn every(pace: Duration, what: impl Fn()) -> Infallible {
+    loop {
+        tokio::time::sleep(pace).await;
+        what();
+    }
 }
 
 struct Lookups(Client);
@@ -148,6 +209,10 @@ impl LookupService for Lookups {
 
     async fn ask(&self, query: Query) -> Found {
         self.0.look_up(&query).await
+    }
+
+    fn may_pass(&self, found: &Found) -> bool {
+        found.failed_at_a_server()
     }
 }
 
@@ -174,8 +239,8 @@ impl Ends {
         self.found + self.not_registered + self.refused + self.failed
     }
 
-    /// Of many, those that are not registered are no failure: they are what was asked for. Many are many also where an
-    /// earlier run has told most of them.
+    /// Of many, those that are not registered are no failure: they are what was asked for. Many are
+    /// many also where an earlier run has told most of them.
     fn outcome(&self, asked: u64) -> Outcome {
         let alone = asked == 1;
         match self {

@@ -1,5 +1,5 @@
-//! `demo` as a person and as a program see it: its counts are its arithmetic, it needs no privilege, and it says what to
-//! do where it cannot work.
+//! `demo` as a person and as a program see it: its counts are its arithmetic, it needs no
+//! privilege, and it says what to do where it cannot work.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -52,10 +52,12 @@ fn seven_ways_from_four_round_trips_to_one() {
         assert_eq!(way["round_trips"], way["expected_round_trips"], "{way}");
         assert_eq!(way["agrees"], true, "{way}");
         assert_eq!(way["answers"].as_array().unwrap().len(), 1, "{way}");
-        // The clock agrees: so many trips of the path, and less than another of anything else.
+        // The clock agrees: so many trips of the path. A busy machine adds to it, but waits for the
+        // network no longer than another trip.
         let trips = way["median_ms"].as_f64().unwrap() / 120.0;
+        let network = way["waited_for"]["network_ms"].as_f64().unwrap() / 120.0;
         let counted = way["round_trips"].as_f64().unwrap();
-        assert!((counted..counted + 0.9).contains(&trips), "{way}");
+        assert!(trips >= counted && network < counted + 0.9, "{way}");
     }
     assert!(ways[0]["saved_ms"].is_null());
     assert!(ways[6]["saved_share"].as_f64().unwrap() > 0.5, "{said}");
@@ -102,7 +104,8 @@ fn more_runs_than_a_handshake_leaves_tickets() {
     for way in document["ways"].as_array().unwrap() {
         let answers = way["answers"].as_array().unwrap();
         assert_eq!(answers.len(), 9, "{way}");
-        // A busy machine may lose a packet's race; a missing ticket would show in every run from the eighth on.
+        // A busy machine may lose a packet's race; a missing ticket would show in every run from
+        // the eighth on.
         assert_eq!(answers[8]["strategy"], answers[0]["strategy"], "{way}");
     }
 }
@@ -122,7 +125,8 @@ fn nonsense_is_wrong_usage() {
     }
 }
 
-/// A system that forbids namespaces, made of a user namespace whose limit is zero, and a root that may nothing there.
+/// A system that forbids namespaces, made of a user namespace whose limit is zero, and a root that
+/// may nothing there.
 #[test]
 fn a_refusal_says_what_to_do() {
     let line = "echo 0 > /proc/sys/user/max_user_namespaces \
@@ -155,7 +159,8 @@ fn a_refusal_says_what_to_do() {
     assert!(stdout.is_empty(), "{}", text(&stdout));
 }
 
-/// Ctrl-C in the middle, on a terminal: said in one line below the table, exit code 1, and nothing to set right.
+/// Ctrl-C in the middle, on a terminal: said in one line below the table, exit code 1, and nothing
+/// to set right.
 #[test]
 fn an_interruption_leaves_the_terminal_in_order() {
     let line = format!(

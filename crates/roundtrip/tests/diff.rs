@@ -1,4 +1,5 @@
-//! `diff` as a person and as a program see it: what it says, how it exits, and what it makes of files that are none.
+//! `diff` as a person and as a program see it: what it says, how it exits, and what it makes of
+//! files that are none.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 

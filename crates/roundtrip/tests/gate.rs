@@ -1,4 +1,5 @@
-//! `gate` as a person and as a program see it: what is written, what is found, how it exits, and that no secret is told.
+//! `gate` as a person and as a program see it: what is written, what is found, how it exits, and
+//! that no secret is told.
 
 #![allow(clippy::unwrap_used)]
 
@@ -122,7 +123,7 @@ fn all_that_is_wrong_is_said_at_once() {
     assert_eq!((quiet.status.code(), out(&quiet).as_str()), (Some(1), ""));
 }
 
-/// Of a check's keys each is explained in the guide.
+/// The guide explains each key of a check.
 #[test]
 fn the_guide_explains_the_document() {
     let guide = include_str!("../../../docs/gate.md");
@@ -244,7 +245,7 @@ fn a_session_is_put_shown_listed_and_revoked() {
 }
 
 #[test]
-fn what_is_no_session_is_refused_and_not_repeated() {
+fn invalid_sessions_are_refused_and_not_repeated() {
     let user = User::new();
     let open = user.write("open", "a:canary");
     let cases: [(&[&str], &str); 4] = [

@@ -1,4 +1,5 @@
-//! `gate init`: what it writes passes `gate check` as it is, and nothing that is there is written over.
+//! `gate init`: what it writes passes `gate check` as it is, and nothing that is there is written
+//! over.
 
 #![allow(clippy::unwrap_used)]
 

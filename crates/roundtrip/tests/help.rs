@@ -1,5 +1,6 @@
-//! What is made from the flags: help, man pages, completions. The snapshots are the contract: a flag may be added,
-//! none renamed. After a change on purpose: `INSTA_UPDATE=always cargo test -p roundtrip --test help`.
+//! What is made from the flags: help, man pages, completions. The snapshots are the contract: a
+//! flag may be added, none renamed. After a change on purpose: `INSTA_UPDATE=always cargo test -p
+//! roundtrip --test help`.
 
 #![allow(clippy::unwrap_used)]
 
@@ -8,11 +9,12 @@ use std::fs;
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
-const VERBS: [&str; 14] = [
+const VERBS: [&str; 15] = [
     "demo",
     "probe",
     "compare",
     "diff",
+    "trace",
     "doctor",
     "causes",
     "lab",

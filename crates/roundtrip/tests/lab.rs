@@ -1,4 +1,5 @@
-//! `roundtrip lab` from outside: what is listed, what a file of one's own gives, what is refused, and the exit codes.
+//! `roundtrip lab` from outside: what is listed, what a file of one's own gives, what is refused,
+//! and the exit codes.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -52,7 +53,9 @@ fn told(output: &Output) -> String {
 #[test]
 fn the_experiments_are_listed() {
     let text = String::from_utf8(lab(&["list"]).stdout).unwrap();
-    let document: Value = serde_json::from_slice(&lab(&["list", "--json"]).stdout).unwrap();
+    let json = lab(&["list", "--json"]);
+    assert!(json.status.success(), "{json:?}");
+    let document: Value = serde_json::from_slice(&json.stdout).unwrap();
     let known = [
         "persistence",
         "fast-open",
@@ -170,6 +173,19 @@ fn bytes_that_are_carried_have_a_ratio_to_tls() {
         assert!(arm["ratio_to_tls"].as_f64() > Some(0.0), "{arm}");
         assert!(arm["median"].as_f64() > Some(0.0), "{arm}");
     }
+    let quinn = file(
+        directory.path(),
+        &CARRYING.replace("transfer = 'quic'", "transfer = 'quic/quinn'"),
+    );
+    let output = lab(&["run", &quinn, "--json"]);
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    for arm in document["arms"].as_array().unwrap() {
+        let is_measured = arm["median"].as_f64() > Some(0.0);
+        let is_told = arm["not_run"]
+            .as_str()
+            .is_some_and(|why| why.contains("--features peers"));
+        assert!(is_measured || arm["name"] != "tls" && is_told, "{arm}");
+    }
     let wrong = file(
         directory.path(),
         &CARRYING.replace("'quic'\n[[var", "'quic+gso0x'\n[[var"),
@@ -177,7 +193,7 @@ fn bytes_that_are_carried_have_a_ratio_to_tls() {
     let output = lab(&["run", &wrong]);
     assert_eq!(output.status.code(), Some(2));
     assert!(
-        told(&output).contains("mine.toml:14: the transfer cannot be"),
+        told(&output).contains("mine.toml:14: invalid transfer"),
         "{}",
         told(&output)
     );

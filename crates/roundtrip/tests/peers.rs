@@ -1,5 +1,5 @@
-//! gate before and behind programs of others that few machines have. Where one is missing this is said, and nothing fails:
-//! `scripts/try-cyrus` (as root) and `scripts/install-h2spec` fetch them.
+//! gate before and behind programs of others that few machines have. Where one is missing this is
+//! said, and nothing fails: `scripts/try-cyrus` (as root) and `scripts/install-h2spec` fetch them.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;

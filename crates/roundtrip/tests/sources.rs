@@ -1,4 +1,5 @@
-//! The rules that every source file keeps: small, introduced, well named, and `unsafe` only where it is listed.
+//! The rules that every source file keeps: small, introduced, well named, and `unsafe` only where
+//! it is listed.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -14,11 +15,13 @@ const EMPTY_NAMES: [&str; 8] = [
 ];
 
 /// The files that may hold `unsafe`, or folders that end in `/`.
-const UNSAFE: [&str; 9] = [
+const UNSAFE: [&str; 11] = [
     "crates/net/src/sys.rs",
     "crates/net/src/sys/",
     "crates/doctor/src/kernel.rs",
     "crates/path/src/syscall/",
+    "crates/tap/src/sys.rs",
+    "crates/tap/src/sys/",
     // What is promised to `fork` and to the loader can only be kept where it is promised.
     "crates/path/src/keeper.rs",
     "crates/path/src/namespace.rs",
@@ -55,7 +58,7 @@ fn names_say_what_is_inside() {
     }
 }
 
-/// Who greps a name finds one thing, or a word of the glossary.
+/// A search for a name finds one type, or a word of the glossary.
 #[test]
 fn a_public_type_s_name_means_one_thing_or_stands_in_the_glossary() {
     let mut crates: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
@@ -141,6 +144,39 @@ fn is_shipped(path: &str) -> bool {
 
 fn is_within(path: &str, place: &str) -> bool {
     path == place || (place.ends_with('/') && path.starts_with(place))
+}
+
+/// A table of requirements is worth as much as its tests.
+#[test]
+fn tests_that_the_table_of_requirements_names_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let table = fs::read_to_string(root.join("docs/quic-conformance.md")).unwrap();
+    let mut tests = BTreeSet::new();
+    for (_, text) in sources() {
+        for (_, behind) in text
+            .match_indices("test]\n")
+            .map(|(at, _)| text.split_at(at))
+        {
+            let name = behind
+                .split_once("fn ")
+                .and_then(|(_, rest)| rest.split_once('('));
+            tests.extend(name.map(|(name, _)| name.to_owned()));
+        }
+    }
+    let rows = table
+        .lines()
+        .filter(|line| line.starts_with("| ") && !line.contains("---"));
+    let mut count = 0;
+    for row in rows.filter(|row| row[2..].starts_with(|c: char| c.is_ascii_digit())) {
+        count += 1;
+        let cell = row.rsplit('|').nth(1).unwrap();
+        let named: Vec<&str> = cell.split('`').skip(1).step_by(2).collect();
+        assert!(!named.is_empty() || cell.contains("no test: "), "{row}");
+        for name in named {
+            assert!(tests.contains(name), "there is no test '{name}': {row}");
+        }
+    }
+    assert!(count >= 138, "{count} rows");
 }
 
 /// Every Rust file of the repository, by its path from the root.

@@ -25,7 +25,8 @@ pub(super) fn near<'a>(typed: &str, words: &[&'a str]) -> Vec<&'a str> {
     found.into_iter().take(MOST).map(|(_, word)| word).collect()
 }
 
-/// How many letters have to be put in, left out or changed (Levenshtein's distance), one row at a time.
+/// How many letters have to be put in, left out or changed (Levenshtein's distance), one row at a
+/// time.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

@@ -20,7 +20,7 @@ Examples:
   roundtrip diff before.json after.json                also two of `roundtrip doctor --json`"
 )]
 pub(crate) struct DiffArgs {
-    /// The baseline: JSON or NDJSON of probe, or JSON of doctor; - is standard input
+    /// The baseline: JSON or NDJSON of probe or trace, or JSON of doctor; - is standard input
     #[arg(value_name = "A.json")]
     pub a: PathBuf,
     /// The report to compare, of the same kind; - is standard input

@@ -10,7 +10,7 @@ use clap::{Args, Subcommand};
 use roundtrip_model::parse_duration;
 use roundtrip_rdap::answer::Date;
 
-use super::Color;
+use super::{Color, LogLevel};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -80,6 +80,14 @@ pub(crate) struct GateRunArgs {
     /// Do not report what it does
     #[arg(short, long)]
     pub quiet: bool,
+    /// Write events to standard error; secrets are never among them
+    #[arg(
+        long,
+        value_name = "LEVEL",
+        default_value = "off",
+        hide_default_value = true
+    )]
+    pub log: LogLevel,
 }
 
 /// An address to listen at, or none.

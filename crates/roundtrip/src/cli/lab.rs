@@ -34,6 +34,12 @@ pub(crate) struct LabRunArgs {
     /// For `faults`: how many are drawn
     #[arg(long, value_name = "N", default_value_t = 120, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub count: u32,
+    /// For `faults`: record the packets of each case in this directory, as NUMBER.pcapng
+    #[arg(long, value_name = "DIRECTORY")]
+    pub record: Option<PathBuf>,
+    /// For `faults`: only these causes, or healthy
+    #[arg(long, value_name = "CAUSE,…", value_delimiter = ',')]
+    pub only: Vec<String>,
     /// Measure each arm this often, whatever the experiment says
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub runs: Option<u32>,

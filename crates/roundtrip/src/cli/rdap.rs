@@ -22,6 +22,7 @@ use super::probe::{deadline, name_server};
   roundtrip rdap --timing --no-follow a.com b.com  what each lookup waited for
   roundtrip rdap --timing --no-reuse --serial …    the same, with a new connection for each
   roundtrip rdap --check example.com               what in the answers violates the standards
+  roundtrip rdap --check-server URL example.com    and what the server does
 
 Exit codes: 0 found, 4 not registered, 5 refused, 1 failed or --check found a violation, 2 wrong
 usage. Of several queries: 1 if one failed, else 5 if one was refused, else 0."
@@ -58,10 +59,14 @@ pub(crate) struct AskingArgs {
     /// Ask this server, whatever IANA's registries say
     #[arg(short, long, value_name = "URL")]
     pub server: Option<String>,
+    /// Check this server: both address families, GET and HEAD, CORS, status codes and help; a query
+    /// names what it knows
+    #[arg(long, value_name = "URL", conflicts_with_all = ["server", "file", "raw", "whois", "csv", "columns", "field", "check", "timing", "offline"])]
+    pub check_server: Option<String>,
     /// Also ask servers of country codes that IANA does not list
     #[arg(long)]
     pub overlay: bool,
-    /// Where IANA's registries are renewed from, after the answer and once a day at most: the URL
+    /// Where IANA's registries are renewed from, beside the lookups and once a day at most: the URL
     /// of a directory with dns.json and its kin; off for never
     #[arg(long, value_name = "URL", conflicts_with = "server")]
     pub bootstrap: Option<String>,
@@ -93,10 +98,13 @@ pub(crate) struct BulkArgs {
     /// Print results in the order of the queries, not as they finish
     #[arg(long)]
     pub ordered: bool,
-    /// Continue where an interrupted run with the same list and -o FILE ended; it has left a
-    /// FILE.journal
+    /// Continue where an interrupted run with the same list and -o FILE ended (it has left a
+    /// FILE.journal), or ask again where servers failed (FILE.failed)
     #[arg(long, requires = "output")]
     pub resume: bool,
+    /// Ask once more, when everything else is done, where a server failed
+    #[arg(long)]
+    pub retry_failed: bool,
     /// How often each server is asked: RATE or HOST=RATE, as in 5/s, 10/min, off
     #[arg(long, value_name = "[HOST=]RATE")]
     pub rate: Vec<String>,
@@ -211,9 +219,12 @@ pub(crate) struct RdapOutputArgs {
     /// No progress and no notes
     #[arg(short, long)]
     pub quiet: bool,
-    /// Notices and remarks in full
+    /// Every member of the answers, notices and remarks in full
     #[arg(short, long)]
     pub verbose: bool,
+    /// Do not show text on a terminal through $PAGER or less
+    #[arg(long)]
+    pub no_pager: bool,
     /// Colour
     #[arg(long, value_enum, default_value_t, value_name = "WHEN")]
     pub color: Color,

@@ -1,14 +1,15 @@
 //! The table while it fills: drawn over itself on a terminal, row by row elsewhere.
 //!
-//! Nothing about the terminal is changed that would have to be set right again: between two frames the cursor stands
-//! below the table, so that whatever ends the process leaves the terminal in order.
+//! Nothing about the terminal is changed that would have to be set right again: between two frames
+//! the cursor stands below the table, so that whatever ends the process leaves the terminal in
+//! order.
 
 use roundtrip_report::terminal::Style;
 use roundtrip_report::text;
 use roundtrip_report::ways::{Way, Ways};
 
 use crate::cli::DemoArgs;
-use crate::output::Stream;
+use crate::output::{Stream, over};
 
 pub(super) struct Live {
     stream: Stream,
@@ -47,7 +48,8 @@ impl Live {
         match &mut self.manner {
             Manner::Frames(last) => {
                 let frame = text::ways(ways, &self.style);
-                // A table that would not fit is not drawn over itself: what scrolled away cannot be reached.
+                // A table that would not fit is not drawn over itself: what scrolled away cannot be
+                // reached.
                 if self.stream.rows() <= frame.lines().count() {
                     self.manner = Manner::Rows(None);
                     return self.show(ways);
@@ -82,30 +84,5 @@ impl Live {
             Manner::Whole => self.stream.print(text::ways(ways, &self.style)),
             Manner::Frames(_) | Manner::Silent => {}
         }
-    }
-}
-
-/// A frame in the place of the last one, line by line, so that nothing flickers.
-fn over(last: &str, frame: &str) -> String {
-    let mut text = match last.lines().count() {
-        0 => String::new(),
-        n => format!("\r\x1b[{n}A"),
-    };
-    for line in frame.lines() {
-        text.push_str(line);
-        text.push_str("\x1b[K\n");
-    }
-    text.push_str("\x1b[J");
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::over;
-
-    #[test]
-    fn a_frame_replaces_the_one_before() {
-        assert_eq!(over("", "a\nb\n"), "a\x1b[K\nb\x1b[K\n\x1b[J");
-        assert_eq!(over("a\nb\n", "c\n"), "\r\x1b[2Ac\x1b[K\n\x1b[J");
     }
 }

@@ -1,4 +1,5 @@
-//! What `gate run` says when it serves: where it listens, who answers, where sessions are, and how to try it; five lines.
+//! What `gate run` says when it serves: where it listens, who answers, where sessions are, and how
+//! to try it; five lines.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -133,7 +134,7 @@ mod tests {
         let told = lines(&Home::at("/s").config(), None);
         assert_eq!(
             told,
-            "gate: http://127.0.0.1:8080, https://127.0.0.1:8443 (h1, h2; a certificate of its own, which nobody trusts)\n\
+            "gate: http://127.0.0.1:8080, https://127.0.0.1:8443 (h1, h2, h3; a certificate of its own, which nobody trusts)\n\
              to:   http://127.0.0.1:8000\n\
              sessions: redb:/s/sessions.redb; put one in: roundtrip gate session put alice\n\
              then: curl -H \"$(roundtrip gate token --sub alice --sid alice --bearer)\" http://127.0.0.1:8080/\n\

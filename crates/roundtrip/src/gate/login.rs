@@ -1,4 +1,5 @@
-//! `user:password`, from a file, the environment or standard input; typed, it is not shown. It is never an argument.
+//! `user:password`, from a file, the environment or standard input; typed, it is not shown. It is
+//! never an argument.
 
 use std::io::{self, BufRead, IsTerminal, Read};
 use std::os::fd::AsFd;

@@ -10,9 +10,11 @@ use roundtrip_report::terminal::clean_lines;
 
 use super::{introduction, source};
 use crate::cli::GateRunArgs;
+use crate::log;
 use crate::output::{Outcome, Stream, failed, say};
 
 pub(super) fn run(args: &GateRunArgs) -> Outcome {
+    log::start(args.log);
     let config = match read(args) {
         Ok(config) => config,
         Err(error) => return failed(&error),

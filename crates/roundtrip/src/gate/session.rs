@@ -1,4 +1,5 @@
-//! `gate session`: what the manager of sessions is asked, and how its answers are told. A password is in none of them.
+//! `gate session`: what the manager of sessions is asked, and how its answers are told. A password
+//! is in none of them.
 
 use std::collections::BTreeSet;
 use std::fs::File;

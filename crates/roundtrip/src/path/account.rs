@@ -1,5 +1,5 @@
-//! What crossed, in the end and while it does: for people on standard error, which is shared with the command, or as
-//! one document.
+//! What crossed, in the end and while it does: for people on standard error, which is shared with
+//! the command, or as one document.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -169,7 +169,8 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// In place, the cursor returns to the line's beginning, so that what the command writes does not continue it.
+    /// In place, the cursor returns to the line's beginning, so that what the command writes does
+    /// not continue it.
     fn write(&self, line: &str) {
         let mut out = std::io::stderr();
         let _ = if self.in_place {

@@ -82,7 +82,8 @@ impl FarEnd {
 fn start_command(path: &Path, line: &str) -> io::Result<Child> {
     let mut command = path.server().command("sh");
     near_end::name_ends(&mut command, path);
-    // Standard output and the terminal are the command's: what the server says goes beside, and Ctrl-C passes it by.
+    // Standard output and the terminal are the command's: what the server says goes beside, and
+    // Ctrl-C passes it by.
     let beside = io::stderr().as_fd().try_clone_to_owned()?;
     command
         .args(["-c", line])
@@ -139,7 +140,8 @@ impl Serving {
     }
 }
 
-/// By which of these clients are told whom to trust: OpenSSL, Go and us; curl; Python's requests; Node.js.
+/// By which of these clients are told whom to trust: OpenSSL, Go and us; curl; Python's requests;
+/// Node.js.
 const TRUST: [&str; 4] = [
     "SSL_CERT_FILE",
     "CURL_CA_BUNDLE",

@@ -1,4 +1,5 @@
-//! Whether somebody listens at the far end, from that side's own table of sockets: no packet crosses for it.
+//! Whether somebody listens at the far end, from that side's own table of sockets: no packet
+//! crosses for it.
 
 use std::fs;
 use std::process::ExitStatus;

@@ -1,5 +1,6 @@
-//! A small name server at the far end (RFC 1035), so that a lookup crosses the path as in life. It knows the names
-//! inside and, as an experiment may want more of them, everything under `test` (RFC 6761 §6.2): all that is the server.
+//! A small name server at the far end (RFC 1035), so that a lookup crosses the path as in life. It
+//! knows the names inside and, as an experiment may want more of them, everything under `test` (RFC
+//! 6761 §6.2): all that is the server.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

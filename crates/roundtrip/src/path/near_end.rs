@@ -1,25 +1,14 @@
-//! The command at the near end: its environment, its signals, its end.
+//! The command at the near end: its environment, and what it may count on there.
 
-use std::ffi::OsStr;
-use std::io::{self, IsTerminal};
-use std::os::unix::process::ExitStatusExt;
-use std::process::{Command, ExitStatus};
-use std::time::Duration;
+use std::process::Command;
 
 use roundtrip_path::Path;
-use rustix::process::{Pid, Signal, kill_process};
-use tokio::process::Child;
-use tokio::runtime::Builder;
-use tokio::signal::unix::{SignalKind, signal};
 
 use super::Ending;
 use super::account::Live;
 use super::far_end::FarEnd;
+use crate::child::{self, Trouble};
 use crate::cli::PathArgs;
-
-/// How long a command may take over ending when it is told to.
-const GRACE: Duration = Duration::from_secs(5);
-const TICK: Duration = Duration::from_secs(1);
 
 /// The variables that name a proxy, for curl and most others.
 const PROXIES: [&str; 6] = [
@@ -47,21 +36,12 @@ pub(super) fn run(path: &Path, args: &PathArgs, far_end: &FarEnd) -> Result<u8, 
             command.env_remove(name);
         }
     }
-    let runtime = Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Ending::Failed(format!("no event loop: {error}")))?;
-    let live = args.live.then(|| Live::new(path));
-    runtime.block_on(async {
-        // First the handlers: a signal to all of us must not end us before the command.
-        let signals = Signals::catch().map_err(|error| Ending::Failed(error.to_string()))?;
-        let child = tokio::process::Command::from(command)
-            .spawn()
-            .map_err(|error| not_run(program, &error))?;
-        let status = see_through(child, signals, live)
-            .await
-            .map_err(|error| Ending::Failed(error.to_string()))?;
-        Ok(code(status))
+    let mut live = args.live.then(|| Live::new(path));
+    let mut show = live.as_mut().map(|live| || live.show());
+    let tick = show.as_mut().map(|show| show as &mut dyn FnMut());
+    child::run(command, program, tick).map_err(|trouble| match trouble {
+        Trouble::Failed(why) => Ending::Failed(why),
+        Trouble::NotRun { code, why } => Ending::NotRun { code, why },
     })
 }
 
@@ -70,114 +50,5 @@ pub(super) fn name_ends(command: &mut Command, path: &Path) {
     for (prefix, side) in [("CLIENT", path.client()), ("SERVER", path.server())] {
         command.env(format!("{prefix}_V4"), side.address_v4().to_string());
         command.env(format!("{prefix}_V6"), side.address_v6().to_string());
-    }
-}
-
-struct Signals {
-    interrupt: tokio::signal::unix::Signal,
-    quit: tokio::signal::unix::Signal,
-    terminate: tokio::signal::unix::Signal,
-    hang_up: tokio::signal::unix::Signal,
-}
-
-impl Signals {
-    fn catch() -> io::Result<Self> {
-        Ok(Self {
-            interrupt: signal(SignalKind::interrupt())?,
-            quit: signal(SignalKind::quit())?,
-            terminate: signal(SignalKind::terminate())?,
-            hang_up: signal(SignalKind::hangup())?,
-        })
-    }
-
-    /// The next one that has to be passed on.
-    async fn next(&mut self) -> Signal {
-        // A terminal sends these two to the command as well, which may go on: a shell, for one.
-        let by_terminal = io::stdin().is_terminal() || io::stderr().is_terminal();
-        loop {
-            tokio::select! {
-                _ = self.interrupt.recv() => if !by_terminal { return Signal::INT },
-                _ = self.quit.recv() => if !by_terminal { return Signal::QUIT },
-                _ = self.terminate.recv() => return Signal::TERM,
-                _ = self.hang_up.recv() => return Signal::HUP,
-            }
-        }
-    }
-}
-
-/// Waits for its end. Who is told to end us ends the command first, and after a while whether it wants to or not.
-async fn see_through(
-    mut child: Child,
-    mut signals: Signals,
-    mut live: Option<Live<'_>>,
-) -> io::Result<ExitStatus> {
-    let mut ticks = tokio::time::interval(TICK);
-    let mut limit: Option<tokio::time::Instant> = None;
-    loop {
-        let patience = limit.unwrap_or_else(|| tokio::time::Instant::now() + 60 * GRACE);
-        tokio::select! {
-            status = child.wait() => return status,
-            signal = signals.next() => {
-                pass_on(&child, signal);
-                if matches!(signal, Signal::TERM | Signal::HUP) {
-                    limit = limit.or(Some(tokio::time::Instant::now() + GRACE));
-                }
-            }
-            _ = ticks.tick(), if live.is_some() => {
-                if let Some(live) = &mut live {
-                    live.show();
-                }
-            }
-            () = tokio::time::sleep_until(patience), if limit.is_some() => child.start_kill()?,
-        }
-    }
-}
-
-fn pass_on(child: &Child, signal: Signal) {
-    let process = child.id().and_then(|id| i32::try_from(id).ok());
-    if let Some(process) = process.and_then(Pid::from_raw) {
-        // It may have ended just now.
-        let _ = kill_process(process, signal);
-    }
-}
-
-fn code(status: ExitStatus) -> u8 {
-    let code = status
-        .code()
-        .or_else(|| status.signal().map(|signal| 128 + signal));
-    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
-}
-
-/// As shells have it: 127 for what is not there, 126 for what does not run.
-fn not_run(program: &OsStr, error: &io::Error) -> Ending {
-    // A directory of PATH that is closed to us makes the kernel deny what it merely did not find (exec(3)).
-    let found = match error.kind() {
-        io::ErrorKind::NotFound => false,
-        io::ErrorKind::PermissionDenied => can_be_seen(program),
-        _ => true,
-    };
-    let program = program.display();
-    let (code, why) = if found {
-        (126, format!("{program} cannot be run: {error}"))
-    } else {
-        (127, format!("{program}: command not found"))
-    };
-    Ending::NotRun { code, why }
-}
-
-fn can_be_seen(program: &OsStr) -> bool {
-    let is_path = program.as_encoded_bytes().contains(&b'/');
-    let places = std::env::var_os("PATH").unwrap_or_default();
-    is_path || std::env::split_paths(&places).any(|place| place.join(program).exists())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ends_are_told_as_a_shell_tells_them() {
-        assert_eq!(code(ExitStatus::from_raw(3 << 8)), 3);
-        assert_eq!(code(ExitStatus::from_raw(9)), 137);
     }
 }

@@ -1,4 +1,5 @@
-//! From what was typed to what is meant. Whatever is wrong with it is said here, before anything is sent.
+//! From what was typed to what is meant. Whatever is wrong with it is said here, before anything is
+//! sent.
 
 use std::fmt::Write as _;
 use std::io::{self, Read};
@@ -295,7 +296,8 @@ fn headers(given: &[String]) -> Result<Vec<(String, String)>, UsageError> {
 }
 
 fn header(line: &str) -> Result<(String, String), UsageError> {
-    // `Name;` sends an empty header, as with curl; a space keeps it from being taken for "leave away".
+    // `Name;` sends an empty header, as with curl; a space keeps it from being taken for "leave
+    // away".
     if let Some(name) = line.strip_suffix(';').filter(|n| !n.contains(':')) {
         return Ok((name.to_owned(), " ".to_owned()));
     }
@@ -316,7 +318,8 @@ fn template(given: &str) -> Result<Template, UsageError> {
     }
 }
 
-/// Files with certificates and keys are read once more where time is measured; here it is only seen that they can be.
+/// Files with certificates and keys are read once more where time is measured; here it is only seen
+/// that they can be.
 fn check_trust(options: &Options) -> Result<(), TlsError> {
     if options.roots == Roots::System && options.identity.is_none() {
         return Ok(());

@@ -1,4 +1,5 @@
-//! Reports as they come and at the end: waterfalls, live lines, write-out, JSON, the page, and the limits.
+//! Reports as they come and at the end: waterfalls, live lines, write-out, JSON, the page, and the
+//! limits.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -128,7 +129,8 @@ impl<'a> Show<'a> {
         }
     }
 
-    /// Of an answer to HEAD, the head is what was asked for: with -o it goes where a body would go, as with curl.
+    /// Of an answer to HEAD, the head is what was asked for: with -o it goes where a body would go,
+    /// as with curl.
     fn write_heads(&self, hops: &[Exchange]) {
         let asked = Some(&self.args.output.output).filter(|_| self.args.request.head);
         let Some(path) = asked.and_then(Option::as_deref) else {

@@ -1,5 +1,5 @@
-//! Secrets in a command line: passwords, cookies, bodies and the headers that carry credentials become `***`. A word
-//! too many is masked rather than one too few.
+//! Secrets in a command line: passwords, cookies, bodies and the headers that carry credentials
+//! become `***`. A word too many is masked rather than one too few.
 
 const HIDDEN: &str = "***";
 

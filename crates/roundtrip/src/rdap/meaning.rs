@@ -6,24 +6,25 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use roundtrip_fetch::memory::answers::Policy;
+use roundtrip_fetch::memory::{DEFAULT_SIZE, Memory, MemoryError};
+use roundtrip_fetch::pool::{Deadlines, Override, Pool, Settings};
+use roundtrip_fetch::rate_limiter::{RateError, RateLimiter, Rules, SystemTimer};
 use roundtrip_http::Tokens;
 use roundtrip_model::{Memory as Warmth, Scheme, Target, TargetError};
 use roundtrip_rdap::bootstrap::{Bootstrap, Registry};
-use roundtrip_rdap::bulk::list::Part;
+use roundtrip_rdap::bulk::list::{Part, holds_query};
 use roundtrip_rdap::bulk::scheduler::ListOptions;
 use roundtrip_rdap::client::{Client, LookupOptions, Parts};
 use roundtrip_rdap::credentials::{Credentials, CredentialsError};
-use roundtrip_rdap::memory::answers::Policy;
-use roundtrip_rdap::memory::{DEFAULT_SIZE, Memory, MemoryError};
-use roundtrip_rdap::pool::{Deadlines, Override, Pool, Settings};
-use roundtrip_rdap::rate_limiter::{RateError, RateLimiter, Rules, SystemTimer};
+use roundtrip_rdap::published_limits::PUBLISHED_LIMITS;
 use roundtrip_rdap::text::{Column, DEFAULT_COLUMNS, Form, TextError};
 use roundtrip_tls::{Client as Tls, Identity, TlsError};
 
 use crate::cli::{RdapArgs, RdapOutputArgs};
 use crate::probe::roots;
 
-const USER_AGENT: &str = concat!("roundtrip-rdap/", env!("CARGO_PKG_VERSION"));
+pub(super) const USER_AGENT: &str = concat!("roundtrip-rdap/", env!("CARGO_PKG_VERSION"));
 
 /// As many streams as servers allow on a connection, mostly. RFC 9113 §6.5.2.
 const AT_ONCE: u32 = 100;
@@ -41,8 +42,12 @@ pub(super) struct Meaning {
 pub(super) enum UsageError {
     #[error("nothing is asked: name a domain, an address, an AS number, or a list with -f")]
     NoQuery,
+    #[error("the query '{0}' is empty: name a domain, an address, an AS number, or a list with -f")]
+    EmptyQuery(String),
     #[error("--server: {0}")]
     Server(TargetError),
+    #[error("--check-server: {0}")]
+    CheckServer(TargetError),
     #[error("--{flag} {given}: name an http:// or https:// URL")]
     Scheme { flag: &'static str, given: String },
     #[error("--bootstrap: {0}")]
@@ -71,7 +76,7 @@ impl Meaning {
         let memory = Arc::new(memory(args)?);
         let tokens = Tokens::default();
         let (settings, tls) = settings(args, &tokens, server.as_ref())?;
-        let mut rules = Rules::default();
+        let mut rules = Rules::new(&PUBLISHED_LIMITS);
         rules.patience = args.bulk.patience;
         for rate in &args.bulk.rate {
             rules.add(rate)?;
@@ -95,6 +100,7 @@ impl Meaning {
                 ordered: args.bulk.ordered || args.way.serial,
                 at_once: at_once(args),
                 serial: args.way.serial,
+                retries: args.bulk.retry_failed,
             },
             form,
         })
@@ -104,6 +110,9 @@ impl Meaning {
 /// The parts of the list, and its length where nothing but arguments is asked.
 fn list(args: &RdapArgs) -> Result<(Vec<Part>, Option<u64>), UsageError> {
     let mut parts = Vec::new();
+    if let Some(empty) = args.queries.iter().find(|query| !holds_query(query)) {
+        return Err(UsageError::EmptyQuery(empty.clone()));
+    }
     if !args.queries.is_empty() {
         parts.push(Part::Words(args.queries.clone()));
     }
@@ -131,7 +140,7 @@ fn is_pipe(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo())
 }
 
-fn base(
+pub(super) fn base(
     flag: &'static str,
     given: &str,
     wrong: impl Fn(TargetError) -> UsageError,
@@ -178,6 +187,8 @@ fn options(args: &RdapArgs, server: Option<Target>) -> Result<LookupOptions, Usa
         early: !args.way.no_early_data,
         credentials,
         certified,
+        // Who asks one question wants to know at once that there is no answer.
+        persistent: !args.bulk.file.is_empty() || args.queries.len() > 1,
         shares: !args.way.no_reuse,
         registries: registries(args)?,
         user_agent: USER_AGENT.to_owned(),
@@ -208,11 +219,12 @@ pub(super) fn directory(args: &RdapArgs) -> Option<PathBuf> {
         return None;
     }
     let environment = std::env::var_os;
-    let usual = || Memory::default_directory(environment("XDG_CACHE_HOME"), environment("HOME"));
+    let usual =
+        || Memory::default_directory("rdap", environment("XDG_CACHE_HOME"), environment("HOME"));
     args.memory.memory.clone().or_else(usual)
 }
 
-fn settings(
+pub(super) fn settings(
     args: &RdapArgs,
     tokens: &Tokens,
     server: Option<&Target>,

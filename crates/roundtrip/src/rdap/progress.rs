@@ -13,7 +13,7 @@ pub(super) fn line(
     client: &Client,
     took: Duration,
 ) -> String {
-    let rate = tally.told as f64 / took.as_secs_f64();
+    let rate = tally.told as f64 / took.as_secs_f64().max(0.001);
     let all = length.or(tally.whole.then_some(tally.read));
     let mut line = match all {
         Some(all) => format!("{} of {all}", tally.told),
@@ -23,6 +23,13 @@ pub(super) fn line(
     let _ = write!(line, " · {rate:.0}/s · {} servers", tally.lanes);
     let connections = client.pool().tally().connections;
     let _ = write!(line, " · {connections} connections");
+    let out = client.waited_for();
+    if let Some(server) = out.first() {
+        let _ = write!(line, " · waiting for {server}");
+        if out.len() > 1 {
+            let _ = write!(line, " and {} more", out.len() - 1);
+        }
+    }
     if let Some(all) = all.filter(|_| rate > 0.0) {
         let left = all.saturating_sub(tally.told) as f64 / rate;
         let _ = write!(line, " · {} left", span(left));

@@ -1,4 +1,5 @@
-//! Where results go: standard output, a file, or a file with a journal, with which an interrupted run goes on.
+//! Where results go: standard output, a file, or a file with a journal, with which an interrupted
+//! run goes on.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -12,6 +13,7 @@ use roundtrip_rdap::text::{self, Column, Form, Style};
 use roundtrip_report::clean;
 
 use super::conformance::Findings;
+use super::pager::Pager;
 use super::timing;
 use crate::cli::{Color, RdapArgs};
 use crate::output::Stream;
@@ -21,12 +23,20 @@ pub(super) struct Sink {
     style: Style,
     timing: bool,
     check: bool,
+    ordered: bool,
     /// An answer violates a requirement.
     violated: bool,
     out: Out,
     /// What stands before the first result.
     header: String,
     told: u64,
+    /// Between the text and a terminal.
+    pager: Option<Pager>,
+    pages: bool,
+    /// Results of lookups at which a server failed. They come last and are not in the journal, so
+    /// that a later run asks again.
+    failed: Vec<u8>,
+    count_failed: u64,
 }
 
 enum Out {
@@ -38,6 +48,16 @@ enum Out {
 struct Paths {
     output: PathBuf,
     journal: PathBuf,
+    /// The journal of a list that was worked off, except where servers failed.
+    failed: PathBuf,
+}
+
+impl Paths {
+    fn append(&self, results: &[u8]) -> Result<(), SinkError> {
+        let output = File::options().append(true).open(&self.output);
+        let appended = output.and_then(|mut output| output.write_all(results));
+        appended.map_err(|e| SinkError::Write(self.output.clone(), e))
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -71,6 +91,7 @@ impl Sink {
             },
             timing: args.output.timing,
             check: args.output.check,
+            ordered: args.bulk.ordered || args.way.serial,
             violated: false,
             out,
             header: match form {
@@ -78,6 +99,11 @@ impl Sink {
                 _ => String::new(),
             },
             told: u64::from(begun),
+            pager: None,
+            // A list tells its progress meanwhile.
+            pages: shown && form.is_text() && args.bulk.file.is_empty() && !args.output.no_pager,
+            failed: Vec::new(),
+            count_failed: 0,
         })
     }
 
@@ -95,32 +121,42 @@ impl Sink {
         }
         beside.extend(findings.as_ref().map(|f| ("check", f.document())));
         self.violated |= findings.as_ref().is_some_and(Findings::has_errors);
-        let mut result = std::mem::take(&mut self.header);
+        let is_put_off = self.puts_off(found);
+        let mut result = if is_put_off {
+            Vec::new()
+        } else {
+            std::mem::take(&mut self.header).into_bytes()
+        };
         if self.style.form == Form::Readable && self.told > 0 {
-            result.push('\n');
+            result.push(b'\n');
         }
-        result += &found
-            .told(&beside, |told| text::tell(told, &self.style))
-            .concat();
+        let told = found.told(&beside, |told| text::tell(told, &self.style));
+        result.extend(told.concat());
         let is_text = self.style.form.is_text();
         if self.timing && is_text {
-            result.extend(
-                found
-                    .sources()
-                    .map(|s| format!("timing: {}\n", clean(&timing::line(s)))),
-            );
+            let lines = found.sources().map(timing::line);
+            result
+                .extend(lines.flat_map(|line| format!("timing: {}\n", clean(&line)).into_bytes()));
         }
         if let Some(findings) = findings.filter(|_| is_text) {
-            result += &findings.told(&self.style);
+            result.extend(findings.told(&self.style).into_bytes());
         }
         self.told += 1;
+        if matches!(self.out, Out::Stdout) {
+            self.print(&result);
+            return Ok(());
+        }
         match &mut self.out {
-            Out::Stdout => Stream::Out.print(result),
+            Out::Stdout => {}
             Out::File(path, file) => file
-                .write_all(result.as_bytes())
+                .write_all(&result)
                 .map_err(|e| SinkError::Write(path.clone(), e))?,
+            Out::Journalled(..) if is_put_off => {
+                self.failed.extend(result);
+                self.count_failed += 1;
+            }
             Out::Journalled(journal, _) => {
-                journal.finish(place, result.as_bytes())?;
+                journal.finish(place, &result)?;
                 // Whoever is killed now has told what it asked.
                 journal.flush()?;
             }
@@ -128,21 +164,62 @@ impl Sink {
         Ok(())
     }
 
-    /// What is held back is written; the journal of a list that was told to its end is not needed any more.
+    /// What is held back is written; the journal of a list that was told to its end is not needed
+    /// any more.
     pub(super) fn finish(&mut self, whole: bool) -> Result<(), SinkError> {
         if let Out::Journalled(journal, paths) = &mut self.out {
             journal.flush()?;
-            if whole {
+            if whole && self.count_failed == 0 {
                 let removed = fs::remove_file(&paths.journal);
                 removed.map_err(|e| SinkError::Write(paths.journal.clone(), e))?;
+            } else if whole {
+                let header = std::mem::take(&mut self.header).into_bytes();
+                paths.append(&[header, std::mem::take(&mut self.failed)].concat())?;
+                let moved = fs::rename(&paths.journal, &paths.failed);
+                moved.map_err(|e| SinkError::Write(paths.failed.clone(), e))?;
             }
         }
         Ok(())
     }
 
+    /// Text behind the results.
+    pub(super) fn print(&mut self, text: &[u8]) {
+        if self.pages && self.pager.is_none() {
+            self.pager = Pager::start();
+            self.pages = self.pager.is_some();
+        }
+        match &mut self.pager {
+            Some(pager) => pager.print(text),
+            None => Stream::Out.print(text),
+        }
+    }
+
+    /// The pager, whose reader is to be waited for.
+    pub(super) fn pager(&mut self) -> Option<Pager> {
+        self.pager.take()
+    }
+
+    /// Whether the result is told after all others: a server failed, and no order is asked for.
+    fn puts_off(&self, found: &Outcome) -> bool {
+        let is_journalled = matches!(self.out, Out::Journalled(..));
+        is_journalled && !self.ordered && found.failed_at_a_server()
+    }
+
     /// Was a violation of a requirement told?
     pub(super) fn has_violations(&self) -> bool {
         self.violated
+    }
+
+    /// What to do after a list at which servers failed.
+    pub(super) fn remedy(&self) -> Option<String> {
+        let lookups = match self.count_failed {
+            0 => return None,
+            1 => "1 lookup".to_owned(),
+            n => format!("{n} lookups"),
+        };
+        Some(format!(
+            "servers failed at {lookups}; the same command with --resume asks for them again"
+        ))
     }
 
     /// What to do after an interruption.
@@ -182,7 +259,8 @@ fn open(args: &RdapArgs, form: &Form) -> Result<Out, SinkError> {
     }
     let paths = Paths {
         output: output.clone(),
-        journal: journal_of(output),
+        journal: beside(output, ".journal"),
+        failed: beside(output, ".failed"),
     };
     if !args.bulk.resume {
         if paths.journal.exists() {
@@ -190,6 +268,10 @@ fn open(args: &RdapArgs, form: &Form) -> Result<Out, SinkError> {
         }
         // As without a journal: what was there before is not of this run.
         File::create(output).map_err(|e| SinkError::Write(output.clone(), e))?;
+        remove_if_there(&paths.failed)?;
+    } else if !paths.journal.exists() && paths.failed.exists() {
+        let moved = fs::rename(&paths.failed, &paths.journal);
+        moved.map_err(|e| SinkError::Write(paths.journal.clone(), e))?;
     }
     let journal = Journal::open(&paths.journal, &paths.output, &identity(args, form)?)?;
     Ok(Out::Journalled(Box::new(journal), paths))
@@ -219,10 +301,19 @@ fn shape(form: &Form) -> String {
     }
 }
 
-fn journal_of(output: &Path) -> PathBuf {
+fn beside(output: &Path, suffix: &str) -> PathBuf {
     let mut name = output.as_os_str().to_owned();
-    name.push(".journal");
+    name.push(suffix);
     name.into()
+}
+
+fn remove_if_there(path: &Path) -> Result<(), SinkError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(SinkError::Write(path.to_owned(), error))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The list, and whatever decides what is asked of whom and how it is told.

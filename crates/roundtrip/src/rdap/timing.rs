@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use roundtrip_fetch::pool::Timing;
 use roundtrip_rdap::client::{From, Outcome, Source};
-use roundtrip_rdap::pool::Timing;
 use serde_json::{Value, json};
 
-/// Of each answer, in the order in which they were asked.
+/// The times of each answer, in the order of the queries.
 pub(super) fn document(found: &Outcome) -> Value {
     found.sources().map(of).collect()
 }
@@ -86,7 +86,8 @@ pub(super) fn line(source: &Source) -> String {
     line
 }
 
-/// From the start of the program, its flags read, to the last answer told: what all of them took together.
+/// From the start of the program, its flags read, to the last answer told: what all of them took
+/// together.
 pub(super) fn total(lookups: u64, took: Duration) -> String {
     let unit = if lookups == 1 { "lookup" } else { "lookups" };
     format!("{lookups} {unit} in {:.1} ms", ms(took))

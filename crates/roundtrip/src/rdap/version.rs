@@ -1,7 +1,7 @@
 //! `roundtrip rdap --version`: ours, and how old what we know of the registries is.
 
+use roundtrip_fetch::memory::Memory;
 use roundtrip_rdap::bootstrap::{Bootstrap, Registry};
-use roundtrip_rdap::memory::Memory;
 use std::fmt::Write as _;
 
 use super::meaning;
@@ -30,7 +30,7 @@ pub(super) fn show(args: &RdapArgs) -> Outcome {
         let built_in = bootstrap.publication(registry).to_owned();
         // Writing to a string cannot fail.
         let _ = write!(text, "  {registry:12} {built_in}, built in");
-        let copy = memory.registry(registry.as_str());
+        let copy = memory.document(registry.as_str());
         let renewed =
             copy.is_some_and(|copy| matches!(bootstrap.renew(registry, &copy.body), Ok(true)));
         if renewed {

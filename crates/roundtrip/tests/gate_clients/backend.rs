@@ -1,5 +1,5 @@
-//! The backend of these tests: a page that tries things out, an echo that says what gate made of a request, an event stream
-//! whose next event waits until somebody has seen the last one.
+//! The backend of these tests: a page that tries things out, an echo that says what gate made of a
+//! request, an event stream whose next event waits until somebody has seen the last one.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};

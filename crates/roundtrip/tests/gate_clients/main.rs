@@ -1,5 +1,5 @@
-//! gate before clients of others: a browser, curl, h2load, and a QUIC of other makers. What is asserted is what they say and
-//! what gate counts. gate's own tests have clients of ours.
+//! gate before clients of others: a browser, curl, h2load, and a QUIC of other makers. What is
+//! asserted is what they say and what gate counts. gate's own tests have clients of ours.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 

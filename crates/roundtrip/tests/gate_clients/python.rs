@@ -1,4 +1,5 @@
-//! aioquic, an HTTP/3 of another family than ours: a plain connection, and one whose requests come as early data.
+//! aioquic, an HTTP/3 of another family than ours: a plain connection, and one whose requests come
+//! as early data.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,4 +1,5 @@
-//! A gate with a certificate and a session, before the backend of these tests; what it counts; and how clients are started.
+//! A gate with a certificate and a session, before the backend of these tests; what it counts; and
+//! how clients are started.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -25,7 +26,7 @@ pub(crate) const LOGIN: &str = "Basic YWxpY2U6c2VjcmV0";
 pub(crate) struct Scene {
     folder: TempDir,
     gate: Child,
-    /// Of the certificate's public key, in the form that Chromium takes.
+    /// The hash of the certificate's public key, in the form that Chromium takes.
     pub(crate) key_hash: String,
     /// TLS and QUIC: `127.0.0.1:port`.
     pub(crate) at: String,
@@ -91,7 +92,8 @@ impl Scene {
         path
     }
 
-    /// A client, which may write here and nowhere else, and which ends in any case. `None` where it is not installed.
+    /// A client, which may write here and nowhere else, and which ends in any case. `None` where it
+    /// is not installed.
     pub(crate) fn client(&self, program: &str, tune: impl FnOnce(&mut Command)) -> Option<Output> {
         let mut command = Command::new("timeout");
         command
@@ -102,7 +104,8 @@ impl Scene {
             .stdin(Stdio::null());
         tune(&mut command);
         let output = command.output().unwrap();
-        // Not there, or, where folders of the path are closed to us, perhaps in one of them. timeout(1).
+        // Not there, or, where folders of the path are closed to us, perhaps in one of them.
+        // timeout(1).
         let is_absent = matches!(output.status.code(), Some(126 | 127));
         (!is_absent).then_some(output)
     }
@@ -118,8 +121,8 @@ impl Scene {
             .sum()
     }
 
-    /// So many exchanges in all, each by this protocol and with a 2xx, and none that a client cannot be content with. An
-    /// exchange is entered once its answer has left.
+    /// So many exchanges in all, each by this protocol and with a 2xx, and none that a client
+    /// cannot be content with. An exchange is entered once its answer has left.
     #[track_caller]
     pub(crate) fn has_served(&self, protocol: &str, requests: u64) {
         let protocol = format!("protocol=\"{protocol}\"");
@@ -167,7 +170,8 @@ pub(crate) fn words(output: &Output) -> String {
     format!("{}\n{}", output.status, String::from_utf8_lossy(&said))
 }
 
-/// Only below `/mine` is a session wanted. The page's picture is late by intent, on a slow machine by minutes.
+/// Only below `/mine` is a session wanted. The page's picture is late by intent, on a slow machine
+/// by minutes.
 fn config(folder: &TempDir, backend: &str, tls: &str) -> String {
     let at = |name: &str| folder.path().join(name).display().to_string();
     format!(

@@ -75,7 +75,8 @@ impl Canaries {
     }
 }
 
-/// Enough of a secret to know it by: its beginning as it is and in hex, and in base64 wherever it begins.
+/// Enough of a secret to know it by: its beginning as it is and in hex, and in base64 wherever it
+/// begins.
 fn disguises(secret: &str) -> Vec<String> {
     // A part of a secret is one, too; but all canaries begin alike.
     let part = &secret.as_bytes()[..secret.len().min(24)];
@@ -96,7 +97,7 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// Of whole groups of three. RFC 4648 §4.
+/// The encoding of whole groups of three bytes. RFC 4648 §4.
 fn base64(bytes: &[u8]) -> String {
     let groups = bytes.chunks_exact(3);
     let letters = groups.flat_map(|group| {

@@ -1,5 +1,6 @@
-//! No secret is in anything that a gate says: the real binary with every output on, and a canary in every place that holds a
-//! secret. What is said is looked through for the canaries as they are, in base64 and in hex.
+//! No secret is in anything that a gate says: the real binary with every output on, and a canary in
+//! every place that holds a secret. What is said is looked through for the canaries as they are, in
+//! base64 and in hex.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
@@ -75,6 +76,12 @@ fn no_secret_is_in_anything_that_a_gate_says() {
     // Else there was nothing to look through.
     assert!(out.matches("\"path\":\"/told\"").count() >= 4, "{out}");
     assert!(err.contains("gate.toml"), "{err}");
+    assert!(err.contains(" DEBUG gate::accept::thread: an exchange ended client=127.0.0.1 id="));
+    assert!(err.contains(" WARN  gate::forward::upstream::group::open: no connection server="));
+    assert!(
+        err.contains("the session store did not answer a query"),
+        "{err}"
+    );
     canaries.are_not_in("standard output", out.as_bytes());
     canaries.are_not_in("standard error", err.as_bytes());
 }

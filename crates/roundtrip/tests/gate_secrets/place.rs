@@ -202,7 +202,7 @@ impl Running {
     pub(crate) fn start(place: &Place, file: &str) -> Self {
         let (out, err) = (place.path("out"), place.path("err"));
         let child = place
-            .command(&["run"], file)
+            .command(&["run", "--log", "debug"], file)
             .stdout(fs::File::create(&out).unwrap())
             .stderr(fs::File::create(&err).unwrap())
             .spawn()

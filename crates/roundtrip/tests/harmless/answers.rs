@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use crate::{User, assert_harmless, assert_inert, sent, text, typed};
 
-/// A server that says the same on each connection, and closes it. Its thread ends with the test's process.
+/// A server that says the same on each connection, and closes it. Its thread ends with the test's
+/// process.
 fn server(answer: impl AsRef<[u8]>) -> SocketAddr {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = listener.local_addr().unwrap();

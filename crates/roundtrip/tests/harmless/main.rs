@@ -1,5 +1,6 @@
-//! Text from outside does nothing to the terminal that it is shown on, whichever verb shows it: controls, direction
-//! marks, invisible characters and tags are escaped, in text, on pages and in what is said of errors.
+//! Text from outside does nothing to the terminal that it is shown on, whichever verb shows it:
+//! controls, direction marks, invisible characters and tags are escaped, in text, on pages and in
+//! what is said of errors.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -83,8 +84,8 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// Each character that acts on a terminal, and one that does not at either end. `without` leaves out what cannot be
-/// there: a byte of zero in an argument, controls in a field of HTTP.
+/// Each character that acts on a terminal, and one that does not at either end. `without` leaves
+/// out what cannot be there: a byte of zero in an argument, controls in a field of HTTP.
 fn hostile(without: impl Fn(char) -> bool) -> String {
     let every = (0..=0xe_007f).filter_map(char::from_u32);
     let acting = every.filter(|c| acts(*c) && !without(*c));

@@ -1,8 +1,10 @@
-//! However it ends, nothing is left: no process at either end, no keeper, hence no namespace and no interface.
+//! However it ends, nothing is left: no process at either end, no keeper, hence no namespace and no
+//! interface.
 
 use crate::run::{Running, inhabitants, is_keeper, keepers_of, path, said, wait_until};
 
-/// A command that leaves a daemon behind, at both ends, tells both networks and then does this, having done that first.
+/// A command that leaves a daemon behind, at both ends, tells both networks and then does this,
+/// having done that first.
 fn with_daemons(first: &str, then: &str) -> Running {
     let serve = "setsid sleep 1000 & readlink /proc/self/ns/net > \"$FAR\"; exec sleep 1000";
     let near =

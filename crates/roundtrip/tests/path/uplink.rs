@@ -6,8 +6,8 @@ use crate::run::{ROUNDTRIP, said};
 use crate::skip;
 use crate::user::is_root;
 
-/// A host whose only addresses lie on its loopback interface, where the origin serves. What is printed after `left`
-/// is what the run left in it.
+/// A host whose only addresses lie on its loopback interface, where the origin serves. What is
+/// printed after `left` is what the run left in it.
 const HOST: &str = r#"
 set -e
 ip link set lo up

@@ -25,7 +25,8 @@ fn an_ordinary_user_needs_no_help() {
     let directory = tempfile::tempdir().unwrap();
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let program = directory.path().join("roundtrip");
-    // By another process: a child forked meanwhile would hold our copy open for writing, and so keep it from running.
+    // By another process: a child forked meanwhile would hold our copy open for writing, and so
+    // keep it from running.
     let install = Command::new("install")
         .args(["-m755", ROUNDTRIP])
         .arg(&program)

@@ -53,7 +53,8 @@ impl Pair {
     }
 }
 
-/// Every variable that curl knows, compared as the table says; times are checked for order and presence.
+/// Every variable that curl knows, compared as the table says; times are checked for order and
+/// presence.
 fn compare(arguments: &[&str]) -> Pair {
     let lines: Vec<String> = VARIABLES
         .iter()
@@ -93,7 +94,8 @@ fn number(values: &Values, name: &str) -> f64 {
     values[name].parse().unwrap()
 }
 
-/// Steps that come out of order. Over several hops curl adds each step up, so that only the total is comparable.
+/// Steps that come out of order. Over several hops curl adds each step up, so that only the total
+/// is comparable.
 fn disorder(values: &Values) -> impl Iterator<Item = String> {
     let order = [
         "time_namelookup",

@@ -1,4 +1,5 @@
-//! What goes wrong: each failure has its kind, names the phase, says what was tried and what to do, and never panics.
+//! What goes wrong: each failure has its kind, names the phase, says what was tried and what to do,
+//! and never panics.
 
 mod answers;
 mod certificates;

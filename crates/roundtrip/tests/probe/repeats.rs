@@ -1,4 +1,5 @@
-//! Asking again and again, and what comes out: live lines, summaries, JSON, pages, limits, interruptions.
+//! Asking again and again, and what comes out: live lines, summaries, JSON, pages, limits,
+//! interruptions.
 
 mod count;
 mod limits;

@@ -1,4 +1,5 @@
-//! Strategies against servers that people run, across an emulated path, with tshark as the judge of each fact.
+//! Strategies against servers that people run, across an emulated path, with tshark as the judge of
+//! each fact.
 
 mod apache;
 mod capture;

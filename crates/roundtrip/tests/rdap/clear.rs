@@ -3,7 +3,7 @@
 use crate::renewal::mirror;
 use crate::scene::{Said, Scene, documents, said};
 
-/// The second run, which knows these servers from the registry of names.
+/// A run that finds these servers in the registry of names.
 fn informed(scene: &Scene, servers: &[&str], flags: &[&str]) -> Said {
     let (url, _) = mirror(servers);
     let run = |arguments: &[&str]| {
@@ -12,7 +12,6 @@ fn informed(scene: &Scene, servers: &[&str], flags: &[&str]) -> Said {
         command.args(arguments);
         said(command)
     };
-    assert_eq!(run(&["one.example"]).code, 1);
     run(&[flags, &["one.example"]].concat())
 }
 

@@ -1,5 +1,5 @@
-//! What one run leaves for the next: tickets, each used once, and a directory that may be damaged, closed or somebody
-//! else's.
+//! What one run leaves for the next: tickets, each used once, and a directory that may be damaged,
+//! closed or somebody else's.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -34,7 +34,8 @@ fn the_second_run_asks_in_early_data_over_tcp() {
         (&first["resumed"], &first["early_data"]),
         (&false.into(), &false.into())
     );
-    // A new ticket comes after an answer to early data, and without a terminal nobody waits for it: one more run is sure.
+    // A new ticket comes after an answer to early data, and without a terminal nobody waits for it:
+    // one more run is sure.
     let next = run(&scene, "two.example");
     assert_eq!(
         (&next["resumed"], &next["early_data"]),
@@ -164,7 +165,7 @@ fn a_directory_that_cannot_be_made_is_a_note() {
     scene.write("file", "");
     let said = run_in(&scene, "file/below");
     assert_eq!(said.code, 0, "{said:?}");
-    assert!(said.err.contains("nothing is remembered"), "{said:?}");
+    assert!(said.err.contains("nothing is stored"), "{said:?}");
     assert_eq!(said.err.lines().count(), 1, "{said:?}");
 }
 

@@ -1,4 +1,5 @@
-//! Killed in the middle and gone on with: nothing lost, nothing told twice, nothing asked again that was told.
+//! Killed in the middle and gone on with: nothing lost, nothing told twice, nothing asked again
+//! that was told.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Child;
@@ -51,7 +52,7 @@ fn begun(scene: &Scene, more: &[&str], lines: usize) -> Child {
     child
 }
 
-/// Of the names that are surely told, how often each was asked.
+/// How often each name was asked whose answer was certainly written.
 fn settled(scene: &Scene) -> BTreeMap<String, u32> {
     let asked = scene.asked();
     let mut told = told(scene);

@@ -24,7 +24,10 @@ fn nothing_asked() {
 
 #[test]
 fn rates_columns_servers_and_kinds_that_are_none() {
-    refused(&["--rate", "x", "a.example"], &["'x' is no rate", "10/min"]);
+    refused(
+        &["--rate", "x", "a.example"],
+        &["'x' is not a rate", "10/min"],
+    );
     refused(
         &["--columns", "nope", "a.example"],
         &["'nope'", "registrar"],

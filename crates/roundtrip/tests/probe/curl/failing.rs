@@ -103,7 +103,8 @@ fn time_that_runs_out() {
 
 #[test]
 fn a_name_that_is_none() {
-    // Without a resolver that answers, both say that the name was not resolved: no Internet is needed.
+    // Without a resolver that answers, both say that the name was not resolved: no Internet is
+    // needed.
     assert_eq!(
         both_fail(&[
             "--resolve",

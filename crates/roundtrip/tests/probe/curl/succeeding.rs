@@ -88,7 +88,8 @@ fn headers_users_and_encodings() {
 fn only_the_head() {
     let site = Site::start();
     let ca = site.path("ca.pem");
-    // The bodies differ on purpose: with -I, curl writes the head to the file, and the report of `probe` has it.
+    // The bodies differ on purpose: with -I, curl writes the head to the file, and the report of
+    // `probe` has it.
     compare(&["-I", &site.http("/bytes/1000")]);
     for version in VERSIONS {
         compare(&["--cacert", &ca, version, "-I", &site.https("/bytes/1000")]);

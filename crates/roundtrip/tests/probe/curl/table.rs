@@ -74,8 +74,8 @@ pub(super) const VARIABLES: [(&str, Rule); 40] = [
     ("urlnum", Rule::Same),
 ];
 
-/// A difference that is meant: a variable, curl's exit codes with which it occurs, curl's value and ours (`*` for any),
-/// and the reason.
+/// A difference that is meant: a variable, curl's exit codes with which it occurs, curl's value and
+/// ours (`*` for any), and the reason.
 pub(super) struct Difference {
     pub(super) variable: &'static str,
     exit_codes: &'static [&'static str],

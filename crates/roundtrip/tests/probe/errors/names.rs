@@ -79,7 +79,11 @@ fn a_name_is_asked_where_the_file_says() {
 fn a_name_that_is_none_or_that_nobody_knows() {
     let scene = Scene::start();
     for (name, kind, words) in [
-        ("none.test", "no-such-name", "no such name: none.test"),
+        (
+            "none.test",
+            "no-such-name",
+            "the name none.test does not exist",
+        ),
         ("broken.test", "resolver-failed", "SERVFAIL"),
         (
             "silent.test",

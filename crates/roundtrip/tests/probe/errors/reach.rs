@@ -46,12 +46,14 @@ fn there_is_no_way() {
 
 #[test]
 fn the_syn_is_lost() {
-    // The first SYN and those that follow it within the limit: the kernel repeats after 1, 3 and 7 seconds.
+    // The first SYN and those that follow it within the limit: the kernel repeats after 1, 3 and 7
+    // seconds.
     let path = (1..=4)
         .fold(Path::builder(), |p, n| p.drop_nth(Direction::Up, n))
         .build()
         .unwrap();
-    // Neighbour discovery is no packet of IP's; what is lost is counted on the wire, so more is dropped than is needed.
+    // Neighbour discovery is no packet of IP's; what is lost is counted on the wire, so more is
+    // dropped than is needed.
     let url = format!("http://{}/", path.server().address_v4());
     let report = within(&path, &["-m", "2", &url]);
     assert_failure(&report, "connect-timeout", "tcp");
@@ -64,7 +66,8 @@ fn the_syn_is_lost() {
 
 #[test]
 fn a_name_without_a_resolver() {
-    // Names under localhost need no name server, a port under which nobody listens needs no Internet.
+    // Names under localhost need no name server, a port under which nobody listens needs no
+    // Internet.
     let port = free_port();
     let report = report(&[&format!("http://shop.localhost:{port}/")]);
     assert_failure(&report, "refused", "tcp");

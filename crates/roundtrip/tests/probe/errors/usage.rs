@@ -81,7 +81,7 @@ fn files_that_cannot_be_read() {
     for flag in ["--cacert", "--cert"] {
         assert_usage(&site, &[flag, &missing, &url], &missing);
         let empty = site.write("empty.pem", "");
-        assert_usage(&site, &[flag, &empty, &url], "holds no certificate");
+        assert_usage(&site, &[flag, &empty, &url], "contains no certificate");
         let directory = site.path("");
         assert_usage(&site, &[flag, &directory, &url], "cannot read");
     }
@@ -90,7 +90,7 @@ fn files_that_cannot_be_read() {
     assert_usage(
         &site,
         &["--cert", &pem, "--key", &ca, &url],
-        "holds no private key",
+        "contains no private key",
     );
     assert_usage(&site, &["--key", &pem, &url], "--cert");
 }
@@ -102,7 +102,7 @@ fn keys_that_do_not_fit() {
     assert_usage(
         &site,
         &["--cert", &certificate, "--key", &key, &site.https("/")],
-        "do not fit",
+        "do not match",
     );
 }
 
@@ -125,7 +125,7 @@ fn words_that_mean_nothing() {
     let site = Site::start();
     let url = site.https("/");
     for (arguments, words) in [
-        (&["--strategy", "quick"][..], "no part of a strategy"),
+        (&["--strategy", "quick"][..], "not a part of a strategy"),
         (&["--strategy", "h3+tfo"], "exclude each other"),
         (&["--strategy", ""], "--strategy"),
         (&["--http3", "--tls1.2"], "needs TLS 1.3"),

@@ -1,4 +1,5 @@
-//! Through an HTTP proxy: absolute-form for clear text, a tunnel for TLS, with and without a password.
+//! Through an HTTP proxy: absolute-form for clear text, a tunnel for TLS, with and without a
+//! password.
 
 use crate::peer::{Proxy, Site, free_port};
 use crate::report::{Report, report};

@@ -1,4 +1,5 @@
-//! Flags that change the request: method, headers, body, user, encodings, redirects, where the body goes.
+//! Flags that change the request: method, headers, body, user, encodings, redirects, where the body
+//! goes.
 
 use crate::peer::Site;
 use crate::run::{probe, said};

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process::Command;
+use std::time::{Duration, SystemTime};
 
 use super::{Authority, await_pid, await_port, free_port};
 use crate::run::{self, Job};
@@ -44,7 +45,8 @@ impl Apache {
         more: &str,
     ) -> Self {
         let directory = prepare(address, http, https, more);
-        // Apache serves nobody as root, and has nobody else to become where only root is: it is given another user.
+        // Apache serves nobody as root, and has nobody else to become where only root is: it is
+        // given another user.
         let mut unshare = there("unshare");
         unshare.args(["--user", "--map-user=33", "--map-group=33", "apache2"]);
         let mut job = Job::start(command(&directory, run::cleaned(unshare)));
@@ -97,7 +99,12 @@ fn prepare(address: &str, http: u16, https: u16, more: &str) -> tempfile::TempDi
     fs::set_permissions(place, fs::Permissions::from_mode(0o777)).unwrap();
     Authority::issue(&["localhost", "127.0.0.1", "198.18.0.2"]).write(place);
     fs::create_dir(place.join("www")).unwrap();
-    fs::write(place.join("www/page"), "Apache says hello\n").unwrap();
+    let page = place.join("www/page");
+    fs::write(&page, "Apache says hello\n").unwrap();
+    // Of a file that is younger than a second, the ETag is weak, and the head two bytes longer.
+    let page = fs::File::options().append(true).open(page).unwrap();
+    page.set_modified(SystemTime::now() - Duration::from_mins(1))
+        .unwrap();
     let at = place.display();
     let modules = [
         "mpm_event",

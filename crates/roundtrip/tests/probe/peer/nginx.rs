@@ -75,8 +75,9 @@ fn command(directory: &tempfile::TempDir, mut nginx: Command) -> Command {
     nginx
 }
 
-/// One process without a master: what is killed is all there is, and nobody changes users. `root` is the one user that
-/// the namespaces of a path know; who is not root there is told so and ignored.
+/// One process without a master: what is killed is all there is, and nobody changes users. `root`
+/// is the one user that the namespaces of a path know; who is not root there is told so and
+/// ignored.
 fn prepare(address: &str, http: u16, https: u16, listen: &str, more: &str) -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();

@@ -1,4 +1,5 @@
-//! A server that says the same to everybody, whatever it is: for answers that no decent server gives.
+//! A server that says the same to everybody, whatever it is: for answers that no decent server
+//! gives.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -8,7 +9,8 @@ pub(crate) struct OneAnswer {
 }
 
 impl OneAnswer {
-    /// Answers each connection's first request, then closes. Its thread ends with the test's process.
+    /// Answers each connection's first request, then closes. Its thread ends with the test's
+    /// process.
     pub(crate) fn start(answer: impl AsRef<[u8]>) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = listener.local_addr().unwrap();

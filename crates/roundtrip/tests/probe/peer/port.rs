@@ -21,8 +21,8 @@ pub(crate) fn await_port(server: &mut Job, port: u16) -> bool {
     })
 }
 
-/// Waits until the server has written its process id, which it does once it listens: for places where nobody may
-/// connect without leaving a trace.
+/// Waits until the server has written its process id, which it does once it listens: for places
+/// where nobody may connect without leaving a trace.
 pub(crate) fn await_pid(server: &mut Job, file: &Path) {
     await_some("a server that listens", || {
         assert!(!server.has_ended(), "the server ended: see its error.log");

@@ -10,7 +10,8 @@ pub(crate) struct Proxy {
 }
 
 impl Proxy {
-    /// With `token`, whoever does not show it is answered 407. Its thread ends with the test's process.
+    /// With `token`, whoever does not show it is answered 407. Its thread ends with the test's
+    /// process.
     pub(crate) fn start(token: Option<&'static str>) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = listener.local_addr().unwrap();

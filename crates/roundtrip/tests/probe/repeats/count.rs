@@ -60,7 +60,7 @@ fn what_left_the_ticket_is_spoken_again() {
 }
 
 #[test]
-fn what_the_first_paid_is_said_beside_the_medians() {
+fn the_cost_of_the_first_request_is_reported_beside_the_medians() {
     let site = Site::start();
     let several = ["-c", "4", "-i", "0"];
     let cold = &["--resume", "--cold"][..];
@@ -71,7 +71,7 @@ fn what_the_first_paid_is_said_beside_the_medians() {
         let line = said
             .out
             .lines()
-            .find(|l| l.contains("the first request paid"));
+            .find(|l| l.contains("the first request took"));
         let line = line.unwrap_or_else(|| panic!("{}", said.out));
         assert!(line.contains("3 round trips as h2+tls1.3"), "{line}");
         assert!(line.contains(end), "{line}");
@@ -155,7 +155,8 @@ fn several_urls_are_asked_and_summed_up_apart() {
     assert_eq!(by_url.len(), 2, "{by_url:?}");
 }
 
-/// Starts something that would take for ever, and interrupts it once the server has seen some of it.
+/// Starts something that would take for ever, and interrupts it once the server has seen some of
+/// it.
 fn interrupted(site: &Site, arguments: &[&str]) -> crate::run::Said {
     let ca = site.path("ca.pem");
     let mut job = Job::start(probe(&[&["--cacert", &ca], arguments].concat()));

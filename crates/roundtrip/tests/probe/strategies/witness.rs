@@ -107,8 +107,9 @@ impl Connection<'_> {
         }
     }
 
-    /// Did the client send application data before the ServerHello? That it was taken shows in the encrypted part alone,
-    /// but a client that was refused would have had to send it again, and so wait longer.
+    /// Did the client send application data before the ServerHello? That it was taken shows in the
+    /// encrypted part alone, but a client that was refused would have had to send it again, and so
+    /// wait longer.
     fn data_before_the_answer(&self) -> bool {
         let until = self.first_of(SERVER_HELLO).unwrap_or(0);
         self.packets[..until]
@@ -128,8 +129,8 @@ impl Connection<'_> {
         turns
     }
 
-    /// Flights of the handshake: in TLS 1.2 its records are in clear; in 1.3 it ends with the client's first turn after
-    /// the ServerHello.
+    /// Flights of the handshake: in TLS 1.2 its records are in clear; in 1.3 it ends with the
+    /// client's first turn after the ServerHello.
     fn flights(&self, version: &str) -> u64 {
         if version == "TLSv1.2" {
             let of_handshake = |p: &Packet| {

@@ -1,0 +1,159 @@
+//! A command that is run for the user: its signals, its end, and why it did not run.
+
+use std::ffi::OsStr;
+use std::io::{self, IsTerminal};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, ExitStatus};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::process::Child;
+use tokio::runtime::Builder;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// How long a command may take over ending when it is told to.
+const GRACE: Duration = Duration::from_secs(5);
+const TICK: Duration = Duration::from_secs(1);
+
+/// Why a command came to no end of its own.
+pub(crate) enum Trouble {
+    Failed(String),
+    /// As shells have it: 127 for what is not there, 126 for what does not run.
+    NotRun {
+        code: u8,
+        why: String,
+    },
+}
+
+/// Runs it to its end and returns its exit code, as a shell tells it. `tick` is called every
+/// second.
+pub(crate) fn run(
+    command: Command,
+    program: &OsStr,
+    tick: Option<&mut dyn FnMut()>,
+) -> Result<u8, Trouble> {
+    let failed = |error: io::Error| Trouble::Failed(error.to_string());
+    let runtime = Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Trouble::Failed(format!("no event loop: {error}")))?;
+    runtime.block_on(async {
+        // First the handlers: a signal to all of us must not end us before the command.
+        let signals = Signals::catch().map_err(failed)?;
+        let child = tokio::process::Command::from(command)
+            .spawn()
+            .map_err(|error| not_run(program, &error))?;
+        let status = see_through(child, signals, tick).await.map_err(failed)?;
+        Ok(code(status))
+    })
+}
+
+struct Signals {
+    interrupt: tokio::signal::unix::Signal,
+    quit: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
+    hang_up: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    fn catch() -> io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            quit: signal(SignalKind::quit())?,
+            terminate: signal(SignalKind::terminate())?,
+            hang_up: signal(SignalKind::hangup())?,
+        })
+    }
+
+    /// The next one that has to be passed on.
+    async fn next(&mut self) -> Signal {
+        // A terminal sends these two to the command as well, which may go on: a shell, for one.
+        let by_terminal = io::stdin().is_terminal() || io::stderr().is_terminal();
+        loop {
+            tokio::select! {
+                _ = self.interrupt.recv() => if !by_terminal { return Signal::INT },
+                _ = self.quit.recv() => if !by_terminal { return Signal::QUIT },
+                _ = self.terminate.recv() => return Signal::TERM,
+                _ = self.hang_up.recv() => return Signal::HUP,
+            }
+        }
+    }
+}
+
+/// Waits for its end. Who is told to end us ends the command first, and after a while whether it
+/// wants to or not.
+async fn see_through(
+    mut child: Child,
+    mut signals: Signals,
+    mut tick: Option<&mut dyn FnMut()>,
+) -> io::Result<ExitStatus> {
+    let mut ticks = tokio::time::interval(TICK);
+    let mut limit: Option<tokio::time::Instant> = None;
+    loop {
+        let patience = limit.unwrap_or_else(|| tokio::time::Instant::now() + 60 * GRACE);
+        tokio::select! {
+            status = child.wait() => return status,
+            signal = signals.next() => {
+                pass_on(&child, signal);
+                if matches!(signal, Signal::TERM | Signal::HUP) {
+                    limit = limit.or(Some(tokio::time::Instant::now() + GRACE));
+                }
+            }
+            _ = ticks.tick(), if tick.is_some() => {
+                if let Some(tick) = &mut tick {
+                    tick();
+                }
+            }
+            () = tokio::time::sleep_until(patience), if limit.is_some() => child.start_kill()?,
+        }
+    }
+}
+
+fn pass_on(child: &Child, signal: Signal) {
+    let process = child.id().and_then(|id| i32::try_from(id).ok());
+    if let Some(process) = process.and_then(Pid::from_raw) {
+        // It may have ended just now.
+        let _ = kill_process(process, signal);
+    }
+}
+
+fn code(status: ExitStatus) -> u8 {
+    let code = status
+        .code()
+        .or_else(|| status.signal().map(|signal| 128 + signal));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
+}
+
+fn not_run(program: &OsStr, error: &io::Error) -> Trouble {
+    // A directory of PATH that is closed to us makes the kernel deny what it merely did not find
+    // (exec(3)).
+    let found = match error.kind() {
+        io::ErrorKind::NotFound => false,
+        io::ErrorKind::PermissionDenied => can_be_seen(program),
+        _ => true,
+    };
+    let program = program.display();
+    let (code, why) = if found {
+        (126, format!("{program} cannot be run: {error}"))
+    } else {
+        (127, format!("{program}: command not found"))
+    };
+    Trouble::NotRun { code, why }
+}
+
+fn can_be_seen(program: &OsStr) -> bool {
+    let is_path = program.as_encoded_bytes().contains(&b'/');
+    let places = std::env::var_os("PATH").unwrap_or_default();
+    is_path || std::env::split_paths(&places).any(|place| place.join(program).exists())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_are_told_as_a_shell_tells_them() {
+        assert_eq!(code(ExitStatus::from_raw(3 << 8)), 3);
+        assert_eq!(code(ExitStatus::from_raw(9)), 137);
+    }
+}

@@ -1,0 +1,66 @@
+//! Why lookups failed, counted, for standard error: a table or a file shows it only to those who
+//! look there.
+
+use roundtrip_rdap::client::Outcome;
+use roundtrip_rdap::text::State;
+
+/// The largest number of reasons that are told apart.
+const MOST: usize = 12;
+
+#[derive(Default)]
+pub(super) struct Failures {
+    reasons: Vec<Reason>,
+    /// Failures with further reasons.
+    others: u64,
+}
+
+struct Reason {
+    state: State,
+    why: String,
+    /// The query that failed first.
+    first: String,
+    count: u64,
+}
+
+impl Failures {
+    pub(super) fn count(&mut self, found: &Outcome) {
+        let Some(why) = found.failure() else {
+            return;
+        };
+        let state = found.state();
+        let mut known = self.reasons.iter_mut();
+        if let Some(reason) = known.find(|r| r.state == state && r.why == why) {
+            reason.count += 1;
+        } else if self.reasons.len() < MOST {
+            self.reasons.push(Reason {
+                state,
+                why,
+                first: found.query.clone(),
+                count: 1,
+            });
+        } else {
+            self.others += 1;
+        }
+    }
+
+    /// A line for each reason.
+    pub(super) fn told(&self) -> Vec<String> {
+        let lines = self.reasons.iter().map(|reason| {
+            let Reason {
+                state,
+                why,
+                first,
+                count,
+            } = reason;
+            match count {
+                1 => format!("{first}: {}: {why}", state.word()),
+                _ => format!("{first} and {} more: {}: {why}", count - 1, state.word()),
+            }
+        });
+        let mut lines: Vec<String> = lines.collect();
+        if self.others > 0 {
+            lines.push(format!("{} more failed for other reasons", self.others));
+        }
+        lines
+    }
+}

@@ -1,0 +1,60 @@
+//! A pager between text and a terminal, as git has it: what fits on a screen is shown as it is, and
+//! of the rest nothing scrolls away.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::process::{Child, Command, Stdio};
+
+use crate::output::Stream;
+
+/// What `less` does unless the user says otherwise: end if everything fits on the screen, let
+/// colours through, leave the text on the screen.
+const LESS: &str = "FRX";
+
+/// Runs the pager, or `cat` where there is none, so that no text is lost.
+const SHELL: &str =
+    r#"if command -v "${1%% *}" >/dev/null; then eval "exec $1"; else exec cat; fi"#;
+
+pub(super) struct Pager(Child);
+
+impl Pager {
+    /// Starts `$PAGER`, or else `less`. None if text does not go to a terminal, or if nobody wants
+    /// a pager or there is none.
+    pub(super) fn start() -> Option<Self> {
+        if !Stream::Out.is_terminal() || std::env::var_os("TERM").is_some_and(|t| t == "dumb") {
+            return None;
+        }
+        let chosen = std::env::var_os("PAGER").unwrap_or_else(|| OsString::from("less"));
+        if chosen.is_empty() || chosen == "cat" {
+            return None;
+        }
+        let mut command = Command::new("sh");
+        command
+            .arg("-c")
+            .arg(SHELL)
+            .arg("sh")
+            .arg(chosen)
+            .stdin(Stdio::piped());
+        if std::env::var_os("LESS").is_none() {
+            command.env("LESS", LESS);
+        }
+        command.spawn().ok().map(Self)
+    }
+
+    /// Text for a reader who has left is dropped.
+    pub(super) fn print(&mut self, text: &[u8]) {
+        if let Some(stdin) = &mut self.0.stdin {
+            let written = stdin.write_all(text).and_then(|()| stdin.flush());
+            if written.is_err() {
+                self.0.stdin = None;
+            }
+        }
+    }
+
+    /// Waits until the reader has finished.
+    pub(super) fn wait(mut self) {
+        self.0.stdin = None;
+        // There is nothing to do for a pager that failed.
+        let _ = self.0.wait();
+    }
+}

@@ -1,0 +1,384 @@
+//! `roundtrip trace`: a capture is read as it comes, or a program runs, and its exchanges are
+//! explained; or processes that run already are watched.
+
+mod captures;
+mod cut;
+mod kept;
+mod program;
+mod source;
+mod told;
+mod watch;
+
+use std::cmp::Reverse;
+use std::collections::HashSet;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use roundtrip_model::{Exchange, Limit};
+use roundtrip_report::clean;
+use roundtrip_trace::{
+    Clocks, Conversation, Counts, Cut, Options, Ranking, Relation, Trace, json, text,
+};
+
+use crate::cli::TraceArgs;
+use crate::output::{Outcome, Stream, failed, say};
+use crate::page;
+use crate::provenance::{self, stamped};
+use crate::status::{PACE, PATIENCE, Status};
+use captures::Captures;
+use kept::Kept;
+use source::Source;
+
+/// Exchanges that are shown whole; of more, only the ranking, and the most costly.
+const WHOLE: u64 = 4;
+/// Connections that are written as the slowest.
+const WRITTEN: usize = 24;
+/// Limits that were missed, each with a line.
+const COMPLAINTS: usize = 100;
+
+pub(crate) fn run(args: &TraceArgs) -> Outcome {
+    match (args.watch, &args.file) {
+        (Some(watched), _) => watch::run(args, watched),
+        (None, Some(file)) => read(args, file),
+        (None, None) => program::run(args),
+    }
+}
+
+fn read(args: &TraceArgs, file: &Path) -> Outcome {
+    let stop = Arc::new(AtomicBool::new(false));
+    let told = stop.clone();
+    if let Err(error) = crate::ctrl_c::at_the_first(move || told.store(true, Ordering::Relaxed)) {
+        return failed(&format!("cannot wait for Ctrl-C: {error}"));
+    }
+    let is_pipe = |file: &Path| file == Path::new("-");
+    if is_pipe(file) && args.write.is_some() {
+        return Outcome::Usage(
+            "--write reads the capture twice, which a pipe does not allow".into(),
+        );
+    }
+    let opened = match &args.second {
+        Some(second) if is_pipe(file) || is_pipe(second) => {
+            return Outcome::Usage(
+                "two captures are read twice, which a pipe does not allow".into(),
+            );
+        }
+        Some(second) => open_two(file, second),
+        None => {
+            match Source::open(file).and_then(|mut source| Ok((source.is_capture()?, source))) {
+                Ok((true, source)) => Ok((self::name(file), Captures::One(source), None)),
+                Ok((false, source)) => return told::run(args, &self::name(file), source),
+                Err(error) => Err(unreadable(file, &error)),
+            }
+        }
+    };
+    let (name, mut captures, far) = match opened {
+        Ok(opened) => opened,
+        Err(outcome) => return outcome,
+    };
+    let mut reading = Reading::new(args, far);
+    for path in &args.keys {
+        match std::fs::read(path) {
+            Ok(lines) => reading.trace.add_keys(&lines),
+            Err(error) => return failed(&format!("cannot read {}: {error}", self::name(path))),
+        }
+    }
+    let mut status = Status::new(args.quiet).after(PATIENCE).every(PACE);
+    let mut broken_off = None;
+    while !stop.load(Ordering::Relaxed) {
+        match captures.read(&mut reading.trace) {
+            Ok(true) => {}
+            Ok(false) => break,
+            Err(error) => {
+                broken_off = Some(error);
+                break;
+            }
+        }
+        reading.take();
+        let counts = reading.trace.counts();
+        status.show(|took| captures.progress(counts.frames, took));
+    }
+    status.hide();
+    let (found, broken) = reading.end(name);
+    let name = &found.name;
+    if let Some(error) = &broken_off {
+        say(&format!("{name}: {error}; what came before it was read"));
+    }
+    if !args.keys.is_empty() && found.counts.opened == 0 {
+        say(&format!(
+            "{name}: the keys belong to none of its connections"
+        ));
+    }
+    for caveat in text::caveats(&found.counts, captures.damaged(), captures.left_over()) {
+        say(&format!("{name}: {caveat}"));
+    }
+    if found.counts.frames == 0 {
+        return failed(&format!("{name}: there is no packet in it"));
+    }
+    if let Err(ended) = found.show() {
+        return ended;
+    }
+    for complaint in &broken {
+        say(complaint);
+    }
+    if broken.is_empty() {
+        Outcome::Done
+    } else {
+        Outcome::LimitMissed
+    }
+}
+
+type Opened = (String, Captures, Option<Relation>);
+
+/// Finds out how two captures belong together, and says it.
+fn open_two(first: &Path, second: &Path) -> Result<Opened, Outcome> {
+    for file in [first, second] {
+        Source::open(file).map_err(|error| unreadable(file, &error))?;
+    }
+    let names = format!("{} and {}", name(first), name(second));
+    let relation = captures::relate([first, second], &mut Clocks::default());
+    let relation = relation.map_err(|error| failed(&format!("cannot read {names}: {error}")))?;
+    let Some(relation) = relation else {
+        return Err(failed(&format!(
+            "{names} have too few TCP packets in common to compare their clocks"
+        )));
+    };
+    let (near, far) = if relation.first_is_near {
+        (first, second)
+    } else {
+        (second, first)
+    };
+    say(&text::clocks(&relation, &name(near), &name(far)));
+    let pair = captures::Pair::open(near, far, relation)
+        .map_err(|error| failed(&format!("cannot read {names}: {error}")))?;
+    Ok((names, Captures::Two(Box::new(pair)), Some(relation)))
+}
+
+fn unreadable(file: &Path, error: &io::Error) -> Outcome {
+    failed(&format!("cannot read {}: {error}", name(file)))
+}
+
+/// The file's name as it may be shown.
+fn name(path: &Path) -> String {
+    if path == Path::new("-") {
+        return "standard input".into();
+    }
+    clean(&path.display().to_string())
+}
+
+fn complaint(limit: &Limit, value: f64, exchange: &Exchange) -> String {
+    let value = limit.show(value);
+    format!("limit missed: {limit} ({value}, {})", exchange.url)
+}
+
+/// A capture that is being read.
+struct Reading<'a> {
+    args: &'a TraceArgs,
+    trace: Trace,
+    kept: Kept,
+    ranking: Ranking,
+    broken: Vec<String>,
+    /// Exchanges that missed a limit beyond those.
+    more_broken: u64,
+}
+
+impl<'a> Reading<'a> {
+    fn new(args: &'a TraceArgs, far: Option<Relation>) -> Self {
+        let memory = usize::try_from(args.memory << 20).unwrap_or(usize::MAX);
+        let in_detail = args.flow.is_some() || args.html.is_some() || args.write.is_some();
+        let shows_all = args.json || in_detail;
+        Self {
+            args,
+            // The rest is for what is shown, and for the file.
+            trace: Trace::new(Options {
+                memory: memory / 2,
+                interface: args.interface,
+                // Those of two captures are compared.
+                steps: in_detail || far.is_some(),
+                far,
+            }),
+            kept: Kept::new(if shows_all { memory / 4 } else { memory / 64 }),
+            ranking: Ranking::default(),
+            broken: Vec::new(),
+            more_broken: 0,
+        }
+    }
+
+    /// Takes the conversations that are over.
+    fn take(&mut self) {
+        for conversation in self.trace.finished() {
+            self.add(conversation);
+        }
+    }
+
+    fn add(&mut self, conversation: Conversation) {
+        if self
+            .args
+            .flow
+            .is_some_and(|flow| flow != conversation.number)
+        {
+            return;
+        }
+        for exchange in &conversation.exchanges {
+            self.judge(exchange);
+        }
+        self.ranking.add(&conversation);
+        if self.args.ndjson {
+            for result in json::results(&conversation) {
+                Stream::Out.print_json(&(stamped(result).to_string() + "\n"));
+            }
+        } else {
+            self.kept.push(conversation);
+        }
+    }
+
+    fn judge(&mut self, exchange: &Exchange) {
+        for limit in &self.args.fail_if {
+            match limit.broken_by(exchange) {
+                Some(_) if self.broken.len() >= COMPLAINTS => self.more_broken += 1,
+                Some(value) => self.broken.push(complaint(limit, value, exchange)),
+                None => {}
+            }
+        }
+    }
+
+    /// What the capture came to, and which limits were missed.
+    fn end(mut self, name: String) -> (Found<'a>, Vec<String>) {
+        let trace = std::mem::replace(&mut self.trace, Trace::new(Options::default()));
+        let (rest, counts) = trace.end();
+        for conversation in rest {
+            self.add(conversation);
+        }
+        if self.more_broken > 0 {
+            let more = format!("and {} more limits missed", self.more_broken);
+            self.broken.push(more);
+        }
+        let (all, left_out) = self.kept.end();
+        let found = Found {
+            args: self.args,
+            name,
+            all,
+            left_out,
+            counts,
+            ranking: self.ranking,
+        };
+        (found, self.broken)
+    }
+}
+
+/// What a capture came to.
+struct Found<'a> {
+    args: &'a TraceArgs,
+    name: String,
+    all: Vec<Conversation>,
+    /// Exchanges that are not in `all`.
+    left_out: u64,
+    counts: Counts,
+    ranking: Ranking,
+}
+
+impl Found<'_> {
+    fn show(&self) -> Result<(), Outcome> {
+        if let Some(flow) = self.args.flow
+            && self.all.is_empty()
+            && !self.args.ndjson
+        {
+            let most = self.counts.connections;
+            return Err(Outcome::Usage(format!(
+                "there is no connection {flow} in {}; it has {most}",
+                self.name
+            )));
+        }
+        if self.args.json {
+            let document = json::document(
+                &self.name,
+                &self.counts,
+                &self.ranking,
+                &self.all,
+                self.left_out,
+            );
+            if self.left_out > 0 {
+                say(&format!(
+                    "{}: {} of {} exchanges are not among the results, to keep within --memory; --ndjson has all",
+                    self.name, self.left_out, self.ranking.exchanges
+                ));
+            }
+            Stream::Out.print_json(&format!("{:#}\n", stamped(document)));
+        } else if !self.args.ndjson {
+            self.print();
+        }
+        if let Some(path) = &self.args.html {
+            let head = provenance::here();
+            let page = roundtrip_trace::page::page(
+                &self.name,
+                &self.counts,
+                &self.ranking,
+                &self.all,
+                &head,
+            );
+            page::deliver(path, &page, true)?;
+        }
+        if let (Some(from), Some(to)) = (&self.args.file, &self.args.write) {
+            let name = name(to);
+            let evidence = Cut::of(self.worst());
+            match cut::write(from, to, evidence, &self.args.keys) {
+                Ok(frames) => say(&format!("{frames} packets written to {name}")),
+                Err(error) => return Err(failed(&format!("cannot write {name}: {error}"))),
+            }
+        }
+        Ok(())
+    }
+
+    /// The connections that are shown: all of a few; of many the slowest, and the examples of each
+    /// cause.
+    fn worst(&self) -> Vec<&Conversation> {
+        let told = self.all.iter().filter(|c| !c.exchanges.is_empty());
+        let mut worst: Vec<&Conversation> = told.collect();
+        if self.ranking.exchanges <= WHOLE || self.args.flow.is_some() {
+            return worst;
+        }
+        let causes = self.ranking.causes();
+        let examples = causes.iter().flat_map(|cause| &cause.examples);
+        let examples: HashSet<u64> = examples.map(|(_, number, _)| *number).collect();
+        worst.sort_by_key(|c| Reverse(c.exchanges.iter().map(Exchange::total).max()));
+        let mut place = 0..;
+        worst.retain(|c| place.next() < Some(WRITTEN) || examples.contains(&c.number));
+        worst
+    }
+
+    fn print(&self) {
+        let style = Stream::Out.style(self.args.color);
+        let out = |text: String| Stream::Out.print(text);
+        out(text::head(&self.name, &self.counts, &self.ranking));
+        let whole = self.args.flow.is_some() || self.ranking.exchanges <= WHOLE;
+        let shown = self.all.iter().filter(|c| !c.exchanges.is_empty());
+        for conversation in shown.filter(|_| whole && !self.args.quiet) {
+            out("\n".into());
+            out(text::vantage(conversation, &style));
+            out(text::located(conversation, &style));
+            out(text::exchanges(conversation, &style));
+            if self.args.verbose {
+                let details = conversation.exchanges.iter();
+                out(details
+                    .map(|e| roundtrip_report::text::details(e, &style))
+                    .collect());
+            }
+            if self.args.verbose || self.args.flow.is_some() {
+                out(text::undecidable(conversation, &style));
+            }
+            if self.args.flow.is_some() {
+                out("\n".into());
+                out(text::ladder(conversation, self.args.verbose, &style));
+            }
+        }
+        if self.args.flow.is_some() {
+            return;
+        }
+        if self.ranking.exchanges == 0 {
+            out("no exchange was found: no connection opened in vain, and no request\n".into());
+        } else if !whole || self.args.quiet {
+            out(text::ranking(&self.ranking, &style));
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! The captures that are explained: one, or two that were made at different places at the same
+//! time.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use roundtrip_trace::{Clocks, Relation, Trace};
+use roundtrip_wire::capture::Item;
+use roundtrip_wire::pcapng::Captured;
+
+use super::source::Source;
+
+pub(super) enum Captures {
+    One(Source),
+    Two(Box<Pair>),
+}
+
+impl Captures {
+    /// Reads on, and gives the trace what was read. Returns whether there may be more.
+    pub(super) fn read(&mut self, trace: &mut Trace) -> io::Result<bool> {
+        match self {
+            Self::One(source) => source.read(&mut |item| trace.take(item)),
+            Self::Two(pair) => pair.read(trace),
+        }
+    }
+
+    pub(super) fn damaged(&self) -> u64 {
+        match self {
+            Self::One(source) => source.damaged(),
+            Self::Two(pair) => pair.near.source.damaged() + pair.far.source.damaged(),
+        }
+    }
+
+    pub(super) fn left_over(&self) -> usize {
+        match self {
+            Self::One(source) => source.left_over(),
+            Self::Two(pair) => pair
+                .near
+                .source
+                .left_over()
+                .max(pair.far.source.left_over()),
+        }
+    }
+
+    pub(super) fn progress(&self, packets: u64, took: Duration) -> String {
+        match self {
+            Self::One(source) => source.progress(packets, took),
+            Self::Two(pair) => pair.near.source.progress(packets, took),
+        }
+    }
+}
+
+/// Two captures, read in the order of time.
+pub(super) struct Pair {
+    near: Queue,
+    far: Queue,
+    relation: Relation,
+}
+
+impl Pair {
+    pub(super) fn open(near: &Path, far: &Path, relation: Relation) -> io::Result<Self> {
+        Ok(Self {
+            near: Queue::new(Source::open(near)?),
+            far: Queue::new(Source::open(far)?),
+            relation,
+        })
+    }
+
+    fn read(&mut self, trace: &mut Trace) -> io::Result<bool> {
+        let result = self.near.fill().and(self.far.fill());
+        loop {
+            let (near, far) = (self.near.front(), self.far.front());
+            let moved = far.map(|at| self.relation.moved(at));
+            let near_is_next = match (near, moved) {
+                (Some(near), Some(far)) => near <= far,
+                (Some(_), None) if self.far.is_over => true,
+                (None, Some(_)) if self.near.is_over => false,
+                _ => break,
+            };
+            let queue = if near_is_next {
+                &mut self.near
+            } else {
+                &mut self.far
+            };
+            match queue.items.pop_front() {
+                Some(Owned::Packet(mut packet)) => {
+                    queue.frame += 1;
+                    trace.push_of_two(!near_is_next, queue.frame, &mut packet);
+                }
+                Some(Owned::Secrets(lines)) => trace.add_keys(&lines),
+                None => break,
+            }
+        }
+        result?;
+        Ok(!(self.near.is_over && self.far.is_over))
+    }
+}
+
+/// A capture of which the next packets wait for their turn.
+struct Queue {
+    source: Source,
+    items: VecDeque<Owned>,
+    is_over: bool,
+    /// Packets that were taken out.
+    frame: u64,
+}
+
+enum Owned {
+    Packet(Captured<'static>),
+    Secrets(Vec<u8>),
+}
+
+impl Queue {
+    fn new(source: Source) -> Self {
+        Self {
+            source,
+            items: VecDeque::new(),
+            is_over: false,
+            frame: 0,
+        }
+    }
+
+    /// Reads a piece if nothing is left of the last one.
+    fn fill(&mut self) -> io::Result<()> {
+        if self.is_over || !self.items.is_empty() {
+            return Ok(());
+        }
+        let items = &mut self.items;
+        let more = self.source.read(&mut |item| {
+            items.push_back(match item {
+                Item::Packet(packet) => Owned::Packet(owned(packet)),
+                Item::Secrets(lines) => Owned::Secrets(lines.to_vec()),
+            });
+        });
+        self.is_over = !matches!(more, Ok(true));
+        more.map(drop)
+    }
+
+    /// The time of what comes next; 0 for secrets, and for packets without a time.
+    fn front(&self) -> Option<u64> {
+        self.items.front().map(|item| match item {
+            Owned::Packet(packet) => packet.time.unwrap_or(0),
+            Owned::Secrets(_) => 0,
+        })
+    }
+}
+
+fn owned(packet: Captured<'_>) -> Captured<'static> {
+    Captured {
+        data: Cow::Owned(packet.data.into_owned()),
+        // They say nothing that is read.
+        comments: Vec::new(),
+        ..packet
+    }
+}
+
+/// How two captures belong together; `None` if they have too few packets in common.
+pub(super) fn relate(files: [&Path; 2], clocks: &mut Clocks) -> io::Result<Option<Relation>> {
+    for (n, file) in files.into_iter().enumerate() {
+        let mut source = Source::open(file)?;
+        let mut note = |item: Item<'_>| {
+            if let Item::Packet(packet) = item {
+                clocks.note(n, &packet);
+            }
+        };
+        // Where it breaks off is said when it is read again.
+        while matches!(source.read(&mut note), Ok(true)) {}
+    }
+    Ok(clocks.relation())
+}

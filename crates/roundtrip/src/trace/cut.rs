@@ -1,0 +1,113 @@
+//! `--write`: the frames of what is shown, in a capture of their own, with comments.
+
+use std::borrow::Cow;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use roundtrip_trace::Cut;
+use roundtrip_wire::capture::Item;
+use roundtrip_wire::pcapng::{Captured, Interface, Section, Writer};
+
+use super::source::Source;
+
+/// Reads the capture again, and writes what belongs to the cut. Returns how many frames that were.
+/// Of the secrets in these key logs, and in the capture itself, those of its connections are
+/// written.
+pub(super) fn write(from: &Path, to: &Path, mut cut: Cut, keys: &[PathBuf]) -> io::Result<u64> {
+    if same(from, to) {
+        let error = "it is the capture that is read";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, error));
+    }
+    let mut source = Source::open(from)?;
+    let mut into = Into::new(to)?;
+    for log in keys {
+        into.secrets(&cut.secrets(&fs::read(log)?))?;
+    }
+    let (mut frame, mut count, mut trouble) = (0, 0, None);
+    loop {
+        let more = source.read(&mut |item| {
+            if trouble.is_some() {
+                return;
+            }
+            match item {
+                Item::Packet(captured) => {
+                    frame += 1;
+                    if let Some(comments) = cut.take(frame, &captured) {
+                        count += 1;
+                        trouble = into.packet(&captured, comments).err();
+                    }
+                }
+                Item::Secrets(lines) => trouble = into.secrets(&cut.secrets(lines)).err(),
+            }
+        });
+        if let Some(error) = trouble.take() {
+            return Err(error);
+        }
+        // Where it breaks off was said when it was read for the first time.
+        if !matches!(more, Ok(true)) {
+            into.file.flush()?;
+            return Ok(count);
+        }
+    }
+}
+
+fn same(from: &Path, to: &Path) -> bool {
+    match (from.canonicalize(), to.canonicalize()) {
+        (Ok(from), Ok(to)) => from == to,
+        _ => false,
+    }
+}
+
+struct Into {
+    file: BufWriter<File>,
+    writer: Writer,
+    interfaces: u32,
+}
+
+impl Into {
+    fn new(path: &Path) -> io::Result<Self> {
+        let section = Section {
+            application: Some(concat!("roundtrip ", env!("CARGO_PKG_VERSION")).into()),
+            ..Section::default()
+        };
+        Ok(Self {
+            file: BufWriter::new(File::create(path)?),
+            writer: Writer::new(&section).map_err(refused)?,
+            interfaces: 0,
+        })
+    }
+
+    fn secrets(&mut self, lines: &[u8]) -> io::Result<()> {
+        if lines.is_empty() {
+            return Ok(());
+        }
+        self.writer.secrets(lines).map_err(refused)
+    }
+
+    fn packet(&mut self, captured: &Captured<'_>, comments: Vec<String>) -> io::Result<()> {
+        // Interfaces keep their numbers.
+        while self.interfaces <= captured.interface {
+            let interface = Interface {
+                link: captured.link,
+                snap_length: 0,
+                name: None,
+                description: None,
+                comments: Vec::new(),
+            };
+            self.writer.interface(&interface).map_err(refused)?;
+            self.interfaces += 1;
+        }
+        let own = comments.into_iter().map(Cow::Owned);
+        let packet = Captured {
+            comments: own.chain(captured.comments.iter().cloned()).collect(),
+            ..captured.clone()
+        };
+        self.writer.packet(&packet).map_err(refused)?;
+        self.file.write_all(&self.writer.take())
+    }
+}
+
+fn refused(error: roundtrip_wire::Error) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error)
+}

@@ -1,0 +1,67 @@
+//! The conversations of a capture that may be shown, within a bound: the slowest stay.
+
+use std::mem::size_of;
+use std::time::Duration;
+
+use roundtrip_model::Exchange;
+use roundtrip_trace::{Conversation, Step};
+
+/// In bytes: about what an exchange holds with its events and texts, and the text of a step.
+const PER_EXCHANGE: usize = size_of::<Exchange>() + (4 << 10);
+const PER_STEP: usize = size_of::<Step>() + 48;
+
+pub(super) struct Kept {
+    room: usize,
+    held: usize,
+    all: Vec<Conversation>,
+    left_out: u64,
+}
+
+impl Kept {
+    /// Within so many bytes, about.
+    pub(super) fn new(room: usize) -> Self {
+        Self {
+            room,
+            held: 0,
+            all: Vec::new(),
+            left_out: 0,
+        }
+    }
+
+    pub(super) fn push(&mut self, conversation: Conversation) {
+        self.held += weight(&conversation);
+        self.all.push(conversation);
+        if self.held > self.room {
+            self.make_room();
+        }
+    }
+
+    fn make_room(&mut self) {
+        self.all
+            .sort_by_key(|conversation| std::cmp::Reverse(slowest(conversation)));
+        while self.held > self.room / 2 && self.all.len() > 1 {
+            let Some(left_out) = self.all.pop() else {
+                return;
+            };
+            self.held -= weight(&left_out);
+            self.left_out += left_out.exchanges.len() as u64;
+        }
+    }
+
+    /// In the order in which they began, and how many exchanges are missing among them.
+    pub(super) fn end(mut self) -> (Vec<Conversation>, u64) {
+        self.all.sort_by_key(|conversation| conversation.number);
+        (self.all, self.left_out)
+    }
+}
+
+fn weight(conversation: &Conversation) -> usize {
+    size_of::<Conversation>()
+        + conversation.exchanges.len() * PER_EXCHANGE
+        + conversation.steps.len() * PER_STEP
+}
+
+fn slowest(conversation: &Conversation) -> Duration {
+    let all = conversation.exchanges.iter();
+    all.map(Exchange::total).max().unwrap_or_default()
+}

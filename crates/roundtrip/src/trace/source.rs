@@ -1,0 +1,136 @@
+//! Where a capture comes from: a file or a pipe, as it is or compressed.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use flate2::bufread::MultiGzDecoder;
+use roundtrip_wire::capture::{CaptureReader, Item};
+
+/// In bytes: what is read at once.
+const PIECE: usize = 1 << 20;
+/// In bytes: what tells a capture from a log.
+const FRONT: usize = 64;
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+pub(super) struct Source {
+    from: BufReader<Box<dyn Read>>,
+    reader: CaptureReader,
+    /// How much of the file was read, and how long it is, if it has an end.
+    read: Arc<AtomicU64>,
+    length: Option<u64>,
+}
+
+impl Source {
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        let read = Arc::new(AtomicU64::new(0));
+        let (file, length): (Box<dyn Read>, _) = if path == Path::new("-") {
+            (Box::new(io::stdin()), None)
+        } else {
+            let file = File::open(path)?;
+            let known = file.metadata()?;
+            (Box::new(file), known.is_file().then_some(known.len()))
+        };
+        let counting = Counting {
+            from: file,
+            read: read.clone(),
+        };
+        let mut front = BufReader::with_capacity(PIECE, counting);
+        let is_gzip = front.fill_buf()?.starts_with(&GZIP);
+        let from: Box<dyn Read> = if is_gzip {
+            Box::new(MultiGzDecoder::new(front))
+        } else {
+            Box::new(front)
+        };
+        Ok(Self {
+            // What is read in large pieces passes by.
+            from: BufReader::with_capacity(FRONT, from),
+            reader: CaptureReader::new(),
+            read,
+            length,
+        })
+    }
+
+    /// Whether it begins like a capture, or like nothing that is known: not like a log.
+    pub(super) fn is_capture(&mut self) -> io::Result<bool> {
+        let front = self.from.fill_buf()?;
+        Ok(CaptureReader::recognises(front) || !begins_like_text(front))
+    }
+
+    /// All of it, up to a limit.
+    pub(super) fn whole(mut self, limit: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.from.by_ref().take(limit + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > limit {
+            let error = format!("it has more than {} MiB", limit >> 20);
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, error));
+        }
+        Ok(bytes)
+    }
+
+    /// Reads one piece, and hands on its packets and secrets in their order. Returns whether there
+    /// may be more.
+    pub(super) fn read(&mut self, take: &mut dyn FnMut(Item<'_>)) -> io::Result<bool> {
+        let count = match self.from.read(self.reader.room(PIECE)) {
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(true),
+            Err(error) => return Err(error),
+        };
+        self.reader.filled(count);
+        loop {
+            match self.reader.item() {
+                Ok(Some(item)) => take(item),
+                Ok(None) => return Ok(count > 0),
+                Err(error) => return Err(io::Error::new(io::ErrorKind::InvalidData, error)),
+            }
+        }
+    }
+
+    pub(super) fn damaged(&self) -> u64 {
+        self.reader.damaged()
+    }
+
+    pub(super) fn left_over(&self) -> usize {
+        self.reader.left_over()
+    }
+
+    /// How far it is, and how long the rest may take.
+    pub(super) fn progress(&self, packets: u64, took: Duration) -> String {
+        let read = self.read.load(Ordering::Relaxed);
+        let Some(length) = self.length.filter(|length| *length > 0) else {
+            return format!("… {packets} packets; Ctrl-C shows what is known");
+        };
+        let share = read as f64 / length as f64;
+        let left = took.as_secs_f64() * (1.0 / share.max(0.001) - 1.0);
+        format!(
+            "… {:.0} %, {packets} packets, about {left:.0} s to go",
+            100.0 * share
+        )
+    }
+}
+
+/// RFC 7464: the records of a sequence of JSON begin with this.
+const RECORD: u8 = 0x1e;
+
+fn begins_like_text(front: &[u8]) -> bool {
+    let is_text =
+        |byte: &u8| matches!(*byte, RECORD | b'\t' | b'\n' | b'\r' | b' '..=b'~' | 0x80..);
+    !front.is_empty() && front.iter().all(is_text)
+}
+
+/// Counts what was read of the file itself.
+struct Counting {
+    from: Box<dyn Read>,
+    read: Arc<AtomicU64>,
+}
+
+impl Read for Counting {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.from.read(buffer)?;
+        self.read.fetch_add(count as u64, Ordering::Relaxed);
+        Ok(count)
+    }
+}
