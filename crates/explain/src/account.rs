@@ -4,6 +4,7 @@
 
 use roundtrip_model::{Exchange, Finding, PhaseName, Task, Unexplained, Waited, Withdrawn};
 
+use crate::causes::least_lateness;
 use crate::contradiction::contradiction;
 use crate::ledger::{Granted, Ledger};
 use crate::{Case, WaitPart, causes};
@@ -135,7 +136,15 @@ impl Remainder {
         let (mut network, mut server, mut resolver) = (0.0, 0.0, 0.0);
         match name {
             PhaseName::Name => resolver = left(WaitPart::Resolver),
-            PhaseName::FirstByte => (network, server) = (trip, left(WaitPart::Server)),
+            // The server's usual work needs no reason. A longer wait that no cause claims does: the
+            // path may vary by so much that nothing shows who caused it.
+            PhaseName::FirstByte => {
+                network = trip;
+                server = left(WaitPart::Server);
+                if case.rtt.is_some() && server >= least_lateness(case) {
+                    server = 0.0;
+                }
+            }
             PhaseName::Tcp | PhaseName::Tls | PhaseName::Quic => network = trip,
             // An echo makes its round trip in the body phase; other exchanges make it before.
             PhaseName::Body if case.exchange.echo.is_some() => {

@@ -22,6 +22,8 @@ mod upload;
 
 use crate::{Cause, CauseFamily};
 
+pub(crate) use http::least_lateness;
+
 /// Causes are asked in this order: where two could claim the same time, the more specific one comes
 /// first.
 pub const FAMILIES: &[CauseFamily] = &[

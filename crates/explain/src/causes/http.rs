@@ -156,12 +156,15 @@ fn witness(case: &Case<'_>, thought: f64) -> Option<(f64, String)> {
     Some((thought, shown))
 }
 
+/// In milliseconds: an answer that is later than a round trip by this much had a reason.
+pub(crate) fn least_lateness(case: &Case<'_>) -> f64 {
+    MIN_LATE.max(JITTER * case.rtt.unwrap_or(0.0))
+}
+
 /// Where round trips are known to differ by less, a late answer has a reason that the exchange does
 /// not show.
 fn late_answer(case: &Case<'_>) -> Option<Cost> {
-    let least = MIN_LATE
-        .max(JITTER * case.rtt?)
-        .max(case.spread.most_later());
+    let least = least_lateness(case).max(case.spread.most_later());
     let mut cost = Cost::default();
     let mut told = Vec::new();
     let mut tell = |phase, late: f64, to: &str| {

@@ -87,6 +87,28 @@ fn a_late_answer_without_a_witness_is_not_attributed() {
     assert_only(&longer, "path-varies", 150.0, 0);
 }
 
+/// A path whose second round trip took 9 ms more than its first may take 60 ms more for the third:
+/// then the wait is neither the server's nor irreducible.
+#[test]
+fn a_late_answer_within_the_path_s_spread_is_unexplained() {
+    let late = |late: f64| {
+        let story = Story::new().looked_up(Answer::Hosts, 0.1).connected(9.0);
+        let story = story.tls13().asked().pass(R + late);
+        let mut story = story.acknowledged(R + late);
+        story.r = 0.0;
+        roundtrip_explain::account(&story.told(0.0).end())
+    };
+    let account = late(60.0);
+    assert!(!account.findings.iter().any(|f| f.id.contains("server")));
+    let at: Vec<_> = account.unexplained_at.iter().map(|at| at.phase).collect();
+    assert!(at.contains(&PhaseName::FirstByte), "{account:?}");
+    assert!(account.irreducible < R + 3.0, "{account:?}");
+    // A server's usual work needs no reason.
+    let usual = late(4.0);
+    let at: Vec<_> = usual.unexplained_at.iter().map(|at| at.phase).collect();
+    assert!(!at.contains(&PhaseName::FirstByte), "{usual:?}");
+}
+
 #[test]
 fn a_server_that_thinks_is_not_acquitted_by_a_loss() {
     let story = secured().asked().pass(R + 130.0).acknowledged(R + 130.0);
