@@ -7,6 +7,7 @@ use roundtrip_gate::manage::{Token, TokenRequest, TokenTransport};
 
 use crate::exchanges::backend::{Backend, echo};
 use crate::exchanges::raw_client::{RawClient, path};
+use crate::lifecycle::eventually;
 use crate::lifecycle::scene::{PATIENCE, Scene};
 
 const LIFETIME: Duration = Duration::from_secs(3);
@@ -50,9 +51,13 @@ fn an_expired_token_is_refused_though_it_is_remembered() {
     for _ in 0..20 {
         assert_eq!(get(), 401);
     }
-    let (_, metrics) = scene.admin("/metrics");
-    let refused = metrics.lines().find(|line| line.contains("\"expired\""));
-    assert!(refused.unwrap().ends_with(" 21"), "{refused:?}");
+    // An exchange is recorded after its answer was sent.
+    let is_recorded = || {
+        let (_, metrics) = scene.admin("/metrics");
+        let refused = metrics.lines().find(|line| line.contains("\"expired\""));
+        refused.is_some_and(|line| line.ends_with(" 21"))
+    };
+    assert!(eventually(is_recorded), "{}", scene.admin("/metrics").1);
 }
 
 #[test]
