@@ -168,6 +168,7 @@ impl TcpInfo {
             busy: Duration::from_micros(self.0.busy_time),
             segments: self.0.data_segs_in,
             bytes: self.0.bytes_received,
+            full: self.0.advmss.min(self.0.snd_mss),
             acks: self.0.segs_out.saturating_sub(self.0.data_segs_out),
             rtt: self.min_rtt().or(self.rtt()).unwrap_or_default(),
             window: (self.0.rcv_wnd != u32::MAX).then_some(self.0.rcv_wnd.into()),

@@ -22,7 +22,10 @@ pub(crate) struct WaitCounters {
     pub(crate) busy: Duration,
     /// Segments with data that arrived.
     pub(crate) segments: u32,
+    /// Bytes that arrived and follow those before them: those behind a gap are not among them.
     pub(crate) bytes: u64,
+    /// The amount of data in a full segment of the peer.
+    pub(crate) full: u32,
     /// Acknowledgements without data that left.
     pub(crate) acks: u32,
     pub(crate) rtt: Duration,
@@ -84,7 +87,7 @@ impl WaitTracker {
         events.extend(self.pause(at, counters));
         let late = self.late(arrival, at);
         let mut judged = counters;
-        if overtaken > 0 && late >= MIN_OVERTAKEN {
+        if overtaken > 0 && late >= MIN_OVERTAKEN && !self.is_gap_open(overtaken, counters) {
             let event = Event::Overtaken {
                 segments: overtaken,
                 late,
@@ -106,6 +109,15 @@ impl WaitTracker {
         self.judged = judged;
         self.last_arrival = Some(at);
         (at, events)
+    }
+
+    /// Whether the overtaken segments are still missing: what can be read is exactly what the other
+    /// segments hold.
+    fn is_gap_open(&self, overtaken: u32, counters: WaitCounters) -> bool {
+        let came = counters.segments.saturating_sub(self.judged.segments);
+        let in_order = u64::from(came.saturating_sub(overtaken));
+        let readable = counters.bytes.saturating_sub(self.judged.bytes);
+        readable > 0 && readable == in_order * u64::from(counters.full)
     }
 
     /// Notes further data of the arrival that ended a wait.
@@ -264,6 +276,32 @@ mod tests {
         let event = Event::Overtaken {
             segments: 3,
             late: Duration::from_millis(49),
+        };
+        assert_eq!(events.last(), Some(&(at(90), event)));
+    }
+
+    /// A busy reader takes the segments before the gap late: that fills no gap.
+    #[test]
+    fn a_gap_is_open_while_only_the_segments_before_it_can_be_read() {
+        let mut watch = WaitTracker::default();
+        let before = WaitCounters {
+            out_of_order: 4,
+            bytes: 1448,
+            full: 1448,
+            ..counters(5)
+        };
+        let (_, events) = watch.ended(arrival(44, 40, 40), before);
+        assert_eq!(events, []);
+        watch.ran_dry(at(45), before);
+        let after = WaitCounters {
+            bytes: 6 * 1448,
+            segments: 6,
+            ..before
+        };
+        let (_, events) = watch.ended(arrival(91, 90, 41), after);
+        let event = Event::Overtaken {
+            segments: 4,
+            late: Duration::from_millis(46),
         };
         assert_eq!(events.last(), Some(&(at(90), event)));
     }
