@@ -64,6 +64,7 @@ mod h3;
 mod handle;
 mod incoming;
 mod observer;
+mod qlog;
 mod recv_stream;
 mod send_stream;
 mod sibling;
@@ -84,6 +85,7 @@ pub use h3::{
 };
 pub use incoming::Incoming;
 pub use observer::DatagramObserver;
+pub use qlog::QlogDirectory;
 pub use recv_stream::RecvStream;
 pub use send_stream::SendStream;
 pub use sibling::Sibling;

@@ -19,6 +19,7 @@ mod frames;
 mod handshake;
 mod idle;
 mod ids;
+mod logging;
 mod memory;
 mod migration;
 mod opening;
@@ -43,6 +44,7 @@ use rustls::pki_types::ServerName;
 
 use crate::budget::Account;
 use crate::crypto::{Crypto, Level, bind_sessions};
+use crate::log::Log;
 use crate::mtu::Mtu;
 use crate::received::Received;
 use crate::recovery::{Feedback, Recovery};
@@ -114,6 +116,7 @@ pub struct Connection {
     items: Vec<Item>,
     /// Empty but for its capacity, between calls of `settle`.
     feedback: Feedback,
+    log: Log,
     /// When the owner last came by.
     clock: Time,
 }
@@ -132,11 +135,12 @@ impl Connection {
         let mut random = Random::new(&opening.seed);
         let (source, _) = opening.issuer.id(0);
         let parameters = opening::parameters(&opening.transport, version, source);
-        let parameters = opening::encode(&parameters, random.number());
-        let crypto = Crypto::client(tls, name, parameters, &destination, version)?;
+        let encoded = opening::encode(&parameters, random.number());
+        let crypto = Crypto::client(tls, name, encoded, &destination, version)?;
         let handshake = Handshake::client(version, destination, token.unwrap_or_default());
         let path = Path::new(opening.remote, opening.local, true);
         let mut connection = Self::new(now, opening, crypto, handshake, destination, path, random);
+        connection.log_parameters(true, &parameters);
         connection.remember();
         Ok(connection)
     }
@@ -153,13 +157,14 @@ impl Connection {
         let (source, reset_token) = opening.issuer.id(0);
         let mut parameters = opening::parameters(&opening.transport, version, source);
         opening::server_parameters(&mut parameters, arrival, reset_token);
-        let parameters = opening::encode(&parameters, random.number());
+        let encoded = opening::encode(&parameters, random.number());
         let tls = bind_sessions(tls, version, opening::early_limits(&opening.transport));
-        let crypto = Crypto::server(tls, parameters, &arrival.destination, version)?;
+        let crypto = Crypto::server(tls, encoded, &arrival.destination, version)?;
         let handshake = Handshake::server(version, arrival);
         let path = Path::new(opening.remote, opening.local, arrival.validated);
         let peer = arrival.source;
         let mut connection = Self::new(now, opening, crypto, handshake, peer, path, random);
+        connection.log_parameters(true, &parameters);
         connection.recovery.on_first_datagram(arrival.datagram);
         Ok(connection)
     }
@@ -173,6 +178,7 @@ impl Connection {
         path: Path,
         mut random: Random,
     ) -> Self {
+        let log = Log::open(now, &logging::about(&opening, &handshake));
         let config = opening.transport;
         let mtu = Mtu::new(config.datagram, opening.remote.ip());
         Self {
@@ -192,7 +198,11 @@ impl Connection {
             events: Events::default(),
             stats: Stats::default(),
             items: Vec::new(),
-            feedback: Feedback::default(),
+            feedback: Feedback {
+                lost_numbers: log.is_on().then(Vec::new),
+                ..Feedback::default()
+            },
+            log,
             clock: now,
             handshake,
             crypto,

@@ -22,6 +22,7 @@ mod crypto;
 mod endpoint;
 mod error;
 mod event;
+mod log;
 mod mtu;
 mod observer;
 mod pacer;
@@ -43,6 +44,10 @@ pub use connection::Connection;
 pub use endpoint::{ClientConfig, Endpoint, Handle, Misdirected, Retry, ServerConfig, Sibling};
 pub use error::{CloseReason, Code, ConnectError};
 pub use event::Event;
+pub use log::{
+    ConnectionLog, DropReason, LogEvent, LoggedConnection, LoggedPacket, Logger, Metrics,
+    set_logger,
+};
 pub use observer::{HandshakeBytes, HandshakeObserver};
 pub use stats::Stats;
 pub use streams::{Dir, Peek, Read, ReadError, StreamEvent, StreamId, WriteError};

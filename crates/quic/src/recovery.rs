@@ -413,7 +413,6 @@ impl Recovery {
         self.ecn.is_capable()
     }
 
-    #[cfg(test)]
     pub(crate) fn ptos_in_a_row(&self) -> u32 {
         self.ptos_in_a_row
     }

@@ -61,7 +61,6 @@ impl Rtt {
         self.restart_min = true;
     }
 
-    #[cfg(test)]
     pub(crate) fn latest(&self) -> Duration {
         self.latest
     }
@@ -70,7 +69,6 @@ impl Rtt {
         self.smoothed
     }
 
-    #[cfg(test)]
     pub(crate) fn variation(&self) -> Duration {
         self.variation
     }

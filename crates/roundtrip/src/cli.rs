@@ -126,6 +126,16 @@ pub(crate) struct OriginArgs {
         hide_default_value = true
     )]
     pub log: LogLevel,
+    #[command(flatten)]
+    pub qlog: QlogArgs,
+}
+
+/// Logs of QUIC connections.
+#[derive(Debug, Default, Args)]
+pub(crate) struct QlogArgs {
+    /// Write a qlog file for each QUIC connection into this directory (also: QLOGDIR)
+    #[arg(long, value_name = "DIR")]
+    pub qlog: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]

@@ -20,6 +20,7 @@ mod path;
 mod perf;
 mod probe;
 mod provenance;
+mod qlog;
 mod rdap;
 mod status;
 mod trace;

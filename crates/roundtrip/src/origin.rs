@@ -10,8 +10,12 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::cli::{OriginArgs, OriginCommand};
 use crate::log;
 use crate::output::{Outcome, Stream, failed};
+use crate::qlog;
 
 pub(crate) fn run(args: OriginArgs) -> Outcome {
+    if let Err(error) = qlog::start(&args.qlog) {
+        return failed(&error);
+    }
     let runtime = match Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return failed(&error),

@@ -11,6 +11,7 @@ use roundtrip_report::terminal::Style;
 use crate::cli::{PerfArgs, PerfCommand, Switch, TaskArgs};
 use crate::output::{Outcome, Stream, deliver, failed};
 use crate::provenance::stamped;
+use crate::qlog;
 use crate::status::{PACE, Status};
 use crate::{ctrl_c, page};
 
@@ -82,6 +83,9 @@ fn measure(
     let file = task.output.html.as_deref();
     if let Some(Err(why)) = file.map(page::can_be_written) {
         return Outcome::Usage(why);
+    }
+    if let Err(error) = qlog::start(&task.output.qlog) {
+        return Outcome::Usage(error.to_string());
     }
     let stop = Stop::default();
     let stopping = stop.clone();

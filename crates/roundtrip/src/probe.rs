@@ -10,6 +10,7 @@ use tokio::runtime::Builder;
 
 use crate::cli::ProbeArgs;
 use crate::output::{Outcome, interrupted};
+use crate::qlog;
 use meaning::Meaning;
 pub(crate) use meaning::{UsageError, asked, check_writable, roots, target};
 use progress::Progress;
@@ -20,6 +21,9 @@ pub(crate) fn run(args: &ProbeArgs) -> Outcome {
         Ok(meaning) => meaning,
         Err(error) => return Outcome::Usage(error.to_string()),
     };
+    if let Err(error) = qlog::start(&args.output.qlog) {
+        return Outcome::Usage(error.to_string());
+    }
     let runtime = match Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return Outcome::Usage(format!("cannot start: {error}")),

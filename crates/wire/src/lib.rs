@@ -41,6 +41,7 @@ pub mod witness;
 pub mod x509;
 
 pub use error::Error;
+pub use text::hex;
 
 /// The result of every parser and encoder here.
 pub type Result<T> = std::result::Result<T, Error>;

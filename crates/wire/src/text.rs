@@ -12,7 +12,7 @@ pub(crate) fn cleaned(characters: impl Iterator<Item = char>) -> String {
 }
 
 /// Lower-case hexadecimal digits, without separators.
-pub(crate) fn hex(bytes: &[u8]) -> String {
+pub fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write;
 
     bytes.iter().fold(String::new(), |mut text, byte| {

@@ -113,6 +113,7 @@ impl Connection {
         self.streams.end(&self.config);
         self.crypto.end();
         self.recovery.end();
+        self.log_closed(&why);
         self.events.push(Event::Closed(why));
     }
 
@@ -213,6 +214,9 @@ impl Connection {
         let packet = room.get_mut(..length)?;
         if let Some(at) = length_at {
             set_length(packet, at, length - number_at);
+        }
+        if self.log.is_on() {
+            self.log_sent(level, number, packet, number_at, number_length);
         }
         self.crypto
             .seal(level, number, packet, number_at, number_length)

@@ -10,6 +10,7 @@ use roundtrip_wire::quic::{Parameters, Retry, Side, Version};
 use super::Connection;
 use crate::crypto::Level;
 use crate::error::{CloseReason, TransportError};
+use crate::log::LogEvent;
 use crate::recovery::Progress;
 use crate::space::Space;
 use crate::{Code, Event, Time};
@@ -62,6 +63,7 @@ impl Connection {
             && let Some(bytes) = self.crypto.peer_parameters()
         {
             let parameters = self.handshake.on_parameters(bytes)?;
+            self.log_parameters(false, &parameters);
             self.settle_early(&parameters)?;
             self.apply(&parameters);
         }
@@ -110,11 +112,15 @@ impl Connection {
 
     /// The keys of a space are needed no more, nor is what was sent with them. RFC 9001 §4.9.
     pub(super) fn discard(&mut self, space: Space) {
-        match space {
-            Space::Initial => self.crypto.discard(Level::Initial),
-            Space::Handshake => self.crypto.discard(Level::Handshake),
+        let level = match space {
+            Space::Initial => Level::Initial,
+            Space::Handshake => Level::Handshake,
             Space::Data => return,
+        };
+        if self.crypto.has(level) {
+            self.log_discarded(level);
         }
+        self.crypto.discard(level);
         self.recovery.discard(space);
     }
 
@@ -173,7 +179,9 @@ impl Connection {
         if !self.handshake.on_retry(retry, &self.local_ids.first()) {
             return;
         }
-        self.remote_ids.set_first(retry.source);
+        let source = retry.source;
+        self.log.write(self.clock, &LogEvent::Retried { source });
+        self.remote_ids.set_first(source);
         self.settle(|recovery, feedback| {
             // Early data is sent again too: the server has kept nothing.
             for space in [Space::Initial, Space::Data] {
@@ -196,8 +204,9 @@ impl Connection {
             .expects_negotiation(destination, source, &versions, &own)
         {
             self.closing.end();
-            self.events
-                .push(Event::Closed(CloseReason::Versions { offered: versions }));
+            let why = CloseReason::Versions { offered: versions };
+            self.log_closed(&why);
+            self.events.push(Event::Closed(why));
         }
     }
 }

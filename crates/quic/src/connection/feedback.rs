@@ -15,6 +15,7 @@ impl Connection {
         let mut feedback = std::mem::take(&mut self.feedback);
         let outcome = settle(&mut self.recovery, &mut feedback);
         self.on_settled(&feedback);
+        self.log_settled(&feedback);
         feedback.clear();
         self.feedback = feedback;
         outcome

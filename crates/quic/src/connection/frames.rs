@@ -252,7 +252,7 @@ fn closing_frame(payload: &[u8]) -> Option<Frame<'_>> {
         .find(|frame| matches!(frame, Frame::Close { .. }) && frame.is_allowed(PacketKind::Initial))
 }
 
-fn kind_of(level: Level) -> PacketKind {
+pub(super) fn kind_of(level: Level) -> PacketKind {
     match level {
         Level::Initial => PacketKind::Initial,
         Level::Early => PacketKind::ZeroRtt,

@@ -74,6 +74,11 @@ impl Handshake {
         self.side
     }
 
+    /// The destination of the client's first packet.
+    pub(super) fn original(&self) -> ConnectionId {
+        self.original
+    }
+
     pub(super) fn version(&self) -> Version {
         self.version
     }

@@ -6,6 +6,7 @@ use roundtrip_wire::quic::{ConnectionId, LongKind, Packet, Packets, Side};
 use super::closing::State;
 use super::{Connection, MIN_DATAGRAM, space_of};
 use crate::crypto::{Level, OpenError};
+use crate::log::DropReason;
 use crate::space::Space;
 use crate::{Time, Way};
 
@@ -181,6 +182,8 @@ impl Connection {
                     && tail.is_some_and(|tail| self.remote_ids.is_reset_token(&tail))
                 {
                     self.on_reset(now);
+                } else {
+                    self.log_dropped(level, packet.len(), DropReason::Undecryptable);
                 }
                 return;
             }
@@ -201,6 +204,10 @@ impl Connection {
         let Some(payload) = packet.get(opened.payload) else {
             return;
         };
+        if self.log.is_on() {
+            let header = packet.get(..place.number_at).unwrap_or_default();
+            self.log_received(level, opened.number, header, payload, packet.len());
+        }
         match self.on_payload(context, level, payload) {
             Ok(seen) => {
                 let ecn = context.way.ecn;
@@ -238,7 +245,10 @@ impl Connection {
         } = place;
         let is_kept =
             self.crypto.awaits(level) && self.undecryptable.keep(level, way, number_at, packet);
-        self.stats.undecryptable += u64::from(!is_kept);
+        if !is_kept {
+            self.stats.undecryptable += 1;
+            self.log_dropped(level, packet.len(), DropReason::NoKeys);
+        }
     }
 
     /// Reads packets that came before their keys, if these have come.

@@ -311,6 +311,9 @@ impl Connection {
         number_at: usize,
         number_length: usize,
     ) -> Option<()> {
+        if self.log.is_on() {
+            self.log_sent(level, number, packet, number_at, number_length);
+        }
         match self
             .crypto
             .seal(level, number, packet, number_at, number_length)

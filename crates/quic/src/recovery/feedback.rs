@@ -19,6 +19,8 @@ pub(crate) struct Feedback {
     pub(crate) newest: Option<u64>,
     /// Packets acknowledged for the first time.
     pub(crate) acked_packets: u64,
+    /// The packets declared lost, if anybody logs them.
+    pub(crate) lost_numbers: Option<Vec<(Space, u64)>>,
     /// Packets declared lost, and what they held in flight.
     pub(crate) lost_packets: u64,
     pub(crate) lost_bytes: u64,
@@ -40,10 +42,14 @@ impl Feedback {
         before.lost.clear();
         before.acked_items.clear();
         before.lost_items.clear();
+        if let Some(numbers) = &mut before.lost_numbers {
+            numbers.clear();
+        }
         self.acked = before.acked;
         self.lost = before.lost;
         self.acked_items = before.acked_items;
         self.lost_items = before.lost_items;
+        self.lost_numbers = before.lost_numbers;
     }
 
     #[cfg(test)]

@@ -199,6 +199,9 @@ impl Recovery {
             entry.flags = ACKED;
             entry.offset = number + 1;
         }
+        if let Some(numbers) = &mut feedback.lost_numbers {
+            numbers.push((space, number));
+        }
         self.counters.lost += 1;
         self.counters.lost_bytes += u64::from(was.size);
         if !was.is(MTU_PROBE) {

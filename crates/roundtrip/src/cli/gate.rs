@@ -10,7 +10,7 @@ use clap::{Args, Subcommand};
 use roundtrip_model::parse_duration;
 use roundtrip_rdap::answer::Date;
 
-use super::{Color, LogLevel};
+use super::{Color, LogLevel, QlogArgs};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -88,6 +88,8 @@ pub(crate) struct GateRunArgs {
         hide_default_value = true
     )]
     pub log: LogLevel,
+    #[command(flatten)]
+    pub qlog: QlogArgs,
 }
 
 /// An address to listen at, or none.

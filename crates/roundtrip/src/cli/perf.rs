@@ -14,8 +14,8 @@ use roundtrip_perf::plan::{
 };
 use roundtrip_perf::remote::PORT;
 
-use super::Color;
 use super::path::Said;
+use super::{Color, QlogArgs};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -107,6 +107,8 @@ pub(crate) struct PerfOutputArgs {
     /// Write the report to this file
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub qlog: QlogArgs,
     /// No progress on standard error
     #[arg(short, long)]
     pub quiet: bool,

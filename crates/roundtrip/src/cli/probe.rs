@@ -9,7 +9,7 @@ use roundtrip_model::{Limit, Strategy};
 use roundtrip_net::Bind;
 use roundtrip_probe::{ConnectTo, Override, Proxy};
 
-use super::Color;
+use super::{Color, QlogArgs};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -271,6 +271,8 @@ pub(crate) struct OutputArgs {
     /// Headers and every event
     #[arg(short, long)]
     pub verbose: bool,
+    #[command(flatten)]
+    pub qlog: QlogArgs,
     /// Colour
     #[arg(long, value_enum, default_value_t, value_name = "WHEN")]
     pub color: Color,

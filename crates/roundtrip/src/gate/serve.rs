@@ -12,9 +12,13 @@ use super::{introduction, source};
 use crate::cli::GateRunArgs;
 use crate::log;
 use crate::output::{Outcome, Stream, failed, say};
+use crate::qlog;
 
 pub(super) fn run(args: &GateRunArgs) -> Outcome {
     log::start(args.log);
+    if let Err(error) = qlog::start(&args.qlog) {
+        return failed(&error);
+    }
     let config = match read(args) {
         Ok(config) => config,
         Err(error) => return failed(&error),

@@ -5,6 +5,7 @@
 
 mod keys;
 mod logs;
+mod qlog;
 mod two_captures;
 
 use std::fs::{self, File};
