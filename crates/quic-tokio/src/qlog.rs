@@ -9,8 +9,8 @@ mod frame;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use roundtrip_quic::{ConnectionLog, LogEvent, LoggedConnection, Logger, Time};
@@ -35,10 +35,12 @@ pub struct QlogDirectory {
     failure: Arc<Failure>,
 }
 
+type Report = dyn Fn(&Path, &io::Error) + Send + Sync;
+
 /// The first error of a file, which is reported once.
 struct Failure {
     was_reported: AtomicBool,
-    report: Mutex<Box<dyn FnMut(&Path, &io::Error) + Send>>,
+    report: Box<Report>,
 }
 
 /// The log of one connection.
@@ -58,14 +60,14 @@ impl QlogDirectory {
     /// called once, and the connection goes on without its log.
     pub fn new(
         path: &Path,
-        report: impl FnMut(&Path, &io::Error) + Send + 'static,
+        report: impl Fn(&Path, &io::Error) + Send + Sync + 'static,
     ) -> io::Result<Self> {
         fs::create_dir_all(path)?;
         Ok(Self {
             path: path.to_owned(),
             failure: Arc::new(Failure {
                 was_reported: AtomicBool::new(false),
-                report: Mutex::new(Box::new(report)),
+                report: Box::new(report),
             }),
         })
     }
@@ -165,10 +167,8 @@ impl Drop for QlogFile {
 
 impl Failure {
     fn report(&self, path: &Path, error: &io::Error) {
-        if !self.was_reported.swap(true, Ordering::Relaxed)
-            && let Ok(mut report) = self.report.lock()
-        {
-            report(path, error);
+        if !self.was_reported.swap(true, Ordering::Relaxed) {
+            (self.report)(path, error);
         }
     }
 }

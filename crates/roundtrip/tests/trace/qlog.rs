@@ -87,14 +87,14 @@ fn both_ends_of_a_connection_write_logs_that_agree() {
     let output = roundtrip(&["probe", "-qk", "--http3", "--qlog", path, &url]);
     assert!(output.status.success(), "{output:?}");
     let (client, seen) = log(&client);
-    let (server, served) = log(&server);
+    let (server, answered) = log(&server);
     let stem = |file: &Path| {
         let name = file.file_name().unwrap().to_str().unwrap().to_owned();
         name.split_once('_').unwrap().0.to_owned()
     };
     assert_eq!(stem(&client), stem(&server));
     // What arrived had left; nearly all did, over a local path.
-    for (from, to) in [(&seen, &served), (&served, &seen)] {
+    for (from, to) in [(&seen, &answered), (&answered, &seen)] {
         let sent = packets(from, "quic:packet_sent");
         let came = packets(to, "quic:packet_received");
         assert!(came.is_subset(&sent), "{:?}", came.difference(&sent));
@@ -105,7 +105,7 @@ fn both_ends_of_a_connection_write_logs_that_agree() {
             sent.len()
         );
     }
-    assert!(packets(&served, "quic:packet_sent").len() > 200);
+    assert!(packets(&answered, "quic:packet_sent").len() > 200);
     // Another verb understands it.
     let output = roundtrip(&["trace", server.to_str().unwrap()]);
     let shown = text(&output.stdout);
