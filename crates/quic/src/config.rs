@@ -93,8 +93,8 @@ pub enum DatagramSize {
     /// black hole.
     Fixed(u16),
     /// A server sends datagrams as large as its client's first: a client that pads its first flight
-    /// to the size it can receive has searched for both. A client uses the size that it would use
-    /// without a search.
+    /// to the size it can receive has searched for both. A client searches as with
+    /// [`Self::Discover`].
     Mirror,
     /// Searches for the largest size that arrives (RFC 8899); a server begins with the size of its
     /// client's first datagram.
