@@ -36,12 +36,12 @@ impl Code {
     }
 }
 
-/// What the peer did wrong: the connection ends with this code.
+/// What the peer did wrong; the connection ends with this code.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{why} (transport error {:#x})", .code.0)]
 pub(crate) struct TransportError {
     pub(crate) code: Code,
-    /// The type of the frame at fault, 0 where there is none.
+    /// The type of the frame at fault, 0 if there is none.
     pub(crate) frame: u64,
     pub(crate) why: &'static str,
 }
