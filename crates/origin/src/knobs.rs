@@ -12,7 +12,7 @@ pub use http::{Expect, HttpKnobs};
 pub use listen::{EchoKnobs, ListenKnobs, Quic, QuicEngine};
 pub use tls::{Certificate, ClientCertificate, EarlyData, Group, Tickets, TlsKnobs, TlsVersions};
 
-/// Every knob. `Knobs::default()` is a well-behaved server on free ports of the loopback.
+/// Every knob. `Knobs::default()` is a well-behaved server on free loopback ports.
 #[derive(Debug, Clone, PartialEq, Eq, Default, clap::Args)]
 pub struct Knobs {
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! What the TLS side offers, shows and remembers.
+//! What the TLS side offers, presents and remembers.
 
 use std::fmt;
 use std::path::PathBuf;
