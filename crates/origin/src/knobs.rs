@@ -26,7 +26,7 @@ pub struct Knobs {
     /// the server's flight), request (after the request), head (in mid-headers), body (in mid-body)
     #[arg(long, value_name = "KIND@PHASE", help_heading = "Faults")]
     pub fault: Option<Fault>,
-    /// Misbehave so often, and be good from then on
+    /// Misbehave this many times, then behave well
     #[arg(long, value_name = "N", help_heading = "Faults")]
     pub fault_times: Option<u64>,
 }

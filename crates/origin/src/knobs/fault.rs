@@ -42,7 +42,7 @@ pub enum FaultPhase {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "'{0}' is no fault; write KIND@PHASE with reset, close, stall or garbage at accept, hello, handshake, request, head or body"
+    "'{0}' is not a valid fault; write KIND@PHASE with reset, close, stall or garbage at accept, hello, handshake, request, head or body"
 )]
 pub struct FaultError(String);
 

@@ -12,7 +12,7 @@ pub enum H3Error {
     #[error(transparent)]
     Stream(#[from] StreamError),
     /// The peer's GOAWAY says that it does not accept this request.
-    #[error("the peer takes no more requests on this connection")]
+    #[error("the peer accepts no more requests on this connection")]
     GoingAway,
 }
 

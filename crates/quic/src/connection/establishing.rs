@@ -134,7 +134,7 @@ impl Connection {
             if has_shrunk(&remembered, parameters) {
                 return Err(TransportError::new(
                     Code::PROTOCOL_VIOLATION,
-                    "it took early data, and lowered the limits that the data was sent under",
+                    "it accepted early data, but lowered the limits that the data was sent under",
                 ));
             }
             return Ok(());

@@ -142,14 +142,14 @@ impl Connection {
                 let delay = Duration::from_micros(max_delay_us);
                 if delay < opening::min_ack_delay(&self.config) {
                     return Err(broken(
-                        "it asks for acknowledgements sooner than this side said it can",
+                        "it asks for acknowledgements sooner than this side's min_ack_delay",
                     ));
                 }
                 self.received[Space::Data.index()].ask(sequence, threshold, delay, reordering);
             }
             Frame::ImmediateAck => self.received[Space::Data.index()].ask_now(),
             Frame::Datagram(_) => {
-                return Err(broken("a DATAGRAM came, which was not agreed upon"));
+                return Err(broken("a DATAGRAM frame came, but was not negotiated"));
             }
             _ => self.on_stream_frame(frame)?,
         }

@@ -187,7 +187,7 @@ impl Handshake {
         if information.is_some_and(|information| information.chosen != self.version) {
             return Err(TransportError::new(
                 Code::VERSION_NEGOTIATION_ERROR,
-                "the chosen version is not the one that packets have",
+                "the chosen version is not the version of the packets",
             ));
         }
         Ok(())

@@ -225,7 +225,7 @@ impl RemoteIds {
         if self.current.id.is_empty() {
             return Err(TransportError::new(
                 Code::PROTOCOL_VIOLATION,
-                "it does without connection ids, and sent one",
+                "it uses no connection ids, but sent one",
             ));
         }
         if let Some(known) = self.find(sequence) {
@@ -252,7 +252,7 @@ impl RemoteIds {
         if self.spare.len() as u64 >= KEPT || self.retiring > RETIRING {
             return Err(TransportError::new(
                 Code::CONNECTION_ID_LIMIT_ERROR,
-                "it issued more connection ids than are kept",
+                "it issued more connection ids than the limit allows",
             ));
         }
         Ok(())

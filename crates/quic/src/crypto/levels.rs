@@ -146,7 +146,7 @@ impl Levels {
         }
         let limit = self.one_rtt.as_ref().map(Phases::integrity_limit);
         if limit.is_some_and(|limit| self.failures > limit) {
-            let why = "more packets were forged than its keys can bear";
+            let why = "more forged packets came than the keys' integrity limit allows";
             return OpenError::Transport(TransportError::new(Code::AEAD_LIMIT_REACHED, why));
         }
         OpenError::Undecryptable

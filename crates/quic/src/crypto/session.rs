@@ -332,7 +332,7 @@ pub(super) fn tls_version(version: Version) -> Result<TlsVersion, Error> {
     match version {
         Version::V1 => Ok(TlsVersion::V1),
         Version::V2 => Ok(TlsVersion::V2),
-        other => Err(Error::General(format!("{other} is not spoken here"))),
+        other => Err(Error::General(format!("{other} is not supported"))),
     }
 }
 

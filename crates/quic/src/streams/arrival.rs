@@ -39,7 +39,7 @@ impl Streams {
         let arrived = incoming.take(offset, data, fin, &mut self.spares);
         self.fragments = (self.fragments + incoming.fragments()).saturating_sub(before);
         if self.fragments > self.max_fragments {
-            let why = "stream data came in more pieces out of order than are ever held";
+            let why = "stream data came out of order in more pieces than are kept";
             return Err(TransportError::new(Code::INTERNAL_ERROR, why));
         }
         if arrived != Arrived::default() {
@@ -206,7 +206,7 @@ impl Streams {
                 control: Place::default(),
             });
             let Some(key) = key else {
-                let why = "there are more streams at once than are ever held";
+                let why = "more streams are open at once than are kept";
                 return Err(TransportError::new(Code::INTERNAL_ERROR, why));
             };
             theirs.table.push(key);
@@ -223,7 +223,7 @@ impl Streams {
 /// RFC 9000 §19.11 and §19.14.
 fn check_count(limit: u64) -> Result<(), TransportError> {
     if limit > MAX_STREAM_COUNT {
-        let why = "a limit counts more streams than there can be";
+        let why = "a limit allows more streams than can exist";
         return Err(TransportError::new(Code::FRAME_ENCODING_ERROR, why));
     }
     Ok(())

@@ -58,9 +58,9 @@ pub enum ReadError {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum WriteError {
-    #[error("the peer wants no more of the stream (code {0:#x})")]
+    #[error("the peer stopped the stream (code {0:#x})")]
     Stopped(u64),
-    #[error("the stream's end was written, or it was reset")]
+    #[error("the stream was finished or reset")]
     Finished,
     #[error("the stream was never opened, cannot be written, or is over")]
     Unknown,
