@@ -74,10 +74,11 @@ const MIN_PACKET: usize = 100;
 /// both, mostly through [`crate::Endpoint`]. There are four kinds of methods:
 ///
 /// - **Handlers** take what comes in: [`crate::Endpoint::receive`] passes on datagrams,
-///   [`Self::on_timeout`] takes the time when [`Self::deadline`] has come, [`Self::on_too_big`] what
-///   a socket refused, and [`Self::on_unreachable`] what the network says about the peer.
+///   [`Self::on_timeout`] takes the time when [`Self::deadline`] has come, [`Self::on_too_big`]
+///   what a socket refused, and [`Self::on_unreachable`] what the network says about the peer.
 /// - **Application calls**: [`Self::open`], [`Self::accept`], [`Self::write`], [`Self::read`] and
-///   their like act on streams; [`Self::close`], [`Self::ping`], [`Self::migrate`] act on the whole.
+///   their like act on streams; [`Self::close`], [`Self::ping`], [`Self::migrate`] act on the
+///   whole.
 /// - **Polls** return what leaves: events from [`Self::poll`], bursts of datagrams from
 ///   [`Self::transmit`], and the next deadline from [`Self::deadline`].
 /// - **Getters** ([`Self::stats`], [`Self::alpn`], `is_…`) change nothing.
