@@ -1,6 +1,6 @@
 //! The connections of one socket: routes datagrams to them, and answers those that belong to none.
 //!
-//! Our connection ids tell us alone which connection they belong to, so a packet needs no lookup.
+//! Our connection ids tell only us which connection they belong to, so a packet needs no lookup.
 //! What a connection does with its datagrams is decided in `connection`; the owner provides the
 //! socket and the clock.
 
@@ -381,7 +381,7 @@ impl Endpoint {
         self.timers.deadline(&mut self.table)
     }
 
-    /// Handles the time for the connections whose deadline has come, and adds them to `due`: they
+    /// Passes the time to the connections whose deadline has come, and adds them to `due`: they
     /// may have events and something to send.
     pub fn on_timeout(&mut self, now: Time, due: &mut Vec<Handle>) {
         let first = due.len();

@@ -131,7 +131,7 @@ pub(crate) enum Allowance {
 pub(crate) enum Timeout {
     /// Nothing was due.
     None,
-    /// Packets are lost; the feedback tells which.
+    /// Packets are lost; the feedback says which.
     Lost,
     /// `count` packets that elicit acknowledgements are to be sent in that space, whatever the
     /// window says. The feedback holds what they should carry, if anything is in flight.

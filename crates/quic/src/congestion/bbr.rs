@@ -73,7 +73,7 @@ struct Rounds {
 
 /// What one acknowledgement says about the path. §4.1.
 struct Sample {
-    /// In bytes a second; 0 where it says nothing.
+    /// In bytes a second; 0 if there is no sample.
     rate: f64,
     /// Delivered between the departure of the newest acknowledged packet and now.
     delivered: u64,

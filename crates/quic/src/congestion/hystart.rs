@@ -25,7 +25,7 @@ const APART: u32 = 16;
 const DIVISOR: u64 = 4;
 const ROUNDS: u32 = 3;
 /// Sending twice as fast as the path was known to be, for half a round trip, makes a queue of half
-/// of what a full path holds. A queue that takes longer than this part of the round trip is no
+/// of what a full path holds. A queue that takes longer than this part of the round trip is not a
 /// burst.
 const FULL: u32 = 2;
 

@@ -102,7 +102,7 @@ impl Connection {
         }
     }
 
-    /// How long packets of an ended connection may still come.
+    /// The time until which packets of an ended connection may still come.
     fn lingering(&self) -> Time {
         self.clock.after(3 * self.recovery.pto())
     }

@@ -58,7 +58,7 @@ impl Idle {
         }
     }
 
-    /// The timeout is X.
+    /// The timeout is at least three times the probe timeout.
     pub(super) fn deadline(&self, pto: Duration) -> Option<Time> {
         (!self.timeout.is_zero()).then(|| self.alive.after(self.timeout.max(3 * pto)))
     }

@@ -1,4 +1,4 @@
-//! The connection ids of both sides: issued, taken into use, retired. RFC 9000 §5.1.
+//! The connection ids of both sides: issued, used, retired. RFC 9000 §5.1.
 
 use std::net::SocketAddr;
 

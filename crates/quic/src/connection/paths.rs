@@ -334,9 +334,9 @@ impl Paths {
 
     /// Whether to follow a peer that sends from there. It may return to the previous path at any
     /// time, and move to another port of a validated host, as a NAT does: until it is followed, the
-    /// data that it waits for is sent to nowhere. Any other move waits until the last one is
-    /// validated or given up, and there is one move in a probe timeout: each has to look at
-    /// everything in flight, and may reset the window.
+    /// data that it waits for is lost. Any other move waits until the last one is validated or
+    /// given up, and there is one move in a probe timeout: each has to look at everything in
+    /// flight, and may reset the window.
     pub(super) fn may_move(&self, now: Time, way: &Way) -> bool {
         let known = [Some(&self.active), self.previous.as_ref()];
         let mut known = known.into_iter().flatten().filter(|p| p.validated);

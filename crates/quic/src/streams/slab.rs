@@ -10,7 +10,7 @@ use super::stream::Stream;
 
 const SLOT_BITS: u32 = 20;
 const SLOT_MASK: u32 = (1 << SLOT_BITS) - 1;
-/// One less than the bits can address: `u32::MAX` is no key.
+/// One less than the bits can address: `u32::MAX` is not a key.
 const MAX_SLOTS: usize = SLOT_MASK as usize;
 /// How many slots stay free before one is used again: a generation repeats after 4096 × 64 streams
 /// at the earliest.

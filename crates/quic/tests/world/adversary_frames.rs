@@ -74,8 +74,8 @@ impl<'a> Input<'a> {
 }
 
 impl Game {
-    /// The next frame of a packet of that level. One in sixty-four breaks what rule it likes: where
-    /// each did, no connection would get far.
+    /// The next frame of a packet of that level. One in sixty-four breaks a rule of its choice: if
+    /// every frame did, no connection would get far.
     #[allow(clippy::too_many_lines)] // a table of frames
     pub(crate) fn write_frame(&mut self, input: &mut Input<'_>, pen: &mut Pen<'_>, level: usize) {
         let (kind, care) = (input.byte(), input.byte());

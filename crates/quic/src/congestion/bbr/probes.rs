@@ -9,7 +9,8 @@ use super::{Bbr, Sample};
 use crate::Time;
 use crate::congestion::Acknowledged;
 
-/// §5.3.4: how long little is in flight, and what part of what the path holds that is.
+/// §5.3.4: how long the probe keeps little in flight, and which part of what the path holds that
+/// is.
 const PROBE_RTT_SPAN: Duration = Duration::from_millis(200);
 const PROBE_RTT_GAIN: f64 = 0.5;
 /// Bandwidth is probed two to three seconds after the previous probe. §5.3.3.5.

@@ -10,7 +10,7 @@ use super::*;
 enum Step {
     /// A burst of packets: for each, its stream, or `None` if it elicits nothing.
     Send(Vec<Option<u32>>),
-    /// Acknowledges the numbers whose bit is set, from `below` below the newest downwards.
+    /// Acknowledges the numbers whose bit is set, counting down from `below` below the newest.
     Ack {
         below: u64,
         bits: u64,
