@@ -39,8 +39,7 @@ pub struct Transport {
     pub initial_rtt: Duration,
     /// Marks packets so that routers may mark congestion, and obeys the marks. RFC 9000 §13.4.
     pub ecn: bool,
-    /// Permits the peer to move to another path; otherwise this side sends
-    /// disable_active_migration. RFC 9000 §9.
+    /// On a server, lets its clients move to another path; on a client, lets it move. RFC 9000 §9.
     pub migration: bool,
     /// A limit of the application's that early data relies on. As with all limits here, a session
     /// that began under a higher one is not resumed. For HTTP/3 it is the largest field section.

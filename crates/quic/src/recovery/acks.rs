@@ -13,7 +13,7 @@ use crate::congestion::Acknowledged;
 use crate::error::{Code, TransportError};
 use crate::space::Space;
 
-/// When an ACK frame came, and in which state of the handshake.
+/// When an ACK frame came, in which space, and how far the handshake was.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AckContext {
     pub(crate) now: Time,
