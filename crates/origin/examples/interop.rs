@@ -1,5 +1,5 @@
-//! Our QUIC client as the interop matrix wants it (`scripts/interop`): a case, an application
-//! protocol, and what to fetch. It prints what its connections were like, as JSON.
+//! Our QUIC client for the interop matrix (`scripts/interop`): a case, an application protocol, and
+//! what to fetch. It prints a JSON report on its connections.
 //!
 //! `interop CASE h3|hq-interop CA DIRECTORY HOST:PORT PATH...`
 
@@ -30,9 +30,9 @@ use tokio::time::{sleep, timeout};
 type Failure = Box<dyn Error + Send + Sync>;
 type Result<T> = std::result::Result<T, Failure>;
 
-/// How long a server may take to give what a second connection needs, after the first answer.
+/// The time limit for what a second connection needs from the server, after the first answer.
 const TICKET_PATIENCE: Duration = Duration::from_secs(3);
-/// Between attempts to update the keys.
+/// The pause between attempts to update the keys.
 const PAUSE: Duration = Duration::from_millis(20);
 const KEY_UPDATES: u64 = 2;
 
@@ -97,7 +97,7 @@ impl Client {
                 let before = self.visit(std::slice::from_ref(first), true).await?;
                 Ok(vec![before, self.visit(others, false).await?])
             }
-            // A connection for each.
+            // One connection for each path.
             "handshakeloss" | "handshakecorruption" => {
                 let mut connections = Vec::new();
                 for path in paths {
@@ -109,7 +109,8 @@ impl Client {
         }
     }
 
-    /// One connection, and what it was like. `lingers`: until the server has given a ticket.
+    /// Makes one connection, and reports on it. If `lingers`, it stays until the server has given a
+    /// ticket.
     async fn visit(&mut self, paths: &[String], lingers: bool) -> Result<Value> {
         let local: SocketAddr = if self.server.is_ipv4() {
             (Ipv4Addr::UNSPECIFIED, 0).into()
@@ -180,10 +181,10 @@ fn describe(connection: &Connection, early: bool) -> Value {
     })
 }
 
-/// Updates the keys, waits until the server has followed, and once more. RFC 9001 §6.
+/// Updates the keys, waits until the server has followed, and does it again. RFC 9001 §6.
 async fn update_keys(connection: &Connection, fetcher: &Fetcher, paths: &[String]) -> Result<()> {
     for _ in 0..KEY_UPDATES {
-        // Not before the last one is known to have arrived.
+        // Not until the last update is known to have arrived.
         while !connection.update_keys() {
             sleep(PAUSE).await;
         }

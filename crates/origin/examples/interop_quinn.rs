@@ -1,5 +1,5 @@
-//! quinn as a client of the interop matrix (`scripts/interop`), with the arguments and the output
-//! of our own (`interop.rs`).
+//! quinn as a client of the interop matrix (`scripts/interop`), with the same arguments and output
+//! as our own (`interop.rs`).
 //!
 //! `interop_quinn CASE h3|hq-interop CA DIRECTORY HOST:PORT PATH...`
 
@@ -24,7 +24,7 @@ type Failure = Box<dyn Error + Send + Sync>;
 type Result<T> = std::result::Result<T, Failure>;
 type H3 = h3::client::SendRequest<h3_quinn::OpenStreams, Bytes>;
 
-/// For tickets, and between key updates.
+/// The wait for tickets, and between key updates.
 const PAUSE: Duration = Duration::from_millis(200);
 const LONGEST: usize = 64 << 20;
 

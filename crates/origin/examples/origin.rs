@@ -1,4 +1,4 @@
-//! The origin by itself, until the command line of `roundtrip` has it.
+//! The origin as a separate program.
 
 use clap::Parser;
 use roundtrip_origin::{Knobs, Origin};

@@ -1,5 +1,5 @@
-//! The origin's own certificate authority, and the chains that it issues: good ones and each kind
-//! of bad one. Keys are ECDSA P-256, generated for each origin. `tls` uses them.
+//! The origin's own certificate authority, and the chains that it issues: valid ones, and one of
+//! each invalid kind. Keys are ECDSA P-256, generated for each origin. `tls` uses them.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -78,7 +78,7 @@ fn authority_params(name: &str) -> CertificateParams {
     params
 }
 
-/// The leaf and its issuers, as `knobs.certificate` says, padded to `knobs.chain_bytes`.
+/// The leaf and its issuers, as `knobs.certificate` requires, padded to `knobs.chain_bytes`.
 fn chain(
     knobs: &TlsKnobs,
     intermediate: &SigningAuthority,

@@ -1,4 +1,4 @@
-//! What HTTP knows of the TCP connection below it.
+//! What HTTP knows about the TCP connection below it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -18,7 +18,7 @@ pub enum OriginError {
     Certificate(#[from] rcgen::Error),
     #[error("cannot set up TLS: {0}")]
     Tls(#[from] rustls::Error),
-    #[error("cannot set up the check of client certificates: {0}")]
+    #[error("cannot set up the verification of client certificates: {0}")]
     ClientVerifier(#[from] rustls::server::VerifierBuilderError),
     #[cfg(feature = "peers")]
     #[error("HTTP/3 needs TLS 1.3 with one of its cipher suites: {0}")]
@@ -31,6 +31,6 @@ pub enum OriginError {
     Write { path: PathBuf, source: io::Error },
     #[error("cannot start the runtime or its thread: {0}")]
     Runtime(io::Error),
-    #[error("the thread of the origin ended before it was ready")]
+    #[error("the origin's thread ended before it was ready")]
     ThreadEnded,
 }

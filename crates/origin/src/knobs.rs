@@ -12,7 +12,7 @@ pub use http::{Expect, HttpKnobs};
 pub use listen::{EchoKnobs, ListenKnobs, Quic, QuicEngine};
 pub use tls::{Certificate, ClientCertificate, EarlyData, Group, Tickets, TlsKnobs, TlsVersions};
 
-/// Every knob. `Knobs::default()` is a well-behaved server on free ports of the loopback.
+/// Every knob. `Knobs::default()` is a well-behaved server on free loopback ports.
 #[derive(Debug, Clone, PartialEq, Eq, Default, clap::Args)]
 pub struct Knobs {
     #[command(flatten)]
@@ -26,7 +26,7 @@ pub struct Knobs {
     /// the server's flight), request (after the request), head (in mid-headers), body (in mid-body)
     #[arg(long, value_name = "KIND@PHASE", help_heading = "Faults")]
     pub fault: Option<Fault>,
-    /// Misbehave so often, and be good from then on
+    /// Misbehave this many times, then behave well
     #[arg(long, value_name = "N", help_heading = "Faults")]
     pub fault_times: Option<u64>,
 }

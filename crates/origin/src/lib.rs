@@ -1,12 +1,12 @@
 //! A configurable test server: HTTP/1.1, HTTP/2 and HTTP/3 from one process, with its own
-//! certificates, for tests, demonstrations and benchmarks. Each thing that a real server does well
+//! certificates, for tests, demonstrations and benchmarks. Everything that a real server does well
 //! or badly (tickets, early data, fast open, slow answers, faults at each phase) is a field of
 //! [`Knobs`] and a flag with the same name.
 //!
 //! The life of a request: `tcp` or `quic` accepts → `tls` performs the handshake →
 //! `serve::{h1,h2,h3}` read a request → `routes` turns it into an `AnswerPlan` (pure) → `serve`
 //! carries out the plan, in the same way for all three protocols. Both ends can be compared:
-//! [`OriginCounters`] says what the server saw, in the API and at `/stats`.
+//! [`OriginCounters`] reports what the server saw, in the API and at `/stats`.
 
 mod body;
 mod certificates;

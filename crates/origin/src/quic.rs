@@ -1,5 +1,5 @@
 //! QUIC connections: accepted, retried, ignored or refused as the knobs say, then passed to HTTP/3.
-//! `own` uses our engine. `quinn` is the server of other makers that clients are judged by.
+//! `own` uses our engine. `quinn` is an independent server to test clients against.
 
 pub(crate) mod own;
 #[cfg(feature = "peers")]

@@ -35,7 +35,7 @@ impl Origin {
     /// is dropped or stopped.
     #[allow(clippy::unused_async)] // it needs a runtime, and the signature says so
     pub async fn start(knobs: Knobs) -> Result<Running, OriginError> {
-        // Who waits for an open port finds the files that it needs.
+        // A caller that waits for an open port finds the files that it needs.
         let certificates = IssuedCertificates::issue(&knobs.tls)?;
         write_pem(knobs.tls.ca_out.as_deref(), &certificates.ca_pem)?;
         write_pem(knobs.tls.client_out.as_deref(), &certificates.client_pem)?;

@@ -15,7 +15,7 @@ use crate::{EarlyData, Fault, FaultKind, FaultPhase, HttpKnobs, Knobs, OriginCou
 pub(crate) struct OriginState {
     pub(crate) http: HttpKnobs,
     fault: Option<Fault>,
-    /// How often the fault is still to be carried out.
+    /// How many more times the fault is to be carried out.
     fault_left: AtomicU64,
     /// Whether early data is answered with 425.
     pub(crate) too_early: bool,
@@ -56,8 +56,8 @@ impl OriginState {
     }
 }
 
-/// The Alt-Svc header (RFC 7838). A silent port is advertised too: that is the trap that a client
-/// must get out of.
+/// The Alt-Svc header (RFC 7838). A silent port is advertised too: it tests whether a client
+/// recovers.
 fn alt_svc(knobs: &Knobs, https_port: u16) -> Option<HeaderValue> {
     match knobs.http.alt_svc.as_deref() {
         Some("none") => None,

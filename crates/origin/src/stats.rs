@@ -44,23 +44,23 @@ macro_rules! counters {
 }
 
 counters! {
-    /// TCP connections accepted, the echo's included.
+    /// TCP connections accepted, including those of the echo service.
     tcp_connections,
     /// TCP connections whose SYN carried data that was accepted (RFC 7413).
     fast_open_accepted,
     /// QUIC connections whose handshake began.
     quic_connections,
-    /// Those of them that are over.
+    /// QUIC connections whose handshake began and that are over.
     quic_over,
     /// QUIC Initials answered with a Retry.
     quic_retries,
-    /// QUIC connections whose client showed a valid address token of an earlier connection.
+    /// QUIC connections whose client sent a valid address token from an earlier connection.
     quic_tokens_taken,
     /// TLS handshakes over TCP that completed.
     tls_handshakes,
-    /// Those of them that resumed a session.
+    /// TLS handshakes over TCP that resumed a session.
     tls_resumed,
-    /// Those of them that cost a `HelloRetryRequest`.
+    /// TLS handshakes over TCP that needed a `HelloRetryRequest`.
     tls_hello_retries,
     /// TLS handshakes over TCP that failed.
     tls_failures,

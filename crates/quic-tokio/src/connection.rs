@@ -19,8 +19,8 @@ use crate::{RecvStream, SendStream};
 ///
 /// # Contract
 ///
-/// All methods may be called by any task at any time; none blocks, and those that wait leave
-/// nothing behind when their future is dropped. In which order they make sense:
+/// All methods may be called by any task at any time. None blocks, and those that wait leave
+/// nothing behind when their future is dropped. The usual order is:
 ///
 /// 1. Wait for [`connected`](Self::connected). A client whose ticket allows early data
 ///    ([`is_early`](Self::is_early)) need not wait; a server that answers early data waits for
@@ -67,7 +67,7 @@ impl Connection {
         }
     }
 
-    /// Has the handshake been completed? That stays true when the connection is over.
+    /// Whether the handshake was completed. This stays true when the connection is over.
     pub fn is_connected(&self) -> bool {
         self.get(roundtrip_quic::Connection::is_connected)
             .unwrap_or(false)
@@ -87,7 +87,7 @@ impl Connection {
         self.0.wakers(|wakers| wakers.ended().cloned())?
     }
 
-    /// Closes the connection; what was not delivered is lost.
+    /// Closes the connection. Undelivered data is lost.
     pub fn close(&self, code: u64, reason: &[u8]) {
         self.0.close(code, reason);
     }
@@ -97,7 +97,7 @@ impl Connection {
         self.get(|connection| connection.alpn().map(<[u8]>::to_vec))?
     }
 
-    /// The name that the client asked for.
+    /// The server name that the client asked for.
     pub fn server_name(&self) -> Option<String> {
         self.get(|connection| connection.server_name().map(str::to_owned))?
     }
@@ -106,13 +106,13 @@ impl Connection {
         self.get(|connection| connection.peer_certificates().map(<[_]>::to_vec))?
     }
 
-    /// Is this a client's connection on which what is written now leaves as early data?
+    /// Whether this is a client's connection on which data written now leaves as early data.
     pub fn is_early(&self) -> bool {
         self.get(roundtrip_quic::Connection::is_early)
             .unwrap_or(false)
     }
 
-    /// Whether the server took early data. `None` where none was offered, or nothing is known yet.
+    /// Whether the server accepted early data. `None` if none was offered, or it is not known yet.
     pub fn early_accepted(&self) -> Option<bool> {
         self.get(roundtrip_quic::Connection::early_accepted)?
     }
@@ -129,14 +129,14 @@ impl Connection {
         self.get(roundtrip_quic::Connection::stats)
     }
 
-    /// Updates the packet protection keys. False while that is not permitted. RFC 9001 §6.
+    /// Updates the packet protection keys. Returns false if that is not permitted now. RFC 9001 §6.
     pub fn update_keys(&self) -> bool {
         let updated = self.0.update(|connection, _, _| connection.update_keys());
         updated.unwrap_or(false)
     }
 
-    /// Waits for the next address token that the server gives for a later connection. `None`: no
-    /// other comes.
+    /// Waits for the next address token that the server gives for a later connection. Returns
+    /// `None` once no other can come.
     pub async fn next_token(&self) -> Option<Bytes> {
         let mut wait = Wait::new(&self.0, Interest::Progress);
         let token = poll_fn(move |cx| wait.poll(cx, |_, wakers| wakers.take_token())).await;
@@ -184,7 +184,7 @@ impl Connection {
         .await;
     }
 
-    /// Waits until `ask` has an answer. It is asked anew whenever the handshake has advanced.
+    /// Waits until `ask` returns a value. It is called again whenever the handshake has advanced.
     pub(crate) async fn until<R>(
         &self,
         mut ask: impl FnMut(&mut roundtrip_quic::Connection) -> Option<R>,

@@ -1,5 +1,5 @@
 //! What the tasks that use one connection wait for, and what they find when they are woken. The
-//! connection itself is the engine's.
+//! connection itself belongs to the engine.
 
 use std::collections::{HashMap, VecDeque};
 use std::task::{Context, Waker};
@@ -14,7 +14,7 @@ const MAX_TOKENS: usize = 8;
 
 #[derive(Debug, Default)]
 pub(crate) struct ConnectionWakers {
-    /// Those who wait for the connection as a whole, or for a stream that does not exist yet.
+    /// The tasks that wait for the connection as a whole, or for a stream that does not exist yet.
     pub(crate) whole: Wakers,
     /// The handshake is complete.
     connected: bool,
@@ -24,20 +24,20 @@ pub(crate) struct ConnectionWakers {
     receivers: HashMap<StreamId, Receiver>,
 }
 
-/// The sending half of a stream that somebody holds.
+/// The sending half of a stream, which has a handle.
 #[derive(Debug, Default)]
 pub(crate) struct Sender {
-    /// Waits until it can write, or until everything has arrived.
+    /// Waits until it can write, or until everything has been delivered.
     writer: Option<Waker>,
     /// Waits until the peer stops the stream, or the stream is dropped.
     pub(crate) stop_watcher: Option<Waker>,
     /// The peer sent STOP_SENDING with this code.
     pub(crate) stopped: Option<u64>,
-    /// The peer has acknowledged everything, the end included.
+    /// The peer has acknowledged everything, including the end.
     pub(crate) delivered: bool,
 }
 
-/// The receiving half of a stream that somebody holds.
+/// The receiving half of a stream, which has a handle.
 #[derive(Debug, Default)]
 pub(crate) struct Receiver {
     reader: Option<Waker>,
@@ -73,12 +73,12 @@ impl ConnectionWakers {
         self.ended.as_ref()
     }
 
-    /// Takes the oldest token that nobody has taken.
+    /// Takes the oldest token that was not taken yet.
     pub(crate) fn take_token(&mut self) -> Option<Bytes> {
         self.tokens.pop_front()
     }
 
-    /// Polls the connection's events, and collects the wakers of those who wait for them.
+    /// Polls the connection's events, and collects the wakers of the tasks that wait for them.
     pub(crate) fn on_events(&mut self, connection: &mut Connection, wakes: &mut Vec<Waker>) {
         while let Some(event) = connection.poll() {
             self.on_event(event, wakes);
@@ -133,7 +133,7 @@ impl ConnectionWakers {
         }
     }
 
-    /// Notes why the connection ended, unless that is known, and collects all wakers.
+    /// Records why the connection ended, unless that is known, and collects all wakers.
     pub(crate) fn end(&mut self, reason: CloseReason, wakes: &mut Vec<Waker>) {
         self.ended.get_or_insert(reason);
         self.whole.take_all(wakes);
@@ -144,7 +144,7 @@ impl ConnectionWakers {
         wakes.extend(self.receivers.values_mut().filter_map(|r| r.reader.take()));
     }
 
-    /// The number of stream halves that somebody holds.
+    /// The number of stream halves that have a handle.
     #[cfg(test)]
     pub(crate) fn held(&self) -> usize {
         self.senders.len() + self.receivers.len()

@@ -21,15 +21,15 @@ const MAX_RECEIVE_CALLS: usize = 4;
 const MAX_BURSTS: usize = 4;
 /// The most rounds before other tasks get to run.
 const MAX_ROUNDS: usize = 4;
-/// How long the driver waits for room in a socket that is full.
+/// How long the driver waits for room in a full socket.
 const FULL_SOCKET_WAIT: Duration = Duration::from_millis(1);
-/// How long the driver waits before it asks a socket again that could not be read.
+/// How long the driver waits before it tries again to read a socket that failed.
 const FAILED_READ_WAIT: Duration = Duration::from_millis(10);
 const SEND_BUFFER_SIZE: usize = 96 << 10;
 
 pub(crate) struct Driver {
     rounds: Rounds,
-    /// Dropped last, so that the socket is closed when tasks are told that it is.
+    /// Dropped last, so that the socket is already closed when tasks learn of it.
     notice: ClosedNotice,
 }
 
@@ -38,14 +38,14 @@ struct Rounds {
     incoming: Watch,
     alarm: Alarm,
     ringing: Watch,
-    /// When the alarm rings, where it is set.
+    /// When the alarm rings, if it is set.
     set_to: Option<Time>,
     /// The last round ended before everything was sent.
     sending: bool,
-    /// The socket could not be read, though something may be there: as when memory was short.
+    /// The socket could not be read, though something may be there: for example, memory was short.
     failed_read: bool,
-    /// A single run was received for an observer that wants each: other tasks run before the next
-    /// is.
+    /// A single run was received for an observer that wants each of them: other tasks run before
+    /// the next one is received.
     others_first: bool,
     buffer: Vec<u8>,
     /// A burst in the buffer that the socket had no room for.
@@ -59,7 +59,7 @@ struct Rounds {
     shared: Shared,
 }
 
-/// Tells all tasks that the socket is closed.
+/// Informs all tasks that the socket is closed.
 struct ClosedNotice(Shared);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,11 +113,11 @@ impl Future for Driver {
                 Ok(Round::Again) => {}
                 Ok(Round::Later) => break,
                 Ok(Round::Asleep) => return Poll::Pending,
-                // An error is that of a runtime that ends, or of the alarm.
+                // The error comes from a runtime that is shutting down, or from the alarm.
                 Ok(Round::Over) | Err(_) => return Poll::Ready(()),
             }
         }
-        // Wakes this task after all others have run. To wake it directly would put it before the
+        // Wakes this task after all others have run. Waking it directly would put it before the
         // task that others wait in.
         pin!(yield_now()).poll(cx)
     }
@@ -139,10 +139,10 @@ impl Rounds {
         self.rest(cx)
     }
 
-    /// True where there may be more.
+    /// Returns true if there may be more.
     ///
-    /// While it sends, it looks even where the runtime has not seen anything: acknowledgements are
-    /// to be processed between bursts.
+    /// While sending, it reads even if the runtime reports nothing: acknowledgements have to be
+    /// processed between bursts.
     fn receive(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
         for _ in 0..MAX_RECEIVE_CALLS {
             if self.others_first {
@@ -156,11 +156,11 @@ impl Rounds {
             let (came, more, failed) = match self.socket.receive() {
                 Ok(more) => (true, more, false),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => (false, false, false),
-                // It may be over soon, and all connections would end with the socket.
+                // The failure may be temporary, and all connections would end with the socket.
                 Err(_) => (false, false, true),
             };
             self.failed_read = failed;
-            // The runtime sees anew what comes after the call.
+            // The runtime notices again what comes after the call.
             if let Some(mut guard) = readable.filter(|_| !more) {
                 guard.clear_ready();
             }
@@ -175,7 +175,7 @@ impl Rounds {
         Ok(true)
     }
 
-    /// Hands what was received to the engine.
+    /// Passes what was received to the engine.
     fn deliver(&mut self) {
         self.others_first = self.socket.received_single_run();
         let observer = self.socket.observer();
@@ -214,7 +214,7 @@ impl Rounds {
         }
     }
 
-    /// Hands to the engine what siblings have handed over.
+    /// Passes to the engine the datagrams that siblings have handed over.
     fn take_over(&mut self) {
         let handed_over = self.sibling.as_ref().map(Sibling::take);
         let Some(handed_over) = handed_over.filter(|datagrams| !datagrams.is_empty()) else {
@@ -232,7 +232,7 @@ impl Rounds {
         self.wake();
     }
 
-    /// True where a timer has fired.
+    /// Returns true if a timer has fired.
     fn fire_timers(&mut self) -> bool {
         let mut state = self.shared.lock();
         let now = state.now();
@@ -251,7 +251,7 @@ impl Rounds {
         !self.due.is_empty()
     }
 
-    /// True where there may be more to send, and room for it.
+    /// Returns true if there may be more to send, and room for it.
     fn send_bursts(&mut self) -> bool {
         if let Some((handle, burst)) = self.unsent.take()
             && !self.send(handle, &burst)
@@ -275,7 +275,7 @@ impl Rounds {
         true
     }
 
-    /// False where there was no room: the burst is kept.
+    /// Returns false if there was no room: the burst is kept.
     fn send(&mut self, handle: Handle, burst: &Transmit) -> bool {
         let bytes = self.buffer.get(..burst.length).unwrap_or_default();
         match self.socket.send(&parcel(burst, bytes)) {
@@ -288,7 +288,7 @@ impl Rounds {
                     connection.on_too_big(burst.segment);
                 }
             }
-            // Without a route, or behind a firewall, it counts as lost on the way.
+            // Without a route, or behind a firewall, the burst counts as lost on the way.
             Ok(()) | Err(_) => {}
         }
         self.hear_unreachable();
@@ -302,7 +302,7 @@ impl Rounds {
         }
     }
 
-    /// Sends what belongs to no connection. It may be lost.
+    /// Sends answers that belong to no connection. They may be lost.
     fn send_replies(&mut self) {
         loop {
             let Some(reply) = self.shared.lock().engine.reply(&mut self.reply) else {
@@ -339,7 +339,7 @@ impl Rounds {
             }
         }
         let rung = self.set_alarm(cx, now, deadline)?;
-        // Where nothing came, the runtime wakes us when something does.
+        // If nothing came, the runtime wakes us when something does.
         let came = match self.incoming.poll_readable(cx) {
             Poll::Ready(readable) => readable.map(|_| true)?,
             Poll::Pending => false,
@@ -351,7 +351,7 @@ impl Rounds {
         })
     }
 
-    /// True where the deadline has passed. An alarm that is set too early does no harm.
+    /// Returns true if the deadline has passed. An alarm that is set too early does no harm.
     fn set_alarm(
         &mut self,
         cx: &mut Context<'_>,

@@ -20,16 +20,16 @@ use crate::{Connection, DatagramObserver, Incoming};
 ///
 /// # Contract
 ///
-/// [`Endpoint::new`] spawns the driver on the current runtime; it alone touches the socket, and
-/// nobody else has to call anything for time to pass. Any task may then do any of the following, in
+/// [`Endpoint::new`] spawns the driver on the current runtime. Only the driver touches the socket,
+/// and no other call is needed for timers to fire. Any task may then do any of the following, in
 /// any order:
 ///
 /// - A client calls [`connect`](Self::connect), once for each connection, and waits for
-///   [`Connection::connected`], or begins at once where [`Connection::is_early`].
+///   [`Connection::connected`], or begins at once if [`Connection::is_early`].
 /// - A server calls [`accept`](Self::accept) in a loop and decides about each [`Incoming`]:
-///   `accept`, `refuse` or `ignore`. Until it does, the client hears nothing, so the loop must not
+///   `accept`, `refuse` or `ignore`. Until it does, the client gets no answer, so the loop must not
 ///   wait for anything slow.
-/// - To end softly, [`set_server_config`](Self::set_server_config) to `None`, then
+/// - To shut down gracefully, [`set_server_config`](Self::set_server_config) to `None`, then
 ///   [`wait_idle`](Self::wait_idle). To end now, [`close`](Self::close), then
 ///   [`closed`](Self::closed).
 ///
@@ -49,8 +49,8 @@ impl Endpoint {
         Self::start(Datagrams::from_socket(socket)?, engine, None, None)
     }
 
-    /// As [`Endpoint::new`], for a server that shares its address with others: each may receive
-    /// what is for another. `seed` is as for the engine's endpoint.
+    /// Like [`Endpoint::new`], for a server that shares its address with others: each may receive
+    /// datagrams that are for another. `seed` is as for the engine's endpoint.
     pub fn with_siblings(
         socket: UdpSocket,
         config: ServerConfig,
@@ -62,14 +62,15 @@ impl Endpoint {
         Self::start(datagrams, engine, None, Some(sibling))
     }
 
-    /// As [`Endpoint::new`], and shows each datagram to an observer.
+    /// Like [`Endpoint::new`], and shows each datagram to an observer.
     pub fn with_observer(
         socket: UdpSocket,
         engine: roundtrip_quic::Endpoint,
         observer: Arc<dyn DatagramObserver>,
     ) -> io::Result<Self> {
         let datagrams = Datagrams::from_socket(socket)?;
-        // Without the kernel's stamps, times are those of the wake-up: a little later, not wrong.
+        // Without the kernel's timestamps, times are those of the wake-up: a little later, but not
+        // wrong.
         let _ = datagrams.stamp();
         Self::start(datagrams, engine, Some(observer), None)
     }
@@ -81,7 +82,7 @@ impl Endpoint {
         sibling: Option<Sibling>,
     ) -> io::Result<Self> {
         let local = datagrams.local_addr()?;
-        // Otherwise the peer counts as unreachable when its time is over.
+        // Otherwise an unreachable peer is noticed only by a timeout.
         let _ = datagrams.hear_unreachable();
         let shared = Shared::new(engine);
         let socket = Socket::new(datagrams, observer);
@@ -108,8 +109,8 @@ impl Endpoint {
 
     /// Begins a connection.
     ///
-    /// Where TLS has a ticket that allows early data, streams can be opened at once, and what is
-    /// written on them leaves as early data.
+    /// If TLS has a ticket that allows early data, streams can be opened at once, and data written
+    /// to them leaves as early data.
     pub fn connect(
         &self,
         config: &ClientConfig,
@@ -124,7 +125,7 @@ impl Endpoint {
         )))
     }
 
-    /// Sets the configuration for clients that come from now on. Without one, none is taken.
+    /// Sets the configuration for new clients. Without one, none is accepted.
     pub fn set_server_config(&self, config: Option<ServerConfig>) {
         self.0.shared.lock().engine.set_server(config);
     }
@@ -138,7 +139,7 @@ impl Endpoint {
         self.0.shared.wait(is_idle).await;
     }
 
-    /// Closes all connections, tells their peers, and then closes the socket.
+    /// Closes all connections, informs their peers, and then closes the socket.
     pub fn close(&self, code: u64, reason: &[u8]) {
         self.0.shared.lock().close_all(code, reason);
     }
@@ -149,18 +150,19 @@ impl Endpoint {
         self.0.shared.wait(is_closed).await;
     }
 
-    /// The number of connections that are kept, those included that are over.
+    /// The number of connections that are kept, including those that are over.
     #[cfg(test)]
     pub(crate) fn kept(&self) -> usize {
         self.0.shared.lock().kept()
     }
 
-    /// The number of clients that were made to prove their address by a Retry. RFC 9000 §8.1.2.
+    /// The number of clients that had to validate their address because of a Retry. RFC 9000
+    /// §8.1.2.
     pub fn retries_sent(&self) -> u64 {
         self.0.shared.lock().engine.retries_sent()
     }
 
-    /// The number of clients whose token proved their address. RFC 9000 §8.1.3.
+    /// The number of clients whose token validated their address. RFC 9000 §8.1.3.
     pub fn tokens_taken(&self) -> u64 {
         self.0.shared.lock().engine.tokens_taken()
     }
@@ -171,8 +173,8 @@ impl Endpoint {
     }
 }
 
-/// Draws the seed of an engine's endpoint. Each endpoint needs another one: whatever must not be
-/// guessed of it comes from there.
+/// Generates the seed of an engine's endpoint. Each endpoint needs a different one: all of its
+/// secrets are derived from it.
 pub fn random_seed(random: &dyn SecureRandom) -> Result<[u8; 32], rustls::Error> {
     let mut seed = [0; 32];
     random

@@ -5,7 +5,7 @@ use roundtrip_quic::CloseReason;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StreamError {
     /// STOP_SENDING, with its application error code.
-    #[error("the peer wants no more of the stream (code {0:#x})")]
+    #[error("the peer stopped the stream (code {0:#x})")]
     Stopped(u64),
     /// RESET_STREAM, with its application error code.
     #[error("the peer reset the stream (code {0:#x})")]

@@ -1,9 +1,9 @@
-//! HTTP/3 on top of a QUIC connection, ours or another maker's. RFC 9114.
+//! HTTP/3 on top of a QUIC connection, of our own engine or another. RFC 9114.
 //!
-//! What bytes mean, and which of them are errors, is `wire`'s. Here it meets streams: an
-//! [`H3Server`] accepts requests, an [`H3Requests`] sends them, and both read beside that what the
-//! peer says on its control streams. Whoever reads a [`MessageStream`] finds the errors of its
-//! message; those that concern the whole connection have closed it by then.
+//! `wire` defines what bytes mean and which of them are errors; this module applies that to
+//! streams. An [`H3Server`] accepts requests, an [`H3Requests`] sends them, and both also read the
+//! peer's control streams. A reader of a [`MessageStream`] gets the errors of its message; errors
+//! that concern the whole connection have already closed it.
 
 mod client;
 mod control;

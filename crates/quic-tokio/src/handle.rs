@@ -1,5 +1,5 @@
-//! How connections, streams and futures hold on to one connection. When the last of them is
-//! dropped, it is closed.
+//! How connections, streams and futures hold one connection open. It is closed when the last of
+//! them is dropped.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ impl ConnectionHandle {
         self.0.shared.lock().wakers(self.0.handle).map(work)
     }
 
-    /// Asks the connection, which may be over.
+    /// Queries the connection, which may be over.
     pub(crate) fn get<R>(&self, get: impl FnOnce(&Connection) -> R) -> Option<R> {
         let mut state = self.0.shared.lock();
         state
@@ -55,9 +55,9 @@ impl ConnectionHandle {
         self.0.shared.lock().answer(self.0.handle);
     }
 
-    /// Closes the connection; what was not delivered is lost.
+    /// Closes the connection. Undelivered data is lost.
     pub(crate) fn close(&self, code: u64, reason: &[u8]) {
-        // A connection that is over is closed already.
+        // A connection that is over is already closed.
         let _ = self.update(|connection, _, now| connection.close(now, code, reason));
     }
 

@@ -6,8 +6,8 @@ use roundtrip_quic::CloseReason;
 
 use crate::Connection;
 
-/// A connection attempt of a client. Nothing is sent before it is accepted or refused; dropped, it
-/// is ignored.
+/// A connection attempt of a client. Nothing is sent before it is accepted or refused. Dropping it
+/// ignores the client.
 #[derive(Debug)]
 pub struct Incoming(Connection);
 
@@ -20,7 +20,7 @@ impl Incoming {
         self.0.remote_address()
     }
 
-    /// Has a token proved the client's address?
+    /// Whether a token has validated the client's address.
     pub fn remote_address_validated(&self) -> bool {
         let handle = self.0.handle();
         handle
@@ -28,10 +28,10 @@ impl Incoming {
             .unwrap_or(false)
     }
 
-    /// Waits until `look` makes something of the ClientHello.
+    /// Waits until `look` returns a value for the ClientHello.
     ///
-    /// It is shown what has come of it, each time that more has. There is one to be seen only where
-    /// [`ServerConfig::holds`](roundtrip_quic::ServerConfig::holds) is set.
+    /// `look` is called with everything received so far, whenever more has come. It gets something
+    /// only if [`ServerConfig::holds`](roundtrip_quic::ServerConfig::holds) is set.
     pub async fn client_hello<R>(
         &self,
         mut look: impl FnMut(&[u8]) -> Option<R>,
@@ -40,22 +40,22 @@ impl Incoming {
         self.0.until(hello).await
     }
 
-    /// Goes on with the handshake.
+    /// Continues the handshake.
     pub fn accept(self) -> Connection {
         self.0.handle().answer();
-        // Nothing goes on in a connection that is over.
+        // A connection that is over cannot continue.
         let _ = self.0.handle().update(|c, _, now| c.proceed(now));
         self.0
     }
 
-    /// Tells the client that it gets no connection.
+    /// Refuses the connection and informs the client.
     pub fn refuse(self) {
         self.0.handle().answer();
-        // In a connection that is over, nobody is to be told.
+        // If the connection is over, nobody has to be informed.
         let _ = self.0.handle().update(|c, _, now| c.refuse(now));
     }
 
-    /// Says nothing, now and later.
+    /// Never sends the client an answer.
     pub fn ignore(self) {
         drop(self);
     }

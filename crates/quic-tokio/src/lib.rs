@@ -2,9 +2,9 @@
 //!
 //! [`Endpoint`] drives the engine: one task owns the socket, receives, fires timers and sends, a
 //! few bursts at a time, so that acknowledgements are processed in between. All other tasks share
-//! the state under one lock, which nobody holds while waiting or in a system call. What a datagram
-//! means is `quic`'s, how it gets in and out is `net::datagrams`'. HTTP/3 is spoken on top of a
-//! [`Connection`]: by an [`H3Server`], or by [`H3Requests`].
+//! the state under one lock, which nobody holds while waiting or in a system call. `quic`
+//! interprets datagrams, and `net::datagrams` sends and receives them. HTTP/3 runs on top of a
+//! [`Connection`]: as an [`H3Server`], or as [`H3Requests`].
 //!
 //! A server that echoes one stream, and its client:
 //!

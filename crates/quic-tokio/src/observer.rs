@@ -1,26 +1,28 @@
-//! What sees each datagram of an endpoint, with its time.
+//! Observers of an endpoint's datagrams and their times.
 
 use roundtrip_model::Moment;
 use roundtrip_quic::Stats;
 
-/// Sees each datagram as it leaves and as it arrives. It is called by the driver, which does
-/// nothing else meanwhile.
+/// Sees each datagram as it leaves and as it arrives. The driver calls it, and does nothing else
+/// meanwhile.
 pub trait DatagramObserver: Send + Sync {
     fn now(&self) -> Moment;
 
-    /// A run of datagrams left, all of `segment` bytes but the last. Sending it began at this time.
+    /// A run of datagrams left, all of `segment` bytes except the last. Sending it began at this
+    /// time.
     fn on_sent(&self, at: Moment, segment: usize, bytes: &[u8]);
 
-    /// A run of datagrams arrived, all of `segment` bytes but the last. Nobody has read them yet.
+    /// A run of datagrams arrived, all of `segment` bytes except the last. Nobody has read them
+    /// yet.
     fn on_received(&self, at: Moment, segment: usize, bytes: &[u8]);
 
     /// The engine has read `bytes` bytes that [`Self::on_received`] saw, and its connection has now
-    /// counted this; none where they belonged to no connection.
+    /// counted them; `stats` is `None` if they belonged to no connection.
     fn on_read(&self, at: Moment, bytes: usize, stats: Option<&Stats>) {
         let _ = (at, bytes, stats);
     }
 
-    /// While this is true, the driver takes in one run at a time and then lets all other tasks run,
-    /// so that it is known what each run brought. That costs throughput.
+    /// While this is true, the driver receives one run at a time and then lets all other tasks run,
+    /// so that the effect of each run is known. That costs throughput.
     fn wants_each(&self) -> bool;
 }

@@ -13,11 +13,11 @@ use crate::handle::ConnectionHandle;
 
 /// The most that one read returns.
 const MAX_CHUNK: usize = 256 << 10;
-/// The code that stops a stream which is dropped before its end. RFC 9114 §8.1.
+/// The code with which a stream is stopped if it is dropped before its end. RFC 9114 §8.1.
 const H3_NO_ERROR: u64 = 0x100;
 
-/// The receiving half of a stream. Dropped before its end was read, the peer is asked to stop
-/// sending.
+/// The receiving half of a stream. If it is dropped before its end was read, the peer is asked to
+/// stop sending.
 pub struct RecvStream {
     connection: ConnectionHandle,
     id: StreamId,
@@ -39,7 +39,7 @@ impl RecvStream {
         self.id.0
     }
 
-    /// Reads the next bytes, at least one. `None` is the end.
+    /// Reads the next bytes, at least one. `None` at the end.
     pub async fn read_chunk(&mut self) -> Result<Option<Bytes>, StreamError> {
         poll_fn(|cx| self.poll_read(cx)).await
     }
@@ -53,7 +53,7 @@ impl RecvStream {
         self.connection.close(code, why);
     }
 
-    /// Reads the next bytes, at least one and at most `most`. `None` is the end.
+    /// Reads the next bytes, at least one and at most `most`. `None` at the end.
     pub(crate) fn poll_read_some(
         &mut self,
         cx: &mut Context<'_>,
@@ -81,7 +81,7 @@ impl RecvStream {
         if !self.is_ended {
             self.is_ended = true;
             let id = self.id;
-            // In a connection that is over, nothing more comes.
+            // If the connection is over, nothing more comes.
             let _ = self.connection.update(|c, _, _| c.stop(id, code));
         }
     }

@@ -11,10 +11,10 @@ use crate::StreamError;
 use crate::connection_wakers::ConnectionWakers;
 use crate::handle::ConnectionHandle;
 
-/// The code that resets a stream which is dropped before its end. RFC 9114 §8.1.
+/// The code with which a stream is reset if it is dropped before its end. RFC 9114 §8.1.
 const H3_REQUEST_CANCELLED: u64 = 0x10c;
 
-/// The sending half of a stream. Dropped before [`finish`](Self::finish), it is reset.
+/// The sending half of a stream. Dropping it before [`finish`](Self::finish) resets it.
 pub struct SendStream {
     connection: ConnectionHandle,
     id: StreamId,
@@ -36,12 +36,12 @@ impl SendStream {
         self.id.0
     }
 
-    /// Writes all of a chunk, as the connection has room for it.
+    /// Writes a whole chunk, waiting for room in the connection.
     pub async fn write_chunk(&mut self, mut bytes: Bytes) -> Result<(), StreamError> {
         poll_fn(|cx| self.poll_write(cx, &mut bytes)).await
     }
 
-    /// Takes what there is room for from the front of `bytes`. Ready once nothing is left.
+    /// Takes as much of the front of `bytes` as there is room for. Ready once nothing is left.
     pub fn poll_write(
         &mut self,
         cx: &mut Context<'_>,
@@ -79,7 +79,7 @@ impl SendStream {
         self.end(|connection, id| connection.reset(id, code))
     }
 
-    /// Waits until the peer has acknowledged everything, the end included.
+    /// Waits until the peer has acknowledged everything, including the end.
     pub async fn delivered(&mut self) -> Result<(), StreamError> {
         let id = self.id;
         poll_fn(|cx| {
@@ -126,7 +126,7 @@ impl Drop for SendStream {
         if self.is_ended {
             return;
         }
-        // In a connection that is over, there is nothing to reset.
+        // If the connection is over, there is nothing to reset.
         let _ = self
             .connection
             .update(|connection, _, _| connection.reset(id, H3_REQUEST_CANCELLED));
@@ -139,7 +139,7 @@ impl fmt::Debug for SendStream {
     }
 }
 
-/// The engine forgets a stream once its reset has arrived; the code that it was stopped with is
+/// The engine forgets a stream once its reset has arrived; the code with which it was stopped is
 /// still known here.
 fn stream_error(error: WriteError, wakers: &mut ConnectionWakers, id: StreamId) -> StreamError {
     let stopped = wakers.sender(id).and_then(|sender| sender.stopped);

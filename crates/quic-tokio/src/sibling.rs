@@ -1,5 +1,5 @@
-//! Endpoints that share an address, each on a thread of its own: the kernel distributes datagrams
-//! among their sockets by addresses, and each endpoint hands to the others what is theirs.
+//! Endpoints that share an address, each on a separate thread: the kernel distributes datagrams
+//! among their sockets by address, and each endpoint hands over those that belong to another.
 
 use std::fmt;
 use std::mem::take;
@@ -8,12 +8,12 @@ use std::task::Waker;
 
 use roundtrip_quic::{Misdirected, Way};
 
-/// How many datagrams may wait to be taken over, and how many bytes of them.
+/// The most datagrams that wait to be taken over, and the most bytes of them.
 const MAX_DATAGRAMS: usize = 1024;
 const MAX_BYTES: usize = 1 << 20;
 
-/// The place of one endpoint among those that share its address. Connection ids say which of them a
-/// datagram is for.
+/// The place of one endpoint among those that share its address. Connection ids say which endpoint
+/// a datagram is for.
 pub struct Sibling {
     key: [u8; 32],
     number: u16,
@@ -25,15 +25,15 @@ pub struct Sibling {
 struct Inbox {
     datagrams: Vec<(Way, Vec<u8>)>,
     bytes: usize,
-    /// The driver's, while it sleeps.
+    /// The waker of the driver, while it sleeps.
     driver: Option<Waker>,
     /// The endpoint is gone.
     is_closed: bool,
 }
 
 impl Sibling {
-    /// The places of `count` endpoints at one address. `key` is to be random, and another one for
-    /// each address and process.
+    /// Makes the places of `count` endpoints at one address. `key` must be random, and different
+    /// for each address and process.
     pub fn group(count: u16, key: [u8; 32]) -> Vec<Self> {
         let inboxes: Arc<[_]> = (0..count).map(|_| Mutex::default()).collect();
         let place = |number| Self {
@@ -44,7 +44,7 @@ impl Sibling {
         (0..count).map(place).collect()
     }
 
-    /// As the engine wants to know it.
+    /// The same in the engine's type.
     pub(crate) fn in_engine(&self) -> roundtrip_quic::Sibling {
         roundtrip_quic::Sibling {
             key: self.key,
@@ -53,7 +53,7 @@ impl Sibling {
         }
     }
 
-    /// Hands over. What there is no room for counts as lost on the way.
+    /// Hands a datagram over. One that finds no room counts as lost.
     pub(crate) fn give(&self, next: Misdirected) {
         let driver = {
             let Some(mut inbox) = self.inbox(next.to) else {
@@ -73,7 +73,7 @@ impl Sibling {
         }
     }
 
-    /// What was handed over to this endpoint.
+    /// Takes what was handed over to this endpoint.
     pub(crate) fn take(&self) -> Vec<(Way, Vec<u8>)> {
         self.inbox(self.number).map_or_else(Vec::new, |mut inbox| {
             inbox.bytes = 0;
@@ -81,7 +81,7 @@ impl Sibling {
         })
     }
 
-    /// Remembers how to wake the driver. False if something is there to be taken.
+    /// Stores the driver's waker. Returns false if something is there to be taken.
     pub(crate) fn sleep(&self, waker: &Waker) -> bool {
         self.inbox(self.number).is_none_or(|mut inbox| {
             inbox.driver = Some(waker.clone());

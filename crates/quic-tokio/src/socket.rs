@@ -1,5 +1,5 @@
-//! The socket of an endpoint: runs of datagrams in and out, shown to an observer where there is
-//! one.
+//! The socket of an endpoint: sends and receives runs of datagrams, and shows them to an observer
+//! if there is one.
 
 use std::io;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub(crate) struct Socket {
     datagrams: Datagrams,
     observer: Option<Arc<dyn DatagramObserver>>,
     intake: Intake,
-    /// For one run at a time.
+    /// Receives one run at a time.
     single: Intake,
     /// The last call received a single run, because the observer wants each.
     received_single: bool,
@@ -37,7 +37,7 @@ impl Socket {
         Watch::new(&self.datagrams)
     }
 
-    /// True where there may be more.
+    /// Returns true if there may be more.
     pub(crate) fn receive(&mut self) -> io::Result<bool> {
         self.received_single = self.observer.as_ref().is_some_and(|o| o.wants_each());
         if self.received_single {
@@ -60,7 +60,7 @@ impl Socket {
         intake.arrivals_mut()
     }
 
-    /// Did the last call receive a single run, because the observer wants each?
+    /// Whether the last call received a single run, because the observer wants each.
     pub(crate) fn received_single_run(&self) -> bool {
         self.received_single
     }
@@ -75,7 +75,7 @@ impl Socket {
         Ok(())
     }
 
-    /// What the network has said about the connected peer.
+    /// What the network has reported about the connected peer.
     pub(crate) fn take_unreachable(&self) -> Option<io::ErrorKind> {
         self.datagrams.take_unreachable()
     }

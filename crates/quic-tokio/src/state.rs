@@ -1,5 +1,5 @@
-//! What all tasks of an endpoint share under one lock: the engine, what is known of each connection
-//! beside it, and the queue of connections that the driver has to attend to.
+//! What all tasks of an endpoint share under one lock: the engine, additional state of each
+//! connection, and the queue of connections that the driver has to handle.
 
 use std::collections::{HashMap, VecDeque};
 use std::future::poll_fn;
@@ -19,7 +19,7 @@ use crate::wakers::{Interest, WaiterId, Wakers};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
     Open,
-    /// All connections are closed, and their peers are still to be told.
+    /// All connections are closed, but their peers still have to be informed.
     Closing,
     /// The socket is closed.
     Closed,
@@ -37,15 +37,15 @@ pub(crate) struct State {
     connections: HashMap<Handle, Entry>,
     /// Connections that may have events, or something to send.
     queue: VecDeque<Handle>,
-    /// Connections that clients began and nobody has accepted.
+    /// Connections that clients began and that are not accepted yet.
     incoming: VecDeque<Handle>,
-    /// The driver's, while it sleeps.
+    /// The waker of the driver, while it sleeps.
     driver: Option<Waker>,
-    /// Those who wait for the endpoint as a whole.
+    /// The tasks that wait for the endpoint as a whole.
     wakers: Wakers,
     began: Instant,
-    /// `began` in time since 1970: address tokens that one endpoint gives are good at others, so
-    /// their clocks must agree.
+    /// `began` as time since 1970: address tokens of one endpoint are valid at others, so their
+    /// clocks must agree.
     began_at: Time,
 }
 
@@ -54,12 +54,11 @@ pub(crate) struct State {
 struct Entry {
     /// It is in the queue.
     queued: bool,
-    /// A client began it and has not been accepted: nothing is sent.
+    /// A client began it and it is not accepted yet: nothing is sent.
     unanswered: bool,
     /// No handle on it is left.
     orphaned: bool,
-    /// A drained connection leaves the engine, and stays here for as long as somebody may ask about
-    /// it.
+    /// A drained connection leaves the engine, and stays here as long as it can still be queried.
     drained: Option<Box<Connection>>,
     wakers: ConnectionWakers,
 }
@@ -84,7 +83,7 @@ impl Shared {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until `ask` has an answer. It is asked anew whenever the endpoint as a whole has
+    /// Waits until `ask` returns a value. It is called again whenever the endpoint as a whole has
     /// changed.
     pub(crate) async fn wait<R>(&self, mut ask: impl FnMut(&mut State) -> Option<R>) -> R {
         let waiter = EndpointWaiter {
@@ -103,7 +102,7 @@ impl Shared {
     }
 }
 
-/// Leaves no waker behind when the future is dropped.
+/// Removes its waker when the future is dropped.
 struct EndpointWaiter<'a> {
     shared: &'a Shared,
     id: WaiterId,
@@ -136,7 +135,7 @@ impl State {
         self.incoming.pop_front()
     }
 
-    /// Lets a connection that a client began send.
+    /// Permits sending on a connection that a client began.
     pub(crate) fn answer(&mut self, handle: Handle) {
         if let Some(entry) = self.connections.get_mut(&handle) {
             entry.unanswered = false;
@@ -155,7 +154,7 @@ impl State {
             self.connections.insert(handle, entry);
             self.queue(handle);
             let has_ended = self.engine.connection(handle).is_none_or(|c| c.is_closed());
-            // One that has ended by itself is nobody's: strangers make many of these.
+            // A connection that has already ended is not offered: strangers make many of these.
             if has_ended || self.abandoned || self.stage != Stage::Open {
                 self.answer(handle);
                 self.orphan(handle);
@@ -224,7 +223,7 @@ impl State {
     }
 
     /// Takes connections from the queue until one has something to send, and fills `buffer` with a
-    /// burst of it.
+    /// burst from it.
     pub(crate) fn next_burst(
         &mut self,
         buffer: &mut [u8],
@@ -243,7 +242,7 @@ impl State {
             let burst = (!entry.unanswered)
                 .then(|| connection.transmit(now, buffer))
                 .flatten();
-            // What was to be sent may have been the end.
+            // The burst may have ended the connection.
             entry.wakers.on_events(connection, wakes);
             if let Some(burst) = burst {
                 entry.queued = true;
@@ -275,7 +274,7 @@ impl State {
         }
     }
 
-    /// Remembers how to wake the driver. False if it has something to do.
+    /// Stores the driver's waker. Returns false if the driver has something to do.
     pub(crate) fn sleep(&mut self, waker: &Waker) -> bool {
         if !self.queue.is_empty() {
             return false;
@@ -284,7 +283,7 @@ impl State {
         true
     }
 
-    /// Is nothing left to do, and nobody left to do it for?
+    /// Whether nothing is left to do, and nobody is left to do it for.
     pub(crate) fn is_over(&self) -> bool {
         let mut entries = self.connections.values();
         match self.stage {
@@ -314,7 +313,7 @@ impl State {
         self.wake_driver();
     }
 
-    /// Ends what nobody can accept any more, for no handle on the endpoint is left.
+    /// Ends connections that nobody can accept any more, because no handle on the endpoint is left.
     pub(crate) fn abandon(&mut self) {
         self.abandoned = true;
         while let Some(handle) = self.take_incoming() {
@@ -346,7 +345,7 @@ impl State {
         self.wake_driver();
     }
 
-    /// The socket is closed: ends all connections, and collects the wakers of all who wait.
+    /// The socket is closed: ends all connections, and collects the wakers of all waiting tasks.
     pub(crate) fn finish(&mut self, wakes: &mut Vec<Waker>) {
         self.stage = Stage::Closed;
         self.driver = None;

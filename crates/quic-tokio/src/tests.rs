@@ -1,4 +1,4 @@
-//! Futures and streams that are dropped leave nothing behind, and whoever waits hears of the end.
+//! Dropped futures and streams leave nothing behind, and every waiting task learns of the end.
 
 mod observer;
 #[path = "../../quic/tests/world/strangers.rs"]
@@ -53,7 +53,7 @@ fn nobody_waits(connection: &Connection) -> Option<bool> {
     connection.handle().wakers(|wakers| wakers.whole.is_empty())
 }
 
-/// A socket that listens to TCP can be had, becomes readable, and cannot be read.
+/// A TCP listener as a UDP socket: creating it works and it becomes readable, but reading it fails.
 #[tokio::test]
 async fn a_socket_that_cannot_be_read_now_is_not_given_up() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -84,7 +84,7 @@ fn server_tls() -> Arc<rustls::ServerConfig> {
     Arc::new(tls.unwrap())
 }
 
-/// Whether anybody accepts or not: what has ended by itself is kept for nobody.
+/// This holds whether anybody accepts or not: a connection that has ended is not kept for anybody.
 #[tokio::test]
 async fn clients_that_end_before_they_are_accepted_leave_nothing_behind() {
     let mut config = ServerConfig::new(server_tls(), Arc::new(Transport::default()));
@@ -103,7 +103,7 @@ async fn clients_that_end_before_they_are_accepted_leave_nothing_behind() {
         let datagram = strangers::first(&id, &kind.frames(&hello));
         client.send(&datagram).await.unwrap();
         if kind == strangers::Kind::Failing {
-            // It is told why.
+            // It is informed of the reason.
             let mut told = [0; 2000];
             let told = tokio::time::timeout(Duration::from_mins(1), client.recv(&mut told));
             told.await.unwrap().unwrap();
@@ -208,7 +208,7 @@ async fn a_handshake_that_fails_confirms_nothing() {
         |connection: Connection| tokio::spawn(async move { connection.confirmed().await });
     let before = waiting(connection.clone());
     connection.close(0, b"");
-    // Nobody has been told yet.
+    // Nobody has been informed yet.
     let mut idle = Context::from_waker(Waker::noop());
     let connected = pin!(connection.connected()).poll(&mut idle);
     assert!(!matches!(connected, Poll::Ready(Ok(()))), "{connected:?}");
@@ -234,7 +234,7 @@ async fn an_endpoint_is_idle_once_its_connections_are_over() {
     endpoint.wait_idle().await;
 }
 
-/// Otherwise none would take the address tokens of those that began before it.
+/// Otherwise no endpoint would accept the address tokens of endpoints that began before it.
 #[test]
 fn endpoints_have_one_time() {
     let shared = Shared::new(Engine::new(None, [1; 32]));

@@ -1,4 +1,4 @@
-//! The future of one thing after another: the connection's progress, or streams that are opened and
+//! Waits repeatedly for one thing: the connection's progress, or streams that are opened and
 //! accepted.
 
 use std::task::{Context, Poll};
@@ -9,7 +9,7 @@ use crate::connection_wakers::ConnectionWakers;
 use crate::handle::ConnectionHandle;
 use crate::wakers::{Interest, WaiterId};
 
-/// Waits for one interest, as often as it is polled. Dropped, it leaves no waker behind.
+/// Waits for one interest, as often as it is polled. Dropping it leaves no waker behind.
 pub(crate) struct Wait {
     connection: ConnectionHandle,
     interest: Interest,
@@ -42,7 +42,7 @@ impl Wait {
         })
     }
 
-    /// Ready once `ask` has an answer, or the connection is over.
+    /// Ready once `ask` returns a value, or the connection is over.
     pub(crate) fn poll<R>(
         &mut self,
         cx: &mut Context<'_>,

@@ -16,11 +16,11 @@ pub(crate) enum Interest {
     Progress,
 }
 
-/// One place to wait at. A [`Wait`](crate::wait::Wait) has one, whichever task polls it.
+/// The identity of one waiter. A [`Wait`](crate::wait::Wait) has one, whichever task polls it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct WaiterId(u64);
 
-/// The wakers of all who wait, by place.
+/// The wakers of all waiting tasks, by waiter.
 ///
 /// Nothing is woken here: wakers are collected under the lock, and called once it is released.
 #[derive(Debug, Default)]
@@ -51,7 +51,7 @@ impl Wakers {
         self.waiting.remove(&id);
     }
 
-    /// Moves the wakers of those with this interest to `wakes`.
+    /// Moves the wakers of tasks with this interest to `wakes`.
     pub(crate) fn take(&mut self, interest: Interest, wakes: &mut Vec<Waker>) {
         let taken = self.waiting.extract_if(|_, (known, _)| *known == interest);
         wakes.extend(taken.map(|(_, (_, waker))| waker));

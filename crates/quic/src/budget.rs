@@ -1,13 +1,13 @@
-//! How many bytes the connections of an owner may keep together.
+//! How many bytes the connections of one owner may keep together.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A connection says anew what it keeps when that has changed by as much.
+/// A connection reports what it keeps again when that has changed by this much.
 const STEP: u64 = 16 << 10;
 
-/// A budget of bytes that connections share, each through [`crate::Transport::budget`]. Where more
-/// than half of it is used, their windows shrink; where all is used, servers refuse new
+/// A budget of bytes that connections share, each through [`crate::Transport::budget`]. When more
+/// than half of it is used, their windows shrink; when all of it is used, servers refuse new
 /// connections.
 #[derive(Debug)]
 pub struct Budget {
@@ -35,8 +35,8 @@ impl Budget {
         self.used() > self.limit / 2
     }
 
-    /// What a connection that wants so much may have: all of it while half of the budget is left,
-    /// then ever less, never less than `least`.
+    /// Returns the share of a connection that wants `wanted` bytes: all of them while half of the
+    /// budget is left, then less and less, but at least `least`.
     pub(crate) fn share(&self, wanted: u64, least: u64) -> u64 {
         let half = (self.limit / 2).max(1);
         let left = self.limit.saturating_sub(self.used()).min(half);
@@ -48,7 +48,7 @@ impl Budget {
     }
 }
 
-/// What one connection has said that it keeps.
+/// What one connection has reported to its budget.
 #[derive(Debug, Default)]
 pub(crate) struct Account {
     budget: Option<Arc<Budget>>,
@@ -64,13 +64,14 @@ impl Account {
         }
     }
 
-    /// Whether there is a budget to tell.
+    /// Whether there is a budget to report to.
     #[inline]
     pub(crate) fn is_kept(&self) -> bool {
         self.budget.is_some()
     }
 
-    /// The connection keeps so much now. Returns the budget where windows have to follow it.
+    /// Reports that the connection now keeps `memory` bytes. Returns the budget if windows have to
+    /// follow it.
     pub(crate) fn settle(&mut self, memory: u64) -> Option<Arc<Budget>> {
         let budget = self.budget.as_ref()?;
         if memory.abs_diff(self.counted) >= STEP {

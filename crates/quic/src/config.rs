@@ -1,23 +1,23 @@
-//! The configuration of a connection: every knob, with the value that serves most.
+//! The configuration of a connection. Each setting has a default that suits most uses.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::Budget;
 
-/// How one connection behaves. Both ends have their own.
+/// How one connection behaves. Each end has its own configuration.
 #[derive(Debug, Clone)]
 pub struct Transport {
-    /// The connection ends when nothing came for this long; zero: never. RFC 9000 §10.1.
+    /// The connection ends when nothing has come for this long; zero: never. RFC 9000 §10.1.
     pub idle_timeout: Duration,
-    /// Sends a PING when nothing was sent for this long.
+    /// Sends a PING when nothing has been sent for this long.
     pub keep_alive: Option<Duration>,
-    /// How much the peer may send on one stream before it is read.
+    /// How much the peer may send on one stream before the application reads it.
     pub stream_window: u64,
-    /// How much the peer may send on all streams before it is read.
+    /// How much the peer may send on all streams before the application reads it.
     pub window: u64,
-    /// How much is kept of what was written and not acknowledged, over all streams, at most: it
-    /// begins with less and follows the congestion window.
+    /// The most that is buffered of data written but not acknowledged, over all streams. The buffer
+    /// begins smaller and follows the congestion window.
     pub send_buffer: u64,
     /// How many streams the peer may have open at once.
     pub bidi_streams: u64,
@@ -28,10 +28,10 @@ pub struct Transport {
     /// How many datagrams leave in one burst, 1–64. The pacer may allow fewer.
     pub burst: usize,
     pub datagram: DatagramSize,
-    /// How often the peer is asked to acknowledge (if it knows how: the ACK frequency extension).
+    /// How often the peer is asked to acknowledge, if it supports the ACK frequency extension.
     pub ask_acks: AckPolicy,
-    /// How often this end acknowledges while the peer has not asked: one acknowledgement for this
-    /// many packets. RFC 9000 §13.2.2.
+    /// How many packets this end acknowledges with one ACK frame until the peer asks for something
+    /// else. RFC 9000 §13.2.2.
     pub ack_every: u64,
     /// The longest that an acknowledgement waits. RFC 9000 §13.2.1.
     pub max_ack_delay: Duration,
@@ -39,13 +39,13 @@ pub struct Transport {
     pub initial_rtt: Duration,
     /// Marks packets so that routers may mark congestion, and obeys the marks. RFC 9000 §13.4.
     pub ecn: bool,
-    /// Lets the server change the client's path, and the client use it. RFC 9000 §9.
+    /// On a server, lets its clients move to another path; on a client, lets it move. RFC 9000 §9.
     pub migration: bool,
-    /// A limit of the application's that early data relies on: a session that was begun under a
-    /// higher one is not resumed, as with all limits here. HTTP/3's is its largest field section.
+    /// A limit of the application's that early data relies on. As with all limits here, a session
+    /// that began under a higher one is not resumed. For HTTP/3 it is the largest field section.
     /// RFC 9114 §7.2.4.2.
     pub application_limit: u64,
-    /// What all connections with this budget may keep together.
+    /// The limit on what all connections with this budget may keep together.
     pub budget: Option<Arc<Budget>>,
 }
 
@@ -89,15 +89,15 @@ pub enum CongestionControl {
 /// The size of UDP payloads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DatagramSize {
-    /// From 1200 bytes on (RFC 9000 §14.1), always this many; smaller where the path proves to be a
+    /// Always this many bytes, at least 1200 (RFC 9000 §14.1); fewer if the path proves to be a
     /// black hole.
     Fixed(u16),
-    /// A server sends datagrams as large as the first that its client sent: a client that pads its
-    /// first flight to the size it can receive has searched for both. A client takes what it would
-    /// send without.
+    /// A server sends datagrams as large as its client's first: a client that pads its first flight
+    /// to the size it can receive has searched for both. A client searches as with
+    /// [`Self::Discover`].
     Mirror,
-    /// Searches for the largest that arrives (RFC 8899); a server begins with what its client began
-    /// with.
+    /// Searches for the largest size that arrives (RFC 8899); a server begins with the size of its
+    /// client's first datagram.
     #[default]
     Discover,
 }
@@ -105,11 +105,11 @@ pub enum DatagramSize {
 /// The ACK frequency extension: what the peer is asked for. draft-ietf-quic-ack-frequency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AckPolicy {
-    /// Nothing: it acknowledges as it likes.
+    /// Nothing: the peer acknowledges as it likes.
     Unasked,
     /// One acknowledgement for this many packets.
     Every(u64),
-    /// One for each eighth of the congestion window, never rarer than four a round trip.
+    /// One for each eighth of the congestion window, but at least four in a round trip.
     #[default]
     EighthOfWindow,
 }

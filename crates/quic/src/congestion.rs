@@ -1,5 +1,5 @@
-//! How much may be in flight: one controller a path, told once for each acknowledgement, never for
-//! each packet.
+//! How much may be in flight. Each path has one controller, which is called once for each
+//! acknowledgement, never for each packet.
 //!
 //! RFC 9002 §7. Counting, times and loss detection belong to `recovery`; the spacing of bursts to
 //! `pacer`.
@@ -30,23 +30,23 @@ pub(crate) fn controller(kind: CongestionControl, datagram: u16) -> Box<dyn Cont
     }
 }
 
-/// What one acknowledgement told.
+/// What one acknowledgement reported.
 #[derive(Debug, Clone)]
 pub(crate) struct Acknowledged {
     pub(crate) now: Time,
-    /// The bytes in flight that it acknowledged anew.
+    /// The bytes in flight that it newly acknowledged.
     pub(crate) bytes: u64,
-    /// When the newest of them was sent.
+    /// When the newest acknowledged packet was sent.
     pub(crate) sent: Time,
     /// What is still in flight.
     pub(crate) in_flight: u64,
-    /// The sender had less to send than it might have.
+    /// The sender had less to send than the window allowed.
     pub(crate) app_limited: bool,
-    /// This acknowledgement's own sample of the round trip, where it gives one, without what the
-    /// peer waited.
+    /// This acknowledgement's own sample of the round trip, if it gives one, without the peer's
+    /// delay.
     pub(crate) sample: Option<Duration>,
     pub(crate) smoothed: Duration,
-    /// All bytes that were ever delivered.
+    /// All bytes delivered so far.
     pub(crate) delivered: u64,
     pub(crate) rate: Option<RateSample>,
     /// All that was in flight when the last round ended has now been acknowledged.
@@ -61,16 +61,16 @@ pub(crate) struct RateSample {
     pub(crate) app_limited: bool,
     /// What was in flight when the newest acknowledged packet left.
     pub(crate) in_flight_when_sent: u64,
-    /// What had been lost between that packet's departure and now.
+    /// What was lost between that packet's departure and now.
     pub(crate) lost: u64,
 }
 
-/// Packets that are lost for certain.
+/// Packets that are certainly lost.
 #[derive(Debug, Clone)]
 pub(crate) struct Lost {
     pub(crate) now: Time,
     pub(crate) bytes: u64,
-    /// When the newest of them was sent.
+    /// When the newest lost packet was sent.
     pub(crate) sent: Time,
     /// What is still in flight.
     pub(crate) in_flight: u64,
@@ -82,9 +82,9 @@ pub(crate) trait Controller: Debug + Send {
     fn on_sent(&mut self, now: Time, bytes: u64, in_flight_before: u64);
     fn on_acknowledged(&mut self, acknowledged: &Acknowledged);
     fn on_lost(&mut self, lost: &Lost);
-    /// A router marked a packet that was `sent` then, instead of losing it. RFC 9002 §7.1.
+    /// A router marked a packet that was sent at `sent`, instead of dropping it. RFC 9002 §7.1.
     fn on_marked(&mut self, now: Time, sent: Time);
-    /// All losses since the last reduction were none: the packets have come after all.
+    /// All losses since the last reduction were spurious: the packets have come after all.
     fn on_spurious(&mut self);
     /// In bytes.
     fn window(&self) -> u64;

@@ -1,9 +1,9 @@
 //! One connection: datagrams in, bursts out.
 //!
 //! It ties together the bytes (`wire::quic`), the keys (`crypto`), the losses (`recovery`) and the
-//! streams (`streams`): which packet leaves when and with what, and what each frame that comes
-//! means to whom. To whom a datagram belongs, and what is answered without a connection, is
-//! `endpoint`'s.
+//! streams (`streams`): it decides which packet leaves when and with what, and passes each frame
+//! that comes to its owner. Which connection a datagram belongs to, and what is answered without a
+//! connection, is decided in `endpoint`.
 
 mod ack_frequency;
 mod amplification;
@@ -67,30 +67,30 @@ use undecryptable::Undecryptable;
 pub(crate) use opening::{Arrival, Issuer, Opening, VERSIONS};
 pub(crate) use random::Random;
 
-/// Every path carries UDP payloads as large as this. RFC 9000 §14.
+/// Every path carries UDP payloads of this size. RFC 9000 §14.
 const MIN_DATAGRAM: usize = 1200;
-/// A datagram that may not be as large as this is not worth sending.
+/// If a datagram may not be this large, it is not worth sending.
 const MIN_PACKET: usize = 100;
 
-/// One connection, of a client or of a server. It does no I/O and has no clock: its owner hands in
+/// One connection, of a client or of a server. It does no I/O and has no clock: its owner provides
 /// both, mostly through [`crate::Endpoint`]. There are four kinds of methods:
 ///
-/// - **Handlers** take what comes in: datagrams come from [`crate::Endpoint::receive`]; time from
-///   [`Self::on_timeout`], when [`Self::deadline`] has come; what a socket refused from
-///   [`Self::on_too_big`], and what the network says about the peer from [`Self::on_unreachable`].
-/// - **What the application does**: [`Self::open`], [`Self::accept`], [`Self::write`],
-///   [`Self::read`] and their kin on streams; [`Self::close`], [`Self::ping`], [`Self::migrate`] on
-///   the whole.
-/// - **Polls** give out what leaves: events from [`Self::poll`], bursts of datagrams from
+/// - **Handlers** take what comes in: [`crate::Endpoint::receive`] passes on datagrams,
+///   [`Self::on_timeout`] takes the time when [`Self::deadline`] has come, [`Self::on_too_big`]
+///   what a socket refused, and [`Self::on_unreachable`] what the network says about the peer.
+/// - **Application calls**: [`Self::open`], [`Self::accept`], [`Self::write`], [`Self::read`] and
+///   their like act on streams; [`Self::close`], [`Self::ping`], [`Self::migrate`] act on the
+///   whole.
+/// - **Polls** return what leaves: events from [`Self::poll`], bursts of datagrams from
 ///   [`Self::transmit`], and the next deadline from [`Self::deadline`].
 /// - **Getters** ([`Self::stats`], [`Self::alpn`], `is_…`) change nothing.
 ///
 /// After any handler, and after the application has done something: call [`Self::poll`] until it
-/// gives no event, then [`Self::transmit`] until it gives no burst (best for several datagrams
-/// received at once), then ask for [`Self::deadline`] anew. Once [`Self::is_drained`], the
-/// connection is over, and can be forgotten.
+/// returns no event, then [`Self::transmit`] until it returns no burst (preferably once for several
+/// datagrams received together), then [`Self::deadline`] again. Once [`Self::is_drained`], the
+/// connection is over and can be forgotten.
 ///
-/// Inside, each field owns what it names, and no other changes it; `receiving`, `sending` and
+/// Inside, each field owns what it names, and no other field changes it; `receiving`, `sending` and
 /// `timers` are the loops that connect them.
 pub struct Connection {
     config: Arc<Transport>,
@@ -112,17 +112,17 @@ pub struct Connection {
     account: Account,
     events: Events,
     stats: Stats,
-    /// What the packet in the making carries beside its run of stream data.
+    /// What the packet being written carries besides its run of stream data.
     items: Vec<Item>,
-    /// Empty but for its capacity, between calls of `settle`.
+    /// Empty between calls of `settle`, except for its capacity.
     feedback: Feedback,
     log: Log,
-    /// When the owner last came by.
+    /// The time of the owner's last call.
     clock: Time,
 }
 
 impl Connection {
-    /// `destination` is the id that the server is called by until it has chosen its own.
+    /// `destination` is the id that addresses the server until it has chosen its own.
     pub(crate) fn client(
         now: Time,
         opening: Opening,
@@ -145,7 +145,7 @@ impl Connection {
         Ok(connection)
     }
 
-    /// The caller feeds it with the datagram that `arrival` tells of.
+    /// The caller then passes in the datagram that `arrival` describes.
     pub(crate) fn server(
         now: Time,
         opening: Opening,
@@ -210,7 +210,7 @@ impl Connection {
         }
     }
 
-    /// Sets what observes the handshake, before anything has come.
+    /// Sets the observer of the handshake, before anything has come.
     pub(crate) fn set_observer(&mut self, observer: Box<dyn HandshakeObserver>) {
         self.crypto.set_observer(observer);
     }

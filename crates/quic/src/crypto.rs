@@ -1,7 +1,7 @@
 //! The TLS session of a connection, its keys, and the protection of packets. RFC 9001.
 //!
-//! Which frames carry handshake bytes, and when packets leave, is `connection`'s. What tokens hold
-//! is `endpoint`'s.
+//! Which frames carry handshake bytes, and when packets leave, is decided in `connection`. The
+//! content of tokens belongs to `endpoint`.
 
 mod inbound;
 mod levels;
@@ -49,16 +49,16 @@ pub(crate) enum Level {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Opened {
     pub(crate) number: u64,
-    /// Where its frames are.
+    /// The position of its frames.
     pub(crate) payload: Range<usize>,
-    /// False but for 1-RTT packets.
+    /// Always false except for 1-RTT packets.
     pub(crate) key_phase: bool,
 }
 
 /// Why a packet could not be opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum OpenError {
-    /// It is no packet of this connection's, or damaged, or too old. It is to be ignored (RFC 9001
+    /// The packet is not of this connection, or damaged, or too old. It is to be ignored (RFC 9001
     /// §5.5), or may be a stateless reset.
     Undecryptable,
     /// See [`Crypto::awaits`].
@@ -70,7 +70,7 @@ pub(crate) enum OpenError {
 pub(crate) struct Crypto {
     levels: Levels,
     session: Session,
-    /// When a server forgets the keys of 0-RTT.
+    /// When a server forgets its 0-RTT keys.
     early_until: Option<Time>,
 }
 
@@ -87,8 +87,7 @@ impl Crypto {
         Ok(Self::new(session, id))
     }
 
-    /// `id` is the destination of the Initial that the client sent, the last one where it was sent
-    /// a Retry.
+    /// `id` is the destination of the client's Initial, or of its last one if a Retry was sent.
     pub(crate) fn server(
         config: Arc<ServerConfig>,
         parameters: Vec<u8>,
@@ -111,12 +110,12 @@ impl Crypto {
         crypto
     }
 
-    /// Sets what observes the handshake, before the first byte.
+    /// Sets the observer of the handshake, before the first byte.
     pub(crate) fn set_observer(&mut self, observer: Box<dyn HandshakeObserver>) {
         self.session.set_observer(observer);
     }
 
-    /// After a Retry: new Initial keys, and all Initial handshake bytes are to be sent again.
+    /// Handles a Retry: there are new Initial keys, and all Initial handshake bytes are sent again.
     pub(crate) fn restart(&mut self, id: &ConnectionId) {
         self.levels.initial = self.session.initial_keys(id).map(Pair::new);
         self.session.rewind();
@@ -147,17 +146,18 @@ impl Crypto {
         }
     }
 
-    /// Whether handshake bytes came of which what lies before is missing.
+    /// Whether handshake bytes came while earlier ones are missing.
     pub(crate) fn has_gap(&self) -> bool {
         self.session.has_gap()
     }
 
-    /// What is kept of handshake bytes, of the peer's and of this side's.
+    /// How many handshake bytes are kept, of the peer's and of this side's.
     pub(crate) fn memory(&self) -> usize {
         self.session.memory()
     }
 
-    /// Keys that open packets of that level may still come: such packets are worth keeping.
+    /// Whether keys that open packets of that level may still come, so that such packets are worth
+    /// keeping.
     pub(crate) fn awaits(&self, level: Level) -> bool {
         let before = match level {
             Level::Initial => false,
@@ -192,8 +192,8 @@ impl Crypto {
         }
     }
 
-    /// Removes a packet's protection in place; `expected` is the next number of its space. On
-    /// failure its payload is destroyed: look for a stateless reset's token first.
+    /// Removes a packet's protection in place; `expected` is the next number of its space. A
+    /// failure destroys the payload, so look for a stateless reset token first.
     #[inline]
     pub(crate) fn open(
         &mut self,
@@ -209,7 +209,7 @@ impl Crypto {
         self.levels.open(level, packet, number_at, expected, now)
     }
 
-    /// Handshake bytes of a CRYPTO frame.
+    /// Takes the handshake bytes of a CRYPTO frame.
     pub(crate) fn receive(
         &mut self,
         level: Level,
@@ -219,24 +219,24 @@ impl Crypto {
         self.session.receive(&mut self.levels, level, offset, data)
     }
 
-    /// From now on handshake bytes are kept from TLS.
+    /// From now on, handshake bytes are withheld from TLS.
     pub(crate) fn hold(&mut self) {
         self.session.hold();
     }
 
-    /// The peer's first handshake bytes, as far as they have come without a hole, while they are
-    /// kept from TLS.
+    /// The peer's first handshake bytes, as far as they have come without a gap, while they are
+    /// withheld from TLS.
     pub(crate) fn held(&self) -> Option<&[u8]> {
         self.session.held()
     }
 
-    /// TLS gets what was kept from it.
+    /// Passes the withheld bytes to TLS.
     pub(crate) fn proceed(&mut self) -> Result<(), TransportError> {
         self.session.proceed(&mut self.levels)
     }
 
     /// The next handshake bytes to send at that level, at most `room`, and their offset; they count
-    /// as sent. None also while there are no keys for them.
+    /// as sent. Also `None` while there are no keys for them.
     pub(crate) fn chunk(&mut self, level: Level, room: usize) -> Option<(u64, &[u8])> {
         if !self.has(level) {
             return None;
@@ -244,8 +244,8 @@ impl Crypto {
         self.session.outbound(level)?.chunk(room)
     }
 
-    /// Sends again what has not been acknowledged at that level, unless something is to be sent
-    /// anyway.
+    /// Sends again what has not been acknowledged at that level, unless something else waits to be
+    /// sent.
     pub(crate) fn repeat(&mut self, level: Level) {
         if !self.wants_to_send(level)
             && let Some(outbound) = self.session.outbound(level)
@@ -270,7 +270,7 @@ impl Crypto {
         }
     }
 
-    /// The keys of that level are needed no more, nor is what was sent with them. RFC 9001 §4.9.
+    /// The keys of that level are no longer needed, nor is what was sent with them. RFC 9001 §4.9.
     pub(crate) fn discard(&mut self, level: Level) {
         match level {
             Level::Initial => self.levels.initial = None,
@@ -279,13 +279,13 @@ impl Crypto {
                 self.levels.early_open = None;
             }
             Level::Handshake => self.levels.handshake = None,
-            // They live as long as the connection.
+            // The 1-RTT keys live as long as the connection.
             Level::OneRtt => return,
         }
         self.session.forget(level);
     }
 
-    /// The connection is over: no more handshake bytes go either way.
+    /// The connection is over: handshake bytes are neither sent nor received any more.
     pub(crate) fn end(&mut self) {
         self.session.end();
     }
@@ -302,24 +302,25 @@ impl Crypto {
         }
     }
 
-    /// The peer's transport parameters. A server has them from the ClientHello on, unauthenticated
-    /// until the handshake is complete; a client once it is.
+    /// The peer's transport parameters. A server has them once the ClientHello has come,
+    /// unauthenticated until the handshake is complete; a client has them once it is.
     pub(crate) fn peer_parameters(&self) -> Option<&[u8]> {
         self.session.peer_parameters()
     }
 
-    /// Those that a server gave with the ticket in use: they hold for early data. RFC 9000 §7.4.1.
+    /// The parameters that a server gave with the current ticket: they apply to early data. RFC
+    /// 9000 §7.4.1.
     pub(crate) fn remembered_parameters(&self) -> Option<&[u8]> {
         self.session.remembered_parameters()
     }
 
-    /// Whether early data was taken; none where it is not known yet, and where a client had no keys
-    /// for any.
+    /// Whether early data was accepted; `None` if it is not known yet, or a client had no keys for
+    /// any.
     pub(crate) fn early_accepted(&self) -> Option<bool> {
         self.session.early_accepted()
     }
 
-    /// Begins a new key phase; false: that is not permitted now. RFC 9001 §6.1.
+    /// Begins a new key phase; returns false if that is not permitted now. RFC 9001 §6.1.
     pub(crate) fn update_keys(&mut self) -> bool {
         self.levels
             .one_rtt
@@ -327,14 +328,14 @@ impl Crypto {
             .is_some_and(phases::Phases::update)
     }
 
-    /// The keys in use have protected so much that they should be updated. To be asked now and
+    /// Whether the current keys have protected so much that they should be updated. Call it now and
     /// then. RFC 9001 §6.6.
     pub(crate) fn is_update_due(&self) -> bool {
         let phases = self.levels.one_rtt.as_ref();
         phases.is_some_and(|phases| phases.sealer.is_worn())
     }
 
-    /// The peer acknowledged the 1-RTT packet of that number: the largest of an ACK frame is
+    /// The peer acknowledged the 1-RTT packet with this number: the largest one of an ACK frame is
     /// enough.
     pub(crate) fn on_acked_in_phase(&mut self, number: u64) {
         if let Some(phases) = &mut self.levels.one_rtt {
@@ -342,20 +343,20 @@ impl Crypto {
         }
     }
 
-    /// The key phase of the 1-RTT packets that are sealed next.
+    /// The key phase of the next 1-RTT packets to be sealed.
     #[inline]
     pub(crate) fn key_phase(&self) -> bool {
         let phases = self.levels.one_rtt.as_ref();
         phases.is_some_and(phases::Phases::phase)
     }
 
-    /// A server opens packets of 0-RTT until then. RFC 9001 §4.9.3.
+    /// Until then a server opens 0-RTT packets. RFC 9001 §4.9.3.
     pub(crate) fn keep_early_keys_until(&mut self, until: Time) {
         self.early_until = Some(until);
     }
 
     /// When keys are to be forgotten next; `after` is how long those of the last phase are kept
-    /// beside new ones that the peer uses: three PTOs. RFC 9001 §6.5.
+    /// once the peer uses the new ones: three PTOs. RFC 9001 §6.5.
     pub(crate) fn deadline(&self, after: Duration) -> Option<Time> {
         let phases = self.levels.one_rtt.as_ref();
         let since = phases.and_then(phases::Phases::old_keys_since);
@@ -363,7 +364,7 @@ impl Crypto {
         self.early_until.into_iter().chain(old).min()
     }
 
-    /// Forgets the keys whose time has come; `after` as for [`Self::deadline`].
+    /// Forgets the keys that have expired; `after` as for [`Self::deadline`].
     pub(crate) fn on_timeout(&mut self, now: Time, after: Duration) {
         if self.early_until.is_some_and(|until| until <= now) {
             self.early_until = None;
@@ -384,7 +385,7 @@ impl Crypto {
         self.session.tls().alpn_protocol()
     }
 
-    /// The name that the client asked for.
+    /// The server name that the client asked for.
     pub(crate) fn server_name(&self) -> Option<&str> {
         self.session.server_name()
     }
@@ -412,7 +413,7 @@ impl Crypto {
         self.handshake_kind() == Some(HandshakeKind::Resumed)
     }
 
-    /// What TLS found wrong, in its own words: behind the [`TransportError`] that [`Self::receive`]
+    /// The TLS error, in rustls's own words, behind the [`TransportError`] that [`Self::receive`]
     /// returned.
     pub(crate) fn failure(&self) -> Option<&rustls::Error> {
         self.session.failure()
@@ -420,7 +421,7 @@ impl Crypto {
 }
 
 impl Level {
-    /// Where handshake bytes of this level stand in a row of three.
+    /// The index of this level among the three that carry handshake bytes.
     fn slot(self) -> Option<usize> {
         match self {
             Self::Initial => Some(0),

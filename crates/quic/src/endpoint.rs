@@ -1,8 +1,8 @@
 //! The connections of one socket: routes datagrams to them, and answers those that belong to none.
 //!
-//! Datagrams are routed by connection ids that say, to us alone, which connection they are of:
-//! nothing is looked up for a packet. What a connection does with its datagrams is `connection`'s;
-//! the socket and the clock are the owner's.
+//! Our connection ids tell only us which connection they belong to, so a packet needs no lookup.
+//! What a connection does with its datagrams is decided in `connection`; the owner provides the
+//! socket and the clock.
 
 mod answers;
 mod config;
@@ -44,35 +44,35 @@ pub use table::Handle;
 
 const FORM_LONG: u8 = 0x80;
 
-/// All connections of one socket. It does no I/O and has no clock: the owner of the socket hands in
+/// All connections of one socket. It does no I/O and has no clock: the owner of the socket provides
 /// both. There are three kinds of methods:
 ///
-/// - **Handlers** take what comes in, and name the connections that it concerns: [`Self::receive`]
-///   a datagram, [`Self::on_timeout`] the time. [`Self::connect`] begins a connection.
-/// - **Polls** give out what leaves: [`Self::accept`] the connections that clients began,
-///   [`Self::reply`] answers that belong to no connection, [`Self::misdirected`] datagrams of
+/// - **Handlers** take what comes in, and return the connections that it concerns:
+///   [`Self::receive`] takes a datagram, [`Self::on_timeout`] the time. [`Self::connect`] begins a
+///   connection.
+/// - **Polls** return what leaves: [`Self::accept`] the connections that clients began,
+///   [`Self::reply`] answers that belong to no connection, [`Self::misdirected`] datagrams for
 ///   siblings' connections, [`Self::deadline`] when to call [`Self::on_timeout`].
-/// - **Access**: [`Self::connection`] gives the connection of a handle, whose own contract is at
-///   [`Connection`]. The others are getters.
+/// - **Access**: [`Self::connection`] returns the connection of a handle, whose contract is at
+///   [`Connection`]. The other methods are getters.
 ///
 /// For each batch of datagrams: call [`Self::receive`] for each, then [`Self::accept`],
-/// [`Self::reply`] and [`Self::misdirected`] until they give nothing, then poll each connection
-/// that was named, let it transmit, and ask for [`Self::deadline`] anew. Once a connection [is
-/// drained](Connection::is_drained) and has given its last event, [`Self::remove`] forgets it.
+/// [`Self::reply`] and [`Self::misdirected`] until they return nothing; then poll each connection
+/// that was returned, let it transmit, and call [`Self::deadline`] again. Once a connection [is
+/// drained](Connection::is_drained) and has returned its last event, [`Self::remove`] forgets it.
 #[derive(Debug)]
 pub struct Endpoint {
     server: Option<Arc<ServerConfig>>,
-    /// It has taken connections, and resets those that it has forgotten.
+    /// It has accepted connections, and resets those that it has forgotten.
     has_served: bool,
     secrets: Arc<Secrets>,
-    /// Its number among siblings, and how many they are.
+    /// Its number among its siblings, and how many there are.
     number: u16,
     siblings: u16,
     misdirected: MisdirectedQueue,
     table: Table,
     router: Router,
-    /// Clients' connections by the address of their first packets and the destination chosen for
-    /// these.
+    /// Clients' connections, by the address and the original destination id of their first packets.
     firsts: HashMap<First, Handle>,
     peers: Peers,
     arrived: VecDeque<Handle>,
@@ -88,8 +88,8 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Derives all secrets and random numbers of this endpoint from `seed`, which must be used
-    /// once: a second endpoint, or the same after a restart, takes another.
+    /// Derives all secrets and random numbers of this endpoint from `seed`, which must be used only
+    /// once: a second endpoint, or the same one after a restart, needs another.
     pub fn new(server: Option<ServerConfig>, seed: [u8; 32]) -> Self {
         let mut random = Random::new(&seed);
         let alone = Sibling {
@@ -100,7 +100,7 @@ impl Endpoint {
         Self::start(server, random, &alone)
     }
 
-    /// As [`Endpoint::new`], and one of several: see [`Self::misdirected`].
+    /// Like [`Endpoint::new`], for one of several endpoints: see [`Self::misdirected`].
     pub fn with_siblings(server: ServerConfig, seed: [u8; 32], sibling: &Sibling) -> Self {
         Self::start(Some(server), Random::new(&seed), sibling)
     }
@@ -133,8 +133,7 @@ impl Endpoint {
         }
     }
 
-    /// Replaces the configuration for clients that come from now on; without one they get no
-    /// answer.
+    /// Replaces the configuration for new clients; without one they get no answer.
     pub fn set_server(&mut self, server: Option<ServerConfig>) {
         self.has_served |= server.is_some();
         self.server = server.map(Arc::new);
@@ -178,8 +177,8 @@ impl Endpoint {
         Ok(handle)
     }
 
-    /// Handles a datagram, which is decrypted in place. Returns the connection that it was for,
-    /// which may have events and something to send.
+    /// Handles a datagram, which is decrypted in place. Returns its connection, which may have
+    /// events and something to send.
     pub fn receive(&mut self, now: Time, way: &Way, datagram: &mut [u8]) -> Option<Handle> {
         let Some(handle) = self.route(way.remote, datagram) else {
             return self.receive_stray(now, way, datagram);
@@ -205,7 +204,7 @@ impl Endpoint {
         self.touch(handle);
     }
 
-    /// The connection that the first packet's destination names.
+    /// The connection that the destination of the first packet belongs to.
     #[inline]
     fn route(&mut self, remote: SocketAddr, datagram: &[u8]) -> Option<Handle> {
         let first = *datagram.first()?;
@@ -239,8 +238,8 @@ impl Endpoint {
         }
     }
 
-    /// It names no connection of this endpoint: one of a sibling's, a stateless reset, the
-    /// beginning of a connection, or what a connection long gone gets.
+    /// Handles a datagram that belongs to no connection of this endpoint: it is for a sibling's
+    /// connection, or a stateless reset, or begins a connection, or is for one that is gone.
     fn receive_stray(&mut self, now: Time, way: &Way, datagram: &mut [u8]) -> Option<Handle> {
         if datagram.first()? & FORM_LONG == 0 {
             if let Some(handle) = self.find_reset(way.remote, datagram) {
@@ -250,7 +249,7 @@ impl Endpoint {
             }
             let id = datagram.get(1..)?.first_chunk::<ID>()?;
             let owner = self.router.owner(&self.secrets.ids, *id);
-            // What is not known to have been here may be elsewhere, and gets no reset. RFC 9000
+            // A connection that was never here may be elsewhere, so it gets no reset. RFC 9000
             // §21.11.
             if owner.endpoint != self.number {
                 self.misdirect(owner.endpoint, way, datagram);
@@ -265,7 +264,7 @@ impl Endpoint {
         let id = id.and_then(|(length, rest)| rest.get(..usize::from(*length)));
         if let Some(own) = id.and_then(|id| <[u8; ID]>::try_from(id).ok()) {
             let owner = self.router.owner(&self.secrets.ids, own);
-            // What is left of a connection that is gone begins no other.
+            // Late packets of a connection that is gone begin no new one.
             let has_been_here = owner.endpoint == self.number && self.table.has_held(owner.handle);
             if has_been_here || self.misdirect(owner.endpoint, way, datagram) {
                 return None;
@@ -275,7 +274,7 @@ impl Endpoint {
         self.receive_first(now, way, datagram, &server)
     }
 
-    /// True if there is a sibling of that number to be handed the datagram.
+    /// Returns true if a sibling with that number exists, which then gets the datagram.
     fn misdirect(&mut self, names: u16, way: &Way, datagram: &[u8]) -> bool {
         let is_siblings = names != self.number && names < self.siblings;
         if is_siblings {
@@ -292,23 +291,23 @@ impl Endpoint {
         })
     }
 
-    /// Puts the next answer that belongs to no connection in place of what `buffer` held.
+    /// Replaces the content of `buffer` by the next answer that belongs to no connection.
     pub fn reply(&mut self, buffer: &mut Vec<u8>) -> Option<Transmit> {
         self.answers.take(buffer)
     }
 
-    /// Returns the next datagram that one of the siblings is to [receive](Self::receive).
+    /// Returns the next datagram that one of the siblings has to [receive](Self::receive).
     pub fn misdirected(&mut self) -> Option<Misdirected> {
         self.misdirected.pop()
     }
 
-    /// Returns the next connection that a client began. It has handled its first datagram.
+    /// Returns the next connection that a client began. It has already handled its first datagram.
     pub fn accept(&mut self) -> Option<Handle> {
         self.arrived.pop_front()
     }
 
     pub fn connection(&mut self, handle: Handle) -> Option<&mut Connection> {
-        // Its deadline may be another when its owner is done with it.
+        // The deadline may change while the owner uses the connection.
         self.touch(handle);
         let entry = self.table.get_mut(handle)?;
         if entry.settles() {
@@ -321,7 +320,7 @@ impl Endpoint {
         self.table.handles()
     }
 
-    /// How many connections there are.
+    /// The number of connections.
     pub fn len(&self) -> usize {
         self.table.len()
     }
@@ -330,12 +329,12 @@ impl Endpoint {
         self.len() == 0
     }
 
-    /// How many clients were told to prove their address first.
+    /// How many clients had to validate their address first.
     pub fn retries_sent(&self) -> u64 {
         self.answers.retries()
     }
 
-    /// How many clients had a token from an earlier connection that proved their address.
+    /// How many clients had a token from an earlier connection that validated their address.
     pub fn tokens_taken(&self) -> u64 {
         self.tokens_taken
     }
@@ -345,8 +344,8 @@ impl Endpoint {
         self.over_budget
     }
 
-    /// Forgets a connection, best one that is drained: the peer of another gets stateless resets
-    /// from a server, and no answer from a client.
+    /// Forgets a connection, preferably one that is drained: otherwise its peer gets stateless
+    /// resets from a server, and no answer from a client.
     pub fn remove(&mut self, handle: Handle) -> Option<Connection> {
         let mut entry = self.table.remove(handle)?;
         if let Some(first) = entry.first {
@@ -361,7 +360,8 @@ impl Endpoint {
         Some(entry.connection)
     }
 
-    /// Forgets all connections that are drained, and says how many. What they had to tell is lost.
+    /// Forgets all connections that are drained, and returns how many. Their unread events are
+    /// lost.
     pub fn remove_drained(&mut self) -> usize {
         let drained: Vec<Handle> = self
             .handles()
@@ -376,13 +376,13 @@ impl Endpoint {
             .count()
     }
 
-    /// When [`Endpoint::on_timeout`] is to be called.
+    /// When to call [`Endpoint::on_timeout`].
     pub fn deadline(&mut self) -> Option<Time> {
         self.timers.deadline(&mut self.table)
     }
 
-    /// Lets time pass for the connections whose deadline has come, and adds them to `due`: they may
-    /// have events, and something to send.
+    /// Passes the time to the connections whose deadline has come, and adds them to `due`: they
+    /// may have events and something to send.
     pub fn on_timeout(&mut self, now: Time, due: &mut Vec<Handle>) {
         let first = due.len();
         self.timers.take_due(&mut self.table, now, due);

@@ -36,12 +36,12 @@ impl Code {
     }
 }
 
-/// What the peer did wrong: the connection ends with this code.
+/// What the peer did wrong; the connection ends with this code.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{why} (transport error {:#x})", .code.0)]
 pub(crate) struct TransportError {
     pub(crate) code: Code,
-    /// The type of the frame at fault, 0 where there is none.
+    /// The type of the frame at fault, 0 if there is none.
     pub(crate) frame: u64,
     pub(crate) why: &'static str,
 }
@@ -69,14 +69,14 @@ pub enum CloseReason {
     Transport { code: Code, reason: String },
     #[error("the peer closed the connection with code {code:#x}{}", said(.reason))]
     Application { code: u64, reason: String },
-    #[error("nothing came from the peer for the idle timeout")]
+    #[error("nothing came from the peer within the idle timeout")]
     TimedOut,
     /// ICMP or the routes said so before anything had come from the peer.
     #[error("{0}")]
     Unreachable(ErrorKind),
     #[error("the peer has forgotten the connection (stateless reset)")]
     Reset,
-    #[error("the peer speaks none of our versions, but {}", list(.offered))]
+    #[error("the peer supports none of our versions, only {}", list(.offered))]
     Versions { offered: Vec<Version> },
 }
 
@@ -98,10 +98,10 @@ fn list(versions: &[Version]) -> String {
 pub enum ConnectError {
     #[error("'{0}' is neither a host name nor an address, so no certificate can be for it")]
     Name(String),
-    #[error("QUIC version {:#010x} is not spoken here; 1 and 2 are", .0.0)]
+    #[error("QUIC version {:#010x} is not supported; use 1 or 2", .0.0)]
     Version(Version),
     #[error("TLS cannot begin with this configuration: {0}")]
     Tls(#[from] rustls::Error),
-    #[error("this endpoint has as many connections as it can tell apart")]
+    #[error("this endpoint has reached its limit of connections")]
     TooMany,
 }

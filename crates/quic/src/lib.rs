@@ -1,16 +1,16 @@
 //! QUIC version 1 (RFC 9000, 9001, 9002) without I/O and without a clock: datagrams and times go
 //! in, datagrams, events and a deadline come out.
 //!
-//! It is made for one purpose: that bulk data costs a core no more than TLS over TCP does. What it
-//! does for each *packet* is copy, encrypt, mask the header and write 32 bytes into a ring;
-//! everything else is done for each *burst* (up to 64 packets that leave in one system call), for
-//! each *acknowledgement* (whose packets lie side by side in the ring, and whose stream data is one
-//! run), or for each timer.
+//! It has one purpose: bulk data should cost no more CPU time than TLS over TCP does. For each
+//! *packet* it copies, encrypts, masks the header and writes 32 bytes into a ring; everything else
+//! is done for each *burst* (up to 64 packets that leave in one system call), for each
+//! *acknowledgement* (whose packets are consecutive in the ring, and whose stream data is one run),
+//! or for each timer.
 //!
 //! - [`Endpoint`] owns the connections of one socket: it routes datagrams by connection id, and
 //!   answers those that belong to none (version negotiation, Retry, stateless reset).
 //! - [`Connection`] is one connection: [`Connection::transmit`] fills a burst, [`Connection::poll`]
-//!   tells what happened, streams are written and read without a copy more than needed.
+//!   reports what happened, and streams are written and read without unnecessary copies.
 //! - The owner of the socket drives both; sockets belong to `net`, HTTP/3 to `http`.
 
 mod budget;

@@ -8,42 +8,42 @@ use std::time::Duration;
 
 use crate::{DatagramSize, Time};
 
-/// Every path of QUIC carries this. RFC 9000 §14.1.
+/// Every path of QUIC carries this size. RFC 9000 §14.1.
 pub(crate) const BASE: u16 = 1200;
 /// A size is too large when this many probes of it are lost. RFC 8899 §5.1.2.
 const MAX_PROBES: u8 = 3;
-/// The search ends where less than this is to be gained.
+/// The search ends when less than this can be gained.
 const GAIN: u16 = 16;
 /// How long until a larger size is tried again. RFC 8899 §5.1.1.
 const RAISE: Duration = Duration::from_mins(10);
-/// How long until the search begins anew after a black hole.
+/// How long until the search starts again after a black hole.
 const PAUSE: Duration = Duration::from_mins(1);
-/// After this many losses in a row of nothing but large datagrams, the path has stopped carrying
+/// After this many losses in a row that hit only large datagrams, the path has stopped carrying
 /// them.
 const SUSPICIOUS: u8 = 3;
 
-/// One for each path.
+/// The datagram size of one path.
 #[derive(Debug)]
 pub(crate) struct Mtu {
     kind: DatagramSize,
-    /// The size of the client's first datagram: only a server knows it. The path carried it, if the
-    /// other way.
+    /// The size of the client's first datagram; only a server knows it. The path carried it, though
+    /// in the other direction.
     first_seen: Option<u16>,
     /// The peer's max_udp_payload_size.
     peer_max: u64,
     /// The largest UDP payload that the interface carries.
     interface_max: u16,
     current: u16,
-    /// Neither the peer nor the interface takes more.
+    /// The most that both the peer and the interface accept.
     limit: u16,
     /// Nothing larger is tried in this search.
     ceiling: u16,
     search: Search,
-    /// The probe on its way.
+    /// The probe in flight.
     probe: Option<u16>,
-    /// How many probes of the current candidate are lost.
+    /// How many probes of the current size were lost.
     lost_probes: u8,
-    /// How many losses in a row were of large datagrams only.
+    /// How many losses in a row hit only large datagrams.
     suspicions: u8,
 }
 
@@ -51,13 +51,13 @@ pub(crate) struct Mtu {
 enum Search {
     Never,
     Running,
-    /// Over. It begins anew this long after a probe is next asked for.
+    /// It has ended, and starts again this long after a probe is next asked for.
     Rests(Duration),
     Until(Time),
 }
 
 impl Mtu {
-    /// For a path to `remote`, of a peer whose limits are not known yet.
+    /// For a path to `remote`, with a peer whose limits are not known yet.
     pub(crate) fn new(kind: DatagramSize, remote: IpAddr) -> Self {
         Self::with(kind, None, u64::from(u16::MAX), interface_max(remote))
     }
@@ -94,17 +94,17 @@ impl Mtu {
         }
     }
 
-    /// Begins anew with the size of the client's first datagram.
+    /// Starts again with the size of the client's first datagram.
     pub(crate) fn on_first_datagram(&mut self, size: u16) {
         *self = Self::with(self.kind, Some(size), self.peer_max, self.interface_max);
     }
 
-    /// Begins anew with the peer's max_udp_payload_size.
+    /// Starts again with the peer's max_udp_payload_size.
     pub(crate) fn on_peer_max(&mut self, peer_max: u64) {
         *self = Self::with(self.kind, self.first_seen, peer_max, self.interface_max);
     }
 
-    /// Begins anew on a path of which nothing is known. RFC 9000 §9.4.
+    /// Starts again on an unknown path. RFC 9000 §9.4.
     pub(crate) fn on_new_path(&mut self, remote: IpAddr) {
         let first_seen = match self.kind {
             DatagramSize::Discover => None,
@@ -113,12 +113,13 @@ impl Mtu {
         *self = Self::with(self.kind, first_seen, self.peer_max, interface_max(remote));
     }
 
-    /// What datagrams may hold.
+    /// The current size of datagrams.
     pub(crate) fn current(&self) -> u16 {
         self.current
     }
 
-    /// The size of a probe that should leave now. The largest is tried first: mostly it is right.
+    /// The size of a probe that should leave now. The largest is tried first, since it is usually
+    /// right.
     pub(crate) fn probe(&mut self, now: Time) -> Option<u16> {
         match self.search {
             Search::Rests(span) => self.search = Search::Until(now.after(span)),
@@ -152,7 +153,7 @@ impl Mtu {
         self.probe = Some(size);
     }
 
-    /// Whether datagrams may be larger from here on.
+    /// Returns whether datagrams may now be larger.
     pub(crate) fn on_probe_acked(&mut self, size: u16) -> bool {
         if self.probe == Some(size) {
             self.probe = None;
@@ -183,15 +184,16 @@ impl Mtu {
         self.ceiling = ceiling.clamp(BASE, self.ceiling.max(BASE));
     }
 
-    /// `Feedback::acked_size`, once for each acknowledgement, after `on_lost`.
+    /// Takes `Feedback::acked_size`, once for each acknowledgement, after `on_lost`.
     pub(crate) fn on_acked(&mut self, size: u16) {
         if size > BASE {
             self.suspicions = 0;
         }
     }
 
-    /// `Feedback::lost_size`, the smallest of those lost at once, once for each congestion event.
-    /// Whether the path proves to be a black hole: `current` is smaller then. RFC 8899 §4.3.
+    /// Takes `Feedback::lost_size`, the smallest of those lost at once, once for each congestion
+    /// event. Returns whether the path proves to be a black hole: `current` is smaller then. RFC
+    /// 8899 §4.3.
     pub(crate) fn on_lost(&mut self, size: u16) -> bool {
         if size <= BASE {
             return false;
@@ -200,13 +202,14 @@ impl Mtu {
         self.suspicions >= SUSPICIOUS && self.fall()
     }
 
-    /// Nothing at all is acknowledged any more, `Recovery::ptos_in_a_row` times: it may be for the
-    /// size. As `on_lost`.
+    /// Nothing is acknowledged any more, after `Recovery::ptos_in_a_row` timeouts: the size may be
+    /// why. Returns the same as `on_lost`.
     pub(crate) fn on_probe_timeout(&mut self, in_a_row: u32) -> bool {
         in_a_row >= u32::from(SUSPICIOUS) && self.fall()
     }
 
-    /// The same while the handshake lasts: what the search began with has not proved to arrive.
+    /// The same during the handshake: the size that the search began with has not been shown to
+    /// arrive.
     pub(crate) fn on_handshake_timeout(&mut self, in_a_row: u32) -> bool {
         if self.search != Search::Running {
             return self.on_probe_timeout(in_a_row);
@@ -229,7 +232,7 @@ impl Mtu {
         true
     }
 
-    /// The system refused a datagram of this size. Whether `current` is smaller now.
+    /// The system refused a datagram of this size. Returns whether `current` is now smaller.
     pub(crate) fn too_big(&mut self, size: u16) -> bool {
         if size <= BASE {
             return false;

@@ -1,4 +1,4 @@
-//! Observes the handshake bytes that TLS reads: sessions outlive the process by what is read there.
+//! Observes the handshake bytes that TLS reads: they let TLS sessions outlive the process.
 
 use std::fmt;
 
@@ -8,13 +8,13 @@ use rustls::quic::Connection;
 
 /// Observes the handshake of one connection.
 pub trait HandshakeObserver: fmt::Debug + Send {
-    /// Is called for each reading. TLS reads the bytes when this calls [`HandshakeBytes::read`], or
-    /// else when it returns.
+    /// Called for each reading. TLS reads the bytes when this calls [`HandshakeBytes::read`], or
+    /// otherwise when it returns.
     fn on_handshake_bytes(&mut self, reading: &mut HandshakeBytes<'_>);
 }
 
-/// Handshake bytes that TLS is about to read. They follow those of the reading before: one level
-/// after the other, each in order and without gaps. RFC 9001 §4.1.3.
+/// Handshake bytes that TLS is about to read. They continue those of the previous reading: one
+/// level after the other, each in order and without gaps. RFC 9001 §4.1.3.
 pub struct HandshakeBytes<'a> {
     tls: &'a mut Connection,
     bytes: &'a [u8],
@@ -46,7 +46,7 @@ impl<'a> HandshakeBytes<'a> {
         self.tls.peer_certificates()
     }
 
-    /// Reads the bytes, unless that was done.
+    /// Reads the bytes, unless that has been done.
     pub(crate) fn end(mut self) -> Result<(), Error> {
         self.read();
         self.outcome.unwrap_or(Ok(()))

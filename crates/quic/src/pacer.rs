@@ -1,33 +1,33 @@
 //! When the next burst may leave, and how long it may be. RFC 9002 §7.7.
 //!
 //! A bucket that fills at the pacing rate. It holds what the path carries in a millisecond, as
-//! Linux' TCP sizes its bursts, but always an initial window, so that a short answer leaves at
-//! once. On a fast path that is more than the window, and the bucket never limits; on a slow one a
-//! burst stays as short as its queue deserves. A sender that woke late, on a host with more to do,
-//! may make up for that: it would else be slower than its rate for ever.
+//! Linux's TCP sizes its bursts, but at least an initial window, so that a short answer leaves at
+//! once. On a fast path that is more than the window, and the bucket never limits; on a slow one
+//! bursts stay short, and so do queues. A sender that woke late, on a busy host, may make up for
+//! that: otherwise it would be slower than its rate for ever.
 
 use std::time::Duration;
 
 use crate::Time;
 
-/// What the path carries in this span may leave at once.
+/// What the path carries in this time may leave at once.
 const SPAN: Duration = Duration::from_millis(1);
 /// An initial window. RFC 9002 §7.2.
 const MIN_BUCKET: u64 = 10;
-/// A sender that has to wait does so until this many datagrams may leave, lest each costs a timer.
+/// A sender that has to wait does so until this many datagrams may leave, lest each cost a timer.
 const MIN_BURST: u64 = 2;
-/// A late sender makes up for this much at most.
+/// The most delay that a late sender makes up for.
 const MAX_LATENESS: Duration = Duration::from_millis(4);
 
 #[derive(Debug)]
 pub(crate) struct Pacer {
     enabled: bool,
-    /// In bytes; below zero while a burst is paid for later.
+    /// In bytes; below zero while a burst is not paid for yet.
     credit: i64,
     filled: Option<Time>,
-    /// Until when the sender was told to wait.
+    /// The time until which the sender has to wait.
     waits: Option<Time>,
-    /// How late the sender came: the bucket is larger until as much time has passed.
+    /// How late the sender came: the bucket is larger until this much time has passed.
     late: Duration,
 }
 
@@ -42,8 +42,8 @@ impl Pacer {
         }
     }
 
-    /// How many of the `want`ed datagrams may leave now, at least one; or when to ask again. The
-    /// rate is in bytes a second.
+    /// Returns how many of the `want`ed datagrams may leave now, at least one; or else when to ask
+    /// again. The rate is in bytes a second.
     pub(crate) fn allowance(
         &mut self,
         now: Time,
@@ -60,8 +60,8 @@ impl Pacer {
         let gained = match self.filled {
             Some(then) => {
                 let gained = carried(rate, now.since(then));
-                // What is too short for a byte counts the next time, or who asks often gets
-                // nothing.
+                // The time that is too short for a byte counts the next time; otherwise a sender
+                // that asks often would get nothing.
                 self.filled = Some(then.after(lasting(gained, rate)));
                 gained
             }
@@ -88,8 +88,8 @@ impl Pacer {
         Err(until)
     }
 
-    /// How much later than it was told to the sender asks, or did just now: a burst is not all that
-    /// it then sends.
+    /// How much later than allowed the sender asks, or did just now: it then sends more than one
+    /// burst.
     fn lateness(&mut self, now: Time) -> Duration {
         let since = |then: Option<Time>| then.map_or(Duration::ZERO, |then| now.since(then));
         let overslept = since(self.waits.take()).min(MAX_LATENESS);
@@ -108,7 +108,7 @@ fn carried(rate: u64, span: Duration) -> u64 {
     u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
-/// Rounded up, so that waiting so long is enough.
+/// Rounded up, so that waiting this long is enough.
 fn lasting(bytes: u64, rate: u64) -> Duration {
     let nanos = (u128::from(bytes) * 1_000_000_000).div_ceil(u128::from(rate.max(1)));
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
@@ -120,8 +120,8 @@ mod tests {
 
     const DATAGRAM: u16 = 1200;
 
-    /// The longest run of bytes that left within any millisecond, and all of them, over a second of
-    /// wanting more.
+    /// Simulates a second in which there is always more to send. Returns the most bytes that left
+    /// within any millisecond, and all of them.
     fn drain(rate: u64, want: usize, late: Duration) -> (u64, u64) {
         let mut pacer = Pacer::new(true);
         let mut sent: Vec<(u64, u64)> = Vec::new();
@@ -178,7 +178,7 @@ mod tests {
         assert_eq!(pacer.allowance(now, rate, DATAGRAM, 64), Ok(52));
         pacer.on_sent(10 * u64::from(DATAGRAM));
         assert_eq!(pacer.allowance(now, rate, DATAGRAM, 64), Ok(42));
-        // Not for ever: a sender that then has nothing to send begins as all do.
+        // Not for ever: a sender that then has nothing to send starts again like any other.
         let later = now.after(Duration::from_secs(1));
         assert_eq!(pacer.allowance(later, rate, DATAGRAM, 64), Ok(10));
     }

@@ -2,14 +2,14 @@
 
 use std::ops::RangeInclusive;
 
-/// From the lowest up; neighbours are one range.
+/// Sorted from the lowest up; neighbouring ranges are joined.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Ranges {
     ranges: Vec<(u64, u64)>,
 }
 
 impl Ranges {
-    /// False if it was there.
+    /// Returns false if the number was there already.
     #[inline]
     pub(crate) fn insert(&mut self, number: u64) -> bool {
         match self.ranges.last_mut() {
@@ -23,7 +23,7 @@ impl Ranges {
 
     #[cold]
     fn insert_elsewhere(&mut self, number: u64) -> bool {
-        // Late packets are late by little: the search begins at the top.
+        // Late packets are rarely very late: the search begins at the top.
         let below = self.ranges.iter().rposition(|(start, _)| *start <= number);
         let at = below.map_or(0, |index| index + 1);
         let above = self.ranges.get(at).copied();
@@ -66,7 +66,7 @@ impl Ranges {
         self.ranges.len()
     }
 
-    /// The lowest range, which is in it no longer.
+    /// Removes the lowest range.
     pub(crate) fn pop_lowest(&mut self) -> Option<RangeInclusive<u64>> {
         (!self.ranges.is_empty()).then(|| {
             let (start, end) = self.ranges.remove(0);
@@ -92,7 +92,7 @@ impl Ranges {
             }
             above = Some(*start);
         }
-        // Below the lowest range everything is missing.
+        // Everything below the lowest range is missing.
         above.map(|_| floor + 1)
     }
 }

@@ -1,4 +1,4 @@
-//! Which packets came, and when that has to be acknowledged. RFC 9000 §13.2,
+//! Which packets came, and when they have to be acknowledged. RFC 9000 §13.2,
 //! draft-ietf-quic-ack-frequency.
 
 #[cfg(test)]
@@ -11,18 +11,18 @@ use crate::ranges::Ranges;
 use crate::space::Space;
 use crate::{Time, Transport};
 
-/// What is older than this many ranges is neither told nor accepted.
+/// Packets older than this many ranges are neither acknowledged nor accepted.
 const MAX_RANGES: usize = 64;
-/// An end that has told the peer too much already tells no sooner than this.
+/// An end with too many unacknowledged ACK frames sends no ACK frame sooner than this.
 const PATIENCE: Duration = Duration::from_millis(25);
 
-/// One for each space.
+/// The received packets of one space.
 #[derive(Debug)]
 pub(crate) struct Received {
     ranges: Ranges,
     /// Everything below counts as received.
     floor: u64,
-    /// The peer knows that what lies below was received.
+    /// The peer knows that everything below was received.
     known: u64,
     /// How many numbers below the highest have not come.
     missing: u64,
@@ -31,11 +31,11 @@ pub(crate) struct Received {
     highest_eliciting: Option<u64>,
     /// The highest number in the last ACK frame.
     told: Option<u64>,
-    /// Packets that came since, and wait for one.
+    /// Packets that came since then, and wait for an ACK frame.
     waiting: u64,
     at_once: bool,
     due: Option<Time>,
-    /// Nothing is told at once.
+    /// Whether no ACK frame is sent at once.
     is_patient: bool,
     policy: Policy,
     /// The sequence number of the last ACK_FREQUENCY frame.
@@ -46,16 +46,17 @@ pub(crate) struct Received {
 
 #[derive(Debug, Clone, Copy)]
 struct Policy {
-    /// How many packets may wait; one more, and an ACK frame is due.
+    /// How many packets may wait; after one more, an ACK frame is due.
     threshold: u64,
     delay: Duration,
-    /// A packet missing for so many numbers is told at once; 0: it is not. 1: RFC 9000's rule.
+    /// A packet that is missing for this many numbers is reported at once; 0: never. 1 is RFC
+    /// 9000's rule.
     reordering: u64,
 }
 
 impl Received {
     pub(crate) fn new(space: Space, config: &Transport) -> Self {
-        // What belongs to the handshake is acknowledged at once. RFC 9000 §13.2.1.
+        // Packets of the handshake are acknowledged at once. RFC 9000 §13.2.1.
         let threshold = match space {
             Space::Initial | Space::Handshake => 0,
             Space::Data => config.ack_every.saturating_sub(1),
@@ -82,19 +83,21 @@ impl Received {
         }
     }
 
-    /// The next number, if none is lost: what truncated numbers are read against. RFC 9000 §A.3.
+    /// The next number if nothing is lost; truncated numbers are read relative to it. RFC 9000
+    /// §A.3.
     #[inline]
     pub(crate) fn expected(&self) -> u64 {
         self.ranges.highest().map_or(0, |highest| highest + 1)
     }
 
-    /// False for one that came before, or that is too old to know.
+    /// Returns false for a packet that came before, or that is too old to know.
     #[inline]
     pub(crate) fn is_new(&self, number: u64) -> bool {
         number >= self.expected() || (number >= self.floor && !self.ranges.contains(number))
     }
 
-    /// A new packet, all of whose frames have been read; `ecn` are the two bits of its IP header.
+    /// Records a new packet, all of whose frames have been read; `ecn` holds the two bits of its IP
+    /// header.
     #[inline]
     pub(crate) fn on_packet(&mut self, now: Time, number: u64, eliciting: bool, ecn: u8) {
         let expected = self.expected();
@@ -147,7 +150,7 @@ impl Received {
         if threshold == 1 && number < highest {
             return true;
         }
-        // What the last ACK frame has already made known as missing is not told again.
+        // A gap that the last ACK frame has already reported is not reported again.
         let reported = match self.told {
             Some(told) => told.saturating_sub(threshold),
             None => self.ranges.lowest().unwrap_or(0),
@@ -156,23 +159,23 @@ impl Received {
         missing.is_some_and(|missing| highest.saturating_sub(missing) >= threshold)
     }
 
-    /// An ACK frame has to leave now.
+    /// Whether an ACK frame has to leave now.
     pub(crate) fn is_due(&self, now: Time) -> bool {
         (self.at_once && !self.is_patient) || self.due.is_some_and(|due| due <= now)
     }
 
-    /// Whether an ACK frame waits for its delay, whatever came.
+    /// Sets whether ACK frames wait for their delay, whatever comes.
     #[inline]
     pub(crate) fn set_patient(&mut self, is_patient: bool) {
         self.is_patient = is_patient;
     }
 
-    /// An ACK frame is worth its bytes in a packet that leaves anyhow: something waits for one.
+    /// Whether a packet that leaves anyway should carry an ACK frame: some packet waits for one.
     pub(crate) fn has_any_pending(&self) -> bool {
         self.waiting > 0
     }
 
-    /// When one becomes due; none where one is due at once, or nothing waits.
+    /// When an ACK frame becomes due; `None` if one is due at once, or nothing waits.
     pub(crate) fn deadline(&self) -> Option<Time> {
         if self.at_once && !self.is_patient {
             None
@@ -181,8 +184,8 @@ impl Received {
         }
     }
 
-    /// For the ACK frame, from the highest down: without what the peer knows already, never empty
-    /// once a packet came.
+    /// The ranges of the ACK frame, from the highest down, without what the peer knows already;
+    /// never empty once a packet came.
     pub(crate) fn ranges(&self) -> impl Iterator<Item = RangeInclusive<u64>> {
         let known = self.known.min(self.ranges.highest().unwrap_or(0));
         self.ranges
@@ -191,23 +194,23 @@ impl Received {
             .map(move |range| known.max(*range.start())..=*range.end())
     }
 
-    /// The highest number, which an ACK frame begins with.
+    /// The highest number, with which an ACK frame begins.
     pub(crate) fn largest(&self) -> Option<u64> {
         self.ranges.highest()
     }
 
-    /// How many numbers below the highest have not come: of packets that were lost or are late, and
-    /// those that the peer left out.
+    /// How many numbers below the highest have not come: their packets were lost or are late, or
+    /// the peer skipped them.
     pub(crate) fn missing(&self) -> u64 {
         self.missing
     }
 
-    /// How long its packet has waited. RFC 9000 §13.2.5.
+    /// How long the packet with the highest number has waited. RFC 9000 §13.2.5.
     pub(crate) fn delay(&self, now: Time) -> Duration {
         now.since(self.highest_at)
     }
 
-    /// None where no mark ever came.
+    /// Returns `None` if no mark ever came.
     pub(crate) fn ecn(&self) -> Option<[u64; 3]> {
         (self.marks != [0; 3]).then_some(self.marks)
     }
@@ -219,13 +222,13 @@ impl Received {
         self.told = self.ranges.highest();
     }
 
-    /// The peer has an ACK frame that reached up to `largest`: what that told need not be told
-    /// again. RFC 9000 §13.2.4.
+    /// The peer has received an ACK frame that reached up to `largest`: what it reported need not
+    /// be repeated. RFC 9000 §13.2.4.
     pub(crate) fn on_ack_acked(&mut self, largest: u64) {
         self.known = self.known.max(largest.saturating_add(1));
     }
 
-    /// An ACK_FREQUENCY frame. Those that come after a newer one are ignored.
+    /// Handles an ACK_FREQUENCY frame. Frames that come after a newer one are ignored.
     pub(crate) fn ask(&mut self, sequence: u64, threshold: u64, delay: Duration, reordering: u64) {
         if self.sequence.is_some_and(|newest| sequence <= newest) {
             return;
@@ -239,7 +242,7 @@ impl Received {
         self.at_once |= self.waiting > threshold;
     }
 
-    /// An IMMEDIATE_ACK frame.
+    /// Handles an IMMEDIATE_ACK frame.
     pub(crate) fn ask_now(&mut self) {
         self.at_once = true;
     }

@@ -1,8 +1,8 @@
-//! Losses found, probes timed, bytes in flight counted. RFC 9002.
+//! Finds losses, times probes, and counts bytes in flight. RFC 9002.
 //!
-//! A packet sent is one entry in a ring and a few additions. An acknowledgement walks the entries
-//! that it settles, in a row, and tells the controller once. Times and the state of the path are
-//! kept for each burst.
+//! A sent packet is one entry in a ring and a few additions. An acknowledgement settles consecutive
+//! entries, and informs the controller once. Times and the state of the path are kept for each
+//! burst.
 
 mod acks;
 mod datagrams;
@@ -38,25 +38,25 @@ use losses::Reordering;
 use numbers::Skips;
 use paths::LeftPath;
 
-/// No space keeps more packets than this: 4 MiB, and more than 150 MB in flight.
+/// The most packets that a space keeps: 4 MiB, and more than 150 MB in flight.
 const MAX_PACKETS: usize = 1 << 17;
-/// A peer that has us acknowledge and acknowledges nothing leaves ever more packets that elicit
-/// nothing. Where so many are outstanding, acknowledgements wait for their delay: about 1 MiB is
-/// kept.
+/// A peer that makes us acknowledge but acknowledges nothing itself leaves more and more
+/// outstanding packets that elicit nothing. With this many outstanding, acknowledgements wait for
+/// their delay: about 1 MiB is kept.
 const MAX_PROMPT_ACKS: u64 = 1 << 13;
-/// Where so many are outstanding and as many probe timeouts in a row were not answered, the peer
-/// ignores us.
+/// With this many outstanding, and `MAX_UNANSWERED_PTOS` unanswered probe timeouts in a row, the
+/// peer ignores us.
 const MAX_UNANSWERED: u64 = 1 << 12;
 const MAX_UNANSWERED_PTOS: u32 = 5;
-/// So many are too many whatever the timers say; in a handshake already fewer.
+/// This many are too many whatever the timers say; the handshake's limits are lower.
 const MAX_ACKS: [u64; 3] = [1 << 10, 1 << 10, 1 << 15];
 
 #[derive(Debug)]
 pub(crate) struct Recovery {
     spaces: [Ledger; 3],
     bursts: Bursts,
-    /// The number of the current burst, what it put in flight, whether anything left with it, and
-    /// whether it is marked.
+    /// The number of the current burst, what it has put in flight, how many packets left with it,
+    /// and whether it is marked.
     burst: u32,
     burst_bytes: u64,
     burst_packets: u64,
@@ -72,19 +72,19 @@ pub(crate) struct Recovery {
     ecn: Ecn,
     skips: Skips,
     mtu: Mtu,
-    /// Packets of each space that are sent whatever the window says. RFC 9002 §7.5.
+    /// How many packets of each space are sent whatever the window says. RFC 9002 §7.5.
     probes: [u8; 3],
-    /// When pacing lets the next burst go, if it was what held back the last.
+    /// When pacing permits the next burst, if it held back the last.
     paced: Option<Time>,
-    /// A server may not send: it has used up three times what came. RFC 9002 §6.2.2.1.
+    /// A server may not send: it has sent three times what it received. RFC 9002 §6.2.2.1.
     blocked: bool,
     ptos_in_a_row: u32,
-    /// Since when a client that has nothing in flight waits. RFC 9002 §6.2.2.1.
+    /// When a client with nothing in flight began to wait. RFC 9002 §6.2.2.1.
     anchor: Time,
-    /// How long before the last acknowledgement the newest packet had left that it settled, without
-    /// the delay that the peer admits. RFC 9002 §5.3.
+    /// The time from the departure of the newest packet that the last acknowledgement settled to
+    /// that acknowledgement, without the delay that the peer reports. RFC 9002 §5.3.
     acked_after: Duration,
-    /// Packets of `Data` below this left on a path that is no longer used.
+    /// Packets of `Data` below this number left on a path that is no longer used.
     path_start: u64,
     left_path: Option<Box<LeftPath>>,
     counters: Counters,
@@ -96,7 +96,7 @@ pub(crate) struct Progress {
     pub(crate) has_handshake_keys: bool,
     pub(crate) is_complete: bool,
     pub(crate) is_confirmed: bool,
-    /// The peer is certain of this side's address. Always so for a server; for a client after an
+    /// The peer has validated this side's address. Always true for a server; for a client after an
     /// acknowledgement in the Handshake space, or once confirmed.
     pub(crate) is_peer_validated: bool,
 }
@@ -107,7 +107,7 @@ pub(crate) struct Counters {
     pub(crate) sent: u64,
     pub(crate) lost: u64,
     pub(crate) lost_bytes: u64,
-    /// Declared lost, and acknowledged after all.
+    /// Declared lost, and acknowledged later.
     pub(crate) spurious: u64,
     pub(crate) ptos: u64,
     pub(crate) bursts: u64,
@@ -120,21 +120,21 @@ pub(crate) struct Counters {
 pub(crate) enum Allowance {
     /// This many datagrams, at least one.
     Packets(usize),
-    /// None: the window is full.
+    /// None, because the window is full.
     Window,
-    /// None before then.
+    /// None before this time.
     Paced(Time),
 }
 
-/// What a timer was about.
+/// What a timer was for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Timeout {
     /// Nothing was due.
     None,
-    /// Packets are lost; the feedback tells which.
+    /// Packets are lost; the feedback says which.
     Lost,
     /// `count` packets that elicit acknowledgements are to be sent in that space, whatever the
-    /// window says. The feedback holds what is best sent in them, where anything is in flight.
+    /// window says. The feedback holds what they should carry, if anything is in flight.
     Probe { space: Space, count: usize },
 }
 
@@ -171,8 +171,8 @@ impl Recovery {
         }
     }
 
-    /// The number of the next packet, which has to be sent before another is asked for; one that is
-    /// not counts as skipped.
+    /// Takes the number of the next packet, which has to be sent before another number is taken;
+    /// otherwise the number counts as skipped.
     #[inline]
     pub(crate) fn next_number(&mut self, space: Space) -> u64 {
         let ledger = &mut self.spaces[space.index()];
@@ -184,7 +184,7 @@ impl Recovery {
         number
     }
 
-    /// The next packet's number, or one below it where that is skipped.
+    /// The number of the next packet, or the one below it if that is skipped.
     pub(crate) fn upcoming(&self, space: Space) -> u64 {
         self.spaces[space.index()].number
     }
@@ -194,14 +194,14 @@ impl Recovery {
         self.spaces[space.index()].largest_acked
     }
 
-    /// How many bytes the number of a packet takes that is sent with at most `ahead` before it. RFC
-    /// 9000 §17.1.
+    /// How many bytes the number of a packet takes if at most `ahead` packets are sent before it.
+    /// RFC 9000 §17.1.
     pub(crate) fn number_length(&self, space: Space, ahead: u64) -> usize {
         let ledger = &self.spaces[space.index()];
         number_length(ledger.number + ahead, ledger.largest_acked)
     }
 
-    /// What leaves from here on leaves now, in one burst.
+    /// Begins a burst that leaves at `now`; all packets sent from here on belong to it.
     pub(crate) fn begin_burst(&mut self, now: Time) {
         self.paced = None;
         self.end_burst();
@@ -222,8 +222,8 @@ impl Recovery {
         self.mark > 0
     }
 
-    /// How many of the `want`ed datagrams congestion control and pacing let go, but no fewer than
-    /// the probes that are due. RFC 9002 §7.5.
+    /// How many of the `want`ed datagrams congestion control and pacing permit, but at least the
+    /// probes that are due. RFC 9002 §7.5.
     pub(crate) fn permitted(&mut self, now: Time, size: u16, want: usize, probes: u8) -> usize {
         let allowed = match self.allowance(now, size, want) {
             Allowance::Packets(count) => count.min(want),
@@ -241,12 +241,12 @@ impl Recovery {
         self.paced
     }
 
-    /// Forgets it once it has come.
+    /// Clears that time once it has come.
     pub(crate) fn forget_paced(&mut self, now: Time) {
         self.paced = self.paced.filter(|until| *until > now);
     }
 
-    /// How many probes are to be sent in that space, whatever the window says.
+    /// How many probes to send in that space, whatever the window says.
     #[inline]
     pub(crate) fn probes(&self, space: Space) -> u8 {
         self.probes[space.index()]
@@ -257,7 +257,7 @@ impl Recovery {
         *probes = probes.saturating_sub(1);
     }
 
-    /// Calls off the probes of that space: what they would ask for is known.
+    /// Cancels the probes of that space: what they would ask for is known.
     pub(crate) fn cancel_probes(&mut self, space: Space) {
         self.probes[space.index()] = 0;
     }
@@ -279,8 +279,8 @@ impl Recovery {
         }
     }
 
-    /// A packet left with the current burst. What elicits no acknowledgement counts as nothing in
-    /// flight, padded or not.
+    /// Records a packet that left with the current burst. A packet that elicits no acknowledgement
+    /// does not count as in flight, even if padded.
     #[inline]
     pub(crate) fn on_sent(
         &mut self,
@@ -294,7 +294,7 @@ impl Recovery {
         let mut flags = OUTSTANDING | (MARKED * self.mark);
         let mut chain = 0;
         if !items.is_empty() {
-            // What asks something of a path may be lost with it.
+            // A packet that probes a path may be lost because of it.
             let is_probe = |item: &Item| matches!(item, Item::MtuProbe(_) | Item::PathChallenge(_));
             flags |= MTU_PROBE * u8::from(items.iter().any(is_probe));
             chain = self.items.keep(items);
@@ -326,8 +326,9 @@ impl Recovery {
         self.release_bursts();
     }
 
-    /// Tells controller, pacer and ECN what the current burst has put in flight so far. What
-    /// depends on that calls it; calling it when a burst is complete is good, not needed.
+    /// Reports to controller, pacer and ECN what the current burst has put in flight so far.
+    /// Methods that depend on that call it; calling it after each burst is useful, but not
+    /// necessary.
     pub(crate) fn end_burst(&mut self) {
         let bytes = std::mem::take(&mut self.burst_bytes);
         if bytes == 0 {
@@ -343,8 +344,8 @@ impl Recovery {
         self.ecn.on_sent(now_sent);
     }
 
-    /// There is nothing more to send although the window has room. Told within the burst that ran
-    /// dry.
+    /// There is nothing more to send although the window has room. Call it within the burst that
+    /// used up the data.
     pub(crate) fn set_app_limited(&mut self, datagram: u16) {
         if self.in_flight + u64::from(datagram) <= self.controller.window() {
             self.delivery.set_app_limited(self.in_flight);
@@ -381,20 +382,21 @@ impl Recovery {
         self.spaces[space.index()].eliciting > 0
     }
 
-    /// A long row of packets left that the peer does not have to acknowledge: one PING, and what is
-    /// kept of them goes.
+    /// Whether many packets left in a row that the peer does not have to acknowledge: after one
+    /// PING, their entries can be freed.
     pub(crate) fn needs_ping(&self, space: Space) -> bool {
         let ledger = &self.spaces[space.index()];
         ledger.eliciting == 0 && ledger.len() >= 32
     }
 
-    /// So many acknowledgements are outstanding that the next ones should not leave at once.
+    /// Whether so many acknowledgements are outstanding that the next ones should not leave at
+    /// once.
     pub(crate) fn has_many_acks(&self) -> bool {
         self.spaces[Space::Data.index()].silent >= MAX_PROMPT_ACKS
     }
 
-    /// The peer sends, and acknowledges none of our packets, PINGs included. RFC 9000 §13.2.1 has
-    /// it acknowledge them.
+    /// Whether the peer sends, but acknowledges none of our packets, not even PINGs. RFC 9000
+    /// §13.2.1 requires it to.
     pub(crate) fn is_ignored(&self) -> bool {
         self.spaces.iter().zip(MAX_ACKS).any(|(ledger, most)| {
             ledger.silent >= most
@@ -402,13 +404,13 @@ impl Recovery {
         })
     }
 
-    /// What is kept of packets that were sent, in bytes.
+    /// How many bytes are kept for packets that were sent.
     pub(crate) fn memory(&self) -> usize {
         let rings: usize = self.spaces.iter().map(|ledger| ledger.ring.memory()).sum();
         rings + self.bursts.memory() + self.items.memory()
     }
 
-    /// Marks arrive, and the peer tells of them.
+    /// Whether marks arrive and the peer reports them.
     pub(crate) fn is_ecn_capable(&self) -> bool {
         self.ecn.is_capable()
     }

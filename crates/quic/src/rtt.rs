@@ -1,4 +1,4 @@
-//! The round-trip time as it is estimated. RFC 9002 §5.
+//! The estimated round-trip time. RFC 9002 §5.
 
 use std::time::Duration;
 
@@ -13,9 +13,9 @@ pub(crate) struct Rtt {
     smoothed: Duration,
     variation: Duration,
     min: Duration,
-    /// When the first sample was taken; until then all is a guess.
+    /// When the first sample was taken; until then all values are guesses.
     sampled: Option<Time>,
-    /// The next sample is the least so far, whatever came before. RFC 9002 §5.2.
+    /// The next sample becomes the minimum, whatever came before. RFC 9002 §5.2.
     restart_min: bool,
 }
 
@@ -31,8 +31,8 @@ impl Rtt {
         }
     }
 
-    /// RFC 9002 §5.3. The delay is what the peer says that it waited, already bounded by what it
-    /// may. Returns the sample without it, where that is credible.
+    /// RFC 9002 §5.3. `delay` is the peer's reported delay, already limited to its maximum. Returns
+    /// the sample without it, if that is plausible.
     pub(crate) fn on_sample(&mut self, now: Time, sample: Duration, delay: Duration) -> Duration {
         self.latest = sample.max(Duration::from_nanos(1));
         if self.sampled.is_none() {
@@ -56,7 +56,7 @@ impl Rtt {
         adjusted
     }
 
-    /// After persistent congestion the path may be another. RFC 9002 §5.2.
+    /// After persistent congestion the path may have changed. RFC 9002 §5.2.
     pub(crate) fn forget_min(&mut self) {
         self.restart_min = true;
     }
@@ -86,8 +86,8 @@ impl Rtt {
         self.smoothed + (self.variation * 4).max(GRANULARITY)
     }
 
-    /// A packet sent longer ago is lost once a later one has arrived: 9/8 of a round trip. RFC 9002
-    /// §6.1.2.
+    /// A packet sent longer ago than this is lost once a later one has arrived: 9/8 of a round
+    /// trip. RFC 9002 §6.1.2.
     pub(crate) fn loss_delay(&self) -> Duration {
         let longest = self.latest.max(self.smoothed);
         (longest + longest / 8).max(GRANULARITY)
@@ -117,11 +117,11 @@ mod tests {
             (rtt.smoothed(), rtt.variation(), rtt.min()),
             (ms(100), ms(50), ms(100))
         );
-        // The delay is taken off, as the sample stays above the least.
+        // The delay is subtracted, since the sample stays above the minimum.
         rtt.on_sample(Time(6), ms(148), ms(40));
         assert_eq!((rtt.smoothed(), rtt.latest()), (ms(101), ms(148)));
         assert_eq!(rtt.variation(), (ms(50) * 3 + ms(8)) / 4);
-        // Here it would fall below: the peer's word is not taken.
+        // Here it would fall below the minimum, so the reported delay is ignored.
         rtt.on_sample(Time(7), ms(109), ms(40));
         assert_eq!((rtt.smoothed(), rtt.min()), (ms(102), ms(100)));
     }

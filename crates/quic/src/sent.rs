@@ -1,9 +1,9 @@
-//! What packets carried, and the ring of those that nobody has acknowledged yet.
+//! What packets carried, and the ring of those that are not acknowledged yet.
 //!
 //! A packet costs one entry of 32 bytes: it holds the one run of stream data that almost every
-//! packet carries. Whatever else a packet carried lies aside, as `Item`s in a slab. When it left,
-//! and how fast the path was then, is kept once for each burst. What is done about an
-//! acknowledgement or a loss belongs to `recovery`.
+//! packet carries. Anything else that a packet carried is stored as `Item`s in a slab. When the
+//! packet left, and how fast the path was then, is kept once for each burst. `recovery` acts on
+//! acknowledgements and losses.
 
 mod bursts;
 pub(crate) mod entry;
@@ -15,30 +15,30 @@ pub(crate) use entry::Entry;
 pub(crate) use items::Items;
 pub(crate) use ring::Ring;
 
-/// A run of one stream's bytes, of one packet or of neighbours put together.
+/// A run of one stream's bytes, from one packet or joined from consecutive ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Chunk {
     /// Where `streams` keeps the stream. Never `u32::MAX`.
     pub(crate) slot: u32,
     pub(crate) offset: u64,
-    /// In one packet less than 65 536.
+    /// Below 65 536 in one packet.
     pub(crate) length: u32,
     /// The run ends the stream.
     pub(crate) fin: bool,
 }
 
-/// What a packet carried beside its run of stream data: enough to send it again, or to know that it
-/// has arrived.
+/// What a packet carried besides its run of stream data: enough to send it again, or to recognize
+/// its arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Item {
-    /// Its level follows from the space: 0-RTT packets carry none. RFC 9000 §12.5.
+    /// The space determines its level: 0-RTT packets carry none. RFC 9000 §12.5.
     Crypto {
         offset: u64,
         length: u16,
     },
-    /// A run of stream data beyond the packet's first.
+    /// A run of stream data after the packet's first.
     Stream(Chunk),
-    /// An ACK frame that reached up to there.
+    /// An ACK frame that reached up to this number.
     Ack {
         largest: u64,
     },
@@ -54,19 +54,19 @@ pub(crate) enum Item {
     StreamsBlocked {
         bidi: bool,
     },
-    /// By its sequence number.
+    /// By sequence number.
     NewConnectionId(u64),
-    /// By its sequence number.
+    /// By sequence number.
     RetireConnectionId(u64),
-    /// By its place among those that were given.
+    /// By index among the tokens given.
     NewToken(u8),
     HandshakeDone,
     PathChallenge([u8; 8]),
     PathResponse,
-    /// By its sequence number.
+    /// By sequence number.
     AckFrequency(u64),
     Ping,
-    /// The packet is as large as this to find out whether the path carries it; its loss says
-    /// nothing of congestion.
+    /// The packet is this large to find out whether the path carries it; its loss says nothing
+    /// about congestion.
     MtuProbe(u16),
 }

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-/// From `start` up to and without `end`; never empty.
+/// From `start` up to `end`, which is excluded; never empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) start: u64,
@@ -41,7 +41,7 @@ impl Spans {
         if start >= end {
             return;
         }
-        // The first that touches it or lies behind it.
+        // The first span that touches it or lies after it.
         let at = self.spans.partition_point(|span| span.end < start);
         let mut new = Span { start, end };
         let mut upto = at;
@@ -104,14 +104,14 @@ impl Spans {
         }
     }
 
-    /// Removes the first span if it starts at `offset` or before; says where it ended.
+    /// Removes the first span if it starts at or before `offset`; returns its end.
     pub(crate) fn join(&mut self, offset: u64) -> Option<u64> {
         let span = self.first().filter(|span| span.start <= offset)?;
         self.spans.pop_front();
         Some(span.end)
     }
 
-    /// Those that have something between `start` and `end`.
+    /// The spans that overlap the range from `start` to `end`.
     pub(crate) fn within(&self, start: u64, end: u64) -> impl Iterator<Item = Span> {
         let at = self.spans.partition_point(|span| span.end <= start);
         let behind = self.spans.range(at..).copied();

@@ -1,4 +1,4 @@
-//! What a connection has counted.
+//! The counters of a connection.
 
 use std::time::Duration;
 
@@ -12,26 +12,26 @@ pub struct Stats {
     pub undecryptable: u64,
     pub datagrams_sent: u64,
     pub datagrams_received: u64,
-    /// UDP payload.
+    /// The UDP payload of all datagrams.
     pub bytes_sent: u64,
     pub bytes_received: u64,
     pub acks_sent: u64,
     pub acks_received: u64,
-    /// Without those that were to find out how large datagrams may be.
+    /// Except those that probed how large datagrams may be.
     pub packets_lost: u64,
     pub bytes_lost: u64,
-    /// How long before it was last found that packets were lost the first of them had left.
+    /// How long ago the first of the lost packets had left, when losses were last found.
     pub lost_after: Duration,
-    /// Packets that were taken for lost and came after all.
+    /// Packets that were declared lost but arrived.
     pub spurious: u64,
-    /// Packet numbers of the peer's that have not come, though higher ones have: those packets were
-    /// lost, or are late, or the peer left their numbers out.
+    /// Packet numbers of the peer that have not come, though higher ones have: those packets were
+    /// lost, or are late, or the peer skipped their numbers.
     pub missing: u64,
-    /// Datagrams that came since the peer's data has had a gap, the one that showed it included; 0
-    /// where there is none.
+    /// Datagrams that came since the peer's data has had a gap, including the one that showed it; 0
+    /// if there is none.
     pub behind_gap: u64,
-    /// How long before the last acknowledgement the newest packet had left that it settled, without
-    /// the delay that the peer admits. RFC 9002 §5.3.
+    /// The time from the departure of the newest packet that the last acknowledgement settled to
+    /// that acknowledgement, without the delay that the peer reports. RFC 9002 §5.3.
     pub acked_after: Duration,
     /// How often the probe timer fired. RFC 9002 §6.2.
     pub probe_timeouts: u64,
@@ -41,7 +41,7 @@ pub struct Stats {
     pub window: u64,
     pub in_flight: u64,
     pub rtt: Duration,
-    /// None before the first sample.
+    /// `None` before the first sample.
     pub min_rtt: Option<Duration>,
     pub key_updates: u64,
     /// Whether packets are marked as able to carry congestion marks.
@@ -51,6 +51,6 @@ pub struct Stats {
     pub stream_bytes_resent: u64,
     pub stream_bytes_acked: u64,
     pub stream_bytes_received: u64,
-    /// How often the way to the peer changed.
+    /// How often the path to the peer changed.
     pub migrations: u64,
 }

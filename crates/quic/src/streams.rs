@@ -1,9 +1,10 @@
-//! The streams of a connection: what is written, what came, and how much either side may send. RFC
+//! The streams of a connection: what was written, what came, and how much either side may send. RFC
 //! 9000 §2–4.
 //!
-//! `outgoing` and `incoming` are the two halves of a stream. What the application does is in
-//! `application`, what the peer's frames do in `arrival`, what goes into packets in `assembly` and
-//! `control`, and what becomes of it in `feedback`. Packets, keys and times belong to `connection`.
+//! `outgoing` and `incoming` are the two halves of a stream. The application's calls are in
+//! `application`, the effects of the peer's frames in `arrival`, what goes into packets in
+//! `assembly` and `control`, and its acknowledgement or loss in `feedback`. Packets, keys and times
+//! belong to `connection`.
 
 mod application;
 mod arrival;
@@ -44,14 +45,14 @@ use turn::Turns;
 
 /// Smaller send buffers are not worth their bookkeeping.
 const MIN_SEND_BUFFER: u64 = 4096;
-/// What may be written while the congestion window is small: a few bursts.
+/// How much may be written while the congestion window is small: a few bursts.
 const FIRST_SEND_BUFFER: u64 = 512 << 10;
-/// Behind what is in flight, as much again waits: the window may double in a round trip.
+/// As much as is in flight waits behind it: the window may double in a round trip.
 const WINDOWS_BUFFERED: u64 = 2;
-/// What each stream may write although the others have filled the buffer, or although the peer does
-/// not let it send.
+/// What each stream may write even if the others have filled the buffer, or the peer does not let
+/// it send.
 const RESERVE: u64 = 16 << 10;
-/// What comes out of order may lie in so many pieces, and in one more for each KiB of the
+/// The most pieces in which data may lie out of order; there is one more for each KiB of the
 /// connection's window.
 const MIN_FRAGMENTS: u64 = 1024;
 
@@ -65,26 +66,26 @@ pub(crate) struct Streams {
     sending: Sending,
     /// What the peer may send on each stream before it is read.
     stream_window: u64,
-    /// What this side may send on each stream before the peer says more.
+    /// What this side may send on each stream before the peer raises the limit.
     initial: Initial,
-    /// Streams with new data that their own limit lets go.
+    /// Streams with new data that their own limit permits.
     ready: Turns,
-    /// Streams with something to send that no limit holds.
+    /// Streams with something to send that no limit restricts.
     urgent: Turns,
     /// Streams with other frames to send.
     control: Turns,
     /// Streams whose writer waits for room in the buffer.
     writers: Turns,
-    /// What the first of `ready` has sent in its turn.
+    /// How much the first of `ready` has sent in its turn.
     turn: u64,
-    /// How much may be written that is not acknowledged: as much as the path can use.
+    /// How much unacknowledged data may be written: as much as the path can use.
     send_buffer: u64,
     max_send_buffer: u64,
     configured: Configured,
-    /// What of the send buffer is taken.
+    /// How much of the send buffer is used.
     held: u64,
     spares: Spares,
-    /// In how many pieces lies what came out of order?
+    /// The number of pieces of data that came out of order.
     fragments: usize,
     max_fragments: usize,
     /// The stream that the last frame was about, and its key.
@@ -93,14 +94,14 @@ pub(crate) struct Streams {
     counters: StreamCounters,
 }
 
-/// What a budget that runs short may reduce.
+/// What is reduced when a budget runs short.
 #[derive(Debug, Clone, Copy)]
 struct Configured {
     send_buffer: u64,
     window: u64,
 }
 
-/// One for each direction.
+/// One value for each direction.
 #[derive(Debug, Default)]
 struct Pair<T> {
     bidi: T,
@@ -152,9 +153,9 @@ impl Streams {
         }
     }
 
-    /// What the peer allows: the remembered parameters before early data is sent, and its own once
-    /// they are known. Limits only rise; where early data was refused, [`Streams::refuse_early`]
-    /// comes first.
+    /// Applies the peer's limits: the remembered parameters before early data is sent, and the
+    /// actual ones once they are known. Limits only rise; if early data was refused, call
+    /// [`Streams::refuse_early`] first.
     pub(crate) fn set_peer(&mut self, parameters: &Parameters) {
         self.initial = Initial {
             bidi_local: parameters.initial_max_stream_data_bidi_local,
@@ -176,7 +177,7 @@ impl Streams {
         }
     }
 
-    /// What happened since; an event about a stream that is over by now is not told.
+    /// The next event; an event about a stream that is over is dropped.
     pub(crate) fn poll(&mut self) -> Option<StreamEvent> {
         loop {
             let event = self.events.pop_front()?;
@@ -202,26 +203,26 @@ impl Streams {
         }
     }
 
-    /// Whether data came of which what lies before is missing.
+    /// Whether data came while earlier data is missing.
     pub(crate) fn has_gap(&self) -> bool {
         self.fragments > 0
     }
 
-    /// How many streams there are, of both sides, of which something is still to be sent, received
-    /// or read.
+    /// The number of streams, of both sides, on which something is still to be sent, received or
+    /// read.
     #[cfg(test)]
     pub(crate) fn count(&self) -> usize {
         self.slab.len()
     }
 
-    /// The connection is over: what was not sent or not read is lost.
+    /// The connection is over: what was not sent or read is lost.
     pub(crate) fn end(&mut self, config: &Transport) {
         let ended = std::mem::replace(self, Self::new(self.side, config));
         self.counters = ended.counters;
         self.receiving = ended.receiving;
     }
 
-    /// Lets go of the memory that is kept for the next data: the connection rests.
+    /// Frees the memory that is kept ready for the next data, since the connection rests.
     pub(crate) fn rest(&mut self) {
         self.spares.clear();
     }
@@ -242,7 +243,7 @@ impl Streams {
         self.slab.get_mut(key)?.outgoing.as_mut()
     }
 
-    /// Puts the stream into the queues that it belongs to now, and takes it from the others.
+    /// Puts the stream into the queues where it belongs now, and removes it from the others.
     fn schedule(&mut self, key: u32) {
         let Some(stream) = self.slab.get_mut(key) else {
             return;

@@ -1,4 +1,4 @@
-//! Times and spans of time. The owner of the clock hands them in; this crate reads none.
+//! Times and durations. The owner of the clock provides them; this crate reads no clock.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ impl Time {
         Self(self.0.saturating_add(nanos(span)))
     }
 
-    /// The span from `earlier` to this; none where that is the later one.
+    /// The time from `earlier` to this; zero if `earlier` is later.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }

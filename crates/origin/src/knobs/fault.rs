@@ -1,4 +1,4 @@
-//! One misbehaviour and where it strikes: `reset@body`, `stall@hello`.
+//! One fault, and the phase in which it occurs: `reset@body`, `stall@hello`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,15 +11,14 @@ pub struct Fault {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FaultKind {
-    /// The connection is torn down: TCP RST, or a QUIC `CONNECTION_CLOSE` with an error.
+    /// The connection is aborted: TCP RST, or a QUIC `CONNECTION_CLOSE` with an error.
     Reset,
-    /// The connection ends in order, too early: TCP FIN, or a QUIC `CONNECTION_CLOSE` without
-    /// error.
+    /// The connection ends in an orderly way, but too early: TCP FIN, or a QUIC `CONNECTION_CLOSE`
+    /// without error.
     Close,
-    /// Nothing more is sent, and the connection stays.
+    /// Nothing more is sent, and the connection stays open.
     Stall,
-    /// Bytes that mean nothing there, then the end. Where the protocol cannot carry them, as
-    /// `Close`.
+    /// Bytes without meaning, then the end. If the protocol cannot carry them, the same as `Close`.
     Garbage,
 }
 
@@ -27,14 +26,15 @@ pub enum FaultKind {
 pub enum FaultPhase {
     /// Before a byte is read.
     Accept,
-    /// When the `ClientHello` is there. In clear text, which has none, and over QUIC: at accept.
+    /// When the `ClientHello` has arrived. Over clear text, which has none, and over QUIC: at
+    /// accept.
     Hello,
-    /// After half of the server's first flight. In clear text and over QUIC: at accept.
+    /// After half of the server's first flight. Over clear text and QUIC: at accept.
     Handshake,
-    /// After the request, body included.
+    /// After the request, including its body.
     Request,
-    /// After half of the header section. HTTP/2 and HTTP/3 send it as one frame: there it strikes
-    /// just before.
+    /// After half of the header section. HTTP/2 and HTTP/3 send it as one frame, so there the fault
+    /// occurs just before it.
     Head,
     /// After half of the body.
     Body,
@@ -42,7 +42,7 @@ pub enum FaultPhase {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "'{0}' is no fault; write KIND@PHASE with reset, close, stall or garbage at accept, hello, handshake, request, head or body"
+    "'{0}' is not a valid fault; write KIND@PHASE with reset, close, stall or garbage at accept, hello, handshake, request, head or body"
 )]
 pub struct FaultError(String);
 

@@ -29,13 +29,13 @@ pub struct HttpKnobs {
     /// HTTP/1.1 bodies without Content-Length, in chunks
     #[arg(long)]
     pub chunked: bool,
-    /// Compress bodies of up to a mebibyte where the client accepts gzip
+    /// Compress bodies of up to a mebibyte if the client accepts gzip
     #[arg(long)]
     pub gzip: bool,
     /// Send 103 Early Hints (RFC 8297) before each answer
     #[arg(long)]
     pub early_hints: bool,
-    /// What `Expect: 100-continue` is answered with
+    /// The answer to `Expect: 100-continue`
     #[arg(long, value_enum, default_value_t = Expect::Continue)]
     pub expect: Expect,
     /// End a connection after this many requests, announced (Connection: close, GOAWAY)
@@ -44,7 +44,7 @@ pub struct HttpKnobs {
     /// Let `--close-after` end HTTP/1.1 connections unannounced
     #[arg(long)]
     pub silent_close: bool,
-    /// Requests that a connection may have under way at once (HTTP/2, HTTP/3)
+    /// Requests that a connection may have in progress at once (HTTP/2, HTTP/3)
     #[arg(long, value_name = "N", default_value_t = STREAMS,
           value_parser = clap::value_parser!(u32).range(1..=65_535))]
     pub streams: u32,
@@ -58,7 +58,7 @@ pub struct HttpKnobs {
     /// Leave out Server-Timing, which states the time waited
     #[arg(long)]
     pub no_server_timing: bool,
-    /// What `/auth` asks for
+    /// The credentials that `/auth` asks for
     #[arg(long, value_name = "USER:PASSWORD", default_value = "user:secret")]
     pub credentials: String,
     /// Largest request body that is kept (for `/echo`); others are read and dropped
@@ -96,7 +96,7 @@ impl Default for HttpKnobs {
 pub enum Expect {
     /// 100 Continue, then the body is read
     Continue,
-    /// Nothing: the client must decide to send on its own
+    /// Nothing: the client has to send without being asked
     Ignore,
     /// 417 Expectation Failed
     Refuse,

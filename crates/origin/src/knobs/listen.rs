@@ -16,7 +16,7 @@ pub struct ListenKnobs {
     /// Port for TLS over TCP and for QUIC; 0 takes a free one
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     pub https_port: u16,
-    /// Also serve the echo, which answers bytes with the same bytes, on this port
+    /// Also serve the echo, which sends every byte back, on this port
     #[arg(long, value_name = "PORT")]
     pub echo_port: Option<u16>,
     /// Accept TCP fast open (RFC 7413) with a queue of this length; 0 is off
@@ -27,11 +27,11 @@ pub struct ListenKnobs {
     #[arg(long, value_name = "N", default_value_t = 1024,
           value_parser = clap::value_parser!(u32).range(1..=65_535))]
     pub backlog: u32,
-    /// Connections served at the same time; further ones wait
+    /// Connections served at the same time; others wait
     #[arg(long, value_name = "N", default_value_t = 4096,
           value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub max_connections: u32,
-    /// HTTP/3: served, absent, or a port that never answers (as where UDP is dropped)
+    /// HTTP/3: served, absent, or a port that never answers (as if UDP were dropped)
     #[arg(long, value_enum, default_value_t = Quic::On)]
     pub h3: Quic,
     /// Which engine carries QUIC: our own, which speaks hq-interop (HTTP/0.9 over QUIC) beside h3,

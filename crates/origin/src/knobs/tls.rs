@@ -1,4 +1,4 @@
-//! What the TLS side offers, shows and remembers.
+//! What the TLS side offers, presents and remembers.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ pub struct TlsKnobs {
     /// TLS versions over TCP (QUIC is always 1.3)
     #[arg(long = "tls", value_enum, default_value_t = TlsVersions::Both)]
     pub versions: TlsVersions,
-    /// Key exchange groups, preferred first; a client that guesses none of them pays a
+    /// Key exchange groups, preferred first; a client that guesses none of them gets a
     /// `HelloRetryRequest`
     #[arg(long, value_enum, value_delimiter = ',', value_name = "GROUP")]
     pub groups: Vec<Group>,
@@ -23,24 +23,24 @@ pub struct TlsKnobs {
         default_value = "h2,http/1.1"
     )]
     pub alpn: Vec<String>,
-    /// The certificate that is shown
+    /// The certificate that the server presents
     #[arg(long, value_enum, default_value_t = Certificate::Good)]
     pub certificate: Certificate,
-    /// A further name or address in the certificate; may be repeated
+    /// Another name or address in the certificate; may be repeated
     #[arg(long = "name", value_name = "NAME")]
     pub names: Vec<String>,
     /// Pad the certificate chain to this many bytes, to overflow the first flight
     #[arg(long, value_name = "BYTES", default_value_t = 0,
           value_parser = clap::value_parser!(u32).range(..=60_000))]
     pub chain_bytes: u32,
-    /// Compress the certificate with zlib where the client can read it (RFC 8879)
+    /// Compress the certificate with zlib if the client can read it (RFC 8879)
     #[arg(long)]
     pub compress_certificate: bool,
-    /// Staple this many bytes as OCSP response (they are noise, not an answer)
+    /// Staple this many meaningless bytes as the OCSP response
     #[arg(long, value_name = "BYTES", default_value_t = 0,
           value_parser = clap::value_parser!(u16).range(..=20_000))]
     pub staple: u16,
-    /// Ask for a certificate of the client
+    /// Request a certificate from the client
     #[arg(long, value_enum, default_value_t = ClientCertificate::Off)]
     pub client_certificate: ClientCertificate,
     /// Session tickets
@@ -53,10 +53,10 @@ pub struct TlsKnobs {
     /// Early data (0-RTT)
     #[arg(long, value_enum, default_value_t = EarlyData::Off)]
     pub early_data: EarlyData,
-    /// Write the certificate of the authority to this file, as PEM
+    /// Write the authority's certificate to this file, as PEM
     #[arg(long, value_name = "FILE")]
     pub ca_out: Option<PathBuf>,
-    /// Write a client certificate with its key to this file, as PEM
+    /// Write a client certificate and its key to this file, as PEM
     #[arg(long, value_name = "FILE")]
     pub client_out: Option<PathBuf>,
 }
@@ -113,17 +113,17 @@ pub enum Group {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Certificate {
-    /// Leaf and intermediate, good for the loopback names
+    /// Leaf and intermediate, valid for the loopback names
     Good,
-    /// Ended yesterday
+    /// Expired yesterday
     Expired,
-    /// Begins tomorrow
+    /// Valid from tomorrow
     NotYet,
-    /// Good for another name only
+    /// Valid for another name only
     WrongName,
     /// Issued by an authority that is not in `--ca-out`
     UnknownIssuer,
-    /// Its own issuer
+    /// Signed by itself
     SelfSigned,
     /// The leaf without its intermediate
     MissingIntermediate,
@@ -132,19 +132,19 @@ pub enum Certificate {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ClientCertificate {
     Off,
-    /// Asked for; none is fine
+    /// Requested, but optional
     Request,
-    /// None ends the handshake
+    /// Without one, the handshake fails
     Require,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Tickets {
-    /// The server remembers each session; what is needed for early data
+    /// The server remembers each session; early data needs this
     Stateful,
-    /// Encrypted tickets that hold the session themselves
+    /// Encrypted tickets that contain the session
     Stateless,
-    /// Given out, and never honoured
+    /// Issued, but never accepted
     Refused,
     Off,
 }
@@ -164,11 +164,11 @@ impl fmt::Display for Tickets {
 pub enum EarlyData {
     /// Tickets do not allow it
     Off,
-    /// Taken, and answered before the handshake ends
+    /// Accepted, and answered before the handshake ends
     On,
-    /// Taken by TLS, and answered with 425 Too Early (RFC 8470)
+    /// Accepted by TLS, and answered with 425 Too Early (RFC 8470)
     #[value(name = "425")]
     TooEarly,
-    /// Tickets allow it, and it is not taken
+    /// Tickets allow it, but it is not accepted
     Refused,
 }

@@ -1,4 +1,4 @@
-//! Spans of time as a flag writes them: `150`, `150ms`, `2s`.
+//! Durations as a flag writes them: `150`, `150ms`, `2s`.
 
 use std::time::Duration;
 

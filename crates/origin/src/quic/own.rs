@@ -69,7 +69,7 @@ fn admit(incoming: Incoming, site: &OriginState) -> Option<Connection> {
 
 async fn serve_one(link: Connection, handshake_config: HandshakeConfig, site: &Arc<OriginState>) {
     site.counters.quic_connections.increment();
-    // An answer to early data leaves as soon as the ClientHello has told the client's limits.
+    // An answer to early data leaves as soon as the ClientHello has stated the client's limits.
     let taken = async {
         if handshake_config.early_data {
             link.hello_received().await

@@ -39,7 +39,7 @@ roundtrip origin: a server with every knob on the other side
 
 const MAX_DELAY: u64 = 600_000;
 const MAX_HEAD_BYTES: u64 = 1024 * 1024;
-/// Pieces of `/drip` unless the query says how large they are.
+/// The number of pieces of `/drip`, unless the query states their size.
 const DEFAULT_DRIPS: u64 = 10;
 
 pub(super) fn plan(request: &OriginRequest, site: &OriginState) -> AnswerPlan {

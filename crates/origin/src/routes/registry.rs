@@ -81,11 +81,11 @@ pub(super) fn plan(
         ("entity", handle) if !handle.is_empty() => objects::entity(handle),
         ("autnum", number) => match number.parse() {
             Ok(number) => objects::autnum(number),
-            Err(_) => return error(StatusCode::BAD_REQUEST, "that is no number"),
+            Err(_) => return error(StatusCode::BAD_REQUEST, "that is not a number"),
         },
         ("ip", network) => match objects::network(network) {
             Some(object) => object,
-            None => return error(StatusCode::BAD_REQUEST, "that is no address"),
+            None => return error(StatusCode::BAD_REQUEST, "that is not an address"),
         },
         ("domains", "") => match request.pairs().find(|(key, _)| *key == "name") {
             Some((_, pattern)) => objects::domains(pattern, request.number("cursor"), &host),

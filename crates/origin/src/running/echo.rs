@@ -16,7 +16,7 @@ use crate::{EchoKnobs, Knobs, OriginCounters, OriginError, Stats};
 const MAX_CONNECTIONS: usize = 4096;
 const BACKLOG: u32 = 1024;
 
-/// The echo alone, without HTTP and TLS. Dropping it stops it.
+/// The echo service alone, without HTTP and TLS. Dropping it stops it.
 #[derive(Debug)]
 pub struct Echo {
     pub address: SocketAddr,

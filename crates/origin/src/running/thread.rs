@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use super::Running;
 use crate::OriginError;
 
-/// Dropping it ends its thread, and waits for that.
+/// Dropping it ends its thread and waits for that.
 pub(super) struct Thread {
     stop: Option<oneshot::Sender<()>>,
     handle: Option<JoinHandle<()>>,
@@ -31,7 +31,7 @@ impl Thread {
             .spawn(move || {
                 runtime.block_on(async {
                     if ready.send(starting.await).is_ok() {
-                        // Ends when told to, or when the sender is gone.
+                        // Ends when stopped, or when the sender is dropped.
                         let _ = stopped.await;
                     }
                 });

@@ -1,5 +1,5 @@
-//! A connection of HTTP/1.0 or 1.1: heads in, answers out, one after the other, and how it all
-//! ends. Clear-text HTTP/2 is recognised by its preface and handed over.
+//! A connection of HTTP/1.0 or 1.1: reads heads, sends answers, one after the other, and ends.
+//! Clear-text HTTP/2 is recognised by its preface and passed on.
 
 mod head;
 mod turn;
@@ -24,8 +24,8 @@ use crate::site::OriginState;
 
 /// RFC 9113, section 3.4.
 const H2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// After our end of the connection: how long, and how much, we still listen, so that no RST
-/// overtakes our last bytes.
+/// How long, and how much, we still read after our end of the connection, so that no RST overtakes
+/// our last bytes.
 const DRAIN: Duration = Duration::from_secs(1);
 const DRAINED: usize = 1024 * 1024;
 
@@ -34,11 +34,11 @@ enum NextRequest {
     Head(H1RequestHead),
     Bad(BadHead),
     Http2,
-    /// The client left, or was idle for too long.
+    /// The client closed the connection, or was idle for too long.
     End,
 }
 
-/// Serves until the connection ends. `input` is what was read from `io` already.
+/// Serves until the connection ends. `input` was already read from `io`.
 pub(crate) async fn serve<IO>(
     io: IO,
     input: BytesMut,
@@ -75,8 +75,8 @@ pub(crate) async fn serve<IO>(
     close(wires).await;
 }
 
-/// Waits for the next head: as long as a connection may be idle for its first byte, then as long as
-/// patience lasts.
+/// Waits for the next head: the idle timeout until its first byte, then the time limit for a whole
+/// head.
 async fn next<IO: AsyncRead + Unpin>(
     wires: &mut BufferedStream<IO>,
     site: &OriginState,
@@ -118,7 +118,7 @@ fn is_start_of_preface(input: &[u8]) -> bool {
     known > 0 && input.get(..known) == H2_PREFACE.get(..known)
 }
 
-/// One request and its answer. `Ok(true)` when the connection lives on.
+/// Handles one request. Returns `Ok(true)` if the connection continues.
 async fn respond<IO: AsyncRead + AsyncWrite + Unpin + Send>(
     wires: &mut BufferedStream<IO>,
     head: H1RequestHead,
@@ -165,8 +165,8 @@ async fn carry_out<IO: AsyncRead + AsyncWrite + Unpin>(
     }
 }
 
-/// Ends our direction, then listens for a moment: closing with unread bytes would send RST (RFC
-/// 9112, section 9.6).
+/// Ends our direction, then reads for a moment: closing with unread bytes would send RST (RFC 9112,
+/// section 9.6).
 async fn close<IO: AsyncRead + AsyncWrite + Unpin>(mut wires: BufferedStream<IO>) {
     let ended = timeout(PIECE_TIMEOUT, wires.io.shutdown()).await;
     if matches!(ended, Ok(Ok(()))) {
@@ -174,7 +174,7 @@ async fn close<IO: AsyncRead + AsyncWrite + Unpin>(mut wires: BufferedStream<IO>
     }
 }
 
-/// Reads and drops, to the end or to a limit.
+/// Reads and discards bytes, up to the end or a limit.
 pub(crate) async fn drain<IO: AsyncRead + Unpin>(io: &mut IO, most: usize) {
     let mut sink = [0; 4096];
     let mut seen = 0;

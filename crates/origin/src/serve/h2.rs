@@ -43,7 +43,8 @@ where
     let Some(struck) = streams(&mut connection, &link, &site).await else {
         return;
     };
-    // Our own bytes cannot be inserted between the engine's frames: garbage ends like a close.
+    // Our own bytes cannot be inserted between the engine's frames: garbage ends the connection
+    // like a close.
     let stall = struck.kind == FaultKind::Stall;
     linger(&mut connection, if stall { STALL_TIME } else { FLUSH_TIME }).await;
     if struck.kind == FaultKind::Reset {

@@ -158,7 +158,7 @@ async fn refuse<C: QuicCarrier>(mut sender: Sender<C>, error: &H3Error, site: &O
 struct H3Exchange<C: QuicCarrier> {
     sender: Sender<C>,
     receiver: Receiver<C>,
-    /// What an answer that breaks off is reset with.
+    /// The code that resets an incomplete answer.
     code: Code,
 }
 
@@ -180,7 +180,7 @@ impl<C: QuicCarrier> HttpExchange for H3Exchange<C> {
         match self.receiver.next(MAX_PIECE).await {
             Ok(Some(MessagePart::Data(data))) => Ok(Some(data)),
             Ok(Some(MessagePart::Head(_) | MessagePart::Trailers(_))) => {
-                // Nothing may follow, which the reader knows when the stream has ended.
+                // Nothing may follow; the reader knows that when the stream has ended.
                 let end = self.receiver.next(MAX_PIECE).await;
                 end.map(|_| None).map_err(|error| self.gone(&error))
             }
@@ -204,7 +204,7 @@ impl<C: QuicCarrier> HttpExchange for H3Exchange<C> {
         Ok(())
     }
 
-    /// A client sees nothing of a frame that is not whole, so the fault occurs before it.
+    /// A client sees nothing of an incomplete frame, so the fault occurs before it.
     async fn half_head(&mut self, _: StatusCode, _: HeaderMap) -> Result<(), AnswerError> {
         Ok(())
     }

@@ -1,5 +1,5 @@
-//! The TLS handshake over TCP: completed, or ended by a fault; and the stream after it, which knows
-//! what came early.
+//! The TLS handshake over TCP, completed or ended by a fault; and the stream after it, which knows
+//! what came as early data.
 
 use std::io;
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! The server's session storage, and the ways in which it can disappoint a client.
+//! The server's session storage, and the ways in which it can fail a client.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,8 +33,9 @@ impl StoresServerSessions for DiscardingStore {
     }
 }
 
-/// A clock that gains two minutes each time it is read. By it, no ticket has the age that its
-/// client states, so sessions are resumed and their early data is rejected (RFC 8446, section 8.3).
+/// A clock that advances two minutes each time it is read. According to it, no ticket has the age
+/// that its client states, so sessions are resumed but their early data is rejected (RFC 8446,
+/// section 8.3).
 #[derive(Debug, Default)]
 pub(super) struct DriftingClock(AtomicU64);
 

@@ -1,7 +1,7 @@
 """One GET, or two: aioquic_client.py HOST PORT CERTIFICATE PROTOCOL PATH WISH.
 
 PROTOCOL is h3 or hq-interop. WISH is what else to try: nothing, early (a second connection, whose request is early data),
-versions (offers an unknown version first), keys (updates them in mid-body), rebind (goes on from another port) or migrate
+versions (offers an unknown version first), keys (updates them in mid-body), rebind (continues from another port) or migrate
 (the same with another connection id). Writes one JSON object. Needs aioquic.
 """
 

@@ -1,4 +1,4 @@
-//! Answers, as curl gets them over HTTP/1.1 and HTTP/2.
+//! Answers as curl receives them over HTTP/1.1 and HTTP/2.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use roundtrip_origin::Expect;
 
 use crate::peers::Peer;
 
-/// A way to speak to the origin, and what curl calls it.
+/// A protocol for talking to the origin, and curl's option for it.
 const WAYS: [(&str, bool, &str); 4] = [
     ("--http1.1", false, "1.1"),
     ("--http2-prior-knowledge", false, "2"),
@@ -259,7 +259,7 @@ fn expectations_are_met_ignored_or_refused() {
             "-w",
             "|%{http_code}",
         ];
-        // Without patience curl would send a second request after a 417.
+        // Without this time limit, curl would send a second request after a 417.
         let said = peer.curl(&[&post[..], &["--max-time", "5", &peer.http("/echo")]].concat());
         let first = said
             .err

@@ -1,4 +1,4 @@
-//! TCP fast open, in a network namespace of its own where the kernel is told to take it.
+//! TCP fast open, in a separate network namespace in which the kernel accepts it.
 
 use std::io::{Read, Write};
 use std::process::Command;

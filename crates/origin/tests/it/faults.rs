@@ -2,7 +2,7 @@
 
 use crate::peers::Peer;
 
-/// A stall is over when curl's patience is.
+/// The time after which curl gives up on a stall, in seconds.
 const PATIENCE: &str = "1";
 
 const EMPTY: i32 = 52;
@@ -68,7 +68,7 @@ fn over_http_2() {
     for (fault, expected) in [
         ("reset@request", &[RECEIVE][..]),
         ("reset@body", &[RECEIVE]),
-        // A connection that ends in mid-stream has several names in nghttp2 and curl.
+        // nghttp2 and curl have several error codes for a connection that ends in mid-stream.
         ("close@request", &[16, PARTIAL, EMPTY, RECEIVE, 92]),
         ("close@body", &[PARTIAL, 16, RECEIVE, 92]),
         ("stall@request", &[TIMED_OUT]),

@@ -1,4 +1,4 @@
-//! HTTP/3 over either engine, with quinn and h3 as client.
+//! HTTP/3 over either engine, with quinn and h3 as the client.
 
 mod rules;
 
@@ -16,7 +16,7 @@ use rustls::{ClientConfig, RootCertStore};
 
 use rules::requests_and_streams_are_judged_by_the_rfcs;
 
-/// The same of either engine.
+/// Runs the same test with each engine.
 macro_rules! with_each_engine {
     ($($test:ident,)*) => {
         mod own {
@@ -205,8 +205,8 @@ async fn a_client_that_was_given_a_token_is_not_doubted_again(engine: QuicEngine
     }
 }
 
-/// Visits, waits for a ticket, and visits again with early data. Returns whether it was taken, and
-/// the status.
+/// Visits, waits for a ticket, and visits again with early data. Returns whether that was accepted,
+/// and the status.
 async fn visit_early(origin: &Running, client: &Client) -> Option<(bool, u16)> {
     let (quic, mut sender) = client.open().await;
     ask(&mut sender, "/", None).await.unwrap();

@@ -1,5 +1,5 @@
-//! Our own QUIC engine before clients of other makers, as far as they are installed.
-//! `docs/quic-interop.md` has more.
+//! Our own QUIC engine with other clients, as far as they are installed. `docs/quic-interop.md` has
+//! more.
 
 use std::process::{Command, Output};
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::peers::Peer;
 
 const BODY: u64 = 3_000_000;
-/// What a script says where its peer is not installed.
+/// The exit status of a script whose peer is not installed.
 const MISSING: i32 = 77;
 
 fn peer(retry: bool) -> Peer {
@@ -20,7 +20,7 @@ fn peer(retry: bool) -> Peer {
     })
 }
 
-/// Where aioquic's modules are, if it is installed. No test fetches anything.
+/// The path of aioquic's modules, if it is installed. No test downloads anything.
 fn aioquic(test: &str) -> Option<String> {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/install-aioquic");
     let installed = Command::new(script)
@@ -115,7 +115,7 @@ fn aioquic_is_served_in_every_way() {
     }
 }
 
-/// Debian's client of ngtcp2, with GnuTLS.
+/// Debian's ngtcp2 client, with GnuTLS.
 #[test]
 fn ngtcp2_is_served_in_every_way() {
     if Command::new("gtlsclient")
@@ -168,7 +168,7 @@ fn ask_with_ngtcp2(peer: &Peer, wish: &[&str]) -> Output {
         .unwrap()
 }
 
-/// What it counted in the end: some is known when connections are over.
+/// The final counters: some are known only when connections are over.
 fn stopped(peer: &Peer) -> roundtrip_origin::Stats {
     for _ in 0..100 {
         let stats = peer.origin.stats();
@@ -184,7 +184,7 @@ fn not_run(test: &str, what: &str) {
     eprintln!("NOT RUN: {test}: lacks {what}");
 }
 
-/// It ends in any case.
+/// Runs a program with a time limit.
 fn patiently(program: &str) -> Command {
     let mut command = Command::new("timeout");
     command.args(["-k", "5", "120", program]);

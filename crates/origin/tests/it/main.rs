@@ -1,5 +1,5 @@
-//! The origin seen by clients that are not ours: Debian's curl and openssl, plain sockets, and
-//! rustls, quinn and h3.
+//! The origin seen by independent clients: Debian's curl and openssl, plain sockets, and rustls,
+//! quinn and h3.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 

@@ -1,4 +1,4 @@
-//! A running origin with its authority on disk, and the programs that talk to it.
+//! A running origin whose authority is on disk, and the programs that talk to it.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ impl Peer {
         Self { origin, directory }
     }
 
-    /// A well-behaved origin, but for what `set` does to its knobs.
+    /// A well-behaved origin, except for the knobs that `set` changes.
     pub(crate) fn with(set: impl FnOnce(&mut Knobs)) -> Self {
         let mut knobs = Knobs::default();
         set(&mut knobs);

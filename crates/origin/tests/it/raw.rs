@@ -1,4 +1,4 @@
-//! Bytes on plain sockets: what no well-behaved client sends, and what it would not show.
+//! Bytes on plain sockets: what no well-behaved client sends or shows.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

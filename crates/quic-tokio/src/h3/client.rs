@@ -1,4 +1,4 @@
-//! The client's side, over our own engine: sends requests.
+//! The client's side of HTTP/3, over our own engine: sends requests.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,15 +21,15 @@ pub struct H3Requests {
     end: Arc<AtomicU64>,
 }
 
-/// Reads what the server says beside its responses. Somebody must poll it all the time. Dropped, it
+/// Reads what the server sends besides its responses. It has to be polled all the time. Dropping it
 /// closes the connection.
 pub struct H3Driver {
     control: Control<ConnectionStreams>,
     end: Arc<AtomicU64>,
 }
 
-/// Begins to speak HTTP/3 on a connection, and announces the largest field section. Responses are
-/// read within the limits.
+/// Starts HTTP/3 on a connection, and announces the largest field section. Responses are read
+/// within the limits.
 pub async fn connect(
     connection: &Connection,
     limits: SectionLimits,
@@ -65,7 +65,7 @@ impl H3Requests {
         Ok((MessageSender::new(sending), message))
     }
 
-    /// Has the server said with GOAWAY that it does not process the request on this stream? RFC
+    /// Whether the server's GOAWAY says that it does not process the request on this stream. RFC
     /// 9114 §5.2.
     pub fn is_rejected(&self, stream: u64) -> bool {
         self.end.load(Ordering::Relaxed) <= stream

@@ -1,4 +1,4 @@
-//! The streams of one direction, ours and the peer's: what client and server have in common.
+//! The streams of one direction, ours and the peer's: what client and server share.
 
 use std::future::poll_fn;
 use std::task::{Context, Poll, ready};
@@ -13,7 +13,7 @@ use crate::StreamError;
 /// The most that is read at once.
 const MAX_PIECE: usize = 16 << 10;
 
-/// One side of a connection. Dropped, it closes the connection.
+/// One side of a connection. Dropping it closes the connection.
 pub(super) struct Control<T: H3Transport> {
     pub(super) transport: T,
     /// Our control stream, and what has not been written to it yet.
@@ -58,8 +58,8 @@ impl<T: H3Transport> Control<T> {
         self.poll_unsent(cx)
     }
 
-    /// Reads what the peer says. Never ready unless the connection is over; it is closed if the
-    /// peer violates a rule.
+    /// Reads the peer's control streams. Never ready unless the connection is over; it is closed if
+    /// the peer violates a rule.
     pub(super) fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<H3Error> {
         match self.try_read(cx) {
             Ok(()) => Poll::Pending,

@@ -1,4 +1,4 @@
-//! Why a message, or a connection of HTTP/3, cannot go on.
+//! Why an HTTP/3 message or connection cannot continue.
 
 use roundtrip_wire::h3::{Code, MessageError, ProtocolError};
 
@@ -11,8 +11,8 @@ pub enum H3Error {
     Message(#[from] MessageError),
     #[error(transparent)]
     Stream(#[from] StreamError),
-    /// The peer has said with GOAWAY that it takes no such request.
-    #[error("the peer takes no more requests on this connection")]
+    /// The peer's GOAWAY says that it does not accept this request.
+    #[error("the peer accepts no more requests on this connection")]
     GoingAway,
 }
 

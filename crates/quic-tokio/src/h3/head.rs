@@ -1,4 +1,4 @@
-//! Heads as the `http` crate has them.
+//! Converts checked heads to and from the types of the `http` crate.
 
 use http::uri::{PathAndQuery, Scheme};
 use http::{
@@ -7,7 +7,7 @@ use http::{
 use roundtrip_wire::message::{MalformedError, Pair};
 use roundtrip_wire::qpack::Section;
 
-/// The head of a request, from a section that was checked.
+/// The head of a request, from a checked section.
 pub fn request_head(section: &Section) -> Result<Request<()>, MalformedError> {
     let mut request = Request::new(());
     let (mut scheme, mut path) = (None, None);
@@ -42,7 +42,7 @@ pub fn request_head(section: &Section) -> Result<Request<()>, MalformedError> {
     Ok(request)
 }
 
-/// The head of a response, from a section that was checked.
+/// The head of a response, from a checked section.
 pub fn response_head(section: &Section) -> Result<Response<()>, MalformedError> {
     let mut response = Response::new(());
     for (name, value) in section.lines() {
@@ -89,7 +89,7 @@ fn fields(headers: &HeaderMap) -> impl Iterator<Item = Pair<'_>> {
 fn append(headers: &mut HeaderMap, name: &[u8], value: &[u8]) -> Result<(), MalformedError> {
     let name = HeaderName::from_lowercase(name).map_err(|_| MalformedError::Name)?;
     let value = HeaderValue::from_bytes(value).map_err(|_| MalformedError::Value)?;
-    // The reader has bounded how many there are; a map has room for 2^15.
+    // The reader has limited their number; a map has room for 2^15.
     let appended = headers.try_append(name, value);
     appended.map(|_| ()).map_err(|_| MalformedError::Name)
 }

@@ -16,18 +16,19 @@ const MAX_HEAD_PIECE: usize = 16 << 10;
 /// Content up to this size is copied, so that it leaves together with what is before it.
 const MAX_COPIED: usize = 8 << 10;
 
-/// Reads a message. An error in it stops the stream when this is dropped, so that a server can
-/// answer before; an error that concerns more than the message has closed the connection.
+/// Reads a message. After an error in the message, dropping this stops the stream, so that a server
+/// can answer first. An error that concerns more than the message has already closed the
+/// connection.
 pub struct MessageStream<R: H3Receiving> {
     receiving: R,
     reader: MessageReader,
-    /// What was read, and not looked at yet.
+    /// What was read but not yet parsed.
     bytes: Bytes,
     is_ended: bool,
     failed: Option<MessageError>,
 }
 
-/// The next part of a message, checked.
+/// The next part of a message, already checked.
 #[derive(Debug)]
 pub enum MessagePart {
     Head(Section),
@@ -54,7 +55,7 @@ impl<R: H3Receiving> MessageStream<R> {
         }
     }
 
-    /// The next part; content is read in pieces of at most `most` bytes. `None` is the end.
+    /// The next part; content is read in pieces of at most `most` bytes. `None` at the end.
     pub async fn next(&mut self, most: usize) -> Result<Option<MessagePart>, H3Error> {
         poll_fn(|cx| self.poll_next(cx, most)).await
     }
@@ -103,7 +104,7 @@ impl<R: H3Receiving> MessageStream<R> {
         }
     }
 
-    /// Refuses a head that obeys the rules of the protocol, and is malformed all the same.
+    /// Refuses a head that obeys the rules of the protocol, but is malformed in another way.
     pub fn refuse_head(&mut self, error: MalformedError) -> H3Error {
         self.refuse(error.into())
     }
@@ -131,12 +132,12 @@ impl<R: H3Receiving> Drop for MessageStream<R> {
 }
 
 /// Writes a message. What is appended leaves with the next [`flush`](Self::flush) or
-/// [`finish`](Self::finish), in one write if it is small. Dropped before its end, the stream is
-/// reset.
+/// [`finish`](Self::finish), in one write if it is small. If this is dropped before the end, the
+/// stream is reset.
 pub struct MessageSender<S> {
     sending: S,
     writer: MessageWriter,
-    /// What is being written, and behind it content that is not copied.
+    /// What is being written, followed by content that is not copied.
     frames: Bytes,
     content: Bytes,
 }
@@ -166,12 +167,13 @@ impl<S: H3Sending> MessageSender<S> {
         self.writer.data(bytes);
     }
 
-    /// Forgets what was appended and has not begun to leave.
+    /// Discards what was appended, unless it has begun to leave.
     pub fn discard(&mut self) {
         self.writer = MessageWriter::default();
     }
 
-    /// Sends content, after all that was appended. A small piece may wait for the next flush.
+    /// Sends content, after everything that was appended. A small piece may wait for the next
+    /// flush.
     pub async fn send_data(&mut self, bytes: Bytes) -> Result<(), H3Error> {
         if bytes.len() <= MAX_COPIED {
             self.writer.data(&bytes);
@@ -184,7 +186,7 @@ impl<S: H3Sending> MessageSender<S> {
         self.flush().await
     }
 
-    /// Sends all that was appended.
+    /// Sends everything that was appended.
     pub async fn flush(&mut self) -> Result<(), H3Error> {
         poll_fn(|cx| self.poll_flush(cx)).await
     }
@@ -204,7 +206,7 @@ impl<S: H3Sending> MessageSender<S> {
         }
     }
 
-    /// Sends all that was appended, and ends the stream.
+    /// Sends everything that was appended, and ends the stream.
     pub async fn finish(&mut self) -> Result<(), H3Error> {
         self.flush().await?;
         Ok(self.sending.finish()?)

@@ -11,8 +11,8 @@ use crate::wait::Wait;
 use crate::wakers::Interest;
 use crate::{Connection, RecvStream, SendStream, StreamError};
 
-/// Accepts and opens the streams of a [`Connection`] for HTTP/3. While it does, nobody else may
-/// accept them.
+/// Accepts and opens the streams of a [`Connection`] for HTTP/3. Meanwhile nobody else may accept
+/// them.
 pub struct ConnectionStreams {
     accepting_bi: Wait,
     accepting_uni: Wait,
@@ -85,7 +85,7 @@ impl H3Sending for SendStream {
     }
 
     fn reset(&mut self, code: Code) {
-        // Of a stream that has ended, nothing is left to be reset.
+        // Nothing is left to reset on a stream that has ended.
         let _ = Self::reset(self, code.value());
     }
 }

@@ -1,4 +1,4 @@
-//! The server's side: accepts requests.
+//! The server's side of HTTP/3: accepts requests.
 
 use std::future::poll_fn;
 use std::task::{Context, Poll};
@@ -13,20 +13,20 @@ use super::{H3Error, H3Receiving, H3Sending, H3Transport, MessageSender, Message
 /// The ids of a client's requests are multiples of this. RFC 9000 §2.1.
 const STEP: u64 = 4;
 
-/// A server's side of a connection. Dropped, it closes the connection.
+/// The server's side of a connection. Dropping it closes the connection.
 ///
-/// Somebody must wait in [`accept`](Self::accept) all the time: that is what reads the control
+/// Some task must always be waiting in [`accept`](Self::accept), because that reads the control
 /// streams.
 pub struct H3Server<T: H3Transport> {
     control: Control<T>,
     limits: SectionLimits,
     /// The lowest id above those of all requests that were accepted.
     next: u64,
-    /// The id in our GOAWAY: no request from there on is accepted.
+    /// The id in our GOAWAY: no request with this id or a higher one is accepted.
     end: Option<u64>,
 }
 
-/// A request whose head is still to be read, and the way for its answer.
+/// A request whose head is still to be read, and the sender of its answer.
 pub type Accepted<T> = (
     MessageSender<<T as H3Transport>::Sending>,
     MessageStream<<T as H3Transport>::Receiving>,
@@ -46,8 +46,8 @@ impl<T: H3Transport> H3Server<T> {
         })
     }
 
-    /// Waits for the next request. An error is the end of the connection. Requests behind our
-    /// GOAWAY are rejected.
+    /// Waits for the next request. An error ends the connection. Requests beyond our GOAWAY are
+    /// rejected.
     pub async fn accept(&mut self) -> Result<Accepted<T>, H3Error> {
         poll_fn(|cx| self.poll_accept(cx)).await
     }

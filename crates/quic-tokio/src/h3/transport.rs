@@ -1,4 +1,4 @@
-//! What HTTP/3 needs of a QUIC connection and its streams.
+//! What HTTP/3 needs from a QUIC connection and its streams.
 
 use std::task::{Context, Poll};
 
@@ -21,7 +21,7 @@ pub trait H3Transport: Unpin {
 
     fn poll_open_uni(&mut self, cx: &mut Context<'_>) -> Poll<Result<Self::Sending, StreamError>>;
 
-    /// Closes the connection; what was not delivered is lost.
+    /// Closes the connection. Undelivered data is lost.
     fn close(&self, code: Code, why: &str);
 }
 
@@ -32,14 +32,14 @@ pub type Halves<T> = (<T as H3Transport>::Sending, <T as H3Transport>::Receiving
 pub trait H3Sending: Unpin {
     fn id(&self) -> u64;
 
-    /// Takes what there is room for from the front of `bytes`. Ready once nothing is left.
+    /// Takes as much of the front of `bytes` as there is room for. Ready once nothing is left.
     fn poll_write(
         &mut self,
         cx: &mut Context<'_>,
         bytes: &mut Bytes,
     ) -> Poll<Result<(), StreamError>>;
 
-    /// Nothing more will be written.
+    /// Ends the stream: nothing more will be written.
     fn finish(&mut self) -> Result<(), StreamError>;
 
     /// Resets the stream, unless it is over.
@@ -48,7 +48,7 @@ pub trait H3Sending: Unpin {
 
 /// The receiving half of a stream.
 pub trait H3Receiving: Unpin {
-    /// The next bytes, at least one and at most `most`. `None` is the end.
+    /// The next bytes, at least one and at most `most`. `None` at the end.
     fn poll_read(
         &mut self,
         cx: &mut Context<'_>,

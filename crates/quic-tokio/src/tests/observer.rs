@@ -10,7 +10,7 @@ use tokio::task::yield_now;
 use super::config;
 use crate::{DatagramObserver, Endpoint};
 
-/// Writes down what it sees, and between that whose turn it was.
+/// Records what it sees, and in between which task ran.
 #[derive(Default)]
 struct Log {
     each: bool,
@@ -41,8 +41,8 @@ impl DatagramObserver for Log {
     }
 }
 
-/// What passes an endpoint to which three datagrams have come, and between them the turns of a task
-/// that another one wakes each time.
+/// Returns what an endpoint with three received datagrams shows its observer, and in between the
+/// turns of a task that another one wakes each time.
 async fn watch(each: bool) -> Vec<String> {
     let log = Arc::new(Log {
         each,

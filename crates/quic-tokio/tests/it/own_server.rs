@@ -1,5 +1,5 @@
 //! Our own QUIC engine at both ends, on loopback: HTTP/3 and HTTP/0.9, early data, key updates,
-//! requests that are given up, and what is left behind by all that.
+//! abandoned requests, and what they all leave behind.
 
 use std::future::poll_fn;
 use std::net::UdpSocket;
@@ -19,7 +19,7 @@ use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 
-/// For what is bound to come.
+/// The time limit for what must happen.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 async fn origin(set: impl FnOnce(&mut Knobs)) -> Running {
@@ -87,7 +87,7 @@ async fn ask(requests: H3Requests, path: &str, body: Option<Bytes>) -> (u16, usi
     (head.status().as_u16(), length)
 }
 
-/// The body of a bare answer, or why there is none.
+/// The length of the body of a bare answer, or why there is none.
 async fn fetch(connection: &Connection, path: &str) -> Result<usize, StreamError> {
     let (mut sending, mut receiving) = connection.open_bi().await?;
     sending
@@ -122,7 +122,8 @@ async fn bodies_go_both_ways() {
     carry_bodies(endpoint, connection).await;
 }
 
-/// As on a runtime of several threads: the driver is on one, who uses the connection is on another.
+/// As on a runtime with several threads: the driver is on one, the user of the connection on
+/// another.
 #[tokio::test]
 async fn bodies_go_both_ways_between_threads() {
     let origin = origin(|_| {}).await;
@@ -165,7 +166,7 @@ async fn keys_are_updated_in_mid_body() {
     connection.connected().await.unwrap();
     let updates = 3;
     for _ in 0..updates {
-        // Not before the last one is known to have arrived, and a while after that. RFC 9001 §6.1
+        // Not until the last update is known to have arrived, and a while after that. RFC 9001 §6.1
         // and §6.5.
         let once_more = async {
             while !connection.update_keys() {
@@ -197,7 +198,7 @@ async fn a_second_connection_begins_with_its_request() {
         config.token = first.next_token().await;
         assert!(config.token.is_some());
         first.close(0, b"");
-        // Those that came are had, and no other is waited for.
+        // Tokens that have come are returned, and no other is waited for.
         while first.next_token().await.is_some() {}
         let second = call(&endpoint, &origin, &config);
         let body = fetch(&second, "/bytes/300000");
@@ -219,7 +220,7 @@ async fn what_is_given_up_harms_nothing_else() {
     let endpoint = endpoint();
     let connection = call(&endpoint, &origin, &config(&origin, "hq-interop"));
     for _ in 0..50 {
-        // More streams than may be open at once: those that were let go of make room.
+        // More streams than may be open at once: dropped ones make room.
         let (mut sending, mut receiving) = connection.open_bi().await.unwrap();
         sending
             .write_chunk("GET /bytes/100000000\r\n".into())
@@ -228,7 +229,7 @@ async fn what_is_given_up_harms_nothing_else() {
         sending.finish().unwrap();
         assert!(receiving.read_chunk().await.unwrap().is_some());
     }
-    // A request that is cut off is none.
+    // A request that is cut off does not count.
     let (mut sending, receiving) = connection.open_bi().await.unwrap();
     sending.write_chunk("GET /bytes/1".into()).await.unwrap();
     drop(sending);
@@ -272,7 +273,7 @@ async fn an_endpoint_that_nobody_holds_closes_its_socket() {
     let address = endpoint.local_addr();
     let connection = call(&endpoint, &origin, &config(&origin, "hq-interop"));
     drop(endpoint);
-    // Connections live on.
+    // Connections continue.
     assert_eq!(fetch(&connection, "/bytes/100").await, Ok(100));
     drop(connection);
     let freed = async {

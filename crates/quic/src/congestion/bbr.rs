@@ -1,8 +1,9 @@
-//! BBR version 3: the rate that the path delivers and its shortest round trip decide, not the first
-//! loss. draft-ietf-ccwg-bbr.
+//! BBR version 3: the path's delivery rate and its shortest round trip decide, not the first loss.
+//! draft-ietf-ccwg-bbr.
 //!
-//! Here: what is known at each moment, and what follows of it for window and rate. The path's model
-//! is `model`'s, the states `machine`'s and `probes`', losses and marks `losses`'.
+//! This file owns what is known at each moment, and derives the window and the rate from it. The
+//! model of the path belongs to `model`, the states to `machine` and `probes`, losses and marks to
+//! `losses`.
 
 mod departures;
 mod losses;
@@ -22,13 +23,13 @@ use machine::{FullPipe, State};
 use model::{Model, UNBOUNDED};
 use probes::{Cycle, ProbeRtt};
 
-/// Startup doubles what it sends each round with this. §5.3.1.
+/// The gain with which Startup doubles what it sends each round. §5.3.1.
 const STARTUP_PACING: f64 = 2.77;
-/// What the rate stays below the bandwidth, lest a queue stands. §5.6.2.
+/// The rate stays below the bandwidth by this factor, so that no queue stands. §5.6.2.
 const PACING_MARGIN: f64 = 0.99;
 /// In datagrams. §5.6.4.
 const MIN_WINDOW: u64 = 4;
-/// What a burst holds at most, and how long it may last. §5.6.3.
+/// The most that a burst holds, and how long it may last. §5.6.3.
 const LARGEST_QUANTUM: u64 = 64 * 1024;
 const QUANTUM: Duration = Duration::from_millis(1);
 
@@ -46,37 +47,37 @@ pub(super) struct Bbr {
     datagram: u64,
     initial: u64,
     window: u64,
-    /// What the window was before the shortest round trip was probed, or a loss.
+    /// The window before the shortest round trip was probed, or before a loss.
     prior_window: u64,
-    /// In bytes a second; none before the first sample.
+    /// In bytes a second; `None` before the first sample.
     rate: Option<f64>,
     now: Time,
     in_flight: u64,
     delivered: u64,
     app_limited: bool,
-    /// The window kept something from being sent in this round, or the last.
+    /// Whether the window kept something from being sent in the last round, and in this one.
     is_limited: [bool; 2],
     is_restarting: bool,
 }
 
-/// Round trips counted by packets: one ends when a packet is acknowledged that was sent after it
-/// began. §5.5.1.
+/// Round trips counted by packets: a round ends when a packet is acknowledged that was sent after
+/// the round began. §5.5.1.
 #[derive(Debug, Default)]
 struct Rounds {
     count: u64,
-    /// What has to be delivered before a packet leaves that ends this round.
+    /// A packet ends this round if this much had been delivered when it left.
     end: u64,
-    /// The present acknowledgement began a round.
+    /// The current acknowledgement began a round.
     started: bool,
 }
 
-/// What one acknowledgement says of the path. §4.1.
+/// What one acknowledgement says about the path. §4.1.
 struct Sample {
-    /// In bytes a second; 0 where it says nothing.
+    /// In bytes a second; 0 if there is no sample.
     rate: f64,
-    /// Delivered from the departure of the newest acknowledged packet until now.
+    /// Delivered between the departure of the newest acknowledged packet and now.
     delivered: u64,
-    /// Delivered before it.
+    /// Delivered before that departure.
     prior: Option<u64>,
     app_limited: bool,
     in_flight_when_sent: u64,
@@ -159,13 +160,13 @@ impl Bbr {
         self.is_limited.contains(&true)
     }
 
-    /// So many times what the path holds. §5.6.4.2.
+    /// What the path holds, multiplied by `gain`. §5.6.4.2.
     fn inflight(&self, bandwidth: f64, gain: f64) -> u64 {
         let product = self.model.product(bandwidth);
         product.map_or(self.initial, |product| (product as f64 * gain) as u64)
     }
 
-    /// Enough for bursts to keep the path busy, whatever it holds.
+    /// At least enough for bursts to keep the path busy, whatever it holds.
     fn with_quantum(&self, inflight: u64) -> u64 {
         let quantum = self.rate.unwrap_or_default() * QUANTUM.as_secs_f64();
         let quantum =

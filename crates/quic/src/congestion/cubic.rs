@@ -1,5 +1,5 @@
-//! CUBIC, RFC 9438: after a loss the window returns to where it was along a curve that time
-//! decides, not the round trip.
+//! CUBIC, RFC 9438: after a loss the window returns to its size along a curve over time,
+//! independently of the round trip.
 
 use super::loss_based::Avoidance;
 use super::{Acknowledged, Window};
@@ -7,14 +7,14 @@ use crate::Time;
 
 /// How steep the curve is, in datagrams a second³. §4.1.
 const C: f64 = 0.4;
-/// What a loss leaves of the window. §4.6.
+/// The part of the window that is left after a loss. §4.6.
 const BETA: f64 = 0.7;
-/// What Reno would have to add each round to be as fast with this β. §4.3.
+/// What Reno would have to add in each round to be as fast with this β. §4.3.
 const RENO_GROWTH: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Cubic {
-    /// Since when the window follows the curve; none after a reduction until the next
+    /// When the window began to follow the curve; `None` after a reduction until the next
     /// acknowledgement.
     since: Option<Time>,
     /// The window in datagrams at the last reduction: W_max.
@@ -28,10 +28,10 @@ pub(super) struct Cubic {
 }
 
 impl Cubic {
-    /// The window in datagrams that the curve wants one round trip from now.
+    /// The window in datagrams that the curve reaches one round trip from now.
     fn target(&mut self, window: f64, told: &Acknowledged) -> f64 {
         let since = *self.since.get_or_insert_with(|| {
-            // §4.2: where slow start ended without a loss, the summit is here.
+            // §4.2: if slow start ended without a loss, the summit is here.
             self.summit = self.summit.max(window);
             self.climb = ((self.summit - window) / C).cbrt();
             self.reno = window;
@@ -59,7 +59,7 @@ impl Avoidance for Cubic {
         window.bytes = window.bytes.max(wanted as u64);
     }
 
-    /// The curve stands still meanwhile. §5.8.
+    /// Meanwhile the curve stands still. §5.8.
     fn on_app_limited(&mut self, window: &Window, told: &Acknowledged) {
         if let Some(since) = &mut self.since {
             *since = told.now.max(*since);
@@ -69,7 +69,7 @@ impl Avoidance for Cubic {
 
     fn reduce(&mut self, window: &Window) -> u64 {
         let datagrams = window.in_datagrams();
-        // Fast convergence: a sender that has to give way twice gives more. §4.7.
+        // Fast convergence: a sender that has to reduce twice gives up more. §4.7.
         self.summit = if datagrams < self.summit {
             datagrams * (1.0 + BETA) / 2.0
         } else {

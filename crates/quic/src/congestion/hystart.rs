@@ -1,13 +1,13 @@
-//! When slow start ought to end before it loses packets: HyStart++ (RFC 9406), for a sender that
-//! paces and whose peer was asked to acknowledge rarely.
+//! Ends slow start before it loses packets: HyStart++ (RFC 9406), for a sender that paces and has
+//! asked its peer to acknowledge rarely.
 //!
-//! The RFC takes a round's shortest round trip, by its first eight samples. Here a round may have
-//! no more than eight, and what is paced at twice the rate of the round before builds its queue in
-//! the midst of a round: the first samples know nothing of it, and by the eighth the window is
-//! twice what the path holds. So a rise that a few samples in a row show makes slow start
-//! conservative at once, and one that only a full path makes ends it. So does a rise that a whole
-//! round shows, its shortest sample too: that queue stands. Where no round shows that, it was
-//! chance, and slow start goes on.
+//! The RFC takes the shortest of a round's first eight samples. Here a round may have no more than
+//! eight, and a sender that paces at twice the rate of the previous round builds its queue in the
+//! middle of a round: the first samples do not show it, and by the eighth the window is twice what
+//! the path holds. So slow start becomes conservative as soon as a few samples in a row show a
+//! rise, and ends when they show a rise that only a full path makes. It also ends when a whole
+//! round shows a rise, even in its shortest sample: that queue stands. If no round shows that, the
+//! rise was chance, and slow start continues.
 
 use std::time::Duration;
 
@@ -16,15 +16,17 @@ use crate::Time;
 
 const MIN_GROWTH: Duration = Duration::from_millis(4);
 const MAX_GROWTH: Duration = Duration::from_millis(16);
-/// This many samples in a row are not chance. They lie apart: those of one burst are as one.
+/// This many samples in a row are not chance. They lie apart: the samples of one burst count as
+/// one.
 const SAMPLES: usize = 3;
 const APART: u32 = 16;
-/// Conservative slow start grows by this part of slow start's growth, and waits so many rounds for
-/// a queue to show.
+/// Conservative slow start grows at this fraction of slow start's rate, and waits this many rounds
+/// for a queue to show.
 const DIVISOR: u64 = 4;
 const ROUNDS: u32 = 3;
-/// Twice as fast as the path was known to be, for half a round trip, makes a queue of half of what
-/// a full path holds. One that takes longer than this part of the round trip is no burst.
+/// Sending twice as fast as the path was known to be, for half a round trip, makes a queue of half
+/// of what a full path holds. A queue that takes longer than this part of the round trip is not a
+/// burst.
 const FULL: u32 = 2;
 
 #[derive(Debug, Clone, Default)]
@@ -35,7 +37,7 @@ pub(super) struct Hystart {
     count: usize,
     last: Option<Time>,
     round: Round,
-    /// For how many rounds slow start has been conservative.
+    /// How many rounds slow start has been conservative for.
     conservative: Option<u32>,
 }
 
@@ -46,7 +48,7 @@ struct Round {
 }
 
 impl Hystart {
-    /// How much the window grows by, and whether slow start is over.
+    /// Returns how much the window grows by, and whether slow start is over.
     pub(super) fn grow(&mut self, told: &Acknowledged) -> (u64, bool) {
         let mut over = told.sample.is_some_and(|sample| self.see(told.now, sample));
         let growth = match self.conservative {
@@ -61,7 +63,7 @@ impl Hystart {
         self.conservative.is_some()
     }
 
-    /// Whether the queue is as long as only a full path makes it.
+    /// Whether the queue is so long that the path must be full.
     fn see(&mut self, now: Time, sample: Duration) -> bool {
         let shortest = self.round.shortest.map_or(sample, |own| own.min(sample));
         self.round.shortest = Some(shortest);
@@ -88,7 +90,7 @@ impl Hystart {
         let round = std::mem::take(&mut self.round);
         let stands = round.samples >= SAMPLES && self.is_above(round.shortest, Duration::ZERO);
         match &mut self.conservative {
-            // The first of these rounds has begun before.
+            // The first of these rounds began earlier.
             Some(rounds) if *rounds > 0 && stands => return true,
             Some(rounds) if *rounds < ROUNDS => {
                 *rounds += 1;
@@ -101,7 +103,7 @@ impl Hystart {
         false
     }
 
-    /// Whether a sample is above the baseline by enough for a queue to stand, and by no less than
+    /// Whether a sample exceeds the baseline by enough for a queue to stand, and by at least
     /// `rise`.
     fn is_above(&self, sample: Option<Duration>, rise: Duration) -> bool {
         let limit = |baseline: Duration| {
@@ -117,8 +119,8 @@ impl Hystart {
 mod tests {
     use super::*;
 
-    /// Rounds of eight acknowledgements each; the sample of each in milliseconds. In which round
-    /// slow start is over.
+    /// Simulates rounds of eight acknowledgements; `sample` gives each one's sample in
+    /// milliseconds. Returns the round in which slow start ends.
     fn over(rounds: usize, sample: impl Fn(usize, usize) -> u64) -> Option<usize> {
         let mut hystart = Hystart::default();
         let mut now = Time::ZERO;

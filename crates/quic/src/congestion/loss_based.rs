@@ -1,5 +1,5 @@
-//! What Reno and CUBIC share: slow start, one reduction for each congestion event, and its undoing
-//! where nothing was lost.
+//! What Reno and CUBIC share: slow start, one reduction for each congestion event, and undoing it
+//! if nothing was lost.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -15,9 +15,9 @@ pub(super) trait Avoidance: Debug + Clone + Default + Send {
     fn on_app_limited(&mut self, window: &Window, told: &Acknowledged);
     /// A congestion event: returns how many bytes are left of `window`.
     fn reduce(&mut self, window: &Window) -> u64;
-    /// Persistent congestion: slow start begins anew.
+    /// Persistent congestion: slow start begins again.
     fn on_collapse(&mut self);
-    /// The last congestion event was none; `before` is this state as it was before it.
+    /// The last congestion event was spurious; `before` is this state as it was before the event.
     fn undo(&mut self, before: Self);
 }
 

@@ -1,4 +1,4 @@
-//! NewReno as QUIC has it. RFC 9002 §7.3.
+//! NewReno as QUIC uses it. RFC 9002 §7.3.
 
 use super::loss_based::Avoidance;
 use super::{Acknowledged, Window};

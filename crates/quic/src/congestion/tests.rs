@@ -1,5 +1,5 @@
-//! The controllers on a bottleneck in virtual time, and CUBIC's curve beside the figures of its
-//! RFC.
+//! The controllers on a bottleneck in virtual time, and CUBIC's curve compared with the figures of
+//! its RFC.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -9,15 +9,15 @@ use crate::{CongestionControl, Time};
 
 const DATAGRAM: u64 = 1200;
 
-/// One queue before one link; flows share it.
+/// One queue before one link, shared by flows.
 struct Bottleneck {
     /// In bytes a second.
     rate: u64,
     room: u64,
     delay: Duration,
-    /// So many acknowledgements for each window; none: one for each packet.
+    /// How many acknowledgements there are for each window; `None`: one for each packet.
     acks: Option<u64>,
-    /// Until when the link is busy with what stands in the queue.
+    /// How long the link is busy with the queue.
     busy: Time,
     now: Time,
     flows: Vec<Flow>,
@@ -25,7 +25,8 @@ struct Bottleneck {
 
 struct Flow {
     controller: Box<dyn Controller>,
-    /// Acknowledgements and losses on their way back: when, when it was sent, whether it came.
+    /// Acknowledgements and losses on their way back: when each arrives, the packet, and whether it
+    /// arrived.
     coming: VecDeque<(Time, Packet, bool)>,
     in_flight: u64,
     delivered: u64,
@@ -168,7 +169,7 @@ impl Bottleneck {
             let waiting = self.busy.since(now);
             let queued = u128::from(self.rate) * waiting.as_nanos() / 1_000_000_000;
             if queued as u64 + DATAGRAM > self.room {
-                // Three later packets tell of a loss about when the queue has drained.
+                // Three later packets reveal a loss about when the queue has drained.
                 let told = now.after(waiting).after(self.delay);
                 flow.coming.push_back((told, packet, false));
                 continue;
@@ -236,7 +237,8 @@ fn slow_start_ends_before_a_deep_queue_is_full() {
     }
 }
 
-/// Slow start loses little of what the path and its queue hold when it finds their limit.
+/// Slow start loses only a small part of what the path and its queue hold when it finds their
+/// limit.
 #[test]
 fn slow_start_loses_little_where_acknowledgements_are_rare() {
     for kind in [CongestionControl::Cubic, CongestionControl::Reno] {
@@ -282,7 +284,7 @@ fn lost(now: Time, sent: Time, persistent: bool) -> Lost {
     }
 }
 
-/// Grows a fresh controller to a window of so many datagrams.
+/// Grows a fresh controller to a window of `datagrams` datagrams.
 fn grown(kind: CongestionControl, datagrams: u64) -> Box<dyn Controller> {
     let mut controller = controller(kind, DATAGRAM as u16);
     let missing = datagrams * DATAGRAM - controller.window();
@@ -338,8 +340,8 @@ fn who_does_not_use_the_window_does_not_grow_it() {
     }
 }
 
-/// §4.2: K = ∛(W_max (1 − β) / C); there the window is W_max again, and ∛(δ / C) before that it is
-/// δ below.
+/// §4.2: after K = ∛(W_max (1 − β) / C) the window is W_max again, and ∛(δ / C) before that it is δ
+/// below.
 #[test]
 fn cubic_is_back_near_its_summit_after_the_time_of_its_rfc() {
     let rtt = Duration::from_millis(100);

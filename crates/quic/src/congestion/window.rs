@@ -1,5 +1,5 @@
-//! What Reno and CUBIC share: a window, a threshold, and the period in which one reduction is
-//! enough.
+//! What Reno and CUBIC share: a window, a threshold, and the period in which one reduction
+//! suffices.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use super::Acknowledged;
 use super::hystart::Hystart;
 use crate::Time;
 
-/// RFC 9002 §7.2: ten datagrams, but no more than this unless two are larger.
+/// RFC 9002 §7.2: ten datagrams, but at most this many bytes unless two datagrams are larger.
 const INITIAL: u64 = 14_720;
 
 #[derive(Debug, Clone)]
@@ -16,10 +16,11 @@ pub(super) struct Window {
     pub(super) threshold: u64,
     pub(super) datagram: u64,
     hystart: Hystart,
-    /// Slow start has seen a queue: it no longer makes one by sending twice as fast as the path was
-    /// known to be.
+    /// Slow start has seen a queue, and no longer makes one by sending twice as fast as the path
+    /// was known to be.
     is_gentle: bool,
-    /// Packets sent up to here belong to the congestion that was answered. RFC 9002 §7.3.2.
+    /// Packets sent before this time belong to a congestion event that was already answered. RFC
+    /// 9002 §7.3.2.
     recovery: Option<Time>,
 }
 
@@ -76,8 +77,8 @@ impl Window {
         2 * self.datagram
     }
 
-    /// A window a round trip, and a little more, so that pacing is never what limits; in slow start
-    /// twice as much, until that makes a queue. RFC 9002 §7.7.
+    /// One window in a round trip, and a little more, so that pacing is never the limit; in slow
+    /// start twice as much, until that makes a queue. RFC 9002 §7.7.
     pub(super) fn pacing_rate(&self, smoothed: Duration) -> u64 {
         let nanos = smoothed.as_nanos().max(1);
         let doubles = self.is_slow_start() && !self.is_gentle;
@@ -86,7 +87,7 @@ impl Window {
         u64::try_from(rate).unwrap_or(u64::MAX)
     }
 
-    /// Nothing has been sent or lost yet where this grows: the first window is counted in
+    /// If the size grows, nothing has been sent or lost yet: the first window is counted in
     /// datagrams.
     pub(super) fn set_datagram(&mut self, size: u16) {
         self.datagram = u64::from(size);

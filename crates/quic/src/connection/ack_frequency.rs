@@ -9,15 +9,16 @@ use crate::config::AckPolicy;
 use crate::recovery::Recovery;
 use crate::sent::Item;
 
-/// Acknowledgements of one round trip, at least.
+/// The least number of acknowledgements in one round trip.
 const MIN_PER_ROUND: u32 = 4;
 const SHARE_OF_WINDOW: u64 = 8;
-/// No rarer, whatever the window is: the sender hears nothing meanwhile.
+/// The most packets that one acknowledgement covers, whatever the window is: the sender learns
+/// nothing meanwhile.
 const MAX_PACKETS: u64 = 1024;
-/// Gaps as long as what makes a packet lost are told at once. RFC 9002 §6.1.1.
+/// A gap as long as what makes a packet lost is reported at once. RFC 9002 §6.1.1.
 const REORDERING: u64 = 3;
 
-/// What the peer is asked about its acknowledgements. draft-ietf-quic-ack-frequency §4.
+/// What the peer is asked for. draft-ietf-quic-ack-frequency §4.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Ask {
     sequence: u64,
@@ -30,10 +31,10 @@ struct Ask {
 #[derive(Debug)]
 pub(super) struct AckFrequency {
     policy: AckPolicy,
-    /// The shortest delay that the peer can do; none where it does not know the extension.
+    /// The peer's shortest possible delay; `None` if it does not support the extension.
     min_delay: Option<Duration>,
     next: u64,
-    /// When the peer was last asked, and for an acknowledgement of how many packets.
+    /// When the peer was last asked, and how many packets it was to acknowledge at once.
     last: Option<(Time, u64)>,
     ask: Option<Ask>,
     is_due: bool,
@@ -51,7 +52,7 @@ impl AckFrequency {
         }
     }
 
-    /// The peer's min_ack_delay: it knows the extension.
+    /// Takes the peer's min_ack_delay, which says that it supports the extension.
     pub(super) fn on_peer_min_delay(&mut self, min_delay: Duration) {
         self.min_delay = Some(min_delay);
     }
@@ -66,7 +67,7 @@ impl AckFrequency {
         self.is_due
     }
 
-    /// After each acknowledgement: asks for another frequency where the window has grown or shrunk
+    /// Called after each acknowledgement: asks for another frequency if the window has changed
     /// enough.
     pub(super) fn on_ack(&mut self, now: Time, recovery: &Recovery) {
         if !self.is_supported() {
@@ -87,7 +88,7 @@ impl AckFrequency {
         }
     }
 
-    /// What to ask for, where that is no longer what was asked for.
+    /// Returns what to ask for, if it differs from what was asked for before.
     fn reconsider(&mut self, now: Time, packets: u64, smoothed: Duration) -> Option<Ask> {
         let min_delay = self.min_delay?;
         if let Some((when, asked)) = self.last {
@@ -101,7 +102,7 @@ impl AckFrequency {
         self.next += 1;
         Some(Ask {
             sequence,
-            // So many may come unacknowledged: the next one is answered.
+            // This many may come unacknowledged: the next one is answered.
             threshold: packets.saturating_sub(1),
             max_delay: (smoothed / MIN_PER_ROUND).max(min_delay),
             reordering: REORDERING,
@@ -124,14 +125,14 @@ impl AckFrequency {
         }
     }
 
-    /// The peer obeys from now on: the longest that it delays an acknowledgement, if this was what
-    /// it was last asked.
+    /// The peer now obeys. Returns the longest that it delays an acknowledgement, if this was the
+    /// last request.
     pub(super) fn on_acked(&self, sequence: u64) -> Option<Duration> {
         let ask = self.ask.filter(|ask| ask.sequence == sequence)?;
         Some(Duration::from_micros(ask.max_delay_us()))
     }
 
-    /// Only the newest counts. draft-ietf-quic-ack-frequency §4.
+    /// Only the newest request counts. draft-ietf-quic-ack-frequency §4.
     pub(super) fn on_lost(&mut self, sequence: u64) {
         self.is_due |= self.ask.is_some_and(|ask| ask.sequence == sequence);
     }

@@ -1,11 +1,11 @@
-//! What came from each address that has proved nothing, and what went there: at most three times as
-//! much. RFC 9000 §8.
+//! Counts the bytes from and to each address that is not validated: at most three times what came
+//! may be sent. RFC 9000 §8.
 
 use std::net::SocketAddr;
 
 /// An address that is not validated gets at most three times what came from it. RFC 9000 §8.1.
 const AMPLIFICATION: u64 = 3;
-/// How many addresses are remembered. One that is forgotten loses what it had left, so the sum
+/// How many addresses are remembered. A forgotten address loses its remaining credit, so the sum
 /// stays within the bound.
 const MAX_ADDRESSES: usize = 8;
 
@@ -16,11 +16,11 @@ struct Account {
     sent: u64,
 }
 
-/// The unproved addresses of one connection. Every datagram that comes from one of them or goes
+/// The unvalidated addresses of one connection. Every datagram that comes from one of them or goes
 /// there is counted here, whatever it holds.
 #[derive(Debug, Default)]
 pub(super) struct Amplification {
-    /// The one that something came from last is the last.
+    /// The address that sent something most recently is the last.
     accounts: Vec<Account>,
 }
 
@@ -58,7 +58,7 @@ impl Amplification {
         usize::try_from(credit).unwrap_or(usize::MAX)
     }
 
-    /// The address is proved.
+    /// The address is validated.
     pub(super) fn forget(&mut self, remote: SocketAddr) {
         self.accounts.retain(|account| account.remote != remote);
     }

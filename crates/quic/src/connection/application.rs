@@ -1,4 +1,4 @@
-//! What an application does with a connection, and what it can ask about it.
+//! What an application can do with a connection and ask about it.
 
 use std::net::SocketAddr;
 
@@ -13,7 +13,7 @@ use crate::streams::{Dir, Peek, Read, ReadError, StreamId, WriteError};
 use crate::{Event, Stats};
 
 impl Connection {
-    /// Returns the next event; none until something else happens.
+    /// Returns the next event, or `None` until something else happens.
     pub fn poll(&mut self) -> Option<Event> {
         if let Some(event) = self.events.poll() {
             return Some(event);
@@ -21,7 +21,7 @@ impl Connection {
         self.streams.poll().map(Event::Stream)
     }
 
-    /// Opens a stream; none while the peer permits no more, until an event tells otherwise.
+    /// Opens a stream. Returns `None` if the peer permits no more; an event follows when it does.
     pub fn open(&mut self, dir: Dir) -> Option<StreamId> {
         self.streams.open(dir)
     }
@@ -31,8 +31,8 @@ impl Connection {
         self.streams.accept(dir)
     }
 
-    /// Buffers as much of the front of `data` as there is room for, without copying it. Returns how
-    /// many bytes.
+    /// Buffers as much of the front of `data` as there is room for, without copying it. Returns the
+    /// number of bytes.
     pub fn write(&mut self, id: StreamId, data: Bytes) -> Result<usize, WriteError> {
         self.streams.write(id, data)
     }
@@ -41,7 +41,7 @@ impl Connection {
         self.streams.finish(id)
     }
 
-    /// Gives up sending: the peer never gets what it has not got yet.
+    /// Gives up sending: what the peer has not received yet, it never gets.
     pub fn reset(&mut self, id: StreamId, code: u64) -> Result<(), WriteError> {
         self.streams.reset(id, code)
     }
@@ -55,7 +55,7 @@ impl Connection {
         self.streams.peek(id)
     }
 
-    /// Takes `count` bytes that were peeked at off the stream.
+    /// Removes `count` bytes, which the caller has peeked at, from the stream.
     pub fn consume(&mut self, id: StreamId, count: usize) {
         self.streams.consume(id, count);
     }
@@ -69,18 +69,17 @@ impl Connection {
         self.control.ping();
     }
 
-    /// Begins a new key phase; false while that is not permitted. RFC 9001 §6.1.
+    /// Begins a new key phase; returns false if that is not permitted now. RFC 9001 §6.1.
     pub fn update_keys(&mut self) -> bool {
         self.crypto.update_keys()
     }
 
-    /// Frees the memory that is kept for the next data.
+    /// Frees the memory that is kept ready for the next data.
     pub fn rest(&mut self) {
         self.streams.rest();
     }
 
-    /// Handles that the socket refused a datagram of `size` bytes: it is longer than the path's
-    /// limit.
+    /// Handles that the socket refused a datagram of `size` bytes: it exceeds the path's limit.
     pub fn on_too_big(&mut self, size: usize) {
         let size = u16::try_from(size).unwrap_or(u16::MAX);
         self.recovery.on_too_big(size);
@@ -98,7 +97,7 @@ impl Connection {
         self.paths.remote()
     }
 
-    /// Whether the handshake was completed, whatever became of the connection since.
+    /// Whether the handshake was completed, whatever has happened to the connection since.
     pub fn is_connected(&self) -> bool {
         self.handshake.is_complete()
     }
@@ -108,8 +107,8 @@ impl Connection {
         self.closing.is_open() && !self.handshake.is_complete()
     }
 
-    /// Whether the peer may be elsewhere than it says: a server's client that has not proved its
-    /// address, and never has.
+    /// Whether the peer may be elsewhere than it says: the client of a server has not validated its
+    /// address yet.
     pub fn is_unproved(&self) -> bool {
         self.handshake.side() == Side::Server
             && !self.handshake.is_complete()
@@ -121,7 +120,7 @@ impl Connection {
         !self.closing.is_open()
     }
 
-    /// Whether nothing is left to do: the connection can be forgotten.
+    /// Whether nothing is left to do, so that the connection can be forgotten.
     pub fn is_drained(&self) -> bool {
         self.closing.is_drained()
     }
@@ -130,7 +129,7 @@ impl Connection {
         self.crypto.alpn()
     }
 
-    /// The name that the client asked for.
+    /// The server name that the client asked for.
     pub fn server_name(&self) -> Option<&str> {
         self.crypto.server_name()
     }
@@ -151,12 +150,13 @@ impl Connection {
         self.crypto.handshake_kind()
     }
 
-    /// Whether what a client writes now leaves as early data.
+    /// Whether data that a client writes now leaves as early data.
     pub fn is_early(&self) -> bool {
         self.is_handshaking() && self.crypto.has(Level::Early)
     }
 
-    /// Whether the server took early data; none where none was offered, or that is not known yet.
+    /// Whether the server accepted early data; `None` if none was offered, or that is not known
+    /// yet.
     pub fn early_accepted(&self) -> Option<bool> {
         self.crypto.early_accepted()
     }

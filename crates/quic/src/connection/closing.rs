@@ -19,7 +19,7 @@ pub(super) enum State {
 #[derive(Debug, Clone)]
 pub(super) struct CloseFrame {
     pub(super) code: u64,
-    /// The type of the frame at fault; none where the application closes.
+    /// The type of the frame at fault; `None` if the application closes.
     pub(super) frame: Option<u64>,
     pub(super) reason: Vec<u8>,
 }
@@ -29,11 +29,11 @@ pub(super) struct Closing {
     state: State,
     frame: Option<CloseFrame>,
     is_due: bool,
-    /// Packets that came while closing; they are answered ever more rarely. RFC 9000 §10.2.1.
+    /// Packets that came while closing; they are answered less and less often. RFC 9000 §10.2.1.
     packets: u64,
-    /// The end of closing or draining.
+    /// When closing or draining ends.
     deadline: Option<Time>,
-    /// What was sent of the end to a client that has not proved its address.
+    /// The closing datagram that was sent to a client that has not validated its address.
     farewell: Vec<u8>,
 }
 
@@ -62,8 +62,8 @@ impl Closing {
         self.state == State::Drained
     }
 
-    /// This side closes, and answers with `frame` until `deadline`. An open connection alone can be
-    /// closed.
+    /// Closes an open connection: this side answers with `frame` until `deadline`. Only an open
+    /// connection can be closed.
     pub(super) fn close(&mut self, frame: CloseFrame, deadline: Time) {
         self.state = State::Closing;
         self.frame = Some(frame);
@@ -81,7 +81,7 @@ impl Closing {
         self.state = State::Drained;
     }
 
-    /// Ends with what was just sent: whoever may be nobody is not waited for.
+    /// Ends with what was just sent: the connection does not wait for a client that may not exist.
     pub(super) fn end_with(&mut self, farewell: &[u8]) {
         self.farewell = farewell.to_vec();
         self.end();

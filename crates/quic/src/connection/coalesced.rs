@@ -1,5 +1,5 @@
-//! Datagrams of the handshake: packets of several levels in one, padded where the path has yet to
-//! prove its size.
+//! Datagrams of the handshake: packets of several levels in one, padded while the path has not
+//! proved its size.
 //!
 //! RFC 9000 §12.2 and §14.1.
 
@@ -12,12 +12,13 @@ use crate::sent::{Chunk, Item};
 use crate::space::Space;
 use crate::{Time, Transmit};
 
-/// Below that, no further packet is begun in a datagram.
+/// With less room than this, no further packet is begun in a datagram.
 const MIN_ROOM: usize = 128;
-/// What the length field of a long header can say, in the two bytes that it has here.
+/// The most that the length field of a long header can say in the two bytes that are used for it
+/// here.
 const MAX_PACKET: usize = 16_000;
 
-/// A packet that is written and not yet sealed.
+/// A packet that is written but not yet sealed.
 #[derive(Debug)]
 struct Draft {
     level: Level,
@@ -34,7 +35,7 @@ struct Draft {
 }
 
 impl Connection {
-    /// Packets with long headers may still have to be sent.
+    /// Whether packets with long headers may still have to be sent.
     #[inline]
     pub(super) fn has_long_headers(&self) -> bool {
         self.crypto.has(Level::Initial) || self.crypto.has(Level::Handshake) || self.sends_early()
@@ -46,7 +47,7 @@ impl Connection {
             && self.crypto.has(Level::Early)
     }
 
-    /// A datagram that holds at least one packet with a long header.
+    /// Writes a datagram that holds at least one packet with a long header.
     pub(super) fn transmit_coalesced(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
         let wanted = [Level::Initial, Level::Early, Level::Handshake]
             .into_iter()
@@ -81,7 +82,7 @@ impl Connection {
 
     fn may_write(&self, level: Level, is_first: bool) -> bool {
         match level {
-            // Alone it leaves in a burst.
+            // A packet that is alone leaves in a burst.
             Level::OneRtt => !is_first && self.crypto.has(level),
             Level::Early => self.sends_early(),
             Level::Initial | Level::Handshake => self.crypto.has(level),
@@ -118,7 +119,7 @@ impl Connection {
     ) -> Option<Draft> {
         let space = space_of(level);
         let next = self.recovery.upcoming(space);
-        // A number may be skipped: one byte more than enough is enough for both.
+        // A number may be skipped: one byte more than necessary is enough for both.
         let number_length = self.recovery.number_length(space, 2);
         let end = datagram.len().checked_sub(TAG)?;
         let mut pen = Pen::new(datagram.get_mut(start..end)?);
@@ -154,7 +155,7 @@ impl Connection {
         })
     }
 
-    /// Says where its length field and its number lie.
+    /// Returns the positions of the header's length field and packet number.
     pub(super) fn write_header(
         &self,
         level: Level,
@@ -188,8 +189,8 @@ impl Connection {
         Some((Some(header.length_at), header.number_at))
     }
 
-    /// Datagrams with an Initial packet that is to be acknowledged are large, and all that a client
-    /// sends with one. RFC 9000 §14.1.
+    /// Pads datagrams that hold an Initial packet to be acknowledged, and all of a client's that
+    /// hold one. RFC 9000 §14.1.
     fn pad(&self, drafts: &mut [Draft], buffer: &mut [u8], limit: usize) {
         let wanted = match self.handshake.side() {
             Side::Client => limit,

@@ -1,5 +1,5 @@
-//! Frames of the connection itself that wait to be sent, or to be sent again: PING, HANDSHAKE_DONE,
-//! NEW_TOKEN.
+//! Frames of the connection itself that wait to be sent for the first time or again: PING,
+//! HANDSHAKE_DONE, NEW_TOKEN.
 
 use bytes::Bytes;
 use roundtrip_wire::quic::{Frame, Pen};
@@ -10,9 +10,9 @@ use crate::sent::Item;
 pub(super) struct Control {
     ping: bool,
     handshake_done: bool,
-    /// What the peer is given to prove its address another time.
+    /// The tokens with which the peer can validate its address another time.
     tokens: Vec<Bytes>,
-    /// NEW_TOKEN, by their place among these.
+    /// The tokens to send in NEW_TOKEN frames, by index.
     tokens_due: Vec<u8>,
 }
 
@@ -22,7 +22,7 @@ impl Control {
         self.ping || self.handshake_done || !self.tokens_due.is_empty()
     }
 
-    /// A PING waits: alone among these frames, it may be sent in 0-RTT.
+    /// Whether a PING waits: it is the only one of these frames that 0-RTT may carry.
     pub(super) fn has_ping(&self) -> bool {
         self.ping
     }
@@ -31,7 +31,7 @@ impl Control {
         self.ping = true;
     }
 
-    /// A server's handshake is complete: the client is told, and given tokens.
+    /// A server's handshake is complete: the client gets HANDSHAKE_DONE and tokens.
     pub(super) fn on_handshake_complete(&mut self, tokens: Vec<Bytes>) {
         self.handshake_done = true;
         self.tokens = tokens;

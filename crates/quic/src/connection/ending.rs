@@ -1,4 +1,4 @@
-//! Ends a connection: this side closes, the peer does, or the time is over. RFC 9000 §10.
+//! Ends a connection: this side closes, the peer closes, or the time is over. RFC 9000 §10.
 
 use std::io::ErrorKind;
 
@@ -11,7 +11,7 @@ use crate::crypto::{Level, TAG};
 use crate::error::{CloseReason, TransportError};
 use crate::{Code, Event, Time, Transmit};
 
-/// A reason longer than this is cut: it has to fit a datagram with three packets.
+/// A longer reason is cut: it has to fit into a datagram with three packets.
 const MAX_REASON: usize = 256;
 
 impl Connection {
@@ -40,7 +40,7 @@ impl Connection {
         self.send_close(frame, CloseReason::Local { code });
     }
 
-    /// Closes because the peer broke a rule, or a key has protected all that it may.
+    /// Closes because the peer broke a rule, or a key has protected as many packets as it may.
     pub(super) fn fail(&mut self, error: &TransportError) {
         let code = error.code;
         let why = match self.crypto.failure() {
@@ -91,7 +91,7 @@ impl Connection {
         self.end(CloseReason::TimedOut);
     }
 
-    /// The network says that the peer cannot be reached. Anybody can say so: it is believed only
+    /// The network says that the peer cannot be reached. Anybody can say so, so it is believed only
     /// while nothing authentic has come. RFC 9000 §21.1.
     pub fn on_unreachable(&mut self, now: Time, why: ErrorKind) {
         self.clock = now;
@@ -102,12 +102,13 @@ impl Connection {
         }
     }
 
-    /// Until when packets of an ended connection may still come.
+    /// The time until which packets of an ended connection may still come.
     fn lingering(&self) -> Time {
         self.clock.after(3 * self.recovery.pto())
     }
 
-    /// What a packet of the peer's may still need is the keys, and what is said about the end.
+    /// A packet from the peer now needs only the keys and the closing frame, so everything else is
+    /// dropped.
     fn end(&mut self, why: CloseReason) {
         self.undecryptable.clear();
         self.streams.end(&self.config);
@@ -117,8 +118,8 @@ impl Connection {
         self.events.push(Event::Closed(why));
     }
 
-    /// Says that the connection is over. To a client that may be nobody it is said once, and
-    /// nothing of the connection stays.
+    /// Sends the closing frame. A client that may not exist gets it once, and nothing of the
+    /// connection stays.
     pub(super) fn transmit_end(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
         let sent = self.transmit_close(now, buffer);
         if self.is_unproved() {
@@ -129,12 +130,12 @@ impl Connection {
         sent
     }
 
-    /// What was sent of the end, and is not repeated by this connection.
+    /// The closing datagram, which this connection itself does not repeat.
     pub(crate) fn take_farewell(&mut self) -> Vec<u8> {
         self.closing.take_farewell()
     }
 
-    /// CONNECTION_CLOSE on every level that the peer may be at. RFC 9000 §10.2.3.
+    /// Sends CONNECTION_CLOSE on every level that the peer may be at. RFC 9000 §10.2.3.
     fn transmit_close(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
         let close = self.closing.poll_frame()?;
         let limit = MIN_DATAGRAM.min(buffer.len()).min(self.paths.credit());
@@ -181,7 +182,7 @@ impl Connection {
         let number = self.recovery.next_number(space);
         let end = room.len().checked_sub(TAG)?;
         let mut pen = Pen::new(room.get_mut(..end)?);
-        // With its own number: nothing else is written here that may come to nothing.
+        // It uses its own number: nothing else is written here that could fail to be sent.
         let (length_at, number_at) = self.write_header(level, &mut pen, number, number_length)?;
         let frame = match close.frame {
             Some(_) => Frame::Close {
@@ -189,7 +190,7 @@ impl Connection {
                 frame: close.frame,
                 reason: &close.reason,
             },
-            // Only an authenticated peer gets to see what the application says. RFC 9000 §10.2.3.
+            // Only an authenticated peer sees the application's reason. RFC 9000 §10.2.3.
             None if level != Level::OneRtt => Frame::Close {
                 code: Code::APPLICATION_ERROR.0,
                 frame: Some(0),

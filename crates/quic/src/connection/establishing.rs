@@ -1,5 +1,5 @@
-//! What the handshake's course means for the rest of a connection: parameters applied, keys
-//! dropped, streams told.
+//! What progress of the handshake means for the rest of a connection: parameters are applied, keys
+//! dropped, streams informed.
 //!
 //! RFC 9000 §7, RFC 9001 §4.
 
@@ -16,7 +16,7 @@ use crate::space::Space;
 use crate::{Code, Event, Time};
 
 impl Connection {
-    /// A client's limits for early data are those of the connection before. RFC 9000 §7.4.1.
+    /// A client's limits for early data are those of the previous connection. RFC 9000 §7.4.1.
     pub(super) fn remember(&mut self) {
         if !self.crypto.has(Level::Early) {
             return;
@@ -27,7 +27,7 @@ impl Connection {
                 self.streams.set_peer(&parameters);
                 self.handshake.remember(parameters);
             }
-            // Nothing can be sent under limits that are not known.
+            // Nothing can be sent under unknown limits.
             None => self.crypto.discard(Level::Early),
         }
     }
@@ -37,13 +37,13 @@ impl Connection {
         self.crypto.hold();
     }
 
-    /// The client's hello as TLS messages, as far as it has come without a hole; none where it is
-    /// not held, or no longer.
+    /// The client's hello as TLS messages, as far as it has come without a gap; `None` if it is not
+    /// held, or no longer.
     pub fn hello(&self) -> Option<&[u8]> {
         self.crypto.held()
     }
 
-    /// Gives the hello that was held to TLS, and looks at what came behind it.
+    /// Passes the hello that was held to TLS, and handles what came after it.
     pub fn proceed(&mut self, now: Time) {
         if !self.closing.is_open() || self.hello().is_none() {
             return;
@@ -91,7 +91,7 @@ impl Connection {
         }
     }
 
-    /// The peer has proved to be where it says: any amount may be sent there. RFC 9000 §8.1.
+    /// The peer has validated its address: any amount may be sent there. RFC 9000 §8.1.
     pub(super) fn on_address_validated(&mut self) {
         self.paths.validate();
         self.recovery.set_blocked(false);
@@ -110,7 +110,7 @@ impl Connection {
         self.events.push(Event::HandshakeConfirmed);
     }
 
-    /// The keys of a space are needed no more, nor is what was sent with them. RFC 9001 §4.9.
+    /// The keys of a space are no longer needed, nor is what was sent with them. RFC 9001 §4.9.
     pub(super) fn discard(&mut self, space: Space) {
         let level = match space {
             Space::Initial => Level::Initial,
@@ -130,8 +130,8 @@ impl Connection {
         self.handshake.progress(has_handshake_keys)
     }
 
-    /// What early data was sent under has to hold, or it was refused. RFC 9000 §7.4.1, RFC 9001
-    /// §4.6.2.
+    /// Checks that the limits under which early data was sent still hold, unless it was refused.
+    /// RFC 9000 §7.4.1, RFC 9001 §4.6.2.
     fn settle_early(&mut self, parameters: &Parameters) -> Result<(), TransportError> {
         let Some(remembered) = self.handshake.take_remembered() else {
             return Ok(());
@@ -140,7 +140,7 @@ impl Connection {
             if has_shrunk(&remembered, parameters) {
                 return Err(TransportError::new(
                     Code::PROTOCOL_VIOLATION,
-                    "it took early data, and lowered the limits that the data was sent under",
+                    "it accepted early data, but lowered the limits that the data was sent under",
                 ));
             }
             return Ok(());
@@ -148,7 +148,7 @@ impl Connection {
         self.streams.refuse_early();
         self.settle(|recovery, feedback| {
             recovery.retransmit_all(Space::Data, feedback);
-            // Streams begin anew: what their chunks were is of no use.
+            // Streams start over, so feedback about their old chunks is useless.
             feedback.clear();
         });
         self.events.push(Event::EarlyRefused);

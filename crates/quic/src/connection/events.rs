@@ -1,10 +1,10 @@
-//! What has happened and was not polled yet.
+//! Events that have happened but were not polled yet.
 
 use std::collections::VecDeque;
 
 use crate::Event;
 
-/// More minor events than this do not wait to be polled.
+/// The most minor events that wait to be polled.
 const MAX_WAITING: usize = 64;
 
 #[derive(Debug, Default)]
@@ -12,7 +12,7 @@ pub(super) struct Events(VecDeque<Event>);
 
 impl Events {
     pub(super) fn push(&mut self, event: Event) {
-        // A peer can make up as many of these as it likes.
+        // A peer can cause as many of these as it likes.
         let is_minor = matches!(event, Event::NewToken(_) | Event::PathChanged(_));
         if !is_minor || self.0.len() < MAX_WAITING {
             self.0.push_back(event);

@@ -1,4 +1,4 @@
-//! Tells the owners of what packets carried what became of them: acknowledged, or lost.
+//! Reports what became of packets to the owners of their contents: acknowledged, or lost.
 
 use super::Connection;
 use crate::crypto::Level;
@@ -7,7 +7,7 @@ use crate::sent::Item;
 use crate::space::Space;
 
 impl Connection {
-    /// Lets recovery settle packets, and tells those whose contents they carried.
+    /// Lets recovery settle packets, and informs the owners of their contents.
     pub(super) fn settle<T>(
         &mut self,
         settle: impl FnOnce(&mut Recovery, &mut Feedback) -> T,
@@ -82,7 +82,7 @@ impl Connection {
             Item::AckFrequency(sequence) => self.ack_frequency.on_lost(sequence),
             Item::PathChallenge(data) => self.paths.on_challenge_lost(data),
             Item::MtuProbe(size) => self.recovery.on_mtu_probe_lost(size),
-            // A later one says more, and a challenge that got no answer is asked again.
+            // A later acknowledgement says more, and an unanswered challenge is sent again.
             Item::Ack { .. } | Item::PathResponse | Item::Ping => {}
             _ => self.streams.on_item_lost(item),
         }

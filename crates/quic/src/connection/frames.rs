@@ -1,4 +1,4 @@
-//! Frames as they come. RFC 9000 §19.
+//! Handles received frames. RFC 9000 §19.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::recovery::AckContext;
 use crate::space::Space;
 use crate::{Code, Event, Time};
 
-/// What a packet held, as far as it decides what follows.
+/// What a packet held, as far as later decisions depend on it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Seen {
     pub(super) eliciting: bool,
@@ -36,7 +36,7 @@ impl Connection {
             eliciting: false,
             probing: true,
         };
-        // A stranger that goes away at once costs no handshake.
+        // A client that closes at once costs no handshake.
         if level == Level::Initial
             && self.is_unproved()
             && let Some(close) = closing_frame(payload)
@@ -142,14 +142,14 @@ impl Connection {
                 let delay = Duration::from_micros(max_delay_us);
                 if delay < opening::min_ack_delay(&self.config) {
                     return Err(broken(
-                        "it asks for acknowledgements sooner than this side said it can",
+                        "it asks for acknowledgements sooner than this side's min_ack_delay",
                     ));
                 }
                 self.received[Space::Data.index()].ask(sequence, threshold, delay, reordering);
             }
             Frame::ImmediateAck => self.received[Space::Data.index()].ask_now(),
             Frame::Datagram(_) => {
-                return Err(broken("a DATAGRAM came, which was not agreed upon"));
+                return Err(broken("a DATAGRAM frame came, but was not negotiated"));
             }
             _ => self.on_stream_frame(frame)?,
         }

@@ -1,8 +1,8 @@
-//! How far the handshake is, and what proves that the peer is the one it began with: connection
-//! ids, Retry, version.
+//! How far the handshake is, and what proves that the peer is still the same one: connection ids,
+//! Retry, version.
 //!
-//! RFC 9000 §6, §7 and §17.2.5. TLS and its keys are `crypto`'s; what follows for others is
-//! `establishing`'s.
+//! RFC 9000 §6, §7 and §17.2.5. TLS and its keys belong to `crypto`; consequences for others belong
+//! to `establishing`.
 
 use bytes::Bytes;
 use roundtrip_wire::quic::{ConnectionId, Parameters, Retry, Side, Version, retry_is_authentic};
@@ -24,14 +24,14 @@ pub(super) struct Handshake {
     retry_source: Option<ConnectionId>,
     /// The source of the peer's first packet.
     peer: Option<ConnectionId>,
-    /// What a client's Initial packets carry.
+    /// The token that a client's Initial packets carry.
     token: Bytes,
-    /// A server's limits as of the connection that a ticket is from: early data keeps to them.
+    /// A server's limits on the connection that a ticket is from: early data obeys them.
     remembered: Option<Parameters>,
     has_parameters: bool,
     is_complete: bool,
     is_confirmed: bool,
-    /// The peer has proved that it takes packets from here; a client always has to a server. RFC
+    /// The peer has shown that it accepts packets from here; to a server, a client always has. RFC
     /// 9002 §6.2.2.1.
     is_peer_validated: bool,
     /// The peer's.
@@ -83,7 +83,7 @@ impl Handshake {
         self.version
     }
 
-    /// What Initial packets carry.
+    /// The token that Initial packets carry.
     pub(super) fn token(&self) -> &[u8] {
         &self.token
     }
@@ -115,8 +115,8 @@ impl Handshake {
         }
     }
 
-    /// Whether a packet with that source may be the peer's: it keeps the id of its first packet.
-    /// RFC 9000 §7.2.
+    /// Whether a packet with this source may be the peer's: the peer keeps the id of its first
+    /// packet. RFC 9000 §7.2.
     #[inline]
     pub(super) fn accepts(&self, source: Option<ConnectionId>) -> bool {
         match (self.peer, source) {
@@ -134,23 +134,23 @@ impl Handshake {
         source
     }
 
-    /// Early data keeps to these limits of the server's. RFC 9000 §7.4.1.
+    /// Early data obeys these limits of the server. RFC 9000 §7.4.1.
     pub(super) fn remember(&mut self, parameters: Parameters) {
         self.remembered = Some(parameters);
     }
 
-    /// The limits that early data was sent under, once.
+    /// Takes the limits that early data was sent under; `None` the second time.
     pub(super) fn take_remembered(&mut self) -> Option<Parameters> {
         self.remembered.take()
     }
 
-    /// Whether the peer's parameters are to be read now. A client's are authentic when the
-    /// handshake is complete; a server needs them before, to answer at all.
+    /// Whether to read the peer's parameters now. A client's are authentic once the handshake is
+    /// complete; a server needs them earlier, to answer at all.
     pub(super) fn wants_parameters(&self, is_tls_complete: bool) -> bool {
         !self.has_parameters && (self.side == Side::Server || is_tls_complete)
     }
 
-    /// The peer's transport parameters, checked against the ids that its packets came with. RFC
+    /// Reads the peer's transport parameters, and checks them against the ids in its packets. RFC
     /// 9000 §7.3.
     pub(super) fn on_parameters(&mut self, bytes: &[u8]) -> Result<Parameters, TransportError> {
         let parameters = Parameters::read(bytes, other(self.side))
@@ -186,14 +186,13 @@ impl Handshake {
         Ok(())
     }
 
-    /// A peer that began with another version, or believes that it did, has been led astray. RFC
-    /// 9368 §4.
+    /// A peer that began with another version, or believes that it did, was deceived. RFC 9368 §4.
     fn check_version(&self, parameters: &Parameters) -> Result<(), TransportError> {
         let information = parameters.version_information.as_ref();
         if information.is_some_and(|information| information.chosen != self.version) {
             return Err(TransportError::new(
                 Code::VERSION_NEGOTIATION_ERROR,
-                "the chosen version is not the one that packets have",
+                "the chosen version is not the version of the packets",
             ));
         }
         Ok(())
@@ -203,7 +202,8 @@ impl Handshake {
         self.is_complete = true;
     }
 
-    /// False where the handshake is not complete yet, or was confirmed before. RFC 9001 §4.1.2.
+    /// Returns false if the handshake is not complete yet, or was confirmed before. RFC 9001
+    /// §4.1.2.
     pub(super) fn confirm(&mut self) -> bool {
         if self.is_confirmed || !self.is_complete {
             return false;
@@ -218,13 +218,13 @@ impl Handshake {
         self.is_peer_validated = true;
     }
 
-    /// Whether a Retry was taken.
+    /// Whether a Retry was accepted.
     pub(super) fn was_retried(&self) -> bool {
         self.retry_source.is_some()
     }
 
-    /// Whether a Retry is taken: once, before anything else has come, and only with a good tag. RFC
-    /// 9000 §17.2.5.2.
+    /// Whether to accept a Retry: once, before anything else has come, and only with a valid tag.
+    /// RFC 9000 §17.2.5.2.
     pub(super) fn on_retry(&mut self, retry: &Retry<'_>, own: &ConnectionId) -> bool {
         let is_expected = self.is_first_answer()
             && retry.version == self.version
@@ -253,7 +253,7 @@ impl Handshake {
             && !versions.contains(&self.version)
     }
 
-    /// A client has heard nothing yet.
+    /// Whether this is a client that has received nothing yet.
     fn is_first_answer(&self) -> bool {
         self.side == Side::Client && self.peer.is_none() && self.retry_source.is_none()
     }

@@ -1,5 +1,5 @@
-//! How long a connection lives without a sign of the peer, and when a PING keeps it alive. RFC 9000
-//! §10.1.
+//! How long a connection lives without hearing from the peer, and when a PING keeps it alive. RFC
+//! 9000 §10.1.
 
 use std::time::Duration;
 
@@ -7,15 +7,15 @@ use crate::{Time, Transport};
 
 #[derive(Debug)]
 pub(super) struct Idle {
-    /// The shorter of what the two sides want; zero: for ever.
+    /// The shorter of the two sides' timeouts; zero: no timeout.
     timeout: Duration,
     keep_alive: Option<Duration>,
-    /// When something came last, or when something was sent that asks for an answer, for the first
-    /// time since.
+    /// The last sign of life: a packet came, or the first packet since then that asks for an answer
+    /// was sent.
     alive: Time,
-    /// Something that asks for an answer was sent since something came.
+    /// Something that asks for an answer was sent since a packet came.
     asked_since_received: bool,
-    /// When something was sent that asks for an answer.
+    /// When something that asks for an answer was last sent.
     last_sent: Time,
 }
 
@@ -30,7 +30,7 @@ impl Idle {
         }
     }
 
-    /// The peer's max_idle_timeout; zero: it wants none.
+    /// The peer's max_idle_timeout; zero: none.
     pub(super) fn on_peer_timeout(&mut self, theirs: Duration) {
         if !theirs.is_zero() {
             self.timeout = if self.timeout.is_zero() {
@@ -47,23 +47,23 @@ impl Idle {
         self.alive = now;
     }
 
-    /// Something was sent that asks for an answer.
+    /// Something that asks for an answer was sent.
     #[inline]
     pub(super) fn on_eliciting_sent(&mut self, now: Time) {
         self.last_sent = now;
-        // The first since something came counts as a sign of life.
+        // The first such packet since something came counts as a sign of life.
         if !self.asked_since_received {
             self.asked_since_received = true;
             self.alive = now;
         }
     }
 
-    /// At least three times the probe timeout.
+    /// The timeout is at least three times the probe timeout.
     pub(super) fn deadline(&self, pto: Duration) -> Option<Time> {
         (!self.timeout.is_zero()).then(|| self.alive.after(self.timeout.max(3 * pto)))
     }
 
-    /// When a PING is to be sent.
+    /// When to send a PING.
     pub(super) fn keep_alive_deadline(&self) -> Option<Time> {
         Some(self.last_sent.after(self.keep_alive?))
     }

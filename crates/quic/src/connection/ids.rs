@@ -1,4 +1,4 @@
-//! The connection ids of both sides: issued, taken into use, retired. RFC 9000 §5.1.
+//! The connection ids of both sides: issued, used, retired. RFC 9000 §5.1.
 
 use std::net::SocketAddr;
 
@@ -10,35 +10,35 @@ use crate::error::TransportError;
 use crate::sent::Item;
 use crate::{Code, Time};
 
-/// How many ids of the peer are kept at most: what `active_connection_id_limit` promises.
+/// The most ids of the peer that are kept: what `active_connection_id_limit` promises.
 pub(crate) const KEPT: u64 = 4;
-/// How many of our own are valid at once at most, whatever the peer would keep.
+/// The most ids of our own that are valid at once, even if the peer would keep more.
 const ISSUED: u64 = 4;
-/// How many a connection has in all its life: ids hold eight bits of their sequence number.
+/// The most ids that a connection issues in its life: ids hold eight bits of their sequence number.
 const MAX_EVER: u64 = 1 << 8;
-/// How many retirements may wait for their acknowledgement. RFC 9000 §5.1.2.
+/// The most retirements that wait for an acknowledgement. RFC 9000 §5.1.2.
 const RETIRING: usize = 3 * KEPT as usize;
-/// A NEW_CONNECTION_ID at its longest.
+/// The size of the longest NEW_CONNECTION_ID.
 const MAX_FRAME: usize = 1 + 8 + 8 + 1 + 20 + 16;
 
-/// Ours: what the peer writes into its packets.
+/// Our ids: the peer writes them into its packets.
 #[derive(Debug)]
 pub(crate) struct LocalIds {
     issuer: Box<dyn Issuer>,
     /// The next sequence number.
     next: u64,
     active: Vec<u64>,
-    /// How many the peer keeps.
+    /// How many ids the peer keeps.
     limit: u64,
     first: ConnectionId,
-    /// Those that NEW_CONNECTION_ID is to announce, by sequence number.
+    /// The ids that NEW_CONNECTION_ID is to announce, by sequence number.
     unannounced: Vec<u64>,
-    /// Those whose announcement is not acknowledged, by sequence number: [`ISSUED`] at most, so
-    /// that a peer that retires whatever it gets cannot ask for more in a round trip.
+    /// The ids whose announcement is not acknowledged, by sequence number: [`ISSUED`] at most, so
+    /// that a peer that retires whatever it gets cannot cause more in a round trip.
     unacknowledged: Vec<u64>,
     /// One above the highest sequence number that has left in a packet.
     sent: u64,
-    /// The one that the peer used when it was last seen to move.
+    /// The id that the peer used when it was last seen to move.
     used: u64,
 }
 
@@ -58,12 +58,12 @@ impl LocalIds {
         }
     }
 
-    /// The id that the handshake is done with.
+    /// The id that the handshake uses.
     pub(crate) fn first(&self) -> ConnectionId {
         self.first
     }
 
-    /// Tokens for next connections from that address.
+    /// Makes tokens for the next connections from that address.
     pub(crate) fn tokens(&mut self, version: Version, now: Time, remote: SocketAddr) -> Vec<Bytes> {
         self.issuer.tokens(version, now, remote)
     }
@@ -72,7 +72,7 @@ impl LocalIds {
         self.limit = limit.min(ISSUED);
     }
 
-    /// Makes as many as the peer keeps, to be announced. A peer with no use for ids gets none.
+    /// Makes as many ids as the peer keeps, to be announced. A peer that uses no ids gets none.
     pub(crate) fn issue(&mut self) {
         if self.first.is_empty() {
             return;
@@ -94,7 +94,7 @@ impl LocalIds {
             .then(|| self.issuer.id(sequence))
     }
 
-    /// Whether the peer uses another id than when it last moved; it has moved now.
+    /// Whether the peer uses another id than when it last moved; this counts as a move.
     pub(crate) fn is_another(&mut self, id: &[u8]) -> bool {
         let mut active = self.active.iter().copied();
         let found = active.find(|sequence| self.issuer.id(*sequence).0.as_slice() == id);
@@ -103,7 +103,7 @@ impl LocalIds {
         self.used != before
     }
 
-    /// RETIRE_CONNECTION_ID: another id takes its place. RFC 9000 §19.16.
+    /// RETIRE_CONNECTION_ID: another id replaces the retired one. RFC 9000 §19.16.
     pub(crate) fn on_retired(&mut self, sequence: u64) -> Result<(), TransportError> {
         if sequence >= self.sent {
             return Err(TransportError::new(
@@ -147,7 +147,7 @@ impl LocalIds {
 
     pub(crate) fn on_announcement_lost(&mut self, sequence: u64) {
         if !self.active.contains(&sequence) {
-            // The peer has retired it, so it came.
+            // The peer has retired the id, so the announcement arrived.
             self.on_announcement_acked(sequence);
         } else if !self.unannounced.contains(&sequence) {
             self.unannounced.push(sequence);
@@ -159,20 +159,20 @@ impl LocalIds {
 struct RemoteId {
     sequence: u64,
     id: ConnectionId,
-    /// The first id of a client has none.
+    /// `None` for the first id of a client.
     reset_token: Option<[u8; 16]>,
 }
 
-/// The peer's: what our packets carry.
+/// The peer's ids: our packets carry them.
 #[derive(Debug)]
 pub(crate) struct RemoteIds {
     current: RemoteId,
     spare: Vec<RemoteId>,
-    /// Those below are not to be used. RFC 9000 §19.15.
+    /// Ids below this are not to be used. RFC 9000 §19.15.
     retire_prior_to: u64,
-    /// Those that RETIRE_CONNECTION_ID is to retire, by sequence number.
+    /// The ids that RETIRE_CONNECTION_ID is to retire, by sequence number.
     retired: Vec<u64>,
-    /// How many are retired without an acknowledgement of the peer's.
+    /// How many retirements the peer has not acknowledged.
     retiring: usize,
 }
 
@@ -195,7 +195,7 @@ impl RemoteIds {
         &self.current.id
     }
 
-    /// During the handshake the first id changes: by Retry, and by the server's first packet. RFC
+    /// The first id changes during the handshake: by Retry, and by the server's first packet. RFC
     /// 9000 §7.2.
     pub(crate) fn set_first(&mut self, id: ConnectionId) {
         self.current.id = id;
@@ -225,7 +225,7 @@ impl RemoteIds {
         if self.current.id.is_empty() {
             return Err(TransportError::new(
                 Code::PROTOCOL_VIOLATION,
-                "it does without connection ids, and sent one",
+                "it uses no connection ids, but sent one",
             ));
         }
         if let Some(known) = self.find(sequence) {
@@ -236,7 +236,7 @@ impl RemoteIds {
                 ));
             }
         } else if sequence < self.retire_prior_to.max(self.current.sequence) {
-            // It came late, or again after it was retired: ids are taken into use in their order.
+            // It came late, or again after it was retired: ids are used in order.
             self.retire(sequence);
         } else {
             self.spare.push(RemoteId {
@@ -252,7 +252,7 @@ impl RemoteIds {
         if self.spare.len() as u64 >= KEPT || self.retiring > RETIRING {
             return Err(TransportError::new(
                 Code::CONNECTION_ID_LIMIT_ERROR,
-                "it issued more connection ids than are kept",
+                "it issued more connection ids than the limit allows",
             ));
         }
         Ok(())
@@ -288,7 +288,7 @@ impl RemoteIds {
         }
     }
 
-    /// Takes the next id into use and retires the one used so far; false where there is none.
+    /// Switches to the next id and retires the current one; returns false if there is no next one.
     pub(crate) fn renew(&mut self) -> bool {
         let oldest = (0..self.spare.len()).min_by_key(|at| self.spare.get(*at).map(|s| s.sequence));
         let Some(at) = oldest else {
@@ -366,7 +366,7 @@ mod tests {
         ids
     }
 
-    /// What leaves in one packet.
+    /// Returns what leaves in one packet.
     fn announced(ids: &mut LocalIds) -> Vec<u64> {
         let mut items = Vec::new();
         ids.write(&mut Pen::new(&mut [0; 1000]), &mut items);
@@ -401,7 +401,8 @@ mod tests {
         }
         assert_eq!(sent.len(), 4);
         assert!(ids.unannounced.is_empty() && ids.unacknowledged.len() == 4);
-        // One is acknowledged, and one is lost that the peer has retired meanwhile.
+        // One announcement is acknowledged; another is lost, but the peer has retired its id
+        // meanwhile.
         ids.on_announcement_acked(sent[0]);
         assert_eq!(announced(&mut ids), [5]);
         ids.on_announcement_lost(sent[1]);
@@ -439,13 +440,13 @@ mod tests {
         assert_eq!(*ids.current(), id(3));
         ids.retired.sort_unstable();
         assert_eq!(ids.retired, [0, 1, 2]);
-        // One that was under way meanwhile.
+        // An id that was in transit meanwhile.
         ids.add(2, 0, id(2), [2; 16]).unwrap();
         assert_eq!(*ids.current(), id(3));
         assert!(!ids.has_spare());
     }
 
-    /// They end before one comes again. RFC 9000 §5.1.
+    /// The ids run out before one is reused. RFC 9000 §5.1.
     #[test]
     fn no_id_is_issued_twice() {
         let mut ids = LocalIds::new(Box::new(Numbered));

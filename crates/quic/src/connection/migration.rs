@@ -1,4 +1,4 @@
-//! Moves to another path: of a peer, by itself or by a NAT, and of a client. RFC 9000 §9.
+//! Moves to another path: of a peer, on its own or through a NAT, and of a client. RFC 9000 §9.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -10,8 +10,8 @@ use super::receiving::Datagram;
 use crate::{Event, Time};
 
 impl Connection {
-    /// Goes on from another address, as a client; false where the server forbids it, or has given
-    /// no id to do so unseen. RFC 9000 §9.5.
+    /// Continues from another address, as a client. Returns false if the server forbids it, or has
+    /// given no spare id that would keep the move unlinkable. RFC 9000 §9.5.
     pub fn migrate(&mut self, now: Time, local: Option<IpAddr>) -> bool {
         let may = self.handshake.side() == Side::Client
             && self.handshake.is_confirmed()
@@ -24,15 +24,15 @@ impl Connection {
         self.clock = now;
         let deadline = now.after(self.validation_timeout());
         self.paths.migrate(local, deadline);
-        // The server follows what does not only probe the path.
+        // The server follows any packet that does not only probe the path.
         self.control.ping();
         self.begin_on_path(None);
         self.stats.migrations += 1;
         true
     }
 
-    /// The newest packet, which went to that id of ours, came from elsewhere: the peer has moved.
-    /// RFC 9000 §9.3.
+    /// The newest packet, which was addressed to our id `destination`, came from elsewhere: the
+    /// peer has moved. RFC 9000 §9.3.
     pub(super) fn on_moved(&mut self, datagram: &Datagram<'_>, destination: &[u8]) {
         let Datagram { now, way } = *datagram;
         if !self.paths.may_move(now, way) {
@@ -42,14 +42,14 @@ impl Connection {
         let deadline = now.after(self.validation_timeout());
         let settled = now.after(self.recovery.pto());
         let moved = self.paths.on_moved(way, deadline, settled);
-        // Who moves on purpose takes another id, and must not be known again by ours. RFC 9000
-        // §9.5.
+        // A peer that moves on purpose takes another id, and must not be recognized by ours. RFC
+        // 9000 §9.5.
         let took_another = self.local_ids.is_another(destination);
         if moved.is_elsewhere || took_another {
             // Without a spare id, the one in use stays.
             self.remote_ids.renew();
         }
-        // A NAT that changes only the port changes nothing else of the path. RFC 9000 §9.4.
+        // A NAT that changes only the port changes nothing else about the path. RFC 9000 §9.4.
         if moved.is_elsewhere {
             self.begin_on_path(Some(left));
         }
@@ -59,14 +59,13 @@ impl Connection {
         }
     }
 
-    /// How long to wait for an answer from a path of which nothing is known. RFC 9000 §8.2.4, RFC
-    /// 9002 §6.2.2.
+    /// How long to wait for an answer from an unknown path. RFC 9000 §8.2.4, RFC 9002 §6.2.2.
     fn validation_timeout(&self) -> Duration {
         3 * self.recovery.pto().max(3 * self.config.initial_rtt)
     }
 
-    /// Nothing is known of the new path, unless it leads to the address before the one that is
-    /// `left`. RFC 9000 §9.4.
+    /// Nothing is known about the new path, unless it leads to the address used before `left`. RFC
+    /// 9000 §9.4.
     fn begin_on_path(&mut self, left: Option<IpAddr>) {
         let remote = self.paths.remote().ip();
         self.recovery

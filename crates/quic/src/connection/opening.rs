@@ -1,4 +1,4 @@
-//! What a connection begins with, and the transport parameters that it tells its peer.
+//! What a connection begins with, and the transport parameters that it sends to its peer.
 
 use std::fmt::Debug;
 use std::net::{IpAddr, SocketAddr};
@@ -12,24 +12,25 @@ use super::ids;
 use crate::crypto::LIMITS;
 use crate::{Time, Transport};
 
-/// The versions that a server takes.
+/// The versions that a server accepts.
 pub(crate) const VERSIONS: [Version; 2] = [Version::V1, Version::V2];
-/// Our acknowledgement delays are told in units of 8 µs. RFC 9000 §18.2.
+/// Our acknowledgement delays are sent in units of 8 µs. RFC 9000 §18.2.
 pub(crate) const ACK_DELAY_EXPONENT: u64 = 3;
-/// The peer may ask for acknowledgements that wait no shorter than that.
+/// The shortest acknowledgement delay that the peer may ask for.
 const MIN_ACK_DELAY: Duration = Duration::from_millis(1);
 
-/// What is told of the shortest delay that the peer may ask for. draft-ietf-quic-ack-frequency §3.
+/// The min_ack_delay that this side sends. draft-ietf-quic-ack-frequency §3.
 pub(crate) fn min_ack_delay(transport: &Transport) -> Duration {
     transport.max_ack_delay.min(MIN_ACK_DELAY)
 }
 
-/// Makes the ids and tokens of a connection: its endpoint does, which routes by the ids.
+/// Makes the ids and tokens of a connection. The endpoint implements it, since it routes by the
+/// ids.
 pub(crate) trait Issuer: Debug + Send {
-    /// The connection id of this sequence number, and the token that resets it. 0 is the id of the
+    /// The connection id of this sequence number, and its stateless reset token. 0 is the id of the
     /// handshake.
     fn id(&self, sequence: u64) -> (ConnectionId, [u8; 16]);
-    /// Tokens for next connections from that address, each good for one. RFC 9000 §8.1.3.
+    /// Tokens for the next connections from that address, each valid for one. RFC 9000 §8.1.3.
     fn tokens(&mut self, version: Version, now: Time, remote: SocketAddr) -> Vec<Bytes>;
 }
 
@@ -49,14 +50,14 @@ pub(crate) struct Opening {
 pub(crate) struct Arrival {
     /// The destination of the client's very first packet.
     pub(crate) original: ConnectionId,
-    /// The source of our Retry, where there was one.
+    /// The source of our Retry, if there was one.
     pub(crate) retry_source: Option<ConnectionId>,
     /// The destination of this packet: the Initial keys come from it.
     pub(crate) destination: ConnectionId,
     pub(crate) source: ConnectionId,
-    /// A token has proved the client's address.
+    /// A token has validated the client's address.
     pub(crate) validated: bool,
-    /// How large the datagram was.
+    /// The size of the datagram.
     pub(crate) datagram: u16,
 }
 
@@ -67,7 +68,7 @@ pub(crate) fn parameters(
     source: ConnectionId,
 ) -> Parameters {
     Parameters {
-        // The client takes no other version on this connection.
+        // The client accepts no other version on this connection.
         version_information: Some(VersionInformation {
             chosen: version,
             available: vec![version],
@@ -89,7 +90,7 @@ pub(crate) fn parameters(
     }
 }
 
-/// What early data of the next connection may rely on. RFC 9000 §7.4.1.
+/// The limits that early data of the next connection may rely on. RFC 9000 §7.4.1.
 pub(crate) fn early_limits(transport: &Transport) -> [u64; LIMITS] {
     [
         transport.window,

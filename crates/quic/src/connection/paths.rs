@@ -1,5 +1,5 @@
-//! Where the peer is, how much may be sent there, and whether it has proved to be there. RFC 9000
-//! §8.
+//! Where the peer is, how much may be sent there, and whether it has validated its address. RFC
+//! 9000 §8.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -8,11 +8,11 @@ use super::random::Random;
 use super::{MIN_DATAGRAM, MIN_PACKET};
 use crate::{Time, Way};
 
-/// How many challenges without an answer are remembered: any of them validates. RFC 9000 §8.2.
+/// How many unanswered challenges are remembered: any of them validates. RFC 9000 §8.2.
 const CHALLENGES: usize = 4;
-/// How many answers may wait to be sent.
+/// The most answers that wait to be sent.
 const OWED: usize = 4;
-/// A datagram with a PATH_RESPONSE has room for its frame: a header, the frame, a tag.
+/// A datagram with a PATH_RESPONSE has room for its frame: a header, the frame, and a tag.
 const MIN_RESPONSE: usize = 1 + 20 + 4 + 9 + 16;
 
 #[derive(Debug, Clone)]
@@ -27,7 +27,7 @@ pub(super) struct Path {
 struct Challenge {
     sent: Vec<Sent>,
     is_pending: bool,
-    /// The address is proved: it remains that the path carries full datagrams.
+    /// The address is validated; it remains to be shown that the path carries full datagrams.
     is_second: bool,
     deadline: Time,
 }
@@ -35,7 +35,7 @@ struct Challenge {
 #[derive(Debug, Clone, Copy)]
 struct Sent {
     data: [u8; 8],
-    /// The datagram had 1200 bytes.
+    /// Whether the datagram had 1200 bytes.
     is_full: bool,
 }
 
@@ -57,7 +57,7 @@ impl Path {
         }
     }
 
-    /// Asks whether the peer is there; what for is given up at `deadline`.
+    /// Asks whether the peer is there. The challenge is given up at `deadline`.
     fn challenge(&mut self, deadline: Time) {
         self.challenge = Some(Challenge {
             sent: Vec::new(),
@@ -89,9 +89,9 @@ impl Path {
         }
     }
 
-    /// PATH_RESPONSE: whether it proves that the peer is there, which a challenge of this path had
-    /// asked. If that was too small to tell what the path carries, another one follows, which has
-    /// until `again`. RFC 9000 §8.2.1.
+    /// PATH_RESPONSE: returns whether it is the answer to a challenge of this path, and so proves
+    /// that the peer is there. If the challenge was too small to show what the path carries,
+    /// another one follows, which has until `again`. RFC 9000 §8.2.1.
     fn on_response(&mut self, data: [u8; 8], again: Time) -> bool {
         let challenge = self.challenge.as_ref();
         let Some((sent, is_second)) = challenge.and_then(|challenge| {
@@ -125,43 +125,43 @@ impl Path {
     }
 }
 
-/// A PATH_RESPONSE that is owed, to be sent where the challenge came from. RFC 9000 §8.2.2.
+/// A PATH_RESPONSE to be sent to the address that the challenge came from. RFC 9000 §8.2.2.
 #[derive(Debug, Clone, Copy)]
 struct Owed {
     remote: SocketAddr,
     local: Option<IpAddr>,
     data: [u8; 8],
-    /// Which datagram of the connection brought it.
+    /// The number of the datagram that brought the challenge.
     datagram: u64,
 }
 
-/// Where a datagram goes that is not part of a burst.
+/// Where to send a datagram that is not part of a burst.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Target {
     pub(super) remote: SocketAddr,
     pub(super) local: Option<IpAddr>,
-    /// How large it is made, where its frames are shorter.
+    /// The size that the datagram is padded to.
     pub(super) size: usize,
 }
 
 /// How the peer has moved.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Move {
-    /// It is back on the path before, which is validated.
+    /// Whether it is back on the previous path, which is validated.
     pub(super) is_return: bool,
-    /// Its address is another, not only its port.
+    /// Whether its address has changed, not only its port.
     pub(super) is_elsewhere: bool,
 }
 
-/// The paths of one connection. Challenges on them hold data that `random` makes.
+/// The paths of one connection. `random` makes the data of their challenges.
 #[derive(Debug)]
 pub(super) struct Paths {
     active: Path,
-    /// The one before, as long as the active one is not validated. RFC 9000 §9.3.2.
+    /// The previous path, until the active one is validated. RFC 9000 §9.3.2.
     previous: Option<Path>,
     owed: Vec<Owed>,
     amplification: Amplification,
-    /// Until then the peer is not followed to another address.
+    /// Until this time the peer is not followed to another address.
     settled: Time,
     random: Random,
 }
@@ -220,25 +220,25 @@ impl Paths {
         self.active.target(size)
     }
 
-    /// Whether that way is the active path.
+    /// Whether `way` is the active path.
     #[inline]
     pub(super) fn is_active(&self, way: &Way) -> bool {
         way.remote == self.active.remote
     }
 
-    /// Whether that way leads to an address that this side has left.
+    /// Whether `way` leads to an address that this side has left.
     pub(super) fn has_left(&self, way: &Way) -> bool {
         matches!((way.local, self.active.local), (Some(came), Some(own)) if came != own)
     }
 
-    /// A datagram of the peer's came from there.
+    /// A datagram from the peer came from `remote`.
     pub(super) fn on_received(&mut self, remote: SocketAddr, bytes: usize) {
         if !self.has_proved(remote) {
             self.amplification.on_received(remote, bytes);
         }
     }
 
-    /// Bytes left for the active path.
+    /// Bytes were sent on the active path.
     #[inline]
     pub(super) fn on_sent(&mut self, bytes: usize) {
         if !self.active.validated {
@@ -246,20 +246,20 @@ impl Paths {
         }
     }
 
-    /// Bytes left for an address.
+    /// Bytes were sent to an address.
     pub(super) fn on_sent_to(&mut self, remote: SocketAddr, bytes: usize) {
         if !self.has_proved(remote) {
             self.amplification.on_sent(remote, bytes);
         }
     }
 
-    /// The peer has proved by other means that it is there.
+    /// The peer has proved its address in another way.
     pub(super) fn validate(&mut self) {
         self.active.validated = true;
         self.amplification.forget(self.active.remote);
     }
 
-    /// PATH_CHALLENGE came in the connection's datagram of that number. A datagram is answered
+    /// PATH_CHALLENGE came in datagram number `datagram` of the connection. A datagram is answered
     /// once, whatever it asks: an answer may be many times as large as a challenge.
     pub(super) fn on_challenge(&mut self, way: &Way, data: [u8; 8], datagram: u64) {
         let owed = Owed {
@@ -274,7 +274,7 @@ impl Paths {
         }
     }
 
-    /// The next PATH_RESPONSE to send, and where to: on the path that the challenge came by. RFC
+    /// The next PATH_RESPONSE to send, and its target: the path that the challenge came on. RFC
     /// 9000 §8.2.2.
     pub(super) fn poll_response(&mut self) -> Option<(Target, [u8; 8])> {
         while !self.owed.is_empty() {
@@ -292,14 +292,14 @@ impl Paths {
         None
     }
 
-    /// The next PATH_CHALLENGE to send, and where to. RFC 9000 §8.2.1.
+    /// The next PATH_CHALLENGE to send, and its target. RFC 9000 §8.2.1.
     pub(super) fn poll_challenge(&mut self) -> Option<(Target, [u8; 8])> {
         let data = self.random.bytes();
         let credit = self.credit();
         let (path, credit) = if self.active.wants_challenge() {
             (&mut self.active, credit)
         } else {
-            // Only a validated path is kept when it is left.
+            // A path that is left is kept only if it is validated.
             (self.previous.as_mut()?, usize::MAX)
         };
         let target = path.target(MIN_DATAGRAM.min(credit));
@@ -324,19 +324,19 @@ impl Paths {
         }
     }
 
-    /// This client goes on from another address; the server has until `deadline` to answer there.
+    /// This client continues from another address; the server has until `deadline` to answer there.
     pub(super) fn migrate(&mut self, local: Option<IpAddr>, deadline: Time) {
-        // The server's address is known to be its own: no limit to what is sent there.
+        // The server's address is known to be valid, so what is sent there is not limited.
         let mut path = Path::new(self.active.remote, local, true);
         path.challenge(deadline);
         self.active = path;
     }
 
-    /// Whether a peer that sends from there is followed. It may return to the path before at any
-    /// time, and to another port of a host that has proved itself, as a NAT moves it: until then,
-    /// what it waits for would go nowhere. Otherwise a move that has not been proved has to end
-    /// first, and there is one move a probe timeout: each costs a look at all that is in flight,
-    /// and may cost a window.
+    /// Whether to follow a peer that sends from there. It may return to the previous path at any
+    /// time, and move to another port of a validated host, as a NAT does: until it is followed, the
+    /// data that it waits for is lost. Any other move waits until the last one is validated or
+    /// given up, and there is one move in a probe timeout: each has to look at everything in
+    /// flight, and may reset the window.
     pub(super) fn may_move(&self, now: Time, way: &Way) -> bool {
         let known = [Some(&self.active), self.previous.as_ref()];
         let mut known = known.into_iter().flatten().filter(|p| p.validated);
@@ -363,7 +363,7 @@ impl Paths {
         }
         let mut left = std::mem::replace(&mut self.active, path);
         if left.validated {
-            // If the peer never left, then it answers there. RFC 9000 §9.3.3.
+            // If the peer never left, it answers there. RFC 9000 §9.3.3.
             left.challenge(deadline);
             self.previous = Some(left);
         }
@@ -376,7 +376,8 @@ impl Paths {
         }
     }
 
-    /// PATH_RESPONSE: whether it validates the active path. A second challenge has until `again`.
+    /// PATH_RESPONSE: returns whether it validates the active path. A second challenge has until
+    /// `again`.
     pub(super) fn on_response(&mut self, data: [u8; 8], again: Time) -> bool {
         if self.active.on_response(data, again) {
             self.amplification.forget(self.active.remote);
@@ -384,15 +385,15 @@ impl Paths {
             return true;
         }
         if let Some(previous) = &mut self.previous {
-            // A peer that is still there shows it by its next packet; until then, it is not
-            // followed back.
+            // A peer that is still there shows it with its next packet; it is not followed back
+            // before.
             previous.on_response(data, again);
         }
         false
     }
 
-    /// Gives up challenges without an answer. Returns the move back to the path before, where the
-    /// active one has failed. RFC 9000 §8.2.4 and §9.3.2.
+    /// Gives up unanswered challenges. Returns the move back to the previous path if the active one
+    /// has failed. RFC 9000 §8.2.4 and §9.3.2.
     pub(super) fn on_timeout(&mut self, now: Time) -> Option<Move> {
         let mut moved = None;
         if self.active.has_failed(now) {

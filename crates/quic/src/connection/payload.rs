@@ -10,13 +10,12 @@ use crate::crypto::Level;
 use crate::sent::{Chunk, Item};
 use crate::space::Space;
 
-/// The head of a CRYPTO frame at its largest, for offsets below 2^30: no handshake is as long as
-/// that.
+/// The largest head of a CRYPTO frame with an offset below 2^30: no handshake is as long as that.
 const MAX_CRYPTO_HEAD: usize = 1 + 4 + 2;
 /// Less of the handshake than this is not worth a frame.
 const MIN_CRYPTO: usize = 16;
 
-/// What was written of stream data, and whether it asks for an acknowledgement; the rest is in
+/// The stream data that was written, and whether it asks for an acknowledgement; the rest is in
 /// `Connection::items`.
 #[derive(Debug, Default)]
 pub(super) struct Payload {
@@ -25,7 +24,7 @@ pub(super) struct Payload {
 }
 
 impl Connection {
-    /// Fills a packet. Where it is not `permitted` by the congestion window, or by pacing, it only
+    /// Fills a packet. If the congestion window or pacing does not permit it, the packet only
     /// acknowledges.
     pub(super) fn write_payload(
         &mut self,
@@ -41,7 +40,7 @@ impl Connection {
         }
         let before = pen.position();
         if !permitted {
-            // Without it, nothing would ever tell that the acknowledgements sent so far have
+            // Without it, nothing would ever show that the acknowledgements sent so far have
             // arrived. RFC 9000 §13.2.4.
             if self.recovery.needs_ping(space) && Frame::Ping.write(pen) {
                 self.items.push(Item::Ping);
@@ -49,8 +48,8 @@ impl Connection {
             }
             return payload;
         }
-        // Some servers take no connection from an Initial packet without a hello, and either probe
-        // may be the first that arrives. RFC 9002 §6.2.4.
+        // Some servers accept no connection from an Initial packet without a hello, and either
+        // probe may be the first that arrives. RFC 9002 §6.2.4.
         if level == Level::Initial && self.recovery.probes(space) > 0 {
             self.crypto.repeat(level);
         }
@@ -66,7 +65,8 @@ impl Connection {
             if pen.position() == before && Frame::Ping.write(pen) {
                 self.items.push(Item::Ping);
             }
-            // The peer must not sit on what this probe asks for. draft-ietf-quic-ack-frequency §5.
+            // The peer must not delay the acknowledgement that this probe asks for.
+            // draft-ietf-quic-ack-frequency §5.
             if level == Level::OneRtt && self.ack_frequency.is_supported() {
                 Frame::ImmediateAck.write(pen);
             }
@@ -76,7 +76,8 @@ impl Connection {
         payload
     }
 
-    /// All stream data that has room: the first run apart, the others as items.
+    /// Writes as much stream data as there is room for: returns the first run, and adds the others
+    /// to the items.
     #[inline]
     pub(super) fn write_chunks(&mut self, pen: &mut Pen<'_>) -> Option<Chunk> {
         let first = self.streams.write_chunk(pen)?;
@@ -123,8 +124,8 @@ impl Connection {
         }
     }
 
-    /// Frames of the connection. All but PING wait for 1-RTT keys: 0-RTT may carry neither
-    /// RETIRE_CONNECTION_ID nor NEW_TOKEN, and the others come up after the handshake.
+    /// Writes frames of the connection. All but PING wait for 1-RTT keys: 0-RTT may carry neither
+    /// RETIRE_CONNECTION_ID nor NEW_TOKEN, and the others are needed only after the handshake.
     fn write_control(&mut self, level: Level, pen: &mut Pen<'_>) {
         let items = &mut self.items;
         self.control.write_ping(pen, items);
@@ -138,7 +139,7 @@ impl Connection {
         self.control.write_tokens(pen, items);
     }
 
-    /// Frames of the connection wait for a 1-RTT packet.
+    /// Whether frames of the connection wait for a 1-RTT packet.
     #[inline]
     pub(super) fn has_control_frames(&self) -> bool {
         self.control.has_work()

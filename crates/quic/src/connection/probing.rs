@@ -1,4 +1,4 @@
-//! Datagrams that ask something of a path: whether the peer is there, and how large they may be.
+//! Datagrams that probe a path: whether the peer is there, and how large they may be.
 
 use roundtrip_wire::quic::{Frame, Pen};
 
@@ -11,7 +11,7 @@ use crate::space::Space;
 use crate::{Time, Transmit};
 
 impl Connection {
-    /// PATH_RESPONSE or PATH_CHALLENGE, each in a datagram of its own. RFC 9000 §8.2.
+    /// Sends PATH_RESPONSE or PATH_CHALLENGE, each in a separate datagram. RFC 9000 §8.2.
     pub(super) fn transmit_challenge(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
         if !self.crypto.has(Level::OneRtt) {
             return None;
@@ -25,7 +25,7 @@ impl Connection {
         self.transmit_alone(now, &frame, Item::PathChallenge(data), &target, buffer)
     }
 
-    /// A PING that is as large as datagrams may become. RFC 8899 §4.
+    /// Sends a PING of the size that datagrams may grow to. RFC 8899 §4.
     pub(super) fn transmit_mtu_probe(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
         if !self.handshake.is_confirmed() || !self.paths.is_validated() {
             return None;
@@ -38,7 +38,7 @@ impl Connection {
         Some(transmit)
     }
 
-    /// One 1-RTT packet with one frame, which is kept as `item`, padded to its target's size.
+    /// Writes one 1-RTT packet with one frame, recorded as `item`, padded to its target's size.
     fn transmit_alone(
         &mut self,
         now: Time,

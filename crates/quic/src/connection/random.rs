@@ -1,4 +1,4 @@
-//! Random numbers that a peer cannot guess, from a seed that the owner of the connection gave.
+//! Random numbers that a peer cannot guess, from a seed that the connection's owner gave.
 
 use aws_lc_rs::hmac::{self, HMAC_SHA256, Key};
 use roundtrip_wire::quic::ConnectionId;
@@ -23,14 +23,14 @@ impl Random {
         tag.as_ref().first_chunk().copied().unwrap_or_default()
     }
 
-    /// A seed for another of its kind, or for keys.
+    /// A seed for another generator, or for keys.
     pub(crate) fn seed(&mut self) -> [u8; 32] {
         self.count += 1;
         let tag = hmac::sign(&self.key, &self.count.to_be_bytes());
         tag.as_ref().first_chunk().copied().unwrap_or_default()
     }
 
-    /// A connection id to be used until the peer has chosen one. RFC 9000 §7.2.
+    /// A connection id to use until the peer has chosen one. RFC 9000 §7.2.
     pub(crate) fn id(&mut self) -> ConnectionId {
         ConnectionId::new(&self.bytes()).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! Receives datagrams: cuts them into packets, opens these, and acts on what an authentic packet
+//! Receives datagrams: splits them into packets, opens these, and acts on what an authentic packet
 //! proves.
 
 use roundtrip_wire::quic::{ConnectionId, LongKind, Packet, Packets, Side};
@@ -57,7 +57,7 @@ impl Connection {
         }
         let opened = self.stats.packets_received;
         self.read_packets(&Datagram { now, way }, datagram);
-        // What cannot be opened may be anybody's.
+        // Anybody may have sent what cannot be opened.
         if !is_active && self.stats.packets_received > opened {
             self.paths.on_received(way.remote, datagram.len());
         }
@@ -67,7 +67,7 @@ impl Connection {
         self.look_for_gap();
     }
 
-    /// Counts the datagrams since something of the peer's has been missing before what came.
+    /// Counts the datagrams since the peer's data has had a gap.
     fn look_for_gap(&mut self) {
         let in_handshake = !self.handshake.is_confirmed()
             && (self.crypto.has_gap() || !self.undecryptable.is_empty());
@@ -119,12 +119,12 @@ impl Connection {
         }
     }
 
-    /// Returns where a packet with a long header lies; handles Retry and version negotiation at
-    /// once.
+    /// Returns the position of a packet with a long header; handles Retry and version negotiation
+    /// at once.
     fn read_long(&mut self, rest: &[u8]) -> Option<(Place, ConnectionId)> {
         match Packets::new(rest).next()?.ok()? {
             Packet::Long(long) if long.version == self.handshake.version() => {
-                // RFC 9000 §17.2.2: servers have no tokens to show.
+                // RFC 9000 §17.2.2: servers send no tokens in Initial packets.
                 if self.handshake.side() == Side::Client && !long.token.is_empty() {
                     return None;
                 }
@@ -168,7 +168,7 @@ impl Connection {
             return;
         }
         let first = packet.first().copied().unwrap_or_default();
-        // What cannot be opened is destroyed by trying.
+        // An attempt to open a packet destroys it if it fails.
         let tail = packet.last_chunk().copied();
         let expected = self.received[space].expected();
         let opened = match self
@@ -238,7 +238,7 @@ impl Connection {
         }
     }
 
-    /// Keeps a packet whose keys have yet to come.
+    /// Keeps a packet whose keys are not known yet.
     fn keep(&mut self, way: &Way, place: Place, packet: &[u8]) {
         let Place {
             level, number_at, ..
@@ -251,7 +251,7 @@ impl Connection {
         }
     }
 
-    /// Reads packets that came before their keys, if these have come.
+    /// Reads packets that came before their keys, if the keys are known now.
     pub(super) fn open_undecryptable(&mut self, now: Time) {
         let crypto = &self.crypto;
         for mut kept in self.undecryptable.take_if(|level| crypto.can_open(level)) {

@@ -13,13 +13,13 @@ use crate::{Code, Time, Transmit};
 
 /// The longest short header: a first byte, an id, a number.
 const MAX_SHORT_HEADER: usize = 1 + 20 + 4;
-/// Behind the start of its number, a packet has at least so many bytes before its tag. RFC 9001
+/// A packet has at least this many bytes between the start of its number and its tag. RFC 9001
 /// §5.4.2.
 pub(super) const SAMPLED: usize = 4;
 /// How many numbers may be skipped within one burst, with a wide margin.
 const SKIPPED: u64 = 16;
 
-/// The header that all packets of a burst begin with, but for their numbers.
+/// The header that all packets of a burst begin with, except for their numbers.
 #[derive(Debug)]
 struct Shape {
     bytes: [u8; MAX_SHORT_HEADER],
@@ -32,7 +32,7 @@ impl Shape {
         self.number_at + self.number_length
     }
 
-    /// Writes it with its number; false where there is no room.
+    /// Writes the header with this number; false if there is no room.
     #[inline]
     fn write(&self, number: u64, packet: &mut [u8]) -> bool {
         let end = self.number_at + self.number_length;
@@ -57,19 +57,19 @@ pub(super) fn put_number(header: &mut [u8], number: u64, at: usize) {
     }
 }
 
-/// What a burst has become so far.
+/// The burst so far.
 #[derive(Debug, Default)]
 struct Filled {
     length: usize,
     packets: usize,
     eliciting: bool,
-    /// The last packet is shorter than the others: nothing may follow it.
+    /// The last packet is shorter than the others, so nothing may follow it.
     ended: bool,
 }
 
 impl Connection {
-    /// Fills `buffer` with what leaves next; to be called until it gives none. The buffer has room
-    /// for at least one datagram of the largest size, better for 64.
+    /// Fills `buffer` with what leaves next; call it until it returns `None`. The buffer needs room
+    /// for at least one datagram of the largest size, preferably for 64.
     pub fn transmit(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
         self.clock = now;
         if self.closing.is_open()
@@ -78,8 +78,8 @@ impl Connection {
             return Some(transmit);
         }
         self.follow_budget();
-        // Also where the connection has just come to its end: by a key that has protected all that
-        // it may.
+        // Also if the connection has just ended because a key has protected as many packets as it
+        // may.
         match self.closing.state() {
             State::Closing => self.transmit_end(now, buffer),
             State::Open | State::Draining | State::Drained => None,
@@ -149,7 +149,7 @@ impl Connection {
         Some(self.sent_to_active(now, segment, &filled))
     }
 
-    /// The size of datagrams; none where an address that is not validated allows less than `least`.
+    /// The size of datagrams; `None` if an address that is not validated allows less than `least`.
     /// RFC 9000 §8.1.
     pub(super) fn segment(&mut self, room: usize, least: usize) -> Option<usize> {
         let size = usize::from(self.recovery.datagram()).min(room);
@@ -161,7 +161,7 @@ impl Connection {
         None
     }
 
-    /// More than stream data waits for 1-RTT packets.
+    /// Whether anything besides stream data waits for 1-RTT packets.
     fn has_control_work(&self) -> bool {
         self.has_control_frames()
             || self.recovery.probes(Space::Data) > 0
@@ -174,8 +174,8 @@ impl Connection {
         let Some(shape) = self.shape() else {
             return filled;
         };
-        // What is not stream data leaves in the first packet, or in the first few where it does not
-        // fit.
+        // Everything except stream data leaves in the first packet, or in the first few if it does
+        // not fit.
         let mut mixed =
             self.received[Space::Data.index()].has_any_pending() || self.has_control_work();
         while !filled.ended && (filled.packets < permitted || filled.packets == 0) {
@@ -224,7 +224,7 @@ impl Connection {
         })
     }
 
-    /// A packet of stream data alone: the hot path.
+    /// Writes a packet of stream data alone: the hot path.
     #[inline]
     fn fill_bulk(&mut self, packet: &mut [u8], shape: &Shape) -> Option<usize> {
         let payload_at = shape.payload_at();
@@ -236,8 +236,8 @@ impl Connection {
         self.seal_numbered(packet.get_mut(..length)?, shape, Some(chunk), true)
     }
 
-    /// Little room that no frame fits becomes padding where more follows: only the last packet may
-    /// be shorter.
+    /// If more follows, pads room that is too small for any frame: only the last packet may be
+    /// shorter.
     #[inline]
     fn fill_up(pen: &mut Pen<'_>, number_length: usize, more: bool) {
         let room = pen.room();
@@ -301,7 +301,7 @@ impl Connection {
         Some(length)
     }
 
-    /// Protects a packet; a key at its end closes the connection. RFC 9001 §6.6.
+    /// Protects a packet. A key that has reached its limit closes the connection. RFC 9001 §6.6.
     #[inline]
     pub(super) fn seal(
         &mut self,
@@ -340,7 +340,7 @@ impl Connection {
         }
     }
 
-    /// The mark of this burst. RFC 9000 §13.4.
+    /// The ECN mark of this burst. RFC 9000 §13.4.
     pub(super) fn mark(&self) -> u8 {
         if self.recovery.ecn_mark() { ECT0 } else { 0 }
     }

@@ -1,10 +1,10 @@
-//! The spin bit: shows an observer of the path its round trips. RFC 9000 §17.4.
+//! The spin bit: shows the connection's round trips to an observer of the path. RFC 9000 §17.4.
 
 use roundtrip_wire::quic::Side;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Spin {
-    /// One connection in sixteen keeps it still, so that none stands out by doing so.
+    /// One connection in sixteen does not spin, so that none stands out by not spinning.
     is_still: bool,
     bit: bool,
 }
@@ -22,7 +22,7 @@ impl Spin {
     }
 
     /// The packet with the highest number so far came with this bit: a server returns it, a client
-    /// turns it over.
+    /// inverts it.
     pub(super) fn on_received(&mut self, side: Side, bit: bool) {
         if !self.is_still {
             self.bit = bit == (side == Side::Server);

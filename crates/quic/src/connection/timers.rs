@@ -1,4 +1,4 @@
-//! Everything that time alone brings about.
+//! Everything that the passing of time causes.
 
 use super::{Connection, MIN_PACKET};
 use crate::Time;
@@ -30,8 +30,8 @@ impl Connection {
         .min()
     }
 
-    /// Handles every timer that has expired by `now`. There may be something to poll and to
-    /// transmit.
+    /// Handles every timer that has expired by `now`. Afterwards there may be something to poll and
+    /// to transmit.
     pub fn on_timeout(&mut self, now: Time) {
         self.clock = now;
         if !self.closing.is_open() {
@@ -58,7 +58,7 @@ impl Connection {
         self.crypto.on_timeout(now, 3 * self.recovery.pto());
     }
 
-    /// A PING that waits is sent without another.
+    /// If a PING already waits, no other is sent.
     fn keep_alive_deadline(&self) -> Option<Time> {
         let may = self.handshake.is_complete() && !self.control.has_ping();
         self.idle.keep_alive_deadline().filter(|_| may)

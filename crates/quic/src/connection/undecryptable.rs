@@ -3,9 +3,9 @@
 use crate::Way;
 use crate::crypto::Level;
 
-/// How many bytes are kept of them: a first flight. RFC 9002 §7.2.
+/// The most bytes that are kept of them: a first flight. RFC 9002 §7.2.
 const MAX_BYTES: usize = 16 << 10;
-/// How many packets are kept: each costs more than its bytes.
+/// The most packets that are kept: each costs more than its bytes.
 const MAX_PACKETS: usize = 32;
 
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub(super) struct UndecryptablePacket {
 pub(super) struct Undecryptable(Vec<UndecryptablePacket>);
 
 impl Undecryptable {
-    /// Keeps a packet; false where too much is kept already.
+    /// Keeps a packet; returns false if too much is kept already.
     pub(super) fn keep(
         &mut self,
         level: Level,
@@ -49,7 +49,7 @@ impl Undecryptable {
         self.0.is_empty()
     }
 
-    /// Gives out all packets if one of them `can_open` now: those that still cannot are kept again.
+    /// Returns all packets if one of them `can_open` now; those that still cannot are kept again.
     pub(super) fn take_if(&mut self, can_open: impl Fn(Level) -> bool) -> Vec<UndecryptablePacket> {
         if self.0.iter().any(|kept| can_open(kept.level)) {
             std::mem::take(&mut self.0)

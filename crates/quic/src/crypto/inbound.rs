@@ -1,22 +1,22 @@
-//! Handshake bytes that the peer sent at one level, put in order. RFC 9000 §7.5 and §19.6.
+//! The peer's handshake bytes at one level, put in order. RFC 9000 §7.5 and §19.6.
 
 use std::collections::BTreeMap;
 
 use crate::error::{Code, TransportError};
 
-/// How far ahead of what was taken bytes may lie; RFC 9000 §7.5 asks for 4 096. The longest TLS
-/// handshake message that is read has as many.
+/// How far ahead of what TLS has taken bytes may lie; RFC 9000 §7.5 asks for 4 096. The longest TLS
+/// handshake message that is read has this size.
 const WINDOW: u64 = 64 * 1024;
-/// How many pieces are kept that lie ahead: a peer that needs more wants to cost us something.
+/// The most pieces that are kept ahead: a peer that needs more is trying to use up our memory.
 const MAX_PIECES: usize = 256;
 
 #[derive(Debug, Default)]
 pub(super) struct Inbound {
-    /// All before this was taken.
+    /// Everything before this offset was taken.
     taken: u64,
-    /// What follows `taken` without a hole.
+    /// What follows `taken` without a gap.
     ready: Vec<u8>,
-    /// What lies behind a hole, by offset. No two overlap.
+    /// What lies behind a gap, by offset. No two overlap.
     ahead: BTreeMap<u64, Vec<u8>>,
 }
 
@@ -52,7 +52,7 @@ impl Inbound {
         Ok(())
     }
 
-    /// Puts bytes where none are yet.
+    /// Stores bytes where there are none yet.
     fn fill(&mut self, at: u64, fresh: &[u8]) {
         if at == self.ready_end() {
             self.ready.extend_from_slice(fresh);
@@ -75,7 +75,7 @@ impl Inbound {
         self.taken + self.ready.len() as u64
     }
 
-    /// Everything before the first hole that was not taken yet.
+    /// Takes everything before the first gap that was not taken yet.
     pub(super) fn take(&mut self) -> Option<Vec<u8>> {
         if self.ready.is_empty() {
             return None;
@@ -84,7 +84,7 @@ impl Inbound {
         Some(std::mem::take(&mut self.ready))
     }
 
-    /// The same, and it stays.
+    /// Returns the same, without taking it.
     pub(super) fn ready(&self) -> &[u8] {
         &self.ready
     }
@@ -94,12 +94,12 @@ impl Inbound {
         self.ready.capacity() + ahead
     }
 
-    /// Bytes have come that were not taken.
+    /// Whether bytes have come that were not taken.
     pub(super) fn has_rest(&self) -> bool {
         !self.ready.is_empty() || !self.ahead.is_empty()
     }
 
-    /// All that may come at this level has come before `end`. RFC 9001 §4.1.3.
+    /// Whether every byte before `end` was already taken. RFC 9001 §4.1.3.
     pub(super) fn reaches(&self, end: u64) -> bool {
         end <= self.taken
     }

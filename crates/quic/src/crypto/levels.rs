@@ -1,5 +1,5 @@
-//! The keys of all levels, and what every opening has in common: the count of failures. RFC 9001
-//! §4.9 and §6.6.
+//! The keys of all levels, and the count of failures that all openings share. RFC 9001 §4.9 and
+//! §6.6.
 
 use roundtrip_wire::quic::{ConnectionId, Side, Version};
 use rustls::quic::Keys;
@@ -13,19 +13,19 @@ use crate::error::{Code, TransportError};
 
 #[derive(Default)]
 pub(super) struct Levels {
-    /// First, for it is what nearly all packets need.
+    /// First, because nearly all packets need it.
     pub(super) one_rtt: Option<Phases>,
     pub(super) initial: Option<Pair>,
     pub(super) handshake: Option<Pair>,
-    /// A client's.
+    /// Only a client has it.
     pub(super) early_seal: Option<Sealer>,
-    /// A server's.
+    /// Only a server has it.
     pub(super) early_open: Option<Opener>,
     /// How many packets were not authentic.
     failures: u64,
 }
 
-/// Keys of both directions.
+/// The keys of both directions.
 pub(super) struct Pair {
     sealer: Sealer,
     opener: Opener,
@@ -40,18 +40,19 @@ impl Pair {
     }
 }
 
-/// The keys of Initial packets alone, to read or to refuse a first packet before there is a
-/// connection.
+/// The keys of Initial packets alone, to read or to refuse a first packet before a connection
+/// exists.
 pub(crate) struct InitialKeys(Pair);
 
 impl InitialKeys {
-    /// `id` is the destination of the client's Initial. None: that version is not spoken here.
+    /// `id` is the destination of the client's Initial. Returns `None` if the version is not
+    /// supported.
     pub(crate) fn new(id: &ConnectionId, version: Version, side: Side) -> Option<Self> {
         let keys = initial_keys(id, tls_version(version).ok()?, side)?;
         Some(Self(Pair::new(keys)))
     }
 
-    /// As [`super::Crypto::seal`].
+    /// See [`super::Crypto::seal`].
     pub(crate) fn seal(
         &mut self,
         number: u64,
@@ -63,7 +64,7 @@ impl InitialKeys {
         sealer.seal(number, packet, number_at, number_length)
     }
 
-    /// As [`super::Crypto::open`].
+    /// See [`super::Crypto::open`].
     #[cfg(test)]
     pub(crate) fn open(
         &self,
@@ -119,7 +120,7 @@ impl Levels {
         }
     }
 
-    /// A packet of the handshake, or before.
+    /// Opens a packet of the handshake, or of 0-RTT.
     fn open_early(
         &mut self,
         level: Level,
@@ -137,7 +138,7 @@ impl Levels {
         opener.open(packet, number_at, expected)
     }
 
-    /// Anybody can make Initial packets, good or bad: those are not counted.
+    /// Anybody can make Initial packets, valid or not, so those are not counted.
     #[cold]
     fn on_failure(&mut self, level: Level) -> OpenError {
         if level != Level::Initial {
@@ -145,7 +146,7 @@ impl Levels {
         }
         let limit = self.one_rtt.as_ref().map(Phases::integrity_limit);
         if limit.is_some_and(|limit| self.failures > limit) {
-            let why = "more packets were forged than its keys can bear";
+            let why = "more forged packets came than the keys' integrity limit allows";
             return OpenError::Transport(TransportError::new(Code::AEAD_LIMIT_REACHED, why));
         }
         OpenError::Undecryptable

@@ -1,4 +1,4 @@
-//! Handshake bytes of this side at one level: kept until they are acknowledged, sent again where
+//! This side's handshake bytes at one level: kept until they are acknowledged, and sent again if
 //! they were lost. RFC 9000 §13.3.
 
 use std::ops::Range;
@@ -7,14 +7,14 @@ use crate::spans::Spans;
 
 #[derive(Debug, Default)]
 pub(super) struct Outbound {
-    /// All before this was acknowledged and is forgotten.
+    /// Everything before this offset was acknowledged and is forgotten.
     base: u64,
     bytes: Vec<u8>,
-    /// What was never sent begins here.
+    /// From this offset on, nothing was ever sent.
     fresh: u64,
-    /// Sent, and lost.
+    /// Sent and lost.
     lost: Spans,
-    /// Acknowledged, behind `base`.
+    /// Acknowledged, beyond `base`.
     acked: Spans,
 }
 
@@ -31,7 +31,7 @@ impl Outbound {
         !self.lost.is_empty() || self.fresh < self.end()
     }
 
-    /// What is to be sent next, and where it stands; it counts as sent from now on.
+    /// What to send next, and its offset; it counts as sent from now on.
     pub(super) fn chunk(&mut self, room: usize) -> Option<(u64, &[u8])> {
         let lost = self.lost.first().map(|span| (span.start, span.end));
         let (start, end) = lost.unwrap_or((self.fresh, self.end()));
@@ -64,13 +64,13 @@ impl Outbound {
         }
     }
 
-    /// As if nothing had been sent.
+    /// Marks everything that is not acknowledged to be sent again.
     pub(super) fn rewind(&mut self) {
         self.lost.clear();
         self.on_lost(self.base..self.fresh);
     }
 
-    /// Nothing of it is to be sent again.
+    /// Sends none of it again.
     pub(super) fn forget(&mut self) {
         let end = self.end();
         *self = Self {

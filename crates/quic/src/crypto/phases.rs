@@ -16,13 +16,13 @@ pub(super) struct Phases {
     pub(super) sealer: Sealer,
     header: Box<dyn HeaderProtectionKey>,
     current: Box<dyn PacketKey>,
-    /// Opens what was sent before the last update and comes late.
+    /// Opens packets that were sent before the last update and come late.
     previous: Option<Box<dyn PacketKey>>,
-    /// Made beforehand, so that an update takes no longer than another packet. RFC 9001 §9.5.
+    /// Made in advance, so that an update takes no longer than any other packet. RFC 9001 §9.5.
     next: PacketKeySet,
     secrets: Secrets,
     phase: bool,
-    /// The lowest number that the current key has opened; beyond all where it has opened none.
+    /// The lowest number that the current key has opened; the maximum if it has opened none.
     opened_from: u64,
     /// When the current key opened its first packet.
     since: Option<Time>,
@@ -82,8 +82,8 @@ impl Phases {
         })
     }
 
-    /// The packet was sent before the last update, or the peer has begun the next. RFC 9001 §6.3
-    /// and §6.5.
+    /// Opens a packet that was sent before the last update, or with which the peer begins the next
+    /// phase. RFC 9001 §6.3 and §6.5.
     #[cold]
     fn open_in_other_phase(
         &mut self,
@@ -96,13 +96,14 @@ impl Phases {
             let payload = unmasked.open(previous, packet);
             return payload.ok_or(OpenError::Undecryptable);
         }
-        // Trying destroys it.
+        // A failed attempt destroys the packet.
         let kept = self.previous.is_some().then(|| packet.to_vec());
         let Some(payload) = unmasked.open(&*self.next.remote, packet) else {
             return Err(self.judge_unopened(unmasked, kept));
         };
         if self.sealer.is_fresh() {
-            // It cannot have been acknowledged in the phase that it leaves. RFC 9001 §6.2.
+            // The peer cannot have received an acknowledgement in the phase that it leaves. RFC
+            // 9001 §6.2.
             let why = "it updated keys twice without waiting for an acknowledgement";
             return Err(OpenError::Transport(TransportError::new(
                 Code::KEY_UPDATE_ERROR,
@@ -116,7 +117,7 @@ impl Phases {
     }
 
     /// The next key does not open the packet. If an old one does, the peer went back to it, with a
-    /// higher number than one that it used the current key for. RFC 9001 §6.4.
+    /// higher number than one for which it used the current key. RFC 9001 §6.4.
     fn judge_unopened(&self, unmasked: &Unmasked, packet: Option<Vec<u8>>) -> OpenError {
         if let (Some(previous), Some(mut packet)) = (self.previous.as_deref(), packet)
             && unmasked.open(previous, &mut packet).is_some()
@@ -129,8 +130,8 @@ impl Phases {
         OpenError::Undecryptable
     }
 
-    /// RFC 9001 §6.1: not before the handshake is confirmed, nor before a packet of this phase is
-    /// acknowledged, nor while the keys of the last phase are kept (§6.5).
+    /// Updates the keys. RFC 9001 §6.1: not before the handshake is confirmed, nor before a packet
+    /// of this phase is acknowledged, nor while the keys of the last phase are kept (§6.5).
     pub(super) fn update(&mut self) -> bool {
         let permitted = self.is_confirmed && self.is_acked && self.previous.is_none();
         if permitted {
@@ -159,7 +160,7 @@ impl Phases {
         self.is_acked |= self.sealer.has_sealed(number);
     }
 
-    /// Old keys are kept, and the peer has used the new ones since then.
+    /// When the peer first used the new keys, while the old ones are still kept.
     pub(super) fn old_keys_since(&self) -> Option<Time> {
         self.previous.as_ref().and(self.since)
     }

@@ -1,5 +1,5 @@
-//! Packets sealed and opened in place with the keys of one direction. RFC 9001 §5. Which keys,
-//! `phases` and the level say.
+//! Seals and opens packets in place with the keys of one direction. RFC 9001 §5. `phases` and the
+//! level decide which keys.
 
 use std::ops::Range;
 
@@ -9,12 +9,12 @@ use rustls::quic::{DirectionalKeys, HeaderProtectionKey, PacketKey};
 use super::{OpenError, Opened, TAG};
 use crate::error::{Code, TransportError};
 
-/// How far behind the start of the packet number the sample lies, whatever the number's length. RFC
-/// 9001 §5.4.2.
+/// The distance from the start of the packet number to the sample, whatever the number's length.
+/// RFC 9001 §5.4.2.
 const SAMPLE_AT: usize = 4;
 const SAMPLE: usize = 16;
 const FORM_LONG: u8 = 0x80;
-/// The bits that must be zero below the protection. RFC 9000 §17.2 and §17.3.1.
+/// The bits that must be zero once the protection is removed. RFC 9000 §17.2 and §17.3.1.
 const RESERVED_LONG: u8 = 0x0c;
 const RESERVED_SHORT: u8 = 0x18;
 
@@ -24,9 +24,9 @@ pub(super) struct Sealer {
     header: Box<dyn HeaderProtectionKey>,
     /// The number of the first packet that this packet key may seal.
     first: u64,
-    /// One behind the last number that was sealed.
+    /// One above the last number that was sealed.
     next: u64,
-    /// From this number on the packet key has sealed too much. RFC 9001 §6.6.
+    /// From this number on, the packet key has sealed too much. RFC 9001 §6.6.
     barrier: u64,
 }
 
@@ -76,14 +76,14 @@ impl Sealer {
             .map_err(|_| too_short())
     }
 
-    /// The header's key stays the same. RFC 9001 §6.1.
+    /// Replaces the packet key. The header key stays the same. RFC 9001 §6.1.
     pub(super) fn replace(&mut self, packet: Box<dyn PacketKey>) {
         self.first = self.next;
         self.barrier = self.first.saturating_add(packet.confidentiality_limit());
         self.packet = packet;
     }
 
-    /// Was the packet of that number sealed with the present key?
+    /// Whether the packet with this number was sealed with the current key.
     pub(super) fn has_sealed(&self, number: u64) -> bool {
         (self.first..self.next).contains(&number)
     }
@@ -92,7 +92,7 @@ impl Sealer {
         self.first == self.next
     }
 
-    /// Half of what the key may seal is used up.
+    /// Whether half of what the key may seal is used up.
     pub(super) fn is_worn(&self) -> bool {
         self.next - self.first >= (self.barrier - self.first) / 2
     }
@@ -138,16 +138,16 @@ impl Opener {
     }
 }
 
-/// What the header says below its protection.
+/// What the header says once its protection is removed.
 pub(super) struct Unmasked {
     pub(super) first: u8,
     pub(super) number: u64,
-    /// Number included.
+    /// Including the number.
     header_length: usize,
 }
 
-/// Removes the protection of the header. None: the packet is too short to have one, or `number_at`
-/// is no place for it.
+/// Removes the protection of the header. Returns `None` if the packet is too short to have one, or
+/// `number_at` lies outside it.
 #[inline]
 pub(super) fn unmask(
     key: &dyn HeaderProtectionKey,
@@ -173,8 +173,8 @@ pub(super) fn unmask(
 }
 
 impl Unmasked {
-    /// Where the payload is once its protection is removed; on failure nothing of it is left. None:
-    /// it is not authentic.
+    /// Removes the payload's protection and returns its position. Returns `None` if it is not
+    /// authentic; the payload is destroyed then.
     #[inline]
     pub(super) fn open(&self, key: &dyn PacketKey, packet: &mut [u8]) -> Option<Range<usize>> {
         let (header, payload) = packet.split_at_mut_checked(self.header_length)?;
@@ -185,7 +185,7 @@ impl Unmasked {
         Some(self.header_length..self.header_length + length)
     }
 
-    /// To be asked once the packet is known to be authentic. RFC 9000 §17.2 and §17.3.1.
+    /// To be called once the packet is known to be authentic. RFC 9000 §17.2 and §17.3.1.
     #[inline]
     pub(super) fn check_reserved_bits(&self) -> Result<(), TransportError> {
         let reserved = if self.first & FORM_LONG != 0 {

@@ -1,8 +1,8 @@
-//! What a TLS session may be resumed under: the version of QUIC that it is from, and limits no
-//! lower than those that early data may rely on. RFC 9000 §7.4.1, RFC 9369 §5.
+//! What a TLS session may be resumed under: its own version of QUIC, and limits no lower than those
+//! that early data may rely on. RFC 9000 §7.4.1, RFC 9369 §5.
 //!
-//! Both are kept behind each session, in the server's store or in the ticket. A session that does
-//! not fit is as good as unknown: the handshake is a full one, and early data is refused.
+//! Both are stored behind each session, in the server's store or in the ticket. A session that does
+//! not fit is treated as unknown: the handshake is a full one, and early data is refused.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ impl Terms {
         session
     }
 
-    /// The session without its terms, if these can be kept.
+    /// Returns the session without its terms, if they are compatible.
     fn strip(&self, mut session: Vec<u8>) -> Option<Vec<u8>> {
         let (rest, terms) = session.split_last_chunk::<SIZE>()?;
         let (version, limits) = terms.split_first_chunk()?;
@@ -56,7 +56,7 @@ impl Terms {
     }
 }
 
-/// The configuration of one connection, whose sessions are bound to its version and limits.
+/// Makes the configuration of one connection, whose sessions are bound to its version and limits.
 pub(crate) fn bind_sessions(
     config: &ServerConfig,
     version: Version,

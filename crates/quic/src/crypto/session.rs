@@ -1,5 +1,5 @@
-//! The TLS session: handshake bytes in and out, level by level, and the keys that come of them. RFC
-//! 9001 §4.
+//! The TLS session: handshake bytes in and out, level by level, and the keys that result. RFC 9001
+//! §4.
 
 use std::sync::Arc;
 
@@ -23,18 +23,18 @@ use crate::observer::{HandshakeBytes, HandshakeObserver};
 pub(super) struct Session {
     tls: Connection,
     version: TlsVersion,
-    /// A client's: what it asked for.
+    /// On a client: the server name that it asked for.
     name: Option<String>,
-    /// A client's: what it knew before the handshake.
+    /// On a client: the remembered transport parameters.
     remembered: Option<Vec<u8>>,
     /// By [`Level::slot`].
     inbound: [Inbound; 3],
     outbound: [Outbound; 3],
     write_level: Level,
     is_complete: bool,
-    /// What comes is kept from TLS.
+    /// Whether received bytes are withheld from TLS.
     is_held: bool,
-    /// Keys for early data were made.
+    /// Whether keys for early data were made.
     had_early_keys: bool,
     failure: Option<Error>,
     observer: Option<Box<dyn HandshakeObserver>>,
@@ -88,7 +88,7 @@ impl Session {
         initial_keys(id, self.version, self.side())
     }
 
-    /// Takes what TLS has to say and the keys that it made.
+    /// Takes the bytes that TLS wants to send, and the keys that it made.
     pub(super) fn collect(&mut self, levels: &mut Levels) {
         loop {
             let mut said = Vec::new();
@@ -105,7 +105,7 @@ impl Session {
                 }
                 Some(KeyChange::OneRtt { keys, next }) => {
                     levels.one_rtt = Some(Phases::new(keys, next));
-                    // RFC 9001 §4.9.3: a client has no more use for the others.
+                    // RFC 9001 §4.9.3: a client no longer needs the 0-RTT keys.
                     levels.early_seal = None;
                     self.write_level = Level::OneRtt;
                 }
@@ -148,7 +148,7 @@ impl Session {
             return Ok(());
         };
         if slot < reading {
-            // RFC 9001 §4.1.3: old ones may be repeated, but nothing may be added.
+            // RFC 9001 §4.1.3: old bytes may be repeated, but nothing may be added.
             let end = offset.saturating_add(data.len() as u64);
             return if inbound.reaches(end) {
                 Ok(())
@@ -167,8 +167,8 @@ impl Session {
         self.is_held = true;
     }
 
-    /// The peer's first handshake bytes, as far as they have come without a hole, while they are
-    /// kept from TLS.
+    /// The peer's first handshake bytes, as far as they have come without a gap, while they are
+    /// withheld from TLS.
     pub(super) fn held(&self) -> Option<&[u8]> {
         let first = self.inbound.first()?;
         self.is_held.then(|| first.ready())
@@ -179,7 +179,8 @@ impl Session {
         self.feed(levels)
     }
 
-    /// Gives TLS what lies in order at the level that it reads, which may make it read the next.
+    /// Passes to TLS what lies in order at the level that it reads, which may make it read the
+    /// next.
     fn feed(&mut self, levels: &mut Levels) -> Result<(), TransportError> {
         loop {
             let slot = self.read_slot();
@@ -206,7 +207,7 @@ impl Session {
         }
     }
 
-    /// Whether bytes came of which what lies before is missing.
+    /// Whether bytes came while earlier ones are missing.
     pub(super) fn has_gap(&self) -> bool {
         self.inbound.iter().any(Inbound::has_rest)
     }
@@ -229,8 +230,8 @@ impl Session {
         self.observer = Some(observer);
     }
 
-    /// The level at which the peer's next handshake bytes come. A server has keys for 1-RTT before
-    /// it has read the client's Finished.
+    /// The level at which the peer's next handshake bytes come. A server has 1-RTT keys before it
+    /// has read the client's Finished.
     fn read_slot(&self) -> usize {
         let level = match self.write_level {
             Level::OneRtt if !self.is_complete => Level::Handshake,
@@ -248,14 +249,14 @@ impl Session {
         outbound.is_some_and(Outbound::wants_to_send)
     }
 
-    /// All of the first level is to be sent again.
+    /// Sends all of the first level again.
     pub(super) fn rewind(&mut self) {
         if let Some(outbound) = self.outbound(Level::Initial) {
             outbound.rewind();
         }
     }
 
-    /// What was to be sent again at that level is not.
+    /// Cancels what was to be sent again at that level.
     pub(super) fn forget(&mut self, level: Level) {
         if let Some(outbound) = self.outbound(level) {
             outbound.forget();
@@ -298,7 +299,7 @@ impl Session {
         }
     }
 
-    /// Lets go of all handshake bytes.
+    /// Frees all handshake bytes.
     pub(super) fn end(&mut self) {
         self.inbound = Default::default();
         self.outbound = Default::default();
@@ -331,11 +332,11 @@ pub(super) fn tls_version(version: Version) -> Result<TlsVersion, Error> {
     match version {
         Version::V1 => Ok(TlsVersion::V1),
         Version::V2 => Ok(TlsVersion::V2),
-        other => Err(Error::General(format!("{other} is not spoken here"))),
+        other => Err(Error::General(format!("{other} is not supported"))),
     }
 }
 
-/// What protects Initial packets, whichever cipher the handshake agrees on. RFC 9001 §5.2.
+/// The keys that protect Initial packets, whichever cipher the handshake agrees on. RFC 9001 §5.2.
 pub(super) fn initial_keys(id: &ConnectionId, version: TlsVersion, side: Side) -> Option<Keys> {
     let side = match side {
         Side::Client => rustls::Side::Client,

@@ -1,5 +1,4 @@
-//! Both halves of a connection without any network: handshake bytes go over in packets, in any
-//! order.
+//! Both halves of a connection without a network: packets carry handshake bytes over, in any order.
 
 mod early;
 mod handshake;
@@ -71,12 +70,12 @@ impl Configs {
     }
 }
 
-/// A packet under way.
+/// A packet in flight.
 struct Packet {
     to: Side,
     level: Level,
     bytes: Vec<u8>,
-    /// What it carries.
+    /// The offset and bytes that it carries.
     offset: u64,
     length: usize,
 }
@@ -84,7 +83,7 @@ struct Packet {
 struct Ends {
     client: Crypto,
     server: Crypto,
-    /// Numbers of the packets are different on all levels; nothing here asks for more.
+    /// Packet numbers differ on all levels; no test needs more.
     next: u64,
 }
 
@@ -110,7 +109,7 @@ impl Ends {
         }
     }
 
-    /// Handshake bytes that `from` has to send, in packets that carry at most `room` each.
+    /// The handshake bytes that `from` has to send, in packets that carry at most `room` each.
     fn send(&mut self, from: Side, room: usize) -> Vec<Packet> {
         let mut packets = Vec::new();
         for level in [Level::Initial, Level::Handshake, Level::OneRtt] {
@@ -131,7 +130,7 @@ impl Ends {
         packets
     }
 
-    /// False: it cannot be opened yet.
+    /// Returns false if the packet cannot be opened yet.
     fn deliver(&mut self, packet: &Packet) -> Result<bool, TransportError> {
         let expected = self.next;
         let to = self.end(packet.to);
@@ -146,7 +145,7 @@ impl Ends {
         }
     }
 
-    /// Back and forth until nobody has anything to say.
+    /// Goes back and forth until neither end has anything to send.
     fn shake(&mut self) -> Result<(), TransportError> {
         loop {
             let mut packets = self.send(Side::Client, 1200);
@@ -160,7 +159,7 @@ impl Ends {
         }
     }
 
-    /// A 1-RTT packet from one end, opened by the other.
+    /// Passes a 1-RTT packet from one end to the other, which opens it.
     fn pass(&mut self, from: Side, number: u64) -> Result<Opened, OpenError> {
         let mut packet = seal(self.end(from), Level::OneRtt, number, b"some frames").unwrap();
         self.open(other(from), &mut packet, number)
@@ -184,7 +183,7 @@ fn other(side: Side) -> Side {
     }
 }
 
-/// A packet whose header is as little as `Crypto` asks for.
+/// Seals a packet with the smallest header that `Crypto` accepts.
 fn seal(
     end: &mut Crypto,
     level: Level,

@@ -1,6 +1,6 @@
-//! What a server hands out and recognizes later without remembering it: address tokens (RFC 9000
-//! §8.1) and stateless reset tokens (§10.3.2). What tokens hold, and how long they are good, is
-//! `endpoint`'s.
+//! What a server issues and recognizes later without remembering it: address tokens (RFC 9000 §8.1)
+//! and stateless reset tokens (§10.3.2). The content of tokens, and how long they are valid,
+//! belongs to `endpoint`.
 
 use aws_lc_rs::aead::{AES_256_GCM_SIV, Aad, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::error::Unspecified;
@@ -11,16 +11,16 @@ use roundtrip_wire::quic::ConnectionId;
 /// What a token is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TokenKind {
-    /// Given in a Retry packet.
+    /// Sent in a Retry packet.
     Retry,
-    /// Given in a NEW_TOKEN frame, for another connection.
+    /// Sent in a NEW_TOKEN frame, for another connection.
     New,
 }
 
-/// The keys of one endpoint, or of several that answer for one address.
+/// The keys of one endpoint, or of several that share one address.
 pub(crate) struct Vault {
-    /// Nonces are random and many: this cipher tells no more than that two tokens are the same
-    /// where one comes twice.
+    /// Nonces are random and numerous: if one repeats, this cipher reveals only whether two tokens
+    /// are the same.
     tokens: LessSafeKey,
     resets: hmac::Key,
 }
@@ -28,7 +28,7 @@ pub(crate) struct Vault {
 const NONCE: usize = 12;
 
 impl Vault {
-    /// Endpoints that do not know each other's connections may share the key of `tokens`, and must
+    /// Endpoints that do not know each other's connections may share the key of `tokens`, but must
     /// not share that of `resets`: RFC 9000 §21.11.
     pub(crate) fn new(tokens: [u8; 32], resets: [u8; 32]) -> Result<Self, Unspecified> {
         let tokens = UnboundKey::new(&AES_256_GCM_SIV, &derive(&tokens, b"address tokens"))?;
@@ -38,7 +38,7 @@ impl Vault {
         })
     }
 
-    /// A token: its kind, the nonce, and `content`, which nobody else can read or change.
+    /// Makes a token: its kind, the nonce, and `content`, which nobody else can read or change.
     pub(crate) fn seal(
         &self,
         kind: TokenKind,
@@ -52,7 +52,7 @@ impl Vault {
         Ok([&[kind.byte()], &nonce[..], &sealed].concat())
     }
 
-    /// None: it is not ours.
+    /// Returns `None` if the token is not ours.
     pub(crate) fn open(&self, token: &[u8]) -> Option<(TokenKind, Vec<u8>)> {
         let (kind, rest) = token.split_first()?;
         let (nonce, sealed) = rest.split_first_chunk::<NONCE>()?;
@@ -88,7 +88,7 @@ impl TokenKind {
     }
 }
 
-/// A key for one purpose.
+/// Derives a key for one purpose.
 fn derive(key: &[u8; 32], purpose: &[u8]) -> [u8; 32] {
     let key = hmac::Key::new(hmac::HMAC_SHA256, key);
     first_bytes(hmac::sign(&key, purpose).as_ref())

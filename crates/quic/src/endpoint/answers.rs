@@ -1,5 +1,5 @@
 //! Answers that belong to no connection: version negotiation, Retry, refusal, stateless reset. Few
-//! wait at a time; those that cost work or could be used against others are rationed.
+//! wait at a time; those that cost work or could be used against others are rate-limited.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -13,9 +13,9 @@ use crate::connection::{Random, VERSIONS};
 use crate::crypto::{InitialKeys, TAG};
 use crate::{Code, Time, Transmit, Way};
 
-/// Answers beyond this number are not given.
+/// No answer is added when this many wait.
 const MAX_WAITING: usize = 256;
-/// How many resets and refusals may leave at once, and each second.
+/// How many resets and refusals may leave at once, and in each second.
 const RATION: u64 = 1000;
 const REFILL_NANOS: u64 = 1_000_000_000 / RATION;
 /// RFC 9000 §10.3: a reset looks like the smallest 1-RTT packet that a peer may send, or a little
@@ -29,11 +29,11 @@ const FIXED: u8 = 0x40;
 pub(super) struct Answers {
     waiting: VecDeque<(Way, Vec<u8>)>,
     random: Random,
-    /// When the ration would be full again.
+    /// When the whole ration is available again.
     spent_until: Time,
     retries: u64,
-    /// The client that was sent the last Retry: other packets of its flight do not count as another
-    /// client.
+    /// The client that was sent the last Retry: the other packets of its flight do not count as
+    /// another client.
     retried: Option<(SocketAddr, ConnectionId)>,
 }
 
@@ -61,11 +61,11 @@ impl Answers {
         })
     }
 
-    /// RFC 9000 §6.1; `dst` and `src` are those of the packet that is answered.
+    /// RFC 9000 §6.1; `dst` and `src` are those of the packet that it answers.
     pub(super) fn negotiate_version(&mut self, way: &Way, dst: &[u8], src: &[u8]) {
         let [random, grease, ..] = self.random.bytes();
-        // A version that does not exist, so that clients keep ignoring what they do not know. RFC
-        // 9000 §6.3.
+        // A version that does not exist, so that clients keep ignoring versions that they do not
+        // know. RFC 9000 §6.3.
         let grease = u32::from(grease) << 24 & 0xf0f0_f0f0 | 0x0a0a_0a0a;
         let versions = [VERSIONS[0], VERSIONS[1], Version(grease)];
         let datagram = write_version_negotiation(src, dst, &versions, random);
@@ -94,7 +94,7 @@ impl Answers {
         self.retries
     }
 
-    /// An Initial packet that closes. RFC 9000 §5.2.2.
+    /// Refuses a client with an Initial packet that closes. RFC 9000 §5.2.2.
     pub(super) fn refuse(&mut self, now: Time, way: &Way, packet: &LongPacket<'_>, code: Code) {
         if self.spend(now)
             && let Some(datagram) = close(packet, code)
@@ -103,15 +103,15 @@ impl Answers {
         }
     }
 
-    /// Says once more what a client was told whose connection has ended. RFC 9000 §10.2.1.
+    /// Repeats the closing datagram of an ended connection to its client. RFC 9000 §10.2.1.
     pub(super) fn repeat(&mut self, now: Time, way: &Way, farewell: &[u8]) {
         if !farewell.is_empty() && self.spend(now) {
             self.push(way, farewell.to_vec());
         }
     }
 
-    /// Smaller than the datagram that it answers, so that two endpoints do not answer each other
-    /// for ever. RFC 9000 §10.3.3.
+    /// Sends a stateless reset, smaller than the datagram that it answers, so that two endpoints do
+    /// not answer each other for ever. RFC 9000 §10.3.3.
     pub(super) fn reset(&mut self, now: Time, way: &Way, answered: usize, token: [u8; TOKEN]) {
         let length = answered.saturating_sub(1).min(MAX_RESET);
         if length < MIN_RESET || !self.spend(now) {
@@ -145,7 +145,7 @@ impl Answers {
     }
 }
 
-/// Our id is made up: the client has no more use for it.
+/// Our id is made up: the client does not need it any more.
 fn close(packet: &LongPacket<'_>, code: Code) -> Option<Vec<u8>> {
     let mut keys = InitialKeys::new(&packet.destination, packet.version, Side::Server)?;
     let mut datagram = vec![0; 100];

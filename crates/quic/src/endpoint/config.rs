@@ -1,4 +1,4 @@
-//! What an endpoint is told about the connections it makes and takes.
+//! The configuration of an endpoint, for the connections that it makes and accepts.
 
 use std::sync::Arc;
 
@@ -7,16 +7,16 @@ use roundtrip_wire::quic::Version;
 
 use crate::{HandshakeObserver, Transport};
 
-/// The configuration of one or several connections of a client.
+/// The configuration of one or more client connections.
 #[derive(Debug, Clone)]
 pub struct ClientConfig {
     /// TLS 1.3, and the application protocols.
     pub tls: Arc<rustls::ClientConfig>,
     pub transport: Arc<Transport>,
-    /// From an earlier connection to the same server; good for one connection. RFC 9000 §8.1.3.
+    /// From an earlier connection to the same server; valid for one connection. RFC 9000 §8.1.3.
     pub token: Option<Bytes>,
-    /// Tickets of one version are not taken in another: each has a TLS configuration of its own.
-    /// RFC 9369 §5.
+    /// A ticket of one version is not accepted in another, so each version needs a separate TLS
+    /// configuration. RFC 9369 §5.
     pub version: Version,
     /// Makes the observer of each connection's handshake.
     pub observer: Option<fn() -> Box<dyn HandshakeObserver>>,
@@ -40,16 +40,16 @@ pub struct ServerConfig {
     pub tls: Arc<rustls::ServerConfig>,
     pub transport: Arc<Transport>,
     pub retry: Retry,
-    /// How many tokens a client gets once its address is proved; each proves it for one of its next
-    /// connections. RFC 9000 §8.1.3.
+    /// How many tokens a client gets once its address is validated; each validates the address for
+    /// one later connection. RFC 9000 §8.1.3.
     pub tokens: u8,
-    /// How many connections of clients there may be at once; clients beyond that are refused.
+    /// The most connections of clients at once; more clients are refused.
     pub most_connections: usize,
-    /// The key that seals address tokens. Endpoints beside this one, in whatever process, and one
-    /// that comes after it take its tokens if they have the same key. None: it comes from the
-    /// endpoint's seed. An endpoint keeps the key that it began with.
+    /// The key that seals address tokens. Other endpoints with the same key, in any process, at the
+    /// same time or later, accept the tokens. `None`: the key is derived from the endpoint's seed.
+    /// An endpoint keeps the key that it began with.
     pub key: Option<[u8; 32]>,
-    /// Shows clients' hellos to the owner, and keeps them from TLS until
+    /// Shows clients' hellos to the owner, and withholds them from TLS until
     /// [`crate::Connection::proceed`]. Until then, at most 64 KiB of a client's hello and 16 KiB of
     /// its early data are kept.
     pub holds: bool,
@@ -69,28 +69,28 @@ impl ServerConfig {
     }
 }
 
-/// One of several endpoints that the same clients reach: which of them gets a datagram is decided
-/// by addresses, which change. They read each other's connection ids, and hand over what is not
-/// theirs.
+/// One of several endpoints that the same clients reach: a datagram's addresses decide which of
+/// them gets it, and these change. The endpoints read each other's connection ids, and hand over
+/// datagrams that belong to another.
 #[derive(Debug, Clone, Copy)]
 pub struct Sibling {
-    /// The key of ids and of stateless resets. To be drawn anew for each group of endpoints that
-    /// hand over: who has it, and not the state of its connections, could end them. RFC 9000
-    /// §21.11.
+    /// The key of ids and of stateless resets. Choose a random one for each group of endpoints that
+    /// hand over: whoever has the key, but not the state of the connections, could end them. RFC
+    /// 9000 §21.11.
     pub key: [u8; 32],
-    /// Which of them this is.
+    /// The number of this endpoint.
     pub number: u16,
-    /// How many there are.
+    /// The number of endpoints.
     pub count: u16,
 }
 
-/// When a client has to prove its address before it gets a connection. RFC 9000 §8.1.2.
+/// When a client has to validate its address before it gets a connection. RFC 9000 §8.1.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Retry {
     Never,
     Always,
-    /// While this many clients have not proved theirs, those that have ended included until they
-    /// are [removed](crate::Endpoint::remove); or while as many came within a quarter of a second
-    /// and never proved theirs, whatever became of them.
+    /// While this many clients have not validated their address, including those that have ended
+    /// but are not [removed](crate::Endpoint::remove); or while as many came within a quarter of a
+    /// second and never validated theirs, whatever happened to them.
     AboveHandshakes(usize),
 }

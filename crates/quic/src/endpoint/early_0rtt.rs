@@ -1,5 +1,5 @@
-//! Datagrams with 0-RTT packets that came before their client's Initial packet: kept for a moment.
-//! RFC 9000 §5.2.2.
+//! Datagrams with 0-RTT packets that came before their client's Initial packet, which are kept for
+//! a moment. RFC 9000 §5.2.2.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -9,10 +9,11 @@ use roundtrip_wire::quic::ConnectionId;
 
 use crate::{Time, Way};
 
-/// How many datagrams are kept for all clients together: little is kept for strangers.
+/// The most datagrams that are kept for all clients together: strangers can fill this, so it is
+/// small.
 const MAX_DATAGRAMS: usize = 16;
 const MAX_DATAGRAM_SIZE: usize = 2048;
-/// How long a datagram is kept: after that, the Initial packet is lost.
+/// How long a datagram is kept: after that, the Initial packet counts as lost.
 const MAX_AGE: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Default)]
@@ -45,7 +46,7 @@ impl EarlyDatagrams {
         }
     }
 
-    /// The next datagram that waited for this client's first.
+    /// Takes the next datagram that waited for this client's first.
     pub(super) fn take(
         &mut self,
         now: Time,

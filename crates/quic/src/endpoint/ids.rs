@@ -1,4 +1,4 @@
-//! Connection ids that tell us alone which connection they are for: ten bytes, encrypted, so that
+//! Connection ids that tell only us which connection they belong to: ten bytes, encrypted, so that
 //! an observer cannot link two ids of one connection. RFC 9000 §5.1.
 
 use std::fmt;
@@ -8,23 +8,23 @@ use roundtrip_wire::quic::ConnectionId;
 
 use super::Handle;
 
-/// How long our ids are.
+/// The length of our ids.
 pub(super) const ID: usize = 10;
-/// What an id holds, from its lowest bit on: the sequence number of the id, the generation and the
-/// slot of its connection, the number of its endpoint.
+/// The content of an id, from its lowest bit on: the sequence number of the id, the generation and
+/// slot of its connection, and the number of its endpoint.
 const SEQUENCE_BITS: u32 = 8;
 const GENERATION_BITS: u32 = 32;
 const SLOT_BITS: u32 = 24;
-/// Half of an id: as much as AES gives for one header (RFC 9001 §5.4.1).
+/// Half of an id: as many bits as AES gives for one header (RFC 9001 §5.4.1).
 const HALF_BITS: u32 = 40;
 const HALF: u64 = (1 << HALF_BITS) - 1;
-/// Luby and Rackoff: four rounds make a block cipher that even its decryption does not tell from a
-/// random one.
+/// Luby and Rackoff: four rounds make a block cipher that cannot be told from a random permutation,
+/// even with access to its decryption.
 const ROUNDS: u8 = 4;
-/// How many ids are remembered with what they mean.
+/// How many ids are remembered with their meaning.
 const REMEMBERED: usize = 256;
 
-/// The connection that an id is of: its endpoint among those with the same key, and its handle
+/// The connection that an id belongs to: its endpoint among those with the same key, and its handle
 /// there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Owner {
@@ -37,11 +37,11 @@ pub(super) struct IdKey(Option<HeaderProtectionKey>);
 
 impl IdKey {
     pub(super) fn new(key: [u8; 16]) -> Self {
-        // A key of that length is always taken.
+        // A key of this length is always accepted.
         Self(HeaderProtectionKey::new(&AES_128, &key).ok())
     }
 
-    /// The id of that sequence number; those of more than eight bits come again.
+    /// The id with this sequence number; numbers of more than eight bits repeat earlier ids.
     pub(super) fn id(&self, owner: Owner, sequence: u64) -> ConnectionId {
         let Owner { endpoint, handle } = owner;
         let place = u128::from(endpoint) << SLOT_BITS | u128::from(handle.slot);
@@ -57,8 +57,9 @@ impl IdKey {
         id.and_then(|id| ConnectionId::new(id)).unwrap_or_default()
     }
 
-    /// The connection that an id is of. An id that is not ours gives one that hardly exists (each
-    /// that does, once in 2^72); where it does, what came with it cannot be opened, and is ignored.
+    /// The connection that an id belongs to. An id that is not ours gives one that almost never
+    /// exists (each existing one, once in 2^72); if it does, its packets cannot be opened, and are
+    /// ignored.
     fn open(&self, id: [u8; ID]) -> Owner {
         let mut sealed = [0; 16];
         for (to, from) in sealed.iter_mut().rev().zip(id.iter().rev()) {
@@ -101,7 +102,7 @@ impl fmt::Debug for IdKey {
     }
 }
 
-/// What ids seen lately mean, so that not every packet's is decrypted.
+/// Remembers the meaning of recent ids, so that not every packet's id is decrypted.
 #[derive(Debug)]
 pub(super) struct Router {
     seen: Vec<Option<([u8; ID], Owner)>>,
@@ -116,7 +117,8 @@ impl Default for Router {
 }
 
 impl Router {
-    /// The connection that an id is of, if it is still there, and any at all if it is not ours.
+    /// The connection that an id belongs to, if it still exists; an arbitrary one if the id is not
+    /// ours.
     #[inline]
     pub(super) fn owner(&mut self, key: &IdKey, id: [u8; ID]) -> Owner {
         let [first, ..] = id;
@@ -183,7 +185,7 @@ mod tests {
                 .iter()
                 .filter(|id| id[bit / 8] >> (bit % 8) & 1 == 1)
                 .count();
-            // 128 on average; this far off once in 10^14.
+            // 128 on average; deviates this far once in 10^14.
             assert!((64..192).contains(&ones), "bit {bit}: {ones}");
         }
     }

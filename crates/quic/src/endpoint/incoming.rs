@@ -17,7 +17,7 @@ const MIN_FIRST_DATAGRAM: usize = 1200;
 const MIN_FIRST_ID: usize = 8;
 
 impl Endpoint {
-    /// A datagram with a long header whose destination is not known.
+    /// Handles a datagram with a long header whose destination is unknown.
     pub(super) fn receive_first(
         &mut self,
         now: Time,
@@ -71,7 +71,7 @@ impl Endpoint {
             connection.hold();
         }
         connection.receive(now, way, datagram);
-        // Nothing in it was authentic: it was not a client's first flight.
+        // Nothing in it was authentic, so it was not a client's first flight.
         if connection.stats().packets_received == 0 {
             self.table.release(handle);
             return None;

@@ -1,4 +1,5 @@
-//! What an endpoint makes for its connections: ids that it routes by, tokens that it accepts again.
+//! What an endpoint makes for its connections: ids that it routes by, and tokens that it accepts
+//! later.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -16,13 +17,13 @@ use crate::crypto::Vault;
 /// The keys of one endpoint.
 pub(super) struct Secrets {
     pub(super) ids: IdKey,
-    /// None: the cryptography refused the key, which it does with none of that length.
+    /// `None`: the cryptography refused the key, which never happens with this length.
     pub(super) vault: Option<Vault>,
 }
 
 impl Secrets {
-    /// `tokens` may be the key of endpoints that do not know each other's connections; `own`, from
-    /// which the keys of ids and resets come, must not.
+    /// `tokens` may be the key of endpoints that do not know each other's connections. `own`, from
+    /// which the keys of ids and resets are derived, must not be shared like that.
     pub(super) fn new(own: &[u8; 32], tokens: [u8; 32]) -> Self {
         let mut keys = Random::new(own);
         let id_key = keys.seed().first_chunk().copied().unwrap_or_default();
@@ -45,12 +46,12 @@ impl fmt::Debug for Secrets {
     }
 }
 
-/// For one connection.
+/// Makes the ids and tokens of one connection.
 #[derive(Debug)]
 pub(super) struct EndpointIssuer {
     secrets: Arc<Secrets>,
     owner: Owner,
-    /// A server's tokens: how many it gives, and what makes each another.
+    /// On a server: how many tokens it gives, and the random numbers that distinguish them.
     tokens: Option<(u8, Random)>,
 }
 

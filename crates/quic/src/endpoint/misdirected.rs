@@ -1,11 +1,12 @@
-//! Datagrams of connections that another endpoint has: the kernel distributes by addresses, and a
+//! Datagrams of connections at another endpoint: the kernel distributes by addresses, and a
 //! client's may change. RFC 9000 §9. They wait here until the owner of the socket hands them over.
 
 use std::collections::VecDeque;
 
 use crate::Way;
 
-/// How many wait at most, and how many bytes of them: as much as one look into a socket brings.
+/// The most datagrams that wait, and the most bytes of them: as much as one read of a socket
+/// returns.
 const MAX_DATAGRAMS: usize = 512;
 const MAX_BYTES: usize = 512 << 10;
 
@@ -25,7 +26,7 @@ pub(super) struct MisdirectedQueue {
 }
 
 impl MisdirectedQueue {
-    /// What there is no room for counts as lost on the way.
+    /// A datagram that finds no room counts as lost.
     pub(super) fn push(&mut self, to: u16, way: &Way, datagram: &[u8]) {
         let bytes = self.bytes + datagram.len();
         if self.waiting.len() < MAX_DATAGRAMS && bytes <= MAX_BYTES {

@@ -1,13 +1,13 @@
-//! The connections by the address of their peer: a stateless reset, which names none of them, is
-//! for one of those from where it came. RFC 9000 §10.3.1.
+//! The connections by the address of their peer: a stateless reset names no connection, so it is
+//! for one of those with the address that it came from. RFC 9000 §10.3.1.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
 
 use super::Handle;
 
-/// Of so many connections the tokens are compared, the newest first: each stray datagram costs as
-/// much. Others end by their timeouts.
+/// The tokens of this many connections are compared, the newest first: every stray datagram costs
+/// as much. Other connections end by their timeouts.
 const MAX_COMPARED: usize = 256;
 
 #[derive(Debug, Default)]
@@ -27,7 +27,7 @@ impl Peers {
         }
     }
 
-    /// Those that a reset from there may be for.
+    /// The connections that a reset from there may be for.
     pub(super) fn at(&self, remote: SocketAddr) -> impl Iterator<Item = Handle> + '_ {
         let handles = self.0.get(&remote).into_iter().flatten();
         handles.rev().take(MAX_COMPARED).copied()

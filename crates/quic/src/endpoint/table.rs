@@ -1,4 +1,4 @@
-//! The connections by the numbers of their slots; a slot that is taken anew has another generation.
+//! The connections by slot number; a slot that is used again gets another generation.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -7,7 +7,7 @@ use super::unproved::First;
 use crate::Time;
 use crate::connection::Connection;
 
-/// Names one connection of an endpoint, and no other after it is gone.
+/// Names one connection of an endpoint. A handle is never used for another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Handle {
     pub(super) slot: u32,
@@ -15,28 +15,28 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// Ids have 24 bits for the slot.
+    /// Ids have 24 bits for the slot number.
     pub(super) const MAX_SLOTS: u32 = 1 << 24;
 }
 
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) connection: Connection,
-    /// Where the peer is, as far as the endpoint has been told.
+    /// The address of the peer, as far as the endpoint knows.
     pub(super) peer: SocketAddr,
-    /// A server's: see [`super::Endpoint`].
+    /// On a server: see [`super::Endpoint`].
     pub(super) first: Option<First>,
-    /// A server's: the client has not proved where it is.
+    /// On a server: the client has not validated its address.
     pub(super) unproved: bool,
-    /// Its deadline may not be what the timers know.
+    /// Its deadline may differ from the scheduled one.
     pub(super) touched: bool,
-    /// The earliest time that the timers have for it.
+    /// The earliest time that is scheduled for it.
     pub(super) scheduled: Option<Time>,
 }
 
 impl Entry {
-    /// True once: the client has proved where it is. One that has ended without counts until it
-    /// leaves the table.
+    /// Returns true once: when the client has validated its address. A client that has ended
+    /// without doing so counts until it leaves the table.
     #[inline]
     pub(super) fn settles(&mut self) -> bool {
         let settles = self.unproved && !self.connection.is_unproved();
@@ -54,13 +54,13 @@ struct Slot {
 #[derive(Debug, Default)]
 pub(super) struct Table {
     slots: Vec<Slot>,
-    /// First in, first out: the ids of one slot change slowly.
+    /// First in, first out, so that the ids of one slot change slowly.
     free: VecDeque<u32>,
     count: usize,
 }
 
 impl Table {
-    /// A slot to be filled; one that is not is never used again before it is the only one left.
+    /// Reserves the slot that has been free for longest, to be filled or released.
     pub(super) fn reserve(&mut self) -> Option<Handle> {
         let slot = match self.free.pop_front() {
             Some(slot) => slot,
@@ -116,7 +116,7 @@ impl Table {
         self.get(handle).is_some()
     }
 
-    /// Whether there was a connection of that handle, and is no more.
+    /// Whether there was a connection with that handle, which is gone.
     pub(super) fn has_held(&self, handle: Handle) -> bool {
         let slot = self.slots.get(handle.slot as usize);
         slot.is_some_and(|slot| handle.generation < slot.generation)
@@ -128,7 +128,7 @@ impl Table {
             return None;
         }
         let entry = slot.entry.take()?;
-        // Without another generation, the slot is never used again: its ids would come again, and
+        // When the generations are used up, the slot is never used again: its ids would repeat, and
         // with them the tokens of their resets. RFC 9000 §10.3.2.
         if let Some(next) = slot.generation.checked_add(1) {
             slot.generation = next;
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
     use crate::Transport;
 
-    /// Begins a connection, whose handle is all that matters.
+    /// Begins a connection, of which only the handle matters.
     fn begin(endpoint: &mut Endpoint) -> Handle {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let tls = rustls::ClientConfig::builder_with_provider(provider)
@@ -187,7 +187,7 @@ mod tests {
         assert_eq!(next, [1, 0, 2, 3]);
     }
 
-    /// RFC 9000 §10.3.2: the token of a reset is that of one connection.
+    /// RFC 9000 §10.3.2: a reset token belongs to one connection only.
     #[test]
     fn no_handle_comes_again() {
         let mut endpoint = Endpoint::new(None, [1; 32]);

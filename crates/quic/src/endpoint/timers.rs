@@ -1,6 +1,6 @@
-//! Which connection's deadline comes next. Deadlines mostly move back, and far more often than they
-//! come: the heap is told only of those that move forward, and of one that came too early when it
-//! comes.
+//! Which connection's deadline comes next. Deadlines mostly move to later, and far more often than
+//! they come: the heap learns only of those that move to an earlier time, and of one that came too
+//! early when it comes.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,7 +12,7 @@ use crate::Time;
 #[derive(Debug, Default)]
 pub(super) struct Timers {
     heap: BinaryHeap<Reverse<(Time, Handle)>>,
-    /// Connections whose deadline is to be asked for again.
+    /// Connections whose deadline has to be read again.
     touched: Vec<Handle>,
 }
 
@@ -34,7 +34,7 @@ impl Timers {
             if scheduled == Some(time) {
                 return Some(time);
             }
-            // Of a connection that is gone, or replaced by an earlier one.
+            // Its connection is gone, or has an earlier entry.
             self.heap.pop();
         }
         None

@@ -1,6 +1,6 @@
-//! What address tokens say, how long they are good, and that each is taken once. RFC 9000 §8.1.
+//! What address tokens say, how long they are valid, and that each is accepted once. RFC 9000 §8.1.
 //!
-//! Their encryption is `crypto`'s.
+//! Their encryption belongs to `crypto`.
 
 use std::collections::HashSet;
 use std::net::{IpAddr, SocketAddr};
@@ -13,17 +13,17 @@ use crate::Time;
 use crate::connection::Random;
 use crate::crypto::{TokenKind, Vault};
 
-/// A client answers a Retry at once. RFC 9000 §8.1.3: such tokens live shortly.
+/// A client answers a Retry at once. RFC 9000 §8.1.3: such tokens expire soon.
 const RETRY_LIFETIME: Duration = Duration::from_secs(15);
 const NEW_LIFETIME: Duration = Duration::from_hours(24);
-/// How many tokens are remembered as used; when there are more, all that were given until then are
-/// worth nothing.
+/// How many used tokens are remembered; when there are more, all tokens issued until then become
+/// invalid.
 const MAX_USED: usize = 1 << 16;
 /// A version, a time, sixteen bytes of address, a port, two ids behind their lengths.
 const MAX_CONTENT: usize = 4 + 8 + 16 + 2 + 2 * (1 + ConnectionId::LONGEST);
 
-/// What is about to prove something, or is to be proved: tokens are good in the version that they
-/// are from. RFC 9369 §5.
+/// When and where a token is issued or checked: a token is valid only in the version that it was
+/// issued in. RFC 9369 §5.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Occasion {
     pub(super) version: Version,
@@ -34,20 +34,20 @@ pub(super) struct Occasion {
 /// What a token proves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Proof {
-    /// Nothing: there is none, or it is not ours, or not fresh.
+    /// Nothing: there is no token, or it is not ours, or it has expired.
     None,
-    /// This client had a Retry from us, which had this original destination.
+    /// This client was sent a Retry, and this was its original destination.
     Retried { original: ConnectionId },
-    /// This address was proved on an earlier connection.
+    /// This address was validated on an earlier connection.
     Known,
-    /// It is a token of a Retry, but not good (any more): the client takes no second Retry.
+    /// A Retry token that is invalid or has expired: the client accepts no second Retry.
     Spoilt,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Tokens {
     used: HashSet<u64>,
-    /// Those that were given before are worth nothing.
+    /// Tokens issued before this time are invalid.
     floor: Time,
 }
 
@@ -77,7 +77,7 @@ pub(super) fn seal_retry(
     fits.then(|| vault.seal(TokenKind::Retry, pen.written(), nonce).ok())?
 }
 
-/// For a NEW_TOKEN frame. The number tells the token from all others.
+/// For a NEW_TOKEN frame. The random number distinguishes the token from all others.
 pub(super) fn seal_new(vault: &Vault, random: &mut Random, occasion: &Occasion) -> Option<Bytes> {
     let content = [
         &occasion.version.0.to_be_bytes()[..],
@@ -94,7 +94,7 @@ pub(super) fn seal_new(vault: &Vault, random: &mut Random, occasion: &Occasion) 
 }
 
 impl Tokens {
-    /// `destination` is that of the packet which has the token.
+    /// `destination` is the destination id of the packet that carries the token.
     pub(super) fn check(
         &mut self,
         vault: &Vault,
@@ -151,13 +151,13 @@ fn check_retry(content: &[u8], occasion: &Occasion, destination: &ConnectionId) 
     is_good.then_some(Proof::Retried { original })
 }
 
-/// What follows the version, if it is that one.
+/// Returns what follows the version, if it is `version`.
 fn of_version(content: &[u8], version: Version) -> Option<&[u8]> {
     let (given, rest) = content.split_first_chunk()?;
     (u32::from_be_bytes(*given) == version.0).then_some(rest)
 }
 
-/// One that was given later than now is of another clock.
+/// A token issued later than now comes from another clock.
 fn is_fresh(given: Time, now: Time, lifetime: Duration) -> bool {
     given <= now && now <= given.after(lifetime)
 }

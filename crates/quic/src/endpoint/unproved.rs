@@ -1,5 +1,5 @@
-//! What clients may cost that have not proved their address, and may be nobody at all: how many
-//! there are, how many begin in a while, and what those leave behind that have ended. RFC 9000
+//! What clients may cost that have not validated their address, and may not exist at all: how many
+//! there are, how many begin in a time window, and what remains of those that have ended. RFC 9000
 //! §8.1.
 
 use std::collections::VecDeque;
@@ -9,28 +9,28 @@ use roundtrip_wire::quic::ConnectionId;
 
 use crate::Time;
 
-/// Where as many as may be there at once began within such a while and have proved nothing,
-/// whatever became of them, others prove themselves first.
+/// If as many as may exist at once began within this time and have proved nothing, whatever
+/// happened to them, other clients have to validate their address first.
 const WINDOW_NANOS: u64 = 250_000_000;
-/// How many are remembered after their end. A client's first flight may be longer than its
-/// connection was, and what is left of it begins no other.
+/// How many are remembered after their end. A client's first flight may outlast its connection, and
+/// the rest of it must not begin another.
 const MAX_ENDED: usize = 256;
 
-/// The address of a client's first packets and the destination chosen for these.
+/// The address of a client's first packets, and their original destination id.
 pub(super) type First = (SocketAddr, ConnectionId);
 
 #[derive(Debug, Default)]
 pub(super) struct Unproved {
     count: usize,
-    /// When the budget of beginnings would be full again, and what one takes of it.
+    /// When the budget of beginnings is full again, and what one beginning costs.
     spent_until: Time,
     price_nanos: u64,
     ended: VecDeque<(First, Vec<u8>)>,
 }
 
 impl Unproved {
-    /// True if another may begin, where `most` may be there at once. The budget pays for it, unless
-    /// it proves its address: to find that a packet is no client's costs, too.
+    /// Returns true if another may begin, when `most` may exist at once. It costs budget, unless
+    /// the client validates its address: a packet that turns out to be no client's costs work, too.
     pub(super) fn admits(&mut self, now: Time, most: usize) -> bool {
         if self.count >= most {
             return false;
@@ -48,13 +48,13 @@ impl Unproved {
         self.count += 1;
     }
 
-    /// One has proved its address.
+    /// A client has validated its address.
     pub(super) fn prove(&mut self) {
         self.count = self.count.saturating_sub(1);
         self.spent_until = Time(self.spent_until.0.saturating_sub(self.price_nanos));
     }
 
-    /// One is gone, and `farewell` is what it was told, or nothing.
+    /// A client has ended; `farewell` is its closing datagram, or empty.
     pub(super) fn end(&mut self, first: First, farewell: Vec<u8>) {
         self.count = self.count.saturating_sub(1);
         if self.ended.len() >= MAX_ENDED {
@@ -63,7 +63,7 @@ impl Unproved {
         self.ended.push_back((first, farewell));
     }
 
-    /// What a client was told that has ended.
+    /// The closing datagram of a client that has ended.
     pub(super) fn farewell(&self, first: &First) -> Option<&[u8]> {
         let ended = self.ended.iter().find(|(ended, _)| ended == first);
         ended.map(|(_, farewell)| &**farewell)
@@ -93,7 +93,7 @@ mod tests {
         assert_eq!(begun(&mut unproved, 1), 0);
         assert_eq!(begun(&mut unproved, 1 + WINDOW_NANOS / 2), 50);
         assert_eq!(begun(&mut unproved, u64::MAX / 2), 100);
-        // They stay.
+        // These do not end.
         let later = u64::MAX / 2 + 10 * WINDOW_NANOS;
         (0..100).for_each(|_| unproved.begin());
         assert_eq!(begun(&mut unproved, later), 0);

@@ -1,4 +1,4 @@
-//! The search on paths of every size, and paths that stop carrying what they carried.
+//! The search on paths of every size, and on paths that no longer carry what they carried.
 
 use super::*;
 
@@ -12,7 +12,7 @@ fn at(seconds: u64) -> Time {
     Time(seconds * 1_000_000_000)
 }
 
-/// Searches on a path that carries datagrams up to `carried`; how many probes that took.
+/// Searches on a path that carries datagrams up to `carried`; returns how many probes that took.
 fn search(mtu: &mut Mtu, now: Time, carried: u16) -> usize {
     let mut probes = 0;
     while let Some(size) = mtu.probe(now) {
@@ -126,7 +126,7 @@ fn a_black_hole_is_left_and_the_search_rests() {
     assert!(!mtu.on_lost(ETHERNET));
     assert!(mtu.on_lost(ETHERNET));
     assert_eq!(mtu.current(), BASE);
-    // What was sent before is lost as well: no news.
+    // What was sent before is lost as well, which changes nothing.
     for _ in 0..9 {
         assert!(!mtu.on_lost(ETHERNET));
     }
@@ -182,7 +182,7 @@ fn what_the_system_refuses_is_not_tried_again() {
     assert!(!mtu.too_big(size));
     search(&mut mtu, at(1), 1440);
     assert!((1425..=1440).contains(&mtu.current()), "{}", mtu.current());
-    // The route changes under us.
+    // The route changes.
     let before = mtu.current();
     assert!(mtu.too_big(before));
     assert_eq!(mtu.current(), BASE);

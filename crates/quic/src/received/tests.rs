@@ -1,4 +1,4 @@
-//! When acknowledgements are due, what they hold, and what a hostile sender can make us keep.
+//! When acknowledgements are due, what they contain, and what a hostile sender can make us keep.
 
 use super::*;
 
@@ -14,7 +14,7 @@ fn at(ms: u64) -> Time {
     Time(ms * 1_000_000)
 }
 
-/// Gives it eliciting packets and says after which of them an ACK frame was due and left.
+/// Passes it eliciting packets and returns after which of them an ACK frame was due and sent.
 fn answered(received: &mut Received, numbers: &[u64]) -> Vec<u64> {
     let mut answered = Vec::new();
     for number in numbers {
@@ -71,9 +71,9 @@ fn what_elicits_nothing_is_never_a_reason() {
 #[test]
 fn a_gap_and_a_late_packet_are_told_at_once() {
     let mut received = data();
-    // 2 is missing: 3 tells. 5 is the second since. 2 comes late and tells.
+    // 2 is missing: 3 reports it. 5 is the second packet since then. 2 comes late and is reported.
     assert_eq!(answered(&mut received, &[0, 1, 3, 4, 5, 2]), [1, 3, 5, 2]);
-    // The hole at 7 is told once.
+    // The gap at 7 is reported once.
     assert_eq!(answered(&mut received, &[6, 8, 9, 10, 11]), [8, 10]);
 }
 
@@ -95,7 +95,7 @@ fn congestion_marks_are_told_at_once() {
 fn the_peer_may_ask_for_fewer() {
     let mut received = data();
     received.ask(3, 9, Duration::from_millis(80), 3);
-    // Late: a newer one has come.
+    // Too late: a newer one has come.
     received.ask(2, 0, Duration::ZERO, 0);
     received.ask(3, 0, Duration::ZERO, 0);
     let numbers: Vec<u64> = (0..25).collect();
@@ -114,7 +114,7 @@ fn reordering_is_told_from_the_threshold_on() {
     received.ask(0, 99, Duration::from_millis(80), 3);
     let numbers = [0, 1, 3, 4, 5, 8, 9, 10];
     assert_eq!(answered(&mut received, &numbers), [5, 9, 10]);
-    // Never, if it is asked for.
+    // Never, if the peer asks for that.
     let mut received = data();
     received.ask(0, 99, Duration::from_millis(80), 0);
     assert!(answered(&mut received, &numbers).is_empty());
@@ -138,7 +138,7 @@ fn what_the_peer_knows_is_not_told_again() {
     assert_eq!(ranges(&received), [6..=7, 4..=4]);
     received.on_ack_acked(99);
     assert_eq!(ranges(&received), [7..=7]);
-    // A packet from before comes late: it has to be told.
+    // An earlier packet comes late: it has to be reported.
     received.on_packet(at(1), 2, true, 0);
     assert_eq!(ranges(&received), [6..=7, 2..=4]);
 }
@@ -168,7 +168,7 @@ fn holes_are_bounded_and_nothing_forgotten_is_new() {
     let lowest = 2 * (10_000 - MAX_RANGES as u64) + 1;
     assert!(!received.is_new(0) && !received.is_new(lowest - 2));
     assert!(received.is_new(lowest + 1));
-    // One more range below all that is kept: it is the one that goes.
+    // One more range below all that are kept: this one is dropped.
     received.on_packet(at(1), lowest - 1, true, 0);
     assert!(received.ranges().count() <= MAX_RANGES);
 }

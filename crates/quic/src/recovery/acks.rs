@@ -1,4 +1,4 @@
-//! What an ACK frame does. RFC 9002 §A.7.
+//! Processes ACK frames. RFC 9002 §A.7.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -13,12 +13,12 @@ use crate::congestion::Acknowledged;
 use crate::error::{Code, TransportError};
 use crate::space::Space;
 
-/// When and how an ACK frame came.
+/// When an ACK frame came, in which space, and how far the handshake was.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AckContext {
     pub(crate) now: Time,
     pub(crate) space: Space,
-    /// How long the peer says that it waited.
+    /// The peer's reported acknowledgement delay.
     pub(crate) delay: Duration,
     pub(crate) progress: Progress,
 }
@@ -34,8 +34,8 @@ impl Recovery {
         self.on_ranges(context, ack.ranges(), ack.ecn, feedback)
     }
 
-    /// The ranges of an ACK frame from the highest down, and the counts of ECT(0), ECT(1) and CE if
-    /// it has them.
+    /// Takes the ranges of an ACK frame from the highest down, and the counts of ECT(0), ECT(1) and
+    /// CE if it has them.
     pub(crate) fn on_ranges(
         &mut self,
         context: &AckContext,
@@ -86,8 +86,8 @@ impl Recovery {
         Ok(())
     }
 
-    /// RFC 9002 §5.1: only where the largest is new, and something new asked for the
-    /// acknowledgement.
+    /// RFC 9002 §5.1: only if the largest number is new, and something newly acknowledged asked for
+    /// the acknowledgement.
     fn sample(
         &mut self,
         context: &AckContext,
@@ -127,7 +127,7 @@ impl Recovery {
         }
     }
 
-    /// Losses first, then what arrived, each told once. RFC 9002 §A.7.
+    /// Reports losses first, then what arrived, each once. RFC 9002 §A.7.
     fn conclude(
         &mut self,
         context: &AckContext,
@@ -152,8 +152,8 @@ impl Recovery {
                 let acknowledged = self.acknowledged(now, settled, burst, sample);
                 self.controller.on_acknowledged(&acknowledged);
             }
-            // A server may acknowledge an Initial and still be unable to send: the client keeps its
-            // distance. RFC 9002 §6.2.1.
+            // A server may acknowledge an Initial and still be unable to send, so the client's
+            // back-off continues. RFC 9002 §6.2.1.
             if context.progress.is_peer_validated {
                 self.ptos_in_a_row = 0;
             }
@@ -190,8 +190,8 @@ impl Recovery {
         }
     }
 
-    /// A sender that fills most of the window, at times, may have more: applications write in
-    /// pieces. RFC 9002 §7.8.
+    /// Whether a sender uses the window. One that fills most of it now and then may have more:
+    /// applications write in pieces. RFC 9002 §7.8.
     fn is_used(&self, in_flight: u64) -> bool {
         let window = self.controller.window();
         let enough = if self.controller.is_slow_start() {

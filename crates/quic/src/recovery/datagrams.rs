@@ -1,5 +1,5 @@
-//! The size of datagrams: what the search for it hears of, and what congestion control is told of
-//! it. RFC 8899.
+//! The size of datagrams: informs the search about acknowledgements and losses, and congestion
+//! control about the size. RFC 8899.
 
 use std::net::IpAddr;
 
@@ -7,13 +7,14 @@ use super::{Allowance, Feedback, Recovery};
 use crate::Time;
 
 impl Recovery {
-    /// How large a UDP payload may be.
+    /// The current size of UDP payloads.
     #[inline]
     pub(crate) fn datagram(&self) -> u16 {
         self.mtu.current()
     }
 
-    /// The client's first datagram was of that size: a server's path carries it, if the other way.
+    /// The client's first datagram was of that size: a server's path carries it, though in the
+    /// other direction.
     pub(crate) fn on_first_datagram(&mut self, size: u16) {
         self.mtu.on_first_datagram(size);
         self.controller.set_datagram(self.mtu.current());
@@ -35,7 +36,7 @@ impl Recovery {
         self.mtu.on_new_path(remote);
     }
 
-    /// The size of the probe that leaves now, if one is due, congestion control lets it go, and it
+    /// The size of the probe that leaves now, if one is due, congestion control permits it, and it
     /// is at most `room`. RFC 8899 §4.
     pub(crate) fn mtu_probe(&mut self, now: Time, room: usize) -> Option<u16> {
         let probe = self.mtu.probe(now)?;
@@ -60,8 +61,8 @@ impl Recovery {
         self.mtu.on_probe_lost(size);
     }
 
-    /// Reads from `feedback` whether the path still carries large datagrams. To be called once for
-    /// each acknowledgement and each timeout, after the items in it.
+    /// Reads from `feedback` whether the path still carries large datagrams. Call it once for each
+    /// acknowledgement and each timeout, after the items in it.
     pub(crate) fn on_sizes(&mut self, feedback: &Feedback) {
         if let Some(size) = feedback.lost_size
             && self.mtu.on_lost(size)
@@ -73,7 +74,7 @@ impl Recovery {
         }
     }
 
-    /// A probe timeout: nothing is acknowledged any more, and it may be for the size.
+    /// A probe timeout: nothing is acknowledged any more, and the size may be why.
     pub(super) fn suspect_size(&mut self, is_handshake_complete: bool) {
         let falls = if is_handshake_complete {
             self.mtu.on_probe_timeout(self.ptos_in_a_row)

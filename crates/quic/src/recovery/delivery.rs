@@ -1,5 +1,4 @@
-//! How fast the path delivers: what each acknowledgement says of the rate. draft-ietf-ccwg-bbr
-//! §4.1.
+//! How fast the path delivers: the rate sample of each acknowledgement. draft-ietf-ccwg-bbr §4.1.
 
 use crate::Time;
 use crate::congestion::RateSample;
@@ -12,13 +11,13 @@ pub(super) struct Delivery {
     delivered_at: Time,
     acked_sent_at: Time,
     pub(super) lost: u64,
-    /// Until so much is delivered, what is in flight left while there was nothing more to send.
+    /// Until this much is delivered, what is in flight left while there was nothing more to send.
     app_limited_until: u64,
     round_end: u64,
 }
 
 impl Delivery {
-    /// Where nothing is in flight, the measurement begins anew.
+    /// If nothing is in flight, the measurement starts again.
     pub(super) fn on_burst(&mut self, now: Time, in_flight: u64) {
         if in_flight == 0 {
             self.delivered_at = now;
@@ -42,8 +41,8 @@ impl Delivery {
         self.app_limited_until = (self.delivered + in_flight).max(1);
     }
 
-    /// So many bytes arrived; the newest of them left with `burst`. Whether a round has ended, and
-    /// what the rate was.
+    /// `bytes` arrived; the newest of them left with `burst`. Returns whether a round has ended,
+    /// and the rate.
     pub(super) fn on_delivered(
         &mut self,
         now: Time,

@@ -1,16 +1,16 @@
-//! Whether marks survive the path, and what routers say by them. RFC 9000 §13.4.2, §A.4.
+//! Whether ECN marks survive the path, and what routers report with them. RFC 9000 §13.4.2, §A.4.
 
 use crate::space::Space;
 
-/// How many packets are marked to find out.
+/// How many packets are marked to find that out.
 const TRIAL: u64 = 10;
 
 #[derive(Debug)]
 pub(super) struct Ecn {
     state: State,
-    /// What was marked before this path, of all packets ever marked.
+    /// How many packets were marked before this path.
     base: u64,
-    /// Packets of the trial that were lost.
+    /// How many packets of the trial were lost.
     lost: u64,
     /// The peer's counts of ECT(0), ECT(1) and CE, for each space.
     counts: [[u64; 3]; 3],
@@ -20,14 +20,13 @@ pub(super) struct Ecn {
 enum State {
     Off,
     Trial,
-    /// The trial's packets are on their way.
+    /// The trial's packets are in flight.
     Waiting,
     Capable,
     Failed,
 }
 
-/// What an ACK frame says, and what is known of the packets that it acknowledges for the first
-/// time.
+/// What an ACK frame says, and what is known about the packets that it newly acknowledges.
 pub(super) struct Report {
     pub(super) space: Space,
     pub(super) counts: Option<[u64; 3]>,
@@ -55,14 +54,14 @@ impl Ecn {
         self.state == State::Capable
     }
 
-    /// `marked` packets were ever marked.
+    /// `marked` packets have been marked so far.
     pub(super) fn on_sent(&mut self, marked: u64) {
         if self.state == State::Trial && marked >= self.base + TRIAL {
             self.state = State::Waiting;
         }
     }
 
-    /// Marked packets are lost: where none of a trial came, the marks are why.
+    /// Marked packets are lost: if none of a trial came, the marks are why.
     pub(super) fn on_lost(&mut self, marked: u64) {
         self.lost += marked;
         if self.state == State::Waiting && self.lost >= TRIAL {
@@ -70,8 +69,8 @@ impl Ecn {
         }
     }
 
-    /// Only for a frame that acknowledges a larger number than any before. How many more packets
-    /// routers have marked.
+    /// Call it only for a frame that acknowledges a larger number than any before. Returns how many
+    /// more packets routers have marked.
     pub(super) fn on_report(&mut self, report: &Report) -> u64 {
         if matches!(self.state, State::Off | State::Failed) {
             return 0;
@@ -89,8 +88,8 @@ impl Ecn {
             return 0;
         };
         let told = counts[0].saturating_add(counts[2]);
-        // Every marked packet is told of, none that was not marked, and no router turned ECT(0)
-        // into ECT(1).
+        // Every marked packet is reported and no unmarked one, and no router turned ECT(0) into
+        // ECT(1).
         if plain.saturating_add(congested) < report.acked || told > report.sent || other > 0 {
             self.state = State::Failed;
             return 0;
@@ -101,7 +100,8 @@ impl Ecn {
         congested
     }
 
-    /// What the old path did to marks says nothing of the new. So many packets were ever marked.
+    /// What the old path did to marks says nothing about the new one. `marked` packets have been
+    /// marked so far.
     pub(super) fn on_new_path(&mut self, marked: u64) {
         if self.state != State::Off {
             self.state = State::Trial;

@@ -1,37 +1,37 @@
-//! What an acknowledgement or a timer has settled: for the streams, the handshake and the
-//! connection to act on.
+//! What an acknowledgement or a timer has settled, for the streams, the handshake and the
+//! connection.
 
 use std::time::Duration;
 
 use crate::sent::{Chunk, Item};
 use crate::space::Space;
 
-/// One is kept for each connection, which clears it once it has read it.
+/// Each connection keeps one, and clears it after reading it.
 #[derive(Debug, Default)]
 pub(crate) struct Feedback {
-    /// Stream data that arrived: neighbours of one stream are one run.
+    /// Stream data that arrived: consecutive bytes of one stream are one run.
     pub(crate) acked: Vec<Chunk>,
-    /// Stream data to be sent again. Some of it may be acknowledged later all the same.
+    /// Stream data to be sent again. Some of it may still be acknowledged later.
     pub(crate) lost: Vec<Chunk>,
     pub(crate) acked_items: Vec<(Space, Item)>,
     pub(crate) lost_items: Vec<(Space, Item)>,
-    /// The largest packet number that is acknowledged for the first time.
+    /// The largest newly acknowledged packet number.
     pub(crate) newest: Option<u64>,
-    /// Packets acknowledged for the first time.
+    /// Packets newly acknowledged.
     pub(crate) acked_packets: u64,
-    /// The packets declared lost, if anybody logs them.
+    /// The packets declared lost, if they are logged.
     pub(crate) lost_numbers: Option<Vec<(Space, u64)>>,
-    /// Packets declared lost, and what they held in flight.
+    /// Packets declared lost, and their bytes in flight.
     pub(crate) lost_packets: u64,
     pub(crate) lost_bytes: u64,
-    /// How long ago the first of them had left that asked for an acknowledgement.
+    /// The age of the oldest lost packet that asked for an acknowledgement.
     pub(crate) lost_after: Duration,
-    /// Packets that had been declared lost and arrived after all.
+    /// Packets that had been declared lost but arrived.
     pub(crate) spurious: u64,
-    /// The largest datagram among those acknowledged, 0 where there is none. For `Mtu::on_acked`.
+    /// The largest datagram among those acknowledged, 0 if there is none. For `Mtu::on_acked`.
     pub(crate) acked_size: u16,
-    /// The smallest datagram among those lost with which a congestion event began, probes of the
-    /// path's limit aside. For `Mtu::on_lost`.
+    /// The smallest datagram among those lost with which a congestion event began, except path
+    /// probes. For `Mtu::on_lost`.
     pub(crate) lost_size: Option<u16>,
 }
 

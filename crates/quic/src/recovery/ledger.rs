@@ -1,4 +1,4 @@
-//! The packets of one space: which were acknowledged, lost, or are still outstanding.
+//! The packets of one space: acknowledged, lost, or still outstanding.
 
 use std::ops::RangeInclusive;
 
@@ -9,7 +9,7 @@ use crate::sent::entry::{ACKED, ELICITING, LOST, MARKED, OUTSTANDING, Runs};
 use crate::sent::{Bursts, Entry, Items, Ring};
 use crate::space::Space;
 
-/// Where more than this are kept, those go first that are lost or elicit nothing.
+/// When more than this are kept, those that are lost or elicit nothing are forgotten first.
 const MAX_AT_EASE: usize = 256;
 
 #[derive(Debug, Default)]
@@ -18,23 +18,23 @@ pub(super) struct Ledger {
     /// The next packet's number.
     pub(super) number: u64,
     pub(super) largest_acked: Option<u64>,
-    /// None below it is outstanding, and it is not acknowledged.
+    /// Nothing below it is outstanding, and it is not acknowledged itself.
     pub(super) unresolved: u64,
-    /// How many packets outstanding elicit acknowledgements, and the burst of the newest ever sent.
+    /// How many outstanding packets elicit acknowledgements, and the burst of the newest ever sent.
     pub(super) eliciting: u64,
     pub(super) last_eliciting: u32,
-    /// How many packets outstanding elicit nothing.
+    /// How many outstanding packets elicit nothing.
     pub(super) silent: u64,
-    /// How many were ever marked with ECT(0), and how many numbers skipped.
+    /// How many packets were ever marked with ECT(0), and how many numbers were skipped.
     pub(super) marked: u64,
     skipped: u64,
 }
 
-/// What the packets amount to that an ACK frame acknowledges for the first time.
+/// The sums over the packets that an ACK frame newly acknowledges.
 #[derive(Debug, Default)]
 pub(super) struct Settled {
     pub(super) bytes: u64,
-    /// What had been given up as lost and came.
+    /// The bytes of packets that had been declared lost.
     pub(super) late_bytes: u64,
     pub(super) packets: u64,
     pub(super) eliciting: u64,
@@ -43,9 +43,9 @@ pub(super) struct Settled {
     pub(super) newest: Option<(u64, u32)>,
     pub(super) size: u16,
     pub(super) spurious: u64,
-    /// The burst of the oldest of those that had been given up.
+    /// The number and burst of the oldest packet that had been declared lost.
     pub(super) latest: Option<(u64, u32)>,
-    /// The last loss of a congestion event has proved to be none.
+    /// The last loss of a congestion event has proved to be spurious.
     pub(super) undone: bool,
 }
 
@@ -71,7 +71,7 @@ impl Ledger {
         self.ring.next() - self.skipped
     }
 
-    /// Settles one range of an ACK frame, from its lowest number on.
+    /// Settles one range of an ACK frame, from its lowest number up.
     pub(super) fn settle(
         &mut self,
         range: RangeInclusive<u64>,
@@ -117,8 +117,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// Forgets what is settled at the front. A lost packet is remembered for as long as `is_recent`
-    /// says of its burst.
+    /// Forgets what is settled at the front. A lost packet is remembered as long as `is_recent`
+    /// returns true for its burst.
     pub(super) fn compact(&mut self, is_recent: impl Fn(u32) -> bool) {
         let mut first = self.ring.first();
         while first < self.ring.next() {
@@ -142,8 +142,8 @@ impl Ledger {
         self.unresolved = self.unresolved.max(self.ring.first());
     }
 
-    /// Before an entry that is not the next, or finds no room. Returns the bytes in flight that are
-    /// forgotten.
+    /// Makes room before an entry that is not the next, or finds no room. Returns how many bytes in
+    /// flight are forgotten.
     #[cold]
     pub(super) fn make_room(&mut self, number: u64, items: &mut Items, most: usize) -> u64 {
         while self.ring.next() < number {
@@ -157,7 +157,7 @@ impl Ledger {
         let mut forgotten = 0;
         let mut first = self.ring.first();
         let enough = first + (self.ring.len() / 4) as u64;
-        // A peer that leaves so many unacknowledged has no claim to the content of the oldest.
+        // A peer that leaves so many unacknowledged is not owed the content of the oldest.
         let mut too_many = self.ring.len() >= most;
         while first < enough {
             let entry = self.ring.at(first);
@@ -195,7 +195,7 @@ impl Ledger {
     }
 }
 
-/// What hears of the packets that are settled.
+/// Where the settled packets are reported.
 pub(super) struct Told<'a> {
     pub(super) space: Space,
     pub(super) items: &'a mut Items,
@@ -214,7 +214,7 @@ impl Told<'_> {
     }
 }
 
-/// What is added up for each packet, in registers.
+/// The sums over packets, kept in registers.
 #[derive(Default)]
 struct Sums {
     bytes: u64,
@@ -244,7 +244,7 @@ impl Settled {
         self.size = self.size.max(sums.size);
     }
 
-    /// Acknowledged without being outstanding: it had been given up, or never sent.
+    /// The packet was acknowledged without being outstanding: it was declared lost, or never sent.
     #[cold]
     fn add_late(
         &mut self,

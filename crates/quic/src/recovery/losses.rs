@@ -1,4 +1,4 @@
-//! Which packets are lost, and what their loss says of the path. RFC 9002 §6.1, §7.6.
+//! Which packets are lost, and what their loss says about the path. RFC 9002 §6.1, §7.6.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::space::Space;
 
 /// A packet is lost when one sent this many later has arrived. RFC 9002 §6.1.1.
 const PACKET_THRESHOLD: u64 = 3;
-/// Where packets prove to be reordered, the threshold grows up to this.
+/// The limit up to which the threshold grows if packets prove to be reordered.
 const MAX_PACKET_THRESHOLD: u64 = 128;
 /// RFC 9002 §7.6.1.
 const PERSISTENT: u32 = 3;
@@ -19,16 +19,15 @@ const PERSISTENT: u32 = 3;
 #[derive(Debug)]
 pub(super) struct Reordering {
     pub(super) threshold: u64,
-    /// How much longer than is usual packets took that had been given up.
+    /// How much longer than usual packets took that had been declared lost.
     longer: Duration,
-    /// When the first packet left of those outstanding that are older than some acknowledged; by
-    /// then it is lost.
+    /// When the oldest outstanding packet that is older than an acknowledged one will be lost.
     pub(super) loss_times: [Option<Time>; 3],
-    /// When the first packet left of the latest row of lost ones with none acknowledged between.
-    /// RFC 9002 §7.6.2.
+    /// When the first packet left of the latest lost packets in a row, with none acknowledged
+    /// between. RFC 9002 §7.6.2.
     lost_since: [Option<Time>; 3],
-    /// The current congestion event: the last that the controller was told of, when it began, and
-    /// how many of its losses are not known to be none.
+    /// The current congestion event: the last that the controller was informed of, when it began,
+    /// and how many of its losses may be real.
     episode: u8,
     began: Option<Time>,
     open: u64,
@@ -53,8 +52,8 @@ impl Reordering {
         self.lost_since[space.index()] = None;
     }
 
-    /// A packet given up has come, so many numbers behind the newest. Whether no loss of the
-    /// congestion event is left.
+    /// A packet declared lost has come, this far behind the newest. Returns whether the congestion
+    /// event has no loss left.
     pub(super) fn on_late(&mut self, episode: u8, behind: u64) -> bool {
         self.threshold = self.threshold.max((behind + 1).min(MAX_PACKET_THRESHOLD));
         if episode != self.episode || self.open == 0 {
@@ -64,12 +63,12 @@ impl Reordering {
         self.open == 0
     }
 
-    /// A packet given up took so long to come, where so long is the rule.
+    /// A packet declared lost took this long to come; `usual` is the normal time.
     pub(super) fn on_took(&mut self, took: Duration, usual: Duration) {
         self.longer = self.longer.max(took.saturating_sub(usual));
     }
 
-    /// A packet that left then is lost. Returns the congestion event that it belongs to.
+    /// A packet sent at `sent` is lost. Returns the congestion event that it belongs to.
     fn on_lost(&mut self, now: Time, sent: Time) -> u8 {
         if self.began.is_none_or(|began| sent > began) {
             self.began = Some(now);
@@ -80,14 +79,14 @@ impl Reordering {
         self.episode
     }
 
-    /// An eliciting packet that left then is lost too. How long nothing has arrived of what was
-    /// sent.
+    /// An eliciting packet sent at `sent` is lost too. Returns for how long nothing that was sent
+    /// has arrived.
     fn lost_span(&mut self, space: Space, sent: Time) -> Duration {
         let since = *self.lost_since[space.index()].get_or_insert(sent);
         sent.since(since)
     }
 
-    /// Something else than a loss has reduced the window since: that is not undone.
+    /// Something other than a loss has reduced the window since; that is not undone.
     pub(super) fn close_episode(&mut self) {
         self.open = 0;
     }
@@ -102,7 +101,7 @@ impl Reordering {
 struct Losses {
     bytes: u64,
     newest: Option<Time>,
-    /// The smallest, where a congestion event began with them.
+    /// The smallest datagram, if a congestion event began with them.
     size: Option<u16>,
     began: bool,
     span: Duration,
@@ -110,8 +109,8 @@ struct Losses {
 }
 
 impl Recovery {
-    /// Looks at what is outstanding below the largest acknowledged, from the oldest on, and tells
-    /// the controller at most once.
+    /// Checks the outstanding packets below the largest acknowledged, from the oldest on, and
+    /// informs the controller once at most.
     pub(super) fn detect_losses(&mut self, now: Time, space: Space, feedback: &mut Feedback) {
         let index = space.index();
         self.reordering.loss_times[index] = None;
@@ -142,8 +141,8 @@ impl Recovery {
         }
         self.spaces[index].unresolved = number;
         runs.end(&mut feedback.lost);
-        // One event says as much of the path's limit, however many losses belong to it: they may be
-        // reordered packets.
+        // One event says the same about the path's limit however many losses belong to it: they may
+        // be reordered packets.
         if losses.began {
             let least = feedback.lost_size.into_iter().chain(losses.size).min();
             feedback.lost_size = least;
@@ -151,7 +150,7 @@ impl Recovery {
         self.tell_losses(now, &losses);
     }
 
-    /// RFC 9002 §6.1.2; on a path that reorders up to a round trip more, as RACK does. RFC 8985
+    /// RFC 9002 §6.1.2; on a path that reorders, up to a round trip more, as in RACK. RFC 8985
     /// §6.2.
     pub(super) fn loss_delay(&self) -> Duration {
         let more = self.reordering.longer.min(self.rtt.smoothed());
@@ -191,7 +190,7 @@ impl Recovery {
                 losses.span = losses.span.max(self.reordering.lost_span(space, sent));
             }
         } else {
-            // None of any event: it tells nothing of congestion when it comes late.
+            // It belongs to no event: it says nothing about congestion if it comes late.
             entry.episode = self.reordering.episode.wrapping_sub(1);
         }
         if !was.is(ELICITING) {

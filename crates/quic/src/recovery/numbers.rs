@@ -1,7 +1,7 @@
-//! Which packet numbers are never used, so that a peer that acknowledges what it has not seen gives
-//! itself away. RFC 9000 §21.4.
+//! Chooses packet numbers that are never used, so that a peer that acknowledges packets it has not
+//! seen is detected. RFC 9000 §21.4.
 
-/// The first lies this far in, at least; each further one twice as far, up to the last figure.
+/// The first lies at least this far in; each further one twice as far, up to the last constant.
 const NEAREST: u64 = 128;
 const FURTHEST: u64 = 1 << 20;
 
@@ -23,7 +23,7 @@ impl Skips {
         skips
     }
 
-    /// Whether this number is to be skipped; if so, the next one is chosen.
+    /// Whether to skip this number; if so, the next one to skip is chosen.
     #[inline]
     pub(super) fn is_skipped(&mut self, number: u64) -> bool {
         let skipped = number >= self.next;
@@ -35,7 +35,7 @@ impl Skips {
 
     #[cold]
     fn choose(&mut self, number: u64) {
-        // Marsaglia's xorshift; what it has to withstand is a guess of one number in `distance`.
+        // Marsaglia's xorshift; it has to withstand one guess among `distance` numbers.
         self.state ^= self.state << 13;
         self.state ^= self.state >> 7;
         self.state ^= self.state << 17;

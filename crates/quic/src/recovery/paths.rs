@@ -1,5 +1,5 @@
-//! What ends before it is settled: a space whose keys go, a first flight that was refused, a path
-//! that is left.
+//! What ends before it is settled: a space whose keys are dropped, a first flight that was refused,
+//! a path that is left.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -14,11 +14,11 @@ use crate::sent::{Bursts, Items, Ring};
 use crate::space::Space;
 use crate::{Time, Transport};
 
-/// How long what was learnt of a path is good for.
+/// How long knowledge about a path remains valid.
 const MAX_AGE: Duration = Duration::from_mins(1);
 
-/// What is known of the path that was left last. A peer that flips between two addresses finds its
-/// windows as they were, and no initial window each time.
+/// What is known about the path that was left last. A peer that switches between two addresses gets
+/// its windows back, and not an initial window each time.
 #[derive(Debug)]
 pub(super) struct LeftPath {
     remote: IpAddr,
@@ -29,13 +29,13 @@ pub(super) struct LeftPath {
 }
 
 impl Recovery {
-    /// The keys of the space are gone: what it has in flight counts no more. RFC 9002 §6.4.
+    /// The keys of the space are dropped: what it has in flight counts no more. RFC 9002 §6.4.
     pub(crate) fn discard(&mut self, space: Space) {
         self.forget(space, None);
         self.cancel_probes(space);
     }
 
-    /// The connection is over: what was sent is forgotten, but not the numbers of packets.
+    /// The connection is over: sent packets are forgotten, but not their numbers.
     pub(crate) fn end(&mut self) {
         for ledger in &mut self.spaces {
             ledger.ring = Ring::default();
@@ -50,8 +50,8 @@ impl Recovery {
         self.spaces.iter().map(Ledger::len).sum()
     }
 
-    /// Everything of the space is to be sent again, through no fault of the path: after a Retry, or
-    /// where early data was refused. RFC 9002 §6.2.3.
+    /// Sends everything in the space again, through no fault of the path: after a Retry, or when
+    /// early data was refused. RFC 9002 §6.2.3.
     pub(crate) fn retransmit_all(&mut self, space: Space, feedback: &mut Feedback) {
         self.forget(space, Some(feedback));
         self.cancel_probes(space);
@@ -96,8 +96,8 @@ impl Recovery {
         self.release_bursts();
     }
 
-    /// The peer is somewhere else: nothing is known of the way there, unless it was there before it
-    /// came to the address that it has `left`. What is in flight on the old path is neither in
+    /// The peer has another address: nothing is known about the path to it, unless the peer used it
+    /// before the address that it has `left`. What is in flight on the old path is neither in
     /// flight here, nor a sample, nor a sign of congestion. RFC 9000 §9.4.
     pub(crate) fn on_new_path(
         &mut self,
@@ -149,7 +149,8 @@ impl Recovery {
         self.ptos_in_a_row = 0;
     }
 
-    /// A connection at rest holds little: where nothing was in flight for a second, large rings go.
+    /// A connection at rest holds little: if nothing was in flight for a second, large rings are
+    /// freed.
     pub(super) fn give_memory_back(&mut self, now: Time) {
         let before = self.bursts.current().time;
         if now.since(before).as_secs() >= 1 {

@@ -1,5 +1,5 @@
-//! Recovery on a clock of ours: a rig that sends and acknowledges, and a controller that only notes
-//! what it is told.
+//! Recovery on a simulated clock: a rig that sends and acknowledges, and a controller that only
+//! records its calls.
 
 mod acks;
 mod bounds;
@@ -94,14 +94,14 @@ impl Controller for Spy {
     }
 }
 
-/// A connection whose handshake is confirmed, unless it is told otherwise.
+/// A connection whose handshake is confirmed, unless a test changes that.
 struct Rig {
     recovery: Recovery,
     progress: Progress,
     now: Time,
     feedback: Feedback,
     notes: Arc<Mutex<Vec<Note>>>,
-    /// How much of stream 0 was sent.
+    /// How much of stream 0 has been sent.
     offset: u64,
 }
 
@@ -128,7 +128,7 @@ impl Rig {
         }
     }
 
-    /// One with a first sample: packet 0 took `RTT`.
+    /// A rig with a first sample: packet 0 took `RTT`.
     fn sampled() -> Self {
         let mut rig = Self::new();
         rig.send(1);
@@ -142,7 +142,7 @@ impl Rig {
         self.now = self.now.after(span);
     }
 
-    /// A burst of full packets of stream 0, in the Data space.
+    /// Sends a burst of full packets of stream 0, in the Data space.
     fn send(&mut self, count: usize) {
         self.recovery.begin_burst(self.now);
         for _ in 0..count {
@@ -158,7 +158,7 @@ impl Rig {
         self.recovery.end_burst();
     }
 
-    /// A burst of one packet with items.
+    /// Sends a burst of one packet with items.
     fn send_items(&mut self, space: Space, items: &[Item], eliciting: bool) -> u64 {
         self.recovery.begin_burst(self.now);
         let number = self.put(space, None, items, eliciting);
@@ -179,7 +179,7 @@ impl Rig {
         self.try_ack(Space::Data, ranges).unwrap();
     }
 
-    /// The feedback is of this call alone.
+    /// The feedback contains only this call's.
     fn try_ack(
         &mut self,
         space: Space,
@@ -211,7 +211,7 @@ impl Rig {
             .on_timeout(self.now, self.progress, &mut self.feedback)
     }
 
-    /// What the controller was told since the last time, departures aside.
+    /// The controller's calls since the last time, except departures.
     fn notes(&mut self) -> Vec<Note> {
         let mut notes = std::mem::take(&mut *self.notes.lock().unwrap());
         notes.retain(|note| !matches!(note, Note::Sent { .. }));
@@ -219,7 +219,7 @@ impl Rig {
     }
 }
 
-/// A run of stream 0 that begins at the packet of that rank and is as long as so many packets.
+/// The run of stream 0 that begins at packet `rank` and is `packets` packets long.
 fn run(rank: u64, packets: u32) -> Chunk {
     Chunk {
         slot: 0,

@@ -1,4 +1,4 @@
-//! When to look again, and what to do then: losses that time decides, and probes. RFC 9002 §6.2.
+//! When timers expire, and what to do then: time-based losses, and probes. RFC 9002 §6.2.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::Time;
 use crate::sent::entry::{ELICITING, MTU_PROBE, OUTSTANDING, REQUEUED, Runs};
 use crate::space::Space;
 
-/// The wait doubles no further than to this many times the first.
+/// The wait is doubled at most this many times.
 const MAX_DOUBLINGS: u32 = 16;
 /// RFC 9002 §6.2.4.
 const PROBES: usize = 2;
@@ -23,13 +23,13 @@ impl Recovery {
         }
     }
 
-    /// Without the peer's delay and without doubling.
+    /// Doubles `span` once for each probe timeout in a row.
     fn doubled(&self, span: Duration) -> Duration {
         span.saturating_mul(1 << self.ptos_in_a_row.min(MAX_DOUBLINGS))
     }
 
-    /// How long to wait for what is sent in the Data space, not doubled. For idle, draining and
-    /// path timers.
+    /// How long to wait for an acknowledgement in the Data space, not doubled. For idle, draining
+    /// and path timers.
     pub(crate) fn pto(&self) -> Duration {
         self.rtt.pto() + self.max_ack_delay
     }
@@ -52,9 +52,9 @@ impl Recovery {
                 earliest = Some((time, space));
             }
         }
-        // The server may wait for the client to prove its address, and the client for the server.
-        // §6.2.2.1. And what is left of the handshake may wait for room behind data that the peer
-        // cannot acknowledge before it has come.
+        // The server may be waiting for the client to validate its address, and the client for the
+        // server. §6.2.2.1. The rest of the handshake may also be waiting for room behind data that
+        // the peer cannot acknowledge until it has the rest.
         let is_stuck = !progress.is_confirmed && self.spaces[Space::Data.index()].eliciting > 0;
         if earliest.is_none() && (!progress.is_peer_validated || is_stuck) {
             let space = if progress.has_handshake_keys {
@@ -100,8 +100,8 @@ impl Recovery {
         }
     }
 
-    /// Asks for the content of the oldest packets to be sent again, which may be what the peer
-    /// waits for, without giving them up. Returns how many probes to send. RFC 9002 §6.2.4.
+    /// Sends the content of the oldest packets again, which may be what the peer waits for, without
+    /// declaring them lost. Returns how many probes to send. RFC 9002 §6.2.4.
     fn requeue_oldest(&mut self, space: Space, feedback: &mut Feedback) -> usize {
         let ledger = &mut self.spaces[space.index()];
         if ledger.eliciting == 0 {

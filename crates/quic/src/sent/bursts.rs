@@ -1,4 +1,4 @@
-//! When packets left, and how fast the path delivered then: once for all packets of one burst.
+//! When packets left, and how fast the path delivered then, once for all packets of one burst.
 
 use std::collections::VecDeque;
 
@@ -8,24 +8,24 @@ use crate::Time;
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Burst {
     pub(crate) time: Time,
-    /// All bytes delivered, and the last time that some were.
+    /// All bytes delivered, and when the last of them were.
     pub(crate) delivered: u64,
     pub(crate) delivered_at: Time,
-    /// When the newest packet left that had been acknowledged.
+    /// When the newest acknowledged packet had left.
     pub(crate) acked_sent_at: Time,
     /// All bytes lost.
     pub(crate) lost: u64,
-    /// In flight, the burst included.
+    /// Bytes in flight, including the burst.
     pub(crate) in_flight: u64,
     pub(crate) app_limited: bool,
 }
 
-/// Those that packets in a ring still refer to. There is always one.
+/// The bursts that packets in a ring still refer to. There is always one.
 #[derive(Debug)]
 pub(crate) struct Bursts {
     before: VecDeque<Burst>,
     first: u32,
-    /// The newest, which packets are being sent in.
+    /// The newest burst, to which the packets now being sent belong.
     current: Burst,
 }
 
@@ -42,14 +42,14 @@ impl Bursts {
         self.before.capacity() * size_of::<Burst>()
     }
 
-    /// Gives the memory back where no packet refers to a burst before the newest.
+    /// Frees the memory if no packet refers to a burst before the newest.
     pub(crate) fn shrink(&mut self) {
         if self.before.is_empty() {
             self.before = VecDeque::new();
         }
     }
 
-    /// By this number packets refer to the newest.
+    /// The number by which packets refer to the newest burst.
     pub(crate) fn newest(&self) -> u32 {
         self.first.wrapping_add(self.before.len() as u32)
     }
@@ -62,7 +62,7 @@ impl Bursts {
         &mut self.current
     }
 
-    /// Begins another; `used` says whether any packet refers to the one before.
+    /// Begins another burst; `used` says whether any packet refers to the one before.
     pub(crate) fn begin(&mut self, burst: Burst, used: bool) {
         if used {
             self.before.push_back(self.current);
@@ -76,7 +76,7 @@ impl Bursts {
         self.before.get(place).unwrap_or(&self.current)
     }
 
-    /// No packet refers to one before `oldest` any more.
+    /// No packet refers to a burst before `oldest` any more.
     pub(crate) fn release(&mut self, oldest: u32) {
         let count = oldest.wrapping_sub(self.first) as usize;
         if count > 0 && count <= self.before.len() {
@@ -85,7 +85,7 @@ impl Bursts {
         }
     }
 
-    /// How long ago a burst was begun, in bursts: what is older compares as greater.
+    /// How many bursts ago a burst was begun: an older one compares as greater.
     pub(crate) fn age(&self, index: u32) -> u32 {
         self.newest().wrapping_sub(index)
     }

@@ -2,14 +2,14 @@
 
 use super::Chunk;
 
-/// Sent, neither acknowledged nor lost.
+/// Sent, but neither acknowledged nor lost.
 pub(crate) const OUTSTANDING: u8 = 1;
-/// Declared lost; remembered for a while in case it comes after all.
+/// Declared lost; remembered for a while in case it still comes.
 pub(crate) const LOST: u8 = 1 << 1;
-/// Acknowledged, and so are all from its number up to that in `offset`, which is excluded.
+/// Acknowledged, and so are all numbers from its own up to `offset`, which is excluded.
 pub(crate) const ACKED: u8 = 1 << 2;
-/// The number was never used: a peer that acknowledges it lies. RFC 9000 §21.4. No flag at all
-/// means the same.
+/// The number was never used: a peer that acknowledges it lies. RFC 9000 §21.4. It is the same as
+/// no flag at all.
 pub(crate) const SKIPPED: u8 = 0;
 pub(crate) const ELICITING: u8 = 1 << 3;
 pub(crate) const FIN: u8 = 1 << 4;
@@ -17,7 +17,7 @@ pub(crate) const FIN: u8 = 1 << 4;
 pub(crate) const MARKED: u8 = 1 << 5;
 /// Larger than what is known to arrive: a probe of the path's limit.
 pub(crate) const MTU_PROBE: u8 = 1 << 6;
-/// A probe timeout has asked for its content to be sent again; it is not asked for twice.
+/// A probe timeout has already had its content sent again; this is not done twice.
 pub(crate) const REQUEUED: u8 = 1 << 7;
 
 const NO_STREAM: u32 = u32::MAX;
@@ -25,7 +25,7 @@ const NO_STREAM: u32 = u32::MAX;
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub(crate) struct Entry {
-    /// Of the stream data; in an acknowledged entry the number above it from which on entries may
+    /// The offset of the stream data. In an acknowledged entry: the next number above it that may
     /// be unacknowledged.
     pub(crate) offset: u64,
     slot: u32,
@@ -34,7 +34,7 @@ pub(crate) struct Entry {
     /// Its first item in the slab, 0 for none.
     pub(crate) items: u32,
     length: u16,
-    /// What it holds in flight, 0 if it elicits no acknowledgement.
+    /// Its bytes in flight, 0 if it elicits no acknowledgement.
     pub(crate) size: u16,
     pub(crate) flags: u8,
     /// The congestion event that its loss belongs to.
@@ -80,7 +80,7 @@ impl Entry {
         self.flags & flag != 0
     }
 
-    /// While it is not acknowledged.
+    /// Only meaningful while it is not acknowledged.
     #[inline]
     pub(crate) fn chunk(&self) -> Option<Chunk> {
         (self.slot != NO_STREAM).then_some(Chunk {
@@ -92,7 +92,7 @@ impl Entry {
     }
 }
 
-/// Neighbouring runs of one stream, put together as they come.
+/// Consecutive runs of one stream, joined as they come.
 #[derive(Debug)]
 pub(crate) struct Runs {
     run: Chunk,

@@ -1,5 +1,5 @@
-//! What packets carried beside stream data: chains of nodes in one slab, so that a packet holds no
-//! list of its own.
+//! What packets carried besides stream data: chains of nodes in one slab, so that a packet needs no
+//! list.
 
 use super::Item;
 
@@ -11,7 +11,7 @@ struct Node {
 
 #[derive(Debug, Default)]
 pub(crate) struct Items {
-    /// The chain that begins with index n begins in node n − 1.
+    /// The chain with index n begins at node n − 1.
     nodes: Vec<Node>,
     free: u32,
     used: usize,
@@ -22,14 +22,14 @@ impl Items {
         self.nodes.capacity() * size_of::<Node>()
     }
 
-    /// Gives the memory back where nothing is kept.
+    /// Frees the memory if nothing is kept.
     pub(crate) fn shrink(&mut self) {
         if self.used == 0 {
             *self = Self::default();
         }
     }
 
-    /// Keeps the items in their order and returns their chain, 0 for none.
+    /// Stores the items in their order and returns their chain, 0 for none.
     pub(crate) fn keep(&mut self, items: &mut Vec<Item>) -> u32 {
         let mut chain = 0;
         while let Some(item) = items.pop() {
@@ -53,7 +53,7 @@ impl Items {
         u32::try_from(self.nodes.len()).unwrap_or(0)
     }
 
-    /// Tells each item of the chain, and keeps it.
+    /// Calls `told` with each item of the chain, which stays.
     pub(crate) fn tell(&self, chain: u32, mut told: impl FnMut(Item)) {
         let mut at = chain;
         while let Some(node) = at.checked_sub(1).and_then(|i| self.nodes.get(i as usize)) {
@@ -62,7 +62,7 @@ impl Items {
         }
     }
 
-    /// Tells each item of the chain, and forgets it.
+    /// Calls `told` with each item of the chain, which is freed.
     pub(crate) fn take(&mut self, chain: u32, mut told: impl FnMut(Item)) {
         let mut at = chain;
         while let Some(node) = at

@@ -1,7 +1,7 @@
-//! The packets of one space, by number, from the oldest that matters to the newest.
+//! The packets of one space, by number, from the oldest still needed to the newest.
 //!
-//! Entries lie at their number modulo a power of two. An acknowledged entry points past others that
-//! are acknowledged too, so that what an ACK frame repeats is jumped over.
+//! The index of an entry is its number modulo a power of two. An acknowledged entry points past
+//! others that are acknowledged too, so that repeated ranges of ACK frames are skipped.
 
 use super::Entry;
 
@@ -46,7 +46,7 @@ impl Ring {
         self.entries.len()
     }
 
-    /// The index of a number within `first..next`; any other number gives some entry or a gap,
+    /// The index of a number within `first..next`; any other number gives some entry or a gap, but
     /// never a panic.
     #[inline]
     pub(crate) fn at(&self, number: u64) -> Entry {
@@ -89,13 +89,13 @@ impl Ring {
         self.entries = larger;
     }
 
-    /// Forgets everything below.
+    /// Forgets everything below this number.
     #[inline]
     pub(crate) fn release(&mut self, below: u64) {
         self.first = below.clamp(self.first, self.next);
     }
 
-    /// Gives the memory back where nothing is kept.
+    /// Frees the memory if nothing is kept.
     pub(crate) fn shrink(&mut self) {
         if self.first == self.next {
             self.entries = Vec::new();

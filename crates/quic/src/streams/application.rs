@@ -1,4 +1,4 @@
-//! What the application does with its streams. RFC 9000 §2.4.
+//! What the application can do with its streams. RFC 9000 §2.4.
 
 use bytes::Bytes;
 use roundtrip_wire::quic::LARGEST_VARINT;
@@ -10,7 +10,7 @@ use super::turn::Place;
 use super::{Dir, Peek, RESERVE, Read, ReadError, StreamEvent, StreamId, Streams, WriteError};
 
 impl Streams {
-    /// None where the peer allows no more now: [`StreamEvent::Available`] follows.
+    /// Returns `None` if the peer allows no more now: [`StreamEvent::Available`] follows.
     pub(crate) fn open(&mut self, dir: Dir) -> Option<StreamId> {
         let own = self.own.get_mut(dir);
         let index = own.table.count();
@@ -32,7 +32,7 @@ impl Streams {
         Some(id)
     }
 
-    /// The next stream that the peer opened.
+    /// Returns the next stream that the peer opened.
     pub(crate) fn accept(&mut self, dir: Dir) -> Option<StreamId> {
         let opener = self.peer_side();
         let theirs = self.theirs.get_mut(dir);
@@ -44,8 +44,8 @@ impl Streams {
         Some(id)
     }
 
-    /// Takes the front of `data`, as much as there is room for, without copying it, and says how
-    /// much. Where that is not all, [`StreamEvent::Writable`] follows.
+    /// Takes as much of the front of `data` as there is room for, without copying it, and returns
+    /// how much. If that is not all, [`StreamEvent::Writable`] follows.
     pub(crate) fn write(&mut self, id: StreamId, mut data: Bytes) -> Result<usize, WriteError> {
         let key = self.find(id).ok_or(WriteError::Unknown)?;
         let free = self.send_buffer.saturating_sub(self.held);
@@ -74,7 +74,7 @@ impl Streams {
         Ok(taken as usize)
     }
 
-    /// Nothing more will be written.
+    /// Ends the stream: nothing more will be written.
     pub(crate) fn finish(&mut self, id: StreamId) -> Result<(), WriteError> {
         let key = self.find(id).ok_or(WriteError::Unknown)?;
         let outgoing = self.outgoing_mut(key).ok_or(WriteError::Unknown)?;
@@ -84,7 +84,7 @@ impl Streams {
         Ok(())
     }
 
-    /// Cuts the sending half off: what was not yet delivered never will be. RFC 9000 §3.1.
+    /// Cuts the sending half off: what is not delivered yet never will be. RFC 9000 §3.1.
     pub(crate) fn reset(&mut self, id: StreamId, code: u64) -> Result<(), WriteError> {
         let key = self.find(id).ok_or(WriteError::Unknown)?;
         self.outgoing_mut(key).ok_or(WriteError::Unknown)?;
@@ -92,7 +92,7 @@ impl Streams {
         Ok(())
     }
 
-    /// Wants no more from the peer on this stream. RFC 9000 §3.5.
+    /// Asks the peer to send no more on this stream. RFC 9000 §3.5.
     pub(crate) fn stop(&mut self, id: StreamId, code: u64) -> Result<(), ReadError> {
         let key = self.find(id).ok_or(ReadError::Unknown)?;
         let stream = self.slab.get_mut(key).ok_or(ReadError::Unknown)?;
@@ -113,7 +113,7 @@ impl Streams {
         Ok(())
     }
 
-    /// The next bytes, which stay until they are consumed.
+    /// Returns the next bytes, which stay until they are consumed.
     pub(crate) fn peek(&mut self, id: StreamId) -> Result<Peek<'_>, ReadError> {
         let key = self.find(id).ok_or(ReadError::Unknown)?;
         match self.offer(key)? {
@@ -127,7 +127,7 @@ impl Streams {
         }
     }
 
-    /// The first `count` bytes were read; no more than have come count.
+    /// Removes the first `count` bytes, or fewer if fewer have come.
     pub(crate) fn consume(&mut self, id: StreamId, count: usize) {
         if let Some(key) = self.find(id) {
             self.consume_at(key, count);
@@ -145,7 +145,7 @@ impl Streams {
             });
         }
         let mut count = 0;
-        // Twice where the ring turns.
+        // Runs twice if the data wraps around in the ring.
         while let Some(incoming) = self.slab.get(key).and_then(|s| s.incoming.as_ref()) {
             let front = incoming.front();
             let rest = into.get_mut(count..).unwrap_or_default();
@@ -163,8 +163,8 @@ impl Streams {
         Ok(Read::Bytes(count))
     }
 
-    /// All was read, whether the application was told so or not; or the stream cannot be read, or
-    /// no longer.
+    /// Whether everything was read, whether the application knows that or not; or the stream cannot
+    /// be read, or no longer.
     #[cfg(test)]
     pub(crate) fn is_finished(&self, id: StreamId) -> bool {
         let stream = self.find(id).and_then(|key| self.slab.get(key));
@@ -172,7 +172,7 @@ impl Streams {
         incoming.is_none_or(|half| matches!(half.offer(), Offer::End | Offer::Stopped))
     }
 
-    /// The sending half is cut off, unless it was before.
+    /// Cuts the sending half off, unless that was done before.
     pub(super) fn cut_off(&mut self, key: u32, code: u64, stopped: bool) {
         let Some(stream) = self.slab.get_mut(key) else {
             return;
@@ -196,7 +196,7 @@ impl Streams {
         self.wake_writers();
     }
 
-    /// What is there for the reader; the receiving half ends where that is the end.
+    /// Returns what the reader can have; the receiving half ends if that is the end.
     fn offer(&mut self, key: u32) -> Result<Read, ReadError> {
         let stream = self.slab.get(key).ok_or(ReadError::Unknown)?;
         let incoming = stream.incoming.as_ref().ok_or(ReadError::Unknown)?;

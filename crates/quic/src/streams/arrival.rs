@@ -1,4 +1,5 @@
-//! What the peer's frames about streams do, and what they must not. RFC 9000 §3, §4, §19.4–19.14.
+//! The effects of the peer's frames about streams, and the rules for them. RFC 9000 §3, §4,
+//! §19.4–19.14.
 
 use roundtrip_wire::quic::{LARGEST_VARINT, Side};
 
@@ -38,7 +39,7 @@ impl Streams {
         let arrived = incoming.take(offset, data, fin, &mut self.spares);
         self.fragments = (self.fragments + incoming.fragments()).saturating_sub(before);
         if self.fragments > self.max_fragments {
-            let why = "stream data came in more pieces out of order than are ever held";
+            let why = "stream data came out of order in more pieces than are kept";
             return Err(TransportError::new(Code::INTERNAL_ERROR, why));
         }
         if arrived != Arrived::default() {
@@ -64,7 +65,7 @@ impl Streams {
         Ok(())
     }
 
-    /// The stream is reset with the same code. RFC 9000 §3.5.
+    /// Resets the stream with the same code. RFC 9000 §3.5.
     pub(crate) fn on_stop_sending(&mut self, id: u64, code: u64) -> Result<(), TransportError> {
         if let Some(key) = self.outgoing_key(StreamId(id))? {
             self.cut_off(key, code, true);
@@ -153,7 +154,7 @@ impl Streams {
         }
     }
 
-    /// The stream of a frame that the sender of data sends; none where it is over.
+    /// The stream of a frame from a sender of data; `None` if it is over.
     fn incoming_key(&mut self, id: StreamId) -> Result<Option<u32>, TransportError> {
         if !id.is_bidi() && id.is_opened_by(self.side) {
             let why = "a frame of a sender came on a stream that only this side sends on";
@@ -162,7 +163,7 @@ impl Streams {
         self.key(id)
     }
 
-    /// The stream of a frame that the receiver of data sends; none where it is over.
+    /// The stream of a frame from a receiver of data; `None` if it is over.
     fn outgoing_key(&mut self, id: StreamId) -> Result<Option<u32>, TransportError> {
         if !id.is_bidi() && !id.is_opened_by(self.side) {
             let why = "a frame of a receiver came on a stream that only the peer sends on";
@@ -189,7 +190,7 @@ impl Streams {
         Ok(key)
     }
 
-    /// A stream is opened with all below it. RFC 9000 §3.2.
+    /// Opens a stream and all streams below it. RFC 9000 §3.2.
     fn open_theirs(&mut self, id: StreamId) -> Result<(), TransportError> {
         let (dir, opener) = (id.dir(), self.peer_side());
         let theirs = self.theirs.get_mut(dir);
@@ -205,7 +206,7 @@ impl Streams {
                 control: Place::default(),
             });
             let Some(key) = key else {
-                let why = "there are more streams at once than are ever held";
+                let why = "more streams are open at once than are kept";
                 return Err(TransportError::new(Code::INTERNAL_ERROR, why));
             };
             theirs.table.push(key);
@@ -222,7 +223,7 @@ impl Streams {
 /// RFC 9000 §19.11 and §19.14.
 fn check_count(limit: u64) -> Result<(), TransportError> {
     if limit > MAX_STREAM_COUNT {
-        let why = "a limit counts more streams than there can be";
+        let why = "a limit allows more streams than can exist";
         return Err(TransportError::new(Code::FRAME_ENCODING_ERROR, why));
     }
     Ok(())

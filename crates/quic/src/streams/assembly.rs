@@ -1,4 +1,4 @@
-//! Stream data into packets: what was lost first, then the streams with new data in turn. RFC 9000
+//! Puts stream data into packets: first what was lost, then new data, each stream in turn. RFC 9000
 //! §2.3, §13.3.
 
 use roundtrip_wire::quic::Pen;
@@ -6,19 +6,19 @@ use roundtrip_wire::quic::Pen;
 use super::Streams;
 use crate::sent::Chunk;
 
-/// So many bytes of one stream go before the next has its turn: about 16 packets.
+/// How many bytes of one stream are sent before the next has its turn: about 16 packets.
 const TURN: u64 = 24 << 10;
 
 impl Streams {
-    /// Stream data that all limits let go.
+    /// Whether there is stream data that all limits permit.
     #[inline]
     pub(crate) fn wants_to_send(&self) -> bool {
         !self.urgent.is_empty() || (!self.ready.is_empty() && self.sending.credit() > 0)
     }
 
-    /// Writes one STREAM frame, and says what it holds; none where there is no room or nothing to
-    /// send. A frame that fills the pen's room has no length, so nothing may be written behind it:
-    /// the room is 0 then.
+    /// Writes one STREAM frame, and returns what it holds; `None` if there is no room or nothing to
+    /// send. A frame that fills the pen's room has no length field, so nothing may follow it: the
+    /// room is 0 then.
     #[inline]
     pub(crate) fn write_chunk(&mut self, pen: &mut Pen<'_>) -> Option<Chunk> {
         if self.urgent.is_empty() {

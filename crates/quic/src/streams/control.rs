@@ -1,5 +1,5 @@
-//! The frames about streams that carry no data: limits, resets, and that a limit holds data back.
-//! RFC 9000 §19.
+//! The frames about streams that carry no data: limits, resets, and reports that a limit holds data
+//! back. RFC 9000 §19.
 
 use roundtrip_wire::quic::{Frame, Pen};
 
@@ -8,7 +8,7 @@ use super::stream::Stream;
 use super::{Dir, Streams};
 use crate::sent::Item;
 
-/// Where frames go, and where it is noted which went.
+/// Where frames are written, and where the written ones are recorded.
 struct Page<'a, 'b> {
     pen: &'a mut Pen<'b>,
     items: &'a mut Vec<Item>,
@@ -25,7 +25,7 @@ impl Streams {
             || self.own.uni.blocked_pending
     }
 
-    /// Writes what waits, as far as there is room, and pushes what was written.
+    /// Writes waiting frames as far as there is room, and records them in `items`.
     pub(crate) fn write_control(&mut self, pen: &mut Pen<'_>, items: &mut Vec<Item>) {
         if !self.has_control() {
             return;
@@ -46,7 +46,7 @@ impl Streams {
         }
     }
 
-    /// Says whether there was room for all, as all below.
+    /// Returns whether there was room for all frames, as do the functions below.
     fn write_limits(&mut self, page: &mut Page<'_, '_>) -> bool {
         if self.receiving.pending {
             let frame = Frame::MaxData(self.receiving.next_limit());

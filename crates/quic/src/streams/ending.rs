@@ -1,4 +1,4 @@
-//! The end of a stream's halves, and of streams: nothing of them is left. RFC 9000 §3.
+//! Ends the halves of streams, and forgets streams without halves. RFC 9000 §3.
 
 use super::Streams;
 
@@ -31,7 +31,7 @@ impl Streams {
         self.settle(key);
     }
 
-    /// A stream without halves is forgotten.
+    /// Forgets a stream that has no half left.
     fn settle(&mut self, key: u32) {
         let Some(stream) = self.slab.get(key) else {
             return;

@@ -1,4 +1,4 @@
-//! What became of what was sent: acknowledged, lost, or refused as early data. RFC 9000 §13.3.
+//! What became of sent data: acknowledged, lost, or refused as early data. RFC 9000 §13.3.
 
 use super::incoming::Incoming;
 use super::limits::Sending;
@@ -36,7 +36,7 @@ impl Streams {
         }
     }
 
-    /// A run of one stream's bytes is to be sent again, unless it is acknowledged before.
+    /// A run of one stream's bytes is to be sent again, unless it is acknowledged first.
     pub(crate) fn on_lost(&mut self, chunk: &Chunk) {
         if let Some(outgoing) = self.outgoing_mut(chunk.slot) {
             let end = chunk.offset.saturating_add(u64::from(chunk.length));
@@ -60,7 +60,7 @@ impl Streams {
         }
     }
 
-    /// What is still of use goes again, with what it says now.
+    /// Frames that are still useful are sent again, with current values.
     pub(crate) fn on_item_lost(&mut self, item: &Item) {
         match item {
             Item::Stream(chunk) => self.on_lost(chunk),
@@ -79,8 +79,8 @@ impl Streams {
         }
     }
 
-    /// The peer refused early data: all of it is to be sent again, under limits that
-    /// [`Streams::set_peer`] tells next.
+    /// The peer refused early data: all of it is to be sent again, under the limits that
+    /// [`Streams::set_peer`] sets next.
     pub(crate) fn refuse_early(&mut self) {
         self.sending = Sending::default();
         self.initial = Initial::default();
@@ -124,7 +124,7 @@ impl Streams {
         self.schedule(key);
     }
 
-    /// Only the connection's limit holds data back.
+    /// Whether only the connection's limit holds data back.
     fn is_blocked(&self) -> bool {
         !self.ready.is_empty() && self.sending.credit() == 0
     }

@@ -1,22 +1,21 @@
-//! How much of a stream fits into what is left of a packet, and how its frame says so. RFC 9000
-//! §19.8.
+//! How much of a stream fits into the rest of a packet, and how its frame says so. RFC 9000 §19.8.
 
 use roundtrip_wire::quic::{Pen, stream_header_size, varint_size, write_stream_header};
 
-/// A frame that could carry less than this of more waits for the next packet.
+/// If only part of the data fits, a frame with less of it than this waits for the next packet.
 const MIN_MORE: usize = 16;
 
 pub(super) struct Fit {
-    /// PADDING in front of the frame: where the data fills the packet but for a byte or two, and
-    /// would not fit beside a length.
+    /// PADDING in front of the frame, if the data fills the packet except for a byte or two, and
+    /// would not fit together with a length field.
     pub(super) padding: usize,
     pub(super) length: usize,
-    /// The frame tells its length; otherwise it fills the packet.
+    /// Whether the frame has a length field; otherwise it fills the packet.
     pub(super) with_length: bool,
 }
 
 impl Fit {
-    /// At most `most` bytes into `room`.
+    /// Fits at most `most` bytes into `room`.
     #[inline]
     pub(super) fn find(room: usize, id: u64, offset: u64, most: u64) -> Option<Self> {
         let space = room.checked_sub(stream_header_size(id, offset, None))?;
@@ -36,7 +35,7 @@ impl Fit {
         })
     }
 
-    /// What stands before the data.
+    /// Writes everything before the data.
     #[inline]
     pub(super) fn write_header(&self, pen: &mut Pen<'_>, id: u64, offset: u64, fin: bool) {
         if self.with_length {
@@ -64,7 +63,7 @@ mod tests {
         assert_eq!(find(104, 1 << 40), Some((0, 100, false)));
         assert_eq!(find(104, 101), Some((0, 100, false)));
         assert_eq!(find(104, 100), Some((0, 100, false)));
-        // A length would take two bytes: padding in front instead.
+        // A length field would take two bytes, so there is padding in front instead.
         assert_eq!(find(104, 99), Some((1, 99, false)));
         assert_eq!(find(104, 98), Some((0, 98, true)));
         assert_eq!(find(104, 0), Some((0, 0, true)));

@@ -1,5 +1,5 @@
-//! Stream ids: which side opened a stream, which ways it goes, and which of its kind it is. RFC
-//! 9000 §2.1.
+//! Stream ids: which side opened a stream, which directions it has, and its number among those of
+//! its kind. RFC 9000 §2.1.
 
 use roundtrip_wire::quic::Side;
 
@@ -37,7 +37,7 @@ impl StreamId {
         self.0 & 0x2 == 0
     }
 
-    /// Opened by the client.
+    /// Whether the client opened it.
     pub fn is_client(self) -> bool {
         self.0 & 0x1 == 0
     }

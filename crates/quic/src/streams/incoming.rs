@@ -1,5 +1,5 @@
-//! The receiving half of a stream: what came, in whatever order, and how far it was read. RFC 9000
-//! §3.2, §4.
+//! The receiving half of a stream: what came, in any order, and how far it was read. RFC 9000 §3.2,
+//! §4.
 
 use roundtrip_wire::quic::LARGEST_VARINT;
 
@@ -8,19 +8,19 @@ use crate::Code;
 use crate::error::TransportError;
 use crate::spans::Spans;
 
-/// No stream is held further ahead of its reader, whatever its window.
+/// How far a stream may be ahead of its reader at most, whatever its window.
 const MAX_AHEAD: u64 = 1 << 30;
 
 #[derive(Debug, Default)]
 pub(super) struct Incoming {
     ring: Ring,
-    /// All before was read.
+    /// Everything before this offset was read.
     read: u64,
-    /// All before has come.
+    /// Everything before this offset has come.
     whole: u64,
-    /// The highest offset that came, or that the peer's reset counts.
+    /// The highest offset that came, or that the peer's reset stated.
     highest: u64,
-    /// The peer was told that it may send so much.
+    /// The limit that the peer was last sent.
     limit: u64,
     window: u64,
     /// What came beyond `whole`.
@@ -28,7 +28,7 @@ pub(super) struct Incoming {
     /// The final size. RFC 9000 §4.5.
     size: Option<u64>,
     state: State,
-    /// The application was told and has not yet heard it.
+    /// An event was queued, but the application has not polled it.
     pub(super) told: bool,
 }
 
@@ -36,13 +36,13 @@ pub(super) struct Incoming {
 enum State {
     #[default]
     Open,
-    /// The application wants no more, for this reason: what comes is dropped.
+    /// The application wants no more, with this code: what comes is dropped.
     Stopped(u64),
-    /// The peer cut it off with this code.
+    /// The peer reset it with this code.
     Reset(u64),
 }
 
-/// What there is for the reader.
+/// What a reader gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Offer {
     Bytes(usize),
@@ -56,11 +56,11 @@ pub(super) enum Offer {
 /// What a frame changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Arrived {
-    /// There is news for the reader.
+    /// There is something new for the reader.
     pub(super) is_news: bool,
-    /// Bytes that no one will read: the connection's window may go on.
+    /// Bytes that nobody will read: the connection's window may advance by them.
     pub(super) dropped: u64,
-    /// Nothing of this half is of interest any more.
+    /// This half is no longer needed.
     pub(super) is_over: bool,
 }
 
@@ -74,8 +74,8 @@ impl Incoming {
         }
     }
 
-    /// May data reach up to `end`, and end there? Says how many of the bytes count anew. RFC 9000
-    /// §4.1, §4.5.
+    /// Checks that data may reach up to `end`, and end there if `fin`. Returns how many of the
+    /// bytes count against the connection's limit. RFC 9000 §4.1, §4.5.
     #[inline]
     pub(super) fn check(&self, end: u64, fin: bool) -> Result<u64, TransportError> {
         if let Some(size) = self.size {
@@ -94,13 +94,13 @@ impl Incoming {
             return Err(TransportError::new(Code::FLOW_CONTROL_ERROR, why));
         }
         if end > self.read.saturating_add(MAX_AHEAD) {
-            let why = "a stream runs further ahead of its reader than is ever held";
+            let why = "a stream is further ahead of its reader than is kept";
             return Err(TransportError::new(Code::INTERNAL_ERROR, why));
         }
         Ok(end.saturating_sub(self.highest))
     }
 
-    /// Data that was checked.
+    /// Takes data that has been checked.
     #[inline]
     pub(super) fn take(
         &mut self,
@@ -149,7 +149,7 @@ impl Incoming {
         }
     }
 
-    /// The peer cut the stream off; its size was checked.
+    /// The peer reset the stream; its size has been checked.
     pub(super) fn reset(&mut self, code: u64, size: u64, spares: &mut Spares) -> Arrived {
         let was_whole = self.is_whole();
         self.size = Some(size);
@@ -169,7 +169,7 @@ impl Incoming {
         }
     }
 
-    /// The application wants no more. Once the final size is known, the peer need not be told.
+    /// The application wants no more. Once the final size is known, the peer is not informed.
     pub(super) fn stop(&mut self, code: u64, spares: &mut Spares) -> Arrived {
         if self.state == State::Open {
             self.state = State::Stopped(code);
@@ -203,12 +203,12 @@ impl Incoming {
         }
     }
 
-    /// The next bytes, as far as they lie side by side.
+    /// The next bytes, as far as they are contiguous.
     pub(super) fn front(&self) -> &[u8] {
         self.ring.front((self.whole - self.read) as usize)
     }
 
-    /// Says how many were there to be consumed.
+    /// Returns how many bytes were there to be consumed.
     pub(super) fn consume(&mut self, count: usize, spares: &mut Spares) -> u64 {
         let count = (self.whole - self.read).min(count as u64);
         self.read += count;
@@ -224,17 +224,18 @@ impl Incoming {
         count
     }
 
-    /// Half of the window was read since the peer was last told of it, and it has more to send.
+    /// Whether half of the window was read since the last limit was sent, and the peer has more to
+    /// send.
     pub(super) fn is_limit_due(&self) -> bool {
         self.may_raise() && self.next_limit() - self.limit >= self.window.div_ceil(2).max(1)
     }
 
-    /// The peer is let send more than it knows.
+    /// Whether the peer may send more than it knows.
     pub(super) fn is_limit_stale(&self) -> bool {
         self.may_raise() && self.next_limit() > self.limit
     }
 
-    /// A new limit would be of use to the peer.
+    /// Whether a new limit would be of use to the peer.
     pub(super) fn may_raise(&self) -> bool {
         self.size.is_none() && self.state == State::Open
     }
@@ -244,7 +245,7 @@ impl Incoming {
         limit.min(LARGEST_VARINT).max(self.limit)
     }
 
-    /// The peer is being told of [`Incoming::next_limit`].
+    /// The peer is being sent [`Incoming::next_limit`].
     pub(super) fn raise(&mut self) {
         self.limit = self.next_limit();
     }
@@ -253,13 +254,13 @@ impl Incoming {
         self.ring.rest(spares);
     }
 
-    /// In how many pieces lies what came out of order?
+    /// The number of pieces of data that came out of order.
     #[inline]
     pub(super) fn fragments(&self) -> usize {
         self.later.len()
     }
 
-    /// Why the application wants no more.
+    /// The code with which the application wants no more.
     pub(super) fn stop_code(&self) -> Option<u64> {
         match self.state {
             State::Stopped(code) => Some(code),

@@ -11,7 +11,7 @@ use crate::error::TransportError;
 #[derive(Debug)]
 pub(super) struct Receiving {
     window: u64,
-    /// The peer was told so much.
+    /// The limit that the peer was sent.
     limit: u64,
     received: u64,
     consumed: u64,
@@ -33,9 +33,9 @@ pub(super) struct Sending {
 #[derive(Debug, Default)]
 pub(super) struct Own {
     pub(super) table: Table,
-    /// The peer allows so many, counted from the first.
+    /// The peer allows this many in total.
     pub(super) limit: u64,
-    /// The application was refused one.
+    /// The application asked for one and was refused.
     pub(super) wanted: bool,
     /// STREAMS_BLOCKED is to be sent.
     pub(super) blocked_pending: bool,
@@ -46,21 +46,21 @@ pub(super) struct Own {
 #[derive(Debug)]
 pub(super) struct Theirs {
     pub(super) table: Table,
-    /// How many the application was given.
+    /// How many the application has accepted.
     pub(super) accepted: u64,
     /// How many may be open at once.
     window: u64,
-    /// The peer was told so many, counted from the first.
+    /// The limit that the peer was sent: a total.
     limit: u64,
     /// How many are over.
     closed: u64,
     /// MAX_STREAMS is to be sent.
     pub(super) pending: bool,
-    /// The application was told of new ones and has not yet heard it.
+    /// An event about new ones was queued, but the application has not polled it.
     pub(super) told: bool,
 }
 
-/// How many streams of one kind exist at all. RFC 9000 §4.6.
+/// The most streams of one kind that can exist. RFC 9000 §4.6.
 pub(super) const MAX_STREAM_COUNT: u64 = 1 << 60;
 
 impl Receiving {
@@ -75,12 +75,12 @@ impl Receiving {
         }
     }
 
-    /// How much may come before it is read, from now on: what the peer was told already holds.
+    /// Sets how much may come before it is read, from now on; the limit already sent stays valid.
     pub(super) fn set_window(&mut self, window: u64) {
         self.window = window.min(LARGEST_VARINT);
     }
 
-    /// So many bytes count anew.
+    /// Counts that many new bytes.
     #[inline]
     pub(super) fn receive(&mut self, fresh: u64) -> Result<(), TransportError> {
         if self.received + fresh > self.limit {
@@ -98,7 +98,7 @@ impl Receiving {
         }
     }
 
-    /// The peer says that it waits.
+    /// The peer reports that it is blocked.
     pub(super) fn hurry(&mut self) {
         self.pending |= self.next_limit() > self.limit;
     }
@@ -108,7 +108,7 @@ impl Receiving {
         limit.min(LARGEST_VARINT).max(self.limit)
     }
 
-    /// The peer is being told of [`Receiving::next_limit`].
+    /// The peer is being sent [`Receiving::next_limit`].
     pub(super) fn raise(&mut self) {
         self.limit = self.next_limit();
         self.pending = false;
@@ -137,7 +137,7 @@ impl Sending {
         }
     }
 
-    /// There is data that only this limit holds back: the peer is told once. RFC 9000 §19.12.
+    /// Only this limit holds data back: the peer is informed once. RFC 9000 §19.12.
     pub(super) fn note_blocked(&mut self) {
         if self.blocked_at != Some(self.limit) {
             self.blocked_at = Some(self.limit);
@@ -151,7 +151,7 @@ impl Sending {
 }
 
 impl Own {
-    /// The peer is told once of each limit that is in the way. RFC 9000 §19.14.
+    /// The peer is informed once of each limit that it is blocked by. RFC 9000 §19.14.
     pub(super) fn note_blocked(&mut self) {
         if self.blocked_at != Some(self.limit) {
             self.blocked_at = Some(self.limit);
@@ -189,7 +189,7 @@ impl Theirs {
         }
     }
 
-    /// The peer says that it waits.
+    /// The peer reports that it is blocked.
     pub(super) fn hurry(&mut self) {
         self.pending |= self.next_limit() > self.limit;
     }
@@ -202,7 +202,7 @@ impl Theirs {
         limit.max(self.limit)
     }
 
-    /// The peer is being told of [`Theirs::next_limit`].
+    /// The peer is being sent [`Theirs::next_limit`].
     pub(super) fn raise(&mut self) {
         self.limit = self.next_limit();
         self.pending = false;

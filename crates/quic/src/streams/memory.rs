@@ -1,21 +1,20 @@
-//! What the streams of a connection hold, and how they come to hold less.
+//! How much memory the streams of a connection hold, and how it is reduced.
 
 use super::{Configured, Streams};
 use crate::Budget;
 use crate::spans::Span;
 
-/// However short the budget is, a connection may send and receive so much ahead.
+/// However short the budget is, a connection may send and receive this much ahead.
 const MIN_SHARE: u64 = 64 << 10;
 
 impl Streams {
-    /// In bytes, without looking at each stream.
+    /// In bytes, computed without visiting each stream.
     pub(crate) fn memory(&self) -> u64 {
         let rings = self.spares.memory() + self.fragments * size_of::<Span>();
         self.held + (rings + self.slab.memory()) as u64
     }
 
-    /// Follows a budget: the less is left of it, the smaller are the windows that are given from
-    /// now on.
+    /// Follows a budget: the less of it is left, the smaller are the windows granted from now on.
     pub(crate) fn share(&mut self, budget: &Budget) {
         let Configured {
             send_buffer,

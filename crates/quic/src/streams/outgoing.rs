@@ -1,8 +1,8 @@
-//! The sending half of a stream: what was written, what of it was sent, lost and acknowledged. RFC
-//! 9000 §3.1.
+//! The sending half of a stream: what was written, and what of it was sent, lost and acknowledged.
+//! RFC 9000 §3.1.
 //!
-//! Pieces are kept as they were written and leave when all of a piece is acknowledged. Whose turn
-//! it is, and what the connection as a whole may send, is decided in `assembly`.
+//! Pieces are kept as they were written, and dropped when all of a piece is acknowledged. Whose
+//! turn it is, and what the connection as a whole may send, is decided in `assembly`.
 
 use std::collections::VecDeque;
 
@@ -14,37 +14,37 @@ use super::fit::Fit;
 use super::turn::Place;
 use crate::spans::Spans;
 
-/// What a piece costs beside its bytes: many small ones fill the buffer, too.
+/// What a piece costs besides its bytes: many small ones fill the buffer, too.
 pub(super) const PIECE_COST: u64 = 64;
 
 #[derive(Debug, Default)]
 pub(super) struct Outgoing {
-    /// What was written from `acked` on, and what of the first piece lies before.
+    /// What was written from `acked` on, and how much of the first piece lies before it.
     pieces: VecDeque<Piece>,
-    /// The piece that `next` lies in.
+    /// The piece that contains `next`.
     cursor: usize,
-    /// All before was acknowledged.
+    /// Everything before this offset was acknowledged.
     acked: u64,
-    /// All before was sent.
+    /// Everything before this offset was sent.
     next: u64,
-    /// All before was written.
+    /// Everything before this offset was written.
     end: u64,
-    /// The peer lets this side send so much.
+    /// The peer lets this side send up to this offset.
     limit: u64,
     /// What was acknowledged beyond `acked`.
     islands: Spans,
     /// What is to be sent again.
     lost: Spans,
     fin: Fin,
-    /// The stream was cut off, with this code.
+    /// The stream was reset with this code.
     reset: Option<u64>,
-    /// It was the peer that asked for that.
+    /// The peer asked for the reset.
     stopped: bool,
-    /// The limit that the peer was told of last. RFC 9000 §19.13.
+    /// The last limit that was reported as blocking. RFC 9000 §19.13.
     blocked_at: Option<u64>,
-    /// Its writer waits for the peer to let it send more.
+    /// Its writer waits until the peer lets it send more.
     pub(super) waits_for_limit: bool,
-    /// Its place among those with new data, with lost data, and with a writer that waits.
+    /// Its places in the queues for new data, lost data, and waiting writers.
     pub(super) ready: Place,
     pub(super) urgent: Place,
     pub(super) writer: Place,
@@ -68,7 +68,7 @@ enum Fin {
     Acked,
 }
 
-/// What went into a packet.
+/// What was written into a packet.
 pub(super) struct Written {
     pub(super) offset: u64,
     pub(super) length: u32,
@@ -83,7 +83,8 @@ impl Outgoing {
         }
     }
 
-    /// The next new bytes, at most `credit`. None where there is no room or none are to be sent.
+    /// Writes the next new bytes, at most `credit`. Returns `None` if there is no room or nothing
+    /// to send.
     #[inline]
     pub(super) fn write_new(&mut self, id: u64, credit: u64, pen: &mut Pen<'_>) -> Option<Written> {
         let offset = self.next;
@@ -107,7 +108,7 @@ impl Outgoing {
         })
     }
 
-    /// What was lost, or an end that goes alone. Neither needs the peer's leave.
+    /// Writes what was lost, or an end without data. Neither is subject to the peer's limits.
     pub(super) fn write_again(&mut self, id: u64, pen: &mut Pen<'_>) -> Option<Written> {
         let (offset, upto) = match self.lost.first() {
             Some(span) => (span.start, span.end),
@@ -131,8 +132,8 @@ impl Outgoing {
         })
     }
 
-    /// Copies `left` bytes from offset `at`, which lies in the piece `index`; says in which piece
-    /// the next byte lies.
+    /// Copies `left` bytes from offset `at`, which lies in the piece `index`; returns the piece
+    /// that holds the next byte.
     #[inline]
     fn copy(&self, mut index: usize, mut at: u64, mut left: usize, pen: &mut Pen<'_>) -> usize {
         while left > 0 {
@@ -162,7 +163,7 @@ impl Outgoing {
         }
     }
 
-    /// Not empty.
+    /// `data` must not be empty.
     pub(super) fn push(&mut self, data: Bytes) {
         let start = self.end;
         self.end += data.len() as u64;
@@ -212,7 +213,7 @@ impl Outgoing {
         }
     }
 
-    /// The run was lost; it is sent again, but for what was acknowledged since.
+    /// The run was lost; it is sent again, except what was acknowledged since.
     pub(super) fn on_lost(&mut self, start: u64, end: u64, fin: bool) {
         if self.reset.is_some() {
             return;
@@ -227,7 +228,7 @@ impl Outgoing {
         }
     }
 
-    /// Nothing was sent, after all: the peer refused early data, and its limits are not known.
+    /// Treats everything as unsent: the peer refused early data, and its limits are not known.
     pub(super) fn start_over(&mut self) {
         self.next = self.acked;
         self.cursor = 0;
@@ -244,7 +245,7 @@ impl Outgoing {
         self.limit = self.limit.max(limit);
     }
 
-    /// The limit at which the stream waits for the peer's leave, if it was not yet told of it.
+    /// Returns whether the stream's limit blocks it and was not reported yet.
     pub(super) fn note_blocked(&mut self) -> bool {
         let is_new = self.is_blocked() && self.blocked_at != Some(self.limit);
         if is_new {
@@ -266,7 +267,7 @@ impl Outgoing {
         self.end.min(self.limit).saturating_sub(self.next)
     }
 
-    /// Something is to be sent that needs no leave.
+    /// Whether there is something to send that no limit restricts.
     pub(super) fn is_urgent(&self) -> bool {
         !self.lost.is_empty() || self.has_bare_end()
     }
@@ -275,12 +276,12 @@ impl Outgoing {
         self.fin == Fin::Waiting && self.next == self.end && self.reset.is_none()
     }
 
-    /// All was acknowledged, the end too.
+    /// Whether everything was acknowledged, including the end.
     pub(super) fn is_finished(&self) -> bool {
         self.fin == Fin::Acked && self.acked == self.end
     }
 
-    /// What it takes of the send buffer.
+    /// How much of the send buffer it uses.
     pub(super) fn held(&self) -> u64 {
         if self.reset.is_some() {
             return 0;
@@ -288,12 +289,12 @@ impl Outgoing {
         self.end - self.acked + PIECE_COST * self.pieces.len() as u64
     }
 
-    /// What may still be written before it is more than the peer lets this stream send.
+    /// What may still be written before it exceeds what the peer lets this stream send.
     pub(super) fn allowed(&self) -> u64 {
         self.limit.saturating_sub(self.end)
     }
 
-    /// What was written beyond what the peer lets this stream send.
+    /// How much was written beyond what the peer lets this stream send.
     pub(super) fn beyond(&self) -> u64 {
         self.end.saturating_sub(self.limit)
     }
@@ -302,7 +303,7 @@ impl Outgoing {
         self.limit
     }
 
-    /// How much was sent: the size of a stream that is cut off.
+    /// How much was sent: the final size of a stream that is reset.
     pub(super) fn sent(&self) -> u64 {
         self.next
     }

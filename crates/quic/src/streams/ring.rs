@@ -1,27 +1,27 @@
-//! The bytes of one stream that have come and were not yet read: a ring that grows as the stream
-//! needs, and what rings of other streams left to be used again.
+//! The received bytes of one stream that were not yet read: a ring that grows as the stream needs,
+//! and spare rings from other streams for reuse.
 
 /// The smallest ring.
 const MIN_CAPACITY: usize = 2048;
-/// What the rings that rest may hold together.
+/// The most that spare rings hold together.
 const MAX_SPARE: usize = 256 << 10;
-/// A ring as large as this that holds little is exchanged for a smaller one.
+/// A ring of at least this size that holds little is exchanged for a smaller one.
 const MIN_SHRINKABLE: usize = 64 << 10;
 
 #[derive(Debug, Default)]
 pub(super) struct Ring {
-    /// A power of two long, or empty.
+    /// Its length is a power of two, or 0.
     bytes: Vec<u8>,
-    /// Where the next byte to be read lies.
+    /// The index of the next byte to read.
     head: usize,
 }
 
-/// Rings without a stream.
+/// Spare rings, which no stream uses.
 #[derive(Debug, Default)]
 pub(super) struct Spares {
     rings: Vec<Vec<u8>>,
     held: usize,
-    /// What the rings hold that streams have.
+    /// The size of the rings that streams use.
     lent: usize,
 }
 
@@ -40,8 +40,8 @@ impl Ring {
         self.move_to(bytes, kept, spares);
     }
 
-    /// All but the first `kept` bytes were read: a peer that leaves holes must not have a large
-    /// ring kept for little on each of many streams.
+    /// All but the first `kept` bytes were read. A peer that leaves gaps must not keep a large ring
+    /// for little data on each of many streams.
     #[inline]
     pub(super) fn shrink(&mut self, kept: usize, spares: &mut Spares) {
         if self.bytes.len() >= MIN_SHRINKABLE && kept <= self.bytes.len() / 16 {
@@ -64,7 +64,7 @@ impl Ring {
         self.head = 0;
     }
 
-    /// Puts `data` behind the first `at` bytes; there is room for it.
+    /// Puts `data` after the first `at` bytes; there must be room for it.
     #[inline]
     pub(super) fn put(&mut self, at: usize, data: &[u8]) {
         let capacity = self.bytes.len();
@@ -79,7 +79,7 @@ impl Ring {
         }
     }
 
-    /// The first bytes, up to `count`; fewer where the ring turns.
+    /// The first bytes, up to `count`; fewer if they wrap around in the ring.
     pub(super) fn front(&self, count: usize) -> &[u8] {
         let end = self.bytes.len().min(self.head.saturating_add(count));
         self.bytes.get(self.head..end).unwrap_or_default()
@@ -89,7 +89,7 @@ impl Ring {
         self.head = (self.head + count) & self.bytes.len().wrapping_sub(1);
     }
 
-    /// Nothing in it is needed any more.
+    /// Nothing in it is needed any more, so its memory becomes spare.
     pub(super) fn rest(&mut self, spares: &mut Spares) {
         spares.give(std::mem::take(&mut self.bytes));
         self.head = 0;
@@ -102,7 +102,7 @@ impl Ring {
 }
 
 impl Spares {
-    /// At least `count` bytes long. The one that rested last is warmest.
+    /// Returns at least `count` bytes. The ring used last is most likely in the cache.
     fn take(&mut self, count: usize) -> Vec<u8> {
         if let Some(at) = self.rings.iter().rposition(|ring| ring.len() >= count) {
             let ring = self.rings.remove(at);
@@ -119,7 +119,7 @@ impl Spares {
         ring
     }
 
-    /// What all rings hold.
+    /// The size of all rings.
     pub(super) fn memory(&self) -> usize {
         self.held + self.lent
     }
@@ -136,7 +136,7 @@ impl Spares {
         }
     }
 
-    /// Lets go of all.
+    /// Frees all spare rings.
     pub(super) fn clear(&mut self) {
         self.rings = Vec::new();
         self.held = 0;
@@ -150,8 +150,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Bytes are put behind those that are there, some with a gap that is filled later, and
-        /// read from the front.
+        /// Bytes are appended, some after a gap that is filled later, and read from the front.
         #[test]
         fn a_ring_is_a_queue(steps in prop::collection::vec((1..3000usize, 0..3000usize, any::<bool>()), 1..40)) {
             let (mut ring, mut spares) = (Ring::default(), Spares::default());

@@ -1,7 +1,7 @@
-//! Where streams live: in slots whose keys the ring of sent packets holds, so that an
+//! Stores streams in slots. The ring of sent packets holds the slots' keys, so that an
 //! acknowledgement finds its stream without a search.
 //!
-//! A key is a slot and the slot's generation: an acknowledgement that comes after its stream was
+//! A key consists of a slot and its generation: an acknowledgement that comes after its stream was
 //! forgotten finds none.
 
 use std::collections::VecDeque;
@@ -10,10 +10,10 @@ use super::stream::Stream;
 
 const SLOT_BITS: u32 = 20;
 const SLOT_MASK: u32 = (1 << SLOT_BITS) - 1;
-/// One less than the bits can name: `u32::MAX` is no key.
+/// One less than the bits can address: `u32::MAX` is not a key.
 const MAX_SLOTS: usize = SLOT_MASK as usize;
-/// How many slots rest before one is used again: a generation comes back after 4096 × 64 streams at
-/// the earliest.
+/// How many slots stay free before one is used again: a generation repeats after 4096 × 64 streams
+/// at the earliest.
 const RESTING: usize = 64;
 
 #[derive(Debug, Default)]
@@ -29,12 +29,12 @@ struct Slot {
 }
 
 impl Slab {
-    /// In bytes, without what streams hold elsewhere.
+    /// In bytes, without what streams store elsewhere.
     pub(super) fn memory(&self) -> usize {
         self.slots.capacity() * size_of::<Slot>()
     }
 
-    /// None where there are a million already.
+    /// Returns `None` if there are a million already.
     pub(super) fn insert(&mut self, stream: Stream) -> Option<u32> {
         if self.free.len() > RESTING || self.slots.len() >= MAX_SLOTS {
             let index = self.free.pop_front()?;
@@ -81,7 +81,7 @@ impl Slab {
         self.slots.len() - self.free.len()
     }
 
-    /// The keys of all streams there are.
+    /// The keys of all streams.
     pub(super) fn keys(&self) -> impl Iterator<Item = u32> {
         let slots = self.slots.iter().zip(0u32..);
         slots

@@ -8,16 +8,16 @@ use super::turn::Place;
 #[derive(Debug)]
 pub(super) struct Stream {
     pub(super) id: StreamId,
-    /// None where this side may not send on it, or is done.
+    /// `None` if this side may not send on it, or is done.
     pub(super) outgoing: Option<Outgoing>,
-    /// None where the peer may not send on it, or all was read.
+    /// `None` if the peer may not send on it, or everything was read.
     pub(super) incoming: Option<Incoming>,
     pub(super) pending: Pending,
-    /// Its place among those with frames to send.
+    /// Its place in the queue for frames.
     pub(super) control: Place,
 }
 
-/// Frames to be sent; what they say is looked up when they are written. RFC 9000 §19.
+/// Frames to be sent; their values are read when they are written. RFC 9000 §19.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Pending {
     pub(super) reset: bool,

@@ -1,27 +1,27 @@
-//! From a stream's place among those of its kind to the key of its slot.
+//! Maps a stream's index among those of its kind to the key of its slot.
 //!
-//! Streams are opened in order, so the young ones lie side by side; what is left of the old ones is
-//! few, and sorted.
+//! Streams are opened in order, so the young ones are contiguous; few of the old ones are left, in
+//! a sorted list.
 
 use std::collections::VecDeque;
 
-/// In the place of a stream that is over; no key is this.
+/// Stands for a stream that is over; no key has this value.
 const GONE: u32 = u32::MAX;
-/// How many places may be empty.
+/// How many entries may be empty.
 const SLACK: usize = 64;
 
 #[derive(Debug, Default)]
 pub(super) struct Table {
-    /// The place of the first in `young`.
+    /// The index of the first stream in `young`.
     first: u64,
     young: VecDeque<u32>,
-    /// How many in `young` are not over.
+    /// How many streams in `young` are not over.
     alive: usize,
     old: Vec<(u64, u32)>,
 }
 
 impl Table {
-    /// How many there ever were.
+    /// How many streams there ever were.
     pub(super) fn count(&self) -> u64 {
         self.first + self.young.len() as u64
     }
@@ -58,7 +58,7 @@ impl Table {
         self.shrink();
     }
 
-    /// Each place is left once, so this is constant work for each stream.
+    /// Each entry is emptied once, so this is constant work for each stream.
     fn shrink(&mut self) {
         while let Some(key) = self.young.front().copied() {
             if key != GONE {

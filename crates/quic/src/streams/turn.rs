@@ -1,9 +1,9 @@
-//! A queue of streams that wait for their turn. A stream that no longer wants its turn stays where
-//! it stands, and is passed over: leaving costs nothing.
+//! A queue of streams that wait for their turn. A stream that no longer wants its turn stays in the
+//! queue, and is skipped: leaving costs nothing.
 
 use std::collections::VecDeque;
 
-/// How many streams may stand in the queue that want no turn.
+/// How many streams may stay in the queue without wanting a turn.
 const SLACK: usize = 64;
 
 #[derive(Debug, Default)]
@@ -13,7 +13,7 @@ pub(super) struct Turns {
     wanting: usize,
 }
 
-/// What a stream knows of its place in one queue.
+/// What a stream knows about its place in one queue.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Place {
     queued: bool,
@@ -21,7 +21,7 @@ pub(super) struct Place {
 }
 
 impl Turns {
-    /// No stream wants a turn.
+    /// Whether no stream wants a turn.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.wanting == 0
@@ -32,19 +32,19 @@ impl Turns {
         self.keys.len()
     }
 
-    /// How many want a turn.
+    /// How many streams want a turn.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.wanting
     }
 
-    /// The stream that stands first, whether it still wants its turn or not.
+    /// The first stream, whether it still wants its turn or not.
     #[inline]
     pub(super) fn front(&self) -> Option<u32> {
         self.keys.front().copied()
     }
 
-    /// The stream of `key`, whose place this is, wants a turn or not.
+    /// Sets whether the stream with this key and place wants a turn.
     #[inline]
     pub(super) fn set(&mut self, key: u32, place: &mut Place, wants: bool) {
         if place.wants == wants {
@@ -62,7 +62,7 @@ impl Turns {
         }
     }
 
-    /// The first leaves; `place` is its own, where its stream still lives.
+    /// Removes the first; `place` is its own, if its stream still exists.
     pub(super) fn pop(&mut self, place: Option<&mut Place>) {
         self.keys.pop_front();
         if let Some(place) = place {
@@ -71,7 +71,7 @@ impl Turns {
         }
     }
 
-    /// The first goes behind the others.
+    /// Moves the first behind the others.
     pub(super) fn rotate(&mut self) {
         if self.keys.len() > 1 {
             self.keys.rotate_left(1);
@@ -83,7 +83,7 @@ impl Turns {
         self.wanting -= usize::from(place.wants);
     }
 
-    /// More stand here than the `alive` streams account for.
+    /// Whether there are more entries than the `alive` streams account for.
     pub(super) fn is_crowded(&self, alive: usize) -> bool {
         self.keys.len() > 2 * alive + SLACK
     }

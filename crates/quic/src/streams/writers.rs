@@ -1,13 +1,13 @@
-//! When writers that were cut short may go on: what waits for room in the buffer, and what for the
-//! peer's leave.
+//! When writers that were cut short can continue: some wait for room in the buffer, others for a
+//! higher limit from the peer.
 
 use super::{FIRST_SEND_BUFFER, RESERVE, StreamEvent, Streams, WINDOWS_BUFFERED};
 
-/// A writer that waits is woken when it may write so much.
+/// A waiting writer is woken when it may write this much.
 const WORTH_WAKING: u64 = 64 << 10;
 
 impl Streams {
-    /// The congestion window is so large now.
+    /// Takes the new size of the congestion window.
     pub(crate) fn on_window(&mut self, window: u64) {
         let wanted = window.saturating_mul(WINDOWS_BUFFERED);
         let before = self.send_buffer;
@@ -17,7 +17,7 @@ impl Streams {
         }
     }
 
-    /// Wakes writers that wait for room in the buffer, as many as may write something worth it.
+    /// Wakes writers that wait for room in the buffer, as many as can write a worthwhile amount.
     pub(super) fn wake_writers(&mut self) {
         let mut free = self.send_buffer.saturating_sub(self.held);
         let worth = WORTH_WAKING.min(self.send_buffer / 8);
@@ -39,7 +39,7 @@ impl Streams {
         }
     }
 
-    /// Wakes the writer of a stream that has room of its own again, whatever the others hold.
+    /// Wakes the writer of a stream whose own reserve has room again, whatever the others hold.
     pub(super) fn wake_reserved(&mut self, key: u32) {
         let Some(stream) = self.slab.get_mut(key) else {
             return;

@@ -1,12 +1,12 @@
-//! A peer that holds the keys and does what bytes tell it: a client of our server, or a server of
-//! our client, at several addresses, with time and the application's calls in between. The same
-//! bytes do the same again. [`play`] panics if anything is broken that has to hold whatever a peer
-//! does:
+//! A peer that has the keys and does what input bytes tell it: a client of our server, or a server
+//! of our client, at several addresses, with time and the application's calls in between. The same
+//! bytes repeat the same game. [`play`] panics if anything is violated that must hold whatever a
+//! peer does:
 //!
-//! - no address gets more than three times what came from it, before it is proved;
-//! - memory has an end, and the budget's books are right;
+//! - no address gets more than three times what came from it, before it is validated;
+//! - memory is bounded, and the budget's counts are right;
 //! - no timer stays in the past, and nothing is sent for ever;
-//! - the application gets each byte of each stream once, where it belongs, and the peer only what
+//! - the application gets each byte of each stream once, in its place, and the peer gets only what
 //!   was written, within the limits that it gave;
 //! - only what was sent is acknowledged;
 //! - once the peer is silent, the connection ends.
@@ -32,7 +32,7 @@ use super::replayable_tls::configs;
 const START: Time = Time(1_000_000_000);
 const MAX_STEPS: usize = 2000;
 const MAX_OVERDUE: u32 = 8;
-/// A connection whose peer is silent ends within this time, and after so many timers.
+/// A connection whose peer is silent ends within this time, and after this many timers.
 const MAX_SILENCE: Duration = Duration::from_hours(2);
 const MAX_TIMERS: usize = 2000;
 
@@ -41,29 +41,29 @@ pub(crate) struct Game {
     pub(crate) endpoint: Endpoint,
     pub(crate) peer: KeyHolder,
     pub(crate) challenges: Vec<(SocketAddr, [u8; 8])>,
-    /// Numbers of packets that came and were not acknowledged, on each level.
+    /// The numbers of received packets that were not acknowledged yet, on each level.
     pub(crate) unacked: [Vec<u64>; 3],
-    /// Ids that the peer gave, and the engine's by their numbers.
+    /// How many ids the peer gave, and the engine's ids by sequence number.
     pub(crate) given: u64,
     pub(crate) issued: Vec<u64>,
     /// How far the peer has sent on each stream.
     pub(crate) sent: HashMap<u64, u64>,
     /// Streams that the engine opened.
     pub(crate) opened: Vec<u64>,
-    /// What the peer permits.
+    /// The limits that the peer has given.
     pub(crate) parameters: Parameters,
     pub(crate) max_data: u64,
     pub(crate) max_stream_data: HashMap<u64, u64>,
-    /// The peer sends data that was not made by `pattern`.
+    /// The peer has sent data that was not made by `pattern`.
     pub(crate) is_spoilt: bool,
     pub(crate) side: Side,
     pub(crate) handle: Option<Handle>,
     pub(crate) budget: Arc<Budget>,
     pub(crate) addresses: Vec<SocketAddr>,
-    /// What came from each address that has not been proved, and what went there.
+    /// What came from each address that is not validated, and what was sent there.
     pub(crate) traffic: HashMap<SocketAddr, [u64; 2]>,
     pub(crate) proved: HashSet<SocketAddr>,
-    /// Streams that the application knows, what it wrote there, and what it read.
+    /// The streams that the application knows, what it wrote there, and what it read.
     pub(crate) streams: Vec<StreamId>,
     pub(crate) written: HashMap<u64, u64>,
     pub(crate) taken: HashMap<StreamId, u64>,
@@ -74,7 +74,7 @@ pub(crate) struct Game {
     pub(crate) buffer: Vec<u8>,
 }
 
-/// What was reached, so that a test can tell that it is worth its time.
+/// What a game reached, so that a test can check that it is worth its time.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Reached {
     pub(crate) packets: u64,
@@ -177,7 +177,7 @@ impl Game {
             handle,
             budget,
             traffic: HashMap::new(),
-            // A client chose its server's address by itself.
+            // A client chose its server's address itself.
             proved: addresses
                 .iter()
                 .filter(|_| side == Side::Client)
@@ -229,7 +229,7 @@ impl Game {
         }
     }
 
-    /// One packet of some frames, from one of the addresses.
+    /// Sends one packet of some frames from one of the addresses.
     fn send(&mut self, input: &mut Input<'_>, level: usize) {
         let how = input.byte();
         let mut payload = vec![0; 1150];
@@ -256,7 +256,7 @@ impl Game {
         self.seal_and_throw(&payload, level, usize::from(how & 3 == 3), size, from);
     }
 
-    /// What the engine may conclude from such a packet.
+    /// Records what the engine may conclude from such a packet.
     fn prove(&mut self, payload: &[u8], level: usize, from: usize) {
         if level == HANDSHAKE && self.peer.has_keys(HANDSHAKE) {
             self.proved
@@ -298,7 +298,7 @@ impl Game {
         }
     }
 
-    /// A datagram comes from the address at that place.
+    /// Delivers a datagram from the address at index `from`.
     fn throw(&mut self, mut datagram: Vec<u8>, from: usize) {
         let remote = self.addresses[from % self.addresses.len()];
         self.last.clone_from(&datagram);
@@ -314,7 +314,7 @@ impl Game {
         }
     }
 
-    /// Goes on with the handshake as TLS wants it, and acknowledges.
+    /// Continues the handshake as TLS requires, and acknowledges.
     fn shake_hands(&mut self) {
         if let Some(connection) = self.connection() {
             connection.proceed(Time(0));
@@ -366,7 +366,7 @@ impl Game {
         }
     }
 
-    /// What somebody without keys could send.
+    /// Sends what somebody without keys could send.
     fn invent(&mut self, input: &mut Input<'_>) {
         let kind = input.byte();
         let from = usize::from(input.byte());
@@ -392,7 +392,7 @@ impl Game {
         self.throw(datagram, from);
     }
 
-    /// What else happens to an engine: its socket refuses, its owner decides, the peer updates
+    /// Causes other events for an engine: its socket refuses, its owner decides, the peer updates
     /// keys.
     fn disturb(&mut self, input: &mut Input<'_>) {
         let (now, what) = (self.now, input.byte());
@@ -430,7 +430,7 @@ impl Game {
         self.pass_until(until);
     }
 
-    /// Meets deadlines until then; returns how many.
+    /// Handles deadlines until `until`; returns how many.
     fn pass_until(&mut self, until: Time) -> usize {
         let mut met = 0;
         while let Some(deadline) = self
@@ -455,7 +455,7 @@ impl Game {
         met
     }
 
-    /// The peer is gone, and with it the connection.
+    /// The peer falls silent, and the connection must end.
     fn end(mut self) -> Reached {
         let mut reached = Reached {
             bytes_read: self.taken.values().sum(),
@@ -468,7 +468,7 @@ impl Game {
             reached.connected = connection.is_connected();
         }
         let met = self.pass_until(self.now.after(MAX_SILENCE));
-        assert!(met < MAX_TIMERS, "it waits without an end");
+        assert!(met < MAX_TIMERS, "it waits for ever");
         let handles: Vec<Handle> = self.endpoint.handles().collect();
         for handle in handles {
             assert!(self.endpoint.connection(handle).unwrap().is_drained());

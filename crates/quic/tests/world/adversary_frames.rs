@@ -1,5 +1,5 @@
-//! What an adversary sends, made of bytes: transport parameters and frames, mostly such as could
-//! come.
+//! What an adversary sends, derived from input bytes: transport parameters and frames, mostly
+//! plausible ones.
 
 use roundtrip_quic::{Dir, StreamId};
 use roundtrip_wire::quic::{Frame, LARGEST_VARINT, Parameters, Pen, Side, write_ack};
@@ -7,12 +7,12 @@ use roundtrip_wire::quic::{Frame, LARGEST_VARINT, Parameters, Pen, Side, write_a
 use super::adversary::Game;
 use super::key_holder::{ONE_RTT, own_id};
 
-/// The byte at that place of a stream.
+/// The byte at offset `at` of a stream.
 pub(crate) fn pattern(id: u64, at: u64) -> u8 {
     ((at ^ id << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
 }
 
-/// Bytes that decide what happens; zeros once they are used up.
+/// Input bytes that decide what happens; zeros once they are used up.
 pub(crate) struct Input<'a> {
     rest: &'a [u8],
 }
@@ -36,7 +36,7 @@ impl<'a> Input<'a> {
         self.take(1).first().copied().unwrap_or(0)
     }
 
-    /// Small numbers as often as large ones.
+    /// Small numbers are as likely as large ones.
     pub(crate) fn number(&mut self) -> u64 {
         let bytes = match self.byte() {
             byte @ 0..160 => return u64::from(byte),
@@ -49,7 +49,7 @@ impl<'a> Input<'a> {
         bytes.fold(0, |sum, byte| sum << 8 | u64::from(*byte)) & LARGEST_VARINT
     }
 
-    /// Those of the peer's.
+    /// The peer's transport parameters.
     pub(crate) fn parameters(&mut self) -> Parameters {
         let limits = [1 << 20, 0, 5000, LARGEST_VARINT];
         let limit = |byte: u8| limits[usize::from(byte & 3)];
@@ -74,8 +74,8 @@ impl<'a> Input<'a> {
 }
 
 impl Game {
-    /// The next frame of a packet of that level. One in sixty-four breaks what rule it likes: where
-    /// each did, no connection would get far.
+    /// The next frame of a packet of that level. One in sixty-four breaks a rule of its choice: if
+    /// every frame did, no connection would get far.
     #[allow(clippy::too_many_lines)] // a table of frames
     pub(crate) fn write_frame(&mut self, input: &mut Input<'_>, pen: &mut Pen<'_>, level: usize) {
         let (kind, care) = (input.byte(), input.byte());
@@ -127,7 +127,7 @@ impl Game {
                 return;
             }
             16 => {
-                // All at once, some of which may never have been sent.
+                // Acknowledges everything at once, some of which may never have been sent.
                 let end = self.peer.expected[level].saturating_sub(u64::from(!is_careless));
                 let from = if is_careless { first.min(end) } else { end };
                 write_ack(pen, second, [from..=end].into_iter(), None);
@@ -197,7 +197,7 @@ impl Game {
         frame.write(pen);
     }
 
-    /// A stream that the peer may send on, or that the engine may.
+    /// A stream that the peer may send on, or one that the engine may send on.
     fn stream(&self, number: u64, is_careless: bool, peer_sends: bool) -> u64 {
         let (side, index) = (self.peer.side(), number / 4 % 16);
         if is_careless {

@@ -1,5 +1,5 @@
-//! Games with an adversary that holds the keys, made of seeds;
-//! `fuzz/fuzz_targets/quic_adversary.rs` searches for more of them.
+//! Games from seeds, with an adversary that has the keys; `fuzz/fuzz_targets/quic_adversary.rs`
+//! searches for more of them.
 
 use super::adversary::{Reached, play};
 use super::link::Dice;
@@ -12,11 +12,11 @@ fn whatever_a_peer_with_the_keys_does_the_engine_keeps_its_bounds() {
     for seed in 0..SEEDS {
         let mut dice = Dice::new(seed);
         let mut bytes = dice.bytes(3000);
-        // Either side, mostly without Retry and without the owner's consent.
+        // Either side, mostly without Retry and without waiting for the owner.
         bytes[0] = (seed & 1) as u8 | if seed % 8 == 7 { 0x0e } else { 0 };
         all.push(play(&bytes));
     }
-    // They go far enough to find something.
+    // They get far enough to find something.
     let sum = |of: fn(&Reached) -> u64| all.iter().map(of).sum::<u64>();
     let connected = sum(|reached| reached.connected.into());
     assert!(connected > SEEDS / 2, "{connected} connected");

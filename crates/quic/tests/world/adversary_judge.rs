@@ -1,4 +1,4 @@
-//! What an adversary sees of the engine, and what must hold of it whatever the adversary does.
+//! What an adversary sees of the engine, and what must hold whatever the adversary does.
 
 use std::net::SocketAddr;
 
@@ -9,13 +9,13 @@ use roundtrip_wire::quic::{Frame, Frames};
 use super::adversary::Game;
 use super::adversary_frames::{Input, pattern};
 
-/// Windows both ways, rings that are a power of two long, reserves, and books.
+/// Windows in both directions, rings whose length is a power of two, reserves, and bookkeeping.
 const MAX_MEMORY: u64 = 6 << 20;
-/// At one time, for one connection.
+/// The most bursts of one connection at one time.
 const MAX_BURSTS: usize = 4000;
 
 impl Game {
-    /// The engine sends what it has, and the peer looks at it.
+    /// The engine sends what it has, and the peer checks it.
     pub(crate) fn act(&mut self) {
         let mut buffer = std::mem::take(&mut self.buffer);
         let now = self.now;
@@ -115,7 +115,7 @@ impl Game {
             .max(first)
     }
 
-    /// The application's part, and what it gets.
+    /// The application's calls, and the checks of what it gets.
     pub(crate) fn use_streams(&mut self, input: &mut Input<'_>) {
         let (what, which, much) = (input.byte(), usize::from(input.byte()), input.number());
         let Some(handle) = self.handle else { return };

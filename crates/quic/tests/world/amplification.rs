@@ -1,5 +1,5 @@
-//! What each address got from servers and what came from it, in every test: no address that has not
-//! answered gets more than three times what came from it. RFC 9000 §8.
+//! What each address got from servers and sent to them, in every test: an address that has not
+//! answered gets at most three times what came from it. RFC 9000 §8.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -8,9 +8,9 @@ use std::net::SocketAddr;
 struct Exchanged {
     came: usize,
     went: usize,
-    /// Something from a server has arrived there.
+    /// Something from a server has arrived at this address.
     is_reached: bool,
-    /// Something came from there afterwards: as far as anybody outside can tell, an answer.
+    /// Something came from there afterwards: as far as an observer can tell, an answer.
     is_proved: bool,
 }
 
@@ -18,7 +18,7 @@ struct Exchanged {
 pub(crate) struct Amplification(HashMap<SocketAddr, Exchanged>);
 
 impl Amplification {
-    /// A server got a datagram.
+    /// A server received a datagram.
     pub(crate) fn on_received(&mut self, from: SocketAddr, bytes: usize) {
         let exchanged = self.0.entry(from).or_default();
         exchanged.came += bytes;

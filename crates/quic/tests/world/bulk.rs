@@ -1,5 +1,5 @@
-//! Much data: that it comes whole, how many datagrams and acknowledgements it takes, how well it
-//! fills its way.
+//! Bulk data: that it arrives completely, how many datagrams and acknowledgements it takes, how
+//! well it fills its path.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ fn downloads_and_uploads_come_whole() {
 fn a_hundred_streams_share_a_connection() {
     let mut simulation = Simulation::new(2);
     let (client, _) = simulation.establish();
-    // More than may be open at once.
+    // More streams than may be open at once.
     for size in 0..250 {
         simulation.request(client, size * 7, size * 211);
     }
@@ -48,7 +48,7 @@ fn the_largest_datagrams_that_arrive_are_found() {
     let stats = simulation.stats(SERVER, server);
     let found = stats.datagram;
     assert!((1350..=1400).contains(&found), "{found}");
-    // To be too large is not to be lost.
+    // Too large does not count as lost.
     assert_eq!(stats.packets_lost, 0);
     assert!(simulation.down.counts.largest >= 1350);
 }

@@ -1,4 +1,4 @@
-//! Near and far, fast and slow, alone and beside others.
+//! Near and far, fast and slow, alone and with other connections.
 
 use std::time::Duration;
 
@@ -31,8 +31,8 @@ fn data_flows_over_any_distance() {
             simulation.request(client, 0, 4_000_000);
             simulation.run_until_completed(client, 1);
             let trips = simulation.now.since(start).as_nanos() / 1000 / u128::from(micros);
-            // Ten packets at first, twice as many each round trip: 2^9 · 10 are enough, and half a
-            // millisecond of delayed acknowledgements is much where a round trip is short.
+            // Ten packets at first, twice as many in each round trip: 2^9 · 10 are enough, and half
+            // a millisecond of delayed acknowledgements is a lot when a round trip is short.
             let most = if micros < 1000 { 400 } else { 24 };
             assert!(
                 trips <= most,
@@ -124,7 +124,7 @@ fn a_search_begins_with_the_size_of_the_clients_first_datagram() {
         datagram: DatagramSize::Fixed(1337),
         ..fast()
     };
-    // The second way back carries less than what came there.
+    // In the second case, the path back carries less than the client's first datagram.
     for (largest, expected) in [(1400, 1337..=1400), (1250, 1200..=1250)] {
         let mut simulation = Simulation::with(4, &fast(), |_| {});
         simulation.client_config.transport = std::sync::Arc::new(large.clone());

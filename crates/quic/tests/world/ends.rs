@@ -1,4 +1,4 @@
-//! How connections end: said, timed out, forgotten.
+//! How connections end: closed, timed out, forgotten.
 
 use std::io::ErrorKind;
 use std::time::Duration;
@@ -79,7 +79,7 @@ fn a_server_that_nobody_answers_for_is_given_up() {
         simulation.life(client).closed(),
         Some(&CloseReason::TimedOut)
     );
-    // Probes grow rare: RFC 9002 §6.2.1.
+    // Probes become less frequent: RFC 9002 §6.2.1.
     let sent = simulation.up.counts.datagrams;
     assert!((4..=24).contains(&sent), "{sent}");
 }
@@ -93,13 +93,14 @@ fn a_server_that_has_forgotten_says_so() {
     simulation.request(client, 10, 10);
     simulation.run_for(2 * RTT);
     assert_eq!(simulation.life(client).closed(), Some(&CloseReason::Reset));
-    // Silence follows: a reset is not answered.
+    // Silence follows: nobody answers a reset.
     let sent = simulation.up.counts.datagrams;
     simulation.run_for(Duration::from_secs(10));
     assert_eq!(simulation.up.counts.datagrams, sent);
 }
 
-/// Another process may still have what it does not know: the key of tokens is no key of resets.
+/// Another process may still have a connection that this one does not know: the token key must not
+/// make resets.
 #[test]
 fn a_server_that_began_anew_resets_nothing_of_before() {
     for key in [Some([7; 32]), None] {

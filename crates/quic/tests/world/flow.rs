@@ -124,7 +124,7 @@ fn the_writer_hears_that_all_has_arrived() {
     let id = connection.open(Dir::Uni).unwrap();
     connection.write(id, Bytes::from(vec![1; 40_000])).unwrap();
     connection.finish(id).unwrap();
-    // Events of streams are not kept by the simulation: here they are taken before it takes them.
+    // The simulation does not keep events of streams: here they are polled before it polls them.
     for _ in 0..200 {
         simulation.run_for(RTT / 2);
         let connection = simulation.nodes[CLIENT].connection(client);

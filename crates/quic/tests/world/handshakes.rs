@@ -9,7 +9,7 @@ use rustls::HandshakeKind;
 use super::simulation::{CLIENT, RTT, SERVER, Simulation, fast};
 use super::tls::{Identity, NAME};
 
-/// In whole round trips, the little that packets wait for put aside.
+/// In whole round trips, without the short delays of packets.
 fn round_trips(span: Duration) -> u32 {
     ((span.as_nanos() + RTT.as_nanos() / 4) / RTT.as_nanos()) as u32
 }
@@ -144,7 +144,7 @@ fn early_data_that_is_refused_is_sent_again() {
     let (first, _) = simulation.establish();
     simulation.request(first, 0, 10);
     simulation.run_until_completed(first, 1);
-    // Another server comes in place of the first: it knows no session.
+    // Another server replaces the first: it knows no TLS session.
     simulation.identity.forget_sessions();
     let config = super::simulation::server_config(&simulation.identity, &fast());
     let address = simulation.nodes[SERVER].address;
@@ -201,7 +201,7 @@ fn unknown_versions_are_told_the_known_ones() {
     assert_eq!((destination, source), (&[8, 9][..], &[1, 2, 3][..]));
     assert_eq!(versions[..2], [Version::V1, Version::V2]);
     assert!(versions[2].is_grease());
-    // What says so is never answered itself.
+    // A version negotiation is never answered itself.
     let from = simulation.nodes[CLIENT].address;
     let mut echo = seen[0].bytes.clone();
     echo.resize(1300, 0);
@@ -251,7 +251,7 @@ fn a_retry_token_is_refused_to_everyone_else() {
     simulation.seen = Some(Vec::new());
     simulation.run_for(RTT / 2);
     let answers = simulation.seen.take().unwrap();
-    // What the client sent with the token comes from elsewhere.
+    // What the client sent with the token now comes from elsewhere.
     let stranger = "203.0.113.66:6666".parse().unwrap();
     simulation.seen = Some(Vec::new());
     for answer in &answers {

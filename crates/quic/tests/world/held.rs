@@ -1,5 +1,5 @@
-//! Servers that look at a hello before TLS has it, and those whose configuration changes or who
-//! take nobody any more.
+//! Servers that see a hello before TLS does, and servers whose configuration changes or that accept
+//! nobody any more.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ fn holding(seed: u64, change: impl FnOnce(&mut ServerConfig)) -> Simulation {
     })
 }
 
-/// The hello that is held for the server's last client, if it is whole.
+/// The hello that is held for the server's last client, if it is complete.
 fn hello(simulation: &mut Simulation) -> Option<ClientHello> {
     let server = *simulation.nodes[SERVER].accepted.last().unwrap();
     let connection = simulation.nodes[SERVER].connection(server);
@@ -24,7 +24,7 @@ fn hello(simulation: &mut Simulation) -> Option<ClientHello> {
     ClientHello::parse(first.body).ok()
 }
 
-/// A client's whose hello takes two datagrams.
+/// A client configuration whose hello takes two datagrams.
 fn talkative(simulation: &Simulation) -> rustls::ClientConfig {
     let mut tls = (*simulation.client_config.tls).clone();
     let long = (0..8).map(|n| vec![b'a' + n; 200]);
@@ -39,7 +39,7 @@ fn proceed(simulation: &mut Simulation) -> Handle {
     server
 }
 
-/// A client that has had an answer, and has a ticket.
+/// A client that has received an answer and a ticket.
 fn acquainted(seed: u64) -> Simulation {
     let mut simulation = holding(seed, |_| {});
     let client = simulation.connect();
@@ -58,7 +58,7 @@ fn a_hello_of_two_datagrams_is_shown_whole_before_tls_has_it() {
         simulation.up.hold_next = disorder.then_some(RTT / 10);
         let client = simulation.connect();
         simulation.run_for(RTT * 11 / 20);
-        // The second half alone is nothing to look at.
+        // The second half alone shows nothing.
         assert_eq!(hello(&mut simulation).is_none(), disorder);
         simulation.run_for(RTT / 10);
         let whole = hello(&mut simulation).unwrap();
@@ -92,7 +92,7 @@ fn early_data_waits_with_the_hello() {
     assert_eq!(simulation.stats(CLIENT, client).stream_bytes_resent, 0);
 }
 
-/// Of more than a first flight only that much is kept; the client says the rest again.
+/// Of more than a first flight only that much is kept; the client sends the rest again.
 #[test]
 fn little_is_kept_of_early_data_and_nothing_is_missing_in_the_end() {
     let mut simulation = acquainted(3);
@@ -118,7 +118,7 @@ fn a_retry_comes_before_the_hello_is_held() {
     assert_eq!(simulation.nodes[SERVER].endpoint.retries_sent(), 1);
 }
 
-/// A hello of two datagrams is asked twice for the address, and is one client.
+/// A client whose hello takes two datagrams gets two Retries, but counts as one.
 #[test]
 fn retries_are_counted_by_the_client() {
     let mut simulation = Simulation::with(11, &fast(), |server| server.retry = Retry::Always);
@@ -136,7 +136,7 @@ fn whom_the_owner_does_not_want_is_refused() {
         let mut simulation = holding(10, |server| server.holds = holds);
         let client = simulation.connect();
         simulation.act();
-        // Before the server has said anything.
+        // Before the server has sent anything.
         simulation.down.is_down = true;
         simulation.run_for(RTT * 3 / 4);
         simulation.down.is_down = false;
@@ -189,7 +189,7 @@ fn who_is_never_let_on_is_given_up_after_the_idle_timeout() {
     assert_eq!(simulation.nodes[SERVER].endpoint.remove_drained(), 1);
 }
 
-/// A client that leaves at once has still cost a handshake.
+/// A client that closes at once has still cost a handshake.
 #[test]
 fn those_who_have_proved_nothing_count_as_unproved_also_when_they_have_gone() {
     let mut simulation = Simulation::with(7, &fast(), |server| {
@@ -203,13 +203,13 @@ fn those_who_have_proved_nothing_count_as_unproved_also_when_they_have_gone() {
         };
         Some(token.clone())
     });
-    // One with a token, whose handshake is not over.
+    // A client with a token, whose handshake is not complete.
     simulation.client_config.token = token;
     simulation.connect();
     simulation.run_for(RTT * 3 / 4);
     assert_eq!(simulation.nodes[SERVER].endpoint.tokens_taken(), 1);
     simulation.client_config.token = None;
-    // One without, that is refused.
+    // A client without a token, which is refused.
     simulation.connect();
     simulation.act();
     simulation.up.is_down = true;
@@ -221,7 +221,7 @@ fn those_who_have_proved_nothing_count_as_unproved_also_when_they_have_gone() {
     simulation.act();
     simulation.up.is_down = false;
     assert_eq!(simulation.nodes[SERVER].accepted.len(), 3);
-    // It is forgotten at once, and nobody is there who has proved nothing.
+    // It is forgotten at once, and no unvalidated client is left.
     assert_eq!(simulation.nodes[SERVER].endpoint.remove_drained(), 1);
     for (pause, retries) in [(RTT, 1), (Duration::from_secs(1), 1), (Duration::ZERO, 2)] {
         simulation.run_for(pause);

@@ -1,4 +1,4 @@
-//! Datagrams of people who mean harm: nothing panics, nothing grows, nobody else is harmed.
+//! Malicious datagrams: nothing panics, nothing grows, and no other connection is harmed.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -30,7 +30,7 @@ fn noise_begins_nothing_and_gets_little() {
         if let Some(first) = datagram.first_mut() {
             *first = [*first, 0xc0, 0x40, 0xe0][round as usize % 4];
         }
-        // Half of those with long headers are of a known version, and have ids of a known length.
+        // Half of those with long headers have a known version and ids of a known length.
         if round % 2 == 1 && datagram.len() > 15 {
             datagram[1..5].copy_from_slice(&[0, 0, 0, 1]);
             datagram[5] = 8;
@@ -58,8 +58,8 @@ fn an_address_that_is_not_proved_gets_three_times_what_came_from_it() {
         let identity = Identity::large();
         let mut simulation =
             Simulation::with_identity(identity, 2, &fast(), |server| server.retry = retry);
-        // A client whose first flight comes, and then no more: as when someone else sent it in his
-        // name.
+        // A client whose first flight comes, and nothing after it: as if someone else had sent it
+        // in its name.
         simulation.seen = Some(Vec::new());
         simulation.connect();
         simulation.act();
@@ -74,7 +74,7 @@ fn an_address_that_is_not_proved_gets_three_times_what_came_from_it() {
         simulation.run_for(Duration::from_secs(40));
         let got = bytes(&simulation, SERVER);
         assert!(got > 0 && got <= 3 * gave, "{got} bytes for {gave}");
-        // It has more to say, and sends nearly all that it may.
+        // The server has more to send, and sends nearly all that it may.
         assert_eq!(retry == Retry::Never, got > 2 * gave, "{got} for {gave}");
     }
 }
@@ -94,8 +94,7 @@ fn a_large_certificate_arrives_when_the_address_is_proved() {
     }
 }
 
-/// Ids are ten bytes: one that another endpoint gave names a connection of ours once in a very long
-/// while.
+/// Ids are ten bytes: an id of another endpoint names a connection of ours extremely rarely.
 #[test]
 fn what_names_another_connection_by_chance_changes_nothing() {
     let mut simulation = Simulation::new(14);
@@ -185,7 +184,7 @@ fn a_flood_of_first_packets_costs_no_memory_where_clients_prove_themselves() {
     let mut simulation = Simulation::with(5, &fast(), |server| {
         server.retry = Retry::AboveHandshakes(20);
     });
-    // Genuine first packets, all from addresses that nobody answers at.
+    // Genuine first packets, all from addresses where nobody answers.
     simulation.down.is_down = true;
     for port in 1..200 {
         simulation.nodes[CLIENT].address = SocketAddr::from(([203, 0, 113, 1], port));
@@ -195,7 +194,7 @@ fn a_flood_of_first_packets_costs_no_memory_where_clients_prove_themselves() {
     simulation.run_for(RTT);
     assert_eq!(simulation.nodes[SERVER].endpoint.len(), 20);
     assert!(simulation.nodes[SERVER].endpoint.retries_sent() >= 179);
-    // They are forgotten, and whoever proves himself is served meanwhile.
+    // They are forgotten, and meanwhile a client that validates its address is served.
     simulation.down.is_down = false;
     simulation.nodes[CLIENT].address = "198.51.100.1:50000".parse().unwrap();
     simulation.establish();
@@ -226,7 +225,7 @@ fn answers_are_rationed_and_only_ids_of_ours_get_any() {
     assert_eq!(answers, 1000);
 }
 
-/// A packet with a short header of that client's.
+/// A packet with a short header from that client.
 fn short(simulation: &mut Simulation, client: Handle) -> Vec<u8> {
     simulation.run_for(2 * RTT);
     simulation.seen = Some(Vec::new());
@@ -255,7 +254,7 @@ fn a_forged_version_negotiation_is_ignored_once_the_server_has_spoken() {
     simulation.inject(CLIENT, server, &forged);
     simulation.act();
     assert_eq!(simulation.life(client).closed(), None);
-    // Before, it is believed. RFC 9000 §6.2.
+    // Before the handshake, it is believed. RFC 9000 §6.2.
     let mut simulation = Simulation::new(7);
     simulation.seen = Some(Vec::new());
     let client = simulation.connect();

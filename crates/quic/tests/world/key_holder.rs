@@ -1,5 +1,4 @@
-//! A peer that does the handshake by itself, apart from the engine, and then seals whatever it is
-//! given.
+//! A peer that does the handshake on its own, without the engine, and then seals any payload.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,13 +16,13 @@ pub(crate) const ONE_RTT: usize = 2;
 const TAG: usize = 16;
 /// Packet numbers are four bytes long.
 const NUMBER: usize = 4;
-/// Keys are made in advance for so many updates.
+/// Keys are made in advance for this many updates.
 const MAX_UPDATES: usize = 64;
 const KEY_PHASE: u8 = 0x04;
 
 type Tls = Box<dyn FnOnce(Vec<u8>) -> Connection>;
 
-/// A packet of the engine's.
+/// A packet from the engine.
 pub(crate) struct Opened {
     pub(crate) level: usize,
     pub(crate) number: u64,
@@ -33,35 +32,35 @@ pub(crate) struct Opened {
 pub(crate) struct KeyHolder {
     side: Side,
     parameters: Parameters,
-    /// What the peer calls itself in long headers.
+    /// The peer's own id in long headers.
     pub(crate) source: ConnectionId,
-    /// Changes what the parameters say of ids.
+    /// Changes the ids in the parameters.
     pub(crate) bend: Option<fn(&mut Parameters)>,
     begins: Option<Tls>,
     tls: Option<Connection>,
     keys: [Option<Keys>; 3],
     secrets: Option<Secrets>,
-    /// Keys of 1-RTT after each update; how many updates either side has made.
+    /// The 1-RTT keys after each update; how many updates either side has made.
     updates: Vec<PacketKeySet>,
     own_phase: usize,
     their_phase: usize,
-    /// The next numbers, and those that are expected.
+    /// The next numbers to send, and those that are expected.
     pub(crate) numbers: [u64; 3],
     pub(crate) expected: [u64; 3],
     seen: [HashMap<u64, Vec<u8>>; 3],
-    /// What TLS has to say on each level, and how much of it was said.
+    /// What TLS wants to send on each level, and how much of it was sent.
     says: [Vec<u8>; 3],
     said: [usize; 3],
     heard: [CryptoStream; 3],
     read: [usize; 3],
     write_level: usize,
     token: Vec<u8>,
-    /// The ids of the engine's, the first one first.
+    /// The engine's ids, the first one first.
     pub(crate) ids: Vec<ConnectionId>,
     original: ConnectionId,
 }
 
-/// The id of the peer's of that sequence number.
+/// The peer's id with that sequence number.
 pub(crate) fn own_id(sequence: u64) -> ConnectionId {
     let mut id = [0xaa; 8];
     id[7] = sequence as u8;
@@ -83,7 +82,7 @@ fn initial_keys(id: &ConnectionId, side: Side) -> Keys {
 }
 
 impl KeyHolder {
-    /// A client speaks first.
+    /// A client, which sends first.
     pub(crate) fn client(tls: Arc<rustls::ClientConfig>, parameters: Parameters) -> Self {
         let first = ConnectionId::new(&[0x11; 8]).unwrap();
         let mut peer = Self::silent_client(tls, parameters);
@@ -91,7 +90,7 @@ impl KeyHolder {
         peer
     }
 
-    /// To begin by [`Self::speak`].
+    /// A client that starts only at [`Self::speak`].
     pub(crate) fn silent_client(tls: Arc<rustls::ClientConfig>, parameters: Parameters) -> Self {
         let begins = move |parameters| {
             let name = "server.test".try_into().unwrap();
@@ -103,7 +102,7 @@ impl KeyHolder {
         Self::new(Side::Client, parameters, Box::new(begins))
     }
 
-    /// The client begins, to a destination of its choice.
+    /// The client starts, with a destination of its choice.
     pub(crate) fn speak(&mut self, first: ConnectionId) {
         self.ids.push(first);
         self.begin(first);
@@ -162,7 +161,7 @@ impl KeyHolder {
         self.listen();
     }
 
-    /// Takes what TLS has to say, and its keys.
+    /// Takes what TLS wants to send, and its keys.
     fn listen(&mut self) {
         let Some(tls) = &mut self.tls else { return };
         loop {
@@ -186,7 +185,7 @@ impl KeyHolder {
         self.side
     }
 
-    /// A Retry has proved where it is.
+    /// Whether a Retry has validated its address.
     pub(crate) fn has_token(&self) -> bool {
         !self.token.is_empty()
     }
@@ -195,12 +194,12 @@ impl KeyHolder {
         self.keys[level].is_some()
     }
 
-    /// Where the engine's first packets went, and what the peer was called in them.
+    /// The destination of the engine's first packets, and the peer's id in them.
     pub(crate) fn original(&self) -> ConnectionId {
         self.original
     }
 
-    /// What TLS has not said on that level: where it begins, and the next bytes.
+    /// What TLS has not sent on that level: its offset, and the next bytes.
     pub(crate) fn unsaid(&self, level: usize) -> Option<(u64, &[u8])> {
         let rest = self.says[level].get(self.said[level]..)?;
         let rest = &rest[..rest.len().min(900)];
@@ -211,7 +210,7 @@ impl KeyHolder {
         self.said[level] += bytes;
     }
 
-    /// Says everything again.
+    /// Sends everything again.
     pub(crate) fn repeat(&mut self) {
         self.said = [0; 3];
     }
@@ -232,8 +231,8 @@ impl KeyHolder {
         }
     }
 
-    /// A packet of that payload, padded to `size`, to the id at that place. It ends before the
-    /// datagram does, if that goes on.
+    /// Seals a packet with this payload, padded to `size`, to the id at that index. If the datagram
+    /// continues, the packet ends earlier.
     pub(crate) fn seal(
         &mut self,
         level: usize,
@@ -307,7 +306,8 @@ impl KeyHolder {
         Some(packet)
     }
 
-    /// Opens the packets of a datagram of the engine's; all that are no answer to nobody.
+    /// Opens the packets of a datagram from the engine, except answers that belong to no
+    /// connection.
     pub(crate) fn open(&mut self, datagram: &[u8]) -> Vec<Opened> {
         let mut all = Vec::new();
         for packet in Packets::new(datagram).map_while(Result::ok) {
@@ -382,8 +382,8 @@ impl KeyHolder {
             self.their_phase = phase;
             self.own_phase = self.own_phase.max(self.their_phase);
         }
-        // What a connection says at its end may be said again as it is. Initial packets come
-        // without a connection too, and from another one that the same bytes began elsewhere.
+        // A closing packet may be repeated unchanged. Initial packets also come without a
+        // connection, and from another one that the same bytes began elsewhere.
         if number < self.expected[level] {
             assert!(level == INITIAL || self.seen[level].get(&number) == Some(&payload));
             return None;
@@ -409,7 +409,7 @@ impl KeyHolder {
         let fresh = self.heard[level].contiguous()[self.read[level]..].to_vec();
         self.read[level] += fresh.len();
         if let Some(tls) = &mut self.tls {
-            // What the peer spoilt by itself may fail.
+            // It may fail on data that the peer itself corrupted.
             let _ = tls.read_hs(&fresh);
         }
         self.listen();

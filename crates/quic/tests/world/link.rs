@@ -1,11 +1,11 @@
-//! One direction of the way between two hosts: how long it takes, how much it carries, what it does
-//! to datagrams.
+//! One direction of the path between two hosts: how long it takes, how much it carries, what it
+//! does to datagrams.
 
 use std::time::Duration;
 
 use roundtrip_quic::Time;
 
-/// Chance that is the same at each run. xorshift64*, Marsaglia and Vigna.
+/// Random numbers that are the same in each run. xorshift64*, Marsaglia and Vigna.
 #[derive(Debug, Clone)]
 pub(crate) struct Dice(u64);
 
@@ -37,21 +37,21 @@ impl Dice {
 #[derive(Debug, Clone)]
 pub(crate) struct Link {
     pub(crate) delay: Duration,
-    /// Up to so much more delay for each datagram, so that they overtake each other.
+    /// The most additional delay of each datagram, so that they overtake each other.
     pub(crate) jitter: Duration,
-    /// So many of a thousand datagrams are held back for so long, and overtaken.
+    /// How many of a thousand datagrams are held back and overtaken, and for how long.
     pub(crate) held: (u64, Duration),
-    /// The next datagram is held back for so long.
+    /// How long the next datagram is held back.
     pub(crate) hold_next: Option<Duration>,
-    /// Each of a thousand datagrams.
+    /// How many of a thousand datagrams are lost.
     pub(crate) loss: u64,
     pub(crate) duplicates: u64,
     pub(crate) corrupts: u64,
     /// Bytes a second.
     pub(crate) rate: Option<u64>,
-    /// How many bytes wait at most where there is a rate; what comes then is lost.
+    /// How many bytes may wait if there is a rate; what comes beyond that is lost.
     pub(crate) queue: u64,
-    /// Waiting bytes beyond which those that can be marked are. RFC 3168.
+    /// When more bytes than this wait, datagrams that can be marked are marked. RFC 3168.
     pub(crate) marks_above: Option<u64>,
     /// The size of the UDP payload.
     pub(crate) largest: usize,
@@ -89,7 +89,7 @@ impl Link {
         }
     }
 
-    /// When the datagram arrives: not at all, once or more often.
+    /// When the datagram arrives: never, once or several times.
     pub(crate) fn carry(
         &mut self,
         now: Time,

@@ -1,4 +1,4 @@
-//! Ways that lose, double, damage and reorder datagrams.
+//! Paths that lose, duplicate, damage and reorder datagrams.
 
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ fn handshakes_succeed_when_every_fifth_datagram_is_lost() {
 
 #[test]
 fn handshakes_succeed_whichever_of_the_first_datagrams_are_lost() {
-    // Each bit: is that datagram lost?
+    // Each bit says whether that datagram is lost.
     for lost in 0_u32..64 {
         let mut simulation = Simulation::new(u64::from(lost));
         let client = simulation.connect();
@@ -93,7 +93,7 @@ fn reordered_packets_are_put_in_order() {
     simulation.request(client, 500_000, 500_000);
     simulation.run_until_completed(client, 1);
     let server = simulation.nodes[SERVER].accepted[0];
-    // Some are taken for lost, and then known not to be.
+    // Some are declared lost, and later known not to be.
     let stats = simulation.stats(SERVER, server);
     assert!(
         stats.spurious > 0 && stats.spurious <= stats.packets_lost,
@@ -117,7 +117,7 @@ fn who_is_held_back_for_a_round_trip_is_not_lost_for_ever() {
         let stats = simulation.stats(SERVER, server);
         let took = simulation.now.since(start).as_secs_f64();
         assert!(stats.spurious > 0);
-        // A second is what the rate takes.
+        // The rate alone takes a second.
         assert!(took < 2.0, "{took} s, {stats:?}");
         assert_eq!(stats.datagram, 1472, "no path is a black hole for that");
     }

@@ -1,4 +1,4 @@
-//! What many connections keep together.
+//! How much memory many connections use together.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +31,7 @@ fn clients_that_fall_silent_stay_within_the_budget_and_others_are_served_afterwa
         }
         simulation.request_from(host, client, 0, 20 << 20);
         simulation.act();
-        // The client hears no more.
+        // The client receives nothing more.
         simulation.hosts.remove(&address.parse().unwrap());
         simulation.run_for(RTT);
     }

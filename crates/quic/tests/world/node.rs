@@ -1,4 +1,4 @@
-//! A host: its endpoint, the addresses it has, and what its connections are busy with.
+//! A host: its endpoint, its addresses, and the traffic of its connections.
 
 use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
@@ -9,16 +9,17 @@ use roundtrip_quic::{
 
 use super::traffic::Traffic;
 
-/// How often a connection may be seen with a timer that is over, at one time.
+/// How often a connection may be seen with an expired timer, at one time.
 const MAX_OVERDUE: u32 = 3;
-/// Windows both ways, rings that are a power of two long, and the book of what is in flight.
+/// Windows in both directions, rings whose length is a power of two, and the record of what is in
+/// flight.
 const MAX_MEMORY: u64 = (2 * 16 + 8 + 4) << 20;
 
-/// What one connection of a host has lived through.
+/// The history of one connection of a host.
 #[derive(Debug, Default)]
 pub(crate) struct Life {
     pub(crate) traffic: Traffic,
-    /// All but those of streams, each with its time.
+    /// All events except those of streams, each with its time.
     pub(crate) events: Vec<(Time, Event)>,
 }
 
@@ -42,13 +43,13 @@ pub(crate) struct Node {
     pub(crate) endpoint: Endpoint,
     pub(crate) address: SocketAddr,
     pub(crate) is_server: bool,
-    /// Datagrams are marked as the socket would.
+    /// The history of each connection.
     pub(crate) lives: HashMap<Handle, Life>,
     pub(crate) accepted: Vec<Handle>,
     stirred: HashSet<Handle>,
     /// How many datagrams each burst had.
     pub(crate) bursts: Vec<usize>,
-    /// Connections whose timers are over, at what time they were seen so, and how often.
+    /// Connections with expired timers, when they were seen so, and how often.
     overdue: HashMap<Handle, (Time, u32)>,
     buffer: Vec<u8>,
     reply: Vec<u8>,
@@ -98,7 +99,7 @@ impl Node {
         self.endpoint.connection(handle).unwrap().stats()
     }
 
-    /// Lets the connections that something happened to act and send; gives away what leaves.
+    /// Lets the connections that have something to do act and send; passes on what leaves.
     pub(crate) fn act(&mut self, now: Time, send: &mut dyn FnMut(&Transmit, &mut [u8])) {
         let mut stirred: Vec<Handle> = self.stirred.drain().collect();
         stirred.sort();
@@ -126,14 +127,15 @@ impl Node {
     }
 }
 
-/// What holds for each connection that has just had its turn, in every test.
+/// Checks what must hold for each connection that has just acted, in every test.
 fn check(
     now: Time,
     handle: Handle,
     connection: &Connection,
     overdue: &mut HashMap<Handle, (Time, u32)>,
 ) {
-    // One timer may make another that is due at once: a loss, and a probe. There is an end to that.
+    // One timer may set another that is due at once: a loss, then a probe. This must come to an
+    // end.
     if connection
         .deadline()
         .is_some_and(|deadline| deadline <= now)

@@ -1,4 +1,5 @@
-//! Connections whose packets `packet_aead` protects at one end or at both: the other cannot tell.
+//! Connections whose packets `packet_aead` protects at one end or at both: the other end cannot
+//! tell.
 
 use roundtrip_packet_aead as packet_aead;
 use rustls::CipherSuite;
@@ -20,7 +21,7 @@ fn with_suite(provider: fn() -> CryptoProvider, suite: CipherSuite) -> CryptoPro
     provider
 }
 
-/// A simulation of a client and a server that speak that suite alone.
+/// A simulation of a client and a server that use only that suite.
 fn between(
     client: fn() -> CryptoProvider,
     server: fn() -> CryptoProvider,

@@ -51,7 +51,7 @@ fn a_client_that_moves_takes_another_id() {
         .migrate(now, Some(moved.ip()));
     simulation.run_until_completed(client, 1);
     assert_eq!(simulation.nodes[SERVER].connection(server).remote(), moved);
-    // Those who watch both ways see no id on both. RFC 9000 §9.5.
+    // An observer of both paths sees no id on both. RFC 9000 §9.5.
     let seen = simulation.seen.take().unwrap();
     let server_address = simulation.nodes[SERVER].address;
     let ids = |of: SocketAddr| {
@@ -73,7 +73,7 @@ fn a_server_that_forbids_moving_is_left_in_peace() {
         ..fast()
     };
     let mut simulation = Simulation::with(3, &transport, |_| {});
-    // The client would move.
+    // The client would be allowed to move.
     simulation.client_config.transport = Arc::new(fast());
     let (client, server) = simulation.establish();
     simulation.run_for(2 * RTT);
@@ -92,7 +92,7 @@ fn a_spoofed_address_gets_little() {
     let (client, server) = simulation.establish();
     simulation.request(client, 0, SIZE);
     simulation.run_for(3 * RTT);
-    // Someone forwards one genuine packet from an address of his own, before it comes itself.
+    // Someone forwards one genuine packet from another address, before it arrives itself.
     simulation.seen = Some(Vec::new());
     simulation.run_for(RTT);
     let seen = simulation.seen.take().unwrap();

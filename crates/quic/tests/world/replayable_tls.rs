@@ -1,5 +1,6 @@
-//! TLS whose secrets and random numbers are the same in each run, so that what a fuzzer found can
-//! be replayed. It proves nothing: the key exchange has one outcome, each signature is good.
+//! TLS whose secrets and random numbers are the same in each run, so that a fuzzer's findings can
+//! be replayed. It authenticates nothing: the key exchange has one result, and each signature is
+//! accepted.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -123,7 +124,7 @@ impl TimeProvider for Replayable {
     }
 }
 
-/// Both sides' configurations. Random numbers begin anew on this thread.
+/// Both sides' configurations. Random numbers start again on this thread.
 pub(crate) fn configs() -> (Arc<rustls::ClientConfig>, Arc<rustls::ServerConfig>) {
     STATE.set(1);
     let provider = Arc::new(CryptoProvider {

@@ -1,4 +1,4 @@
-//! Rules of RFC 9000 that only a peer can break that does the handshake by itself.
+//! Rules of RFC 9000 that only a peer that does the handshake on its own can break.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ struct Pair {
     engine: Endpoint,
     handle: Option<Handle>,
     peer: KeyHolder,
-    /// What the engine has sent, not opened yet.
+    /// What the engine has sent and was not opened yet.
     sent: Vec<Vec<u8>>,
 }
 
@@ -89,7 +89,7 @@ impl Pair {
         self.send();
     }
 
-    /// The peer hears what was sent, and says what TLS wants to.
+    /// The peer opens what was sent, and sends what TLS wants to.
     fn exchange(&mut self) {
         for datagram in std::mem::take(&mut self.sent) {
             self.peer.open(&datagram);
@@ -173,7 +173,7 @@ fn a_first_destination_of_less_than_eight_bytes_begins_nothing() {
     }
 }
 
-/// RFC 9000 §12.2: also what the engine could open.
+/// RFC 9000 §12.2: even packets that the engine could open.
 #[test]
 fn what_lies_behind_a_packet_for_another_id_is_not_read() {
     for is_same in [true, false] {
@@ -221,7 +221,7 @@ fn a_retry_counts_once_and_before_anything_else() {
         pair.peer.open(&datagram);
     }
     let first = retry(&pair, b"once");
-    // Without a token, or with a tag that is not right, it is nothing.
+    // Without a token, or with an invalid tag, it is ignored.
     let empty = retry(&pair, b"");
     pair.receive(empty);
     let mut spoilt = first.clone();
@@ -326,7 +326,7 @@ fn a_peer_that_calls_itself_otherwise_within_the_handshake_is_not_heard() {
     }
 }
 
-/// RFC 9000 §10.3.1: also of clients, and wherever they have moved to.
+/// RFC 9000 §10.3.1: also from clients, and wherever they have moved to.
 #[test]
 fn a_client_that_has_forgotten_a_connection_resets_it() {
     let elsewhere: SocketAddr = "203.0.113.9:4000".parse().unwrap();
@@ -340,7 +340,7 @@ fn a_client_that_has_forgotten_a_connection_resets_it() {
     };
     let mut payload = vec![0; frame.size()];
     frame.write(&mut Pen::new(&mut payload));
-    // What does more than probe moves the connection.
+    // A packet that does more than probe moves the connection.
     payload.push(1);
     let packet = pair.peer.seal(ONE_RTT, &payload, 0, SIZE).unwrap();
     pair.receive_from(elsewhere, packet);

@@ -1,5 +1,5 @@
-//! Several endpoints behind one address, of which the client's address chooses one: what reaches
-//! the wrong one is handed over, and nobody resets what may live elsewhere. RFC 9000 §21.11.
+//! Several endpoints behind one address; the client's address chooses one of them. What reaches the
+//! wrong one is handed over, and nobody resets what may exist elsewhere. RFC 9000 §21.11.
 
 use std::net::SocketAddr;
 
@@ -10,7 +10,7 @@ use super::paths::rebind;
 use super::simulation::{CLIENT, RTT, SERVER, Simulation, fast, server_config};
 
 const REBINDINGS: u16 = 100;
-/// RFC 9000 §10.3: the token of a reset.
+/// RFC 9000 §10.3: the size of a reset token.
 const TOKEN: usize = 16;
 
 fn config(simulation: &Simulation) -> ServerConfig {
@@ -36,7 +36,7 @@ fn establish(simulation: &mut Simulation) -> Handle {
     client
 }
 
-/// What a client's packet with a short header begins with.
+/// A packet that begins with the short header of a client, and is damaged after it.
 fn short_packet(simulation: &mut Simulation, client: Handle) -> Vec<u8> {
     simulation.seen = Some(Vec::new());
     simulation.nodes[CLIENT].connection(client).ping();
@@ -51,7 +51,7 @@ fn short_packet(simulation: &mut Simulation, client: Handle) -> Vec<u8> {
     packet
 }
 
-/// What strangers get for that packet, at whichever of the endpoints.
+/// What strangers get in answer to that packet, from each of the endpoints.
 fn answers(simulation: &mut Simulation, packet: &[u8]) -> Vec<Vec<u8>> {
     simulation.seen = Some(Vec::new());
     for port in 2000..2032 {
@@ -84,7 +84,7 @@ fn a_client_goes_on_whatever_its_port() {
     }
 }
 
-/// Each client's second datagram comes with the id that the server has chosen.
+/// Each client's second datagram carries the id that the server has chosen.
 #[test]
 fn a_client_whose_port_changes_within_the_handshake_reaches_its_owner() {
     let mut simulation = among(2, 4);
@@ -131,7 +131,7 @@ fn what_its_owner_has_forgotten_is_reset_whatever_the_port() {
     assert!(simulation.life(client).closed().is_some());
 }
 
-/// They share the key of tokens, as two processes with one seed do, and one that comes after.
+/// They share the token key, as do two processes with one seed, or a process and its successor.
 #[test]
 fn another_group_resets_nothing_of_this_one() {
     let mut simulation = among(5, 4);
@@ -139,7 +139,7 @@ fn another_group_resets_nothing_of_this_one() {
     let packet = short_packet(&mut simulation, client);
     let (config, nodes) = (config(&simulation), simulation.nodes.len());
     let owners = std::mem::take(&mut simulation.siblings);
-    // The server's node is kept beside those that take its place.
+    // The server's node is kept beside those that replace it.
     let nobody = Node::new(
         Endpoint::new(None, [0; 32]),
         simulation.nodes[SERVER].address,

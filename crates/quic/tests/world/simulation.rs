@@ -21,7 +21,7 @@ pub(crate) const SERVER: usize = 0;
 pub(crate) const CLIENT: usize = 1;
 pub(crate) const RTT: Duration = Duration::from_millis(40);
 const START: Time = Time(1_000_000_000);
-/// So often nothing but acting may happen without the clock going on.
+/// How many steps may happen in a row without the clock advancing.
 const MAX_STEPS_AT_ONCE: usize = 20_000;
 
 #[derive(Debug)]
@@ -41,14 +41,14 @@ pub(crate) struct Simulation {
     pub(crate) dice: Dice,
     pub(crate) identity: Identity,
     pub(crate) client_config: ClientConfig,
-    /// Which host an address leads to.
+    /// The host that an address belongs to.
     pub(crate) hosts: HashMap<SocketAddr, usize>,
-    /// Nodes that share the server's address with it: as the kernel would, the client's address
+    /// Nodes that share the server's address with it. As in the kernel, the client's address
     /// decides which of them gets a datagram.
     pub(crate) siblings: Vec<usize>,
-    /// All that the hosts sent, if it is to be kept.
+    /// All datagrams that the hosts sent, if they are to be kept.
     pub(crate) seen: Option<Vec<Flying>>,
-    /// How many datagrams left the server at one time at most.
+    /// The most datagrams that left the server at one time.
     pub(crate) most_at_once: usize,
     amplification: Amplification,
     flying: HashMap<u64, Flying>,
@@ -60,7 +60,7 @@ pub(crate) fn fast() -> Transport {
     Transport::default()
 }
 
-/// A server's, without Retry.
+/// The configuration of a server without Retry.
 pub(crate) fn server_config(identity: &Identity, transport: &Transport) -> ServerConfig {
     let mut config = ServerConfig::new(identity.server.clone(), Arc::new(transport.clone()));
     config.retry = Retry::Never;
@@ -124,7 +124,7 @@ impl Simulation {
         at
     }
 
-    /// Puts so many endpoints with the same key in the server's place.
+    /// Replaces the server by `count` endpoints with the same key.
     pub(crate) fn multiply_server(&mut self, config: &ServerConfig, count: u16) {
         let (address, key) = (self.nodes[SERVER].address, self.seed());
         self.siblings.clear();
@@ -146,7 +146,7 @@ impl Simulation {
         self.dice.bytes(32).try_into().unwrap()
     }
 
-    /// The client's next connection; nothing has left yet.
+    /// Begins the client's next connection; nothing has left yet.
     pub(crate) fn connect(&mut self) -> Handle {
         self.connect_from(CLIENT)
     }
@@ -162,7 +162,7 @@ impl Simulation {
         handle
     }
 
-    /// Connects, and goes on until both sides are done with the handshake.
+    /// Connects, and continues until both sides have completed the handshake.
     pub(crate) fn establish(&mut self) -> (Handle, Handle) {
         let before = self.nodes[SERVER].accepted.len();
         let client = self.connect();
@@ -197,7 +197,7 @@ impl Simulation {
         life.traffic.request(connection, brought, wanted);
     }
 
-    /// What a connection and its traffic do at the same time.
+    /// Passes a connection and its traffic to `act`.
     pub(crate) fn with_traffic(
         &mut self,
         host: usize,
@@ -226,14 +226,14 @@ impl Simulation {
         life.map_or(0, |life| life.traffic.completed)
     }
 
-    /// Until the client's connection has had the answers to so many requests.
+    /// Runs until `count` requests on the client's connection were answered.
     pub(crate) fn run_until_completed(&mut self, handle: Handle, count: usize) {
         self.run_until("answers", |simulation| {
             simulation.completed(handle) >= count
         });
     }
 
-    /// Goes on until the condition holds; a virtual quarter of an hour is the end of patience.
+    /// Runs until the condition holds, at most a quarter of an hour of virtual time.
     pub(crate) fn run_until(&mut self, what: &str, mut holds: impl FnMut(&Self) -> bool) {
         let patience = self.now.after(Duration::from_mins(15));
         let mut steps = (self.now, 0);
@@ -255,7 +255,7 @@ impl Simulation {
         }
     }
 
-    /// Lets so much time pass.
+    /// Runs for this much time.
     pub(crate) fn run_for(&mut self, span: Duration) {
         let end = self.now.after(span);
         let mut steps = (self.now, 0);
@@ -272,7 +272,7 @@ impl Simulation {
         self.now = end;
     }
 
-    /// Goes on to the next thing that happens before `end`.
+    /// Advances to the next thing that happens before `end`.
     fn step(&mut self, end: Time) -> bool {
         let arrival = self.arrivals.peek().map(|Reverse((time, _))| *time);
         let deadline = self
@@ -330,7 +330,7 @@ impl Simulation {
         }
     }
 
-    /// Puts a datagram into a host's socket, as from that address.
+    /// Puts a datagram into a host's socket, as if from that address.
     pub(crate) fn inject(&mut self, host: usize, from: SocketAddr, datagram: &[u8]) {
         let way = Way {
             remote: from,

@@ -14,11 +14,11 @@ pub(crate) enum Kind {
     Whole,
     /// A hello that TLS refuses.
     Failing,
-    /// A whole hello, and CONNECTION_CLOSE behind it.
+    /// A complete hello, followed by CONNECTION_CLOSE.
     Closing,
-    /// Many pieces of a hello with holes between them.
+    /// Many pieces of a hello with gaps between them.
     Crumbs,
-    /// A byte at the end of what may come ahead.
+    /// One byte, as far ahead as is permitted.
     FarAhead,
 }
 
@@ -90,7 +90,7 @@ fn seal(keys: &DirectionalKeys, datagram: &mut [u8], number_at: usize) {
         .unwrap();
 }
 
-/// What TLS says first, small enough for a datagram.
+/// The first message of TLS, small enough for a datagram.
 pub(crate) fn hello(tls: &rustls::ClientConfig) -> Vec<u8> {
     let name = "server.test".try_into().unwrap();
     let version = rustls::quic::Version::V1;

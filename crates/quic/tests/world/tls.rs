@@ -22,7 +22,7 @@ impl Identity {
         Self::named(vec![NAME.to_owned()], client_protocol, server_protocol)
     }
 
-    /// With a certificate of more bytes than a server may send before it knows the client's
+    /// With a certificate larger than what a server may send before it has validated the client's
     /// address.
     pub(crate) fn large() -> Self {
         let others = (0..400).map(|n| format!("other-{n}.server.test"));
@@ -35,7 +35,7 @@ impl Identity {
         Self::made_of(names, protocols, [default_provider(), default_provider()])
     }
 
-    /// The client's cryptography, and the server's.
+    /// Takes the client's cryptography, and the server's.
     pub(crate) fn between(client: CryptoProvider, server: CryptoProvider) -> Self {
         Self::made_of(vec![NAME.to_owned()], [b"test"; 2], [client, server])
     }
@@ -69,7 +69,7 @@ impl Identity {
         }
     }
 
-    /// The same server after it lost its memory of sessions.
+    /// The same server after it has lost its stored TLS sessions.
     pub(crate) fn forget_sessions(&mut self) {
         let mut server = (*self.server).clone();
         server.session_storage = rustls::server::ServerSessionMemoryCache::new(256);

@@ -1,5 +1,5 @@
-//! What clients ask of servers: a stream says in 16 bytes how much it brings and how much it wants
-//! back.
+//! What clients request from servers: a stream's 16-byte header says how many bytes it carries and
+//! how many it wants back.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use bytes::Bytes;
 use roundtrip_quic::{Connection, Dir, Event, Read, StreamEvent, StreamId};
 
-/// Not a divisor of anything's size, so that misplaced data shows.
+/// It divides no size in use, so that misplaced data shows.
 const PERIOD: usize = 251;
 const HEADER: u64 = 16;
 const PIECE: usize = 32 << 10;
@@ -15,7 +15,7 @@ const PIECE: usize = 32 << 10;
 static ALL: LazyLock<Bytes> =
     LazyLock::new(|| (0..PERIOD + PIECE).map(|at| (at % PERIOD) as u8).collect());
 
-/// The bytes at and behind `offset` of every stream.
+/// The bytes from `offset` on of every stream.
 fn pattern(offset: u64, length: usize) -> Bytes {
     let start = (offset % PERIOD as u64) as usize;
     ALL.slice(start..start + length.min(PIECE))
@@ -36,7 +36,7 @@ pub(crate) struct Work {
     pub(crate) received: u64,
     pub(crate) expected: Option<u64>,
     finished: bool,
-    /// All was received.
+    /// Everything was received.
     pub(crate) is_done: bool,
     pub(crate) failed: Option<String>,
 }
@@ -50,12 +50,12 @@ pub(crate) struct Traffic {
     pub(crate) completed: usize,
     /// Nothing is read until [`Traffic::resume`].
     pub(crate) is_paused: bool,
-    /// What comes on streams of one direction is not looked at.
+    /// Data on unidirectional streams is ignored.
     pub(crate) ignores_uni: bool,
 }
 
 impl Traffic {
-    /// Asks for `wanted` bytes with a body of `brought` bytes, as soon as it can be done.
+    /// Requests `wanted` bytes with a body of `brought` bytes, as soon as possible.
     pub(crate) fn request(&mut self, connection: &mut Connection, brought: u64, wanted: u64) {
         self.waiting.push((brought, wanted));
         self.open(connection);
@@ -80,7 +80,7 @@ impl Traffic {
         }
     }
 
-    /// Nothing was accepted: streams are opened by whoever refused them, from the start.
+    /// Handles an event: accepts streams, reads and writes.
     pub(crate) fn on_event(&mut self, connection: &mut Connection, event: &Event) {
         match event {
             Event::Stream(StreamEvent::Opened(dir)) => {
@@ -156,7 +156,8 @@ impl Traffic {
         let Some(work) = self.streams.get_mut(&id).filter(|work| !work.finished) else {
             return;
         };
-        // The client's header goes first; what a server has read is no part of what it sends.
+        // The client's header is sent first; the header that a server has read is not part of what
+        // it sends.
         let head = if work.expected.is_some() { HEADER } else { 0 };
         loop {
             let left = head + work.to_send - work.sent;
@@ -204,7 +205,7 @@ impl Work {
         self.received += bytes.len() as u64;
     }
 
-    /// How much the header says it brings and wants.
+    /// How many bytes the header says that it carries and wants.
     fn asked(&self) -> (u64, u64) {
         let (brought, wanted) = self.header.split_at(8);
         let number = |bytes: &[u8]| u64::from_be_bytes(bytes.try_into().unwrap());

@@ -1,5 +1,6 @@
 //! First datagrams in the name of addresses where nobody answers: what they make a server keep and
-//! do is bounded, and who has proved an address is served meanwhile. RFC 9000 §8.1 and §21.3.
+//! do is bounded, and clients that validate their address are served meanwhile. RFC 9000 §8.1 and
+//! §21.3.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -10,19 +11,19 @@ use roundtrip_wire::quic::ConnectionId;
 use super::simulation::{RTT, SERVER, Simulation, fast};
 use super::strangers::{KINDS, Kind, SIZE, first, hello};
 
-/// How many may be there at once.
+/// The most unvalidated clients at once.
 const MOST: usize = 20;
 const FLOOD: u16 = 1000;
-/// Over which the flood comes.
+/// The duration of the flood.
 const SPAN: Duration = Duration::from_millis(500);
 struct Outcome {
-    /// How many connections there were at most at a time, and how many were accepted.
+    /// The most connections at one time, and how many were accepted.
     held: usize,
     accepted: usize,
     retries: u64,
 }
 
-/// Datagrams from as many addresses, none of which answers.
+/// Sends datagrams from as many addresses, none of which answers.
 fn flood(simulation: &mut Simulation, kind: Kind) -> Outcome {
     let hello = hello(&simulation.client_config.tls);
     let frames = kind.frames(&hello);
@@ -51,7 +52,7 @@ fn what_comes_from_nobody_is_bounded_in_number_and_in_time() {
         let mut simulation = Simulation::with(1, &fast(), |server| {
             server.retry = Retry::AboveHandshakes(MOST);
         });
-        // One that was here before has a token, and is here again in the midst of it.
+        // A client that was here before has a token, and returns in the middle of the flood.
         let (known, _) = simulation.establish();
         simulation.run_for(RTT);
         let token = simulation.life(known).events.iter().find_map(|event| {
@@ -62,8 +63,7 @@ fn what_comes_from_nobody_is_bounded_in_number_and_in_time() {
         });
         assert!(token.is_some());
         let outcome = flood(&mut simulation, kind);
-        // Those that are there, those that came in each quarter of a second, and the one from
-        // before.
+        // Those at one time, those that came in each quarter of a second, and the earlier client.
         let admitted = MOST + 2 * MOST + 1;
         let Outcome {
             held,
@@ -104,7 +104,7 @@ fn a_hello_with_its_end_gets_nothing_and_leaves_nothing() {
         simulation.nodes[SERVER].endpoint.remove_drained();
         assert!(simulation.nodes[SERVER].endpoint.is_empty());
     }
-    // What repeats it begins no other.
+    // Repetitions begin no other connection.
     assert_eq!(simulation.nodes[SERVER].accepted.len(), 1);
     let other = ConnectionId::new(b"87654321").unwrap();
     let packet = first(&other, &Kind::Whole.frames(&hello));
@@ -114,7 +114,7 @@ fn a_hello_with_its_end_gets_nothing_and_leaves_nothing() {
     assert_eq!(simulation.nodes[SERVER].endpoint.len(), 1);
 }
 
-/// What it is told is repeated, and leaves no connection behind.
+/// The closing datagram is repeated, and leaves no connection behind.
 #[test]
 fn one_that_fails_at_once_leaves_its_farewell_alone() {
     let mut simulation = Simulation::new(3);

@@ -143,13 +143,13 @@ impl H3Sending for QuinnSending {
     fn reset(&mut self, code: Code) {
         if !self.is_ended {
             self.is_ended = true;
-            // Of a stream that was stopped, nothing is left to be reset.
+            // Nothing is left to reset on a stream that was stopped.
             let _ = self.stream.reset(varint(code));
         }
     }
 }
 
-/// An answer that breaks off must not look complete: quinn would end the stream in order.
+/// An incomplete answer must not look complete: quinn would end the stream normally.
 impl Drop for QuinnSending {
     fn drop(&mut self) {
         self.reset(Code::H3_REQUEST_CANCELLED);
@@ -173,7 +173,7 @@ impl H3Receiving for QuinnReceiving {
     }
 
     fn stop(&mut self, code: Code) {
-        // A stream that has ended needs no stop.
+        // A stream that has ended need not be stopped.
         let _ = self.stream.stop(varint(code));
     }
 

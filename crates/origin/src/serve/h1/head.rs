@@ -1,4 +1,4 @@
-//! The head of an HTTP/1.x request: bytes → request and framing (RFC 9112). What is ambiguous is
+//! The head of an HTTP/1.x request: bytes → request and framing (RFC 9112). Ambiguous heads are
 //! refused.
 
 use std::mem::MaybeUninit;
@@ -16,7 +16,7 @@ const MOST_HEADERS: usize = 128;
 pub(super) struct H1RequestHead {
     pub(super) request: OriginRequest,
     pub(super) framing: BodyFraming,
-    /// Whether the client lets the connection live on (RFC 9112, section 9.3).
+    /// Whether the client lets the connection continue (RFC 9112, section 9.3).
     pub(super) persistent: bool,
 }
 
@@ -27,13 +27,14 @@ pub(super) enum BodyFraming {
     Chunked,
 }
 
-/// A head that is answered with a status, and with the end of the connection.
+/// A head that is answered with an error status, after which the connection ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct BadHead(pub(super) StatusCode);
 
 const BAD: BadHead = BadHead(StatusCode::BAD_REQUEST);
 
-/// Takes one head off `input`, if it is there whole. `scanned` remembers what was searched in vain.
+/// Takes one head from `input`, if it is complete. `scanned` remembers how much was already
+/// searched.
 pub(super) fn take(
     input: &mut BytesMut,
     scanned: &mut usize,
@@ -97,12 +98,12 @@ fn parse(bytes: &Bytes, secure: bool) -> Result<H1RequestHead, BadHead> {
     })
 }
 
-/// Names and values, the values without a copy.
+/// Converts names and values; values are not copied.
 fn headers(bytes: &Bytes, fields: &[Field<'_>]) -> Result<HeaderMap, BadHead> {
     let mut headers = HeaderMap::with_capacity(fields.len());
     for line in fields {
         let name = HeaderName::from_bytes(line.name.as_bytes()).map_err(|_| BAD)?;
-        // An empty value may be a slice of nothing, which is no part of `bytes`.
+        // An empty value may be an empty slice outside `bytes`.
         let value = if line.value.is_empty() {
             Bytes::new()
         } else {
@@ -114,8 +115,8 @@ fn headers(bytes: &Bytes, fields: &[Field<'_>]) -> Result<HeaderMap, BadHead> {
     Ok(headers)
 }
 
-/// RFC 9112, section 6.3. Two ways to read one request are how requests are smuggled: both at once
-/// is an error.
+/// RFC 9112, section 6.3. Request smuggling uses two ways to read one request: both framings at
+/// once are an error.
 fn framing(headers: &HeaderMap, version: Version) -> Result<BodyFraming, BadHead> {
     let mut lengths = headers.get_all(header::CONTENT_LENGTH).iter();
     let mut codings = headers.get_all(header::TRANSFER_ENCODING).iter();

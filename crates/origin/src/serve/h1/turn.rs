@@ -1,5 +1,5 @@
-//! One request and response of HTTP/1.x as an [`HttpExchange`]: bodies framed, head and small body
-//! in one write.
+//! One request and response of HTTP/1.x as an [`HttpExchange`]: frames bodies, and sends the head
+//! and a small body in one write.
 
 use bytes::{Buf, Bytes, BytesMut};
 use http::{HeaderMap, StatusCode, Version, header};
@@ -9,8 +9,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use super::head::{BodyFraming, H1RequestHead};
 use crate::serve::{AnswerError, HttpExchange};
 
-/// Up to here, bytes are copied together to leave in one write; beyond, they are written where they
-/// lie.
+/// Up to this size, bytes are copied together to leave in one write; larger ones are written from
+/// where they are.
 const GATHERED: usize = 8 * 1024;
 const READ: usize = 32 * 1024;
 const CHUNK_LIMITS: Limits = Limits {
@@ -44,9 +44,9 @@ pub(super) struct H1Exchange<'a, IO> {
     wires: &'a mut BufferedStream<IO>,
     incoming: RequestBody,
     outgoing: ResponseFraming,
-    /// HTTP/1.0 knows neither chunks nor 1xx.
+    /// HTTP/1.0 has neither chunks nor 1xx.
     old: bool,
-    /// Whether the connection lives on, as far as the client and the knobs go.
+    /// Whether the connection continues, as far as the client and the knobs are concerned.
     keep: bool,
 }
 
@@ -60,7 +60,7 @@ enum RequestBody {
 /// How the response's body is framed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ResponseFraming {
-    /// By Content-Length, or there is none.
+    /// By Content-Length, or there is no body.
     Length,
     Chunked,
     /// By the end of the connection.
@@ -83,7 +83,7 @@ impl<'a, IO> H1Exchange<'a, IO> {
         }
     }
 
-    /// For an answer to what was no request.
+    /// For an answer to bytes that were not a request.
     pub(super) fn unasked(wires: &'a mut BufferedStream<IO>) -> Self {
         Self {
             wires,
@@ -94,7 +94,7 @@ impl<'a, IO> H1Exchange<'a, IO> {
         }
     }
 
-    /// After the answer: does the connection live on?
+    /// Whether the connection continues after the answer.
     pub(super) fn is_persistent(&self) -> bool {
         self.keep && self.is_read() && self.outgoing != ResponseFraming::ToEnd
     }
@@ -123,7 +123,7 @@ impl<'a, IO> H1Exchange<'a, IO> {
         }
     }
 
-    /// Framing and fate of the connection, then the end of the head.
+    /// Writes the framing and connection headers, then the end of the head.
     fn write_framing(&mut self, headers: &HeaderMap, bodiless: bool) {
         self.outgoing = match (bodiless, self.old) {
             _ if headers.contains_key(header::CONTENT_LENGTH) => ResponseFraming::Length,
@@ -146,7 +146,8 @@ impl<'a, IO> H1Exchange<'a, IO> {
 }
 
 impl<IO: AsyncRead + AsyncWrite + Unpin + Send> H1Exchange<'_, IO> {
-    /// Writes what was gathered and `bytes` behind it, in one vectored write where the stream can.
+    /// Writes the collected bytes and then `bytes`, in one vectored write if the stream supports
+    /// it.
     async fn write_with(&mut self, bytes: Bytes, tail: &'static [u8]) -> Result<(), AnswerError> {
         let gathered = self.wires.output.split().freeze();
         let mut all = gathered.chain(bytes).chain(tail);
@@ -197,8 +198,8 @@ impl<IO: AsyncRead + AsyncWrite + Unpin + Send> HttpExchange for H1Exchange<'_, 
     }
 
     async fn inform(&mut self, status: StatusCode, headers: HeaderMap) -> Result<(), AnswerError> {
-        // RFC 9110, section 15.2: none to a client of HTTP/1.0. Who has sent its body already needs
-        // no 100 either.
+        // RFC 9110, section 15.2: none to a client of HTTP/1.0. A client that has sent its whole
+        // body needs no 100 either.
         let needless = status == StatusCode::CONTINUE && self.is_read();
         if self.old || needless {
             return Ok(());

@@ -1,4 +1,4 @@
-//! What violates HTTP/3 ends as the RFCs say.
+//! Violations of HTTP/3 end as the RFCs require.
 
 use roundtrip_origin::QuicEngine;
 

@@ -1,4 +1,4 @@
-//! A client of rustls that says what happened to it.
+//! A rustls client that reports what happened to it.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -19,7 +19,7 @@ use rustls::{
 
 use crate::peers::Peer;
 
-/// Visits that share their memory of tickets.
+/// Visits that share a ticket store.
 pub(crate) struct TlsClient {
     config: Arc<ClientConfig>,
     observer: Arc<Observer>,
@@ -33,7 +33,7 @@ pub(crate) struct Report {
     pub(crate) chain: usize,
     pub(crate) decompressed: bool,
     pub(crate) stapled: usize,
-    /// Whether a request left early, and what the server made of it.
+    /// Whether a request left early, and whether the server accepted it.
     pub(crate) early: Option<bool>,
 }
 
@@ -71,7 +71,7 @@ impl TlsClient {
         }
     }
 
-    /// One request on a new connection: as early data where a ticket allows it.
+    /// Sends one request on a new connection: as early data if a ticket allows it.
     pub(crate) fn get(&self, path: &str) -> Report {
         let mut tcp = TcpStream::connect(self.address).unwrap();
         tcp.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -108,7 +108,7 @@ impl TlsClient {
 }
 
 thread_local! {
-    /// Rustls decompresses on the thread that reads, and each test has its own.
+    /// Rustls decompresses on the thread that reads, and each test has a separate one.
     static SEEN: AtomicBool = const { AtomicBool::new(false) };
 }
 

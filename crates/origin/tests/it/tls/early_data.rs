@@ -1,4 +1,4 @@
-//! Early data: taken, refused by TLS, refused by HTTP.
+//! Early data: accepted, refused by TLS, refused by HTTP.
 
 use roundtrip_origin::{EarlyData, Tickets};
 use rustls::HandshakeKind;
@@ -85,7 +85,7 @@ fn openssl_agrees() {
 
 #[test]
 fn http_2_takes_it_too() {
-    // An idle client that finished its handshake must be served as any other where early data may
+    // An idle client that finished its handshake must be served like any other if early data may
     // come.
     let peer = Peer::with(|knobs| knobs.tls.early_data = EarlyData::On);
     for flag in ["--http2", "--http1.1"] {

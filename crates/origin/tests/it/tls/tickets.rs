@@ -1,4 +1,4 @@
-//! Resumption: honoured, refused, absent.
+//! Resumption: accepted, refused, absent.
 
 use roundtrip_origin::Tickets;
 use rustls::{HandshakeKind, version};

@@ -1,5 +1,4 @@
-//! In how many writes a message leaves, whatever room there is; and what becomes of one that is
-//! malformed.
+//! How many writes a message takes, whatever room there is; and what happens to a malformed one.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -9,7 +8,7 @@ use std::task::Waker;
 use super::*;
 use crate::StreamError;
 
-/// Takes up to so many bytes at a time.
+/// Accepts up to `room` bytes at a time.
 struct Written {
     room: usize,
     writes: Vec<Bytes>,
@@ -43,7 +42,7 @@ impl H3Sending for Written {
     fn reset(&mut self, _: Code) {}
 }
 
-/// Gives pieces, and then ends; notes what was done to it.
+/// Returns pieces and then the end; records the calls to it.
 #[derive(Default)]
 struct Pieces {
     pieces: VecDeque<Bytes>,
@@ -93,7 +92,7 @@ fn sender(room: usize) -> MessageSender<Written> {
     })
 }
 
-/// What a message consists of, read again.
+/// Parses the written message and returns its parts.
 fn read(written: &Written) -> String {
     let done = std::rc::Rc::default();
     let receiving = Pieces {

@@ -1,4 +1,5 @@
-//! What was in flight and lost when packets left: asked for those that turn out to be lost.
+//! What was in flight and lost when each packet left: looked up for packets that turn out to be
+//! lost.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -13,14 +14,14 @@ pub(super) struct Departures(VecDeque<Departure>);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Departure {
     at: Time,
-    /// The packet included.
+    /// Including the packet itself.
     pub(super) in_flight: u64,
-    /// In all, until then.
+    /// All that had been lost by then.
     pub(super) lost: u64,
 }
 
 impl Departures {
-    /// Those that are closer than `spacing` count as one.
+    /// Departures that are closer together than `spacing` count as one.
     pub(super) fn note(&mut self, at: Time, in_flight: u64, lost: u64, spacing: Duration) {
         match self.0.back_mut() {
             Some(newest) if at <= newest.at.after(spacing) => newest.in_flight = in_flight,
@@ -43,7 +44,7 @@ impl Departures {
         self.0.get(before).copied()
     }
 
-    /// Whatever left longer than `back` before `sent` is known to be acknowledged or lost.
+    /// Everything that left more than `back` before `sent` is known to be acknowledged or lost.
     pub(super) fn forget(&mut self, sent: Time, back: Duration) {
         while self.0.get(1).is_some_and(|next| next.at.after(back) < sent) {
             self.0.pop_front();
@@ -62,7 +63,7 @@ mod tests {
         for step in 0..1000 {
             departures.note(Time(step * 10), step, step / 2, Duration::from_nanos(15));
         }
-        // Two of them each make one.
+        // Every two of them are joined into one.
         let found = departures.at(Time(9_999)).unwrap();
         assert_eq!(
             (found.at, found.in_flight, found.lost),

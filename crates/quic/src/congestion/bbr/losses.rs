@@ -1,5 +1,5 @@
-//! What losses and marks say: of the probe that caused them, or of a path that has become slower.
-//! §5.5.10.
+//! What losses and marks mean: that the probe that caused them was too large, or that the path has
+//! become slower. §5.5.10.
 
 use super::machine::State;
 use super::model::UNBOUNDED;
@@ -7,16 +7,16 @@ use super::{Bbr, Sample};
 use crate::Time;
 use crate::congestion::Lost;
 
-/// More than this of what was in flight may not be lost. §2.4.
+/// The largest part of what is in flight that may be lost. §2.4.
 const THRESHOLD: f64 = 0.02;
-/// No round of losses takes more than CUBIC would.
+/// A round with losses reduces no further than CUBIC would.
 const BETA: f64 = 0.7;
-/// What a round of marks leaves: the draft says nothing of ECN, RFC 8511 §3 this.
+/// What a round with marks leaves. The draft says nothing about ECN; this is from RFC 8511 §3.
 const MARKED_BETA: f64 = 0.85;
 
 #[derive(Debug, Default)]
 pub(super) struct Losses {
-    /// In bytes, ever.
+    /// In bytes, over the whole connection.
     pub(super) total: u64,
     pub(super) in_round: bool,
     /// No round without losses has passed since the first of them.
@@ -25,16 +25,16 @@ pub(super) struct Losses {
     round_end: u64,
     pub(super) round_started: bool,
     events: u64,
-    /// In the round that has just ended.
+    /// How many there were in the round that has just ended.
     pub(super) last_events: u64,
     /// How many rounds in a row had marks.
     pub(super) marked_rounds: u64,
 }
 
-/// What is to be as before if the losses were none. §5.5.11.
+/// What is restored if the losses prove to be spurious. §5.5.11.
 #[derive(Debug)]
 pub(super) struct Undo {
-    /// What the losses ended.
+    /// The state that the losses ended.
     pub(super) state: Option<State>,
     bandwidth_short: f64,
     inflight_short: u64,
@@ -77,7 +77,7 @@ impl Bbr {
         }
     }
 
-    /// Is called once a round. A sender that is faster on purpose learns of losses otherwise.
+    /// Called once a round. A sender that is faster on purpose handles its losses elsewhere.
     pub(super) fn adapt_to_congestion(&mut self) {
         if !self.losses.round_started {
             return;
@@ -101,7 +101,7 @@ impl Bbr {
         model.bandwidth_short = model.bandwidth_latest.max(model.bandwidth_short * BETA);
         model.inflight_short = model.inflight_latest.max((held * BETA) as u64);
         if self.losses.is_marked {
-            // What a router marks it still delivers.
+            // What a router marks is still delivered.
             let left = (held * MARKED_BETA) as u64;
             model.inflight_short = model.inflight_short.min(left);
         }
@@ -119,7 +119,7 @@ impl Bbr {
         self.in_flight = lost.in_flight;
         self.losses.total += lost.bytes;
         self.note_congestion();
-        // How many holes there were is not told: several lost packets at once are two at most.
+        // The number of holes is not known: several packets lost at once count as two at most.
         self.losses.events += (lost.bytes / self.datagram.max(1)).clamp(1, 2);
         if let Some(departure) = self
             .departures
@@ -165,7 +165,7 @@ impl Bbr {
         self.losses.in_episode = true;
     }
 
-    /// A probe has put too much in flight: answered once.
+    /// A probe has put too much in flight. It is answered once.
     fn on_too_high(&mut self, held: u64) {
         self.cycle.was_too_high = true;
         self.cycle.is_sample = false;
@@ -200,7 +200,7 @@ impl Bbr {
     }
 }
 
-/// How much was in flight when losses became too many, somewhere in the midst of `size` lost bytes.
+/// How much was in flight when losses became too many, somewhere within `size` lost bytes.
 /// §5.5.10.2.
 fn inflight_at_loss(in_flight: u64, lost: u64, size: u64) -> u64 {
     let held_before = in_flight.saturating_sub(size) as f64;
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn the_threshold_is_found_within_a_burst() {
-        // 98 000 delivered and 2 000 lost are two in a hundred.
+        // 98 000 delivered and 2 000 lost: that is 2 %.
         assert_eq!(inflight_at_loss(110_000, 12_000, 12_000), 100_000);
         assert_eq!(inflight_at_loss(100_000, 50_000, 1_000), 99_000);
         assert_eq!(inflight_at_loss(0, 0, 1_000), 0);

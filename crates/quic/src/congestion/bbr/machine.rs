@@ -1,20 +1,20 @@
-//! The states: Startup and Drain, and how ProbeBW goes around. §5.3.
+//! The states: Startup, Drain, and the cycle of ProbeBW. §5.3.
 
 use super::model::UNBOUNDED;
 use super::probes::Acks;
 use super::{Bbr, STARTUP_PACING, Sample};
 
-/// A round that delivers so much faster still grows. §5.3.1.2.
+/// The bandwidth still grows if a round delivers this much faster. §5.3.1.2.
 const GROWTH: f64 = 1.25;
 /// After this many rounds without growth, the pipe is full.
 const FULL_ROUNDS: u32 = 3;
-/// Startup ends for losses only when there were so many in a round. §5.3.1.3.
+/// Losses end Startup only if there were at least this many in a round. §5.3.1.3.
 const STARTUP_LOSSES: u64 = 6;
-/// And for marks after so many marked rounds in a row.
+/// Marks end Startup after this many marked rounds in a row.
 const STARTUP_MARKED_ROUNDS: u64 = 2;
-/// Drain takes no longer, in rounds. §5.3.2.
+/// The longest that Drain takes, in rounds. §5.3.2.
 const DRAIN_ROUNDS: u64 = 3;
-/// What is left free for others, of what the path holds. §5.3.3.6.
+/// The part of what the path holds that is left free for others. §5.3.3.6.
 const HEADROOM: f64 = 0.15;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,19 +52,19 @@ impl State {
         matches!(self, Self::Down | Self::Cruise | Self::Refill | Self::Up)
     }
 
-    /// It sends more on purpose: a loss says nothing new of the path.
+    /// Whether it sends more on purpose, so that a loss says nothing new about the path.
     pub(super) fn is_accelerating(self) -> bool {
         matches!(self, Self::Startup | Self::Refill | Self::Up)
     }
 }
 
-/// Does sending faster still deliver faster? §5.3.1.2.
+/// Finds out whether sending faster still delivers faster. §5.3.1.2.
 #[derive(Debug, Default)]
 pub(super) struct FullPipe {
     bandwidth: f64,
     rounds: u32,
     pub(super) now: bool,
-    /// Once, at least.
+    /// Whether that was so at least once.
     pub(super) reached: bool,
 }
 
@@ -169,7 +169,7 @@ impl Bbr {
     }
 
     fn consider_going_down(&mut self, sample: &Sample) {
-        // The last probe lost too much: this one goes as far and no farther.
+        // The last probe lost too much: this one goes as far, and no farther.
         let is_far = self.cycle.was_too_high && self.in_flight >= self.model.inflight_long;
         self.cycle.is_precautionary |= is_far;
         if is_far || self.full.now && !self.is_held_back() {
@@ -180,7 +180,7 @@ impl Bbr {
         }
     }
 
-    /// Not the path limits what is delivered, but what it is believed to hold.
+    /// Whether delivery is limited not by the path but by what it is believed to hold.
     fn is_held_back(&self) -> bool {
         self.is_limited() && self.window >= self.model.inflight_long
     }

@@ -1,4 +1,4 @@
-//! What is believed of the path: how fast it delivers, how long it takes, how much it may hold.
+//! What is believed about the path: how fast it delivers, how long it takes, how much it can hold.
 //! §5.5.
 
 use std::time::Duration;
@@ -8,18 +8,18 @@ use crate::Time;
 use crate::congestion::Acknowledged;
 
 pub(super) const UNBOUNDED: u64 = u64::MAX;
-/// How long the shortest round trip is believed. §5.5.7.2.
+/// How long the shortest round trip remains valid. §5.5.7.2.
 const MIN_RTT_SPAN: Duration = Duration::from_secs(10);
-/// Aggregation is remembered for twice so many rounds. §5.5.9.
+/// Aggregation is remembered for twice this many rounds. §5.5.9.
 const EXTRA_ROUNDS: u64 = 5;
 
 #[derive(Debug)]
 pub(super) struct Model {
     /// The fastest samples of the last cycle and of this one.
     peaks: [f64; 2],
-    /// In bytes a second; what all bounds allow.
+    /// What all bounds allow, in bytes a second.
     pub(super) bandwidth: f64,
-    /// What losses of late allow: forgotten before each probe.
+    /// What recent losses allow; forgotten before each probe.
     pub(super) bandwidth_short: f64,
     pub(super) inflight_short: u64,
     /// The most that the path has held without losing too much.
@@ -33,7 +33,7 @@ pub(super) struct Model {
     aggregation: Aggregation,
 }
 
-/// Acknowledgements that come in lumps. §5.5.9.
+/// Acknowledgements that come in batches. §5.5.9.
 #[derive(Debug, Default)]
 struct Aggregation {
     since: Time,
@@ -66,7 +66,7 @@ impl Model {
         last.max(this)
     }
 
-    /// §5.5.5. What the application limited counts only where it was faster.
+    /// §5.5.5. A sample that the application limited counts only if it is faster.
     pub(super) fn see_rate(&mut self, sample: &Sample) {
         if sample.rate >= self.max_bandwidth() || !sample.app_limited {
             let [_, this] = &mut self.peaks;
@@ -91,7 +91,7 @@ impl Model {
         self.inflight_short = UNBOUNDED;
     }
 
-    /// What a path holds that is so fast; none before its round trip is known.
+    /// What a path of this bandwidth holds; `None` before its round trip is known.
     pub(super) fn product(&self, bandwidth: f64) -> Option<u64> {
         let rtt = self.min_rtt?.as_secs_f64();
         Some((bandwidth * rtt) as u64)

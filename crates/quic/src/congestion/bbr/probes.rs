@@ -9,14 +9,15 @@ use super::{Bbr, Sample};
 use crate::Time;
 use crate::congestion::Acknowledged;
 
-/// §5.3.4: how long little is in flight, and how little of what the path holds.
+/// §5.3.4: how long the probe keeps little in flight, and which part of what the path holds that
+/// is.
 const PROBE_RTT_SPAN: Duration = Duration::from_millis(200);
 const PROBE_RTT_GAIN: f64 = 0.5;
-/// Bandwidth is probed two to three seconds after the last time. §5.3.3.5.
+/// Bandwidth is probed two to three seconds after the previous probe. §5.3.3.5.
 const MIN_WAIT: Duration = Duration::from_secs(2);
 const MORE_WAIT_MILLIS: u64 = 1_000;
 
-/// What acknowledgements of late tell of.
+/// What recent acknowledgements report on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Acks {
     #[default]
@@ -27,27 +28,27 @@ pub(super) enum Acks {
     Stopping,
 }
 
-/// One round of Down, Cruise, Refill and Up.
+/// One cycle of Down, Cruise, Refill and Up.
 #[derive(Debug, Default)]
 pub(super) struct Cycle {
     began: Time,
     wait: Duration,
     pub(super) rounds: u64,
     pub(super) acks: Acks,
-    /// Losses now tell of the probe.
+    /// Losses now say something about the probe.
     pub(super) is_sample: bool,
     pub(super) was_too_high: bool,
     pub(super) is_precautionary: bool,
     pub(super) drain_until: u64,
     up_rounds: u32,
     up_acknowledged: u64,
-    /// The long-term bound grows by a datagram for so many bytes.
+    /// The long-term bound grows by one datagram for each of this many bytes.
     up_step: Option<u64>,
 }
 
 impl Cycle {
-    /// When it probes again has to differ from flow to flow: it is drawn from the time and what was
-    /// delivered.
+    /// The time until the next probe has to differ from flow to flow, so it is derived from the
+    /// time and the delivered bytes.
     pub(super) fn begin(&mut self, now: Time, delivered: u64) {
         let mixed = (now.0 ^ delivered.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let drawn = mixed >> 32;
@@ -79,17 +80,17 @@ impl Cycle {
 
 #[derive(Debug, Default)]
 pub(super) struct ProbeRtt {
-    /// What may be in flight.
+    /// How much may be in flight.
     pub(super) window: u64,
-    /// When it may end; none before so little is in flight.
+    /// When the probe may end; `None` until so little is in flight.
     done: Option<Time>,
     is_round_done: bool,
-    /// The last one, or the present one.
+    /// The beginning and end of the current probe, or else of the last.
     span: Option<(Time, Option<Time>)>,
 }
 
 impl ProbeRtt {
-    /// Was what left then sent during a probe?
+    /// Whether a packet that left at `sent` left during a probe.
     pub(super) fn covers(&self, sent: Time) -> bool {
         self.span
             .is_some_and(|(start, end)| sent >= start && end.is_none_or(|end| sent <= end))
@@ -97,7 +98,7 @@ impl ProbeRtt {
 }
 
 impl Bbr {
-    /// True: the state has changed. §5.3.3.6.
+    /// Returns whether the state has changed. §5.3.3.6.
     pub(super) fn adapt_long_term(&mut self, sample: &Sample) -> bool {
         if self.cycle.acks == Acks::Starting && self.rounds.started {
             self.cycle.acks = Acks::Feedback;
@@ -109,7 +110,7 @@ impl Bbr {
                 if !sample.app_limited {
                     self.model.advance_filter();
                 }
-                // The cautious probe did no harm: now a real one.
+                // The cautious probe did no harm, so a real one follows.
                 if self.cycle.is_precautionary && !self.cycle.was_too_high {
                     self.refill();
                     return true;
@@ -146,7 +147,7 @@ impl Bbr {
     pub(super) fn update_min_rtt(&mut self, told: &Acknowledged) {
         self.model.expire_min_rtt(told.now);
         if self.model.min_rtt_expired && self.state != State::ProbeRtt {
-            // By what was known before: the next sample may have stood in a queue.
+            // Uses what was known before: the next sample may have waited in a queue.
             let half = self.inflight(self.model.bandwidth, PROBE_RTT_GAIN);
             self.probe_rtt.window = half.max(self.least_window());
         }
@@ -200,7 +201,8 @@ impl Bbr {
         }
     }
 
-    /// Nothing was in flight: as fast as the path is known to be, without a queue to drain. §5.4.1.
+    /// Called when nothing was in flight. Sends as fast as the path is known to be, since there is
+    /// no queue to drain. §5.4.1.
     pub(super) fn restart(&mut self) {
         self.is_restarting = true;
         self.model.restart_aggregation(self.now);

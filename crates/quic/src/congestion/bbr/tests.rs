@@ -1,4 +1,4 @@
-//! BBR alone on a path in virtual time, its states in view.
+//! BBR alone on a path in virtual time, with its states visible.
 
 mod path;
 
@@ -30,7 +30,7 @@ fn lost(path: &Path, persistent: bool) -> Lost {
 fn the_states_come_one_after_the_other() {
     let mut path = Path::new(50 * MEGABIT, RTT, 4.0);
     path.run(seconds(9));
-    // The queue is empty when Drain ends: so is Down.
+    // The queue is empty when Drain ends, so Down ends at once.
     let wanted = [
         State::Startup,
         State::Drain,
@@ -132,7 +132,7 @@ fn the_shortest_round_trip_is_looked_for_when_it_is_old() {
     let least = path.least_window_in_probe as f64 / product;
     assert!((0.4..0.6).contains(&least), "{least}");
     assert_ne!(path.bbr.state, State::ProbeRtt);
-    // A longer way is believed after ten seconds, not before.
+    // A longer path is believed after ten seconds, not before.
     path.delay = 2 * RTT;
     path.run(seconds(5));
     assert!(path.bbr.model.min_rtt < Some(RTT * 3 / 2));
@@ -171,7 +171,7 @@ fn who_was_idle_goes_on_at_the_rate_of_the_path() {
     let rate = path.bbr.pacing_rate(RTT) as f64 / path.rate as f64;
     assert!((0.9..1.01).contains(&rate), "{rate}");
     path.run(RTT * 3);
-    // The idleness was probe enough.
+    // The idle time was probe enough.
     assert!(!path.seen.contains(&State::ProbeRtt));
 }
 

@@ -1,6 +1,6 @@
-//! A peer with the keys that lets its datagrams come from other people's addresses. RFC 9000 §8.
-//! That no address gets more than three times what came from it is checked by `Pair`, for each
-//! datagram of each test.
+//! A peer that has the keys and sends its datagrams from other hosts' addresses. RFC 9000 §8.
+//! `Pair` checks, for each datagram of each test, that no address gets more than three times what
+//! came from it.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -14,7 +14,7 @@ fn victim() -> SocketAddr {
     "203.0.113.66:6666".parse().unwrap()
 }
 
-/// A connection at rest, whose client's address is proved.
+/// A connection at rest, whose client's address is validated.
 fn connected() -> Pair {
     let mut pair = Pair::new(&Transport::default());
     pair.connect();

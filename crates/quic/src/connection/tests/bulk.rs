@@ -1,4 +1,4 @@
-//! Bulk data: both ways, with losses, in full bursts, with key updates, and as early data.
+//! Bulk data: in both directions, with losses, in full bursts, with key updates, and as early data.
 
 use std::time::Duration;
 
@@ -153,7 +153,7 @@ fn refused_early_data_is_sent_again() {
     let mut first = Pair::with(&transport, &transport, client.clone(), server.clone());
     first.connect();
     first.run_for(Duration::from_secs(1));
-    // Another server, which has the certificate and not the tickets.
+    // Another server, which has the certificate but not the tickets.
     let mut stranger = (*server).clone();
     stranger.ticketer = std::sync::Arc::new(NoTickets);
     stranger.session_storage = std::sync::Arc::new(rustls::server::NoServerSessionStorage {});

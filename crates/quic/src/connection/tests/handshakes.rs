@@ -46,7 +46,7 @@ fn a_handshake_takes_one_round_trip_and_is_confirmed_after_two() {
 #[test]
 fn a_server_sends_three_times_what_came_and_no_more_until_it_knows_the_address() {
     let mut pair = Pair::new(&Transport::default());
-    // Nothing of the client comes after its first datagram.
+    // Nothing from the client arrives after its first datagram.
     pair.arrives = Box::new(|end, count, _| end == End::Server || count == 0);
     pair.run_for(Duration::from_secs(20));
     let came = pair.server().stats().bytes_received;
@@ -104,7 +104,7 @@ fn both_sides_say_which_version_they_have_and_would_take() {
 fn an_initial_packet_in_a_small_datagram_is_discarded() {
     for cut in [false, true] {
         let mut pair = Pair::new(&Transport::default());
-        // Of the client's second datagram only its Initial packet comes, as it was sealed.
+        // Only the Initial packet of the client's second datagram arrives, as it was sealed.
         pair.arrives = Box::new(move |end, count, datagram| {
             if end == End::Client && count == 1 && cut {
                 let Some(Ok(Packet::Long(initial))) = Packets::new(datagram).next() else {
@@ -191,7 +191,7 @@ impl HandshakeObserver for Overheard {
     fn on_handshake_bytes(&mut self, reading: &mut HandshakeBytes<'_>) {
         let mut heard = self.0.lock().unwrap();
         heard.0.extend_from_slice(reading.bytes());
-        // TLS reads what the observer does not let it read, too.
+        // TLS also reads what the observer does not let it read.
         if reading.bytes().first() != Some(&4) {
             reading.read();
             reading.read();
@@ -217,7 +217,7 @@ fn who_listens_hears_each_byte_that_tls_reads_once() {
         rest = &body[u32::from_be_bytes([0, *a, *b, *c]) as usize..];
     }
     assert!(rest.is_empty());
-    // Hello, extensions, certificate, its proof, Finished; tickets. RFC 8446 §4.
+    // Hello, extensions, certificate, its verification, Finished; tickets. RFC 8446 §4.
     assert_eq!(kinds[..5], [2, 8, 11, 15, 20]);
     assert!(kinds.len() > 5 && kinds[5..].iter().all(|kind| *kind == 4));
     assert_eq!(heard.1, 1);
@@ -299,7 +299,7 @@ fn who_hears_nothing_for_the_idle_timeout_is_alone() {
         ..Transport::default()
     };
     let (client, server) = tls();
-    // The shorter of the two holds for both.
+    // The shorter of the two applies to both.
     let mut pair = Pair::with(&Transport::default(), &short, client, server);
     pair.connect();
     let quiet = pair.now;

@@ -1,6 +1,6 @@
-//! A peer that holds the keys and follows no rule: random frames from several addresses, with time
-//! and the application's calls between them. Nothing panics, no timer stays in the past, memory has
-//! an end, and (`Pair` looks) no address gets more than three times what came from it.
+//! A peer that has the keys and follows no rule: random frames from several addresses, with time
+//! and the application's calls between them. Nothing panics, no timer stays in the past, memory is
+//! bounded, and (`Pair` checks) no address gets more than three times what came from it.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -15,7 +15,7 @@ use crate::{Dir, Event, StreamId, Transport};
 
 const SEEDS: u64 = 24;
 const PACKETS: usize = 1500;
-/// Windows both ways, rings that are a power of two long, reserves, and books.
+/// Windows in both directions, rings whose length is a power of two, reserves, and bookkeeping.
 const MAX_MEMORY: u64 = 6 << 20;
 
 struct Dice(u64);
@@ -28,7 +28,7 @@ impl Dice {
         (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % end
     }
 
-    /// Small numbers as often as large ones.
+    /// Small numbers are as likely as large ones.
     fn up_to_bits(&mut self, bits: u64) -> u64 {
         let bits = self.below(bits);
         self.below(1 << bits)
@@ -43,13 +43,13 @@ struct Peer {
     pair: Pair,
     dice: Dice,
     addresses: Vec<SocketAddr>,
-    /// What the server sent and the peer has not read.
+    /// What the server sent and the peer has not read yet.
     caught: Arc<Mutex<Vec<Vec<u8>>>>,
     challenges: Vec<[u8; 8]>,
     /// The numbers that it may acknowledge.
     numbers: Vec<u64>,
     expected: u64,
-    /// Ids of the server's, by sequence number, and how many of its own it gave.
+    /// The server's ids, by sequence number, and how many ids the peer gave.
     issued: Vec<u64>,
     given: u64,
     streams: Vec<StreamId>,
@@ -65,7 +65,7 @@ impl Peer {
             uni_streams: 16,
             ..Transport::default()
         };
-        // Other tests' tickets remember other limits.
+        // Tickets from other tests remember other limits.
         let (client, server) = tls();
         let mut client = (*client).clone();
         client.resumption = rustls::client::Resumption::disabled();
@@ -128,7 +128,7 @@ impl Peer {
     fn write(&mut self, pen: &mut Pen<'_>) {
         let dice = &mut self.dice;
         let stream = dice.below(12);
-        // Where nearly each packet broke a rule, no connection would get far.
+        // If nearly every packet broke a rule, no connection would get far.
         let is_careful = !dice.one_in(300);
         let offset = dice.up_to_bits(if is_careful { 15 } else { 21 });
         let data = vec![7; dice.below(400) as usize];
@@ -218,7 +218,7 @@ impl Peer {
         self.pair.forge_bytes(from, &payload[..length]);
     }
 
-    /// The server's application reads some, writes some, and opens streams.
+    /// The server's application reads, writes, and opens streams.
     fn serve(&mut self) {
         let dice = &mut self.dice;
         let server = self.pair.server.as_mut().unwrap();
@@ -298,7 +298,7 @@ fn a_peer_with_the_keys_that_follows_no_rule_is_bounded() {
         taken += stats.packets_received;
         moved += stats.migrations;
     }
-    // It goes far enough to find something.
+    // It gets far enough to find something.
     assert!(
         taken > 2000 && moved > 20 && proved > 5,
         "{taken} {moved} {proved}"

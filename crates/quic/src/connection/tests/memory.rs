@@ -7,7 +7,7 @@ use roundtrip_wire::quic::Frame;
 use super::pair::{End, Pair};
 use crate::{CloseReason, Code, Dir, Event, Transport};
 
-/// How much an end takes on a new stream before it waits.
+/// How many bytes an end accepts on a new stream before it blocks.
 fn written(pair: &mut Pair, end: End) -> usize {
     let connection = pair.connection(end);
     let id = connection.open(Dir::Uni).unwrap();
@@ -47,7 +47,7 @@ fn who_pings_and_acknowledges_nothing_costs_little_and_is_closed_upon() {
     }
     let prompt = pair.sent[1] - before;
     assert!((4000..9000).contains(&prompt), "{prompt}");
-    // Acknowledgements wait now, and nobody answers the PINGs among them.
+    // Acknowledgements wait now, and the PINGs among them get no answer.
     for _ in 0..2000 {
         pair.now = pair.now.after(Duration::from_millis(1));
         pair.forge(home, &[Frame::Ping]);

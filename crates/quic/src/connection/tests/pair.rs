@@ -1,4 +1,4 @@
-//! Two connections and the wires between them: delay, loss, and whatever a test does to datagrams.
+//! Two connections and the links between them: delay, loss, and whatever a test does to datagrams.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -69,8 +69,8 @@ pub(super) enum End {
     Server,
 }
 
-/// A datagram under way: when it arrives, in which order it was sent, where to, from where, its
-/// bytes.
+/// A datagram in flight: when it arrives, its sending order, whether it goes to the server, its
+/// source address, and its bytes.
 type Flying = Reverse<(Time, u64, bool, SocketAddr, Vec<u8>)>;
 
 type Fate = Box<dyn FnMut(End, u64, &mut Vec<u8>) -> bool>;
@@ -81,18 +81,18 @@ pub(super) struct Pair {
     pub(super) server: Option<Connection>,
     pub(super) client_address: SocketAddr,
     pub(super) server_address: SocketAddr,
-    /// Whether a datagram of that sender, its how manieth, arrives.
+    /// Whether a datagram with this sender and count arrives.
     pub(super) arrives: Fate,
     pub(super) sent: [u64; 2],
     pub(super) bytes: [u64; 2],
-    /// The bursts that each end sent: how many datagrams.
+    /// The bursts that each end sent, as numbers of datagrams.
     pub(super) bursts: [Vec<usize>; 2],
     pub(super) client_events: Vec<Event>,
     pub(super) server_events: Vec<Event>,
-    /// Each datagram may be answered before the next one comes.
+    /// Whether each datagram may be answered before the next one comes.
     pub(super) answers_each: bool,
-    /// How many bytes the server has got from each address; how many bytes it sent there, and in
-    /// how many datagrams, before the address was proved.
+    /// How many bytes the server has received from each address; how many bytes it sent there, and
+    /// in how many datagrams, before the address was validated.
     pub(super) exchanged: HashMap<SocketAddr, [u64; 3]>,
     flying: BinaryHeap<Flying>,
     order: u64,
@@ -153,12 +153,12 @@ impl Pair {
         }
     }
 
-    /// Until `done`, or until nothing happens any more, or a minute has passed.
+    /// Runs until `done`, or until nothing happens any more, or a minute has passed.
     pub(super) fn run(&mut self, mut done: impl FnMut(&mut Self) -> bool) -> bool {
         let end = self.now.after(Duration::from_mins(1));
         let mut before = (self.now, 0);
         loop {
-            // Time has to go on: a deadline that is never met would keep its owner awake.
+            // Time has to advance: a deadline that is never met would keep its owner awake.
             before = if before.0 == self.now {
                 (self.now, before.1 + 1)
             } else {
@@ -170,7 +170,7 @@ impl Pair {
             if done(self) {
                 return true;
             }
-            // Reading and writing may have given something to send.
+            // Reading and writing may have created something to send.
             self.send();
             let Some(next) = self.next_time().filter(|next| *next <= end) else {
                 return false;
@@ -248,7 +248,7 @@ impl Pair {
             *datagrams += 1;
             assert!(*went <= 3 * *came, "{to} got {went} bytes for {came}");
         }
-        // Who has moved gets nothing at the place where it was.
+        // A peer that has moved gets nothing at its old address.
         let is_there = end == End::Client || to == self.client_address;
         if (self.arrives)(end, count, &mut datagram) && is_there {
             self.order += 1;
@@ -304,8 +304,8 @@ impl Pair {
         Connection::server(self.now, opening, &tls, &arrival).unwrap()
     }
 
-    /// Hands the server a packet with these frames, sealed with the client's keys, as from that
-    /// address. The client knows of it, and believes the acknowledgement.
+    /// Passes the server a packet with these frames, sealed with the client's keys, as if from that
+    /// address. The client records the packet, and believes the acknowledgement.
     pub(super) fn forge(&mut self, from: SocketAddr, frames: &[Frame<'_>]) {
         let mut payload = vec![0; 1300];
         let mut pen = Pen::new(&mut payload);
@@ -392,7 +392,7 @@ impl Pair {
     }
 }
 
-/// No short pattern: data at the wrong place shows.
+/// The pattern is long, so that data at the wrong place shows.
 fn byte(at: usize) -> u8 {
     ((at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u8
 }
@@ -408,13 +408,13 @@ pub(super) fn opening(transport: &Transport, remote: SocketAddr, mark: u8) -> Op
     }
 }
 
-/// What tests do with the inside of a connection.
+/// Test access to the inside of a connection.
 impl Connection {
     fn has_proved(&self, remote: SocketAddr) -> bool {
         self.paths.has_proved(remote)
     }
 
-    /// A 1-RTT packet with that payload.
+    /// Makes a 1-RTT packet with this payload.
     fn seal_alone(&mut self, payload: &[u8]) -> Vec<u8> {
         let number = self.recovery.next_number(Space::Data);
         let mut packet = vec![0; 1500];

@@ -51,7 +51,7 @@ fn an_address_that_does_not_answer_is_left_again() {
     pair.connect();
     pair.run_for(Duration::from_secs(1));
     let home = pair.client_address;
-    // Somebody on the way sends on one packet of the client from elsewhere.
+    // An attacker on the path forwards one packet of the client from elsewhere.
     pair.client_address = "203.0.113.66:1".parse().unwrap();
     pair.client.ping();
     let sent = pair.sent[0];
@@ -72,10 +72,10 @@ fn an_address_that_changes_with_each_packet_is_not_followed_each_time() {
     for port in 1..200 {
         pair.forge(SocketAddr::from(([203, 0, 113, 66], port)), &[Frame::Ping]);
     }
-    // The first waits for its validation meanwhile.
+    // Meanwhile the first is waiting for its validation.
     assert_eq!(pair.server().stats().migrations, 1);
     assert_eq!(pair.server().remote(), "203.0.113.66:1".parse().unwrap());
-    // Who goes home and away again: one move away a probe timeout.
+    // A peer that goes home and away again: one move away in each probe timeout.
     for port in 1..200 {
         pair.forge(home, &[Frame::Ping]);
         assert_eq!(pair.server().remote(), home);
@@ -125,7 +125,7 @@ fn a_path_that_answered_a_small_challenge_is_asked_with_a_full_one() {
     let sizes = sizes.lock().unwrap();
     let small = sizes.iter().position(|size| (100..1000).contains(size));
     let full = sizes.iter().rposition(|size| *size == 1200);
-    // The old path is asked with a full one before.
+    // The old path was probed with a full one before.
     assert!(small.is_some() && full > small, "{sizes:?}");
 }
 

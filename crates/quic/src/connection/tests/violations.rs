@@ -1,4 +1,5 @@
-//! Frames that no honest peer sends: each ends the connection with the code that its RFC names.
+//! Frames that no honest peer sends: each ends the connection with the code that its RFC
+//! prescribes.
 
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use super::pair::{End, Pair};
 use crate::crypto::Level;
 use crate::{CloseReason, Code, Event, Transport, Way};
 
-/// What an end answers to a packet of these frames.
+/// The result of receiving a packet with these frames.
 fn judge(end: End, level: Level, frames: &[Frame<'_>]) -> Result<(), Code> {
     let mut pair = Pair::new(&Transport::default());
     pair.connect();
@@ -85,8 +86,8 @@ fn what_cannot_be_read_is_told_from_what_may_not_be_said() {
     let violation = Err(Code::PROTOCOL_VIOLATION);
     let id =
         |sequence, retires, length| [&[0x18, sequence, retires, length][..], &[7; 40]].concat();
-    // A type that nobody knows, a frame that ends early, packets below 0, an id that retires
-    // itself, ids of 0 and 21 bytes, and no frame at all.
+    // An unknown type, a frame that ends early, packets below 0, an id that retires itself, ids of
+    // 0 and 21 bytes, and no frame at all.
     for (payload, expected) in [
         (&[0x40, 0xff][..], encoding),
         (&[0x10][..], encoding),
@@ -117,7 +118,7 @@ fn connection_ids_are_issued_before_they_are_retired_and_not_beyond_what_is_kept
         id: ConnectionId::new(&[byte; 8]).unwrap(),
         reset_token: [byte; 16],
     };
-    // The client has issued that one itself, with other bytes.
+    // The client has issued that one itself, with different bytes.
     assert_eq!(
         judge(end, Level::OneRtt, &[id(1, 2)]),
         Err(Code::PROTOCOL_VIOLATION)

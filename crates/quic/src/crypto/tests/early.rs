@@ -9,7 +9,7 @@ use roundtrip_wire::quic::{Side, Version};
 use super::super::{Level, OpenError};
 use super::{Configs, Ends, open, seal};
 
-/// A client that has a ticket, and the server that gave it.
+/// A client that has a ticket, and the server that issued it.
 fn acquainted() -> (Arc<ClientConfig>, Arc<ServerConfig>) {
     let configs = Configs::new();
     let (client, server) = (Arc::new(configs.client), Arc::new(configs.server));

@@ -44,7 +44,7 @@ fn packets_pass_both_ways_after_a_handshake() {
     for from in [Side::Client, Side::Server] {
         let opened = ends.pass(from, 300).unwrap();
         assert_eq!((opened.number, opened.payload), (300, 9..20));
-        // Neither opens what it has sealed itself.
+        // Neither end opens what it has sealed itself.
         let mut own = super::seal(ends.end(from), Level::OneRtt, 301, b"frames").unwrap();
         assert_eq!(
             ends.open(from, &mut own, 301),
@@ -165,7 +165,7 @@ fn a_client_asked_for_another_share_sends_a_second_hello() {
     assert!(ends.server.is_handshake_complete());
 }
 
-/// Numbers that depend on nothing but the seed.
+/// Numbers that depend only on the seed.
 struct Dice(u64);
 
 impl Dice {
@@ -178,8 +178,8 @@ impl Dice {
     }
 }
 
-/// Packets of any size overtake each other, are lost, or come twice; acknowledgements come or do
-/// not.
+/// Packets of any size overtake each other, are lost, or come twice; acknowledgements may or may
+/// not arrive.
 #[test]
 fn no_order_of_packets_stops_a_handshake() {
     for seed in 0..60 {

@@ -1,4 +1,4 @@
-//! Whatever comes, nothing panics, nothing is believed, and a good packet is still opened.
+//! Whatever comes, nothing panics, nothing is believed, and a valid packet is still opened.
 
 use proptest::prelude::*;
 
@@ -56,7 +56,7 @@ fn every_changed_bit_is_noticed() {
         );
     }
     ends.open(Side::Server, &mut good.clone(), 1).unwrap();
-    // The number is part of what is authentic.
+    // The number is part of what is authenticated.
     let far = ends.open(Side::Server, &mut good.clone(), 1 << 40);
     assert_eq!(far, Err(OpenError::Undecryptable));
 }

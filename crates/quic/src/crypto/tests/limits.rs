@@ -1,4 +1,4 @@
-//! How much keys may protect, and what a header may not say. RFC 9001 §6.6.
+//! How much keys may protect, and what a header must not contain. RFC 9001 §6.6.
 
 use roundtrip_wire::quic::Side;
 

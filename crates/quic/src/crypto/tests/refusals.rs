@@ -1,4 +1,4 @@
-//! Handshakes that fail, and what the peer is told.
+//! Handshakes that fail, and the error that the peer gets.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ fn a_certificate_that_nobody_trusts_ends_the_handshake() {
     assert!(failure.contains("UnknownIssuer"), "{failure}");
     assert!(!ends.client.is_handshake_complete());
     assert!(!ends.client.awaits(Level::OneRtt));
-    // What comes after is not looked at.
+    // Everything that comes later is ignored.
     ends.client.receive(Level::Handshake, 0, b"more").unwrap();
 }
 
@@ -54,7 +54,7 @@ fn nonsense_ends_the_handshake() {
         .receive(Level::Initial, 0, &[1, 0, 0, 2, 9, 9])
         .unwrap_err();
     assert_eq!(error.code, Code::alert(DECODE_ERROR));
-    // A ServerHello to a server.
+    // A ServerHello is sent to a server.
     let mut ends = Configs::new().meet();
     let error = ends
         .server
@@ -77,7 +77,7 @@ fn nothing_is_added_to_a_level_that_is_over() {
     let mut ends = Configs::new().meet();
     let hello = ends.send(Side::Client, 60_000).remove(0);
     ends.deliver(&hello).unwrap();
-    // What comes twice is no news. RFC 9001 §4.1.3.
+    // Repeated bytes are ignored. RFC 9001 §4.1.3.
     ends.deliver(&hello).unwrap();
     let end = hello.length as u64;
     ends.server.receive(Level::Initial, end - 1, b"x").unwrap();
@@ -97,7 +97,7 @@ fn nothing_may_lie_behind_a_hole_when_a_level_is_over() {
 
 #[test]
 fn a_key_update_of_tls_is_refused() {
-    // RFC 9001 §6: the message type 24. A server has got nothing else at this level before.
+    // RFC 9001 §6: the message type 24. A server has received nothing else at this level before.
     let mut ends = shaken();
     let update = [24, 0, 0, 1, 0];
     let error = ends.server.receive(Level::OneRtt, 0, &update).unwrap_err();

@@ -1,4 +1,4 @@
-//! Keys updated from either side, while packets of the old phase are under way. RFC 9001 §6.
+//! Keys updated from either side, while packets of the old phase are in flight. RFC 9001 §6.
 
 use std::time::Duration;
 
@@ -62,7 +62,7 @@ fn either_end_updates_and_the_other_follows() {
 
         assert!(ends.pass(initiator, 4).unwrap().key_phase);
         assert!(ends.end(follower).key_phase());
-        // Packets of the old phase are still opened, both ways.
+        // Packets of the old phase are still opened, in both directions.
         let [to_follower, to_initiator] = &mut late;
         let opened = ends.open(follower, to_follower, 5).unwrap();
         assert_eq!((opened.number, opened.key_phase), (2, false));

@@ -1,4 +1,4 @@
-//! The packets of RFC 9001 §A, opened and sealed again. Its Retry belongs to `wire`.
+//! The packets of RFC 9001 §A, opened and sealed again. Its Retry is tested in `wire`.
 
 use rustls::crypto::aws_lc_rs::cipher_suite::TLS13_CHACHA20_POLY1305_SHA256;
 use rustls::crypto::cipher::{AeadKey, Iv};

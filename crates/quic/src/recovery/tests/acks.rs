@@ -1,4 +1,4 @@
-//! Acknowledgements: what they settle, what they sample, and those that lie.
+//! Acknowledgements: what they settle, what they sample, and those that are false.
 
 use super::*;
 use crate::error::Code;
@@ -17,7 +17,7 @@ fn neighbours_are_one_run_and_the_controller_is_told_once() {
         (8, SIZE)
     );
     assert_eq!(rig.notes(), [acked(8000)]);
-    // The same again tells nothing.
+    // The same again changes nothing.
     rig.ack(&[1..=8]);
     assert!(!rig.feedback.newly_acked());
     assert_eq!(rig.feedback.acked, []);
@@ -86,7 +86,7 @@ fn a_packet_that_was_never_sent_cannot_be_acknowledged() {
     assert!(rig.try_ack(Space::Handshake, &[0..=0]).is_err());
 }
 
-/// Sends until a number was skipped, which is returned.
+/// Sends until a number is skipped, and returns that.
 fn skip(rig: &mut Rig) -> u64 {
     loop {
         let upcoming = rig.recovery.upcoming(Space::Data);
@@ -168,12 +168,12 @@ fn a_sender_with_too_little_to_send_earns_no_window() {
         app_limited: true,
     };
     assert_eq!(rig.notes(), [limited]);
-    // It ran dry, but only after it had used nearly all of the window.
+    // The data ran out, but only after it had used nearly all of the window.
     rig.send(18);
     rig.recovery.set_app_limited(SIZE);
     rig.ack(&[3..=20]);
     assert_eq!(rig.notes(), [acked(18_000)]);
-    // The window itself is what stopped it.
+    // The window itself was the limit.
     rig.send(20);
     rig.recovery.set_app_limited(SIZE);
     rig.ack(&[21..=40]);
@@ -209,7 +209,7 @@ fn marks_are_obeyed_once_the_path_is_known_to_carry_them() {
     };
     assert!(!ack(0..=7, [8, 0, 0]).contains(&Note::Marked));
     assert!(ack(0..=9, [8, 0, 2]).contains(&Note::Marked));
-    // An older frame overtaken by a newer one is not looked at.
+    // An older frame overtaken by a newer one is ignored.
     assert!(!ack(0..=9, [0, 0, 0]).contains(&Note::Marked));
     assert_eq!(rig.recovery.counters().congestion_marks, 2);
     rig.recovery.begin_burst(rig.now);

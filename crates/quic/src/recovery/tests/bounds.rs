@@ -36,7 +36,7 @@ fn a_peer_that_never_acknowledges_is_not_remembered_for_ever() {
     assert_eq!(ledger.ring.capacity(), MAX_PACKETS);
     assert!(rig.recovery.bursts.len() <= MAX_PACKETS + 1);
     assert!(rig.recovery.items.len() <= MAX_PACKETS);
-    // Those three were in flight, and are given up.
+    // Those three were in flight, and are forgotten.
     assert_eq!(rig.recovery.in_flight(), 0);
     assert!(!rig.recovery.has_in_flight_eliciting(Space::Data));
 }

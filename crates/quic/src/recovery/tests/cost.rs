@@ -1,5 +1,5 @@
-//! What a packet costs. Run it optimised:
-//! `cargo test --release -p roundtrip-quic --lib cost -- --ignored --nocapture`.
+//! The cost of a packet. Run it optimised: `cargo test --release -p roundtrip-quic --lib cost --
+//! --ignored --nocapture`.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -11,8 +11,8 @@ use crate::DatagramSize;
 const PACKETS: u64 = 20_000_000;
 const BURST: u64 = 44;
 
-/// Sends bulk data with so many packets in flight, acknowledged by so many at once; one in `loss`
-/// never arrives. Returns nanoseconds a packet.
+/// Sends bulk data with `in_flight` packets in flight, acknowledged `at_once` at a time; one in
+/// `loss` never arrives. Returns the nanoseconds for each packet.
 fn measure(in_flight: u64, at_once: u64, loss: Option<u64>) -> f64 {
     let config = Transport {
         datagram: DatagramSize::Fixed(1472),
@@ -77,8 +77,8 @@ fn measure(in_flight: u64, at_once: u64, loss: Option<u64>) -> f64 {
     nanos / sent as f64
 }
 
-/// What this thread had of the processor, where the system tells; other work on the machine does
-/// not count then.
+/// This thread's processor time, if the system reports it; other work on the machine does not count
+/// then.
 struct Clock(Instant, Option<u64>);
 
 impl Clock {

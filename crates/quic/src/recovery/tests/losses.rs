@@ -1,4 +1,4 @@
-//! Packet and time thresholds, persistent congestion, losses that were none. RFC 9002 §6.1, §7.6.
+//! Packet and time thresholds, persistent congestion, spurious losses. RFC 9002 §6.1, §7.6.
 
 use super::*;
 use crate::recovery::Timeout;
@@ -53,7 +53,8 @@ fn what_is_newer_than_any_acknowledged_is_never_lost() {
     assert_eq!(rig.notes(), []);
 }
 
-/// Sends one packet every 200 ms and acknowledges some: what the controller hears of the losses.
+/// Sends one packet every 200 ms and acknowledges some. Returns what the controller learns about
+/// the losses.
 fn sparse(acked: &[u64]) -> Vec<bool> {
     let mut rig = Rig::sampled();
     for number in 1..=10 {
@@ -75,7 +76,7 @@ fn sparse(acked: &[u64]) -> Vec<bool> {
 fn congestion_is_persistent_when_nothing_arrives_for_three_probe_timeouts() {
     // 3 × (100 ms + 4 × 50 ms + 25 ms) = 975 ms: 1 to 9 span 1.6 s.
     assert_eq!(sparse(&[10]), [true]);
-    // 1 to 4 span 0.6 s, 6 to 9 the same.
+    // 1 to 4 span 0.6 s, and so do 6 to 9.
     assert_eq!(sparse(&[5, 10]), [false, false]);
 }
 
@@ -104,7 +105,7 @@ fn a_loss_that_was_none_is_undone() {
     rig.ack(&[5..=5, 1..=2]);
     assert_eq!(rig.notes(), [Note::Spurious]);
     assert_eq!(rig.recovery.counters().spurious, 2);
-    // The path reorders by four: that is no loss any more.
+    // The path reorders by four, so that is no longer a loss.
     rig.ack(&[7..=7, 5..=5, 1..=2]);
     assert_eq!(rig.feedback.lost, []);
     assert_eq!(rig.recovery.in_flight(), 4000);

@@ -1,4 +1,4 @@
-//! The ring beside the plainest bookkeeping there is: a tree of packets, looked through each time.
+//! The ring compared with the simplest bookkeeping: a tree of packets, searched each time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,9 +8,9 @@ use super::*;
 
 #[derive(Debug, Clone)]
 enum Step {
-    /// So many packets in one burst; of which stream each is, or that it elicits nothing.
+    /// A burst of packets: for each, its stream, or `None` if it elicits nothing.
     Send(Vec<Option<u32>>),
-    /// Of the numbers up to so many below the newest, those whose bit is set, downwards.
+    /// Acknowledges the numbers whose bit is set, counting down from `below` below the newest.
     Ack {
         below: u64,
         bits: u64,
@@ -116,10 +116,10 @@ impl Pair {
         let told = contents(&self.rig.feedback.acked);
         let acked: BTreeSet<_> = acked.into_iter().collect();
         assert!(told.is_superset(&acked), "{told:?} {acked:?}");
-        // What was lost long ago may be forgotten; nothing else is told.
+        // What was lost long ago may be forgotten; nothing else is reported.
         let more: BTreeSet<_> = told.difference(&acked).copied().collect();
         assert!(more.is_subset(&late), "{more:?} {late:?}");
-        // What tells nothing new is no occasion to look for losses. RFC 9002 §A.7.
+        // A frame without news does not trigger loss detection. RFC 9002 §A.7.
         if settles {
             self.check_losses();
         } else {
@@ -127,7 +127,7 @@ impl Pair {
         }
     }
 
-    /// RFC 9002 §6.1, word by word; the thresholds are what they are.
+    /// RFC 9002 §6.1, taken literally; the thresholds are the current ones.
     fn check_losses(&mut self) {
         let delay = self.rig.recovery.loss_delay();
         let threshold = self.rig.recovery.reordering.threshold;
@@ -159,7 +159,7 @@ impl Pair {
     }
 }
 
-/// One entry for each packet; nothing is told twice at once.
+/// One entry for each packet; nothing is reported twice at once.
 fn contents(chunks: &[Chunk]) -> BTreeSet<(u32, u64)> {
     let each = |chunk: &Chunk| {
         let (slot, offset) = (chunk.slot, chunk.offset);

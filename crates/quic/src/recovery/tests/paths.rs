@@ -1,4 +1,4 @@
-//! Keys that go, flights that are sent anew, paths that are left.
+//! Keys that are dropped, flights that are sent again, paths that are left.
 
 use super::*;
 
@@ -24,7 +24,7 @@ fn a_refused_flight_is_sent_again_and_blames_nobody() {
     assert_eq!(rig.feedback.lost, [run(0, 5)]);
     assert_eq!(rig.feedback.lost_items, [(Space::Data, Item::MaxData)]);
     assert_eq!((rig.recovery.in_flight(), rig.notes().len()), (0, 0));
-    // Numbers go on; a late acknowledgement of the old ones is harmless.
+    // Numbers continue; a late acknowledgement of the old ones is harmless.
     rig.send(1);
     rig.ack(&[0..=5]);
     assert_eq!(rig.feedback.acked, []);
@@ -81,7 +81,7 @@ fn who_flips_between_two_addresses_finds_his_windows_as_they_were() {
         assert_eq!(rig.recovery.rtt().smoothed(), home.1);
         assert_eq!(go(&mut rig, REMOTE, other), reduced);
     }
-    // What is old, or belongs to a third address, is not known.
+    // A path that is too old, or belongs to a third address, is unknown.
     rig.wait(Duration::from_mins(2));
     go(&mut rig, other, REMOTE);
     assert_eq!(rig.recovery.rtt().smoothed(), config.initial_rtt);

@@ -49,7 +49,7 @@ fn the_handshake_is_probed_first() {
     let sent = rig.now;
     rig.send_items(Space::Handshake, &[Item::Ping], true);
     rig.send(1);
-    // 333 ms + 4 × 166.5 ms; the peer delays nothing here.
+    // 333 ms + 4 × 166.5 ms; the peer does not delay here.
     assert_eq!(rig.deadline(), Some(sent.after(ms(999))));
     handshake.is_confirmed = true;
     rig.progress = handshake;
@@ -72,7 +72,7 @@ fn a_client_probes_with_nothing_in_flight_until_the_server_can_send() {
         rig.now = rig.deadline().unwrap();
         assert_eq!(rig.time_out(), Timeout::Probe { space, count: 1 });
     }
-    // Early data in flight is no reason to wait for ever.
+    // Early data in flight must not make it wait for ever.
     rig.send(1);
     assert!(rig.deadline().is_some());
 }
@@ -86,7 +86,7 @@ fn what_is_left_of_the_handshake_is_probed_for_behind_data() {
     };
     rig.progress = handshake;
     assert_eq!(rig.deadline(), None);
-    // The window is full of what is not acknowledged before the handshake is complete.
+    // The window is full of data that cannot be acknowledged before the handshake is complete.
     rig.send(20);
     rig.now = rig.deadline().unwrap();
     let probe = Timeout::Probe {
@@ -141,7 +141,7 @@ fn probes_carry_the_oldest_content_once() {
     rig.wait(ms(325));
     assert_eq!(rig.time_out(), PROBE);
     assert_eq!(rig.feedback.lost, [run(2, 2)]);
-    // The last is acknowledged: the others are lost, and all but one are on their way again.
+    // The last is acknowledged: the others are lost, and all but one are being sent again.
     rig.send(1);
     rig.wait(RTT);
     rig.ack(&[6..=6]);

@@ -1,5 +1,5 @@
-//! Early data that the peer refuses: all of it goes again, under the peer's true limits. RFC 9001
-//! §4.6, RFC 9000 §7.4.1.
+//! Early data that the peer refuses: all of it is sent again, under the peer's actual limits. RFC
+//! 9001 §4.6, RFC 9000 §7.4.1.
 
 use bytes::Bytes;
 use roundtrip_wire::quic::{Parameters, Side};
@@ -32,7 +32,7 @@ fn refused_data_goes_again_from_the_start() {
     client.refuse_early();
     client.check();
     assert!(!client.wants_to_send() && !client.has_control());
-    // Whether they are told as lost before or after makes no difference.
+    // It makes no difference whether they are reported lost before or after.
     for sent in &sent {
         peer::lost(&mut client, sent);
     }

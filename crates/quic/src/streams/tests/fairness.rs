@@ -1,4 +1,4 @@
-//! The stream whose data goes next, and the streams that may write when the buffer is full.
+//! Which stream's data is sent next, and which streams may write when the buffer is full.
 
 use bytes::Bytes;
 use roundtrip_wire::quic::{Parameters, Side};
@@ -15,7 +15,7 @@ fn open_handed() -> Streams {
         initial_max_streams_bidi: 1 << 20,
         ..Parameters::default()
     });
-    // A path that carries much.
+    // A fast path.
     client.on_window(1 << 30);
     client
 }
@@ -76,7 +76,7 @@ fn what_was_lost_goes_before_what_is_new() {
 fn a_stream_that_nobody_reads_does_not_hold_the_others() {
     let mut client = open_handed();
     let stuck = client.open(Dir::Bidi).unwrap();
-    // Beyond the limit a stream takes its reserve of the buffer, and no more.
+    // Beyond the limit a stream gets its reserve of the buffer, and no more.
     client.write(stuck, Bytes::from(vec![0; 1000])).unwrap();
     let mut ends = [client, Streams::new(Side::Server, &Transport::default())];
     ends[0].initial.bidi_remote = 1000;
@@ -108,7 +108,7 @@ fn a_full_buffer_leaves_each_stream_its_reserve() {
     }
     client.check();
     assert_eq!(peer::events(&mut client), []);
-    // What the other has sent is acknowledged: it may go on, the greedy one may not.
+    // What the other has sent is acknowledged: it may continue, the greedy one may not.
     let mut events = Vec::new();
     let mut greedy_acked = 0;
     while greedy_acked < 200_000 {

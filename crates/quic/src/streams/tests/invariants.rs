@@ -1,4 +1,4 @@
-//! What holds of streams whatever was done to them.
+//! What must hold for streams, whatever happened to them.
 
 use super::super::incoming::Incoming;
 use super::super::outgoing::Outgoing;
@@ -53,7 +53,7 @@ impl Streams {
         }
     }
 
-    /// How many bytes the rings of all streams have room for.
+    /// The total size of all streams' rings, in bytes.
     pub(super) fn ring_bytes(&self) -> usize {
         let streams = self.slab.keys().filter_map(|key| self.slab.get(key));
         let incoming = streams.filter_map(|stream| stream.incoming.as_ref());

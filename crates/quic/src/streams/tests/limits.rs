@@ -1,4 +1,4 @@
-//! Flow control and the limits of streams, each with the error of who breaks it. RFC 9000 §4.
+//! Flow control and the limits of streams, each with the error for breaking it. RFC 9000 §4.
 
 use bytes::Bytes;
 use roundtrip_wire::quic::{Frame, Frames, Side};
@@ -162,7 +162,7 @@ fn half_a_window_read_lets_the_peer_send_more() {
     let (id_, limit) = (id.0, 1500);
     assert_eq!(frames, [Frame::MaxStreamData { id: id_, limit }]);
     ends[1].consume(id, 250);
-    // Lost: it says what is allowed by now.
+    // It was lost: the new frame has the current limit.
     peer::lost(&mut ends[1], &sent);
     let again = peer::send(&mut ends[1], 300).unwrap();
     let frames: Vec<_> = Frames::new(&again.payload).map(Result::unwrap).collect();
@@ -171,7 +171,7 @@ fn half_a_window_read_lets_the_peer_send_more() {
     peer::deliver(&mut ends[0], &again.payload).unwrap();
     peer::exchange(&mut ends);
     ends[1].consume(id, 500);
-    // 1250 of 2500: the connection's window, too.
+    // 1250 of 2500: the connection's window is due, too.
     let sent = peer::send(&mut ends[1], 300).unwrap();
     assert_eq!(sent.items, [Item::MaxData, Item::MaxStreamData(id.0)]);
     let limit = Frames::new(&sent.payload).next().unwrap().unwrap();
@@ -187,7 +187,7 @@ fn who_is_held_back_says_so_once() {
     let sent: Vec<_> = std::iter::from_fn(|| peer::send(client, 300)).collect();
     let items: Vec<_> = sent.iter().flat_map(|sent| &sent.items).collect();
     assert_eq!(items, [&Item::StreamDataBlocked(one.0)]);
-    // The limit rose before the frame was sent again: it would be wrong.
+    // The limit rose before the frame was sent again, so the frame would be wrong.
     client.on_max_stream_data(one.0, 2000).unwrap();
     for sent in &sent {
         peer::lost(client, sent);
@@ -255,7 +255,7 @@ fn data_that_nobody_reads_frees_the_connection() {
         (ends[1].receiving.pending, ends[1].receiving.next_limit()),
         (true, 3750)
     );
-    // The peer's fin: nothing is left of the stopped one.
+    // The peer's fin: nothing is left of the stopped stream.
     ends[1].on_stream(stopped.0, 1000, b"", true).unwrap();
     assert!(peer::read_all(&mut ends[1], reset).is_err());
     assert_eq!(ends[1].count(), 0);
@@ -278,7 +278,7 @@ fn hostile_fragments_end_the_connection_and_hold_little() {
     let more = server.on_stream(id, 1 + 2 * allowed, b"x", false);
     assert_eq!(code(more), Code::INTERNAL_ERROR);
     assert!(server.ring_bytes() <= 64 << 10);
-    // One byte far ahead holds as much as the window.
+    // One byte far ahead takes as much memory as the window.
     let far = client(Dir::Uni, 1).0;
     let mut server = Streams::new(Side::Server, &transport);
     server.on_stream(far, (8 << 20) - 1, b"x", false).unwrap();
@@ -295,7 +295,7 @@ fn numbers_too_large_for_the_wire_hold_nothing_up() {
     let id = client(Dir::Bidi, 0);
     ends[1].on_stream(id.0, 0, b"data", false).unwrap();
     ends[1].consume(id, 4);
-    // Nothing more can be allowed than was at first.
+    // No more can be allowed than at first.
     ends[1].on_stream_data_blocked(id.0, 0).unwrap();
     ends[1].on_data_blocked(0);
     assert!(!ends[1].has_control());

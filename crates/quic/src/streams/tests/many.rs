@@ -1,4 +1,4 @@
-//! Thousands of streams: what is over is forgotten, and costs nothing any more.
+//! Thousands of streams: those that are over are forgotten, and cost nothing any more.
 
 use bytes::Bytes;
 use roundtrip_wire::quic::Side;
@@ -89,7 +89,7 @@ fn late_acknowledgements_find_no_other_stream() {
             ends[0].on_max_streams(false, limit + 50).unwrap();
         }
     }
-    // Slots were used again.
+    // Slots were reused.
     assert!(slots.len() < 200 && slots.contains(&0));
 }
 

@@ -1,6 +1,6 @@
 //! Any interleaving of writing, sending, losing, acknowledging, reordering, duplicating, resetting
-//! and stopping: each byte comes once and in order, nothing is held for longer than it is needed,
-//! and memory stays within bounds.
+//! and stopping: each byte comes once and in order, nothing is kept longer than necessary, and
+//! memory stays within bounds.
 
 use std::collections::BTreeMap;
 
@@ -33,9 +33,9 @@ struct Flight {
 struct World {
     ends: [Streams; 2],
     flights: [Vec<Flight>; 2],
-    /// By the writer and the stream.
+    /// By writer and stream.
     halves: BTreeMap<(usize, StreamId), Half>,
-    /// What each end knows: opened by itself, or accepted.
+    /// The streams that each end knows: opened by itself, or accepted.
     known: [Vec<StreamId>; 2],
 }
 
@@ -119,7 +119,7 @@ impl World {
         }
     }
 
-    /// Resets what this end sends, or stops what the other does.
+    /// Resets this end's sending half, or stops the peer's.
     fn cut(&mut self, end: usize, pick: usize, amount: u16) {
         let Some(id) = self.pick(end, pick) else {
             return;
@@ -143,7 +143,7 @@ impl World {
         }
     }
 
-    /// Any packet that was ever sent, also for the second time.
+    /// Delivers any packet that was ever sent, possibly for the second time.
     fn deliver(&mut self, end: usize, pick: usize) {
         let count = self.flights[end].len();
         if let Some(flight) = self.flights[end].get_mut(pick % count.max(1)) {
@@ -164,7 +164,7 @@ impl World {
         }
     }
 
-    /// Declared lost, rightly or not.
+    /// Declares a packet lost, rightly or not.
     fn lose(&mut self, end: usize, pick: usize) {
         let count = self.flights[end].len();
         if let Some(flight) = self.flights[end].get(pick % count.max(1))
@@ -213,7 +213,7 @@ impl World {
         }
     }
 
-    /// What is still under way is lost; from here on nothing is, and everything is read.
+    /// Loses everything still in flight; then loses nothing more, and reads everything.
     fn come_to_rest(&mut self) {
         for end in [0, 1] {
             for flight in std::mem::take(&mut self.flights[end]) {
@@ -225,7 +225,7 @@ impl World {
         while self.move_on(0) | self.move_on(1) {}
     }
 
-    /// Says whether anything was sent.
+    /// Returns whether anything was sent.
     fn move_on(&mut self, end: usize) -> bool {
         for dir in Dir::ALL {
             while let Some(id) = self.ends[end].accept(dir) {
@@ -261,7 +261,7 @@ proptest! {
         for (end, kind, pick, amount) in steps {
             world.step(end, kind, pick, amount % 2000);
             for end in &world.ends {
-                // A power of two, and the least for each stream.
+                // A power of two, and a minimum for each stream.
                 prop_assert!(end.ring_bytes() <= 2 * 2500 + 2048 * end.count());
             }
         }

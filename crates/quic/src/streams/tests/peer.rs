@@ -1,4 +1,4 @@
-//! One end of a connection without packets' protection: what it sends, and how it takes what came.
+//! One end of a connection without packet protection: what it sends, and how it handles what comes.
 
 use std::time::Duration;
 
@@ -51,7 +51,7 @@ pub(super) fn pair(transport: &Transport) -> [Streams; 2] {
     })
 }
 
-/// The byte that belongs at an offset of what `writer` sends on a stream.
+/// The byte at an offset of what `writer` sends on a stream.
 pub(super) fn byte(writer: Side, id: StreamId, offset: u64) -> u8 {
     let seed = offset ^ id.0 << 20 ^ u64::from(writer == Side::Server) << 40;
     (seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
@@ -116,7 +116,7 @@ pub(super) fn lost(streams: &mut Streams, sent: &Sent) {
         .for_each(|item| streams.on_item_lost(item));
 }
 
-/// Packets go both ways and are acknowledged until neither end has more to say.
+/// Exchanges packets and acknowledgements until neither end has more to send.
 pub(super) fn exchange(ends: &mut [Streams; 2]) {
     let [one, other] = ends;
     loop {
@@ -127,7 +127,7 @@ pub(super) fn exchange(ends: &mut [Streams; 2]) {
     }
 }
 
-/// Says whether anything was sent.
+/// Returns whether anything was sent.
 fn run(from: &mut Streams, to: &mut Streams) -> bool {
     let mut any = false;
     while let Some(sent) = send(from, 300) {
@@ -138,7 +138,7 @@ fn run(from: &mut Streams, to: &mut Streams) -> bool {
     any
 }
 
-/// All that is there to be read, and whether the end followed.
+/// Reads everything that is there, and returns whether the end followed.
 pub(super) fn read_all(streams: &mut Streams, id: StreamId) -> Result<(Vec<u8>, bool), ReadError> {
     let mut all = Vec::new();
     loop {

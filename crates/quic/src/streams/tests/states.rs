@@ -22,7 +22,7 @@ fn a_stream_goes_from_open_to_forgotten() {
     assert_eq!(peer::events(&mut ends[0]), [StreamEvent::Finished(id)]);
     let seen = [StreamEvent::Opened(Dir::Bidi), StreamEvent::Readable(id)];
     assert_eq!(peer::events(&mut ends[1]), seen);
-    // The client's sending half is done; its receiving half is not.
+    // The client's sending half is done, but not its receiving half.
     assert_eq!(ends[0].write(id, Bytes::new()), Err(WriteError::Unknown));
     assert_eq!(ends[0].peek(id), Ok(Peek::Blocked));
     assert_eq!(ends[1].accept(Dir::Bidi), Some(id));
@@ -40,7 +40,7 @@ fn a_stream_goes_from_open_to_forgotten() {
     assert_eq!(peer::read_all(&mut ends[0], id), Ok((Vec::new(), true)));
     assert_eq!(ends[0].count(), 0);
     assert_eq!(peer::events(&mut ends[1]), [StreamEvent::Finished(id)]);
-    // Late frames of a stream that is forgotten say nothing.
+    // Late frames of a forgotten stream have no effect.
     for end in &mut ends {
         end.on_stream(id.0, 0, b"ask", true).unwrap();
         end.on_reset(id.0, 1, 3).unwrap();
@@ -73,7 +73,7 @@ fn a_frame_opens_all_streams_below() {
         .unwrap();
     let accepted: Vec<_> = std::iter::from_fn(|| ends[1].accept(Dir::Bidi)).collect();
     assert_eq!(accepted, [0, 1, 2].map(|index| client(Dir::Bidi, index)));
-    // One event for them all, and none for no news.
+    // One event for all of them, and none if there is nothing new.
     assert_eq!(peer::events(&mut ends[1]), [StreamEvent::Opened(Dir::Bidi)]);
 }
 
@@ -92,7 +92,7 @@ fn a_reset_replaces_what_was_not_read() {
     ends[0].reset(id, 77).unwrap();
     ends[0].reset(id, 78).unwrap();
     assert_eq!(ends[0].held, 0);
-    // Nothing is sent again of a stream that was cut off.
+    // Nothing of a reset stream is sent again.
     peer::lost(&mut ends[0], &sent);
     assert!(!ends[0].wants_to_send());
     let lost = peer::send(&mut ends[0], 400).unwrap();
@@ -142,7 +142,7 @@ fn who_is_told_to_stop_resets() {
     assert_eq!(ends[0].write(id, Bytes::new()), Err(WriteError::Stopped(5)));
     assert!(!ends[0].wants_to_send());
     peer::exchange(&mut ends);
-    // Half of each is left: what the server sends.
+    // Half of each is left: the server's sending direction.
     assert_eq!((ends[0].count(), ends[1].count()), (1, 1));
     ends[1].finish(id).unwrap();
     peer::exchange(&mut ends);
@@ -174,11 +174,11 @@ fn an_end_that_was_lost_goes_again() {
     peer::lost(&mut ends[0], &end);
     let again = peer::send(&mut ends[0], 300).unwrap();
     assert_eq!((again.chunks[0].length, again.chunks[0].fin), (0, true));
-    // The first comes after all: what is lost of the second need not go again.
+    // The first comes after all, so what is lost of the second need not be sent again.
     peer::acked(&mut ends[0], &end);
     peer::lost(&mut ends[0], &again);
     assert!(!ends[0].wants_to_send());
-    // With its data lost, too, both go in one frame.
+    // If its data is lost, too, both leave in one frame.
     peer::lost(&mut ends[0], &data);
     let both = peer::send(&mut ends[0], 300).unwrap();
     assert_eq!((both.chunks.len(), both.chunks[0].length), (1, 4));
@@ -195,7 +195,7 @@ fn news_are_told_once_until_they_are_heard() {
     ends[1].on_stream(id.0, 1, b"b", false).unwrap();
     let seen = [StreamEvent::Opened(Dir::Uni), StreamEvent::Readable(id)];
     assert_eq!(peer::events(&mut ends[1]), seen);
-    // Out of order, and old: no news.
+    // Out of order, and old: nothing new.
     ends[1].on_stream(id.0, 3, b"d", false).unwrap();
     ends[1].on_stream(id.0, 0, b"ab", false).unwrap();
     assert_eq!(peer::events(&mut ends[1]), []);

@@ -1,4 +1,4 @@
-//! Heads whole, in pieces, ambiguous and senseless.
+//! Heads that are complete, in pieces, ambiguous or meaningless.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! What leaves together, and how it is framed.
+//! Which parts of an answer leave in one write, and how it is framed.
 
 use std::io;
 use std::pin::Pin;
@@ -9,7 +9,7 @@ use tokio::io::ReadBuf;
 use super::*;
 use crate::serve::h1::head;
 
-/// Takes everything, and remembers where each write ended.
+/// Accepts everything, and remembers where each write ended.
 #[derive(Debug, Default)]
 struct Sink(Vec<Vec<u8>>);
 

@@ -1,5 +1,5 @@
-//! One flow before one queue: losses, marks, lumps of acknowledgements, and little to send, as a
-//! test wants them.
+//! One flow before one queue. A test sets its losses, marks, acknowledgement batches and the data
+//! to send.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::Time;
 use crate::congestion::{Acknowledged, Controller, Lost, RateSample};
 
 pub(super) const DATAGRAM: u64 = 1200;
-/// Later than what any of its timers spans: a clock says nothing by itself.
+/// Later than any of its timers spans: a clock's value means nothing by itself.
 pub(super) const START: Time = Time(3_600_000_000_000);
 const STEP: Duration = Duration::from_micros(50);
 
@@ -20,9 +20,9 @@ pub(super) struct Path {
     pub(super) delay: Duration,
     room: u64,
     pub(super) loses_every: u64,
-    /// So much of what the path holds in the queue, and packets are marked.
+    /// Packets are marked when the queue holds this multiple of what the path holds.
     pub(super) marks_above: Option<f64>,
-    /// So many packets are acknowledged at once.
+    /// How many packets are acknowledged at once.
     pub(super) lump: usize,
     /// How many packets there are to send every ten milliseconds.
     pub(super) has: usize,
@@ -86,7 +86,7 @@ impl Path {
         }
     }
 
-    /// From here on [`Self::share`] and [`Self::mean_round_trip`] count.
+    /// From here on, [`Self::share`] and [`Self::mean_round_trip`] count.
     pub(super) fn watch(&mut self) {
         self.watched = (self.now, self.delivered);
         self.round_trips = (Duration::ZERO, 0);
