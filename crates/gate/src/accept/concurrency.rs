@@ -149,7 +149,7 @@ mod tests {
         };
         let client = "2001:db8::1".parse().ok();
         let share = all.begin(client, Some("a"), &limits).unwrap();
-        // What one limit refuses is not counted by the other.
+        // An exchange that one limit refuses does not count towards the other.
         let neighbour = "2001:db8::2".parse().ok();
         assert!(all.begin(neighbour, Some("a"), &limits).is_err());
         drop(share);

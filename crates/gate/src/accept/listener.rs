@@ -39,7 +39,7 @@ pub(crate) enum ClientStream {
     Secure(Box<Secure>),
 }
 
-/// What is known about the beginning of a connection.
+/// Facts about the beginning of a connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct HandshakeFacts {
     pub(crate) resumed: bool,

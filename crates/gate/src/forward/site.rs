@@ -14,7 +14,7 @@ use crate::judge::request::{self, Field, Version};
 
 pub(crate) struct Site<S> {
     pub(crate) policy: Policy<S>,
-    /// In the order of their names; routes refer to them by index.
+    /// Sorted by name; routes refer to them by index.
     upstreams: Vec<Rc<Upstream>>,
     /// The value of `Alt-Svc` for clients over TCP. RFC 9114 §3.1.1.
     alt_svc: Option<String>,

@@ -1,8 +1,8 @@
 //! The connections of one thread to the servers of one `[upstream.NAME]`.
 //!
-//! `group` is what all threads know of the servers; `pools` decides who gets which connection, and
-//! who waits; `link` is a connection that one exchange holds. `exchange` decides what is sent over
-//! it.
+//! `group` is what all threads know of the servers; `pools` decides which exchange gets which
+//! connection and which ones wait; `link` is a connection that one exchange holds. `exchange`
+//! decides what is sent over it.
 
 mod address;
 mod budget;
@@ -61,7 +61,7 @@ pub(crate) struct Upstream {
 /// What an exchange needs from a connection.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct LeaseNeeds {
-    /// The request may reach the server twice, so it may leave in the SYN.
+    /// The request may reach the server twice, so it may be sent in the SYN.
     pub(crate) repeatable: bool,
     /// Its body is still arriving.
     pub(crate) upload: bool,

@@ -26,7 +26,7 @@ pub struct StoreHandle {
     outage: Outage,
 }
 
-/// Why the store did not answer last, in any thread.
+/// Why the store last failed to answer, in any thread.
 #[derive(Clone, Default)]
 pub(crate) struct Outage(Arc<Mutex<String>>);
 
@@ -67,7 +67,7 @@ impl StoreHandle {
         &self.outage
     }
 
-    /// The store itself, for what else is kept there.
+    /// The store itself, for other things that are kept there.
     pub(crate) fn shared(&self) -> store::Place {
         self.store.clone()
     }
@@ -144,7 +144,8 @@ impl Watch for SessionWatch {
         self.near.holds(&self.sid, &self.kept)
     }
 
-    /// Held for so long, and not before: what is held is asked for anew whenever it was touched.
+    /// Holds the entry only while this is awaited, because the store is asked again for every held
+    /// entry that is touched.
     fn outdated(&self) -> Pin<Box<dyn Future<Output = ()> + '_>> {
         Box::pin(async {
             if let Some(held) = self.near.hold(&self.sid, &self.kept) {

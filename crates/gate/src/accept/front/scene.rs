@@ -110,7 +110,7 @@ impl Scene {
         self.book.snapshot().get(limit)
     }
 
-    /// How often gate answered by itself, or broke off, for this reason.
+    /// How often gate gave its own answer, or broke off, for this reason.
     pub(super) fn refused(&self, reason: Reason) -> u64 {
         self.book.snapshot().get(reason)
     }
@@ -185,7 +185,7 @@ fn site(config: &Config, at: SocketAddr) -> Site<NoKnownSessions> {
 
 impl Stream for DuplexStream {}
 
-/// Ended by the test.
+/// A handshake that the test ends.
 #[derive(Default)]
 pub(super) struct Handshake {
     ended: Cell<bool>,

@@ -22,7 +22,7 @@ const BEGINNINGS: [Duration; 4] = [
     Duration::from_millis(10_500),
     Duration::from_secs(15),
 ];
-/// A window, and what it may take until the required rate has doubled.
+/// A window, and the time until the required rate has doubled.
 const BOUND: Duration = Duration::from_secs(17);
 /// Before the burst the client is fast enough.
 const FAST: usize = 500;

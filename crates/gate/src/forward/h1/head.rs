@@ -7,7 +7,7 @@ use roundtrip_wire::http1::{self, HeadError, Strictness};
 use crate::config::Limits;
 use crate::judge::request::{BadRequestError, Field, Request, Version};
 
-/// The parser has room for no more fields, whatever the limit is.
+/// The parser has room for this many fields, whatever the limit is.
 pub(crate) const MOST_FIELDS: usize = 100;
 /// A backend's head, including its fields.
 const LARGEST_HEAD: usize = 64 * 1024;
@@ -82,13 +82,13 @@ pub(crate) enum ResponseBody {
 /// What is wrong with a backend's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum BadResponse {
-    #[error("the backend's answer is no HTTP")]
+    #[error("the backend's answer is not HTTP")]
     NotHttp,
     #[error("the backend's answer has a head that is too large")]
     TooLarge,
-    #[error("the backend's answer does not say in one way where it ends")]
+    #[error("the end of the backend's answer is ambiguous")]
     Length,
-    #[error("the backend's answer to a WebSocket is not one")]
+    #[error("the backend's answer does not open the WebSocket")]
     Socket,
 }
 

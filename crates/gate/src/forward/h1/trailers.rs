@@ -1,7 +1,7 @@
 //! Trailer fields: which of them may pass, and how many. RFC 9110 §6.5.
 //!
 //! Some recipients merge them into the head. So fields that frame or route a message, that say who
-//! asks, or that change how a message is understood are removed, and malformed ones fail the
+//! sent it, or that change how a message is understood are removed, and malformed ones fail the
 //! message.
 
 use http::{HeaderMap, HeaderName, HeaderValue};

@@ -19,11 +19,12 @@ pub(super) enum Host {
 
 impl Address {
     pub(super) fn parse(text: &str) -> Result<Self, &'static str> {
-        let url = Url::parse(text).map_err(|_| "it is no URL; write it like http://host:port")?;
+        let url =
+            Url::parse(text).map_err(|_| "it is not a URL; write it like http://host:port")?;
         let secure = match url.scheme() {
             "http" => false,
             "https" => true,
-            _ => return Err("only http:// and https:// are spoken to servers"),
+            _ => return Err("only http:// and https:// are supported"),
         };
         let login = !url.username().is_empty() || url.password().is_some();
         let more = url.path() != "/" || url.query().is_some() || url.fragment().is_some();
@@ -49,7 +50,7 @@ impl Address {
         }
     }
 
-    /// As TLS knows it: without brackets.
+    /// The host's name for TLS: without brackets.
     pub(super) fn name(&self) -> String {
         match &self.host {
             Host::Ip(ip) => ip.to_string(),

@@ -52,7 +52,7 @@ impl Group {
         Self::resolving(name, index, config, Resolver::system)
     }
 
-    /// With the caller's resolver, which is made anew for each lookup.
+    /// With the caller's resolver; a new one is made for each lookup.
     pub(super) fn resolving(
         name: &str,
         index: u16,
@@ -183,7 +183,7 @@ fn trust(
     if let Some(at) = servers.iter().position(|s| s.address.secure != secure) {
         return Err(wrong(
             at,
-            "servers of one upstream are all http or all https",
+            "the servers of one upstream must be all http or all https",
         ));
     }
     if !secure {
@@ -191,7 +191,7 @@ fn trust(
     }
     for (at, server) in servers.iter().enumerate() {
         let name = ServerName::try_from(server.address.name());
-        name.map_err(|_| wrong(at, "its name cannot stand in a certificate"))?;
+        name.map_err(|_| wrong(at, "its name cannot be in a certificate"))?;
     }
     client_config(config)
         .map(Some)

@@ -24,8 +24,8 @@ use super::wire::Wire;
 pub(super) use asking::SharedSlot;
 pub(crate) use stream::Stream;
 
-/// What a server may send ahead: for one stream, and in total, so that slow clients do not block
-/// others soon.
+/// What a server may send before gate takes it: for one stream, and in total, so that slow clients
+/// do not soon block others.
 const STREAM_WINDOW: u32 = 256 * 1024;
 const CONNECTION_WINDOW: u32 = 16 * 1024 * 1024;
 const SEND_BUFFER: usize = 64 * 1024;

@@ -10,7 +10,8 @@ use tokio::time::Instant;
 
 use super::error::UpstreamError;
 
-/// At least this many in a row: readiness must not depend on one request.
+/// A server counts as down only after this many failures in a row: readiness must not depend on one
+/// request.
 const MIN_FAILURES: u32 = 3;
 
 /// The health of one server. A success writes nothing, unless there was a failure before it.

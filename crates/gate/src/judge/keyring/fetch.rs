@@ -79,7 +79,7 @@ fn is_here(host: &str) -> bool {
     address.map_or(host == "localhost", |address| address.is_loopback())
 }
 
-/// It may contain a password by mistake.
+/// The host, because the URL may contain a password by mistake.
 fn shown(url: &str) -> String {
     let host = url.rsplit_once('@').map_or(url, |(_, host)| host);
     host.chars().take(80).collect()

@@ -110,7 +110,7 @@ fn url_of_set(text: &str, report: &mut Report) {
             report.warn(place, what);
         }
         Ok(_) => report.error(place, "it has to begin with https://"),
-        Err(error) => report.error(place, format!("it is no URL: {error}")),
+        Err(error) => report.error(place, format!("it is not a URL: {error}")),
     }
 }
 

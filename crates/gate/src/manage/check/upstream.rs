@@ -64,7 +64,7 @@ fn servers(place: &str, upstream: &Upstream, report: &mut Report) {
 /// A server's URL. A password in it is not repeated.
 pub(super) fn server(text: &str) -> Result<Url, String> {
     let url = Url::parse(text)
-        .map_err(|error| format!("it is no URL ({error}); write it like http://127.0.0.1:8000"))?;
+        .map_err(|error| format!("it is not a URL ({error}); write it like http://127.0.0.1:8000"))?;
     if !["http", "https"].contains(&url.scheme()) {
         return Err("it has to begin with http:// or https://".into());
     }

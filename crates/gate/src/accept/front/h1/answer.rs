@@ -13,7 +13,7 @@ use crate::judge::request::{Field, Version};
 
 pub(super) struct Answer<'h, 'a, IO> {
     to: Writing<'h, 'a, IO>,
-    /// What waits to be written.
+    /// Bytes that wait to be written.
     out: &'a mut Vec<u8>,
     version: Version,
     keep_alive: bool,

@@ -128,7 +128,7 @@ impl<'a> Answer<'a> {
         self.ended
     }
 
-    /// Sends what is there in as few frames as possible; if `last`, the last of them carries
+    /// Sends what is buffered in as few frames as possible; if `last`, the last of them carries
     /// END_STREAM.
     async fn send(&mut self, last: bool) -> io::Result<()> {
         let trailers = self.trailers.take_if(|_| last);

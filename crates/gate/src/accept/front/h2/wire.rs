@@ -53,7 +53,7 @@ impl<IO: Stream> AsyncRead for Wire<IO> {
             // The connection's owner, who is notified as well, ends it.
             return Poll::Pending;
         }
-        // Whoever reads on meets the error.
+        // The next read returns the error.
         if !self.confirmed.is_given()
             && let Poll::Ready(Ok(())) = self.stream.poll_confirmed(cx)
         {

@@ -20,7 +20,7 @@ pub(in crate::accept::front) fn reply(
     let mut headers = HeaderMap::with_capacity(fields().count());
     for field in fields() {
         let value = HeaderValue::from_maybe_shared(text.split_to(field.value.len()));
-        // What was read as a field is a valid one; if not, it could not be sent.
+        // Fields that were read are valid; others could not be sent.
         if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(field.name.as_bytes()), value) {
             headers.append(name, value);
         }

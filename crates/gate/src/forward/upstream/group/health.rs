@@ -16,7 +16,7 @@ use crate::forward::upstream::wire::Wire;
 
 /// In a row, because a single packet may be lost.
 const MAX_FAILURES: u32 = 2;
-/// How much of an answer's first line is read.
+/// The most that is read of an answer's first line.
 const MAX_ANSWER: usize = 1024;
 
 impl Group {

@@ -22,7 +22,7 @@ const MAX_ADDRESSES: usize = 8;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Resolved {
     addresses: Arc<[SocketAddr]>,
-    /// Why there are none.
+    /// Why there are no addresses.
     trouble: Option<Arc<str>>,
 }
 
@@ -99,7 +99,7 @@ impl Server {
         match resolved.wait_for(known).await {
             Ok(resolved) if !resolved.addresses.is_empty() => Ok(resolved.addresses.clone()),
             Ok(resolved) => Err(unnamed(resolved.trouble.clone().unwrap_or_default())),
-            Err(_) => Err(unnamed("nobody looks it up".into())),
+            Err(_) => Err(unnamed("it is not being looked up".into())),
         }
     }
 }

@@ -205,7 +205,7 @@ pub(super) const CASES: &[Case] = &[
     (
         "upstream = \"backend\"",
         "upstream = \"backend\"\n[route.cors]\norigins = [\"*\"]\ncredentials = true",
-        &["error route[0].cors.credentials: not for '*'"],
+        &["error route[0].cors.credentials: not allowed with '*'"],
     ),
     (
         "upstream = \"backend\"",
@@ -215,7 +215,7 @@ pub(super) const CASES: &[Case] = &[
     (
         "upstream = \"backend\"",
         "upstream = \"backend\"\n[route.cors]\npreflight = \"answer\"",
-        &["error route[0].cors.origins: there is nobody to answer"],
+        &["error route[0].cors.origins: no origin is allowed"],
     ),
     (
         "upstream = \"backend\"",
@@ -247,7 +247,7 @@ pub(super) const CASES: &[Case] = &[
         "[[route]]\nupstream = \"backend\"\npath = \"/a//b\"\nset = { X-Real-IP = \"{nobody}\" }",
         &[
             "error route[0].path: servers read such a path in more than one way",
-            "error route[0].set: there is {client}, {host} and {scheme}, and not {nobody}",
+            "error route[0].set: the placeholders are {client}, {host} and {scheme}, not {nobody}",
         ],
     ),
     (
