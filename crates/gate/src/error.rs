@@ -19,7 +19,7 @@ pub enum GateError {
     Secret(#[from] roundtrip_tls::SecretError),
     #[error("the key '{name}' cannot be used: {why}")]
     Key { name: String, why: &'static str },
-    #[error("{what} holds no key that can be used: {why}")]
+    #[error("{what} has no usable key: {why}")]
     NoKey { what: String, why: &'static str },
     #[error("more than {0} keys; remove old ones")]
     TooManyKeys(usize),
@@ -31,7 +31,7 @@ pub enum GateError {
     NoUpstream { route: String, upstream: String },
     #[error("the route '{route}' cannot be served: {why}")]
     Route { route: String, why: String },
-    #[error("the cryptographic library fails")]
+    #[error("the cryptographic library failed")]
     Cryptography,
     // The configuration.
     #[error("{name}:{line}:{column}: {why}")]
@@ -45,7 +45,9 @@ pub enum GateError {
         "'{0}' is not an algorithm for tokens; use HS256, HS384 and HS512, the same of RS, PS and ES, and EdDSA"
     )]
     Algorithm(String),
-    #[error("neither XDG_STATE_HOME nor HOME says where state goes; give a file with --config")]
+    #[error(
+        "neither XDG_STATE_HOME nor HOME is set, so there is no directory for state; give a file with --config"
+    )]
     NoHome,
     #[error("cannot make {}: {source}", path.display())]
     Unwritable { path: PathBuf, source: io::Error },
@@ -89,13 +91,13 @@ pub enum GateError {
     },
     #[error("upstream '{upstream}': its servers' certificates cannot be verified: {source}")]
     UpstreamTrust { upstream: String, source: TlsError },
-    // What is told.
+    // The access log.
     #[error("cannot write the access log to {}: {source}", path.display())]
     Unlogged { path: PathBuf, source: io::Error },
     #[error("cannot start the access log's thread: {0}")]
     NoThread(io::Error),
 
-    // Sessions that are kept by hand.
+    // Sessions that are managed by hand.
     #[error(
         "a session's name has 1 to {} bytes, none of them a control character",
         roundtrip_store::LONGEST_SID
@@ -104,7 +106,7 @@ pub enum GateError {
     #[error("it has expired")]
     Past,
     #[error(
-        "it is not {{\"sid\": …, \"credentials\": base64 of user:password, \"expires\": seconds since 1970, or not there}}: {0}"
+        "it is not {{\"sid\": …, \"credentials\": base64 of user:password, \"expires\": seconds since 1970, optional}}: {0}"
     )]
     Line(String),
     #[error("it has more than {0} bytes")]
@@ -127,7 +129,7 @@ pub enum GateError {
     NoSigningKey(String),
 }
 
-/// Why stored credentials are of no use: the answer is 500.
+/// Why stored credentials cannot be used: the answer is 500.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CredentialsError {
     #[error("the stored credentials are malformed")]
@@ -142,7 +144,7 @@ pub enum CredentialsError {
     NotALogin,
 }
 
-/// Why there are no keys from there.
+/// Why a JWK Set cannot be fetched.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
     #[error("{0}")]
@@ -157,7 +159,7 @@ pub enum FetchError {
     Tls(#[from] TlsError),
     #[error("{}", .0.fault)]
     Pool(#[from] PoolError),
-    #[error("it answers with status {0} and not with 200")]
+    #[error("it answers with status {0} instead of 200")]
     Status(u16),
     #[error("it was not received within {0:?}")]
     TimedOut(Duration),

@@ -1,4 +1,4 @@
-//! The last two minutes in seconds, for the charts.
+//! The last two minutes in steps of a second, for the charts.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use crate::record::{Snapshot, StatusClass, Timer};
 pub(super) const MAX_POINTS: usize = 120;
 /// How many points count as "now".
 const RECENT_POINTS: usize = 10;
-/// Points closer to each other are dropped: the rate of a moment means nothing.
+/// Points closer to each other are dropped: a rate over such a short time means nothing.
 const MIN_INTERVAL: Duration = Duration::from_millis(200);
 
 /// What happened between two samples, about a second apart.
@@ -22,7 +22,7 @@ pub(super) struct IntervalCounts {
     pub(super) errors: u64,
     pub(super) saved: u64,
     pub(super) avoided: u64,
-    /// All, and the good ones among them.
+    /// All of them, and the good ones.
     pub(super) handshakes: (u64, u64),
     pub(super) early: (u64, u64),
     pub(super) carried: (u64, u64),

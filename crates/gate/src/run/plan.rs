@@ -1,6 +1,5 @@
-//! What all threads share, made from a configuration. It is made anew when the configuration is
-//! read again; what did not change is kept, so that connections, sessions and tickets survive a
-//! reload.
+//! What all threads share, made from a configuration. A reload makes a new plan and keeps
+//! everything that did not change, so that connections, sessions and tickets survive.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

@@ -1,5 +1,5 @@
-//! The servers of each upstream and the session store, with their state; and what clients were
-//! answered.
+//! The servers of each upstream and the session store, with their state; and the statuses of the
+//! answers.
 
 use maud::{Markup, html};
 
@@ -106,11 +106,11 @@ fn store(store: StoreView) -> Markup {
             h2.first { "Session store" }
             p {
                 @match store {
-                    StoreView::NotNeeded => span.quiet { "not used: no route wants a session" },
+                    StoreView::NotNeeded => span.quiet { "not used: no route needs a session" },
                     StoreView::Up => span.dot.good { "up" },
                     StoreView::Down { since, hopeless } => {
                         span.dot.bad { "down for " (span(since.as_secs())) }
-                        span.quiet { @if hopeless { " · beyond session.grace" } @else { " · sessions known to gate go on" } }
+                        span.quiet { @if hopeless { " · beyond session.grace" } @else { " · known sessions stay valid" } }
                     },
                 }
             }

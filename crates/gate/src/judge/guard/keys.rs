@@ -213,10 +213,7 @@ impl Keys {
         check: Check,
     ) -> Result<(), GateError> {
         if !self.allowed.contains(&algorithm) {
-            return Err(refused(
-                name,
-                "its algorithm is not allowed",
-            ));
+            return Err(refused(name, "its algorithm is not allowed"));
         }
         if self.keys.len() >= MAX_KEYS {
             return Err(GateError::TooManyKeys(MAX_KEYS));

@@ -19,7 +19,7 @@ pub(super) fn check(config: &Config, report: &mut Report) {
             report.error(format!("{place}.path"), "it has to begin with '/'");
         }
         if route.path.contains(['?', '#']) {
-            let what = "only the path is looked at: it ends before '?' and '#'";
+            let what = "only the path is compared: it ends before '?' and '#'";
             report.error(format!("{place}.path"), what);
         }
         if !has_one_reading(route.path.trim_end_matches('/')) {
@@ -79,7 +79,7 @@ fn host(place: &str, route: &Route, report: &mut Report) {
         return;
     }
     if host.contains("://") || host.contains([':', '/', '*']) {
-        let what = "it is a host's name alone: no scheme, no port, no path, no '*'";
+        let what = "it must be only a host name: no scheme, no port, no path, no '*'";
         return report.error(place, what);
     }
     let fits = |b: u8| b.is_ascii_alphanumeric() || b"-._".contains(&b);

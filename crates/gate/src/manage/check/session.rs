@@ -1,4 +1,4 @@
-//! `[session]`: a store that can be opened, and keys that open what is in it.
+//! `[session]`: a store that can be opened, and keys for its credentials.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::PermissionsExt;
@@ -38,7 +38,7 @@ pub(super) fn check(config: &Config, report: &mut Report) {
         report.authority("session.tls.ca", ca);
     }
     if session.remembered == 0 {
-        let what = "each request would ask the store; the minimum is 1";
+        let what = "with 0 each request would ask the store; the minimum is 1";
         report.error("session.remembered", what);
     }
     seals(config, report);
@@ -47,7 +47,10 @@ pub(super) fn check(config: &Config, report: &mut Report) {
 fn file(path: &Path, report: &mut Report) {
     const PLACE: &str = "session.store";
     if path.as_os_str().is_empty() {
-        return report.error(PLACE, "it names no file; say \"redb:/path/of/a/file\"");
+        return report.error(
+            PLACE,
+            "it names no file; write it like \"redb:/path/of/a/file\"",
+        );
     }
     report.path(PLACE, path);
     let shown = path.display();
@@ -76,7 +79,7 @@ fn directory(path: &Path, report: &mut Report) {
         Ok(facts) if facts.is_dir() => {
             let asked = rustix::fs::access(parent, rustix::fs::Access::WRITE_OK);
             if let Err(error) = asked {
-                let what = format!("no file can be made in {shown}: {error}");
+                let what = format!("cannot create a file in {shown}: {error}");
                 report.error("session.store", what);
             }
         }
