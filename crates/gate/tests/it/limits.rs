@@ -1,14 +1,14 @@
 //! Scarce resources are not given to clients that send nothing for them: a connection to a backend
 //! is only for complete requests and clients that are still there, each client's share is bounded,
 //! and useless frames are counted. nginx and HAProxy run beside gate in front of the same backend,
-//! with as many connections: gate has to serve whomever they serve.
+//! with as many connections: gate has to serve every client that they serve.
 
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic
-)] // what a test expects is expected of the code
+)] // a test may panic
 
 mod backend;
 mod cancelled;

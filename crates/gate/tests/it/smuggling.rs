@@ -1,8 +1,8 @@
 //! Request smuggling: bytes that HTTP readers are known to understand differently go through gate
-//! to servers of other makers. Either gate refuses them, or all see the same requests: the same
-//! number, targets, hosts and bodies. In the other direction, no answer of a hostile backend is
-//! taken for the next one.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)] // what a test's helper expects is expected of the code
+//! to other implementations' servers. Either gate refuses them, or all see the same requests: the
+//! same number, targets, hosts and bodies. In the other direction, no answer of a hostile backend
+//! is taken for the next one.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)] // a test may panic
 #![allow(clippy::too_many_lines)] // the tables of cases
 
 mod answers;
@@ -116,7 +116,7 @@ async fn send(case: &Case, server: SocketAddr) -> Seen {
     let mut answered = Vec::new();
     let (mut from, mut to) = client.split();
     let asking = async {
-        // A server that refuses does not read on.
+        // A server that refuses stops reading.
         let _ = to.write_all(&wire).await;
         if case.end == End::Cut {
             let _ = to.shutdown().await;
@@ -137,7 +137,7 @@ async fn send(case: &Case, server: SocketAddr) -> Seen {
     }
 }
 
-/// How many requests the server refused that gate had passed on.
+/// How many requests that gate passed on were refused by the server.
 fn judge(case: &Case, seen: &Seen) -> Result<usize, String> {
     let mut expected = case.means.clone();
     if case.end == End::After {
@@ -148,8 +148,8 @@ fn judge(case: &Case, seen: &Seen) -> Result<usize, String> {
     let told: Vec<Message> = answers(seen)?;
     let understood = told.iter().filter(|answer| answer.status() == 200).count();
     let refused = told.len() - understood;
-    // A refusal by the server ends its connection; the rest is not answered, and gate's client
-    // learns it.
+    // A refusal by the server ends its connection; the rest is not answered, and gate's client sees
+    // that.
     let whole = if refused > 0 && case.refusable {
         expected.starts_with(&meanings)
     } else {

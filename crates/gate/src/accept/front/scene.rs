@@ -1,6 +1,6 @@
 //! For tests of the fronts: a gate in memory, and a backend on loopback that does what the path
 //! says.
-#![allow(clippy::unwrap_used, clippy::panic)] // what a test's helper expects is expected of the code
+#![allow(clippy::unwrap_used, clippy::panic)] // a test may panic
 
 mod backend;
 

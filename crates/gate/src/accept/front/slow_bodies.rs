@@ -1,5 +1,5 @@
 //! Bodies that come fast at first and then slowly, in virtual time. HTTP/3 has the same exchange.
-#![allow(clippy::unwrap_used, clippy::panic)] // what a test's helper expects is expected of the code
+#![allow(clippy::unwrap_used, clippy::panic)] // a test may panic
 
 use std::time::Duration;
 

@@ -217,7 +217,7 @@ fn all_cases(kept: bool) {
             Answer::Whole(status, message) => {
                 *status == 502 && message.body.starts_with("502 Bad Gateway: ")
             }
-            // Once the answer has begun, there is no other answer.
+            // Once the answer has begun, gate cannot send another one.
             Answer::Cut | Answer::Nothing => case.at > At::AmidHead,
         };
         assert!(is_right, "{case:?}: {answer:?}");

@@ -1,4 +1,4 @@
-//! The same for hosts: a protected one in front of one that is open for every other name.
+//! The same for hosts: one host is protected, and all other names are open.
 
 use crate::lifecycle::scene::Scene;
 use crate::readings::h2::Connection;

@@ -1,4 +1,4 @@
-//! Many requests at once: which credentials go where, also during an outage.
+//! Many requests at once: which request gets which credentials, also during an outage.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -163,7 +163,7 @@ fn a_store_that_is_killed_and_started_again_under_load() {
             }
         }
         println!("measured: answers by status {all:?}");
-        // The store was away, and was empty when it came back, so no other answer is possible.
+        // The store was down and came back empty, so no other answer is possible.
         assert!(
             all.keys()
                 .all(|s| ["200", "401", "503"].contains(&s.as_str())),
