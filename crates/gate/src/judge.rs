@@ -59,7 +59,7 @@ pub(crate) struct ForwardedRequest {
     pub(crate) idempotent: bool,
     /// It asks for another protocol, and the route allows upgrades.
     pub(crate) upgrade: bool,
-    /// The backend gets the head before the body is there, because it may answer early.
+    /// The backend gets the head before the body has arrived, because it may answer early.
     pub(crate) eager: bool,
     /// The WebSocket that the client opens over a stream. RFC 8441.
     pub(crate) socket: Option<Opening>,
@@ -99,7 +99,7 @@ const RETRY_AFTER: u32 = 1;
 /// What the store answered for a request.
 pub(crate) type Admitted = Result<Pass, AuthError>;
 
-/// What is done with a request.
+/// What to do with a request.
 pub(crate) enum Verdict {
     Forward(ForwardedRequest),
     /// The store must be asked for the session; then the head is judged again.

@@ -36,7 +36,7 @@ const EXCESSIVE_LOAD: u64 = 0x107;
 
 type Serving = Thread<NearSessions>;
 
-/// What every connection of the thread may need.
+/// The resources that every connection of the thread may need.
 pub(crate) struct Admission {
     thread: Rc<Serving>,
     accept_config: RefCell<Rc<AcceptConfig>>,

@@ -1,5 +1,5 @@
-//! What all connections of one thread share: the site that is served now, its deadlines, and the
-//! notice that gate is about to end.
+//! The state that all connections of one thread share: the site that is served now, the deadlines,
+//! and the notice that gate is about to end.
 
 use std::cell::{Cell, RefCell};
 use std::net::IpAddr;

@@ -119,7 +119,7 @@ fn now(view: &View<'_>) -> Markup {
     }
 }
 
-/// What gate has saved.
+/// The round trips and handshakes that gate has saved.
 fn saved(view: &View<'_>) -> Markup {
     let all = view.snapshot.saved();
     let lately = view.history.lately();

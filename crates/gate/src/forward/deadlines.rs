@@ -72,7 +72,7 @@ impl Deadlines {
         })
     }
 
-    /// Returns deadlines that nobody waits for any more.
+    /// Returns deadlines that are no longer used.
     pub(crate) fn give_back(&self, deadlines: ExchangeDeadlines) {
         let mut spare = self.spare.borrow_mut();
         let all = [&deadlines.up, &deadlines.down, &deadlines.whole];
@@ -152,7 +152,7 @@ impl Deadline {
             .set(self.now.get().saturating_add(self.ticks.get()));
     }
 
-    /// Runs `work`, unless it takes longer. Without a span there is no deadline.
+    /// Runs `work` until the deadline. Without a span there is no deadline.
     pub(crate) async fn within<T>(
         &self,
         span: Option<Duration>,

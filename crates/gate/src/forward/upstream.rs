@@ -58,7 +58,7 @@ pub(crate) struct Upstream {
     ahead: Cell<usize>,
 }
 
-/// What an exchange needs from a connection.
+/// The requirements of an exchange for its connection.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct LeaseNeeds {
     /// The request may reach the server twice, so it may be sent in the SYN.

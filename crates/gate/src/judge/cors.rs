@@ -49,7 +49,7 @@ pub(crate) struct CorsHeaders {
     replaces: bool,
 }
 
-/// What is done with a request because of its origin.
+/// What to do with a request because of its origin.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum CorsDecision {
     /// A preflight that gate answers.
@@ -258,7 +258,7 @@ fn parsed(origin: &[u8]) -> Option<(bool, Authority<'_>)> {
     Some((secure, Authority::parse(rest)?))
 }
 
-/// As browsers write it: lower case, no default port, no path. Apps may have schemes of their own.
+/// As browsers write it: lower case, no default port, no path. Apps may have their own schemes.
 fn is_origin(text: &str) -> bool {
     if text.contains(ANY) {
         return false;

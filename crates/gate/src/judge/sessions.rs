@@ -2,7 +2,7 @@
 //! value.
 //!
 //! A [`StoreHandle`] is opened once, from the configuration, and goes to each thread, which makes
-//! its own [`NearSessions`] from it and runs [`NearSessions::run`] beside its requests. The guard
+//! its own [`NearSessions`] from it and runs [`NearSessions::run`] while it serves. The guard
 //! decides what a session allows, and for how long.
 
 use std::pin::Pin;

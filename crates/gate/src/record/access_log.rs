@@ -122,7 +122,7 @@ impl AccessLog {
     /// Reopens the file before the next line, because the old one was moved.
     pub(crate) fn reopen(&self) {
         self.sender.state.reopen.store(true, Relaxed);
-        // If there is no room, the thread is awake.
+        // If the channel is full, the thread is awake.
         let _ = self.sender.lines.try_send(Message::Flush);
     }
 

@@ -137,7 +137,7 @@ async fn send(case: &Case, server: SocketAddr) -> Seen {
     }
 }
 
-/// How many requests that gate passed on were refused by the server.
+/// The number of requests that gate passed on and the server refused.
 fn judge(case: &Case, seen: &Seen) -> Result<usize, String> {
     let mut expected = case.means.clone();
     if case.end == End::After {
@@ -261,7 +261,7 @@ fn heard(case: &Case, seen: &Seen, told: &[Message]) -> Result<(), String> {
     }
     if let End::Refused(status) = case.end {
         let last = heard.pop().map(|answer| (answer.status(), answer.body));
-        // Gate's own answer, which ends where its length says.
+        // Gate's own answer, whose length is exact.
         let words = format!("{status} ");
         let is_refusal =
             |(said, body): &(u16, Vec<u8>)| *said == status && body.starts_with(words.as_bytes());
@@ -291,7 +291,7 @@ fn meaning(request: &Message) -> Meaning {
     }
 }
 
-/// What an echo server reports about a request.
+/// An echo server's report about a request.
 pub(crate) fn belief(request: &Message) -> String {
     let fields: String = TOLD
         .iter()

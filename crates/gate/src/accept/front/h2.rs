@@ -33,9 +33,9 @@ use body::Body;
 use frames::Frames;
 use wire::Wire;
 
-/// How much a client may send ahead: on one stream, and on all streams of a connection together. A
-/// larger upload takes a round trip for each window; gate never holds more than the latter for one
-/// connection.
+/// The most bytes that a client may send ahead: on one stream, and on all streams of a connection
+/// together. A larger upload takes a round trip for each window; gate never holds more than the
+/// latter for one connection.
 const STREAM_WINDOW: u32 = 256 * 1024;
 const CONNECTION_WINDOW: u32 = 1024 * 1024;
 /// The most that the engine holds for each stream of a client that reads slowly.

@@ -27,7 +27,7 @@ const BOUND: Duration = Duration::from_secs(17);
 /// Before the burst the client is fast enough.
 const FAST: usize = 500;
 
-/// What a client sends at this time after its beginning.
+/// The bytes that a client sends at this time after its beginning.
 fn piece(since: Duration, burst: Duration) -> Vec<u8> {
     let size = if since < burst { FAST } else { PIECE };
     vec![b'x'; size]

@@ -1,4 +1,4 @@
-//! What HTTP/2 and HTTP/3 have in common: each request comes on a stream of its own, and becomes an
+//! The common part of HTTP/2 and HTTP/3: each request comes on its own stream, and becomes an
 //! exchange here. Each protocol reads and writes its own frames, and ends a stream whose answer is
 //! incomplete.
 
@@ -32,7 +32,7 @@ pub(super) use reset_count::{ResetCount, StreamEnd};
 /// For our own answers, and for a client that was told to leave.
 pub(super) const SHORT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What the streams of one connection share.
+/// The state that the streams of one connection share.
 pub(super) struct ConnectionState<S> {
     pub(super) thread: Rc<Thread<S>>,
     /// The handshake is complete, so requests cannot be replays.

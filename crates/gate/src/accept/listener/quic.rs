@@ -32,7 +32,7 @@ pub(super) const MAX_UNPROVED: usize = 256;
 const TOKEN_COUNT: u8 = 2;
 /// HTTP/3 uses three in each direction; there may be others. RFC 9114 §6.2.
 const ONE_WAY_STREAMS: u64 = 16;
-/// How much a client may send ahead, both on one stream and on all of them together.
+/// The most bytes that a client may send ahead, both on one stream and on all of them together.
 const WINDOW: u64 = 1 << 20;
 /// The most memory that all connections of a thread may keep. Their windows shrink when half of it
 /// is used; beyond it, new connections are refused.
@@ -115,17 +115,17 @@ impl QuicListener {
         self.endpoint.wait_idle().await;
     }
 
-    /// How many clients had to validate their address first.
+    /// The number of clients that had to validate their address first.
     pub(crate) fn retries(&self) -> u64 {
         self.endpoint.retries_sent()
     }
 
-    /// How many clients were refused because of [`MAX_MEMORY`].
+    /// The number of clients that were refused because of [`MAX_MEMORY`].
     pub(crate) fn refused_over_budget(&self) -> u64 {
         self.endpoint.refused_over_budget()
     }
 
-    /// How many bytes the connections keep.
+    /// The number of bytes that the connections keep.
     pub(crate) fn memory(&self) -> u64 {
         self.budget.used()
     }

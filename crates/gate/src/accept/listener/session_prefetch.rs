@@ -104,7 +104,8 @@ impl SessionPrefetch {
         self.counts.get()
     }
 
-    /// Takes a session from the store, so that nobody else can, and puts it where TLS looks for it.
+    /// Takes a session from the store, so that no other process can, and puts it where TLS looks
+    /// for it.
     pub(super) async fn fetch(&self, name: Option<Vec<u8>>) -> Option<Fetched> {
         let name = name.filter(|name| name.len() == NAME_LENGTH)?;
         let answer = timeout(FETCH_TIMEOUT, self.store.take(&name)).await;

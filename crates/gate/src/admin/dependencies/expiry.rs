@@ -16,12 +16,11 @@ const DAYS: [i64; 4] = [14, 7, 3, 1];
 /// The most that is read of a chain's file.
 const MAX_FILE_SIZE: u64 = 1024 * 1024;
 
-/// What was reported about each certificate.
+/// The stage that was reported for each certificate.
 #[derive(Debug, Default)]
 pub(crate) struct Expiry(BTreeMap<PathBuf, Stage>);
 
-/// How many of the steps towards its expiry have passed; one more than there are days if it has
-/// expired.
+/// The number of [`DAYS`] that have been reached; one more if the certificate has expired.
 type Stage = usize;
 
 impl Expiry {

@@ -9,7 +9,7 @@ use crate::admin::state::View;
 use crate::forward::upstream::{ServerState, ServerView};
 use crate::record::{LabelValue, StatusClass};
 
-/// If an upstream has more servers, not all are listed; those that are down come first.
+/// If an upstream has more servers, not all are listed; servers that are down come first.
 const MAX_SERVERS: usize = 16;
 
 pub(super) fn section(view: &View<'_>) -> Markup {

@@ -87,7 +87,7 @@ impl Interim {
     }
 }
 
-/// What the head says about the rest of the answer.
+/// The facts in the head about the rest of the answer.
 #[derive(Debug, Clone, Copy)]
 struct AnswerFacts {
     status: u16,

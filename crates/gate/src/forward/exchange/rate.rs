@@ -14,7 +14,7 @@ pub(super) const RATE_WINDOW: Duration = Duration::from_secs(10);
 pub(super) const SLOT: Duration = Duration::from_secs(1);
 const SLOTS: usize = 10;
 
-/// How much must arrive in one window at this rate.
+/// The bytes that must arrive in one window at this rate.
 pub(super) fn window(rate: u64) -> u64 {
     rate.saturating_mul(RATE_WINDOW.as_secs())
 }
@@ -23,7 +23,7 @@ pub(super) fn window(rate: u64) -> u64 {
 pub(super) struct BodyRate {
     /// Bytes in each of the last seconds; the last entry is the present second.
     came: [u64; SLOTS],
-    /// Whole seconds that have passed, and how much of the present one.
+    /// Whole seconds that have passed, and the part of the present one that has.
     seconds: u64,
     rest: Duration,
     /// The minimum in bytes a second, at first and in the end.
@@ -71,7 +71,7 @@ impl BodyRate {
         Ok(())
     }
 
-    /// How much must have come in the window that ends now.
+    /// The bytes that must have arrived in the window that ends now.
     fn least(&self) -> u64 {
         let first = self.seconds.saturating_sub(SLOTS as u64);
         let required = (first..self.seconds).map(|second| self.required(second));

@@ -20,9 +20,9 @@ const MAX_HELD: usize = 64 * 1024 * 1024;
 /// The first part of a body.
 pub(super) struct ReadAhead {
     pub(super) bytes: Vec<u8>,
-    /// When the present window of the rate began, and how much had arrived by then.
+    /// When the present window of the rate began, and the bytes that had arrived by then.
     window: Option<(Instant, usize)>,
-    /// How much of it `upstream` has counted.
+    /// The part of it that `upstream` has counted.
     counted: usize,
     upstream: Rc<Upstream>,
 }

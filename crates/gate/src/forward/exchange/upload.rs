@@ -41,7 +41,7 @@ pub(super) struct Upload<'a, S, B, W> {
     pub(super) deadlines: &'a ExchangeDeadlines,
     pub(super) body: &'a mut B,
     to: &'a mut W,
-    /// How much of the body has arrived, without the part that was read ahead.
+    /// The bytes of the body that have arrived, without those that were read ahead.
     total: &'a Cell<u64>,
     rate: BodyRate,
 }

@@ -79,7 +79,7 @@ pub(crate) enum ResponseBody {
     UntilClose,
 }
 
-/// What is wrong with a backend's answer.
+/// The error in a backend's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum BadResponse {
     #[error("the backend's answer is not HTTP")]
@@ -155,7 +155,7 @@ impl Response<'_> {
         }
     }
 
-    /// The fields without hop-by-hop fields and those that `Connection` names. RFC 9110 §7.6.1.
+    /// The fields, without hop-by-hop fields and fields that `Connection` names. RFC 9110 §7.6.1.
     /// `Content-Length` appears exactly once if there is a length, and not otherwise (RFC 9110
     /// §8.6).
     pub(crate) fn end_to_end(&self) -> impl Iterator<Item = &Field<'_>> {

@@ -11,9 +11,9 @@ use roundtrip_wire::message::Pair;
 use super::chunked::Malformed;
 use crate::judge::request::{is_identity, overrides_method};
 
-/// In one section, including those that are removed.
+/// The most fields in one section, including removed ones.
 const MOST_FIELDS: usize = 64;
-/// Bytes of one section.
+/// The most bytes in one section.
 pub(crate) const LARGEST_SECTION: usize = 16 * 1024;
 
 /// The trailer fields that may pass, as HTTP/1.1 writes them.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// What a retry costs, in hundredths of requests.
+/// The cost of a retry, in hundredths of requests.
 const RETRY_COST: u32 = 100;
 /// No more than this is saved.
 const MAX_SAVED: u32 = 20 * RETRY_COST;

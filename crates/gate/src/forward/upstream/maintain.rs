@@ -1,5 +1,5 @@
-//! What an upstream does between requests: closes connections before their servers do, opens spare
-//! ones, and notices that a server may be tried again.
+//! The work of an upstream between requests: it closes connections before their servers do, opens
+//! spare ones, and notices that a server may be tried again.
 
 use std::rc::{Rc, Weak};
 use std::time::Duration;

@@ -153,7 +153,7 @@ impl<C: Carrier> Pools<C> {
         }
     }
 
-    /// Queues behind those that are waiting; `None` if there are too many.
+    /// Queues behind the waiting exchanges; `None` if there are too many.
     pub(super) fn wait(&self, want: PoolRequest) -> Option<oneshot::Receiver<Claim<C>>> {
         let mut state = self.state.borrow_mut();
         let arrival = state.arrivals;

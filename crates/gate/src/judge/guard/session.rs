@@ -20,7 +20,7 @@ pub trait Sessions {
     fn find(&self, session: &str) -> impl Future<Output = Result<Option<Found>, SessionError>>;
 }
 
-/// What a store knows of a session. It has no `Debug`.
+/// A session as the store has it. It has no `Debug`.
 pub struct Found {
     /// As stored: plain base64, or sealed.
     pub credentials: Vec<u8>,

@@ -1,5 +1,5 @@
-//! Fetches a JWK Set from a URL: one GET over a connection of its own, within a deadline and a
-//! size. Redirects are not followed.
+//! Fetches a JWK Set from a URL: one GET over a separate connection, with a deadline and a size
+//! limit. Redirects are not followed.
 
 use std::net::IpAddr;
 use std::path::Path;

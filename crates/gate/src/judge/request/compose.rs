@@ -7,7 +7,7 @@ use std::ops::Range;
 use super::identity::{is_identity, is_read_as};
 use super::{Body, Field, Inspected, Request, Rewrite, Version};
 
-/// What gate adds to a request.
+/// The values that gate adds to a request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Forwarding<'a> {
     pub(crate) client: IpAddr,

@@ -44,8 +44,8 @@ impl Readings<'_> {
     }
 }
 
-/// All readings of a path. Paths that no backend needs and that some misread are refused: those
-/// with control characters or dot segments, and those that are not UTF-8.
+/// Returns all readings of a path. Paths that no backend needs and that some misread are refused:
+/// those with control characters or dot segments, and those that are not UTF-8.
 pub(crate) fn readings(target: &str) -> Result<Readings<'_>, BadRequestError> {
     let mut known = Readings {
         literal: path(target).as_bytes(),
@@ -107,8 +107,8 @@ fn segments(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     path.split(|byte| *byte == b'/')
 }
 
-/// Percent signs decoded once (RFC 3986 §2.1), and `%u0067`, which IIS knows. What is not an escape
-/// stays as it is.
+/// Percent signs decoded once (RFC 3986 §2.1), and `%u0067`, which IIS knows. Anything that is not
+/// an escape stays as it is.
 fn decoded(path: &[u8]) -> Option<Vec<u8>> {
     if !path.contains(&b'%') {
         return None;

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::Report;
 use crate::config::{Access, Config};
 
-/// RFC 9112 §3 recommends 8000 bytes for the request line alone.
+/// RFC 9112 §3 recommends 8000 bytes for just the request line.
 const MIN_HEAD: u64 = 8 * 1024;
 
 pub(super) fn check(config: &Config, report: &mut Report) {

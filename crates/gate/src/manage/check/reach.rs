@@ -17,7 +17,7 @@ use super::upstream::server;
 use crate::config::meaning::{StoreKind, place};
 use crate::config::{Config, Protocol, Upstream};
 
-/// The store has shorter deadlines of its own.
+/// The store's own deadlines are shorter.
 const STORE_TIMEOUT: Duration = Duration::from_secs(10);
 /// No session has this name.
 const NOBODY: &str = "roundtrip-gate-check";

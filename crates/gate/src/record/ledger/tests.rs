@@ -1,4 +1,4 @@
-//! What is recorded appears in the sum over all threads, and in one counter only.
+//! A recorded event appears in the sum over all threads, and in only one counter.
 
 use std::collections::HashSet;
 use std::thread;

@@ -48,7 +48,7 @@ fn stage(app: &Server, talk: &Server, origin: &str) -> Stage {
     )
 }
 
-/// What the page of this server gets.
+/// The answers that the page of this server gets.
 fn visit(page: &Server, stage: &Stage) -> Option<Value> {
     let query = url::form_urlencoded::Serializer::new(String::new())
         .append_pair("gate", &format!("localhost:{}", stage.http().port()))

@@ -23,7 +23,7 @@ pub(crate) struct Message {
     pub(crate) body: String,
 }
 
-/// What a client got.
+/// The answer that a client got.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Answer {
     Whole(u16, Message),
@@ -65,7 +65,7 @@ impl RawClient {
         Self::new(TcpStream::connect(address).unwrap())
     }
 
-    /// Calls `serve` for each connection to the returned address, on a thread of its own.
+    /// Calls `serve` for each connection to the returned address, in a new thread.
     pub(crate) fn accept_each(serve: impl Fn(Self) + Send + Sync + 'static) -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();

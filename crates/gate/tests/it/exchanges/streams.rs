@@ -65,7 +65,7 @@ fn switching(mut client: RawClient) {
             client.send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nplain");
             continue;
         }
-        // What follows at once may come with the head.
+        // Bytes that follow at once may come with the head.
         client.send("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\nwelcome ");
         while let Some(word) = client.until(" ") {
             client.send(&word);

@@ -40,7 +40,7 @@ fn a_warm_request_costs_no_dns_no_connection_no_handshake_and_no_query() {
             config.listen.https = vec!["127.0.0.1:0".parse().unwrap()];
             config.listen.threads = 1;
         });
-        // On a thread of its own, because it has its own runtime.
+        // On another thread, because it has its own runtime.
         let config = scene.config.clone();
         let field = std::thread::spawn(move || session(&config, "s", "u:p"));
         let field = field.join().unwrap();

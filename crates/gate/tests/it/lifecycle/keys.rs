@@ -121,7 +121,7 @@ fn a_new_key_is_fetched_when_a_token_names_it() {
     is_let_in(&scene, &new);
     assert_eq!(publisher.asked(), 2);
     assert_eq!(scene.client().get("/", &old.field("s1")).0, 200);
-    // A known name with an invalid signature is no reason to read the set.
+    // A known name with an invalid signature does not make gate read the set.
     let forged = Signer::new("new").field("s1");
     assert_eq!(scene.client().get("/", &forged).0, 401);
     assert_eq!(publisher.asked(), 2);

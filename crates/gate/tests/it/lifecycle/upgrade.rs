@@ -30,7 +30,7 @@ struct Target {
     field: String,
 }
 
-/// What all clients have seen.
+/// The results of all clients.
 #[derive(Default)]
 struct Seen {
     served: AtomicUsize,
@@ -74,7 +74,7 @@ fn on_new_connections(to: &Target, seen: &Seen) {
     }
 }
 
-/// The client leaves its connection only when it is told to.
+/// The client leaves its connection only when gate asks it to.
 fn on_kept_connections(to: &Target, seen: &Seen) {
     while !seen.is_over() {
         let mut client = Client::to(to.http);

@@ -1,5 +1,5 @@
 //! Bodies that trickle in: a client that sends a little now and then holds nothing that others
-//! need, and its request arrives all the same.
+//! need, and its request still arrives.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -67,7 +67,7 @@ impl SlowUpload {
 /// Sends the next piece on all of them.
 type Step<'a> = &'a mut (dyn FnMut() + Send);
 
-/// How many ordinary requests are served while the uploads continue.
+/// The number of ordinary requests that are served while the uploads continue.
 fn served_amid(address: SocketAddr, pause: Duration, step: Step<'_>) -> usize {
     let (round, over) = (AtomicUsize::new(0), AtomicBool::new(false));
     thread::scope(|scope| {
@@ -100,7 +100,7 @@ fn served_amid(address: SocketAddr, pause: Duration, step: Step<'_>) -> usize {
     })
 }
 
-/// How many ordinary requests are served, and how many of the uploads, which end then.
+/// The number of ordinary requests that are served, and of uploads, which end afterwards.
 fn through(address: SocketAddr, trickle: SlowUpload) -> (usize, usize) {
     let head = trickle.head();
     let mut clients: Vec<RawClient> = (0..trickle.clients)

@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const POISON: &str = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison";
 const TRUE: &str = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ntrue";
 
-/// What the client gets of the hostile answer.
+/// How the client sees the hostile answer.
 #[derive(Debug, Clone, Copy)]
 enum First {
     Whole(u16, &'static str),

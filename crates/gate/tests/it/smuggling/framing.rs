@@ -337,7 +337,7 @@ fn sound_chunks() -> Vec<Case> {
             "5;a=\"b;c\"\r\nhello\r\n0\r\n\r\n",
             b"hello",
         ),
-        // Quotes do not protect a line end: the first CR LF ends the line for everybody.
+        // Quotes do not protect a line end: the first CR LF ends the line for every reader.
         chunks(
             "an extension that quotes a line's end",
             "5;a=\"\r\nhello\r\n0\r\n\r\n",

@@ -82,7 +82,7 @@ impl ResponseWriter {
         }
     }
 
-    /// How much of `wanted` the client's windows and the engine take now.
+    /// The part of `wanted` that the client's windows and the engine take now, in bytes.
     fn poll_room(&self, cx: &mut Context<'_>, wanted: usize) -> Poll<io::Result<usize>> {
         let mut state = self.state.borrow_mut();
         let State::Answering(stream) = &mut *state else {

@@ -13,7 +13,7 @@ const NOW: Time = Time(1_000_000_000);
 pub(super) struct QuicClients {
     endpoint: Endpoint,
     config: ClientConfig,
-    /// How many of each client's datagrams are sent.
+    /// The number of each client's datagrams that are sent.
     most: usize,
     last: Option<(UdpSocket, Handle)>,
     /// The datagrams that the last client has not sent.

@@ -1,4 +1,4 @@
-//! Active checks: a periodic GET to each server, over a connection of its own. A server that fails
+//! Active checks: a periodic GET to each server, over a separate connection. A server that fails
 //! twice in a row gets no requests until a check succeeds.
 
 use std::io;

@@ -22,7 +22,7 @@ pub(super) struct Answer {
     state: State,
     /// Heads and chunk framing that are still to be read.
     heads: Vec<u8>,
-    /// How much of them has been read.
+    /// The bytes of them that have been read.
     read: usize,
 }
 
@@ -43,7 +43,7 @@ enum Framing {
     Counted,
     /// In chunks, none of which has begun.
     Chunks,
-    /// In chunks; the line end behind one is to be written.
+    /// In chunks; the line end after one must be written.
     Chunk,
 }
 
@@ -94,7 +94,7 @@ impl Answer {
     }
 
     /// Continues reading after the exchange has read the announced length: the server's END_STREAM
-    /// may come separately, and is no reason for a reset.
+    /// may come separately, and must not cause a reset.
     pub(super) async fn end(mut self) {
         if let State::Body(stream, rest, _) = &mut self.state
             && rest.is_empty()

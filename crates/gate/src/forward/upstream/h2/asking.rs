@@ -60,7 +60,7 @@ impl Upstream {
         }
     }
 
-    /// How many there are, if connections are shared.
+    /// The number of shared connections, if connections are shared.
     pub(in crate::forward::upstream) fn shared_open(&self) -> Option<usize> {
         if self.protocol() != Protocol::H2 {
             return None;

@@ -33,7 +33,7 @@ pub(crate) struct Stream {
 }
 
 enum UploadState {
-    /// What has been written of the head.
+    /// The part of the head that has been written.
     Head(SendRequest<Bytes>, Vec<u8>),
     Body(SendStream<Bytes>, Framing),
     /// The body is complete; its end follows what is pending.

@@ -34,7 +34,7 @@ pub(super) fn run(play: impl AsyncFnOnce()) {
     });
 }
 
-/// What a server does with a connection, once it has a request on it.
+/// What a server does with a connection after it gets a request on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Behaviour {
     /// Answers, and keeps the connection open.

@@ -42,8 +42,9 @@ async fn give(gates: &Gates, n: u64, change: u64) {
     gates.set(&sid(n), &login(n, change)).await;
 }
 
-/// What the backend got for one request: `None` if it was not admitted; otherwise the number of the
-/// password's change. It must never be another user's password, or the client's own field.
+/// The credentials that the backend got for one request: `None` if it was not admitted; otherwise
+/// the number of the password's change. It must never get another user's password, or the client's
+/// own field.
 async fn ask(client: &mut Client, n: u64) -> (String, Option<u64>) {
     let line = format!("{}\r\nAuthorization: Basic ZXZpbDplcw==", cookie(&sid(n)));
     let answer = client.get(&line).await;
