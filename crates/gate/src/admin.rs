@@ -23,7 +23,7 @@ pub(crate) use state::AdminState;
 
 /// The most connections at once; more have to wait.
 const MAX_CONNECTIONS: usize = 64;
-/// Between two points of the charts.
+/// The time between two points of the charts.
 const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
 /// The pause after an accept that failed, usually because descriptors ran out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);

@@ -43,7 +43,7 @@ pub struct Config {
     pub tls: Tls,
     pub token: Tokens,
     pub session: SessionStore,
-    /// By name; routes refer to them.
+    /// The upstreams by name; routes refer to them.
     pub upstream: std::collections::BTreeMap<String, Upstream>,
     /// The longest path that matches wins; a route with a host precedes one without.
     pub route: Vec<Route>,

@@ -51,7 +51,7 @@ pub(super) struct Reply {
 pub(super) struct View<'a> {
     pub(super) snapshot: Snapshot,
     pub(super) ready: Result<(), ReadinessError>,
-    /// Problems that exist although gate is ready.
+    /// Problems that do not make gate unready.
     pub(super) but: Vec<String>,
     pub(super) dependencies: dependencies::View,
     pub(super) process: Process,
@@ -98,7 +98,7 @@ impl AdminState {
         }
     }
 
-    /// With the counts of the access log.
+    /// Adds the counts of the access log.
     pub(crate) fn with_log(mut self, sender: LogSender) -> Self {
         self.log = Some(sender);
         self
@@ -202,7 +202,7 @@ impl AdminState {
     }
 }
 
-/// Without port, brackets and a trailing dot.
+/// The host without port, brackets and trailing dot.
 fn name(host: &str) -> &str {
     if let Some(rest) = host.strip_prefix('[') {
         return rest.split(']').next().unwrap_or(rest);

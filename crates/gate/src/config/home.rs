@@ -104,7 +104,7 @@ impl Config {
         Ok(home.config())
     }
 
-    /// All requests go to this one server.
+    /// Sends all requests to this one server.
     pub fn serve(&mut self, backend: &str) {
         let upstream = Upstream {
             servers: vec![backend.to_owned()],

@@ -130,22 +130,23 @@ impl Upstream {
         self.group.config.protocol
     }
 
-    /// From the request's last byte to the answer's first. `None` means no limit, here and below.
+    /// The time limit from the request's last byte to the answer's first. `None` means no limit,
+    /// here and below.
     pub(crate) fn first_byte(&self) -> Option<Duration> {
         bound(self.group.config.first_byte)
     }
 
-    /// Between two pieces of an answer.
+    /// The time limit between two pieces of an answer.
     pub(crate) fn silence(&self) -> Option<Duration> {
         bound(self.group.config.silence)
     }
 
-    /// For all interim answers together.
+    /// The time limit for all interim answers together.
     pub(crate) fn interim(&self) -> Option<Duration> {
         bound(self.group.config.interim)
     }
 
-    /// For a whole exchange.
+    /// The time limit for a whole exchange.
     pub(crate) fn total(&self) -> Option<Duration> {
         bound(self.group.config.total)
     }

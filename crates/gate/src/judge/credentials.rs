@@ -69,7 +69,7 @@ impl Vault {
         Ok(())
     }
 
-    /// From now on, what is not sealed is read as AES-256-CBC.
+    /// From now on, unsealed credentials are read as AES-256-CBC.
     pub fn read_cbc(&mut self, key: &Secret) -> Result<(), GateError> {
         self.cbc = key_bytes(key);
         self.cbc.as_ref().map(|_| ()).ok_or_else(|| GateError::Key {

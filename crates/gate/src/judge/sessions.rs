@@ -72,7 +72,7 @@ impl StoreHandle {
         self.store.clone()
     }
 
-    /// For managing sessions: without a cache.
+    /// The store without a cache, for managing sessions.
     pub fn store(&self) -> AnyStore {
         self.store.on_this_thread()
     }

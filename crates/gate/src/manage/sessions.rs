@@ -127,7 +127,7 @@ impl SessionManager {
         Ok(String::from_utf8_lossy(user.unwrap_or_default()).into_owned())
     }
 
-    /// Only names, a page at a time.
+    /// Lists only names, a page at a time.
     pub async fn list(&self, after: Option<&str>, limit: usize) -> Result<Page, GateError> {
         Ok(self.store.list(after, limit).await?)
     }

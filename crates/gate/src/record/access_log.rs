@@ -134,7 +134,7 @@ impl AccessLog {
 }
 
 impl LogSender {
-    /// Never waits. A line has its newline.
+    /// Writes a line, which ends in a newline. Never waits.
     pub(crate) fn write(&self, line: Vec<u8>) {
         match self.lines.try_send(Message::Line(line)) {
             Ok(()) => {}

@@ -86,7 +86,7 @@ impl Phase {
 }
 
 impl Entry {
-    /// Only the protocol is known yet.
+    /// An entry of which only the protocol is known yet.
     pub(crate) fn new(began: Instant, protocol: Protocol, secure: bool) -> Self {
         Self {
             began,

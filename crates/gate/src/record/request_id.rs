@@ -21,7 +21,7 @@ thread_local! {
 }
 
 impl RequestId {
-    /// None yet.
+    /// No ID yet.
     pub(crate) const NONE: Self = Self {
         bytes: [0; MAX_ID_LENGTH],
         length: 0,

@@ -101,7 +101,7 @@ impl Maintenance {
         }
     }
 
-    /// From now on `/readyz` says that gate is not ready.
+    /// Makes `/readyz` say that gate is not ready.
     pub(super) fn drain(&self) {
         self.draining.store(true, Ordering::Relaxed);
     }
@@ -209,7 +209,7 @@ fn look(plan: &Plan, told: &NewsHandler) {
     }
 }
 
-/// From now on the dependencies of this plan are watched.
+/// Watches this plan's dependencies from now on.
 fn follow(dependencies: &Dependencies, plan: &Plan) {
     dependencies.follow(&plan.config, plan.groups.values(), plan.place.outage());
 }

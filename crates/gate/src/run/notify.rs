@@ -23,7 +23,7 @@ fn tell(name: &[u8], state: &str) -> std::io::Result<()> {
     Ok(())
 }
 
-/// RELOADING has to say when it began.
+/// The message RELOADING must say when the reload began.
 pub(super) fn reloading() {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     let microseconds = now.tv_sec * 1_000_000 + now.tv_nsec / 1000;

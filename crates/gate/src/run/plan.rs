@@ -122,7 +122,7 @@ fn lead_somewhere(config: &Config) -> Result<(), GateError> {
     }
 }
 
-/// Sockets are bound only once.
+/// Refuses changes that need a restart: sockets are bound only once.
 fn needs_no_restart(before: &Config, after: &Config) -> Result<(), GateError> {
     let bound = |listen: &Listen| Listen {
         proxy_protocol_from: Vec::new(),

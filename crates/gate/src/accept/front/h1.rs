@@ -244,7 +244,7 @@ impl<IO: Stream> Client<IO> {
         }
     }
 
-    /// `None` if the head is incomplete.
+    /// Judges the head in the buffer; `None` if it is incomplete.
     fn judge<S: Sessions>(
         &mut self,
         site: &Site<S>,
@@ -351,7 +351,7 @@ impl<IO: Stream> Client<IO> {
         Ok(if stays { Next::Another } else { Next::Close })
     }
 
-    /// The last answer on a connection that cannot be parsed any further.
+    /// Sends the last answer on a connection that cannot be parsed any further.
     async fn refuse(
         &mut self,
         error: &ExchangeError,

@@ -179,7 +179,8 @@ impl<IO: Stream, S: Sessions + 'static> Table<IO, S> {
         self.state.thread.is_draining() && self.phase != Phase::Leaving
     }
 
-    /// Late if nothing is in progress for too long, or if gate is about to end.
+    /// The next event; `Elapsed` if nothing is in progress for too long, or if gate is about to
+    /// end.
     async fn next(&mut self) -> Result<Event, Elapsed> {
         let idle = self.limits.idle_time.0;
         let span = match self.phase {

@@ -31,7 +31,7 @@ use body::Body;
 type Request = Accepted<ConnectionStreams>;
 
 /// Serves until the connection ends. Until `confirmed` ends, requests may be replays; if the
-/// handshake fails, it never ends.
+/// handshake fails, `confirmed` never ends.
 pub(crate) async fn serve<S: Sessions + 'static>(
     link: Connection,
     confirmed: impl Future<Output = ()>,
@@ -125,7 +125,8 @@ impl<S: Sessions + 'static> Table<S> {
         self.state.thread.is_draining() && !self.leaving
     }
 
-    /// Late if nothing is in progress for too long, or if gate is about to end.
+    /// The next event; `Elapsed` if nothing is in progress for too long, or if gate is about to
+    /// end.
     async fn next(
         &mut self,
         confirmed: Pin<&mut impl Future<Output = ()>>,

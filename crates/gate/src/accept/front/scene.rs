@@ -33,7 +33,7 @@ pub(super) use backend::{Backend, LARGE};
 /// Long enough for any machine; no test waits for it.
 const SCENE_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// Has no session.
+/// Knows no session.
 pub(super) struct NoKnownSessions;
 
 impl Sessions for NoKnownSessions {

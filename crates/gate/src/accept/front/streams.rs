@@ -29,7 +29,7 @@ use measured::Measured;
 pub(super) use reply::reply;
 pub(super) use reset_count::{ResetCount, StreamEnd};
 
-/// For our own answers, and for a client that was told to leave.
+/// The deadline for gate's own answers, and for a client that was asked to leave.
 pub(super) const SHORT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The state that the streams of one connection share.

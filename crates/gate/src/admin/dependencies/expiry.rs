@@ -65,7 +65,7 @@ fn line(path: &Path, left: i64) -> String {
     }
 }
 
-/// Seconds, for the first certificate.
+/// The seconds until the first certificate expires.
 fn left(path: &Path, now: SystemTime) -> Option<i64> {
     let facts = std::fs::metadata(path).ok()?;
     if facts.len() > MAX_FILE_SIZE {

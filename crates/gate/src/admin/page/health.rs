@@ -62,7 +62,7 @@ fn group(upstream: &UpstreamView) -> Markup {
     }
 }
 
-/// In the last minute, and since the start.
+/// The statuses of answers in the last minute, and since the start.
 fn statuses(view: &View<'_>) -> Markup {
     let minute = view.history.minute();
     let whole = view.snapshot.classes();

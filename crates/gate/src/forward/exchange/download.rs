@@ -32,7 +32,7 @@ const WATCHED_AFTER: Duration = Duration::from_millis(1);
 pub(super) enum DownloadOutcome {
     /// The client has the whole answer.
     Whole { link_stays: bool, ended: Ended },
-    /// 425: the client was sent nothing. RFC 8470 §5.2.
+    /// 425; nothing was sent to the client. RFC 8470 §5.2.
     TooEarly { link_stays: bool },
 }
 

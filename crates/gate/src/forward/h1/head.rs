@@ -9,7 +9,7 @@ use crate::judge::request::{BadRequestError, Field, Request, Version};
 
 /// The parser has room for this many fields, whatever the limit is.
 pub(crate) const MOST_FIELDS: usize = 100;
-/// A backend's head, including its fields.
+/// The largest head of a backend, including its fields.
 const LARGEST_HEAD: usize = 64 * 1024;
 
 /// Parses a request's head at the front of `bytes` and passes it to `take`; `None` if it is

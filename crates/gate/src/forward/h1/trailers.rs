@@ -1,8 +1,8 @@
 //! Trailer fields: which of them may pass, and how many. RFC 9110 §6.5.
 //!
 //! Some recipients merge them into the head. So fields that frame or route a message, that say who
-//! sent it, or that change how a message is understood are removed, and malformed ones fail the
-//! message.
+//! sent it, or that change how a message is understood are removed, and malformed ones make the
+//! message fail.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use roundtrip_wire::http1::{self, EMPTY_FIELD};

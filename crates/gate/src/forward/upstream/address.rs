@@ -42,7 +42,7 @@ impl Address {
         Ok(Self { secure, host, port })
     }
 
-    /// For the `Host` field. RFC 9110 §7.2.
+    /// The value of the `Host` field. RFC 9110 §7.2.
     pub(super) fn authority(&self) -> String {
         match &self.host {
             Host::Ip(ip) => SocketAddr::new(*ip, self.port).to_string(),

@@ -1,5 +1,6 @@
 //! The servers of an upstream as all threads know them: their addresses, whether they pass their
-//! checks, and their TLS. Made once in a process; each thread builds its own `Upstream` on it.
+//! checks, and their TLS. A group is made once in a process; each thread builds its own `Upstream`
+//! on it.
 
 mod health;
 mod names;
@@ -52,7 +53,7 @@ impl Group {
         Self::resolving(name, index, config, Resolver::system)
     }
 
-    /// With the caller's resolver; a new one is made for each lookup.
+    /// The same with the caller's resolver; a new one is made for each lookup.
     pub(super) fn resolving(
         name: &str,
         index: u16,
@@ -228,7 +229,7 @@ fn client_config(config: &config::Upstream) -> Result<Arc<ClientConfig>, roundtr
 
 #[cfg(test)]
 impl Group {
-    /// Sums over all threads.
+    /// The counts, summed over all threads.
     pub(in crate::forward::upstream) fn counts(&self) -> super::Counts {
         let mut sum = super::Counts::default();
         let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);

@@ -80,7 +80,8 @@ impl Shared {
         Ok(Stream::new(send, self.secure, self.suspect.clone()))
     }
 
-    /// Exchanges in progress keep it; new ones get another connection.
+    /// Whether and why it is given up: exchanges in progress keep it; new ones get another
+    /// connection.
     pub(super) fn over(&self, busy: bool, idle_time: Duration, age: Duration) -> Option<SharedEnd> {
         let now = Instant::now();
         if self.driver.is_finished() || self.suspect.load(Ordering::Relaxed) {

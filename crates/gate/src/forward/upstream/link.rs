@@ -133,7 +133,7 @@ impl Link {
 }
 
 impl UploadPlace<'_> {
-    /// The request is complete.
+    /// Gives up the place, because the request is complete.
     pub(crate) fn leave(self) {
         self.0.uploaded();
     }

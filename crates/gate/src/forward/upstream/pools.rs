@@ -313,7 +313,7 @@ impl<C: Carrier> Slot<C> {
         self.server
     }
 
-    /// The connection was established.
+    /// Records that the connection was established.
     pub(super) fn opened(&mut self) {
         self.opened = true;
         self.pools.counts.opened.add(1);

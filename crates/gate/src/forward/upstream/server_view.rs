@@ -50,7 +50,7 @@ pub(crate) struct ServerView {
 }
 
 impl ServerState {
-    /// For programs.
+    /// The state in one word, for programs.
     pub(crate) fn word(&self) -> &'static str {
         match self {
             Self::Up => "up",
@@ -79,7 +79,7 @@ impl ServerHealth {
         self.failed(false, trouble.in_short().into());
     }
 
-    /// A connection was established, but the server did not answer correctly.
+    /// Records that a connection was established, but the server did not answer correctly.
     pub(super) fn broke(&self) {
         self.failed(true, "does not answer as it should".into());
     }

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use crate::GateError;
 use crate::error::FetchError;
 
-/// From the name lookup to the answer's last byte.
+/// The time limit from the name lookup to the answer's last byte.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(10);
 /// Real sets are smaller.
 const MAX_SET_SIZE: u64 = 256 * 1024;

@@ -52,7 +52,7 @@ fn preferred(accept: &[u8]) -> Form {
     best.1
 }
 
-/// In thousandths.
+/// The weight in thousandths.
 fn weight(part: &[u8]) -> Option<u32> {
     let (name, value) = part.split_at_checked(2)?;
     if !name.eq_ignore_ascii_case(b"q=") {

@@ -165,7 +165,7 @@ fn with_slashes(path: &[u8]) -> Option<Vec<u8>> {
     changed(path, other.collect())
 }
 
-/// Without empty segments.
+/// The path without empty segments.
 fn merged(path: &[u8]) -> Option<Vec<u8>> {
     let mut out: Vec<u8> = Vec::with_capacity(path.len());
     for byte in path {

@@ -195,7 +195,7 @@ mod models {
         plain(&until(&decode(path), b'?'), true)
     }
 
-    /// Names on Windows.
+    /// Names as Windows reads them.
     pub(super) fn windows(path: &[u8]) -> Option<Vec<u8>> {
         let path = tomcat(path)?;
         let segments = path.split(|b| *b == b'/').map(|segment| {

@@ -105,7 +105,7 @@ servers = ["http://127.0.0.1:8000"]
 upstream = "backend"
 "#;
 
-/// As «error place: what», one for each finding.
+/// The findings, each as «error place: what».
 fn told(report: &Report) -> Vec<String> {
     let line = |f: &Finding| {
         let severity = match f.severity {

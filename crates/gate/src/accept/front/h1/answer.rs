@@ -45,7 +45,7 @@ impl<'h, 'a, IO: Stream> Answer<'h, 'a, IO> {
         }
     }
 
-    /// For gate's own answers.
+    /// A writer for gate's own answers.
     pub(super) fn own_answer(to: Writing<'h, 'a, IO>, out: &'a mut Vec<u8>, stays: bool) -> Self {
         out.clear();
         Self {

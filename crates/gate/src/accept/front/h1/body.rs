@@ -10,7 +10,7 @@ use crate::forward::h1::{Chunked, Trailers};
 use crate::forward::halves::Reading;
 use crate::judge::request::{BadRequestError, Body};
 
-/// Room for what a client sends while it waits for its answer.
+/// Room for bytes that a client sends while it waits for its answer.
 const REST_CAPACITY: usize = 64;
 
 pub(super) struct RequestBody<'h, 'a, IO> {
@@ -99,7 +99,8 @@ impl<IO: Stream> Source for RequestBody<'_, '_, IO> {
     }
 
     async fn gone(&mut self) {
-        // A client that sends more than a piece ahead is present; gate reads no more from it now.
+        // A client that sends more than a piece ahead is still connected; gate reads no more from
+        // it now.
         while self.buffer.len() < PIECE {
             // Usually nothing comes.
             self.buffer.reserve(REST_CAPACITY);

@@ -50,7 +50,7 @@ impl<IO: Stream> AsyncRead for Wire<IO> {
         let read = Pin::new(&mut self.stream).poll_read(cx, buf);
         let came = buf.filled().get(before..).unwrap_or_default();
         if !self.frames.take(came) {
-            // The connection's owner, who is notified as well, ends it.
+            // The connection's owner is also notified, and ends it.
             return Poll::Pending;
         }
         // The next read returns the error.

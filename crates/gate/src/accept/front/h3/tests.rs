@@ -38,7 +38,7 @@ struct AcceptedConnection {
     _endpoint: Endpoint,
 }
 
-/// A connection whose client speaks no HTTP/3 yet.
+/// A connection whose client does not speak HTTP/3 yet.
 struct BareConnection {
     quic: quinn::Connection,
     served: JoinHandle<Result<(), ExchangeError>>,
@@ -92,7 +92,7 @@ async fn meet_bare(scene: &Scene) -> BareConnection {
     }
 }
 
-/// After the handshake.
+/// A client after its handshake.
 async fn client(scene: &Scene) -> AcceptedConnection {
     let met = meet(scene).await;
     met.confirmed.give();

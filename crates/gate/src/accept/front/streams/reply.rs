@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use crate::forward::h1::Response;
 use crate::judge::request::Field;
 
-/// Without hop-by-hop fields. The values are copied once, together.
+/// Converts the head without hop-by-hop fields. The values are copied once, together.
 pub(in crate::accept::front) fn reply(
     response: &Response<'_>,
     more: &[Field<'_>],

@@ -14,7 +14,7 @@ use crate::forward::upstream::h2;
 use crate::forward::upstream::pool::after;
 use crate::forward::upstream::wire::Wire;
 
-/// In a row, because a single packet may be lost.
+/// Failures in a row before a server counts as down, because a single packet may be lost.
 const MAX_FAILURES: u32 = 2;
 /// The most that is read of an answer's first line.
 const MAX_ANSWER: usize = 1024;

@@ -57,7 +57,7 @@ impl Stream {
         self.secure
     }
 
-    /// The answer was complete.
+    /// Ends the exchange after a complete answer.
     pub(crate) fn end(self) {
         if !self.answer.is_ended() && matches!(self.up, UploadState::Done) {
             tokio::spawn(self.answer.end());

@@ -34,7 +34,7 @@ impl Raw {
         raw
     }
 
-    /// Gate may have ended the connection.
+    /// Sends a frame. Errors are ignored, because gate may have ended the connection.
     async fn send(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
         let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
         let mut frame = length[1..].to_vec();

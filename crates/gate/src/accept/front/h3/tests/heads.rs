@@ -206,7 +206,7 @@ fn fields_are_counted_before_anything_is_made_of_them() {
             assert_eq!(head(&met, &with(&[("x", "y"); 10])).await, status("200"));
             assert_eq!(head(&met, &with(&[("x", "y"); 11])).await, status("431"));
             assert_eq!(scene.met(Limit::Fields), 1);
-            // Pieces of cookies are one field.
+            // Several `cookie` fields count as one.
             assert_eq!(
                 head(&met, &with(&[("cookie", "a=b"); 200])).await,
                 status("200")
