@@ -25,7 +25,7 @@ pub enum GateError {
     TooManyKeys(usize),
     #[error("there is no key to seal with")]
     NoSealingKey,
-    #[error("credentials are 'user:password', in UTF-8 and without control characters")]
+    #[error("credentials must be 'user:password', in UTF-8 and without control characters")]
     NotALogin,
     #[error("the route '{route}' leads to the upstream '{upstream}', which does not exist")]
     NoUpstream { route: String, upstream: String },
@@ -42,7 +42,7 @@ pub enum GateError {
         why: String,
     },
     #[error(
-        "'{0}' is not an algorithm for tokens; use HS256, HS384 and HS512, the same of RS, PS and ES, and EdDSA"
+        "'{0}' is not an algorithm for tokens; use HS256, HS384, HS512, the same with RS, PS or ES, or EdDSA"
     )]
     Algorithm(String),
     #[error(
@@ -99,7 +99,7 @@ pub enum GateError {
 
     // Sessions that are managed by hand.
     #[error(
-        "a session's name has 1 to {} bytes, none of them a control character",
+        "a session's name must have 1 to {} bytes and no control characters",
         roundtrip_store::LONGEST_SID
     )]
     SessionName,
@@ -124,7 +124,7 @@ pub enum GateError {
     #[error("the input cannot be read: {0}")]
     Input(#[source] io::Error),
     #[error(
-        "no key of the configuration signs tokens{0}; a [[token.key]] with HS256, HS384 or HS512 and a secret does"
+        "no key of the configuration can sign tokens{0}; add a [[token.key]] with HS256, HS384 or HS512 and a secret"
     )]
     NoSigningKey(String),
 }
@@ -136,7 +136,9 @@ pub enum CredentialsError {
     Malformed,
     #[error("the stored credentials are sealed with an unknown key")]
     NoSuchKey,
-    #[error("the stored credentials do not open: another key, another session, or damaged")]
+    #[error(
+        "the stored credentials cannot be opened: they are for another key or session, or damaged"
+    )]
     Closed,
     #[error("the stored credentials are not sealed, and only sealed ones are accepted")]
     Plain,
@@ -153,7 +155,7 @@ pub enum FetchError {
         "over http anybody on the path could replace the keys; use https, or an address on this machine"
     )]
     Clear,
-    #[error("a user and a password in it would not be sent; remove them")]
+    #[error("a user and a password in the URL are not sent; remove them")]
     Userinfo,
     #[error("{0}")]
     Tls(#[from] TlsError),

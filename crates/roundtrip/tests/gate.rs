@@ -318,7 +318,7 @@ fn a_token_is_one_line_for_the_shell() {
     let said = user.gate(&["token", "--sub", "u", "--sid", "s", "--config", &file]);
     assert_eq!(said.status.code(), Some(1));
     assert!(
-        err(&said).contains("no key of the configuration signs tokens"),
+        err(&said).contains("no key of the configuration can sign tokens"),
         "{}",
         err(&said)
     );

@@ -45,7 +45,7 @@ struct Store {
     spared: bool,
 }
 
-/// When the last line was written, and about which state.
+/// The state that was last reported, and when.
 #[derive(Debug, Clone, Copy, Default)]
 struct LastLogged {
     down: Option<Instant>,

@@ -124,7 +124,7 @@ fn sentence(reason: Reason) -> &'static str {
         Reason::Upgrade => "This upgrade is not passed on",
         Reason::TooMany => "Too many requests of this client or session are in progress",
         Reason::Slow => "The request did not arrive in time",
-        Reason::NoToken => "A token is required, and there is none",
+        Reason::NoToken => "A token is required, but the request has none",
         Reason::BadToken => "The token is malformed, or its signature is not valid",
         Reason::Expired => "The token has expired",
         Reason::TooEarly => "The token is not valid yet",

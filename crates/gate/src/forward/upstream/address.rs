@@ -29,7 +29,7 @@ impl Address {
         let login = !url.username().is_empty() || url.password().is_some();
         let more = url.path() != "/" || url.query().is_some() || url.fragment().is_some();
         if login || more {
-            return Err("a server has a host and a port, and nothing else");
+            return Err("a server must have a host and a port, and nothing else");
         }
         let host = match url.host() {
             Some(url::Host::Ipv4(ip)) => Host::Ip(ip.into()),

@@ -80,7 +80,7 @@ pub(super) fn parse(json: &[u8], what: &str) -> Result<JwkSet, GateError> {
 fn key(jwk: &Value) -> Result<Option<Jwk>, GateError> {
     let name = text(jwk, "kid").map(str::to_owned);
     let bad = |why| GateError::Key {
-        name: name.clone().unwrap_or("without a name".into()),
+        name: name.clone().unwrap_or("(unnamed)".into()),
         why,
     };
     // RFC 7517 §4.2, §4.3.

@@ -286,7 +286,7 @@ fn pem_body(pem: &[u8]) -> Option<Vec<u8>> {
 
 fn refused(name: Option<&str>, why: &'static str) -> GateError {
     GateError::Key {
-        name: name.unwrap_or("without a name").into(),
+        name: name.unwrap_or("(unnamed)").into(),
         why,
     }
 }

@@ -458,7 +458,7 @@ async fn what_is_open_ends_with_its_token_although_the_clock_was_set() {
     };
     assert!(may_go_on, "the session may have been prolonged");
     assert!(begun.elapsed() >= Duration::from_secs(10) + 2 * CLOCK_INTERVAL);
-    // The session is now over; the token ends at 2000 plus 30 seconds of leeway.
+    // The session was prolonged; the token ends at 2000 plus 30 seconds of leeway.
     let (prolonged, watch) = found("u:p", None);
     let pass = guard.admit(&question, Ok(Some(prolonged))).unwrap();
     hand.set(2029);

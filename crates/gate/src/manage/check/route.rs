@@ -84,7 +84,7 @@ fn host(place: &str, route: &Route, report: &mut Report) {
     }
     let fits = |b: u8| b.is_ascii_alphanumeric() || b"-._".contains(&b);
     if !host.bytes().all(fits) {
-        let what = "names that are not ASCII are written as clients send them: xn--…";
+        let what = "write names that are not ASCII as clients send them: xn--…";
         report.error(place, what);
     }
 }

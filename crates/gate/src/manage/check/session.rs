@@ -32,7 +32,7 @@ pub(super) fn check(config: &Config, report: &mut Report) {
     if let (StoreKind::Memory | StoreKind::File(_), Some(_)) =
         (StoreKind::parse(&session.store), &session.password)
     {
-        report.warn("session.password", "only Redis asks for one");
+        report.warn("session.password", "only Redis uses a password");
     }
     if let Some(ca) = &session.tls.ca {
         report.authority("session.tls.ca", ca);

@@ -75,7 +75,7 @@ pub(super) fn server(text: &str) -> Result<Url, String> {
         );
     }
     if url.path() != "/" || url.query().is_some() || url.fragment().is_some() {
-        return Err("it ends with the port: paths are passed on as clients send them".into());
+        return Err("it must end with the port: paths are passed on as clients send them".into());
     }
     Ok(url)
 }

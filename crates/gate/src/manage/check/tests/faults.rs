@@ -111,7 +111,7 @@ pub(super) const CASES: &[Case] = &[
     (
         "home/token.key",
         "short.key",
-        &["error token.key[0].from: the key 'without a name' cannot be used: it is shorter"],
+        &["error token.key[0].from: the key '(unnamed)' cannot be used: it is shorter"],
     ),
     (
         "[[token.key]]",
@@ -172,7 +172,7 @@ pub(super) const CASES: &[Case] = &[
     (
         "http://127.0.0.1:8000",
         "http://h/path",
-        &["error upstream.backend.servers[0]: it ends with the port"],
+        &["error upstream.backend.servers[0]: it must end with the port"],
     ),
     (
         "[\"http://127.0.0.1:8000\"]",
