@@ -200,7 +200,7 @@ mod tests {
         let deadlines = Deadlines::default();
         tokio::select! {
             value = work(&deadlines) => value,
-            () = deadlines.run() => unreachable!("it goes round for ever"),
+            () = deadlines.run() => unreachable!("it runs forever"),
         }
     }
 

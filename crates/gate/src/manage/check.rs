@@ -128,7 +128,7 @@ pub fn file(path: &Path, report: &mut Report) {
     let (mode, shown) = (facts.permissions().mode(), path.display());
     let place = shown.to_string();
     if mode & 0o002 != 0 {
-        let what = format!("everybody may write it; run: chmod o-w {shown}");
+        let what = format!("every user may write it; run: chmod o-w {shown}");
         report.error(place, what);
     } else if mode & 0o020 != 0 {
         let what =

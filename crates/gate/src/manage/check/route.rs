@@ -23,7 +23,7 @@ pub(super) fn check(config: &Config, report: &mut Report) {
             report.error(format!("{place}.path"), what);
         }
         if !has_one_reading(route.path.trim_end_matches('/')) {
-            let what = "servers read such a path in more than one way: write it without '%', ';', '\\\\', '//', letters beyond ASCII, \
+            let what = "servers read such a path in more than one way: write it without '%', ';', '\\\\', '//', non-ASCII letters, \
                         and dots at either end of a segment";
             report.error(format!("{place}.path"), what);
         }

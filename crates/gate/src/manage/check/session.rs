@@ -17,8 +17,8 @@ pub(super) fn check(config: &Config, report: &mut Report) {
     let wanted = config.route.iter().any(|route| route.auth);
     match StoreKind::parse(&session.store) {
         StoreKind::Memory if wanted => {
-            let what = "sessions in memory end with gate, and 'gate session put' cannot put one in; \
-                        say store = \"redb:/path/of/a/file\" or a Redis";
+            let what = "sessions in memory end with gate, and 'gate session put' cannot add any; \
+                        set store = \"redb:/path/of/a/file\" or a Redis";
             report.warn("session.store", what);
         }
         StoreKind::Memory => {}
@@ -122,8 +122,8 @@ fn seals(config: &Config, report: &mut Report) {
             }
             Err(error) => report.error("session.cbc.from", error),
         }
-        let what = "credentials without a MAC can be changed by whoever writes to the store; seal them anew, \
-                    then take this key away";
+        let what = "anybody who can write to the store can change credentials without a MAC; reseal them, \
+                    then remove this key";
         report.warn("session.cbc", what);
     }
     if !session.plain && session.seal.is_empty() && session.cbc.is_none() {

@@ -53,8 +53,8 @@ pub(super) fn check(config: &Config, now: SystemTime, report: &mut Report) -> Ve
 fn settings(config: &Config, report: &mut Report) {
     let tls = &config.tls;
     if tls.early_data && tls.resumption != Resumption::SingleUse {
-        let what = "early data can be repeated by others unless each ticket is taken once (RFC 8446 §8.1); \
-                    say resumption = \"single-use\"";
+        let what = "others can repeat early data unless each ticket is accepted only once (RFC 8446 §8.1); \
+                    set resumption = \"single-use\"";
         report.error("tls.early_data", what);
     }
     if config.listen.https.is_empty() && (tls.early_data || !tls.certificate.is_empty()) {

@@ -24,8 +24,8 @@ pub(super) fn check(config: &Config, report: &mut Report) {
         report.error("token.cookie", what);
     }
     if wanted && token.key.is_empty() && token.jwks.is_none() {
-        let what = "a route wants a session, and there is no key that could verify a token; \
-                    add a [[token.key]], or say auth = false in the route";
+        let what = "a route needs a session, but there is no key that can verify a token; \
+                    add a [[token.key]], or set auth = false in the route";
         report.error("token.key", what);
     }
     if token.leeway.0.as_secs() > 3600 {
