@@ -1,7 +1,7 @@
-//! A relay with a guard, to measure: `guarded LISTEN BACKEND SECRET-FILE [TOKENS]`. Every session
-//! is known and is `u:p`; it prints a cookie to send. With TOKENS 0, every signature is verified
-//! each time.
-#![allow(clippy::unwrap_used)] // who measures reads what went wrong
+//! A relay with a guard, for measurements: `guarded LISTEN BACKEND SECRET-FILE [TOKENS]`. Every
+//! session is known and has the login `u:p`; the program prints a cookie to send. With TOKENS 0,
+//! every signature is verified each time.
+#![allow(clippy::unwrap_used)] // a panic says what went wrong
 
 use std::rc::Rc;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! What idle connections cost: `idle [COUNT]`, by default 10 000. Each kind of connection is
-//! measured in a process of its own; its clients are in another one. Each of the two needs as many
+//! measured in a separate process; its clients are in another one. Each of the two needs that many
 //! descriptors (`ulimit -n`).
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // who measures reads what went wrong
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // a panic says what went wrong
 
 #[path = "../tests/memory/clients.rs"]
 mod clients;
@@ -15,7 +15,7 @@ use clients::{IdleClients, KINDS, attend};
 use gauge::{address, gate, resident_at_rest, right};
 
 const USUAL: usize = 10_000;
-/// So that what is there once for all is there.
+/// First connections, so that memory that is allocated only once is not counted.
 const FIRST: usize = 200;
 
 fn main() {

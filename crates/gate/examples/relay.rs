@@ -1,4 +1,4 @@
-//! A relay to measure: `relay LISTEN BACKEND [h2]`.
+//! A relay for measurements: `relay LISTEN BACKEND [h2]`.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 

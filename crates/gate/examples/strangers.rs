@@ -1,7 +1,7 @@
-//! Floods a server with first datagrams in the name of nobody: `strangers ADDRESS COUNT [KIND]`, so
-//! many of one or of each of six kinds. Prints what came of each kind: sent, Retries, other
-//! answers.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing)] // who measures reads what went wrong
+//! Floods a server with first datagrams from spoofed addresses: `strangers ADDRESS COUNT [KIND]`,
+//! that many of one kind or of each of six kinds. Prints for each kind the numbers of datagrams
+//! sent, Retries, and other answers.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)] // a panic says what went wrong
 
 #[path = "../tests/memory/flood.rs"]
 mod flood;

@@ -21,11 +21,11 @@ use tokio::time::{MissedTickBehavior, interval, sleep};
 pub(crate) use readiness::{Readiness, ReadinessError};
 pub(crate) use state::AdminState;
 
-/// Open at once; more have to wait.
+/// The most connections at once; more have to wait.
 const MAX_CONNECTIONS: usize = 64;
-/// Between two points of the charts.
+/// The time between two points of the charts.
 const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
-/// After an accept that failed, usually because descriptors ran out.
+/// The pause after an accept that failed, usually because descriptors ran out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Serves until it is dropped, which ends its connections.

@@ -1,7 +1,7 @@
-//! The configuration as it stands in the file: plain values with their defaults, one file for each
+//! The configuration as the file has it: plain values with their defaults, one module for each
 //! table. `reading` parses a file and reports an unknown key with line and column; `home` supplies
-//! the configuration if there is no file; `meaning` turns values into what they name; `template` is
-//! a file with all of them.
+//! the configuration if there is no file; `meaning` loads what values refer to; `template` is a
+//! file with all keys.
 //!
 //! Whether the values fit together (upstreams that exist, certificates that match their keys) is
 //! checked by [`check`](crate::manage::check).
@@ -43,9 +43,9 @@ pub struct Config {
     pub tls: Tls,
     pub token: Tokens,
     pub session: SessionStore,
-    /// By name; routes refer to them.
+    /// The upstreams by name; routes refer to them.
     pub upstream: std::collections::BTreeMap<String, Upstream>,
-    /// The longest path that matches wins; a route with a host goes before one without.
+    /// The longest path that matches wins; a route with a host precedes one without.
     pub route: Vec<Route>,
     pub limits: Limits,
     pub admin: Admin,

@@ -19,19 +19,19 @@ pub enum GateError {
     Secret(#[from] roundtrip_tls::SecretError),
     #[error("the key '{name}' cannot be used: {why}")]
     Key { name: String, why: &'static str },
-    #[error("{what} holds no key that can be used: {why}")]
+    #[error("{what} has no usable key: {why}")]
     NoKey { what: String, why: &'static str },
     #[error("more than {0} keys; remove old ones")]
     TooManyKeys(usize),
     #[error("there is no key to seal with")]
     NoSealingKey,
-    #[error("credentials are 'user:password', in UTF-8 and without control characters")]
+    #[error("credentials must be 'user:password', in UTF-8 and without control characters")]
     NotALogin,
     #[error("the route '{route}' leads to the upstream '{upstream}', which does not exist")]
     NoUpstream { route: String, upstream: String },
     #[error("the route '{route}' cannot be served: {why}")]
     Route { route: String, why: String },
-    #[error("the cryptographic library fails")]
+    #[error("the cryptographic library failed")]
     Cryptography,
     // The configuration.
     #[error("{name}:{line}:{column}: {why}")]
@@ -42,10 +42,12 @@ pub enum GateError {
         why: String,
     },
     #[error(
-        "'{0}' is not an algorithm for tokens; use HS256, HS384 and HS512, the same of RS, PS and ES, and EdDSA"
+        "'{0}' is not an algorithm for tokens; use HS256, HS384, HS512, the same with RS, PS or ES, or EdDSA"
     )]
     Algorithm(String),
-    #[error("neither XDG_STATE_HOME nor HOME says where state goes; give a file with --config")]
+    #[error(
+        "neither XDG_STATE_HOME nor HOME is set, so there is no directory for state; give a file with --config"
+    )]
     NoHome,
     #[error("cannot make {}: {source}", path.display())]
     Unwritable { path: PathBuf, source: io::Error },
@@ -89,22 +91,22 @@ pub enum GateError {
     },
     #[error("upstream '{upstream}': its servers' certificates cannot be verified: {source}")]
     UpstreamTrust { upstream: String, source: TlsError },
-    // What is told.
+    // The access log.
     #[error("cannot write the access log to {}: {source}", path.display())]
     Unlogged { path: PathBuf, source: io::Error },
     #[error("cannot start the access log's thread: {0}")]
     NoThread(io::Error),
 
-    // Sessions that are kept by hand.
+    // Sessions that are managed by hand.
     #[error(
-        "a session's name has 1 to {} bytes, none of them a control character",
+        "a session's name must have 1 to {} bytes and no control characters",
         roundtrip_store::LONGEST_SID
     )]
     SessionName,
     #[error("it has expired")]
     Past,
     #[error(
-        "it is not {{\"sid\": …, \"credentials\": base64 of user:password, \"expires\": seconds since 1970, or not there}}: {0}"
+        "it is not {{\"sid\": …, \"credentials\": base64 of user:password, \"expires\": seconds since 1970, optional}}: {0}"
     )]
     Line(String),
     #[error("it has more than {0} bytes")]
@@ -122,19 +124,21 @@ pub enum GateError {
     #[error("the input cannot be read: {0}")]
     Input(#[source] io::Error),
     #[error(
-        "no key of the configuration signs tokens{0}; a [[token.key]] with HS256, HS384 or HS512 and a secret does"
+        "no key of the configuration can sign tokens{0}; add a [[token.key]] with HS256, HS384 or HS512 and a secret"
     )]
     NoSigningKey(String),
 }
 
-/// Why stored credentials are of no use: the answer is 500.
+/// Why stored credentials cannot be used: the answer is 500.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CredentialsError {
     #[error("the stored credentials are malformed")]
     Malformed,
     #[error("the stored credentials are sealed with an unknown key")]
     NoSuchKey,
-    #[error("the stored credentials do not open: another key, another session, or damaged")]
+    #[error(
+        "the stored credentials cannot be opened: they are for another key or session, or damaged"
+    )]
     Closed,
     #[error("the stored credentials are not sealed, and only sealed ones are accepted")]
     Plain,
@@ -142,7 +146,7 @@ pub enum CredentialsError {
     NotALogin,
 }
 
-/// Why there are no keys from there.
+/// Why a JWK Set cannot be fetched.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
     #[error("{0}")]
@@ -151,13 +155,13 @@ pub enum FetchError {
         "over http anybody on the path could replace the keys; use https, or an address on this machine"
     )]
     Clear,
-    #[error("a user and a password in it would not be sent; remove them")]
+    #[error("a user and a password in the URL are not sent; remove them")]
     Userinfo,
     #[error("{0}")]
     Tls(#[from] TlsError),
     #[error("{}", .0.fault)]
     Pool(#[from] PoolError),
-    #[error("it answers with status {0} and not with 200")]
+    #[error("it answers with status {0} instead of 200")]
     Status(u16),
     #[error("it was not received within {0:?}")]
     TimedOut(Duration),

@@ -1,5 +1,5 @@
-//! Access for the fuzz targets to gate's pure functions over bytes from peers. Not an interface for
-//! anybody else.
+//! Access for the fuzz targets to gate's pure functions over bytes from peers. Not a public
+//! interface.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -13,7 +13,7 @@ use crate::judge::request::{
 /// How a request is passed on.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestSettings<'a> {
-    /// The client speaks a protocol with frames of its own.
+    /// The client's protocol has its own frames.
     pub framed: bool,
     pub trusted: bool,
     pub upgrades: bool,
@@ -41,7 +41,7 @@ pub enum Framing {
     UntilClose,
 }
 
-/// From a client's bytes to the head for the backend.
+/// Turns a client's bytes into the head for the backend.
 pub fn request(bytes: &[u8], way: &RequestSettings<'_>) -> Option<Passed> {
     let read = h1::request(bytes, &Limits::default(), |request| pass(request, way));
     let (passed, used) = read.ok()??;
@@ -72,7 +72,7 @@ fn pass(request: &Request<'_>, way: &RequestSettings<'_>) -> Option<Passed> {
     };
     let mut head = Vec::new();
     let early = compose(request, &inspected, &forwarding, way.upgrades, &mut head);
-    // What is sent again after the handshake is still a head.
+    // The head that is sent again after the handshake must still be valid.
     if let Some(range) = early.filter(|_| way.trusted) {
         head.drain(range);
     }
@@ -100,7 +100,7 @@ fn host(inspected: &Inspected<'_>) -> String {
 pub struct Answered {
     pub status: u16,
     pub reason: String,
-    /// Those that go on to the client.
+    /// The fields that are passed on to the client.
     pub fields: Vec<(String, Vec<u8>)>,
     pub body: Framing,
 }
@@ -125,12 +125,12 @@ pub fn response(bytes: &[u8], of_head: bool) -> Option<Answered> {
     read.ok()??.0
 }
 
-/// Whom a guard takes the bringer of this head for: the session that it would ask the store for.
+/// The session that a guard would ask the store for, for a request with this head.
 pub fn judge(guard: &Guard, head: &[u8]) -> Option<String> {
     let read = h1::request(head, &Limits::default(), |request| {
         match guard.judge(request) {
             GuardDecision::Ask(question) => Some(question.session().to_owned()),
-            // The store was never asked, so nobody is known.
+            // The store was never asked, so no session is known.
             GuardDecision::Pass(_) | GuardDecision::Deny(_) => None,
         }
     });

@@ -5,10 +5,11 @@
 //! these steps:
 //!
 //! 1. `request::inspect` refuses heads that can be read in two ways.
-//! 2. `route` finds the route, by every reading of the path (`request::readings`).
+//! 2. `route` finds the route; it considers every way in which a backend may read the path
+//!    (`request::readings`).
 //! 3. A request that came as early data and is not plainly safe has to wait ([`Verdict::Wait`]), or
 //!    its body must be read first ([`Verdict::ReadBody`], `jmap`).
-//! 4. `cors` answers or refuses what a page of another origin may not do.
+//! 4. `cors` answers preflights, and refuses what a page of another origin may not do.
 //! 5. `authenticator` asks the `guard` for token and session. If the store must be asked
 //!    ([`Verdict::Ask`]), the front calls `Authenticator::authorize` and judges the head again.
 //! 6. `request::compose` writes the head for the backend; [`ForwardedRequest`] keeps what is needed
@@ -47,7 +48,7 @@ use cors::{CorsDecision, OwnOrigin};
 use policy::Policy;
 pub(crate) use websocket::Opening;
 
-/// What is needed of a request after its head was written for the backend.
+/// The parts of a request that are needed after its head was written for the backend.
 #[derive(Debug)]
 pub(crate) struct ForwardedRequest {
     pub(crate) version: Version,
@@ -58,7 +59,7 @@ pub(crate) struct ForwardedRequest {
     pub(crate) idempotent: bool,
     /// It asks for another protocol, and the route allows upgrades.
     pub(crate) upgrade: bool,
-    /// The backend gets the head before the body is there, because it may answer early.
+    /// The backend gets the head before the body has arrived, because it may answer early.
     pub(crate) eager: bool,
     /// The WebSocket that the client opens over a stream. RFC 8441.
     pub(crate) socket: Option<Opening>,
@@ -66,7 +67,7 @@ pub(crate) struct ForwardedRequest {
     pub(crate) grant: Option<Rc<CorsHeaders>>,
     /// The client accepts trailers. RFC 9110 §10.1.4.
     pub(crate) takes_trailers: bool,
-    /// Its own trailers may be passed on: `Connection` names none of them.
+    /// The client's trailers may be passed on: `Connection` names none of them.
     pub(crate) sends_trailers: bool,
     /// Where `Early-Data` is in the head; it is removed if the request is sent again after the
     /// handshake.
@@ -78,13 +79,13 @@ pub(crate) struct ForwardedRequest {
     pub(crate) route: Rc<Route>,
 }
 
-/// From where, and how, a request came.
+/// Where a request came from, and how.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestContext<'a> {
     pub(crate) client: IpAddr,
-    /// Over TLS or QUIC.
+    /// Whether it came over TLS or QUIC.
     pub(crate) secure: bool,
-    /// Before the handshake was complete, so it may be a replay.
+    /// Whether it came before the handshake was complete, so that it may be a replay.
     pub(crate) early: bool,
     /// Its whole body, if it was asked for.
     pub(crate) body: Option<&'a [u8]>,
@@ -92,13 +93,13 @@ pub(crate) struct RequestContext<'a> {
     pub(crate) id: RequestId,
 }
 
-/// Seconds, for conditions that may soon be over.
+/// In seconds, for conditions that may soon be over.
 const RETRY_AFTER: u32 = 1;
 
 /// What the store answered for a request.
 pub(crate) type Admitted = Result<Pass, AuthError>;
 
-/// What is done with a request.
+/// What to do with a request.
 pub(crate) enum Verdict {
     Forward(ForwardedRequest),
     /// The store must be asked for the session; then the head is judged again.
@@ -221,7 +222,7 @@ pub(crate) fn judge<S: Sessions>(
     out.clear();
     let early = compose(request, &inspected, &forwarding, route.upgrades, out);
     if let Some(body) = arrival.body {
-        // It leaves with the head, and as often.
+        // The body is sent with the head, and sent again with it.
         out.extend_from_slice(body);
     }
     Ok(Verdict::Forward(ForwardedRequest {
@@ -308,7 +309,7 @@ fn is_json(kind: &[u8]) -> bool {
     )
 }
 
-/// RFC 9110 §9.2.2. Unknown methods are not.
+/// RFC 9110 §9.2.2. Unknown methods are not idempotent.
 fn is_idempotent(request: &Request<'_>) -> bool {
     matches!(
         request.method,
@@ -316,7 +317,7 @@ fn is_idempotent(request: &Request<'_>) -> bool {
     ) && !has_other_method(request)
 }
 
-/// A backend may use another method because of such a field.
+/// Whether a field names another method, which the backend may use instead.
 fn has_other_method(request: &Request<'_>) -> bool {
     request.fields.iter().any(|f| overrides_method(f.name))
 }

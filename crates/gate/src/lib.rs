@@ -9,7 +9,7 @@
 //! - `forward`: carries a judged request to a backend, and the answer back.
 //! - `judge`: refuses a request, answers it, or writes its head for the backend.
 //! - `record`: counts and logs exchanges; plain values.
-//! - `config`: the configuration as it stands in the file. `error`: errors about keys and secrets.
+//! - `config`: the configuration as the file has it. `error`: errors about keys and secrets.
 
 mod accept;
 mod admin;

@@ -21,7 +21,7 @@ pub async fn relay(listener: TcpListener, to: SocketAddr) -> io::Result<()> {
     accept(listener, to, Authenticator::open(), false).await
 }
 
-/// Relays what comes as HTTP/2, without TLS, until it is ended.
+/// Relays HTTP/2 without TLS until it is ended.
 pub async fn relay_h2(listener: TcpListener, to: SocketAddr) -> io::Result<()> {
     let thread = thread(to, Authenticator::open(), false)?;
     loop {
@@ -33,7 +33,7 @@ pub async fn relay_h2(listener: TcpListener, to: SocketAddr) -> io::Result<()> {
     }
 }
 
-/// Relays what the guard lets pass, until it is ended.
+/// Relays the requests that the guard lets pass, until it is ended.
 pub async fn guarded<S: Sessions + 'static>(
     listener: TcpListener,
     to: SocketAddr,

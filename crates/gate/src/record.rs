@@ -3,9 +3,9 @@
 //!
 //! A ledger is written by one thread and read by another, with relaxed atomics and no
 //! read-modify-write, so counting costs as much as a plain addition. No token, cookie, credential
-//! or session name can get in: all label values are constants, and an entry keeps a request's own
-//! text only in its `LogDetails`, for the access log. When an exchange began and how it ended is
-//! decided elsewhere; `admin` serves the texts.
+//! or session name can get into a ledger: all label values are constants, and an entry keeps a
+//! request's own text only in its `LogDetails`, for the access log. When an exchange began and how
+//! it ended is decided elsewhere; `admin` serves the texts.
 
 mod access_log;
 mod caller;

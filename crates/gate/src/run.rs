@@ -1,4 +1,4 @@
-//! The life of the process: start, reload, end, and the threads that serve.
+//! The life of the process: start, reload, shutdown, and the threads that serve.
 //!
 //! [`run`] waits for signals and drives a [`Gate`]: it makes a `plan` from the configuration,
 //! starts a `worker` on each thread, which opens its listeners through `accept`, and a

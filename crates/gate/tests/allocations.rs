@@ -1,7 +1,7 @@
 //! Heap allocations of a request with a known session on warm connections: none, with a guard or
 //! without.
-#![allow(clippy::unwrap_used, clippy::panic)] // what a test's helper expects is expected of the code
-#![allow(unsafe_code)] // an allocator that counts is an allocator
+#![allow(clippy::unwrap_used, clippy::panic)] // a test may panic
+#![allow(unsafe_code)] // an allocator is unsafe code
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -56,7 +56,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Has every session.
+/// Knows every session.
 struct EverySession(Rc<ManualWatch>);
 
 impl Sessions for EverySession {
@@ -115,7 +115,7 @@ fn cookie() -> String {
     STANDARD.encode(format!("{input}.{}", URL_SAFE_NO_PAD.encode(tag)))
 }
 
-/// In a thread of its own, whose allocations are counted.
+/// Starts gate in a thread whose allocations are counted.
 fn gate(counter: &'static AtomicUsize, backend: SocketAddr, guarded: bool) -> SocketAddr {
     let (tell, told) = mpsc::channel();
     thread::spawn(move || {

@@ -98,7 +98,7 @@ fn all_that_is_wrong_is_said_at_once() {
     assert_eq!(said.status.code(), Some(1));
     let text = out(&said);
     for expected in [
-        "error    token.key: a route wants a session",
+        "error    token.key: a route needs a session",
         "warning  session.store: sessions in memory",
         "error    route[0].upstream: there is no [upstream.b]",
         "gate.toml: 2 errors, 1 warning; a start would not succeed\n",
@@ -318,7 +318,7 @@ fn a_token_is_one_line_for_the_shell() {
     let said = user.gate(&["token", "--sub", "u", "--sid", "s", "--config", &file]);
     assert_eq!(said.status.code(), Some(1));
     assert!(
-        err(&said).contains("no key of the configuration signs tokens"),
+        err(&said).contains("no key of the configuration can sign tokens"),
         "{}",
         err(&said)
     );

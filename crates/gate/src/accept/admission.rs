@@ -28,15 +28,15 @@ use crate::config::Limits;
 use crate::judge::sessions::NearSessions;
 use crate::record::{ConnectionStart, LabelValue, Ledger, Limit, Protocol, Security, TlsHandshake};
 
-/// How long handshakes that have begun may take once a listener is to close. It is less than the
-/// second after which clients repeat a SYN, so those whose SYN was dropped wait no longer for it.
+/// How long the handshakes in progress may take when a listener is to close. It is less than the
+/// second after which clients repeat a SYN, so it does not delay clients whose SYN was dropped.
 const HANDSHAKE_TIME: Duration = Duration::from_millis(700);
 /// RFC 9114 §8.1: H3_EXCESSIVE_LOAD.
 const EXCESSIVE_LOAD: u64 = 0x107;
 
 type Serving = Thread<NearSessions>;
 
-/// What every connection of the thread may need.
+/// The resources that every connection of the thread may need.
 pub(crate) struct Admission {
     thread: Rc<Serving>,
     accept_config: RefCell<Rc<AcceptConfig>>,
@@ -65,7 +65,7 @@ impl Admission {
         self.accept_config.borrow().tls.counts()
     }
 
-    /// New connections are accepted by this configuration.
+    /// Accepts new connections under this configuration.
     pub(crate) fn change(&self, accept_config: AcceptConfig) {
         *self.accept_config.borrow_mut() = Rc::new(accept_config);
     }
@@ -120,11 +120,11 @@ impl Admission {
             resumed: met.facts.resumed,
         };
         thread.ledger.connection(arrival_of(&met));
-        // Boxed for each protocol, so that each takes only as much room as it needs.
+        // Boxed for each protocol, so that each takes only as much memory as it needs.
         let serving: Pin<Box<dyn Future<Output = _>>> = match met.stream {
             ClientStream::Clear(stream) => Box::pin(front::h1::serve(stream, peer, thread)),
             ClientStream::Secure(stream) if stream.is_h2() => {
-                // Awaiting it here would reserve its room in every future on the way.
+                // Awaiting it here would reserve its memory in every future on the way.
                 Box::pin(front::h2::serve(stream, peer, thread))
             }
             ClientStream::Secure(stream) => Box::pin(front::h1::serve(*stream, peer, thread)),
@@ -167,8 +167,8 @@ impl Admission {
         let thread = &self.thread;
         let site = thread.site();
         let (client, limits) = (arrival.peer().ip(), &site.policy.limits);
-        // Who has not proved the address takes no place: a stranger could use up all those of a
-        // client by its name.
+        // A client that has not proved its address takes no place; otherwise anybody could use up a
+        // client's places by forging its address.
         let place = if arrival.is_proved() {
             self.connection_limits.admit(client, limits).map(Some)
         } else {
@@ -207,7 +207,7 @@ impl Admission {
     }
 
     /// Holds the place of a connection until dropped; takes it once the handshake has proved the
-    /// address. Where none is left by then, the connection is closed.
+    /// address. If none is left by then, the connection is closed.
     async fn hold_place(
         &self,
         link: &Connection,
@@ -231,7 +231,7 @@ impl Admission {
     }
 }
 
-/// Ends when the listeners are to close, or when nobody can say so any more.
+/// Ends when the listeners are to close, or when the sender is dropped.
 async fn until_closed(mut closing: watch::Receiver<bool>) {
     let _ = closing.wait_for(|closed| *closed).await;
 }

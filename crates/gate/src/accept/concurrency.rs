@@ -1,7 +1,7 @@
 //! Limits the exchanges that one client, and one session, may have at once, over all threads.
 //!
 //! They are counted in a table of fixed size (a count–min sketch) that threads share without a
-//! lock. Each client has a place in either half, chosen by a keyed hash. The smaller of the two
+//! lock. Each client has one place in each half, chosen by a keyed hash. The smaller of the two
 //! counts is taken; it is too high only if others share both places.
 
 use std::hash::{BuildHasher, RandomState};
@@ -12,7 +12,7 @@ use crate::accept::connection_limits::network;
 use crate::config::Limits;
 use crate::record::Limit;
 
-/// In each half.
+/// The number of places in each half.
 const PLACES: usize = 1 << 15;
 
 #[derive(Debug)]
@@ -149,7 +149,7 @@ mod tests {
         };
         let client = "2001:db8::1".parse().ok();
         let share = all.begin(client, Some("a"), &limits).unwrap();
-        // What one limit refuses is not counted by the other.
+        // An exchange that one limit refuses does not count towards the other.
         let neighbour = "2001:db8::2".parse().ok();
         assert!(all.begin(neighbour, Some("a"), &limits).is_err());
         drop(share);

@@ -94,7 +94,7 @@ impl Drop for ConnectionPermit {
     }
 }
 
-/// Whoever has one IPv6 address usually has 2⁶⁴ of them, so a client is a /64 there.
+/// A host with one IPv6 address usually has 2⁶⁴ of them, so a /64 counts as one client.
 pub(crate) fn network(client: IpAddr) -> IpAddr {
     match client.to_canonical() {
         IpAddr::V4(v4) => v4.into(),

@@ -39,7 +39,7 @@ pub(crate) enum ClientStream {
     Secure(Box<Secure>),
 }
 
-/// What is known about the beginning of a connection.
+/// Facts about the beginning of a connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct HandshakeFacts {
     pub(crate) resumed: bool,
@@ -57,7 +57,7 @@ pub(crate) struct AcceptedConnection {
     /// According to a trusted proxy, if there is one.
     pub(crate) peer: SocketAddr,
     /// The address that the client connected to, according to such a proxy.
-    #[cfg_attr(not(test), expect(dead_code, reason = "nothing goes by it yet"))]
+    #[cfg_attr(not(test), expect(dead_code, reason = "nothing uses it yet"))]
     pub(crate) local: SocketAddr,
     pub(crate) facts: HandshakeFacts,
 }

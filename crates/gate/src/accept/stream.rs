@@ -21,7 +21,7 @@ pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin {
         Poll::Ready(Ok(()))
     }
 
-    /// Nothing is expected for a while: buffers may be freed.
+    /// Nothing is expected for a while, so buffers may be freed.
     fn rest(&mut self) {}
 
     /// Sends what the protocol below requires before a stream is closed. Closing the socket is
@@ -68,7 +68,7 @@ impl<IO: Stream> Stream for Box<IO> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Peer {
     pub(crate) address: IpAddr,
-    /// Over TLS or QUIC.
+    /// Whether it came over TLS or QUIC.
     pub(crate) secure: bool,
     /// Whether its TLS session was resumed.
     pub(crate) resumed: bool,

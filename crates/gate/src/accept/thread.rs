@@ -1,5 +1,5 @@
-//! What all connections of one thread share: the site that is served now, its deadlines, and the
-//! notice that gate is about to end.
+//! The state that all connections of one thread share: the site that is served now, the deadlines,
+//! and the notice that gate is about to end.
 
 use std::cell::{Cell, RefCell};
 use std::net::IpAddr;
@@ -73,7 +73,7 @@ impl<S> Thread<S> {
         *self.site.borrow_mut() = Rc::new(site);
     }
 
-    /// Records an exchange that is over, with its error if it failed.
+    /// Records an exchange that has ended, with its error if it failed.
     pub(crate) fn close(&self, entry: &mut Entry, error: Option<&ExchangeError>, client: IpAddr) {
         if let Some(error) = error {
             entry.outcome = error.outcome();
@@ -148,7 +148,7 @@ impl<S> Thread<S> {
         self.draining.get()
     }
 
-    /// Connections are to end with their present exchange.
+    /// Makes connections end after their present exchange.
     pub(crate) fn drain(&self) {
         self.draining.set(true);
         self.deadlines.wake_resting();

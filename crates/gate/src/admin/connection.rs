@@ -15,7 +15,7 @@ use crate::forward::h1;
 use crate::judge::request::{BadRequestError, Body, Request, inspect};
 
 const MAX_HEAD: u64 = 8 * 1024;
-/// For a whole head, and for the wait before it.
+/// The time for a whole head, and for the wait before it.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 const IDLE_TIMEOUT: Duration = Duration::from_secs(15);
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -23,7 +23,7 @@ const MAX_REQUESTS: usize = 1000;
 /// RFC 9110 §15.5.20.
 const MISDIRECTED: u16 = 421;
 
-/// What is requested, or why it is refused.
+/// The requested topic, or why the request is refused.
 struct AdminRequest {
     topic: Result<Topic, u16>,
     host: String,
@@ -98,7 +98,7 @@ impl AdminRequest {
         }
     }
 
-    /// What follows cannot be distinguished from a body.
+    /// The connection ends, because what follows cannot be distinguished from a body.
     fn refused(status: u16) -> Self {
         Self {
             topic: Err(status),
@@ -145,8 +145,8 @@ fn answer(asked: &AdminRequest, state: &AdminState) -> Vec<u8> {
 impl Reply {
     fn error(status: u16) -> Self {
         let body = match status {
-            404 => "Here are /, /healthz, /readyz, /metrics and /metrics.json.\n".into(),
-            MISDIRECTED => "Nobody is called so here: ask by address, by localhost, or by a name in admin.hosts.\n".into(),
+            404 => "The paths are /, /healthz, /readyz, /metrics and /metrics.json.\n".into(),
+            MISDIRECTED => "This host name is not accepted; use an address, localhost, or a name in admin.hosts.\n".into(),
             other => format!("{}\n", reason(other)),
         };
         Self {

@@ -13,8 +13,8 @@ use crate::judge::sessions::Outage;
 use crate::record::{Gauge, Snapshot};
 pub(crate) use expiry::Expiry;
 
-/// Between two lines about the same thing; if it changes more often, its state at that time is
-/// reported.
+/// The minimum time between two lines about the same thing; if it changes more often, its state at
+/// the end of that time is reported.
 const MIN_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Shared by the maintenance thread and the admin connections.
@@ -37,7 +37,7 @@ struct Upstream {
 
 struct Store {
     outage: Outage,
-    /// Since when it has not answered.
+    /// When it stopped answering.
     down: Option<Instant>,
     told: LastLogged,
     grace: Duration,
@@ -45,7 +45,7 @@ struct Store {
     spared: bool,
 }
 
-/// When the last line was about.
+/// The state that was last reported, and when.
 #[derive(Debug, Clone, Copy, Default)]
 struct LastLogged {
     down: Option<Instant>,
@@ -64,7 +64,7 @@ pub(crate) struct UpstreamView {
 pub(crate) enum StoreView {
     NotNeeded,
     Up,
-    /// For how long, and whether no request can be served any more.
+    /// For how long, and whether no requests can be served any more.
     Down {
         since: Duration,
         hopeless: bool,
@@ -192,7 +192,7 @@ impl Store {
         tell(if is_down {
             let why = self.outage.why();
             let grace = self.grace.as_secs();
-            format!("store down: {why}; sessions that are known go on for {grace} s")
+            format!("store down: {why}; known sessions stay valid for {grace} s")
         } else {
             format!("store back after {}", span(was_down))
         });
@@ -213,8 +213,8 @@ impl Store {
 }
 
 impl LastLogged {
-    /// How long it was down, if its present state differs from the last report and is to be
-    /// reported now.
+    /// How long it was down, if its present state differs from the last report and must be reported
+    /// now.
     fn change(&mut self, is_down: bool, now: Instant) -> Option<Duration> {
         let since = |then: Instant| now.saturating_duration_since(then);
         if self.down.is_some() == is_down || self.at.is_some_and(|at| since(at) < MIN_INTERVAL) {

@@ -60,7 +60,7 @@ fn gauges(snapshot: &Snapshot) -> Value {
     Value::Object(Gauge::ALL.iter().map(gauge).collect())
 }
 
-/// Since the beginning.
+/// Durations since the start.
 fn durations(snapshot: &Snapshot) -> Value {
     let timer = |timer: &Timer| {
         let DurationHistogram { histogram, sum } = snapshot.timer(*timer);
@@ -95,7 +95,7 @@ fn upstream(upstream: &UpstreamView) -> Value {
     })
 }
 
-/// `null` where none is needed.
+/// `null` if no store is needed.
 fn store(store: StoreView) -> Value {
     match store {
         StoreView::NotNeeded => Value::Null,

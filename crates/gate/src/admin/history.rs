@@ -1,4 +1,4 @@
-//! The last two minutes in seconds, for the charts.
+//! The last two minutes in steps of a second, for the charts.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -9,12 +9,12 @@ use crate::record::{Snapshot, StatusClass, Timer};
 
 /// Points in a chart.
 pub(super) const MAX_POINTS: usize = 120;
-/// How many points count as "now".
+/// The number of points that count as "now".
 const RECENT_POINTS: usize = 10;
-/// Points closer to each other are dropped: the rate of a moment means nothing.
+/// Points closer to each other are dropped: a rate over such a short time means nothing.
 const MIN_INTERVAL: Duration = Duration::from_millis(200);
 
-/// What happened between two samples, about a second apart.
+/// The events between two samples, about a second apart.
 #[derive(Debug, Clone, Default)]
 pub(super) struct IntervalCounts {
     pub(super) seconds: f64,
@@ -22,14 +22,15 @@ pub(super) struct IntervalCounts {
     pub(super) errors: u64,
     pub(super) saved: u64,
     pub(super) avoided: u64,
-    /// All, and the good ones among them.
+    /// All of them, and the good ones.
     pub(super) handshakes: (u64, u64),
     pub(super) early: (u64, u64),
     pub(super) carried: (u64, u64),
     pub(super) sessions: (u64, u64),
     /// By the class of their status.
     pub(super) classes: [u64; StatusClass::COUNT],
-    /// What gate added, the wait for the backend, and the whole. `None` if nothing happened.
+    /// The time that gate added, the wait for the backend, and the whole time. `None` if nothing
+    /// happened.
     pub(super) added: Option<Quantiles>,
     pub(super) backend: Option<Quantiles>,
     pub(super) whole: Option<Quantiles>,
@@ -199,7 +200,7 @@ mod tests {
         let point = history.points().next().unwrap();
         assert_eq!((point.requests, history.points().len()), (6, 1));
         assert!((point.rate(point.requests) - 3.0).abs() < 1e-9);
-        // What came before does not count.
+        // Earlier events do not count.
         let added = point.added.unwrap();
         assert!((2.0..2.2).contains(&added.p99), "{added:?}");
         assert_eq!(history.lately().added, point.added);

@@ -36,7 +36,8 @@ static POLICY: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
-/// What the page may do: use its own style and script, by their hashes, and ask its own server.
+/// The page may only use its own style and script, by their hashes, and send requests to its own
+/// server.
 pub(super) fn policy() -> &'static str {
     &POLICY
 }
@@ -57,7 +58,7 @@ pub(super) fn whole(view: &View<'_>) -> String {
             body {
                 main { (live(view)) }
                 footer {
-                    p.lost role="status" { "Gate does not answer. What is shown is what it last said." }
+                    p.lost role="status" { "Gate does not answer. These are its last figures." }
                     "Made by " (view.made_by) ". The same for programs: " a href="metrics" { "Prometheus" } ", "
                     a href="metrics.json" { "JSON" } "."
                 }
@@ -68,7 +69,7 @@ pub(super) fn whole(view: &View<'_>) -> String {
     .into_string()
 }
 
-/// The part that changes: first whether gate works, and what does not.
+/// The part that changes: first whether gate works, and what is wrong.
 pub(super) fn live(view: &View<'_>) -> Markup {
     html! {
         (top(view))
@@ -118,7 +119,7 @@ fn now(view: &View<'_>) -> Markup {
     }
 }
 
-/// What gate has saved.
+/// The round trips and handshakes that gate has saved.
 fn saved(view: &View<'_>) -> Markup {
     let all = view.snapshot.saved();
     let lately = view.history.lately();

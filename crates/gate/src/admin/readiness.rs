@@ -8,7 +8,7 @@ use crate::record::{Gauge, Snapshot};
 /// The facts that decide it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Readiness {
-    /// It was told to end.
+    /// Gate is about to end.
     pub(crate) draining: bool,
     /// Threads that accept connections.
     pub(crate) accepting: u64,
@@ -25,7 +25,7 @@ pub(crate) enum ReadinessError {
     Draining,
     #[error("no thread accepts connections")]
     NotAccepting,
-    #[error("no server is left of {0}")]
+    #[error("no usable server in {0}")]
     NoServer(String),
     #[error("the session store has been down for longer than session.grace")]
     NoStore,
@@ -44,8 +44,8 @@ impl Readiness {
         }
     }
 
-    /// One of several upstreams being down is no reason: the others would be cut off too. A store
-    /// that was down only briefly is none either: known sessions still work.
+    /// Gate stays ready if one of several upstreams is down: otherwise the others would be cut off
+    /// too. It also stays ready if the store was down only briefly: known sessions still work.
     pub(crate) fn verdict(&self) -> Result<(), ReadinessError> {
         if self.draining {
             return Err(ReadinessError::Draining);
@@ -62,10 +62,9 @@ impl Readiness {
         Ok(())
     }
 
-    /// What is wrong although gate is ready, for people.
+    /// Problems that do not make gate unready, for people.
     pub(crate) fn but(&self) -> Vec<String> {
-        let gone =
-            (!self.gone.is_empty()).then(|| format!("no server is left of {}", self.names()));
+        let gone = (!self.gone.is_empty()).then(|| format!("no usable server in {}", self.names()));
         let store = match self.store {
             StoreView::Down { since, .. } => Some(format!(
                 "the session store has been down for {} s",
@@ -132,9 +131,9 @@ mod tests {
         let mut readiness = fine();
         readiness.gone.push("api".into());
         assert_eq!(readiness.verdict(), Ok(()));
-        assert_eq!(readiness.but(), ["no server is left of upstream api"]);
+        assert_eq!(readiness.but(), ["no usable server in upstream api"]);
         readiness.gone.push("web".into());
         let why = readiness.verdict().unwrap_err().to_string();
-        assert_eq!(why, "no server is left of upstream api, upstream web");
+        assert_eq!(why, "no usable server in upstream api, upstream web");
     }
 }

@@ -1,11 +1,11 @@
-//! Metrics of each server of the upstreams, in Prometheus' text format. They bear names from the
-//! configuration, so there are as many rows as it has servers.
+//! Metrics of each server of the upstreams, in Prometheus' text format. Their labels are names from
+//! the configuration, so there are as many rows as it has servers.
 
 use super::dependencies::UpstreamView;
 use crate::forward::upstream::{ServerState, ServerView};
 use crate::record::prometheus::{head, line};
 
-/// Appends them to the others.
+/// Appends them to the other metrics.
 pub(super) fn append(text: &mut String, upstreams: &[UpstreamView]) {
     let servers: Vec<(&str, &ServerView)> = upstreams
         .iter()
@@ -37,7 +37,7 @@ pub(super) fn append(text: &mut String, upstreams: &[UpstreamView]) {
     head(
         text,
         name,
-        "May this server be used? Not while its health check fails, nor while it is ejected.",
+        "Whether this server may be used: not while its health check fails or it is ejected.",
         "gauge",
     );
     for (upstream, server) in &servers {

@@ -15,7 +15,7 @@ use crate::record::{Ledgers, LogSender, Snapshot};
 pub(crate) struct AdminState {
     book: Ledgers,
     log: Option<LogSender>,
-    /// Set once gate was told to end.
+    /// Set when gate is about to end.
     draining: Arc<AtomicBool>,
     dependencies: Arc<Dependencies>,
     began: Instant,
@@ -51,7 +51,7 @@ pub(super) struct Reply {
 pub(super) struct View<'a> {
     pub(super) snapshot: Snapshot,
     pub(super) ready: Result<(), ReadinessError>,
-    /// What is wrong although gate is ready.
+    /// Problems that do not make gate unready.
     pub(super) but: Vec<String>,
     pub(super) dependencies: dependencies::View,
     pub(super) process: Process,
@@ -64,7 +64,7 @@ const PLAIN: &str = "text/plain; charset=utf-8";
 const HTML: &str = "text/html; charset=utf-8";
 
 impl Topic {
-    /// By a path without its query.
+    /// The topic of a path without its query.
     pub(super) fn from_path(path: &str) -> Option<Self> {
         Some(match path {
             "/" => Self::Page,
@@ -98,7 +98,7 @@ impl AdminState {
         }
     }
 
-    /// With the counts of the access log.
+    /// Adds the counts of the access log.
     pub(crate) fn with_log(mut self, sender: LogSender) -> Self {
         self.log = Some(sender);
         self
@@ -110,7 +110,7 @@ impl AdminState {
         *known = hosts.to_vec();
     }
 
-    /// Whether this `Host` is accepted. A page elsewhere can make a name point here, but not an
+    /// Whether this `Host` is accepted. A foreign page can make a name point here, but not an
     /// address (DNS rebinding).
     pub(super) fn answers_to(&self, host: &str) -> bool {
         let name = name(host);
@@ -202,7 +202,7 @@ impl AdminState {
     }
 }
 
-/// Without port, brackets and a trailing dot.
+/// The host without port, brackets and trailing dot.
 fn name(host: &str) -> &str {
     if let Some(rest) = host.strip_prefix('[') {
         return rest.split(']').next().unwrap_or(rest);

@@ -48,12 +48,12 @@ async fn admin() -> Admin {
 }
 
 impl Admin {
-    /// All that comes until the end.
+    /// Sends `text`, and returns everything until the end.
     async fn say(&self, text: &str) -> String {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
         stream.write_all(text.as_bytes()).await.unwrap();
         let mut answer = String::new();
-        // What was not read of a refused request makes a reset of the end.
+        // If part of a refused request was not read, the connection ends with a reset.
         let _ = stream.read_to_string(&mut answer).await;
         answer
     }

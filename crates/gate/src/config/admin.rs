@@ -10,12 +10,12 @@ use super::Span;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Admin {
-    /// `/healthz`, `/readyz`, `/metrics` and the dashboard. Nothing of it is protected: keep it to
-    /// yourself.
+    /// `/healthz`, `/readyz`, `/metrics` and the dashboard. None of it is protected, so do not make
+    /// it public.
     pub listen: Option<SocketAddr>,
-    /// Names by which it may be asked, beside addresses and `localhost`.
+    /// Host names that are accepted, besides addresses and `localhost`.
     pub hosts: Vec<String>,
-    /// How long open exchanges may go on once gate was told to end.
+    /// How long open exchanges may continue when gate is to end.
     pub drain: Span,
 }
 
@@ -35,7 +35,7 @@ pub struct Log {
     pub access: Access,
 }
 
-/// `"off"`, `"stdout"`, or a file that is appended to, and opened anew at SIGHUP.
+/// `"off"`, `"stdout"`, or a file that is appended to, and reopened at SIGHUP.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(from = "String")]
 pub enum Access {

@@ -7,29 +7,29 @@ use super::Span;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Cors {
-    /// What becomes of the question that browsers ask first, without credentials.
+    /// What to do with a preflight, the request that browsers send first, without credentials.
     pub preflight: Preflight,
-    /// `https://app.example`, or `*` alone.
+    /// `https://app.example`, or only `*`.
     pub origins: Vec<String>,
     pub methods: Vec<String>,
     pub headers: Vec<String>,
-    /// Fields of answers that scripts may read.
+    /// Response fields that scripts may read.
     pub expose: Vec<String>,
-    /// May cookies go with requests?
+    /// Whether requests may carry cookies.
     pub credentials: bool,
-    /// How long browsers remember the answer to their question.
+    /// How long browsers may cache the answer to a preflight.
     pub max_age: Span,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Preflight {
-    /// It is a request like others, and needs a session where its route does.
+    /// It is treated like other requests, and needs a session if its route does.
     #[default]
     Off,
-    /// It goes to the backend, without a session, and without what else a client may say of itself.
+    /// It goes to the backend, without a session and with only a preflight's fields.
     Pass,
-    /// Gate answers, and speaks of origins in all answers of the route.
+    /// Gate answers it, and sets the CORS fields in all answers of the route.
     Answer,
 }
 

@@ -1,5 +1,5 @@
-//! The configuration of `gate run` without a file: everything on loopback, sessions in a file in
-//! the user's state directory, and beside it the keys, which are made when they are first needed.
+//! The configuration of `gate run` without a file: everything on loopback, with sessions and keys
+//! in the user's state directory. The keys are made when they are first needed.
 
 use std::ffi::OsString;
 use std::fs::{DirBuilder, OpenOptions};
@@ -19,12 +19,12 @@ const HTTP: u16 = 8080;
 const HTTPS: u16 = 8443;
 const ADMIN: u16 = 9180;
 const BACKEND: &str = "http://127.0.0.1:8000";
-/// RFC 7518 §3.2: as much as SHA-512 has.
+/// RFC 7518 §3.2: as long as a SHA-512 hash.
 const SIGNING_KEY: usize = 64;
 /// AES-256.
 const SEAL_KEY: usize = 32;
 
-/// The directory of a gate that was given no file.
+/// The directory of a gate that has no configuration file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Home(PathBuf);
 
@@ -53,7 +53,7 @@ impl Home {
         self.0.join("sessions.redb")
     }
 
-    /// The secret that tokens are signed with.
+    /// The secret that signs tokens.
     pub fn signing_key(&self) -> PathBuf {
         self.0.join("token.key")
     }
@@ -62,7 +62,7 @@ impl Home {
         self.0.join("seal.key")
     }
 
-    /// It changes nothing on the disk.
+    /// Returns the configuration; changes nothing on the disk.
     pub fn config(&self) -> Config {
         let loopback = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let mut config = Config::default();
@@ -83,7 +83,7 @@ impl Home {
         config
     }
 
-    /// Makes the directory and the keys that are not there yet. Keys that are there stay.
+    /// Makes the directory and the keys that do not exist yet. Existing keys stay.
     pub fn furnish(&self) -> Result<(), GateError> {
         let mut maker = DirBuilder::new();
         // XDG: «created with the permission 0700».
@@ -95,7 +95,8 @@ impl Home {
 }
 
 impl Config {
-    /// What `gate run` does with no file; its directory and keys are made where they are missing.
+    /// The configuration of `gate run` without a file; its directory and keys are made if they are
+    /// missing.
     pub fn default_run() -> Result<Self, GateError> {
         let usual = Home::usual(std::env::var_os("XDG_STATE_HOME"), std::env::var_os("HOME"));
         let home = usual.ok_or(GateError::NoHome)?;
@@ -103,7 +104,7 @@ impl Config {
         Ok(home.config())
     }
 
-    /// All requests go to this one server.
+    /// Sends all requests to this one server.
     pub fn serve(&mut self, backend: &str) {
         let upstream = Upstream {
             servers: vec![backend.to_owned()],
@@ -117,13 +118,13 @@ impl Config {
     }
 }
 
-/// A secret that tokens are signed with, for a new configuration. One that is there stays.
+/// Makes a secret that signs tokens, for a new configuration. An existing one stays.
 pub fn make_signing_key(path: &Path) -> Result<(), GateError> {
     make_key(path, SIGNING_KEY)
 }
 
-/// Written aside and given its name in one step: two processes that start at once have the same
-/// key, and a whole one.
+/// Writes a temporary file and gives it its name in one step, so two processes that start at once
+/// have the same, complete key.
 fn make_key(path: &Path, bytes: usize) -> Result<(), GateError> {
     if path.symlink_metadata().is_ok() {
         return Ok(());
@@ -142,7 +143,7 @@ fn make_key(path: &Path, bytes: usize) -> Result<(), GateError> {
             _ => Err(error),
         })
     });
-    // Also what could be written in part only.
+    // Also if it was written only in part.
     let _ = std::fs::remove_file(&aside);
     placed.map_err(|source| unwritable(path, source))
 }
@@ -182,7 +183,7 @@ mod tests {
         let under = |base: &str| Some(format!("{base}/roundtrip/gate/sessions.redb"));
         assert_eq!(usual(Some("/s"), Some("/h")), under("/s"));
         assert_eq!(usual(None, Some("/h")), under("/h/.local/state"));
-        // Relative ones are to be ignored, says the specification.
+        // The specification says that relative paths are to be ignored.
         assert_eq!(usual(Some("s"), Some("/h")), under("/h/.local/state"));
         assert_eq!(usual(Some(""), None), None);
     }
@@ -201,9 +202,9 @@ mod tests {
         assert_eq!(mode(&home.signing_key()), 0o600);
         assert_eq!(mode(&home.seal_key()), 0o600);
         assert_eq!(mode(home.directory()), 0o700);
-        // Nothing is left of how they were made.
+        // No temporary files are left.
         assert_eq!(fs::read_dir(home.directory()).unwrap().count(), 2);
-        // And they are of use.
+        // And the keys work.
         assert_eq!(rules(&home.config()).unwrap().keys.len(), 1);
     }
 

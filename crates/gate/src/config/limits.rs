@@ -7,36 +7,35 @@ use super::{Bytes, Span};
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// Open connections in all, and from one address.
+    /// Open connections in total, and from one address.
     pub connections: usize,
     pub connections_per_client: usize,
-    /// A handshake with a head, and each further head once it has begun.
+    /// The time for the handshake with the first head, and for each further head once it has begun.
     pub head_time: Span,
     pub head: Bytes,
     pub fields: usize,
     pub body: Bytes,
-    /// Of a body as much has to be there, or all of it, before a connection to a backend is asked
-    /// for; or this time is over.
+    /// A connection to a backend is requested when this much of a body has arrived, or all of it,
+    /// or when this time is over.
     pub body_ahead: Bytes,
     pub body_ahead_time: Span,
-    /// Bytes a second that a body must come with, measured over ten seconds; and that an answer
-    /// must be taken with.
+    /// The minimum rate at which a client must send a body and read an answer, in bytes a second
+    /// over ten seconds.
     pub body_rate: Bytes,
-    /// Every ten seconds twice as many bytes have to come of a body, up to so many a second.
+    /// Every ten seconds the minimum rate for a body doubles, up to this rate.
     pub body_rate_most: Bytes,
-    /// A connection without a request.
+    /// How long a connection may have no request.
     pub idle_time: Span,
-    /// Requests on one connection before the client is asked to come anew; 0 is no bound.
+    /// Requests on one connection before the client is asked to connect again; 0 means no limit.
     pub requests: u64,
-    /// Exchanges at once, of one address, and of one session; 0 is no bound.
+    /// Exchanges in progress for one address, and for one session; 0 means no limit.
     pub exchanges_per_client: usize,
     pub exchanges_per_session: usize,
-    /// At once, on one connection of HTTP/2 or HTTP/3.
+    /// Streams open at once on one connection of HTTP/2 or HTTP/3.
     pub streams: u32,
-    /// Streams that a client may reset, or make us reset, before the connection ends.
+    /// Streams that a client may reset, or make gate reset, before the connection ends.
     pub resets: u32,
-    /// Frames of HTTP/2 that carry neither a request nor data, beyond those that answers give a
-    /// reason for.
+    /// HTTP/2 frames that carry neither a request nor data, beyond those that answers justify.
     pub control_frames: u32,
 }
 

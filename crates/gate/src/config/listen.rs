@@ -11,18 +11,17 @@ use super::Network;
 pub struct Listen {
     /// Clear text.
     pub http: Vec<SocketAddr>,
-    /// TLS over TCP; and QUIC at the same ports, where `h3` is on.
+    /// TLS over TCP, and QUIC at the same ports if `h3` is on.
     pub https: Vec<SocketAddr>,
     pub h3: bool,
-    /// Length of the queue of fast-open connections; 0 is off.
+    /// The length of the queue of fast-open connections; 0 turns fast open off.
     pub fast_open: u32,
     pub backlog: u32,
-    /// Each with its own sockets, pools and caches; 0 is one for each processor.
+    /// Threads, each with its own sockets, pools and caches; 0 means one for each processor.
     pub threads: u16,
-    /// From these networks a connection begins with a PROXY header (v1 or v2); from others it must
-    /// not.
+    /// Connections from these networks must begin with a PROXY header (v1 or v2); others must not.
     pub proxy_protocol_from: Vec<Network>,
-    /// What these say in `Forwarded` and `X-Forwarded-*` is believed and passed on.
+    /// From these networks, `Forwarded` and `X-Forwarded-*` are believed and passed on.
     pub trusted: Vec<Network>,
 }
 

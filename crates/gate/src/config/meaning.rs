@@ -1,4 +1,4 @@
-//! Turns values into what they name: secrets that are read, algorithms, the store that is opened.
+//! Loads what values refer to: reads secrets, parses algorithms, opens the store.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use super::{Jwks, SecretFrom, SessionStore};
 use crate::{GateError, Secret};
 
 pub(crate) fn algorithm(name: &str) -> Result<Algorithm, GateError> {
-    // What is much longer than a name may be a key that stands in the wrong place.
+    // A value that is much longer than a name may be a key in the wrong place.
     let told = if name.len() > 12 { "…" } else { name };
     Algorithm::named(name).ok_or_else(|| GateError::Algorithm(told.into()))
 }
 
-/// Opens the store. Redis is not asked yet.
+/// Opens the store. Redis is not contacted yet.
 pub fn place(session: &SessionStore) -> Result<Place, GateError> {
     Ok(match StoreKind::parse(&session.store) {
         StoreKind::Memory => Place::Memory(Memory::default()),
@@ -36,12 +36,12 @@ pub(crate) fn redis(session: &SessionStore) -> Result<RedisSettings, GateError> 
     Ok(settings)
 }
 
-/// Where sessions are, by how its name begins.
+/// The kind of store, by the beginning of its name.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum StoreKind<'a> {
     Memory,
     File(&'a Path),
-    /// Or what is none of the others.
+    /// Anything else.
     Redis,
 }
 
@@ -49,7 +49,7 @@ impl<'a> StoreKind<'a> {
     pub(crate) fn parse(store: &'a str) -> Self {
         match store.split_once(':') {
             Some(("memory", "")) => Self::Memory,
-            // `redb:///var/lib/x` is what people write, too.
+            // People also write `redb:///var/lib/x`.
             Some(("redb", path)) => Self::File(Path::new(path.strip_prefix("//").unwrap_or(path))),
             _ => Self::Redis,
         }
@@ -64,7 +64,7 @@ impl SecretFrom {
         })
     }
 
-    /// What everybody may read.
+    /// Reads a file that need not be secret.
     pub(crate) fn read_public(&self) -> Result<Secret, GateError> {
         Ok(match self {
             Self::File(path) => Secret::read(path)?.0,
@@ -74,8 +74,8 @@ impl SecretFrom {
 }
 
 impl Jwks {
-    /// What keys of a set may be for, where the configuration does not say: no secrets, for what is
-    /// at a URL is no secret.
+    /// The algorithms of a set's keys if the configuration names none: none with secrets, because a
+    /// set at a URL is not secret.
     pub(super) fn usual_algorithms() -> Vec<String> {
         let usual = [Algorithm::Rs256, Algorithm::Es256, Algorithm::EdDsa];
         usual.map(|algorithm| algorithm.name().to_owned()).into()

@@ -1,7 +1,7 @@
 //! Finds the known word that is nearest to a mistyped one.
 
-/// The nearest word, if it is near: a third of the letters may be wrong, or one begins with the
-/// other.
+/// The nearest word, if it is near enough: up to a third of the letters is wrong, or one word
+/// begins with the other.
 pub(super) fn nearest<'a>(typed: &str, words: &[&'a str]) -> Option<&'a str> {
     let typed: Vec<char> = typed.chars().take(64).collect();
     let near = |word: &&str| {
@@ -17,7 +17,8 @@ pub(super) fn nearest<'a>(typed: &str, words: &[&'a str]) -> Option<&'a str> {
         .map(|(_, word)| word)
 }
 
-/// Letters to insert, remove or replace (Levenshtein), two that changed places as one.
+/// The number of letters to insert, remove or replace (Levenshtein); swapped neighbours count as
+/// one.
 fn distance(a: &[char], b: &[char]) -> usize {
     let mut before: Vec<usize> = Vec::new();
     let mut last: Vec<usize> = (0..=b.len()).collect();

@@ -1,6 +1,6 @@
 //! Parses a file into a [`Config`], or says where it is wrong and what to do about it. Messages
-//! repeat no values except times, sizes and networks, because a secret may stand in the wrong
-//! place.
+//! repeat no values except times, sizes and networks, because any other value may be a secret in
+//! the wrong place.
 
 use std::fs::File;
 use std::io::Read;
@@ -11,9 +11,9 @@ use super::Config;
 use super::nearest::nearest;
 use crate::GateError;
 
-/// Nobody writes a larger one by hand.
+/// No hand-written file is larger.
 const MAX_FILE_SIZE: u64 = 1024 * 1024;
-/// So many keys are named where none is near; of more it is said where they stand.
+/// If no key is near, up to this many are listed; otherwise the message says where to find them.
 const MAX_LISTED_KEYS: usize = 8;
 
 impl Config {
@@ -36,13 +36,13 @@ impl Config {
             let bytes = error.as_bytes();
             let good = bytes.get(..error.utf8_error().valid_up_to());
             let good = String::from_utf8_lossy(good.unwrap_or_default());
-            let why = "this is not UTF-8, as TOML has to be; save the file in that encoding";
+            let why = "this is not UTF-8, which TOML requires; save the file in that encoding";
             at(&name, &good, good.len(), why.into())
         })?;
         Self::parse(&text, &name)
     }
 
-    /// `name` is what errors call the text.
+    /// Errors call the text `name`.
     pub fn parse(text: &str, name: &str) -> Result<Self, GateError> {
         toml::from_str(text).map_err(|error| {
             let span = error.span().unwrap_or_default();
@@ -64,10 +64,10 @@ fn at(name: &str, text: &str, offset: usize, why: String) -> GateError {
     }
 }
 
-/// What is longer may be a secret that stands in the wrong place.
+/// A longer key may be a secret in the wrong place.
 const MAX_KEY_LENGTH: usize = 32;
 
-/// Serde's words in ours, with what to do.
+/// Rewrites Serde's message, and adds what to do.
 fn explain(message: &str, text: &str, span: &Range<usize>) -> String {
     let table = table(text, span.start);
     if let Some(rest) = message.strip_prefix("unknown field ") {
@@ -87,7 +87,7 @@ fn explain(message: &str, text: &str, span: &Range<usize>) -> String {
     }
     for wrong in ["invalid type: ", "invalid value: "] {
         if let Some(rest) = message.strip_prefix(wrong) {
-            // «string "canary", expected u32»: what was expected says enough.
+            // For «string "canary", expected u32» the expected type says enough.
             let expected = rest.rsplit_once(", expected ").map_or(rest, |(_, e)| e);
             return format!("this has to be {}", plain(expected));
         }
@@ -95,7 +95,7 @@ fn explain(message: &str, text: &str, span: &Range<usize>) -> String {
     if message == "invalid socket address syntax" {
         return format!("this has to be {}", plain("socket address"));
     }
-    // Of several lines the first.
+    // The first of several lines.
     message.lines().next().unwrap_or_default().to_owned()
 }
 
@@ -103,7 +103,7 @@ fn unknown(said: &str, key: &str, keys: &[&str]) -> String {
     match nearest(key, keys) {
         Some(near) => format!("{said}; did you mean `{near}`?"),
         None if keys.len() <= MAX_LISTED_KEYS => format!("{said}, only {}", list(keys)),
-        None => format!("{said}; `roundtrip gate init` writes a file with all that there are"),
+        None => format!("{said}; `roundtrip gate init` writes a file with all keys"),
     }
 }
 
@@ -118,7 +118,7 @@ fn list(words: &[&str]) -> String {
     quoted.join(", ")
 }
 
-/// The table whose header stands last before this place.
+/// The table with the last header before this place.
 fn table(text: &str, offset: usize) -> String {
     let before = text.get(..offset).unwrap_or_default();
     let headers = before.lines().rev().map(str::trim_start);
@@ -132,14 +132,14 @@ fn table(text: &str, offset: usize) -> String {
     }
 }
 
-/// What Rust calls its types.
+/// Describes a type that Serde's message names.
 fn plain(expected: &str) -> &str {
     match expected {
         "u16" => "a whole number from 0 to 65535",
         "u32" => "a whole number from 0 to 4294967295",
         "u64" | "usize" => "a whole number, 0 or more",
         "a boolean" => "true or false",
-        "a string" => "a text in quotes",
+        "a string" => "a string in quotes",
         "a sequence" => "a list in brackets, as in [\"one\", \"two\"]",
         "socket address" => "an address with its port, as in \"127.0.0.1:8080\" or \"[::1]:8080\"",
         other if other.starts_with("struct ") || other == "a map" => {
@@ -178,7 +178,7 @@ mod tests {
             ),
             (
                 "[limits]\nzzzzzzzzz = 1",
-                "gate.toml:2:1: [limits] has no key `zzzzzzzzz`; `roundtrip gate init` writes a file with all that there are",
+                "gate.toml:2:1: [limits] has no key `zzzzzzzzz`; `roundtrip gate init` writes a file with all keys",
             ),
         ] {
             assert_eq!(error(text), expected);
@@ -201,7 +201,10 @@ mod tests {
                 "2:6: this has to be true or false",
             ),
             ("[limits]\nhead_time = \"10\"", "2:13: `10` is no time"),
-            ("[limits]\nbody = \"10 MB\"", "2:8: `10 MB` is no size"),
+            (
+                "[limits]\nbody = \"10 MB\"",
+                "2:8: `10 MB` is not a valid size",
+            ),
             (
                 "[limits]\nbody = true",
                 "2:8: this has to be a number of bytes",
@@ -215,7 +218,7 @@ mod tests {
                 "3:1: [tls.certificate] needs the key `key`",
             ),
             ("[token]\nkey = 1", "2:7: this has to be a list"),
-            ("[token]\ncookie = 1", "2:10: this has to be a text"),
+            ("[token]\ncookie = 1", "2:10: this has to be a string"),
             (
                 "[[route]]\npath = \"/\"\npath = \"/\"",
                 "3:1: duplicate key",
@@ -251,7 +254,7 @@ mod tests {
         let said = error("[session]\npassword = \"canary\"");
         assert!(said.contains("{ file = \"/path\" }"), "{said}");
         let both = error("[session]\npassword = { file = \"a\", env = \"B\" }");
-        assert!(both.contains("one of both"), "{both}");
+        assert!(both.contains("only one of them"), "{both}");
     }
 
     #[test]

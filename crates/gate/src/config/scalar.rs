@@ -54,7 +54,7 @@ impl<'de> Deserialize<'de> for Bytes {
             fn visit_str<E: Error>(self, text: &str) -> Result<Bytes, E> {
                 Bytes::parse(text).ok_or_else(|| {
                     E::custom(format!(
-                        "`{text}` is no size; write it like 65536, \"64KiB\" or \"10MiB\""
+                        "`{text}` is not a valid size; write it like 65536, \"64KiB\" or \"10MiB\""
                     ))
                 })
             }
@@ -98,7 +98,7 @@ impl Network {
         (bits <= width(address)).then_some(Self { address, bits })
     }
 
-    /// An IPv4 address that came as IPv6 is that of IPv4.
+    /// An IPv4-mapped IPv6 address counts as the IPv4 address.
     pub fn contains(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         width(address) == width(self.address)
@@ -125,7 +125,7 @@ impl<'de> Deserialize<'de> for Network {
         let text = String::deserialize(deserializer)?;
         let wrong = || {
             D::Error::custom(format!(
-                "`{text}` is no network; write it like 10.0.0.0/8 or ::1"
+                "`{text}` is not a valid network; write it like 10.0.0.0/8 or ::1"
             ))
         };
         Self::parse(&text).ok_or_else(wrong)
@@ -139,7 +139,7 @@ pub enum SecretFrom {
     Env(String),
 }
 
-/// No error repeats what was written: it may be the secret.
+/// No error repeats the value, because it may be the secret.
 impl<'de> Deserialize<'de> for SecretFrom {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
@@ -166,7 +166,7 @@ impl<'de> Deserialize<'de> for SecretFrom {
                     (Some(path), None) => Ok(SecretFrom::File(path)),
                     (None, Some(name)) => Ok(SecretFrom::Env(name)),
                     _ => Err(A::Error::custom(
-                        "one of both says where the secret is: { file = \"/path\" } or { env = \"NAME\" }",
+                        "give only one of them: { file = \"/path\" } or { env = \"NAME\" }",
                     )),
                 }
             }

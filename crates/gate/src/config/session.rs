@@ -11,21 +11,21 @@ use super::{SecretFrom, Span};
 pub struct SessionStore {
     /// `memory:`, `redb:/path/of/a/file`, `redis://host:6379/0`, `rediss://…` (TLS), `unix:/path`.
     pub store: String,
-    /// Redis: who we are, where no user is in the URL.
+    /// Redis: the password; the user is in the URL.
     pub password: Option<SecretFrom>,
     pub tls: RedisTls,
-    /// Redis: before each session's name.
+    /// Redis: the prefix of each session's name.
     pub prefix: String,
-    /// How long known sessions go on while the store is down.
+    /// How long known sessions stay valid while the store is down.
     pub grace: Span,
-    /// Sessions that each thread remembers.
+    /// Sessions that each thread caches.
     pub remembered: usize,
-    /// Unknown names that each thread remembers, and for how long.
+    /// Unknown names that each thread caches, and for how long.
     pub absent: usize,
     pub absent_time: Span,
-    /// The first one seals, all open.
+    /// The first key seals; all can open.
     pub seal: Vec<SealKey>,
-    /// Are credentials taken that are not sealed, as hyper-auth-proxy has them?
+    /// Whether credentials may be unsealed, as with hyper-auth-proxy.
     pub plain: bool,
     pub cbc: Option<CbcKey>,
 }
@@ -51,7 +51,7 @@ impl Default for SessionStore {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RedisTls {
-    /// PEM of the authority that vouches for the server; else the system's.
+    /// The CA certificate in PEM for the server; otherwise the system's CAs.
     pub ca: Option<PathBuf>,
 }
 
@@ -63,7 +63,7 @@ pub struct SealKey {
     pub from: SecretFrom,
 }
 
-/// AES-256-CBC without a MAC is read with this key, for moving away from it.
+/// For migration: the key with which AES-256-CBC without a MAC is read.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CbcKey {

@@ -1,7 +1,7 @@
 //! The file that `gate init` writes: all tables and keys, each explained. The reference in the
 //! guide is made from it, so a key is explained in one place.
 
-/// Comments begin with `# `; `#key = …` and `#[table]` are what may be said and has no default.
+/// Comments begin with `# `; `#key = …` and `#[table]` are optional and have no default.
 pub const TEMPLATE: &str = include_str!("template.toml");
 
 /// A table of the file.
@@ -19,11 +19,11 @@ pub struct Key {
     /// As it is written in the file.
     pub value: String,
     pub about: String,
-    /// Is it only an example, as the key has no default?
+    /// Whether it is only an example, because the key has no default.
     pub example: bool,
 }
 
-/// What the template says, table by table.
+/// The template's content, table by table.
 pub fn tables() -> Vec<Table> {
     let mut tables: Vec<Table> = Vec::new();
     let mut about = Vec::new();
@@ -69,9 +69,9 @@ mod tests {
         TEMPLATE.lines().map(|l| bare(l) + "\n").collect()
     }
 
-    /// The keys of a table, by what an unknown one is answered with.
+    /// The keys of a table, as the error about an unknown key lists them.
     fn keys_of(header: &str) -> BTreeSet<String> {
-        // A table within one of a list needs that first.
+        // A table inside a list's table needs that table first.
         let within = header.starts_with("[route.").then_some("[[route]]");
         let text = format!("{}\n{header}\nno_such_key = 1", within.unwrap_or_default());
         let error = toml::from_str::<Config>(&text).unwrap_err();
@@ -101,7 +101,7 @@ mod tests {
         assert_eq!(config.session.seal.len(), 1);
         assert!(config.session.cbc.is_some() && config.token.jwks.is_some());
         assert!(config.upstream.values().all(|u| u.health.is_some()));
-        // Keys that tables of their own may leave out have their defaults too.
+        // Optional keys of optional tables must show their defaults too.
         let jwks = Config::parse("[token.jwks]", "")
             .unwrap()
             .token

@@ -9,16 +9,16 @@ use super::{SecretFrom, Span};
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Tls {
-    /// Chosen by the name that the client asks for; the first one where it asks for none of them.
-    /// None at all: a self-made one.
+    /// Chosen by the name that the client asks for; the first one if no name matches. If the list
+    /// is empty, gate makes a self-signed one.
     pub certificate: Vec<Certificate>,
     pub resumption: Resumption,
-    /// 0-RTT. Wants `resumption = "single-use"`.
+    /// 0-RTT. Needs `resumption = "single-use"`.
     pub early_data: bool,
     /// 32 bytes, from which ticket keys, fast-open keys and QUIC token keys are derived: processes
-    /// that share it resume each other's clients. None: made anew at each start.
+    /// that share it can resume each other's sessions. `None`: a new one at each start.
     pub seed: Option<SecretFrom>,
-    /// How long one ticket key serves; tickets of the epoch before are still taken.
+    /// How long one ticket key is used; tickets of the previous epoch are still accepted.
     pub epoch: Span,
 }
 
@@ -34,7 +34,7 @@ impl Default for Tls {
     }
 }
 
-/// PEM files; replaced ones are taken within seconds.
+/// PEM files; replaced files are loaded within seconds.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Certificate {
@@ -45,9 +45,9 @@ pub struct Certificate {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Resumption {
-    /// Encrypted tickets, which any process with the same seed takes.
+    /// Encrypted tickets, which any process with the same seed accepts.
     Stateless,
-    /// Sessions in the store, each taken once: what early data needs (RFC 8446 §8.1).
+    /// Sessions in the store, each accepted once, as early data needs (RFC 8446 §8.1).
     SingleUse,
     Off,
 }

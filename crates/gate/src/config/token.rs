@@ -9,16 +9,16 @@ use super::{SecretFrom, Span};
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Tokens {
-    /// The cookie's name; empty: no cookie is looked at.
+    /// The cookie's name; if empty, cookies are ignored.
     pub cookie: String,
     pub cookie_form: TokenForm,
-    /// Is `Authorization: Bearer` taken where there is no such cookie?
+    /// Whether `Authorization: Bearer` is accepted if there is no such cookie.
     pub bearer: bool,
     /// How far clocks may differ.
     pub leeway: Span,
-    /// Verified tokens that each thread remembers; 0: each signature is verified each time.
+    /// Verified tokens that each thread caches; 0: each signature is verified each time.
     pub remembered: usize,
-    /// `iss` has to be this, where set; `aud` has to name this.
+    /// If set, `iss` must equal this; `aud` must contain this.
     pub issuer: Option<String>,
     pub audience: Option<String>,
     pub key: Vec<SigningKey>,
@@ -41,7 +41,7 @@ impl Default for Tokens {
     }
 }
 
-/// How the cookie holds the token.
+/// How the cookie contains the token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TokenForm {
@@ -61,21 +61,20 @@ pub struct SigningKey {
     pub from: SecretFrom,
 }
 
-/// A set of keys, read again every so often.
+/// A set of keys, read again periodically.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Jwks {
     pub file: Option<PathBuf>,
     pub url: Option<String>,
-    /// PEM of the authority that vouches for the URL's server; else the system's.
+    /// The CA certificate in PEM for the URL's server; otherwise the system's CAs.
     pub ca: Option<PathBuf>,
     #[serde(default = "every")]
     pub every: Span,
-    /// Before its time, because a token names a key that it has not: how long after the last time
-    /// at the soonest.
+    /// The minimum time between two reads if a token names a key that is missing.
     #[serde(default = "unknown_kid")]
     pub unknown_kid: Span,
-    /// What its keys may sign with.
+    /// The algorithms that its keys may use.
     #[serde(default = "Jwks::usual_algorithms")]
     pub algorithms: Vec<String>,
 }

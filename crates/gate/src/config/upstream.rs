@@ -10,33 +10,33 @@ use super::{Cors, Span};
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Upstream {
-    /// `http://host:port` or `https://host:port`, all of one kind.
+    /// `http://host:port` or `https://host:port`, all with the same scheme.
     pub servers: Vec<String>,
     pub protocol: Protocol,
-    /// PEM of the authority that vouches for https servers; else the system's.
+    /// The CA certificate in PEM for https servers; otherwise the system's CAs.
     pub ca: Option<PathBuf>,
-    /// Is the request in the SYN, where the kernel has the server's cookie?
+    /// Whether the request is sent in the SYN if the kernel has the server's cookie.
     pub fast_open: bool,
     pub balance: Balance,
-    /// Connections to each server that each thread has open at most, and may keep unused.
+    /// The most connections to each server that each thread may have, and may keep unused.
     pub connections: usize,
     pub idle: usize,
-    /// Of its connections those that requests may hold whose body is still on its way; 0 is half of
-    /// them.
+    /// The most connections that requests may hold while their bodies are arriving; 0 means half of
+    /// all.
     pub uploads: usize,
     /// Requests that may wait in each thread while all connections are in use; they wait no longer
-    /// than for `connect`.
+    /// than `connect`.
     pub waiting: usize,
-    /// Opened before they are needed.
+    /// Connections that are opened before they are needed.
     pub warm: usize,
-    /// A little under the server's own, so that it is we who close first.
+    /// Slightly shorter than the server's own, so that gate closes first.
     pub idle_time: Span,
     pub age: Span,
     pub connect: Span,
     /// From the request's last byte to the answer's first.
     pub first_byte: Span,
-    /// Between two pieces of an answer; event streams may be silent for longer where the route says
-    /// so.
+    /// Between two pieces of an answer; event streams may be silent for longer if the route allows
+    /// it.
     pub silence: Span,
     /// The time for interim answers (102, 103) before the final one; 0 means no limit.
     pub interim: Span,
@@ -44,7 +44,7 @@ pub struct Upstream {
     pub total: Span,
     /// Retries, in hundredths of all requests.
     pub retry_budget: u16,
-    /// Failures in a row after which a server is left alone, and for how long.
+    /// Failures in a row after which a server is ejected, and for how long.
     pub eject_after: u32,
     pub eject_for: Span,
     pub health: Option<HealthCheck>,
@@ -109,34 +109,33 @@ fn every() -> Span {
 pub struct Route {
     /// Without a port; empty: every host.
     pub host: String,
-    /// What the path begins with, at a `/`.
+    /// The beginning of the path, up to a `/`.
     pub path: String,
     pub upstream: String,
-    /// Does it want a session? Without one the client's own `Authorization` is passed on.
+    /// Whether it needs a session. If not, the client's own `Authorization` is passed on.
     pub auth: bool,
     /// WebSocket and other upgrades.
     pub upgrades: bool,
-    /// May this be silent for as long as it likes (event streams)?
+    /// Whether answers may be silent for any time (event streams).
     pub streams: bool,
-    /// May a client end its side of the connection, and still wait for its answer?
+    /// Whether a client may close its sending side and still wait for its answer.
     pub half_close: bool,
-    /// Requests other than GET and HEAD that may be answered from early data: `POST` of a JMAP
-    /// batch that only reads.
+    /// Whether a `POST` of a JMAP batch that only reads may be answered from early data, like GET
+    /// and HEAD.
     pub safe_jmap: bool,
-    /// Does the client see where the time went?
+    /// Whether the client sees where the time went.
     pub server_timing: bool,
-    /// Fields of the request that are set, whatever the client says in them, and that are taken
-    /// away.
+    /// Request fields that gate sets, whatever the client sends, and fields that it removes.
     pub set: BTreeMap<String, String>,
     pub remove: Vec<String>,
-    /// Fields that say who asks, and that clients may say all the same.
+    /// Identity fields that clients may send although they would otherwise be removed.
     pub keep: Vec<String>,
     /// Pages of other origins.
     pub cors: Cors,
 }
 
 impl Route {
-    /// As hosts are compared: in lower case, without the full stop at its end.
+    /// The host as it is compared: in lower case, without a trailing dot.
     pub(crate) fn bare_host(&self) -> String {
         self.host.trim_end_matches('.').to_ascii_lowercase()
     }

@@ -1,5 +1,5 @@
-//! The deadlines of a thread's connections. To set one is to write a number; all are checked four
-//! times a second. A timer for each would cost every request more than judging it does.
+//! The deadlines of a thread's connections. Setting one only writes a number; all are checked four
+//! times a second. A timer for each would cost more than judging the request.
 
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use tokio::time::{MissedTickBehavior, interval};
 
-/// How exact a deadline is: it is late by less than this.
+/// The precision of a deadline: it is late by less than this.
 const TICK: Duration = Duration::from_millis(250);
 const NEVER: u64 = u64::MAX;
-/// How many unused sets of deadlines are kept.
+/// The most unused sets of deadlines that are kept.
 const MAX_SPARE: usize = 64;
 
 /// The deadlines of one thread.
@@ -32,7 +32,7 @@ pub(crate) struct Deadline {
     due: Cell<u64>,
     /// Ticks from the beginning of a wait to its deadline.
     ticks: Cell<u64>,
-    /// It waits for nothing in particular, so it may be ended at any time.
+    /// The wait is for nothing in particular, so it may end at any time.
     resting: Cell<bool>,
     waker: RefCell<Option<Waker>>,
 }
@@ -72,7 +72,7 @@ impl Deadlines {
         })
     }
 
-    /// Returns deadlines that nobody waits for any more.
+    /// Returns deadlines that are no longer used.
     pub(crate) fn give_back(&self, deadlines: ExchangeDeadlines) {
         let mut spare = self.spare.borrow_mut();
         let all = [&deadlines.up, &deadlines.down, &deadlines.whole];
@@ -84,7 +84,7 @@ impl Deadlines {
         }
     }
 
-    /// Must run beside the connections, for as long as there are any.
+    /// Must run for as long as there are connections.
     pub(crate) async fn run(&self) {
         let mut ticks = interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -146,13 +146,13 @@ impl Deadline {
         outcome
     }
 
-    /// The present wait has its whole time again.
+    /// Gives the present wait its whole time again.
     pub(crate) fn restart(&self) {
         self.due
             .set(self.now.get().saturating_add(self.ticks.get()));
     }
 
-    /// Runs `work`, unless it takes longer. Without a span there is no deadline.
+    /// Runs `work` until the deadline. Without a span there is no deadline.
     pub(crate) async fn within<T>(
         &self,
         span: Option<Duration>,
@@ -200,7 +200,7 @@ mod tests {
         let deadlines = Deadlines::default();
         tokio::select! {
             value = work(&deadlines) => value,
-            () = deadlines.run() => unreachable!("it goes round for ever"),
+            () = deadlines.run() => unreachable!("it runs forever"),
         }
     }
 
@@ -264,7 +264,7 @@ mod tests {
             let span = Duration::from_secs(5);
             let first = deadlines.for_exchange();
             let known = Rc::as_ptr(&first.down);
-            // Its wait was cut short.
+            // Ends the wait early.
             let _ = timeout(TICK, first.down.at_rest(span, pending::<()>())).await;
             deadlines.give_back(first);
             let again = deadlines.for_exchange();

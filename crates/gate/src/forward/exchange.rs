@@ -1,5 +1,5 @@
 //! The life of a request after judging, for every protocol: forward → record. [`Source`] and
-//! [`Sink`] hide the client's protocol; the fronts read heads and refuse to.
+//! [`Sink`] hide the client's protocol; the fronts read heads and answer what is refused.
 
 mod download;
 mod lease;
@@ -33,9 +33,9 @@ use lease::Next;
 use read_ahead::ReadAhead;
 use upload::Upload;
 
-/// How much is read at once from a client or a backend.
+/// The most that is read at once from a client or a backend.
 pub(crate) const PIECE: usize = 16 * 1024;
-/// How long a session that was checked needs no second check.
+/// For this long, a session that was checked needs no second check.
 const TRUST_TIME: Duration = Duration::from_millis(100);
 
 /// A request's body, and whatever else a client may send.
@@ -43,10 +43,10 @@ pub(crate) trait Source {
     /// Appends the next part of the body; `false` at its end.
     async fn next(&mut self, into: &mut Vec<u8>) -> Result<bool, ExchangeError>;
 
-    /// The trailers that may pass, once the body has ended.
+    /// Returns the trailers that may pass, once the body has ended.
     fn trailers(&mut self) -> Trailers;
 
-    /// From now on bytes of another protocol come, until the client closes.
+    /// From now on the client sends another protocol, until it closes.
     fn upgrade(&mut self);
 
     /// Ends when the client is gone, and reads nothing that it sends. May never end.
@@ -58,16 +58,15 @@ pub(crate) trait Source {
 
 /// Writes the answer to the client.
 pub(crate) trait Sink {
-    /// Takes a head, which leaves with what follows. Hop-by-hop fields must not be passed on.
+    /// Takes a head, which is sent with what follows. Hop-by-hop fields must not be passed on.
     fn head(&mut self, response: &Response<'_>, body: ResponseBody, more: &[Field<'_>]);
 
     fn push(&mut self, data: &[u8]);
 
-    /// Sends what is there at once: a client that waits for an event must not wait for the next
-    /// one.
+    /// Sends everything now: a client that waits for one event must not have to wait for the next.
     async fn flush(&mut self) -> io::Result<()>;
 
-    /// Takes the trailers for the client, if it accepts any; they leave with the end.
+    /// Takes the trailers for the client, if it accepts any; they are sent with the end.
     fn trailers(&mut self, trailers: &Trailers);
 
     /// The answer is complete.
@@ -90,14 +89,14 @@ pub(crate) enum ExchangeError {
     Refused(#[from] BadRequestError),
     #[error("no connection: {0}")]
     Upstream(#[from] UpstreamError),
-    /// `sent`: something of the request may have arrived.
+    /// `sent`: some of the request may have arrived.
     #[error("the backend: {source}")]
     Backend { source: io::Error, sent: bool },
     #[error("the backend: {0}")]
     Answer(#[from] BadResponse),
     #[error("the backend does not answer in time")]
     Unanswered,
-    #[error("the backend falls silent amid its answer")]
+    #[error("the backend stopped sending before the end of its answer")]
     Silent,
     #[error("the session is over")]
     Over,
@@ -164,7 +163,7 @@ impl ExchangeError {
 }
 
 impl ForwardedRequest {
-    /// The trailers of a body that the backend may have: none that its head may not have.
+    /// The body's trailers for the backend, without those that its head may not have either.
     fn trailers(&self, body: &mut impl Source) -> Trailers {
         let mut trailers = body.trailers();
         if !self.sends_trailers {
@@ -184,7 +183,7 @@ pub(crate) struct Ended {
     pub(crate) upgraded: bool,
 }
 
-/// One exchange: its two sides, and what it was judged by.
+/// One exchange: its client and upstream, and what it was judged by.
 pub(crate) struct Exchange<'a, S, B, A> {
     pub(crate) site: &'a Site<S>,
     pub(crate) asked: &'a ForwardedRequest,
@@ -201,15 +200,15 @@ pub(crate) struct Exchange<'a, S, B, A> {
 }
 
 impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
-    /// Sends the request and carries the answer; once more if a kept connection turned out to be
-    /// gone, or if the backend wants it after the handshake (425).
+    /// Sends the request and carries the answer. Tries once more if a kept connection turned out to
+    /// be closed, or if the backend wants the request after the handshake (425).
     pub(crate) async fn forward(&mut self) -> Result<Ended, ExchangeError> {
         let upstream = self.site.upstream(self.asked)?;
         let Some(total) = upstream.total() else {
             return self.attempt(upstream).await;
         };
         let whole = self.deadlines.whole.clone();
-        // Pinned before it is passed on: a future that is moved into another one takes its room
+        // Pinned before it is passed on: a future that is moved into another one takes up its space
         // twice.
         let attempt = pin!(self.attempt(upstream));
         let outcome = whole.within(Some(total), attempt).await;
@@ -231,7 +230,7 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
         }
     }
 
-    /// `rest` is the part of the body that is not behind the head.
+    /// `rest` is the part of the body that does not follow the head in `self.head`.
     async fn carry(
         &mut self,
         upstream: &Upstream,
@@ -302,10 +301,10 @@ async fn both<S, B: Source, W: AsyncWrite + Unpin>(
     };
     uploading.set(false);
     place.leave();
-    // From now on the backend is waited for.
+    // From now on gate waits for the backend.
     upload.deadlines.down.restart();
     if let Some(lost) = lost {
-        // The backend takes no more, and may have said why. RFC 9112 §9.5.
+        // The backend accepts no more, and may have sent the reason. RFC 9112 §9.5.
         let got = download.await.map_err(|_| lost);
         return got.map(|got| got.after_upload(false));
     }

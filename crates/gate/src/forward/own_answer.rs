@@ -1,6 +1,6 @@
-//! The answers that gate gives itself: the status, the reason in a sentence and in a word, and the
-//! request's ID; for people as text or a small page, for programs as RFC 9457. They contain no
-//! token, no name, no path and no query.
+//! Gate's own answers: the status, the reason in a sentence and in a word, and the request's ID;
+//! for people as text or a small page, for programs as RFC 9457. They contain no token, name, path
+//! or query.
 
 use super::exchange::Sink;
 use crate::forward::h1::{Response, ResponseBody};
@@ -96,8 +96,8 @@ fn kind(form: Form) -> &'static str {
     }
 }
 
-/// For people. It also stands in a quoted string, so it has no quotes, no backslash, and only ASCII
-/// (RFC 6750 §3).
+/// The reason for people. It is also used in a quoted string, so it has no quotes, no backslash,
+/// and only ASCII (RFC 6750 §3).
 fn sentence(reason: Reason) -> &'static str {
     match reason {
         Reason::NotHttp => "The request is not HTTP",
@@ -124,7 +124,7 @@ fn sentence(reason: Reason) -> &'static str {
         Reason::Upgrade => "This upgrade is not passed on",
         Reason::TooMany => "Too many requests of this client or session are in progress",
         Reason::Slow => "The request did not arrive in time",
-        Reason::NoToken => "A token is required, and there is none",
+        Reason::NoToken => "A token is required, but the request has none",
         Reason::BadToken => "The token is malformed, or its signature is not valid",
         Reason::Expired => "The token has expired",
         Reason::TooEarly => "The token is not valid yet",

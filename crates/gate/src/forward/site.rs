@@ -1,5 +1,5 @@
-//! What a thread serves: routes, upstreams, limits, and the authenticator. Replaced as a whole when
-//! the configuration changes.
+//! What a thread serves: routes, upstreams, limits, and the authenticator. It is replaced as a
+//! whole when the configuration changes.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -14,7 +14,7 @@ use crate::judge::request::{self, Field, Version};
 
 pub(crate) struct Site<S> {
     pub(crate) policy: Policy<S>,
-    /// In the order of their names; routes refer to them by index.
+    /// Sorted by name; routes refer to them by index.
     upstreams: Vec<Rc<Upstream>>,
     /// The value of `Alt-Svc` for clients over TCP. RFC 9114 §3.1.1.
     alt_svc: Option<String>,

@@ -1,8 +1,8 @@
 //! The connections of one thread to the servers of one `[upstream.NAME]`.
 //!
-//! `group` is what all threads know of the servers; `pools` decides who gets which connection, and
-//! who waits; `link` is a connection that one exchange holds. `exchange` decides what is sent over
-//! it.
+//! `group` is what all threads know of the servers; `pools` decides which exchange gets which
+//! connection and which ones wait; `link` is a connection that one exchange holds. `exchange`
+//! decides what is sent over it.
 
 mod address;
 mod budget;
@@ -58,10 +58,10 @@ pub(crate) struct Upstream {
     ahead: Cell<usize>,
 }
 
-/// What an exchange needs from a connection.
+/// The requirements of an exchange for its connection.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct LeaseNeeds {
-    /// The request may reach the server twice, so it may leave in the SYN.
+    /// The request may reach the server twice, so it may be sent in the SYN.
     pub(crate) repeatable: bool,
     /// Its body is still arriving.
     pub(crate) upload: bool,
@@ -130,22 +130,23 @@ impl Upstream {
         self.group.config.protocol
     }
 
-    /// From the request's last byte to the answer's first. `None` means no limit, here and below.
+    /// The time limit from the request's last byte to the answer's first. `None` means no limit,
+    /// here and below.
     pub(crate) fn first_byte(&self) -> Option<Duration> {
         bound(self.group.config.first_byte)
     }
 
-    /// Between two pieces of an answer.
+    /// The time limit between two pieces of an answer.
     pub(crate) fn silence(&self) -> Option<Duration> {
         bound(self.group.config.silence)
     }
 
-    /// For all interim answers together.
+    /// The time limit for all interim answers together.
     pub(crate) fn interim(&self) -> Option<Duration> {
         bound(self.group.config.interim)
     }
 
-    /// For a whole exchange.
+    /// The time limit for a whole exchange.
     pub(crate) fn total(&self) -> Option<Duration> {
         bound(self.group.config.total)
     }

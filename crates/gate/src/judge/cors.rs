@@ -1,6 +1,6 @@
-//! Which pages of other origins may use a route, and what browsers are told (WHATWG Fetch §3.2). A
-//! browser sends cookies with requests that its user never saw: requests that change something are
-//! refused if the page is not a known one (RFC 6455 §10.2).
+//! Decides which pages of other origins may use a route, and writes the fields that tell browsers
+//! so (WHATWG Fetch §3.2). A browser sends cookies even with requests that its user never sees, so
+//! a request that changes something is refused unless it comes from a known page (RFC 6455 §10.2).
 
 use std::rc::Rc;
 
@@ -33,7 +33,7 @@ struct Names {
     any: bool,
 }
 
-/// What is wrong with the settings, and under which key.
+/// An error in the settings, and the key that has it.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cors.{key}: {why}")]
 pub(crate) struct CorsError {
@@ -49,7 +49,7 @@ pub(crate) struct CorsHeaders {
     replaces: bool,
 }
 
-/// What is done with a request because of its origin.
+/// What to do with a request because of its origin.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum CorsDecision {
     /// A preflight that gate answers.
@@ -66,14 +66,15 @@ impl Cors {
         let error = |key, why: String| Err(CorsError { key, why });
         let any = settings.origins.iter().any(|origin| origin == ANY);
         if any && settings.origins.len() > 1 {
-            return error("origins", "'*' stands alone, or not at all".into());
+            return error("origins", "'*' must be the only entry".into());
         }
         if any && settings.credentials {
-            let why = "not for '*': any page could ask in its visitor's name; list the origins";
+            let why =
+                "not allowed with '*': any page could act in its visitor's name; list the origins";
             return error("credentials", why.into());
         }
         if settings.origins.is_empty() && settings.preflight == Preflight::Answer {
-            let why = "there is nobody to answer; list the origins that may ask";
+            let why = "no origin is allowed; list the allowed origins";
             return error("origins", why.into());
         }
         if let Some(wrong) = settings.origins.iter().find(|o| !any && !is_origin(o)) {
@@ -257,7 +258,7 @@ fn parsed(origin: &[u8]) -> Option<(bool, Authority<'_>)> {
     Some((secure, Authority::parse(rest)?))
 }
 
-/// As browsers write it: lower case, no default port, no path. Apps may have schemes of their own.
+/// As browsers write it: lower case, no default port, no path. Apps may have their own schemes.
 fn is_origin(text: &str) -> bool {
     if text.contains(ANY) {
         return false;
@@ -277,7 +278,7 @@ impl Names {
     fn new(key: &'static str, names: &[String]) -> Result<Self, CorsError> {
         let any = names.iter().any(|name| name == ANY);
         if any && names.len() > 1 {
-            let why = "'*' stands alone, or not at all".into();
+            let why = "'*' must be the only entry".into();
             return Err(CorsError { key, why });
         }
         if let Some(wrong) = names.iter().find(|name| !is_token(name.as_bytes())) {

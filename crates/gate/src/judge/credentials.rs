@@ -9,8 +9,8 @@
 //!   [is given](Vault::read_cbc). Anyone who can write to the store can change what such a value
 //!   means without being noticed: reseal the sessions, then remove the key.
 //!
-//! The plain text must be UTF-8 with a colon and without control characters. Where it is stored is
-//! the store's business.
+//! The plain text must be UTF-8 with a colon and without control characters. The store decides
+//! where it is kept.
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::cipher::{AES_256, DecryptionContext, PaddedBlockDecryptingKey, UnboundCipherKey};
@@ -23,12 +23,12 @@ use zeroize::Zeroizing;
 pub use crate::error::CredentialsError;
 use crate::{GateError, Secret};
 
-/// How many keys may open; the first one seals.
+/// The most keys that may open credentials; the first one seals.
 const MAX_KEYS: usize = 16;
 const KEY_LENGTH: usize = 32;
 const IV_LENGTH: usize = 16;
 
-/// The keys to sessions' credentials. It has no `Debug`.
+/// The keys of sessions' credentials. It has no `Debug`.
 pub struct Vault {
     keys: Vec<(String, LessSafeKey)>,
     cbc: Option<Zeroizing<[u8; KEY_LENGTH]>>,
@@ -69,7 +69,7 @@ impl Vault {
         Ok(())
     }
 
-    /// From now on, what is not sealed is read as AES-256-CBC.
+    /// From now on, unsealed credentials are read as AES-256-CBC.
     pub fn read_cbc(&mut self, key: &Secret) -> Result<(), GateError> {
         self.cbc = key_bytes(key);
         self.cbc.as_ref().map(|_| ()).ok_or_else(|| GateError::Key {
@@ -174,7 +174,7 @@ fn decode(stored: &[u8]) -> Result<Zeroizing<Vec<u8>>, CredentialsError> {
         .map_err(|_| CredentialsError::Malformed)
 }
 
-/// Every failure after the base64 gives the same error.
+/// Every failure after base64 decoding gives the same error.
 fn decrypt_cbc(
     key: &[u8; KEY_LENGTH],
     stored: &[u8],
@@ -205,7 +205,7 @@ pub(crate) fn key_bytes(secret: &Secret) -> Option<Zeroizing<[u8; KEY_LENGTH]>> 
     decoded.as_slice().try_into().ok().map(Zeroizing::new)
 }
 
-/// 64 digits, no more and no less.
+/// Exactly 64 digits.
 fn unhex(text: &[u8]) -> Option<Vec<u8>> {
     if text.len() != 2 * KEY_LENGTH {
         return None;

@@ -1,4 +1,4 @@
-//! What is recorded of a request while it is judged.
+//! Records facts about a request while it is judged.
 
 use super::ForwardedRequest;
 use super::request::Request;

@@ -2,9 +2,9 @@
 //! token was seen before and whose session is known is judged at once, without I/O and without
 //! allocating; otherwise the store must be asked (a `SessionQuery`), and its answer is admitted.
 //!
-//! Each thread has its own guard over [`Rules`] that all threads share. Keys that change make new
-//! rules, which a guard may follow; it then forgets what it verified with old keys. Others read
-//! heads, ask the store, and send denials.
+//! Each thread has its own guard over [`Rules`] that all threads share. When keys change, new rules
+//! are made, which a guard may follow; it then forgets what it verified with old keys. Other
+//! modules read heads, ask the store, and send denials.
 
 mod clock;
 mod jwks;
@@ -51,7 +51,7 @@ pub struct Guard {
 }
 
 struct Verified {
-    /// Where it was found: the same bytes elsewhere are another token, or none.
+    /// Where the token was found: the same bytes elsewhere are another token, or no token at all.
     dress: TokenSource,
     session: Rc<str>,
     expires: i64,
@@ -79,7 +79,7 @@ impl SessionQuery {
     }
 }
 
-/// Why a request is denied. It names nobody.
+/// Why a request is denied. It contains no user's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum AuthError {
     #[error("no token")]
@@ -103,8 +103,8 @@ pub(crate) enum AuthError {
 }
 
 impl AuthError {
-    /// As hyper-auth-proxy answers, except that it accepts expired tokens, and says 500 if its
-    /// store is down.
+    /// The status that hyper-auth-proxy answers, except that it accepts expired tokens, and answers
+    /// 500 if its store is down.
     pub(crate) fn status(self) -> u16 {
         match self {
             Self::NoKeys | Self::Store(SessionError::Down) => 503,
@@ -140,7 +140,7 @@ impl Guard {
         let Some(news) = &self.news else {
             return;
         };
-        // An error means that there will be no more.
+        // An error means that there will be no more rules.
         if !news.borrow().has_changed().unwrap_or(false) {
             return;
         }
@@ -207,7 +207,7 @@ impl Guard {
         if session.holds(now) {
             return Some(session.clone());
         }
-        // Its password must not stay in memory.
+        // The session's password must not stay in memory.
         sessions.remove(name.as_bytes());
         None
     }
@@ -240,7 +240,7 @@ impl Guard {
         pass.holds(clock::seconds(self.wall.now()))
     }
 
-    /// Whether its token is still valid, and its session still known to be.
+    /// Whether its token is still valid, and its session is still known to be valid.
     pub(crate) fn still_holds(&self, pass: &Pass) -> bool {
         let now = clock::seconds(self.wall.now());
         now < pass.until() && pass.holds(now)

@@ -23,7 +23,7 @@ use crate::judge::guard::{Fetched, Refresh, Rules};
 use crate::{GateError, Secret};
 use fetch::Source;
 
-/// After a failure, unless the set is read more often anyway.
+/// The interval after a failure, unless the set is read more often anyway.
 const RETRY_INTERVAL: Duration = Duration::from_secs(15);
 /// No URL is asked more often.
 const MIN_INTERVAL: Duration = Duration::from_secs(1);
@@ -91,7 +91,7 @@ impl Keyring {
         Ok(keyring)
     }
 
-    /// For each thread's [`Guard`](crate::judge::guard::Guard::following).
+    /// The rules, for each thread's [`Guard`](crate::judge::guard::Guard::following).
     pub fn rules(&self) -> watch::Receiver<Arc<Rules>> {
         self.rules.subscribe()
     }

@@ -1,4 +1,4 @@
-//! What one thread judges requests by: the routes, the limits, and the authenticator.
+//! What one thread needs to judge requests: the routes, the limits, and the authenticator.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -29,7 +29,7 @@ impl<S> Policy<S> {
         })
     }
 
-    /// Whether this client's fields about whom it speaks for are believed.
+    /// Whether this client is trusted to name the original client.
     pub(crate) fn trusts(&self, client: IpAddr) -> bool {
         self.trusted.iter().any(|network| network.contains(client))
     }

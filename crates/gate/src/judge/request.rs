@@ -1,7 +1,7 @@
 //! A request as gate judges it, in any protocol: refused, or understood in exactly one way.
 //!
 //! Anything that two readers may understand differently is refused here, before any of it is sent,
-//! because request smuggling depends on it (RFC 9112 §11.2). The rest is written anew
+//! because request smuggling depends on it (RFC 9112 §11.2). Gate writes the rest itself
 //! ([`compose`]); only values are passed on as they came.
 
 mod authority;
@@ -87,7 +87,7 @@ pub(crate) enum BadRequestError {
     Method,
     #[error("both Content-Length and Transfer-Encoding")]
     TwoLengths,
-    #[error("a Content-Length that is no number, or given more than once")]
+    #[error("a Content-Length that is not a number, or is given more than once")]
     Length,
     #[error("a Transfer-Encoding other than chunked")]
     Coding,
@@ -99,7 +99,7 @@ pub(crate) enum BadRequestError {
     BodyTooLarge,
     #[error("a malformed chunk")]
     Chunk,
-    #[error("a protocol that is not spoken here over a stream")]
+    #[error("a protocol that is not supported over a stream")]
     Protocol,
 }
 

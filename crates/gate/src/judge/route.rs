@@ -1,4 +1,4 @@
-//! Chooses a request's route by its host, and by its path in every way that a backend may read it.
+//! Chooses a request's route by its host, and by every way in which a backend may read its path.
 
 use std::collections::BTreeMap;
 use std::fmt;

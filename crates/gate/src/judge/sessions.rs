@@ -2,7 +2,7 @@
 //! value.
 //!
 //! A [`StoreHandle`] is opened once, from the configuration, and goes to each thread, which makes
-//! its own [`NearSessions`] from it and runs [`NearSessions::run`] beside its requests. The guard
+//! its own [`NearSessions`] from it and runs [`NearSessions::run`] while it serves. The guard
 //! decides what a session allows, and for how long.
 
 use std::pin::Pin;
@@ -26,7 +26,7 @@ pub struct StoreHandle {
     outage: Outage,
 }
 
-/// Why the store did not answer last, in any thread.
+/// Why the store last failed to answer, in any thread.
 #[derive(Clone, Default)]
 pub(crate) struct Outage(Arc<Mutex<String>>);
 
@@ -67,12 +67,12 @@ impl StoreHandle {
         &self.outage
     }
 
-    /// The store itself, for what else is kept there.
+    /// The store itself, for other things that are kept there.
     pub(crate) fn shared(&self) -> store::Place {
         self.store.clone()
     }
 
-    /// For managing sessions: without a cache.
+    /// The store without a cache, for managing sessions.
     pub fn store(&self) -> AnyStore {
         self.store.on_this_thread()
     }
@@ -144,7 +144,8 @@ impl Watch for SessionWatch {
         self.near.holds(&self.sid, &self.kept)
     }
 
-    /// Held for so long, and not before: what is held is asked for anew whenever it was touched.
+    /// Holds the entry only while this is awaited, because the store is asked again for every held
+    /// entry that is touched.
     fn outdated(&self) -> Pin<Box<dyn Future<Output = ()> + '_>> {
         Box::pin(async {
             if let Some(held) = self.near.hold(&self.sid, &self.kept) {

@@ -8,12 +8,12 @@ use base64::engine::general_purpose::STANDARD;
 pub(crate) const PROTOCOL: &str = "websocket";
 const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
-/// What the backend has to answer.
+/// The answer that the backend has to give.
 #[derive(Debug)]
 pub(crate) struct Opening(String);
 
 impl Opening {
-    /// Returns it with the key. `None` if there is no randomness.
+    /// Returns it with the key. `None` if the system has no randomness.
     pub(crate) fn new() -> Option<(Self, String)> {
         let mut nonce = [0; 16];
         aws_lc_rs::rand::fill(&mut nonce).ok()?;

@@ -26,7 +26,7 @@ pub use reach::reach;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Gate would not start, or would refuse everybody.
+    /// Gate would not start, or would refuse every request.
     Error,
     Warning,
 }
@@ -120,7 +120,7 @@ pub fn check(config: &Config, now: SystemTime) -> Report {
     report
 }
 
-/// Whoever may write the configuration chooses the backends and the keys.
+/// Anybody who may write the configuration chooses the backends and the keys.
 pub fn file(path: &Path, report: &mut Report) {
     let Ok(facts) = path.metadata() else {
         return;
@@ -128,7 +128,7 @@ pub fn file(path: &Path, report: &mut Report) {
     let (mode, shown) = (facts.permissions().mode(), path.display());
     let place = shown.to_string();
     if mode & 0o002 != 0 {
-        let what = format!("everybody may write it; run: chmod o-w {shown}");
+        let what = format!("every user may write it; run: chmod o-w {shown}");
         report.error(place, what);
     } else if mode & 0o020 != 0 {
         let what =
@@ -137,7 +137,7 @@ pub fn file(path: &Path, report: &mut Report) {
     }
 }
 
-/// If a secret does not exist yet, with the command that makes it.
+/// The error; if the secret does not exist yet, with the command that makes it.
 fn advised(error: impl Display, from: &SecretFrom, bytes: usize) -> String {
     match from {
         SecretFrom::File(path) if !path.exists() => {

@@ -1,7 +1,7 @@
 //! Manages sessions by hand: put, show, list, revoke, import and reseal; and makes tokens for them.
 //! Results are values; the command prints them and chooses the exit code.
 //!
-//! A password goes in and is never shown; only the user's name is. A manager runs on a `LocalSet`,
+//! Passwords are stored and never shown; only users' names are. A manager runs on a `LocalSet`,
 //! because the store's connection needs one.
 
 mod import;
@@ -35,7 +35,7 @@ pub struct SessionManager {
 pub enum Form {
     /// With the key of this name.
     Sealed(String),
-    /// In base64, for anybody who can read the store.
+    /// In base64, which anybody with access to the store can read.
     Plain,
     /// In AES-256-CBC, from hyper-auth-proxy.
     Cbc,
@@ -65,7 +65,7 @@ impl SessionManager {
         Ok(Self { store, vault })
     }
 
-    /// `login` is `user:password`. It is sealed; or stored plain, if there is no key and plain ones
+    /// `login` is `user:password`. It is sealed, or stored plain if there is no key and plain ones
     /// are accepted.
     pub async fn put(
         &self,
@@ -127,7 +127,7 @@ impl SessionManager {
         Ok(String::from_utf8_lossy(user.unwrap_or_default()).into_owned())
     }
 
-    /// Only names, a page at a time.
+    /// Lists only names, a page at a time.
     pub async fn list(&self, after: Option<&str>, limit: usize) -> Result<Page, GateError> {
         Ok(self.store.list(after, limit).await?)
     }

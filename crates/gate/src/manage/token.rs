@@ -1,5 +1,5 @@
 //! Makes a token for a session, signed with a secret of the configuration: for trying gate out, and
-//! for one's own programs.
+//! for the user's own programs.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -15,7 +15,7 @@ use crate::judge::configured;
 use crate::judge::guard::Keys;
 use crate::{GateError, Secret};
 
-/// How it is sent.
+/// How a token is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenTransport {
     /// As the value of the cookie, in the configured form.
@@ -34,7 +34,7 @@ pub struct TokenRequest<'a> {
     pub key: Option<&'a str>,
 }
 
-/// Whoever has it can act as its user.
+/// A token; anybody who has it can act as its user.
 pub struct Token {
     /// The whole header line, as in `Cookie: Authorization=…` or `Authorization: Bearer …`.
     pub field: Secret,

@@ -24,10 +24,10 @@ const WRITE_INTERVAL: Duration = Duration::from_millis(10);
 
 type Open = Box<dyn FnMut() -> io::Result<Box<dyn Write + Send>> + Send>;
 
-/// Held by the main thread.
+/// The access log, owned by the main thread.
 pub(crate) struct AccessLog {
     sender: LogSender,
-    /// Receives when everything is written.
+    /// Receives a message when everything is written.
     done: Receiver<()>,
 }
 
@@ -122,11 +122,11 @@ impl AccessLog {
     /// Reopens the file before the next line, because the old one was moved.
     pub(crate) fn reopen(&self) {
         self.sender.state.reopen.store(true, Relaxed);
-        // If there is no room, the thread is awake.
+        // If the channel is full, the thread is awake.
         let _ = self.sender.lines.try_send(Message::Flush);
     }
 
-    /// Writes what is waiting, as far as time allows; returns whether all of it was written.
+    /// Writes the waiting lines, as far as time allows; returns whether all were written.
     pub(crate) fn finish(self, patience: Duration) -> bool {
         // If the channel is full because the disk is stuck, there is nothing to wait for.
         self.sender.lines.try_send(Message::End).is_ok() && self.done.recv_timeout(patience).is_ok()
@@ -134,7 +134,7 @@ impl AccessLog {
 }
 
 impl LogSender {
-    /// Never waits. A line has its newline.
+    /// Writes a line, which ends in a newline. Never waits.
     pub(crate) fn write(&self, line: Vec<u8>) {
         match self.lines.try_send(Message::Line(line)) {
             Ok(()) => {}
@@ -155,7 +155,7 @@ impl LogSender {
     }
 }
 
-/// In the log's own thread.
+/// The writer in the log's own thread.
 struct Writer {
     state: Arc<State>,
     to: Option<Box<dyn Write + Send>>,
@@ -215,7 +215,7 @@ impl Writer {
     }
 }
 
-/// The log says who asked for what, so only its owner and group may read it.
+/// The log shows which client requested what, so only its owner and group may read it.
 fn append(path: &Path) -> io::Result<std::fs::File> {
     let mut options = OpenOptions::new();
     options.append(true).create(true).mode(0o640).open(path)

@@ -6,7 +6,7 @@ use super::RequestId;
 pub(crate) struct Caller {
     pub(crate) id: RequestId,
     pub(crate) form: Form,
-    /// An answer to HEAD has no body.
+    /// Whether the request is HEAD: the answer has no body.
     pub(crate) is_head: bool,
 }
 

@@ -21,7 +21,7 @@ pub(crate) struct Entry {
     pub(crate) authorized: Option<Instant>,
     /// A connection to a server was leased. Not set if one was free.
     pub(crate) leased: Option<Instant>,
-    /// The head was sent, with what of the body was there.
+    /// The head was sent, with the part of the body that had arrived.
     pub(crate) sent: Option<Instant>,
     /// The first byte of the answer came from the server.
     pub(crate) first_byte: Option<Instant>,
@@ -86,7 +86,7 @@ impl Phase {
 }
 
 impl Entry {
-    /// Only the protocol is known yet.
+    /// An entry of which only the protocol is known yet.
     pub(crate) fn new(began: Instant, protocol: Protocol, secure: bool) -> Self {
         Self {
             began,
@@ -121,7 +121,7 @@ impl Entry {
         self.known = Some(Known::Asked);
     }
 
-    /// Gate answers by itself.
+    /// Gate gives its own answer.
     pub(crate) fn turn_away(&mut self, status: u16, reason: impl Into<Reason>) {
         self.status = status;
         self.reason = Some(reason.into());

@@ -29,12 +29,12 @@ pub(crate) const FAMILIES: [Family; 18] = [
     },
     Family {
         name: "turned_away",
-        about: "Requests that gate answered by itself or broke off: refused, denied, or without a backend.",
+        about: "Requests that gate answered itself or broke off: refused, denied, or without a backend.",
         rows: turned_away,
     },
     Family {
         name: "limits_met",
-        about: "How often a limit was met.",
+        about: "How often a limit was reached.",
         rows: |s| each::<Limit>(s, "limit"),
     },
     Family {
@@ -53,7 +53,7 @@ pub(crate) const FAMILIES: [Family; 18] = [
     },
     Family {
         name: "single_use_sessions",
-        about: "TLS sessions that are good once, and that clients asked for.",
+        about: "Single-use TLS sessions that clients asked for.",
         rows: |s| each::<SingleUse>(s, "fate"),
     },
     Family {
@@ -63,22 +63,22 @@ pub(crate) const FAMILIES: [Family; 18] = [
     },
     Family {
         name: "early_requests",
-        about: "Requests that came as early data: passed on at once, held until the handshake's end, or sent again after it.",
+        about: "Requests that came as early data: passed on at once, held until the end of the handshake, or sent again after it.",
         rows: |s| each::<Early>(s, "fate"),
     },
     Family {
         name: "sessions_looked_up",
-        about: "How the session of a request was known: near, asked of the store, or by grace while the store is down.",
+        about: "How the session of a request was found: in memory, in the store, or in memory while the store is down.",
         rows: |s| each::<Known>(s, "from"),
     },
     Family {
         name: "store_events",
-        about: "What the store of sessions went through.",
+        about: "Events of the session store.",
         rows: |s| each::<Store>(s, "event"),
     },
     Family {
         name: "streams_ended",
-        about: "Open answers that were ended because their session was.",
+        about: "Open answers that ended because their session did.",
         rows: |s| each::<Streams>(s, "cause"),
     },
     Family {
@@ -88,12 +88,12 @@ pub(crate) const FAMILIES: [Family; 18] = [
     },
     Family {
         name: "upstream_requests",
-        about: "Requests to backends, by whether their connection had carried another.",
+        about: "Requests to backends, by whether their connection had been used before.",
         rows: |s| each::<Carried>(s, "connection"),
     },
     Family {
         name: "upstream_events",
-        about: "Requests that waited for a connection or were sent again, and servers that were left alone.",
+        about: "Requests that waited for a connection or were sent again, and servers that were ejected.",
         rows: |s| each::<Pool>(s, "event"),
     },
     Family {
@@ -103,17 +103,17 @@ pub(crate) const FAMILIES: [Family; 18] = [
     },
     Family {
         name: "round_trips_saved",
-        about: "Round trips that did not take place, by the remedy that saved them.",
+        about: "Round trips that were saved, by the remedy.",
         rows: |s| each::<Remedy>(s, "remedy"),
     },
     Family {
         name: "handshakes_avoided",
-        about: "Handshakes that did not take place, or not in full.",
+        about: "Handshakes that were avoided or shortened.",
         rows: |s| each::<Avoided>(s, "kind"),
     },
     Family {
         name: "errors",
-        about: "Exchanges that a client cannot be content with: 5xx, or an answer that broke off on our side.",
+        about: "Exchanges that failed for the client: 5xx, or an answer that gate or the backend broke off.",
         rows: |s| {
             let value = s.errors();
             vec![Row {
@@ -128,16 +128,16 @@ pub(crate) const FAMILIES: [Family; 18] = [
 pub(crate) fn about(gauge: Gauge) -> &'static str {
     match gauge {
         Gauge::Connections => "Open connections of clients.",
-        Gauge::Exchanges => "Exchanges in flight.",
-        Gauge::Sessions => "Sessions that are remembered, summed over threads.",
+        Gauge::Exchanges => "Exchanges in progress.",
+        Gauge::Sessions => "Cached sessions, summed over threads.",
         Gauge::Links => "Open connections to backends.",
-        Gauge::IdleLinks => "Connections to backends that wait for a request.",
-        Gauge::Accepting => "Threads that take connections.",
-        Gauge::StoreDown => "Threads whose store of sessions does not answer.",
-        Gauge::Servers => "Servers that may be asked, summed over threads.",
-        Gauge::ServersDown => "Servers that are left alone, summed over threads.",
+        Gauge::IdleLinks => "Idle connections to backends.",
+        Gauge::Accepting => "Threads that accept connections.",
+        Gauge::StoreDown => "Threads whose session store does not answer.",
+        Gauge::Servers => "Servers, summed over threads.",
+        Gauge::ServersDown => "Ejected servers, summed over threads.",
         Gauge::QuicMemory => {
-            "What QUIC connections keep of what was not read, sent or acknowledged, in bytes."
+            "Bytes that QUIC connections hold because they were not yet read, sent or acknowledged."
         }
     }
 }

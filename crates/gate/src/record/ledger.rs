@@ -12,8 +12,8 @@ use super::{
     Streams, Timer, TlsHandshake,
 };
 
-/// One thread's counters. The `Arc` is shared by that thread and the admin thread. No two ledgers
-/// share a cache line.
+/// One thread's counters. That thread and the admin thread share it. No two ledgers share a cache
+/// line.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct Ledger {
@@ -235,12 +235,12 @@ impl Ledger {
 }
 
 impl Ledgers {
-    /// For this number of threads.
+    /// Ledgers for this number of threads.
     pub(crate) fn new(threads: usize) -> Self {
         Self((0..threads.max(1)).map(|_| Arc::default()).collect())
     }
 
-    /// The ledger of a thread; threads beyond the last get one that nobody reads.
+    /// The ledger of a thread; threads beyond the last get one that is never read.
     pub(crate) fn ledger(&self, thread: usize) -> Arc<Ledger> {
         self.0.get(thread).cloned().unwrap_or_default()
     }

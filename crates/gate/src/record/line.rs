@@ -16,12 +16,12 @@ use crate::GateError;
 const MAX_PATH_LENGTH: usize = 2048;
 const MAX_METHOD_LENGTH: usize = 32;
 
-/// What only the log needs of an exchange.
+/// The parts of an exchange that only the log needs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LineContext<'a> {
     pub(crate) client: IpAddr,
     pub(crate) method: &'a str,
-    /// As requested; what follows the path is not written.
+    /// As requested; only the path is written.
     pub(crate) target: &'a str,
     /// By name.
     pub(crate) upstream: Option<&'a str>,
@@ -139,8 +139,8 @@ pub(crate) fn line(
     bytes
 }
 
-/// Without scheme and authority, which may contain a password (RFC 3986 §3.2.1), and without query
-/// and fragment.
+/// The path without scheme and authority, which may contain a password (RFC 3986 §3.2.1), and
+/// without query and fragment.
 fn path(target: &str) -> &str {
     let end = target.find(['?', '#']).unwrap_or(target.len());
     let target = target.get(..end).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What only the access log needs of an exchange; kept only if there is a log.
+//! The parts of an exchange that only the access log needs; kept only if there is a log.
 
 use std::fmt;
 use std::rc::Rc;

@@ -36,7 +36,7 @@ pub(crate) fn text(snapshot: &Snapshot, process: &Process) -> String {
     }
     if let Some(log) = &process.log {
         let name = "roundtrip_gate_access_log_lines_total";
-        let about = "Lines of the access log: written, dropped because it is slow, lost because it cannot be written.";
+        let about = "Lines of the access log: written, dropped because writing is slow, lost because writing failed.";
         head(&mut text, name, about, "counter");
         for (fate, value) in log.fates() {
             line(&mut text, name, &[("fate", fate)], value);
@@ -53,10 +53,10 @@ pub(crate) fn text(snapshot: &Snapshot, process: &Process) -> String {
     plain(
         &mut text,
         "roundtrip_gate_ready",
-        "Does gate want to be asked?",
+        "Whether gate is ready for requests.",
         process.ready.into(),
     );
-    let started = "When gate began, in seconds since 1970.";
+    let started = "When gate started, in seconds since 1970.";
     plain(
         &mut text,
         "roundtrip_gate_start_time_seconds",
@@ -112,7 +112,7 @@ fn durations(text: &mut String, timer: Timer, spread: &DurationHistogram) {
     );
 }
 
-/// Exactly.
+/// The same in seconds, exactly.
 fn seconds(nanoseconds: u64) -> String {
     let (whole, rest) = (nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000);
     format!("{whole}.{rest:09}")

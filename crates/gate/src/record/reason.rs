@@ -1,5 +1,5 @@
-//! Why gate answered by itself or broke off, and which limit was reached: constants that name
-//! nobody.
+//! Why gate gave its own answer or broke off, and which limit was reached: constants without
+//! personal data.
 
 use super::label_value::words;
 
@@ -90,8 +90,8 @@ impl Reason {
 }
 
 words! {
-    /// `[limits]` by the names in the configuration, and the limits of `[upstream]` that affect
-    /// clients.
+    /// The limits of `[limits]`, by their names in the configuration, and the limits of
+    /// `[upstream]` that affect clients.
     Limit {
         Connections = "connections",
         ConnectionsPerClient = "connections_per_client",

@@ -1,5 +1,5 @@
 //! The ID of one request, common to its client, gate's log and its backend. Making one allocates
-//! nothing: it is a prefix of the thread, and a number.
+//! nothing: it is the thread's prefix and a number.
 
 use std::cell::Cell;
 use std::fmt;
@@ -21,7 +21,7 @@ thread_local! {
 }
 
 impl RequestId {
-    /// None yet.
+    /// No ID yet.
     pub(crate) const NONE: Self = Self {
         bytes: [0; MAX_ID_LENGTH],
         length: 0,

@@ -13,7 +13,8 @@ pub(crate) fn server_timing(entry: &Entry, now: Instant, out: &mut Vec<u8>) {
     let (mut authorize, mut lease) = (Duration::ZERO, Duration::ZERO);
     for (phase, took) in entry.phases(now) {
         match phase {
-            // Without a mark of its own, the phase at the end was more than asking the store.
+            // Only if authorization has its own mark: otherwise the last phase covers more than
+            // asking the store.
             Phase::Authorize if entry.authorized.is_some() => authorize = took,
             Phase::Lease if entry.leased.is_some() => lease = took,
             _ => {}

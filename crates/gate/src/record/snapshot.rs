@@ -34,7 +34,7 @@ impl Snapshot {
         }
     }
 
-    /// Over all members of a set.
+    /// The sum over all members of a set.
     pub(crate) fn sum<W: LabelValue + Counted>(&self) -> u64 {
         W::ALL.iter().map(|word| self.get(*word)).sum()
     }

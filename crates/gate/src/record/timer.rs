@@ -28,15 +28,15 @@ words! {
 impl Timer {
     pub(crate) fn about(self) -> &'static str {
         match self {
-            Self::Added => "What gate added to an exchange: all but the wait for the backend.",
+            Self::Added => {
+                "The time that gate added to an exchange: all except the wait for the backend."
+            }
             Self::Authorize => {
-                "From a request's head to the leave to pass, where the store was asked."
+                "From a request's head to its authorization, if the store was asked."
             }
             Self::FirstByte => "From a request's head to the first byte of the backend's answer.",
-            Self::Backend => {
-                "From the request's leaving to the first byte of the backend's answer."
-            }
-            Self::Whole => "A whole exchange, with its bodies.",
+            Self::Backend => "From sending the request to the first byte of the backend's answer.",
+            Self::Whole => "A whole exchange, including its bodies.",
         }
     }
 }

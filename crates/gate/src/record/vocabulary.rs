@@ -83,7 +83,7 @@ words! {
     Pool {
         /// A request waited for a connection.
         Waited = "waited",
-        /// A kept connection was gone, and the request was sent again.
+        /// A kept connection was closed, and the request was sent again.
         Retried = "retried",
         /// A server was ejected.
         Ejected = "ejected",

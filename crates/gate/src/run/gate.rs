@@ -20,7 +20,7 @@ use crate::record::{AccessLog, Ledgers, Pseudonymizer, ThreadLog};
 use crate::run::plan::Plan;
 use crate::run::worker::{Order, Stage, Worker};
 
-/// How long the end of the access log may take.
+/// How long writing the rest of the access log may take.
 const LOG_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A running gate. If dropped, it ends at once; [`Gate::drain`] lets open exchanges finish.
@@ -33,7 +33,7 @@ pub struct Gate {
     log: Option<AccessLog>,
 }
 
-/// The addresses that it serves, with the ports that were found.
+/// The addresses that it serves, with the ports that are used.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Addresses {
     pub http: Vec<SocketAddr>,
@@ -57,7 +57,7 @@ pub enum News {
     /// about to expire.
     Condition(String),
     Draining(Duration),
-    /// All connections have ended; or time was up, and this many were cut.
+    /// All connections have ended; or the time was over, and this many were cut.
     Ended {
         cut: usize,
     },
@@ -122,7 +122,7 @@ impl Gate {
         self.certificate.as_deref()
     }
 
-    /// All or nothing: a configuration that cannot be served changes nothing.
+    /// A configuration that cannot be served changes nothing.
     pub fn reload(&self, config: Config) -> Result<(), GateError> {
         let before = self.orders.borrow().plan.clone();
         let keyring = Keyring::reopen(&config, &before.rules.borrow())?;
@@ -143,7 +143,7 @@ impl Gate {
         self.end(within)
     }
 
-    /// How long open exchanges may take, by the configuration.
+    /// How long open exchanges may take, according to the configuration.
     pub fn patience(&self) -> Duration {
         self.orders.borrow().plan.config.admin.drain.0
     }

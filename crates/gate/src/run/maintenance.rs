@@ -31,7 +31,7 @@ pub(super) struct Maintenance {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What is maintained from now on.
+/// The things to maintain from now on.
 struct Maintained {
     plan: Arc<Plan>,
     keyring: Keyring,
@@ -96,12 +96,12 @@ impl Maintenance {
 
     pub(super) fn follow(&self, plan: Arc<Plan>, keyring: Keyring) {
         if let Some(tell) = &self.tell {
-            // The thread ends with the gate, and not before.
+            // The thread does not end before the gate.
             let _ = tell.send(Maintained { plan, keyring });
         }
     }
 
-    /// From now on `/readyz` says that gate is not ready.
+    /// Makes `/readyz` say that gate is not ready.
     pub(super) fn drain(&self) {
         self.draining.store(true, Ordering::Relaxed);
     }
@@ -148,7 +148,7 @@ async fn keep(
         tokio::select! {
             turn = turns.recv() => {
                 let Some(turn) = turn else { return };
-                // What stays is in both plans, and starts again.
+                // Unchanged things are in both plans, and start again.
                 plan = turn.plan.clone();
                 follow(&dependencies, &plan);
                 if let Some(state) = &shown {
@@ -180,7 +180,7 @@ fn serve(state: Option<(std::net::TcpListener, Arc<AdminState>)>) -> JoinSet<()>
     serving
 }
 
-/// The lookups and checks of servers, and JWK Sets.
+/// Runs the lookups and checks of servers, and reads JWK Sets.
 fn tend(turn: Maintained, told: &std::rc::Rc<NewsHandler>) -> JoinSet<()> {
     let mut tasks = JoinSet::new();
     for group in turn.plan.groups.values() {
@@ -209,7 +209,7 @@ fn look(plan: &Plan, told: &NewsHandler) {
     }
 }
 
-/// From now on the dependencies of this plan are watched.
+/// Watches this plan's dependencies from now on.
 fn follow(dependencies: &Dependencies, plan: &Plan) {
     dependencies.follow(&plan.config, plan.groups.values(), plan.place.outage());
 }

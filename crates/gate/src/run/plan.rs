@@ -1,6 +1,5 @@
-//! What all threads share, made from a configuration. It is made anew when the configuration is
-//! read again; what did not change is kept, so that connections, sessions and tickets survive a
-//! reload.
+//! What all threads share, made from a configuration. A reload makes a new plan and keeps
+//! everything that did not change, so that connections, sessions and tickets survive.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -123,7 +122,7 @@ fn lead_somewhere(config: &Config) -> Result<(), GateError> {
     }
 }
 
-/// Sockets are bound only once.
+/// Refuses changes that need a restart: sockets are bound only once.
 fn needs_no_restart(before: &Config, after: &Config) -> Result<(), GateError> {
     let bound = |listen: &Listen| Listen {
         proxy_protocol_from: Vec::new(),

@@ -1,5 +1,5 @@
-//! A gate in the foreground: it serves until it is told to end. SIGHUP reads the configuration
-//! again; SIGTERM and SIGINT let open exchanges finish; a second one of these ends it at once.
+//! A gate in the foreground. It serves until a signal ends it: SIGHUP reads the configuration
+//! again; SIGTERM and SIGINT let open exchanges finish; a second one ends the process at once.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 

@@ -21,7 +21,7 @@ use thread_plan::ThreadPlan;
 /// How often the upstreams' counts go to the ledger.
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What a thread is to do.
+/// An order to a thread.
 #[derive(Clone)]
 pub(crate) struct Order {
     pub(crate) plan: Arc<Plan>,
@@ -37,7 +37,7 @@ pub(crate) enum Stage {
     },
 }
 
-/// What a thread gets when it begins.
+/// Everything that a thread gets when it starts.
 pub(crate) struct Worker {
     pub(crate) sockets: ThreadSockets,
     pub(crate) orders: watch::Receiver<Order>,
@@ -47,8 +47,8 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// Serves until it is told to end, and returns how many connections were cut. `ready` is called
-    /// when clients are accepted, or with the error.
+    /// Serves until it gets the order to end, and returns how many connections were cut. `ready` is
+    /// called when clients are accepted, or with the error.
     pub(crate) fn run(self, ready: impl FnOnce(Result<(), GateError>)) -> usize {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()

@@ -1,12 +1,12 @@
-//! What applications need from gate, tested with programs of other makers: Node, gRPC's own
-//! library, browsers, aioquic, python-h2.
+//! What applications need from gate, tested with other implementations: Node, gRPC's own library,
+//! browsers, aioquic, python-h2.
 
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic
-)] // what a test expects is expected of the code
+)] // a test may panic
 
 mod cors;
 mod grpc;

@@ -1,13 +1,13 @@
-//! What gate promises whatever its clients and backends do; each promise is a test. `sessions`
-//! tests sessions and their store, `lifecycle` reload and end, `smuggling` requests that could be
-//! taken for others.
+//! What gate promises, whatever its clients and backends do; each promise is a test. `sessions`
+//! tests sessions and their store, `lifecycle` tests reload and shutdown, and `smuggling` tests
+//! requests that could be taken for others.
 
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic
-)] // what a test expects is expected of the code
+)] // a test may panic
 
 mod backend;
 mod backend_failures;

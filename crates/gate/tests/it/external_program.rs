@@ -1,5 +1,5 @@
-//! Servers and proxies of other makers: each gets a free port and an empty directory, and ends with
-//! its test.
+//! Other implementations' servers and proxies: each gets a free port and an empty directory, and
+//! ends with its test.
 
 use std::fs;
 use std::net::{SocketAddr, TcpListener, TcpStream};

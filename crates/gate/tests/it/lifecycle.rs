@@ -1,5 +1,5 @@
-//! From start to end: requests are served, a reload or an end loses none of them, and the admin
-//! server reports the truth.
+//! From start to shutdown: requests are served, a reload or a shutdown loses none of them, and the
+//! admin server reports the truth.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
@@ -52,7 +52,8 @@ fn a_reload_drops_no_request() {
     let (mut kept, mut slow) = (scene.client(), scene.client());
     assert_eq!(kept.get("/", &field).1, format!("one {LOGIN}"));
     slow.send(&format!("GET /slow HTTP/1.1\r\nHost: a\r\n{field}\r\n\r\n"));
-    // The configuration at the time when its head was read decides, not when it was sent.
+    // The configuration that is current when the head is read applies, not the one when it was
+    // sent.
     let is_under_way = || {
         scene
             .admin("/metrics")
@@ -64,7 +65,7 @@ fn a_reload_drops_no_request() {
     }
     let next = Scene::config(&scene.folder, two, "");
     scene.gate().reload(next).unwrap();
-    // Threads follow soon: then requests on the kept connection go to the other backend.
+    // Threads soon follow: then requests on the kept connection go to the other backend.
     let followed = (0..2000).any(|_| {
         let (status, body) = kept.get("/", &field);
         assert_eq!(status, 200);
@@ -92,7 +93,7 @@ fn what_cannot_be_served_changes_nothing() {
     assert_eq!(scene.client().get("/", &field).0, 200);
 }
 
-/// A promise: no request is dropped at the end, within the time that it is given.
+/// A promise: a shutdown drops no request that ends within the drain time.
 #[test]
 fn an_end_lets_those_inside_finish() {
     let (at, release) = backend("one");
@@ -186,7 +187,7 @@ fn limits_are_met_and_counted() {
         "[limits]\nconnections_per_client = 2\nhead = 300\nhead_time = \"1s\"\n",
     );
     let (mut first, mut second) = (scene.client(), scene.client());
-    // Both connections are open once they were answered.
+    // Both connections are open once their requests are answered.
     assert_eq!((first.get("/", "").0, second.get("/", "").0), (401, 401));
     assert!(scene.client().is_closed());
     let long = format!("X-Long: {}", "x".repeat(400));

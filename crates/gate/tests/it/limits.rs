@@ -1,14 +1,14 @@
-//! Scarce resources are not given to clients that send nothing for them: a connection to a backend
-//! is only for complete requests and clients that are still there, each client's share is bounded,
-//! and useless frames are counted. nginx and HAProxy run beside gate in front of the same backend,
-//! with as many connections: gate has to serve whomever they serve.
+//! Clients cannot occupy scarce resources without sending requests: a connection to a backend is
+//! only for complete requests of clients that are still connected, each client's share is bounded,
+//! and useless frames are counted. nginx and HAProxy run next to gate in front of the same backend,
+//! with as many connections: gate has to serve every client that they serve.
 
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic
-)] // what a test expects is expected of the code
+)] // a test may panic
 
 mod backend;
 mod cancelled;
@@ -59,7 +59,7 @@ pub(crate) fn gate(backend: SocketAddr) -> Scene {
     })
 }
 
-/// An ordinary request on a connection of its own; returns its status.
+/// Sends an ordinary request on a new connection; returns its status.
 pub(crate) fn get(address: SocketAddr, path: &str) -> u16 {
     let mut client = RawClient::to(address);
     client.send(&format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n"));

@@ -1,7 +1,7 @@
-//! Whole gates in front of backends, one module for each subject. What is measured of a whole
-//! process has a test binary of its own: `allocations`, `memory`.
+//! Whole gates in front of backends, one module for each subject. Measurements of a whole process
+//! have separate test binaries: `allocations`, `memory`.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // what a test expects is expected of the code
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test may panic
 
 mod applications;
 mod exchanges;
@@ -22,7 +22,7 @@ mod smuggling;
 
 use std::time::{Duration, Instant};
 
-/// Asks until it is true; tests do not depend on how long that takes.
+/// Polls until it is true; tests do not depend on how long that takes.
 pub(crate) async fn until(what: &str, mut is: impl AsyncFnMut() -> bool) {
     let began = Instant::now();
     while !is().await {

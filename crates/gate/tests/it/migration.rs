@@ -1,6 +1,6 @@
-//! hyper-auth-proxy's behaviour as seen from outside, row by row: what stays and what changes for
-//! those who migrate. `docs/gate-migration.md` has the same rows in words.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // what a test's helper expects is expected of the code
+//! hyper-auth-proxy's behaviour as seen from outside, row by row: what stays the same after a
+//! migration, and what changes. `docs/gate-migration.md` has the same rows in words.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test may panic
 
 mod scene;
 mod token;
@@ -89,7 +89,7 @@ fn what_the_client_says_of_itself_is_replaced() {
         let answer = scene.get(&format!("{}\r\n{own}", field("s1")));
         assert!(answer.body.contains(BASIC), "{}", answer.body);
         assert_eq!(answer.body.matches("Authorization: ").count(), 1);
-        // hyper-auth-proxy extends anybody's list; gate extends only those of trusted proxies.
+        // hyper-auth-proxy extends any client's list; gate extends only trusted proxies' lists.
         assert!(answer.body.contains("X-Forwarded-For: 127.0.0.1\r\n"));
         assert!(!answer.body.contains("192.0.2.1"), "{}", answer.body);
         let near = Config::parse("[listen]\ntrusted = [\"127.0.0.0/8\"]\n", "test").unwrap();
@@ -166,7 +166,8 @@ fn what_is_500_there_is_500_here() {
     });
 }
 
-/// hyper-auth-proxy says 500 to all of these; gate's statuses tell the client whether to try again.
+/// hyper-auth-proxy answers 500 to all of these; gate's statuses tell the client whether to try
+/// again.
 #[test]
 fn who_is_down_is_told_apart() {
     play("who_is_down_is_told_apart", |scene| {
@@ -184,7 +185,7 @@ fn who_is_down_is_told_apart() {
     }
 }
 
-/// hyper-auth-proxy's faults are not ours.
+/// Gate does not have hyper-auth-proxy's faults.
 #[test]
 fn its_faults_stay_behind() {
     play("its_faults_stay_behind", |scene| {

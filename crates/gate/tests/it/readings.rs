@@ -1,13 +1,13 @@
 //! A protected path cannot be reached by another spelling of its path or host, whatever the backend
-//! makes of it: servers of other makers, and models of known readers. No request here has a token;
-//! each backend's answer to the same spelling without gate shows that there is something to
+//! makes of it: other implementations' servers, and models of known readers. No request here has a
+//! token; each backend's answer to the same spelling without gate shows that there is something to
 //! protect.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing
-)] // what a test's helper expects is expected of the code
+)] // a test may panic
 
 pub(crate) mod h2;
 mod hosts;
@@ -32,7 +32,7 @@ use wire::Wire;
 pub(crate) const MARKER: &str = "this-is-guarded-4711";
 pub(crate) const OPEN: &str = "this-is-open";
 const SEED: u64 = 20_261_122;
-/// Random ones; those with one mutation come on top.
+/// The number of random spellings; those with one mutation are added.
 const MOST: usize = 2500;
 
 #[test]
@@ -164,7 +164,7 @@ fn open_below(backend: SocketAddr) -> Scene {
     Scene::tuned(backend, more, tune)
 }
 
-/// Only the meaning of a request decides.
+/// Other limits must not affect the result.
 pub(crate) fn tune(config: &mut Config) {
     config.listen.threads = 1;
     config.limits.resets = 1_000_000;
@@ -195,7 +195,7 @@ fn reach(backend: SocketAddr) {
     assert!(wrong.is_empty(), "{} got through:\n{shown}", wrong.len());
 }
 
-/// Plain spellings get what they ask for.
+/// Plain spellings get the resource.
 fn plain(scene: &Scene, backend: SocketAddr) {
     let (mut gate, mut direct) = (
         Wire::to(scene.gate().addresses().http[0]),
@@ -212,7 +212,7 @@ fn plain(scene: &Scene, backend: SocketAddr) {
 #[derive(Default)]
 struct Seen {
     tried: usize,
-    /// How many reach it without gate.
+    /// How many spellings reach it without gate.
     direct: usize,
     statuses: BTreeMap<u16, usize>,
     wrong: Vec<String>,
@@ -248,7 +248,7 @@ fn try_all(backend: SocketAddr, gate: SocketAddr, paths: &[Vec<u8>]) -> Seen {
             seen.wrong.push(path.escape_ascii().to_string());
         }
     }
-    // Who is not passed on for lack of a backend is not judged.
+    // A request that fails for lack of a backend proves nothing.
     assert!(
         seen.statuses
             .keys()

@@ -7,7 +7,7 @@
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic
-)] // what a test expects is expected of the code
+)] // a test may panic
 
 mod backend;
 
@@ -86,7 +86,7 @@ impl Stage {
         }));
     }
 
-    /// Nothing is released, so any answer is gate's own.
+    /// The backend is not released, so any answer is gate's own.
     fn is_told(&self, client: &mut RawClient) {
         self.backend.release_later();
         let answer = client.answer();
@@ -153,7 +153,7 @@ fn revoked_in_redis_while_the_answer_is_awaited() {
     while_the_answer_is_awaited(Kept::Redis);
 }
 
-/// An interim answer is no answer yet.
+/// An interim answer does not count as an answer.
 #[test]
 fn revoked_behind_an_interim_answer() {
     let Some(stage) = Stage::new(Kept::Redb, 16) else {

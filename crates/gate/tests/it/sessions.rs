@@ -1,6 +1,6 @@
-//! A gate on loopback in front of a backend, with a store that tests control: who is served, as
-//! whom, and when that ends.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // what a test's helper expects is expected of the code
+//! A gate on loopback in front of a backend, with a store that tests control: which requests are
+//! served, as which user, and when that ends.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test may panic
 
 mod scene;
 mod store;

@@ -1,8 +1,8 @@
 //! Request smuggling: bytes that HTTP readers are known to understand differently go through gate
-//! to servers of other makers. Either gate refuses them, or all see the same requests: the same
-//! number, targets, hosts and bodies. In the other direction, no answer of a hostile backend is
-//! taken for the next one.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)] // what a test's helper expects is expected of the code
+//! to other implementations' servers. Either gate refuses them, or all see the same requests: the
+//! same number, targets, hosts and bodies. In the other direction, no answer of a hostile backend
+//! is taken for the next one.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)] // a test may panic
 #![allow(clippy::too_many_lines)] // the tables of cases
 
 mod answers;
@@ -116,7 +116,7 @@ async fn send(case: &Case, server: SocketAddr) -> Seen {
     let mut answered = Vec::new();
     let (mut from, mut to) = client.split();
     let asking = async {
-        // A server that refuses does not read on.
+        // A server that refuses stops reading.
         let _ = to.write_all(&wire).await;
         if case.end == End::Cut {
             let _ = to.shutdown().await;
@@ -137,7 +137,7 @@ async fn send(case: &Case, server: SocketAddr) -> Seen {
     }
 }
 
-/// How many requests the server refused that gate had passed on.
+/// The number of requests that gate passed on and the server refused.
 fn judge(case: &Case, seen: &Seen) -> Result<usize, String> {
     let mut expected = case.means.clone();
     if case.end == End::After {
@@ -148,8 +148,8 @@ fn judge(case: &Case, seen: &Seen) -> Result<usize, String> {
     let told: Vec<Message> = answers(seen)?;
     let understood = told.iter().filter(|answer| answer.status() == 200).count();
     let refused = told.len() - understood;
-    // A refusal by the server ends its connection; the rest is not answered, and gate's client
-    // learns it.
+    // A refusal by the server ends its connection; the rest is not answered, and gate's client sees
+    // that.
     let whole = if refused > 0 && case.refusable {
         expected.starts_with(&meanings)
     } else {
@@ -261,7 +261,7 @@ fn heard(case: &Case, seen: &Seen, told: &[Message]) -> Result<(), String> {
     }
     if let End::Refused(status) = case.end {
         let last = heard.pop().map(|answer| (answer.status(), answer.body));
-        // Gate's own answer, which ends where its length says.
+        // Gate's own answer, whose length is exact.
         let words = format!("{status} ");
         let is_refusal =
             |(said, body): &(u16, Vec<u8>)| *said == status && body.starts_with(words.as_bytes());
@@ -291,7 +291,7 @@ fn meaning(request: &Message) -> Meaning {
     }
 }
 
-/// What an echo server reports about a request.
+/// An echo server's report about a request.
 pub(crate) fn belief(request: &Message) -> String {
     let fields: String = TOLD
         .iter()

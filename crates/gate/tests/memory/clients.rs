@@ -1,5 +1,5 @@
-//! Thousands of clients in a process of their own, so that their memory is not counted as gate's:
-//! each connects, sends one request, and keeps its connection. Used by the memory tests and by the
+//! Thousands of clients in a separate process, so that their memory is not counted as gate's: each
+//! connects, sends one request, and keeps its connection. Used by the memory tests and by the
 //! example `idle`.
 
 use std::io::{BufRead, BufReader, Read, Write, stdin};
@@ -35,7 +35,7 @@ pub(crate) const KINDS: [(&str, Kind); 4] = [
 pub(crate) struct IdleClients(Child);
 
 impl IdleClients {
-    /// `command` runs [`attend`]. Returns when each was answered.
+    /// `command` runs [`attend`]. Returns when each client has its answer.
     pub(crate) fn gather(
         mut command: Command,
         kind: Kind,
@@ -66,7 +66,7 @@ impl Drop for IdleClients {
     }
 }
 
-/// What the process of the clients does, until nobody holds its standard input.
+/// The work of the clients' process, until its standard input is closed.
 pub(crate) fn attend() {
     let order = std::env::var("CLIENTS").unwrap();
     let words: Vec<&str> = order.split(' ').collect();
@@ -163,7 +163,7 @@ fn ask_h2(mut stream: impl Client + 'static) -> Box<dyn Client> {
     }
 }
 
-/// All of them from one socket, and by one thread.
+/// Runs all of them from one socket and one thread.
 fn attend_h3(to: SocketAddr, count: usize, tls: ClientConfig) {
     let tls = QuicClientConfig::try_from(tls).unwrap();
     let mut config = quinn::ClientConfig::new(Arc::new(tls));
@@ -188,7 +188,7 @@ fn attend_h3(to: SocketAddr, count: usize, tls: ClientConfig) {
             while stream.recv_data().await.unwrap().is_some() {}
             all.push((driver, sender));
         }
-        // What the last ones still have to acknowledge.
+        // The last clients still have to acknowledge data.
         tokio::time::sleep(Duration::from_secs(1)).await;
         all
     });

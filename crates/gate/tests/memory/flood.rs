@@ -1,5 +1,5 @@
-//! First datagrams in the name of addresses where nobody is: each from another loopback address.
-//! Used by the memory tests and by the example `strangers`.
+//! First datagrams from spoofed addresses: each comes from another loopback address. Used by the
+//! memory tests and by the example `strangers`.
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use rustls::crypto::aws_lc_rs::default_provider;
 
 use crate::strangers::{Kind, first, hello};
 
-/// So many are sent before answers are looked for, which mostly come at once or not at all.
+/// This many are sent before answers are read, which mostly come at once or not at all.
 const BATCH: usize = 64;
 const PATIENCE: Duration = Duration::from_millis(30);
-/// The first byte of a Retry, whose low bits are anything. RFC 9000 §17.2.5.
+/// The first byte of a Retry; its low bits are arbitrary. RFC 9000 §17.2.5.
 const RETRY: u8 = 0xf0;
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -22,7 +22,7 @@ pub(crate) struct Answers {
     pub(crate) others: usize,
 }
 
-/// So many of them, numbered from `start` on.
+/// Sends `count` of them, numbered from `start` on.
 pub(crate) fn flood(to: SocketAddr, kind: Kind, start: u32, count: u32) -> Answers {
     let mut tls = rustls::ClientConfig::builder_with_provider(Arc::new(default_provider()))
         .with_protocol_versions(&[&rustls::version::TLS13])
@@ -35,7 +35,7 @@ pub(crate) fn flood(to: SocketAddr, kind: Kind, start: u32, count: u32) -> Answe
     let mut answers = Answers::default();
     let mut sockets: Vec<UdpSocket> = Vec::new();
     for number in start..start + count {
-        // 127.16.0.0 and those behind it.
+        // 127.16.0.0 and the following addresses.
         let from = Ipv4Addr::from(0x7f10_0000 + number);
         let socket = UdpSocket::bind((from, 0)).unwrap();
         socket.connect(to).unwrap();
@@ -51,7 +51,7 @@ pub(crate) fn flood(to: SocketAddr, kind: Kind, start: u32, count: u32) -> Answe
     answers
 }
 
-/// For answers, for a little while.
+/// Reads answers for a little while.
 fn look(sockets: &mut Vec<UdpSocket>, answers: &mut Answers) {
     let until = Instant::now() + PATIENCE;
     while !sockets.is_empty() && Instant::now() < until {

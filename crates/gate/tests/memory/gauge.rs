@@ -1,4 +1,4 @@
-//! A gate whose process is measured, and a backend that answers one word.
+//! A gate whose process is measured, and a backend that answers with one word.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -10,10 +10,10 @@ use roundtrip_gate::config::Config;
 
 use crate::clients::Kind;
 
-/// After this a connection has given back what it does not need to rest; and some.
+/// More than the time after which an idle connection has freed what it does not need.
 const REST: Duration = Duration::from_millis(3500);
 
-/// Nobody needs a session.
+/// A gate without authentication.
 pub(crate) fn gate(backend: SocketAddr, more: &str) -> Gate {
     let text = format!(
         "[listen]\nhttp = [\"127.0.0.1:0\"]\nhttps = [\"127.0.0.1:0\"]\nh3 = true\nthreads = 1\n\
@@ -32,7 +32,7 @@ pub(crate) fn address(gate: &Gate, kind: Kind) -> SocketAddr {
     }
 }
 
-/// Resident memory, in bytes, once everybody rests.
+/// Resident memory in bytes, once all connections are idle.
 pub(crate) fn resident_at_rest() -> u64 {
     sleep(REST);
     resident()
@@ -46,7 +46,7 @@ pub(crate) fn resident() -> u64 {
     kib * 1024
 }
 
-/// Keeps its connections.
+/// A backend that keeps its connections.
 pub(crate) fn right() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

@@ -1,6 +1,5 @@
-//! Memory is bounded: an idle connection needs little, and a transfer whose other side is slow
-//! needs no more than a few pieces. One test at a time, because all of them measure the same
-//! process.
+//! Memory is bounded: an idle connection needs little, and a transfer to a slow receiver needs no
+//! more than a few pieces. One test at a time, because all of them measure the same process.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
@@ -21,7 +20,7 @@ use gauge::{address, gate, resident_at_rest, right};
 const FIRST: usize = 100;
 const CLIENTS: usize = 500;
 
-/// A test that failed is no reason for the others to.
+/// One failed test must not make the others fail.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE
@@ -50,7 +49,7 @@ fn a_connection_at_rest_takes_little() {
     for (name, kind) in KINDS {
         let gate = gate(right(), "");
         let (to, certificate) = (address(&gate, kind), gate.certificate().unwrap());
-        // What is there once for all is there.
+        // Memory that is allocated only once is not counted.
         let _first = IdleClients::gather(clients(), kind, to, FIRST, certificate);
         let before = resident_at_rest();
         let _clients = IdleClients::gather(clients(), kind, to, CLIENTS, certificate);

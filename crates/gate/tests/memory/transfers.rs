@@ -1,4 +1,4 @@
-//! Transfers whose other side takes nothing: they stop, and do not accumulate in gate.
+//! Transfers whose receiver takes nothing: they stop, and do not accumulate in gate.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -12,10 +12,10 @@ use crate::gauge::{gate, resident};
 
 const SIZE: u64 = 64 << 20;
 const TRANSFERS: u64 = 4;
-/// The memory of a transfer, in the gate.
+/// The memory that a transfer may use in gate.
 const MOST: u64 = 1 << 20;
 
-/// How far the fast sides have come, and whether the slow ones may begin.
+/// The progress of the fast senders, and whether the slow receivers may begin.
 #[derive(Default)]
 struct Progress {
     sent: AtomicU64,
@@ -24,7 +24,7 @@ struct Progress {
 }
 
 impl Progress {
-    /// Nobody gets on any more.
+    /// Waits until no sender makes progress.
     fn stalls(&self) {
         let mut before = u64::MAX;
         loop {
@@ -49,7 +49,7 @@ impl Progress {
         }
     }
 
-    /// Waits with its body until it may.
+    /// Reads the body, once it may begin.
     fn receive(&self, stream: &mut TcpStream) {
         while !self.go.load(Ordering::SeqCst) {
             sleep(Duration::from_millis(10));
@@ -87,7 +87,7 @@ fn backend(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> SocketAddr {
     address
 }
 
-/// Starts all transfers, looks at the memory while they stall, and lets them come to their end.
+/// Starts all transfers, measures the memory while they stall, and lets them finish.
 fn transfer(
     progress: &Arc<Progress>,
     to: SocketAddr,

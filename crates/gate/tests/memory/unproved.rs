@@ -1,5 +1,5 @@
-//! What those cost who may be nobody: a flood of first datagrams, against what is promised in
-//! `docs/quic-security.md`, and a client with a token that comes in the midst of it.
+//! The cost of clients with unproved addresses: a flood of first datagrams, compared with the
+//! promises of `docs/quic-security.md`, and a client with a token that comes during the flood.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -25,12 +25,13 @@ const UNPROVED: u64 = 256;
 const EACH: u64 = (64 + 16 + 14) << 10;
 /// The number of clients that may begin in a second.
 const RATE: f64 = 1024.0;
-/// What the allocator, the sockets and a first client take beside.
+/// The memory of the allocator, the sockets and a first client.
 const BESIDE: u64 = 16 << 20;
 const RETRIES: &str = "roundtrip_gate_limits_met_total{limit=\"quic_unproved\"} ";
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// The strangers' process is this one, started again for one test. Returns how long it took.
+/// Sends the flood from another process of this program, started for one test. Returns how long it
+/// took.
 fn strangers(to: SocketAddr, kind: usize) -> Duration {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "unproved::a_flood", "--ignored", "--nocapture"]);
@@ -60,7 +61,7 @@ fn a_flood() {
     }
 }
 
-/// A client of one connection after another, each with the token of one before.
+/// A client that opens one connection after another, each with a token from an earlier one.
 struct Regular {
     endpoint: quinn::Endpoint,
     runtime: tokio::runtime::Runtime,
@@ -118,7 +119,7 @@ impl Regular {
     }
 }
 
-/// As `/metrics` tells it.
+/// The number of Retries, from `/metrics`.
 fn retries_of(gate: &Gate) -> u64 {
     let mut stream = TcpStream::connect(gate.addresses().admin.unwrap()).unwrap();
     let request = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
@@ -133,7 +134,7 @@ fn retries_of(gate: &Gate) -> u64 {
 fn strangers_cost_what_is_promised_and_a_client_with_a_token_is_served_meanwhile() {
     let _alone = alone();
     for (number, kind) in KINDS.iter().enumerate() {
-        // Nobody of another kind is left.
+        // A new gate, so that no client of another kind is left.
         let gate = gate(right(), "");
         let to = address(&gate, Kind::H3);
         let regular = Regular::new(to, gate.certificate().unwrap());
@@ -148,7 +149,8 @@ fn strangers_cost_what_is_promised_and_a_client_with_a_token_is_served_meanwhile
         let took = flooding.join().unwrap();
         let admitted = 2 * UNPROVED + (took.as_secs_f64() * RATE) as u64;
         let grown = resident().saturating_sub(before);
-        // The others had to prove themselves first, but for those that the socket had no room for.
+        // The others had to prove their addresses first, except those that the socket had no room
+        // for.
         let least = u64::from(COUNT).saturating_sub(admitted) / 2;
         let mut retries = retries_of(&gate);
         while retries < least && began.elapsed() < PATIENCE {

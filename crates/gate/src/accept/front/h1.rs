@@ -35,7 +35,7 @@ use body::RequestBody;
 const SHORT_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a client may keep sending, unread, after the last answer.
 const LINGER_TIMEOUT: Duration = Duration::from_secs(5);
-/// How much of a new request is read at once.
+/// The most of a new request that is read at once.
 const FIRST_READ: usize = PIECE / 4;
 
 /// A client's connection.
@@ -43,10 +43,10 @@ struct Client<IO> {
     stream: IO,
     peer: Peer,
     deadlines: ExchangeDeadlines,
-    /// What was read and not yet used, and whether some of it is early data.
+    /// Bytes that were read and not yet used, and whether some of them are early data.
     buffer: Vec<u8>,
     early: bool,
-    /// The head for the backend, and what waits to be written to the client.
+    /// The head for the backend, and the bytes that wait to be written to the client.
     head: Vec<u8>,
     out: Vec<u8>,
     served: u64,
@@ -170,7 +170,7 @@ impl<IO: Stream> Client<IO> {
         let idle = thread.site().policy.limits.idle_time.0;
         let mut spans = [SHORT_TIMEOUT.min(idle), idle.saturating_sub(SHORT_TIMEOUT)].into_iter();
         loop {
-            // The next request may be on its way already.
+            // The next request may already be on its way.
             let last = self.served > 0 && thread.is_draining();
             let span = if last {
                 SHORT_TIMEOUT
@@ -244,7 +244,7 @@ impl<IO: Stream> Client<IO> {
         }
     }
 
-    /// `None` if the head is incomplete.
+    /// Judges the head in the buffer; `None` if it is incomplete.
     fn judge<S: Sessions>(
         &mut self,
         site: &Site<S>,
@@ -273,8 +273,8 @@ impl<IO: Stream> Client<IO> {
             .transpose()
     }
 
-    /// The deadline is that of the whole head, in however many pieces it comes. The head is parsed
-    /// again only when its end is there, so that many small pieces cost little.
+    /// The deadline is for the whole head, in however many pieces it comes. The head is parsed
+    /// again only when its end has arrived, so that many small pieces cost little.
     async fn read_more<S: Sessions>(&mut self, site: &Site<S>) -> Result<bool, ExchangeError> {
         let largest = usize::try_from(site.policy.limits.head.0).unwrap_or(usize::MAX);
         let span = Some(site.policy.limits.head_time.0);
@@ -351,7 +351,7 @@ impl<IO: Stream> Client<IO> {
         Ok(if stays { Next::Another } else { Next::Close })
     }
 
-    /// The last answer on a connection that cannot be parsed any further.
+    /// Sends the last answer on a connection that cannot be parsed any further.
     async fn refuse(
         &mut self,
         error: &ExchangeError,

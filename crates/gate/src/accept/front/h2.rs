@@ -33,12 +33,12 @@ use body::Body;
 use frames::Frames;
 use wire::Wire;
 
-/// What a client may send ahead: on one stream, and on all streams of a connection together. A
-/// larger upload takes a round trip for each window; gate never holds more than the second for one
-/// connection.
+/// The most bytes that a client may send ahead: on one stream, and on all streams of a connection
+/// together. A larger upload takes a round trip for each window; gate never holds more than the
+/// latter for one connection.
 const STREAM_WINDOW: u32 = 256 * 1024;
 const CONNECTION_WINDOW: u32 = 1024 * 1024;
-/// How much the engine holds for each stream of a client that reads slowly.
+/// The most that the engine holds for each stream of a client that reads slowly.
 const SEND_BUFFER: usize = 32 * 1024;
 
 type Request = (http::Request<RecvStream>, SendResponse<Bytes>);
@@ -61,7 +61,7 @@ pub(crate) async fn serve<S: Sessions + 'static>(
         frames.clone(),
     );
     let begun = {
-        // Pinned here before it is passed on; otherwise it would take its room twice in every
+        // Pinned here before it is passed on; otherwise it would take its memory twice in every
         // connection.
         let handshake = pin!(builder(&limits, sockets).handshake(wire));
         deadline.within(Some(limits.head_time.0), handshake).await
@@ -131,7 +131,7 @@ enum Phase {
     Open,
     /// No exchange, and the buffers have been freed.
     AtRest,
-    /// The client was asked to connect anew.
+    /// The client was asked to connect again.
     Leaving,
 }
 
@@ -139,7 +139,7 @@ enum Event {
     Asked(Box<Request>),
     StreamEnd(Result<StreamEnd, JoinError>),
     Over(Result<(), h2::Error>),
-    /// Too many frames that mean nothing.
+    /// There were too many useless frames.
     Excess,
 }
 
@@ -179,7 +179,8 @@ impl<IO: Stream, S: Sessions + 'static> Table<IO, S> {
         self.state.thread.is_draining() && self.phase != Phase::Leaving
     }
 
-    /// Late if nothing is in progress for too long, or if gate is about to end.
+    /// The next event; `Elapsed` if nothing is in progress for too long, or if gate is about to
+    /// end.
     async fn next(&mut self) -> Result<Event, Elapsed> {
         let idle = self.limits.idle_time.0;
         let span = match self.phase {
@@ -221,8 +222,8 @@ impl<IO: Stream, S: Sessions + 'static> Table<IO, S> {
         ));
     }
 
-    /// Exchanges in progress are finished, and so are requests that the client sent before it
-    /// heard. RFC 9113 §6.8.
+    /// Exchanges in progress are finished, and so are requests that the client sent before the
+    /// GOAWAY reached it. RFC 9113 §6.8.
     fn leave(&mut self) {
         if self.phase != Phase::Leaving {
             self.phase = Phase::Leaving;

@@ -31,7 +31,7 @@ use body::Body;
 type Request = Accepted<ConnectionStreams>;
 
 /// Serves until the connection ends. Until `confirmed` ends, requests may be replays; if the
-/// handshake fails, it never ends.
+/// handshake fails, `confirmed` never ends.
 pub(crate) async fn serve<S: Sessions + 'static>(
     link: Connection,
     confirmed: impl Future<Output = ()>,
@@ -73,7 +73,7 @@ struct Table<S> {
     running: JoinSet<StreamEnd>,
     served: u64,
     resets: ResetCount,
-    /// The client was asked to connect anew.
+    /// The client was asked to connect again.
     leaving: bool,
 }
 
@@ -125,7 +125,8 @@ impl<S: Sessions + 'static> Table<S> {
         self.state.thread.is_draining() && !self.leaving
     }
 
-    /// Late if nothing is in progress for too long, or if gate is about to end.
+    /// The next event; `Elapsed` if nothing is in progress for too long, or if gate is about to
+    /// end.
     async fn next(
         &mut self,
         confirmed: Pin<&mut impl Future<Output = ()>>,
@@ -207,8 +208,7 @@ async fn stream<S: Sessions>(
     };
     state.close(&mut entry, outcome.as_ref().err());
     match outcome {
-        // The rest of the body is not wanted, which the client learns when the body is dropped. RFC
-        // 9114 §4.1.
+        // The rest of the body is not wanted; dropping the body tells the client so. RFC 9114 §4.1.
         Ok(()) => StreamEnd::Well,
         Err(_) if answer.is_ended() => StreamEnd::Well,
         Err(error) => {
@@ -235,7 +235,7 @@ async fn exchange<S: Sessions>(
     state.exchange(head, body, answer, entry).await
 }
 
-/// Is the head probably all of the request?
+/// Whether the head is probably the whole request.
 fn is_bodiless(section: &Section) -> bool {
     match content_length(section.lines()) {
         Some(length) => length == 0,

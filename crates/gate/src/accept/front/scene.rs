@@ -1,6 +1,6 @@
 //! For tests of the fronts: a gate in memory, and a backend on loopback that does what the path
 //! says.
-#![allow(clippy::unwrap_used, clippy::panic)] // what a test's helper expects is expected of the code
+#![allow(clippy::unwrap_used, clippy::panic)] // a test may panic
 
 mod backend;
 
@@ -33,7 +33,7 @@ pub(super) use backend::{Backend, LARGE};
 /// Long enough for any machine; no test waits for it.
 const SCENE_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// Has no session.
+/// Knows no session.
 pub(super) struct NoKnownSessions;
 
 impl Sessions for NoKnownSessions {
@@ -110,7 +110,7 @@ impl Scene {
         self.book.snapshot().get(limit)
     }
 
-    /// How often gate answered by itself, or broke off, for this reason.
+    /// How often gate gave its own answer, or broke off, for this reason.
     pub(super) fn refused(&self, reason: Reason) -> u64 {
         self.book.snapshot().get(reason)
     }
@@ -185,7 +185,7 @@ fn site(config: &Config, at: SocketAddr) -> Site<NoKnownSessions> {
 
 impl Stream for DuplexStream {}
 
-/// Ended by the test.
+/// A handshake that the test ends.
 #[derive(Default)]
 pub(super) struct Handshake {
     ended: Cell<bool>,

@@ -1,5 +1,5 @@
 //! Bodies that come fast at first and then slowly, in virtual time. HTTP/3 has the same exchange.
-#![allow(clippy::unwrap_used, clippy::panic)] // what a test's helper expects is expected of the code
+#![allow(clippy::unwrap_used, clippy::panic)] // a test may panic
 
 use std::time::Duration;
 
@@ -22,12 +22,12 @@ const BEGINNINGS: [Duration; 4] = [
     Duration::from_millis(10_500),
     Duration::from_secs(15),
 ];
-/// A window, and what it may take until the required rate has doubled.
+/// A window, and the time until the required rate has doubled.
 const BOUND: Duration = Duration::from_secs(17);
 /// Before the burst the client is fast enough.
 const FAST: usize = 500;
 
-/// What a client sends at this time after its beginning.
+/// The bytes that a client sends at this time after its beginning.
 fn piece(since: Duration, burst: Duration) -> Vec<u8> {
     let size = if since < burst { FAST } else { PIECE };
     vec![b'x'; size]

@@ -1,4 +1,4 @@
-//! What HTTP/2 and HTTP/3 have in common: each request comes on a stream of its own, and becomes an
+//! The common part of HTTP/2 and HTTP/3: each request comes on its own stream, and becomes an
 //! exchange here. Each protocol reads and writes its own frames, and ends a stream whose answer is
 //! incomplete.
 
@@ -29,13 +29,13 @@ use measured::Measured;
 pub(super) use reply::reply;
 pub(super) use reset_count::{ResetCount, StreamEnd};
 
-/// For our own answers, and for a client that was told to leave.
+/// The deadline for gate's own answers, and for a client that was asked to leave.
 pub(super) const SHORT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What the streams of one connection share.
+/// The state that the streams of one connection share.
 pub(super) struct ConnectionState<S> {
     pub(super) thread: Rc<Thread<S>>,
-    /// The handshake is complete: requests are no replays.
+    /// The handshake is complete, so requests cannot be replays.
     pub(super) confirmed: Rc<Signal>,
     version: Version,
     peer: Peer,
@@ -96,7 +96,7 @@ impl<S: Sessions> ConnectionState<S> {
         let mut buffers = Buffers::take(&self.thread);
         let outcome = match self.accept(&site, &head, body, &mut buffers, entry).await {
             Ok(Accepted::Forward(asked)) => {
-                // The exchange may last for days and does not need the head any more.
+                // The exchange may last for days and no longer needs the head.
                 drop(head);
                 self.forward(&site, &asked, body, answer, &mut buffers, entry)
                     .await
@@ -257,7 +257,7 @@ async fn say(
 }
 
 impl ExchangeError {
-    /// Whether the client caused it, perhaps by a reset.
+    /// Whether the client caused the error, perhaps by a reset.
     pub(super) fn is_the_clients(&self) -> bool {
         matches!(
             self,

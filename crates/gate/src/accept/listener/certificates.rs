@@ -27,12 +27,12 @@ pub(super) struct Certificates {
     self_made: Option<String>,
 }
 
-/// The first one is for clients that ask for none of the names.
+/// The first certificate is for clients that ask for none of the names.
 #[derive(Debug, Default)]
 struct Choice {
     keys: Vec<Arc<CertifiedKey>>,
     by_name: HashMap<String, usize>,
-    /// By what follows `*.`.
+    /// Indices by the name that follows `*.`.
     by_parent: HashMap<String, usize>,
 }
 
@@ -121,7 +121,7 @@ impl Choice {
         choice
     }
 
-    /// A wildcard stands for one label (RFC 9525 §6.3). A trailing dot makes no difference, as with
+    /// A wildcard matches one label (RFC 9525 §6.3). A trailing dot makes no difference, as with
     /// routes.
     fn choose(&self, asked: Option<&str>) -> Option<Arc<CertifiedKey>> {
         let name = asked.unwrap_or_default().to_ascii_lowercase();

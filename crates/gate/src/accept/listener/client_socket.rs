@@ -1,5 +1,5 @@
 //! A client's TCP socket. It is registered with the runtime only when it first has to wait: a
-//! client whose request is already there, and whose answer the kernel takes at once, is never
+//! client whose request has already arrived, and whose answer the kernel takes at once, is never
 //! registered.
 
 use std::io::{self, IoSlice, Write};
@@ -19,7 +19,7 @@ use tokio::task::coop::poll_proceed;
 
 use crate::accept::stream::Stream;
 
-/// Read at once before the socket is registered: enough for most heads.
+/// The most that is read at once before the socket is registered: enough for most heads.
 const FIRST_READ: usize = 4096;
 
 pub(crate) struct ClientSocket(State);
@@ -37,7 +37,7 @@ impl ClientSocket {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let (socket, peer) = acceptfrom_with(listener, flags)?;
         let peer = peer.and_then(|peer| SocketAddr::try_from(peer).ok());
-        // It has been reset; its reader will learn that.
+        // It has been reset; the reader will see that.
         let peer = peer.ok_or(io::ErrorKind::ConnectionAborted)?;
         Ok((socket.into(), peer))
     }

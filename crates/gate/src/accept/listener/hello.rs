@@ -1,4 +1,4 @@
-//! Reads from a ClientHello which earlier session it names, before the TLS handshake begins, while
+//! Finds the earlier session that a ClientHello names. This happens before the TLS handshake, while
 //! there is time to fetch the session.
 
 use std::io;
@@ -41,8 +41,8 @@ impl Hello {
     }
 }
 
-/// Reads until the ClientHello is complete, or until it is clear that there is none; TLS gets what
-/// was read.
+/// Reads until the ClientHello is complete, or until it is clear that there is none; TLS gets the
+/// bytes that were read.
 pub(super) async fn read(stream: &mut ClientSocket) -> io::Result<(Vec<u8>, Option<Vec<u8>>)> {
     let mut records = Vec::with_capacity(2048);
     loop {

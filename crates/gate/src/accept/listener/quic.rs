@@ -1,9 +1,9 @@
 //! QUIC: our own engine on each UDP socket of a thread. The front decides which requests may be
 //! answered from early data.
 //!
-//! The kernel distributes packets to threads by their addresses. A client whose address changes, as
-//! when a NAT forgets it, may reach another thread, which reads from the connection id whose it is,
-//! and hands it over.
+//! The kernel distributes packets to threads by their addresses. When a client's address changes,
+//! for instance because a NAT forgot it, its packets may reach another thread. That thread finds
+//! the owner by the connection ID and hands the packets over.
 
 use std::cell::RefCell;
 use std::io;
@@ -24,18 +24,18 @@ use super::{AcceptError, HandshakeFacts, Seed, ThreadTls};
 use crate::GateError;
 use crate::config::Limits;
 
-/// How many clients with unvalidated addresses there may be, and how many may come in a quarter of
-/// a second and never validate theirs; any more get a Retry first (RFC 9000 §8.1.2). Each may hold
-/// about 100 KiB until then, nearly all of it a hello that never ends and early data that waits.
+/// The most clients with unvalidated addresses, and the most that may come in a quarter of a second
+/// and never validate theirs; any more get a Retry first (RFC 9000 §8.1.2). Each may hold about 100
+/// KiB until then, nearly all of it an endless hello and waiting early data.
 pub(super) const MAX_UNPROVED: usize = 256;
-/// Tokens for each client, which spare its next connection the Retry. RFC 9000 §8.1.3.
+/// The number of tokens for each client; one saves its next connection the Retry. RFC 9000 §8.1.3.
 const TOKEN_COUNT: u8 = 2;
-/// HTTP/3 uses three for each side; there may be others. RFC 9114 §6.2.
+/// HTTP/3 uses three in each direction; there may be others. RFC 9114 §6.2.
 const ONE_WAY_STREAMS: u64 = 16;
-/// What a client may send ahead, on one stream as well as on all of them together.
+/// The most bytes that a client may send ahead, both on one stream and on all of them together.
 const WINDOW: u64 = 1 << 20;
-/// What all connections of a thread may keep. Their windows shrink from half of it on; beyond it,
-/// new connections are refused.
+/// The most memory that all connections of a thread may keep. Their windows shrink when half of it
+/// is used; beyond it, new connections are refused.
 const MAX_MEMORY: u64 = 256 << 20;
 
 pub(crate) struct QuicListener {
@@ -90,7 +90,7 @@ impl QuicListener {
     pub(crate) async fn next(&self) -> Option<IncomingQuic> {
         loop {
             let incoming = self.endpoint.accept().await?;
-            // A connection that is gone already has no address.
+            // A connection that is already gone has no address.
             if let Some(peer) = incoming.remote_address() {
                 let tls = self.tls.borrow().clone();
                 return Some(IncomingQuic {
@@ -102,7 +102,7 @@ impl QuicListener {
         }
     }
 
-    /// New clients are accepted under the new configuration.
+    /// Accepts new clients under the new configuration.
     pub(crate) fn follow(&self, tls: Rc<ThreadTls>, limits: &Limits) {
         self.endpoint
             .set_server_config(Some(server_config(&tls, limits, &self.budget)));
@@ -115,17 +115,17 @@ impl QuicListener {
         self.endpoint.wait_idle().await;
     }
 
-    /// How many clients had to validate their address first.
+    /// The number of clients that had to validate their address first.
     pub(crate) fn retries(&self) -> u64 {
         self.endpoint.retries_sent()
     }
 
-    /// How many clients were refused because the connections keep all that they may.
+    /// The number of clients that were refused because of [`MAX_MEMORY`].
     pub(crate) fn refused_over_budget(&self) -> u64 {
         self.endpoint.refused_over_budget()
     }
 
-    /// How many bytes the connections keep.
+    /// The number of bytes that the connections keep.
     pub(crate) fn memory(&self) -> u64 {
         self.budget.used()
     }

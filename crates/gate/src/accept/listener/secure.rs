@@ -1,4 +1,4 @@
-//! A client's TLS over TCP, and whether what it sent last may be a replay.
+//! A client's TLS over TCP, and whether the data that it sent last may be a replay.
 
 use std::io;
 use std::pin::Pin;

@@ -44,7 +44,7 @@ impl Seed {
         self.derive("fast open", 0)
     }
 
-    /// The key for address tokens. Stateless resets have none that processes share.
+    /// The key for address tokens. Processes share no key for stateless resets.
     pub(super) fn quic_key(&self) -> Result<[u8; 32], GateError> {
         self.derive("quic", 0)
     }

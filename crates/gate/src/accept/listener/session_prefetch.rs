@@ -1,6 +1,5 @@
-//! Single-use TLS sessions, between TLS and the store. rustls does not wait, so the sessions that
-//! it may ask for are put here before the handshake, and new ones are carried to the store
-//! afterwards.
+//! Single-use TLS sessions, between TLS and the store. rustls does not wait for the store, so the
+//! sessions that it may need are put here before the handshake, and new ones are stored afterwards.
 //!
 //! In the store each session is encrypted under its name, so reading the store reveals no secret.
 
@@ -22,7 +21,7 @@ use super::tickets::Tickets;
 pub(super) const FETCH_TIMEOUT: Duration = Duration::from_millis(250);
 /// The length of rustls' session names. Nothing else is looked up.
 const NAME_LENGTH: usize = 32;
-/// How many sessions may wait to be stored; if there are more, no ticket is given.
+/// The most sessions that may wait to be stored; beyond it, clients get no ticket.
 const MAX_WAITING: usize = 4096;
 /// The lifetime that rustls announces for these tickets.
 const MAX_LIFETIME: Duration = Duration::from_hours(24);
@@ -46,7 +45,7 @@ pub(crate) struct SingleUseCounts {
     pub(crate) failed: u64,
 }
 
-/// What TLS sees.
+/// The sessions that TLS sees.
 #[derive(Debug, Default)]
 pub(super) struct FetchedSessions {
     inner: Mutex<Inner>,
@@ -105,7 +104,8 @@ impl SessionPrefetch {
         self.counts.get()
     }
 
-    /// Takes a session from the store, so that nobody else can, and puts it where TLS looks for it.
+    /// Takes a session from the store, so that no other process can, and puts it where TLS looks
+    /// for it.
     pub(super) async fn fetch(&self, name: Option<Vec<u8>>) -> Option<Fetched> {
         let name = name.filter(|name| name.len() == NAME_LENGTH)?;
         let answer = timeout(FETCH_TIMEOUT, self.store.take(&name)).await;
@@ -176,7 +176,7 @@ impl StoresServerSessions for FetchedSessions {
         true
     }
 
-    /// Only TLS 1.2 asks this way, and could ask more than once.
+    /// Only TLS 1.2 uses this, and could get a session more than once.
     fn get(&self, _: &[u8]) -> Option<Vec<u8>> {
         None
     }
@@ -185,7 +185,7 @@ impl StoresServerSessions for FetchedSessions {
         self.inner().fetched.remove(key)
     }
 
-    /// TLS 1.2 names sessions differently; none of its sessions is kept.
+    /// TLS 1.2 names sessions differently, so its sessions are not kept.
     fn can_cache(&self) -> bool {
         false
     }

@@ -1,5 +1,5 @@
-//! All sockets of all threads, bound once before any thread begins, so that errors show at the
-//! start.
+//! All sockets of all threads. They are bound before any thread starts, so that errors appear at
+//! the start.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
@@ -12,7 +12,7 @@ use super::Seed;
 use crate::GateError;
 use crate::config::Listen;
 
-/// A port that is free for TCP may be taken for UDP. If any port will do, this many are tried.
+/// A port that is free for TCP may be in use for UDP. If any port will do, this many are tried.
 const MAX_ATTEMPTS: u32 = 32;
 
 /// One thread's sockets, one for each address.
@@ -77,7 +77,7 @@ impl Sockets {
         self.threads.pop()
     }
 
-    /// The clear-text addresses, with the ports that were found.
+    /// The clear-text addresses, with the ports that are used.
     pub(crate) fn http(&self) -> &[SocketAddr] {
         &self.http
     }
@@ -87,8 +87,9 @@ impl Sockets {
     }
 }
 
-/// The places of all threads at one address. Their key is for this process alone: it must not reset
-/// the connections of another with the same seed, nor those of the process that it replaces.
+/// The places of all threads at one address. Their key is for this process only: it must not reset
+/// the connections of another process with the same seed, nor those of the process that it
+/// replaces.
 fn siblings(threads: usize) -> Result<Vec<Sibling>, GateError> {
     let mut key = [0; 32];
     rand::fill(&mut key).map_err(|_| GateError::Cryptography)?;

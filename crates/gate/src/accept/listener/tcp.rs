@@ -26,18 +26,18 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Drops a SYN, and passes everything else (classic BPF; a TCP socket's filter sees the segment
 /// from its header on).
 const WITHOUT_SYN: [(u16, u8, u8, u32); 5] = [
-    // BPF_LD | BPF_B | BPF_ABS: the flags.
+    // BPF_LD | BPF_B | BPF_ABS: load the flags.
     (0x30, 0, 0, 13),
-    // BPF_ALU | BPF_AND | BPF_K: SYN and ACK of them.
+    // BPF_ALU | BPF_AND | BPF_K: keep SYN and ACK.
     (0x54, 0, 0, 0x12),
-    // BPF_JMP | BPF_JEQ | BPF_K: SYN alone skips the next instruction.
+    // BPF_JMP | BPF_JEQ | BPF_K: SYN without ACK skips the next instruction.
     (0x15, 1, 0, 0x02),
     // BPF_RET | BPF_K.
     (0x06, 0, 0, u32::MAX),
     (0x06, 0, 0, 0),
 ];
 
-/// What a new configuration may change while sockets stay.
+/// The settings that a new configuration may change while sockets stay open.
 pub(crate) struct AcceptConfig {
     pub(crate) tls: Rc<ThreadTls>,
     /// Connections from these networks begin with a PROXY header.
@@ -46,15 +46,15 @@ pub(crate) struct AcceptConfig {
     pub(crate) fast_open: bool,
 }
 
-/// If this says that the kernel accepts no data in SYNs for listeners, connections need not be
-/// asked. Read when a configuration is read.
+/// Whether the kernel may accept data in SYNs for listeners; if not, connections need not be asked.
+/// Read when a configuration is read.
 pub(crate) fn kernel_takes_syn_data() -> bool {
     let bits = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_fastopen");
     takes_syn_data(bits.as_deref().unwrap_or_default())
 }
 
 /// The second bit is for listeners (Documentation/networking/ip-sysctl.rst in Linux). If in doubt,
-/// ask.
+/// `true`.
 fn takes_syn_data(bits: &str) -> bool {
     bits.trim().parse::<u32>().is_ok_and(|bits| bits & 2 != 0) || bits.trim().is_empty()
 }
@@ -101,8 +101,8 @@ impl Listener {
         // Accepted sockets inherit it. Without it, the second small write of an answer would wait
         // for an acknowledgement.
         SockRef::from(&socket).set_tcp_nodelay(true)?;
-        // Clients speak first, with TLS and without. A request is there when its connection is
-        // accepted, so the connection need not be waited for.
+        // Clients speak first, with TLS and without. A connection is accepted only when its request
+        // has arrived, so gate need not wait for the request.
         defer_accept(&socket)?;
         Ok(Self {
             local: socket.local_addr()?,
@@ -113,12 +113,12 @@ impl Listener {
         })
     }
 
-    /// The next client. Errors are waited out.
+    /// Returns the next client. After an error it waits and tries again.
     pub(crate) async fn next(&self) -> AcceptedSocket {
         loop {
             match poll_fn(|cx| self.poll_accept(cx)).await {
                 Ok((stream, peer)) => return self.arrival(stream, peer),
-                // It left before it was accepted: try the next one.
+                // The client left before it was accepted: try the next one.
                 Err(e) if is_the_peer_s(&e) => {}
                 Err(_) => {
                     self.failures.fetch_add(1, Ordering::Relaxed);
@@ -129,7 +129,7 @@ impl Listener {
     }
 
     /// From now on no connection begins here; those that have begun may still be accepted. The
-    /// kernel resets them if the listener closes amid their handshake. Clients repeat a SYN after
+    /// kernel resets them if the listener closes during their handshake. Clients repeat a SYN after
     /// 1 s, and another process on the same address may answer it.
     pub(crate) fn drop_syns(&self) -> io::Result<()> {
         let filter = WITHOUT_SYN.map(|(code, jt, jf, k)| SockFilter::new(code, jt, jf, k));
@@ -161,7 +161,7 @@ impl Listener {
     }
 }
 
-/// accept(2): errors of the new connection are returned by it as well.
+/// accept(2) also returns errors of the new connection.
 fn is_the_peer_s(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -188,7 +188,7 @@ impl AcceptedSocket {
                 facts,
             });
         }
-        // Boxed, because most clear-text clients do not need the room.
+        // Boxed, because most clear-text clients do not need the memory.
         match Box::pin(timeout(within, self.welcome(accept_config))).await {
             Ok(outcome) => outcome,
             Err(_) => Err(AcceptError::TimedOut),
@@ -236,7 +236,7 @@ impl AcceptedSocket {
     }
 }
 
-/// Reads the header, and not a byte beyond it.
+/// Reads the header and nothing beyond it.
 async fn read_header(stream: &mut ClientSocket) -> Result<ProxyHeader, AcceptError> {
     let stream = stream.watched()?;
     let mut bytes = [0; LONGEST];

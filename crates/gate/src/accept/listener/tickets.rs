@@ -1,6 +1,6 @@
-//! Tickets that need no memory: each is a session, encrypted with a key derived from the seed and
-//! the hour, so every process with the same seed can open it. A key seals for one epoch and opens
-//! for three, because clocks differ and tickets outlive an epoch.
+//! Tickets that need no memory on the server: each is a session, encrypted with a key derived from
+//! the seed and the hour, so every process with the same seed can open it. A key seals for one
+//! epoch and opens for three, because clocks differ and tickets outlive an epoch.
 //!
 //! A ticket can be used more than once, so it carries no early data (RFC 8446 §8.1); rustls ensures
 //! that.
@@ -118,7 +118,7 @@ impl ProducesTickets for Tickets {
         true
     }
 
-    /// A ticket from an epoch's last moment opens for one epoch more.
+    /// A ticket from the last moment of an epoch can be opened for one more epoch.
     fn lifetime(&self) -> u32 {
         u32::try_from(self.epoch.as_secs()).unwrap_or(u32::MAX)
     }

@@ -1,4 +1,5 @@
-//! The server's side of TLS: what all threads share, and the configurations that each of them has.
+//! The server's side of TLS: the part that all threads share, and the configurations of each
+//! thread.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -19,10 +20,10 @@ use super::{ClientSocket, Secure, Seed};
 use crate::GateError;
 use crate::config::{Listen, Resumption, Tls};
 
-/// For each full or resumed handshake: a browser opens more than one connection.
+/// Tickets for each full or resumed handshake: a browser opens more than one connection.
 const TICKET_COUNT: usize = 2;
-/// Early data that is taken over TCP: heads, and a small body. QUIC knows no number but the largest
-/// (RFC 9001 §4.6.1).
+/// The most early data over TCP: heads, and a small body. QUIC allows only the largest number (RFC
+/// 9001 §4.6.1).
 const MAX_EARLY_DATA: u32 = 16 * 1024;
 
 /// Shared by all threads.
@@ -34,17 +35,17 @@ pub(crate) struct TlsSide {
     place: Place,
 }
 
-/// One thread's.
+/// One thread's configurations.
 pub(crate) struct ThreadTls {
     tcp: Arc<ServerConfig>,
     quic: Arc<ServerConfig>,
     early_data: bool,
-    /// Where sessions are good once.
+    /// For single-use sessions.
     prefetch: Option<SessionPrefetch>,
 }
 
 impl TlsSide {
-    /// Sessions that are good once are kept in `place`, or in memory.
+    /// Single-use sessions are kept in `place`, or in memory.
     pub(crate) fn new(
         settings: &Tls,
         listen: &Listen,
@@ -67,18 +68,18 @@ impl TlsSide {
         })
     }
 
-    /// The certificate that was made here, in PEM, if none was given.
+    /// The self-signed certificate in PEM, if none was configured.
     pub(crate) fn self_made(&self) -> Option<&str> {
         self.certificates.self_made()
     }
 
-    /// To be called once a second: takes replaced certificates, and says which, and which of them
-    /// cannot be used.
+    /// Must be called once a second. Loads replaced certificates, and returns which were loaded and
+    /// which cannot be used.
     pub(crate) fn look(&self) -> Vec<Result<PathBuf, GateError>> {
         self.certificates.look()
     }
 
-    /// On the thread's `LocalSet`.
+    /// Must be called on the thread's `LocalSet`.
     pub(crate) fn on_this_thread(&self) -> Result<ThreadTls, GateError> {
         let single = self.resumption == Resumption::SingleUse;
         let prefetch = single
@@ -113,7 +114,8 @@ impl TlsSide {
             .with_no_client_auth()
             .with_cert_resolver(self.certificates.clone());
         config.cert_compressors = vec![certificate_compressor()];
-        // An answer to early data must not wait for the client's Finished: that is what it is for.
+        // An answer to early data must not wait for the client's Finished, or early data would gain
+        // nothing.
         config.send_half_rtt_data = self.early_data;
         config.session_storage = match prefetch {
             Some(prefetch) => prefetch.fetched(),

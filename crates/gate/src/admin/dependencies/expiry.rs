@@ -1,4 +1,4 @@
-//! Warns of certificates that are about to expire, as the days pass, not only at a start.
+//! Warns of certificates that are about to expire, while gate runs and not only at its start.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,17 +11,16 @@ use rustls::pki_types::pem::PemObject;
 use crate::config::Config;
 
 const DAY: i64 = 24 * 3600;
-/// A line when this many days are left.
+/// A line is written when this many days are left.
 const DAYS: [i64; 4] = [14, 7, 3, 1];
-/// How much of a chain's file is read.
+/// The most that is read of a chain's file.
 const MAX_FILE_SIZE: u64 = 1024 * 1024;
 
-/// What was reported about each certificate.
+/// The stage that was reported for each certificate.
 #[derive(Debug, Default)]
 pub(crate) struct Expiry(BTreeMap<PathBuf, Stage>);
 
-/// How many of the steps towards its expiry have passed; one more than there are days if it has
-/// expired.
+/// The number of [`DAYS`] that have been reached; one more if the certificate has expired.
 type Stage = usize;
 
 impl Expiry {
@@ -57,16 +56,16 @@ fn stage(left: i64) -> Stage {
 fn line(path: &Path, left: i64) -> String {
     let path = path.display();
     match left {
-        ..=0 => format!("the certificate in {path} has ended: clients refuse it; renew it"),
-        1..DAY => format!("the certificate in {path} ends in less than a day; renew it"),
+        ..=0 => format!("the certificate in {path} has expired: clients refuse it; renew it"),
+        1..DAY => format!("the certificate in {path} expires in less than a day; renew it"),
         _ => {
             let days = (left + DAY - 1) / DAY;
-            format!("the certificate in {path} ends in {days} days; renew it")
+            format!("the certificate in {path} expires in {days} days; renew it")
         }
     }
 }
 
-/// Seconds, for the first certificate.
+/// The seconds until the first certificate expires.
 fn left(path: &Path, now: SystemTime) -> Option<i64> {
     let facts = std::fs::metadata(path).ok()?;
     if facts.len() > MAX_FILE_SIZE {

@@ -1,4 +1,4 @@
-//! What is reported of upstreams and the store, and how often.
+//! What is reported about upstreams and the store, and how often.
 
 use super::*;
 use crate::record::Ledgers;
@@ -15,7 +15,7 @@ fn a_change_is_told_once_and_what_flutters_is_told_as_it_stands() {
     assert_eq!(told.change(true, at(began, 30)), None);
     let back = told.change(false, at(began, 42));
     assert_eq!(back, Some(Duration::from_secs(41)));
-    // Gone and back within the time that lines are apart: nothing.
+    // Down and back within the minimum interval: nothing.
     assert_eq!(told.change(true, at(began, 43)), None);
     assert_eq!(told.change(false, at(began, 44)), None);
     assert_eq!(told.change(true, at(began, 45)), None);
@@ -59,7 +59,7 @@ fn the_store_is_down_once_no_thread_reaches_it() {
     assert_eq!(
         lines,
         [
-            "store down: nobody answers; sessions that are known go on for 30 s",
+            "store down: nobody answers; known sessions stay valid for 30 s",
             "store back after 41 s"
         ]
     );

@@ -38,7 +38,7 @@ impl Line {
         }
     }
 
-    /// For events that should not happen.
+    /// Marks a line for events that should not happen.
     pub(super) fn rare(self) -> Self {
         Self { rare: true, ..self }
     }

@@ -1,6 +1,6 @@
 //! Numbers in a form for people.
 
-/// With a narrow space between thousands.
+/// The number with a narrow space between thousands.
 pub(super) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() * 2);
@@ -13,7 +13,7 @@ pub(super) fn grouped(number: u64) -> String {
     text
 }
 
-/// Per second; small ones with a decimal.
+/// A rate per second; small ones get a decimal.
 pub(super) fn rate(a_second: f64) -> String {
     if a_second > 0.0 && a_second < 9.95 {
         format!("{a_second:.1}")
@@ -38,7 +38,7 @@ pub(super) fn share((all, good): (u64, u64)) -> Option<f64> {
     (all > 0).then(|| good as f64 / all as f64)
 }
 
-/// Never "100 %" while one is missing.
+/// A percentage; never "100 %" while one is missing.
 pub(super) fn percent(share: f64) -> String {
     let tenths = (share * 1000.0).floor() / 10.0;
     if (0.995..1.0).contains(&share) {

@@ -1,5 +1,5 @@
-//! The servers of each upstream and the session store, with their state; and what clients were
-//! answered.
+//! The servers of each upstream and the session store, with their state; and the statuses of the
+//! answers.
 
 use maud::{Markup, html};
 
@@ -9,7 +9,7 @@ use crate::admin::state::View;
 use crate::forward::upstream::{ServerState, ServerView};
 use crate::record::{LabelValue, StatusClass};
 
-/// If an upstream has more servers, not all are listed; those that are down come first.
+/// If an upstream has more servers, not all are listed; servers that are down come first.
 const MAX_SERVERS: usize = 16;
 
 pub(super) fn section(view: &View<'_>) -> Markup {
@@ -62,7 +62,7 @@ fn group(upstream: &UpstreamView) -> Markup {
     }
 }
 
-/// In the last minute, and since the start.
+/// The statuses of answers in the last minute, and since the start.
 fn statuses(view: &View<'_>) -> Markup {
     let minute = view.history.minute();
     let whole = view.snapshot.classes();
@@ -106,11 +106,11 @@ fn store(store: StoreView) -> Markup {
             h2.first { "Session store" }
             p {
                 @match store {
-                    StoreView::NotNeeded => span.quiet { "not used: no route wants a session" },
+                    StoreView::NotNeeded => span.quiet { "not used: no route needs a session" },
                     StoreView::Up => span.dot.good { "up" },
                     StoreView::Down { since, hopeless } => {
                         span.dot.bad { "down for " (span(since.as_secs())) }
-                        span.quiet { @if hopeless { " · beyond session.grace" } @else { " · sessions known to gate go on" } }
+                        span.quiet { @if hopeless { " · beyond session.grace" } @else { " · known sessions stay valid" } }
                     },
                 }
             }

@@ -44,7 +44,7 @@ fn title(remedy: Remedy) -> &'static str {
     }
 }
 
-/// All, and the good ones among them: in the last minute, and since the start.
+/// All of them and the good ones: in the last minute, and since the start.
 pub(super) fn shares(view: &View<'_>) -> Markup {
     let (minute, whole) = (view.history.minute(), &view.snapshot);
     html! {

@@ -20,9 +20,10 @@ use crate::judge::guard::Sessions;
 use crate::record::Limit;
 use crate::record::{Entry, server_timing};
 
-/// How many bytes of interim answers a backend may send. How long it may send them is configured.
+/// The most bytes of interim answers that a backend may send. The time limit for them is
+/// configured.
 const MAX_INTERIM: usize = 256 * 1024;
-/// Most answers arrive sooner; watching the client and its session is worth its cost only later.
+/// Most answers arrive sooner; only after this is it worth watching the client and its session.
 /// Deadlines round it up by up to half a second.
 const WATCHED_AFTER: Duration = Duration::from_millis(1);
 
@@ -31,12 +32,12 @@ const WATCHED_AFTER: Duration = Duration::from_millis(1);
 pub(super) enum DownloadOutcome {
     /// The client has the whole answer.
     Whole { link_stays: bool, ended: Ended },
-    /// 425: the client was sent nothing. RFC 8470 §5.2.
+    /// 425; nothing was sent to the client. RFC 8470 §5.2.
     TooEarly { link_stays: bool },
 }
 
 impl DownloadOutcome {
-    /// The rest of an unread request would be taken for another request.
+    /// Otherwise the rest of an unread request would be taken for another request.
     pub(super) fn after_upload(self, uploaded: bool) -> Self {
         match self {
             Self::Whole { link_stays, ended } => Self::Whole {
@@ -56,7 +57,7 @@ pub(super) struct Download<'a, S, R, A> {
     /// Whether the request's body is still being sent.
     pub(super) uploading: &'a Cell<bool>,
     pub(super) from: &'a mut R,
-    /// What the backend has sent and nobody has used; what follows the answer stays in it.
+    /// Bytes from the backend that have not been used; those that follow the answer stay in it.
     pub(super) buffer: &'a mut Vec<u8>,
     pub(super) to: &'a mut A,
     pub(super) begun: &'a mut bool,
@@ -86,7 +87,7 @@ impl Interim {
     }
 }
 
-/// What the head says about the rest of the answer.
+/// The facts in the head about the rest of the answer.
 #[derive(Debug, Clone, Copy)]
 struct AnswerFacts {
     status: u16,
@@ -108,7 +109,8 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
             let link_stays = rest.link_stays;
             return Ok(DownloadOutcome::TooEarly { link_stays });
         }
-        // Borrowed separately, because what ends an exchange is polled while it goes on.
+        // Borrowed separately, because the futures that may end the exchange are polled at the same
+        // time.
         let asked = self.asked;
         let over = over(self.site, asked);
         let mut body = Body {
@@ -136,11 +138,11 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
         }
         match (rest.body, client) {
             (ResponseBody::None, _) => body.end().await?,
-            // The whole body is there already, as usual: nobody has to be watched.
+            // Usually the whole body has arrived, so the client need not be watched.
             (ResponseBody::Length(length), _) if body.buffer.len() as u64 >= length => {
                 body.counted(length).await?;
             }
-            // It may last for days. If this does not watch the client, the upload does.
+            // This may last for days. If the client is not watched here, the upload watches it.
             (_, Some((source, _))) => tokio::select! {
                 biased;
                 ended = body.rest(rest.body) => ended?,
@@ -235,8 +237,8 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
         }
     }
 
-    /// While the request is still being sent, its answer is not late. The wait ends if the client
-    /// has left or its session has ended.
+    /// An answer cannot be late while its request is still being sent. The wait ends if the client
+    /// leaves or its session ends.
     async fn fill_first<B: Source>(&mut self, client: Option<&mut B>) -> Result<(), ExchangeError> {
         let (asked, site) = (self.asked, self.site);
         let mut left = self.upstream.first_byte();
@@ -285,7 +287,7 @@ fn whole(link_stays: bool, upgraded: bool) -> DownloadOutcome {
     DownloadOutcome::Whole { link_stays, ended }
 }
 
-/// The body behind the head.
+/// The body that follows the head.
 pub(super) struct Body<'a, R, A> {
     deadlines: &'a ExchangeDeadlines,
     silence: Option<std::time::Duration>,
@@ -373,7 +375,7 @@ impl<R: AsyncRead + Unpin, A: Sink> Body<'_, R, A> {
         }
     }
 
-    /// A client that takes nothing for as long as a backend may be silent is given up.
+    /// Gives up a client that takes nothing for as long as a backend may be silent.
     async fn flush(&mut self) -> Result<(), ExchangeError> {
         *self.begun = true;
         let flushing = self.to.flush();
@@ -399,7 +401,7 @@ impl<R: AsyncRead + Unpin, A: Sink> Body<'_, R, A> {
     }
 }
 
-/// Reads one more piece; the end is an error.
+/// Reads one more piece; an end of the stream is an error.
 async fn fill(buffer: &mut Vec<u8>, from: &mut (impl AsyncRead + Unpin)) -> io::Result<()> {
     buffer.reserve(PIECE);
     match from.read_buf(buffer).await? {

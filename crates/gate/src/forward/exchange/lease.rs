@@ -14,16 +14,16 @@ use crate::judge::guard::Sessions;
 use crate::judge::request::Body;
 use crate::record::Early;
 
-/// What follows the use of a connection.
+/// What to do after the use of a connection.
 pub(super) enum Next {
     Ended(Ended),
     Link(Link),
 }
 
 impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
-    /// Leases a connection, and returns the beginning of the body unless all of it is there and
-    /// stands behind the head. A request whose body is slow gets a connection only if one is free
-    /// for such requests; until then its body is read ahead.
+    /// Leases a connection, and returns the beginning of the body unless all of it has arrived and
+    /// follows the head. A request whose body is slow gets a connection only if one is free for
+    /// such requests; until then its body is read ahead.
     pub(super) async fn first_link(
         &mut self,
         upstream: &Rc<Upstream>,
@@ -63,8 +63,8 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
 
     /// Returns `link`, and says what comes next: the end of the exchange, or another connection for
     /// the same request. A request is sent again after 425, when the handshake is complete, and
-    /// once if a kept connection was gone and nothing can have happened twice. `uploads`: its body
-    /// is sent beside the head.
+    /// once if a kept connection was closed and sending twice does no harm. `uploads`: its body is
+    /// sent separately from the head.
     pub(super) async fn next_link(
         &mut self,
         upstream: &Upstream,
@@ -118,7 +118,7 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
         }
     }
 
-    /// Puts the whole body behind the head.
+    /// Appends the whole body to the head.
     fn put_behind(&mut self, body: &[u8]) {
         self.entry.bytes_up += body.len() as u64;
         if self.asked.body.is_chunked() {

@@ -1,8 +1,8 @@
 //! The rate at which a client sends a body, over the last ten seconds in which gate waited for it.
 //!
 //! Each ten seconds the client must be twice as fast as in the ten before, up to a maximum: a
-//! client that holds a connection for long must have much to send. The mean since the beginning
-//! would let a client that began fast hold it for as long as it likes.
+//! client that holds a connection for a long time must have much to send. If the mean since the
+//! beginning counted, a client that began fast could hold it almost forever.
 
 use std::time::Duration;
 
@@ -14,19 +14,19 @@ pub(super) const RATE_WINDOW: Duration = Duration::from_secs(10);
 pub(super) const SLOT: Duration = Duration::from_secs(1);
 const SLOTS: usize = 10;
 
-/// How much must arrive in one window at this rate.
+/// The bytes that must arrive in one window at this rate.
 pub(super) fn window(rate: u64) -> u64 {
     rate.saturating_mul(RATE_WINDOW.as_secs())
 }
 
 #[derive(Debug)]
 pub(super) struct BodyRate {
-    /// Bytes of each of the last seconds; the last of them is the present one.
+    /// Bytes in each of the last seconds; the last entry is the present second.
     came: [u64; SLOTS],
-    /// Whole seconds that have passed, and how much of the present one.
+    /// Whole seconds that have passed, and the part of the present one that has.
     seconds: u64,
     rest: Duration,
-    /// Bytes a second, at first and at last.
+    /// The minimum in bytes a second, at first and in the end.
     first: u64,
     most: u64,
 }
@@ -52,7 +52,7 @@ impl BodyRate {
         self.first > 0
     }
 
-    /// Counts bytes that came after gate had waited for them. None may have come.
+    /// Counts the bytes that arrived while gate waited; there may be none.
     pub(super) fn came(&mut self, waited: Duration, bytes: usize) -> Result<(), TooSlow> {
         self.rest = self.rest.saturating_add(waited);
         while self.rest >= SLOT {
@@ -71,7 +71,7 @@ impl BodyRate {
         Ok(())
     }
 
-    /// How much must have come in the window that ends now.
+    /// The bytes that must have arrived in the window that ends now.
     fn least(&self) -> u64 {
         let first = self.seconds.saturating_sub(SLOTS as u64);
         let required = (first..self.seconds).map(|second| self.required(second));
@@ -99,7 +99,7 @@ mod tests {
         })
     }
 
-    /// After how many seconds a client is too slow that sends as much as `at` says in each.
+    /// After how many seconds a client is too slow if it sends `at(n)` bytes in second `n`.
     fn ends(at: impl Fn(u64) -> usize) -> Option<u64> {
         let mut rate = rate();
         for tenth in 0..6000 {
@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(ends(|_| 4100), None);
     }
 
-    /// What came long ago does not count, whenever it came.
+    /// Bytes that arrived long ago do not count.
     #[test]
     fn a_client_that_was_fast_does_not_hold_what_it_has_for_long() {
         for fast in [0, 1, 5, 10, 11, 19, 25, 100] {

@@ -1,6 +1,5 @@
 //! Reads part of a request's body before it asks for a connection. Connections to backends are few,
-//! and bodies come as slowly as their clients like: a client that sends nothing holds no
-//! connection.
+//! and clients may send bodies slowly: a client that sends nothing holds no connection.
 
 use std::rc::Rc;
 
@@ -14,15 +13,16 @@ use crate::forward::upstream::Upstream;
 use crate::judge::request::BadRequestError;
 use crate::record::Limit;
 
-/// For all requests of one thread to one upstream. Beyond it, connections are requested at once.
+/// The limit for all requests of one thread to one upstream. Beyond it, connections are requested
+/// at once.
 const MAX_HELD: usize = 64 * 1024 * 1024;
 
 /// The first part of a body.
 pub(super) struct ReadAhead {
     pub(super) bytes: Vec<u8>,
-    /// When the present window of the rate began, and how much had arrived by then.
+    /// When the present window of the rate began, and the bytes that had arrived by then.
     window: Option<(Instant, usize)>,
-    /// How much of it `upstream` has counted.
+    /// The part of it that `upstream` has counted.
     counted: usize,
     upstream: Rc<Upstream>,
 }
@@ -32,7 +32,7 @@ pub(super) struct ReadAhead {
 pub(super) enum ReadAheadOutcome {
     /// With the whole body.
     Whole,
-    /// With as much of it as is read ahead.
+    /// With as much of it as may be read ahead.
     Enough,
     /// With what arrived in time.
     Some,
@@ -48,8 +48,8 @@ impl ReadAhead {
         }
     }
 
-    /// Reads on. What has arrived counts, in time or not; but the minimum rate applies to a body
-    /// from its beginning.
+    /// Continues reading. What has arrived counts, in time or not, but the minimum rate applies to
+    /// a body from its beginning.
     pub(super) async fn read(
         &mut self,
         body: &mut impl Source,

@@ -24,7 +24,7 @@ pub(super) fn head(
     }
     let grant = asked.grant.as_deref();
     let passes = |field: &&Field<'_>| {
-        // RFC 8441 §5: it belongs to the key, which gate made.
+        // RFC 8441 §5: it answers the key that gate made, not the client.
         !(opens && field.name.eq_ignore_ascii_case("sec-websocket-accept"))
             && grant.is_none_or(|grant| grant.passes(field.name))
     };

@@ -16,7 +16,7 @@ use crate::judge::ForwardedRequest;
 use crate::judge::request::BadRequestError;
 use crate::record::Limit;
 
-/// Returns with a failure whether anything may have arrived.
+/// A failure says whether anything may have arrived.
 pub(super) async fn head(
     mut bytes: &[u8],
     to: &mut (impl AsyncWrite + Unpin),
@@ -41,7 +41,7 @@ pub(super) struct Upload<'a, S, B, W> {
     pub(super) deadlines: &'a ExchangeDeadlines,
     pub(super) body: &'a mut B,
     to: &'a mut W,
-    /// How much of the body has arrived, without what was there before.
+    /// The bytes of the body that have arrived, without those that were read ahead.
     total: &'a Cell<u64>,
     rate: BodyRate,
 }
@@ -103,9 +103,9 @@ impl<'a, S, B: Source, W: AsyncWrite + Unpin> Upload<'a, S, B, W> {
         self.send(coded).await
     }
 
-    /// Passes slow bodies on at once; a client whose rate is below the minimum is too slow. Time in
-    /// which the backend takes what is there does not count. A route for streams has no minimum,
-    /// because its clients may be silent.
+    /// Passes slow bodies on at once; a client whose rate is below the minimum is too slow. The
+    /// time that the backend takes does not count. A route for streams has no minimum, because its
+    /// clients may be silent.
     async fn next(&mut self, piece: &mut Vec<u8>) -> Result<bool, ExchangeError> {
         if !self.rate.is_required() || self.is_open_ended() {
             return self.body.next(piece).await;

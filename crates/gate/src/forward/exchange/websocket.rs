@@ -4,7 +4,7 @@ use crate::forward::h1::{BadResponse, Response};
 use crate::judge::Opening;
 use crate::judge::websocket::PROTOCOL;
 
-/// Whether this answer opens the WebSocket. The client must not see success if it does not.
+/// Whether this answer opens the WebSocket. Otherwise the client must not see success.
 pub(super) fn opens(opening: &Opening, response: &Response<'_>) -> Result<bool, BadResponse> {
     match response.status {
         101 => {

@@ -1,5 +1,5 @@
-//! Chunked bodies of clients and backends: refuses what could be read in two ways, and removes
-//! trailers that may not pass. `roundtrip_wire::http1` reads the coding.
+//! Chunked bodies of clients and backends: refuses anything that could be read in two ways, and
+//! removes trailers that may not pass. `roundtrip_wire::http1` reads the coding.
 
 use roundtrip_wire::http1::{self, ChunkError, Limits, Strictness};
 
@@ -48,8 +48,8 @@ impl Chunked {
         std::mem::take(&mut self.trailers)
     }
 
-    /// Takes what `bytes` holds of the body, passes each piece of data to `data`, and returns how
-    /// many bytes it used.
+    /// Takes the part of the body that `bytes` holds, passes each piece of data to `data`, and
+    /// returns how many bytes it used.
     pub(crate) fn take(
         &mut self,
         bytes: &[u8],

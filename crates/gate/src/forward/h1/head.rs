@@ -7,9 +7,9 @@ use roundtrip_wire::http1::{self, HeadError, Strictness};
 use crate::config::Limits;
 use crate::judge::request::{BadRequestError, Field, Request, Version};
 
-/// The parser has room for no more fields, whatever the limit is.
+/// The parser has room for this many fields, whatever the limit is.
 pub(crate) const MOST_FIELDS: usize = 100;
-/// A backend's head, including its fields.
+/// The largest head of a backend, including its fields.
 const LARGEST_HEAD: usize = 64 * 1024;
 
 /// Parses a request's head at the front of `bytes` and passes it to `take`; `None` if it is
@@ -79,16 +79,16 @@ pub(crate) enum ResponseBody {
     UntilClose,
 }
 
-/// What is wrong with a backend's answer.
+/// The error in a backend's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum BadResponse {
-    #[error("the backend's answer is no HTTP")]
+    #[error("the backend's answer is not HTTP")]
     NotHttp,
     #[error("the backend's answer has a head that is too large")]
     TooLarge,
-    #[error("the backend's answer does not say in one way where it ends")]
+    #[error("the end of the backend's answer is ambiguous")]
     Length,
-    #[error("the backend's answer to a WebSocket is not one")]
+    #[error("the backend's answer does not open the WebSocket")]
     Socket,
 }
 
@@ -155,7 +155,7 @@ impl Response<'_> {
         }
     }
 
-    /// The fields without hop-by-hop fields and those that `Connection` names. RFC 9110 §7.6.1.
+    /// The fields, without hop-by-hop fields and fields that `Connection` names. RFC 9110 §7.6.1.
     /// `Content-Length` appears exactly once if there is a length, and not otherwise (RFC 9110
     /// §8.6).
     pub(crate) fn end_to_end(&self) -> impl Iterator<Item = &Field<'_>> {

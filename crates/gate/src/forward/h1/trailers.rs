@@ -1,8 +1,8 @@
 //! Trailer fields: which of them may pass, and how many. RFC 9110 §6.5.
 //!
 //! Some recipients merge them into the head. So fields that frame or route a message, that say who
-//! asks, or that change how a message is understood are removed, and malformed ones fail the
-//! message.
+//! sent it, or that change how a message is understood are removed, and malformed ones make the
+//! message fail.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use roundtrip_wire::http1::{self, EMPTY_FIELD};
@@ -11,9 +11,9 @@ use roundtrip_wire::message::Pair;
 use super::chunked::Malformed;
 use crate::judge::request::{is_identity, overrides_method};
 
-/// In one section, including those that are removed.
+/// The most fields in one section, including removed ones.
 const MOST_FIELDS: usize = 64;
-/// Bytes of one section.
+/// The most bytes in one section.
 pub(crate) const LARGEST_SECTION: usize = 16 * 1024;
 
 /// The trailer fields that may pass, as HTTP/1.1 writes them.

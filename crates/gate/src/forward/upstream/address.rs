@@ -19,16 +19,17 @@ pub(super) enum Host {
 
 impl Address {
     pub(super) fn parse(text: &str) -> Result<Self, &'static str> {
-        let url = Url::parse(text).map_err(|_| "it is no URL; write it like http://host:port")?;
+        let url =
+            Url::parse(text).map_err(|_| "it is not a URL; write it like http://host:port")?;
         let secure = match url.scheme() {
             "http" => false,
             "https" => true,
-            _ => return Err("only http:// and https:// are spoken to servers"),
+            _ => return Err("only http:// and https:// are supported"),
         };
         let login = !url.username().is_empty() || url.password().is_some();
         let more = url.path() != "/" || url.query().is_some() || url.fragment().is_some();
         if login || more {
-            return Err("a server has a host and a port, and nothing else");
+            return Err("a server must have a host and a port, and nothing else");
         }
         let host = match url.host() {
             Some(url::Host::Ipv4(ip)) => Host::Ip(ip.into()),
@@ -41,7 +42,7 @@ impl Address {
         Ok(Self { secure, host, port })
     }
 
-    /// For the `Host` field. RFC 9110 §7.2.
+    /// The value of the `Host` field. RFC 9110 §7.2.
     pub(super) fn authority(&self) -> String {
         match &self.host {
             Host::Ip(ip) => SocketAddr::new(*ip, self.port).to_string(),
@@ -49,7 +50,7 @@ impl Address {
         }
     }
 
-    /// As TLS knows it: without brackets.
+    /// The host's name for TLS: without brackets.
     pub(super) fn name(&self) -> String {
         match &self.host {
             Host::Ip(ip) => ip.to_string(),

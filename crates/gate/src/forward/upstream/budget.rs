@@ -1,15 +1,15 @@
-//! How many retries the requests have earned. A retry helps against one lost connection, and harms
-//! a server that is down.
+//! Counts the retries that requests have earned. A retry helps if one connection was lost, but
+//! harms a server that is down.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// What a retry costs, in hundredths of requests.
+/// The cost of a retry, in hundredths of requests.
 const RETRY_COST: u32 = 100;
 /// No more than this is saved.
 const MAX_SAVED: u32 = 20 * RETRY_COST;
-/// So that retries are possible with only a few requests: this many at first, and one after each
+/// Makes retries possible with only a few requests: this many at first, and one after each
 /// interval.
 const INITIAL_SAVED: u32 = 3 * RETRY_COST;
 const FLOOR_INTERVAL: Duration = Duration::from_secs(1);

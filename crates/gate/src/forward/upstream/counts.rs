@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use super::error::UpstreamError;
 use super::server_view::ServerHealth;
 
-/// Written by one thread, read by any.
+/// A counter that one thread writes and all may read.
 #[derive(Debug, Default)]
 pub(super) struct Count(AtomicU64);
 

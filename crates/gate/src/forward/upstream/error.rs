@@ -20,7 +20,7 @@ pub(crate) enum UpstreamError {
     H2 { server: Arc<str>, source: h2::Error },
     #[error("{server} chose {chosen} instead of HTTP/2")]
     Protocol { server: Arc<str>, chosen: String },
-    #[error("{server} let nobody connect within {:.1} s", .within.as_secs_f64())]
+    #[error("{server} accepted no connection within {:.1} s", .within.as_secs_f64())]
     Silent { server: Arc<str>, within: Duration },
     #[error("all connections to '{upstream}' were in use for {:.1} s", .within.as_secs_f64())]
     Busy {
@@ -61,11 +61,11 @@ impl UpstreamError {
             Self::Connect { source, .. } if source.kind() == io::ErrorKind::ConnectionRefused => {
                 "refuses connections".into()
             }
-            Self::Connect { source, .. } => format!("cannot be connected to ({source})"),
+            Self::Connect { source, .. } => format!("cannot be reached ({source})"),
             Self::Unnamed { why, .. } => format!("has no address ({why})"),
             Self::Tls { source, .. } => format!("fails the TLS handshake ({source})"),
             Self::H2 { .. } | Self::Protocol { .. } => "does not speak HTTP/2".into(),
-            Self::Silent { .. } => "does not answer when it is connected to".into(),
+            Self::Silent { .. } => "accepts no connection in time".into(),
             Self::Busy { .. } | Self::Full { .. } | Self::NoneWell { .. } => self.to_string(),
         }
     }

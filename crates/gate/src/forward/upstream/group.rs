@@ -1,5 +1,6 @@
 //! The servers of an upstream as all threads know them: their addresses, whether they pass their
-//! checks, and their TLS. Made once in a process; each thread builds its own `Upstream` on it.
+//! checks, and their TLS. A group is made once in a process; each thread builds its own `Upstream`
+//! on it.
 
 mod health;
 mod names;
@@ -52,7 +53,7 @@ impl Group {
         Self::resolving(name, index, config, Resolver::system)
     }
 
-    /// With the caller's resolver, which is made anew for each lookup.
+    /// The same with the caller's resolver; a new one is made for each lookup.
     pub(super) fn resolving(
         name: &str,
         index: u16,
@@ -183,7 +184,7 @@ fn trust(
     if let Some(at) = servers.iter().position(|s| s.address.secure != secure) {
         return Err(wrong(
             at,
-            "servers of one upstream are all http or all https",
+            "the servers of one upstream must be all http or all https",
         ));
     }
     if !secure {
@@ -191,7 +192,7 @@ fn trust(
     }
     for (at, server) in servers.iter().enumerate() {
         let name = ServerName::try_from(server.address.name());
-        name.map_err(|_| wrong(at, "its name cannot stand in a certificate"))?;
+        name.map_err(|_| wrong(at, "its name cannot be in a certificate"))?;
     }
     client_config(config)
         .map(Some)
@@ -228,7 +229,7 @@ fn client_config(config: &config::Upstream) -> Result<Arc<ClientConfig>, roundtr
 
 #[cfg(test)]
 impl Group {
-    /// Sums over all threads.
+    /// The counts, summed over all threads.
     pub(in crate::forward::upstream) fn counts(&self) -> super::Counts {
         let mut sum = super::Counts::default();
         let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,8 +1,7 @@
 //! HTTP/2 to servers: one connection to each carries all exchanges of a thread. RFC 9113.
 //!
 //! `pools` limits and queues streams as it does connections. An exchange gets a [`Stream`], which
-//! it writes and reads as if it were an HTTP/1.1 connection of its own, so requests and answers are
-//! handled in one way.
+//! it writes and reads like an HTTP/1.1 connection, so requests and answers are handled in one way.
 
 mod answer;
 mod asking;
@@ -24,8 +23,8 @@ use super::wire::Wire;
 pub(super) use asking::SharedSlot;
 pub(crate) use stream::Stream;
 
-/// What a server may send ahead: for one stream, and in total, so that slow clients do not block
-/// others soon.
+/// The most bytes that a server may send before gate takes them: for one stream, and in total, so
+/// that slow clients do not soon block others.
 const STREAM_WINDOW: u32 = 256 * 1024;
 const CONNECTION_WINDOW: u32 = 16 * 1024 * 1024;
 const SEND_BUFFER: usize = 64 * 1024;
@@ -61,8 +60,8 @@ impl Shared {
             .enable_push(false)
             .handshake::<_, Bytes>(wire)
             .await?;
-        // It ends when the server closes, or when there is no handle and no stream any more.
-        // Streams see errors.
+        // It ends when the server closes, or when all handles and streams are dropped. Streams see
+        // errors.
         let driver = tokio::spawn(async move { drop(connection.await) });
         Ok(Self {
             send,
@@ -81,7 +80,8 @@ impl Shared {
         Ok(Stream::new(send, self.secure, self.suspect.clone()))
     }
 
-    /// Exchanges in progress keep it; new ones get another connection.
+    /// Whether and why it is given up: exchanges in progress keep it; new ones get another
+    /// connection.
     pub(super) fn over(&self, busy: bool, idle_time: Duration, age: Duration) -> Option<SharedEnd> {
         let now = Instant::now();
         if self.driver.is_finished() || self.suspect.load(Ordering::Relaxed) {
@@ -96,7 +96,7 @@ impl Shared {
     }
 }
 
-/// The status of a server's answer to GET, over a connection of its own.
+/// The status of a server's answer to GET, over a separate connection.
 pub(super) async fn check(wire: Wire, authority: &str, path: &str) -> io::Result<Option<u16>> {
     let mut shared = Shared::open(wire).await.map_err(broken)?;
     let stream = shared.stream().await.map_err(broken)?;

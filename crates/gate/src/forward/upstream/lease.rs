@@ -1,5 +1,6 @@
 //! How an exchange gets its connection: a kept one, a new one, or the next one that another
-//! exchange returns; and another one for the retry. `pools` decides who gets which, `group` opens.
+//! exchange returns; and another one for the retry. `pools` assigns connections, and `group` opens
+//! them.
 
 use tokio::time::{Instant, timeout_at};
 
@@ -18,7 +19,7 @@ impl Upstream {
         self.lease_by(self.pools.claim(want), want, need).await
     }
 
-    /// `None` if it would have to wait.
+    /// The same, but `None` if it would have to wait.
     pub(crate) async fn lease_if_free(
         &self,
         need: LeaseNeeds,
@@ -72,7 +73,7 @@ impl Upstream {
         need: LeaseNeeds,
     ) -> Result<Link, UpstreamError> {
         let server = lost.server();
-        // Before another is requested; otherwise its slot would stay taken.
+        // Must happen before another connection is requested; otherwise the slot would stay taken.
         lost.finish(Fate::Stale);
         self.fresh(Some(server), need).await
     }

@@ -10,7 +10,7 @@ use super::pool::PooledConnection;
 use super::pools::Slot;
 use super::wire::Wire;
 
-/// How much is read at once from a server; buffers that have grown beyond it are not kept.
+/// The most that is read at once from a server; buffers that have grown larger are not kept.
 const MAX_BUFFER_SIZE: usize = 64 * 1024;
 const MAX_BUFFERS: usize = 32;
 
@@ -18,7 +18,7 @@ const MAX_BUFFERS: usize = 32;
 #[derive(Debug)]
 pub(crate) struct Link {
     pub(crate) stream: Wire,
-    /// What was read from it and not yet used.
+    /// Bytes that were read from it and not yet used.
     pub(crate) buffer: Vec<u8>,
     reused: bool,
     since: Instant,
@@ -27,7 +27,7 @@ pub(crate) struct Link {
     buffers: ReadBuffers,
 }
 
-/// Counted among those that may be held while a request is still arriving.
+/// One of the connections that may be held while a request is still arriving.
 #[derive(Clone, Copy)]
 pub(crate) struct UploadPlace<'a>(&'a Slot<Wire>);
 
@@ -36,7 +36,7 @@ pub(crate) struct UploadPlace<'a>(&'a Slot<Wire>);
 pub(crate) enum Fate {
     /// The answer was read to its end: another exchange may use the connection.
     Kept,
-    /// It was answered, but the connection cannot be used again.
+    /// There was an answer, but the connection cannot be used again.
     Spent,
     /// A kept connection turned out to be closed. That says nothing about the server.
     Stale,
@@ -89,7 +89,7 @@ impl Link {
         self.carried == 0 && self.stream.plain().is_some_and(Plain::is_deferred)
     }
 
-    /// The parts that are read and written at once.
+    /// The parts, for reading and writing at the same time.
     pub(crate) fn parts(&mut self) -> (&mut Wire, &mut Vec<u8>, UploadPlace<'_>) {
         (&mut self.stream, &mut self.buffer, UploadPlace(&self.slot))
     }
@@ -133,7 +133,7 @@ impl Link {
 }
 
 impl UploadPlace<'_> {
-    /// The request is complete.
+    /// Gives up the place, because the request is complete.
     pub(crate) fn leave(self) {
         self.0.uploaded();
     }

@@ -1,5 +1,5 @@
-//! What an upstream does between requests: closes connections before their servers do, opens spare
-//! ones, and notices that a server may be tried again.
+//! The work of an upstream between requests: it closes connections before their servers do, opens
+//! spare ones, and notices that a server may be tried again.
 
 use std::rc::{Rc, Weak};
 use std::time::Duration;
@@ -39,7 +39,7 @@ pub(super) async fn maintain(upstream: Weak<Upstream>) {
 }
 
 impl Upstream {
-    /// When the next connection is due, but often enough to see new ones.
+    /// The time when the next connection is due, or earlier, to see new ones.
     fn wake(&self, next: Option<Instant>) -> Instant {
         let config = &self.group.config;
         let now = Instant::now();
@@ -54,7 +54,7 @@ impl Upstream {
 async fn fill(upstream: Rc<Upstream>, server: usize) {
     let config = &upstream.group.config;
     if config.protocol == Protocol::H2 {
-        // The exchange that needs the connection will meet the error.
+        // The exchange that needs the connection will get the error.
         let _ = upstream.share_early(server).await;
         return;
     }

@@ -64,7 +64,7 @@ impl<C: Carrier> Pool<C> {
         self.idle.len()
     }
 
-    /// Is there a connection, or room for one?
+    /// Whether there is a connection, or room for one.
     pub(super) fn has_room(&self, bounds: &Bounds) -> bool {
         !self.idle.is_empty() || self.open < bounds.connections
     }
@@ -93,7 +93,7 @@ impl<C: Carrier> Pool<C> {
         self.open += 1;
     }
 
-    /// A connection is gone that was in use or could not be opened.
+    /// Counts a connection as gone: it was in use, or could not be opened.
     pub(super) fn release(&mut self) {
         self.open = self.open.saturating_sub(1);
     }

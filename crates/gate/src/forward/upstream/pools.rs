@@ -1,6 +1,6 @@
-//! Decides who gets which connection: the pools of all servers of an upstream in one thread, the
-//! choice between them, and the queue of those that wait. Whoever gets a [`Slot`] opens the
-//! connection.
+//! Decides which exchange gets which connection: the pools of all servers of an upstream in one
+//! thread, the choice between them, and the queue of waiting exchanges. An exchange that gets a
+//! [`Slot`] opens the connection.
 
 mod choice;
 
@@ -23,9 +23,10 @@ pub(super) struct PoolConfig {
     pub(super) bounds: Bounds,
     pub(super) balance: Balance,
     pub(super) ejecting: EjectionConfig,
-    /// How many connections to each server may be held by requests whose body is still arriving.
+    /// The most connections to each server that may be held by requests whose body is still
+    /// arriving.
     pub(super) uploads: usize,
-    /// How many of either kind may wait.
+    /// The most requests of either kind that may wait.
     pub(super) waiting: usize,
 }
 
@@ -152,7 +153,7 @@ impl<C: Carrier> Pools<C> {
         }
     }
 
-    /// Queues behind those that are waiting; `None` if there are too many.
+    /// Queues behind the waiting exchanges; `None` if there are too many.
     pub(super) fn wait(&self, want: PoolRequest) -> Option<oneshot::Receiver<Claim<C>>> {
         let mut state = self.state.borrow_mut();
         let arrival = state.arrivals;
@@ -174,8 +175,8 @@ impl<C: Carrier> Pools<C> {
         Some(granted)
     }
 
-    /// Gives free connections to those that wait, in their order, but passes over uploads while
-    /// uploads hold all they may.
+    /// Gives free connections to waiting exchanges in order, but skips uploads while uploads hold
+    /// as many as they may.
     pub(super) fn serve(self: &Rc<Self>, now: Instant) {
         loop {
             let mut state = self.state.borrow_mut();
@@ -312,7 +313,7 @@ impl<C: Carrier> Slot<C> {
         self.server
     }
 
-    /// The connection was established.
+    /// Records that the connection was established.
     pub(super) fn opened(&mut self) {
         self.opened = true;
         self.pools.counts.opened.add(1);
@@ -329,7 +330,7 @@ impl<C: Carrier> Slot<C> {
         self.parked = true;
     }
 
-    /// The request is complete, so another that is still arriving may take its place.
+    /// The request is complete, so another upload may take its place.
     pub(super) fn uploaded(&self) {
         if !self.upload.replace(false) {
             return;

@@ -10,7 +10,7 @@ use crate::record::{Gauge, Ledger, Limit, Link, Pool};
 #[derive(Debug, Default)]
 pub(super) struct Reported(Cell<Counts>);
 
-/// For all upstreams of the thread; gauges are their sum.
+/// Reports for all upstreams of the thread; gauges are sums.
 pub(crate) fn report<'a>(upstreams: impl Iterator<Item = &'a Rc<Upstream>>, ledger: &Ledger) {
     let mut all = Counts::default();
     let (mut servers, mut down) = (0, 0);
@@ -45,7 +45,7 @@ impl Upstream {
 }
 
 impl Counts {
-    /// For any reason.
+    /// The connections that were closed for any reason.
     pub(crate) fn closed(&self) -> u64 {
         self.idled + self.aged + self.left + self.surplus + self.spent
     }

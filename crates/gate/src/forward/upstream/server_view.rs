@@ -10,7 +10,8 @@ use tokio::time::Instant;
 
 use super::error::UpstreamError;
 
-/// At least this many in a row: readiness must not depend on one request.
+/// A server counts as down only after this many failures in a row: readiness must not depend on one
+/// request.
 const MIN_FAILURES: u32 = 3;
 
 /// The health of one server. A success writes nothing, unless there was a failure before it.
@@ -49,7 +50,7 @@ pub(crate) struct ServerView {
 }
 
 impl ServerState {
-    /// For programs.
+    /// The state in one word, for programs.
     pub(crate) fn word(&self) -> &'static str {
         match self {
             Self::Up => "up",
@@ -78,7 +79,7 @@ impl ServerHealth {
         self.failed(false, trouble.in_short().into());
     }
 
-    /// A connection was established, but the server did not answer correctly.
+    /// Records that a connection was established, but the server did not answer correctly.
     pub(super) fn broke(&self) {
         self.failed(true, "does not answer as it should".into());
     }

@@ -1,4 +1,4 @@
-//! Upstreams: who gets which connection, what servers' faults lead to, TLS, HTTP/2.
+//! Upstreams: how connections are assigned, what happens when servers fail, TLS, HTTP/2.
 
 mod authority;
 mod fast_open;

@@ -43,8 +43,8 @@ impl Wire {
 }
 
 impl Carrier for Wire {
-    /// Makes a system call only if something has arrived. TLS tickets are processed, and are no
-    /// answer.
+    /// Makes a system call only if something has arrived. TLS tickets are processed, and do not
+    /// count as data.
     fn is_quiet(&mut self) -> bool {
         match self {
             Self::Clear(plain) => plain.is_quiet(),

@@ -13,7 +13,7 @@ fn cors(text: &str) -> Cors {
     Cors::new(&settings(text)).unwrap()
 }
 
-/// What comes of a request with these fields.
+/// Calls `look` with a request that has these fields.
 fn with<T>(
     method: &str,
     fields: &[(&str, &str)],
@@ -224,7 +224,7 @@ fn a_page_that_nobody_knows_does_nothing_by_a_cookie() {
     assert!(!is_foreign(&listed, "POST", false, ORIGIN.1, false));
     assert!(!is_foreign(&listed, "GET", false, evil, false));
     assert!(is_foreign(&listed, "POST", false, evil, false));
-    // Who may read without cookies may do nothing with them.
+    // An origin that may read without cookies may do nothing with them.
     let any = cors("origins = [\"*\"]");
     assert!(is_foreign(&any, "GET", true, evil, false));
     let both = [("Origin", "http://own.example:8080"), ("Origin", evil)];

@@ -36,7 +36,7 @@ fn what_is_sealed_for_a_session_opens_for_it_alone() {
         opened(&vault, "sid-2", &sealed),
         Err(CredentialsError::Closed)
     );
-    // Two sealings of the same have nothing in common.
+    // Two sealings of the same login have nothing in common.
     let again = vault.seal("sid-1", &secret(b"u:p:w")).unwrap();
     assert_ne!(sealed, again);
     let renamed = sealed.replace("v1.new.", "v1.old.");

@@ -50,7 +50,7 @@ impl Material {
     }
 }
 
-/// Errors call it `what`.
+/// `what` names it in errors.
 pub(super) fn parse(json: &[u8], what: &str) -> Result<JwkSet, GateError> {
     let bad = |why| GateError::NoKey {
         what: what.to_owned(),
@@ -59,11 +59,11 @@ pub(super) fn parse(json: &[u8], what: &str) -> Result<JwkSet, GateError> {
     let document: Value = serde_json::from_slice(json).map_err(|_| bad("it is not JSON"))?;
     let members: Vec<&Value> = match document.get("keys") {
         Some(Value::Array(keys)) => keys.iter().collect(),
-        Some(_) => return Err(bad("its 'keys' are no array")),
+        Some(_) => return Err(bad("its 'keys' is not an array")),
         None => vec![&document],
     };
     if members.len() > MAX_KEYS {
-        return Err(bad("it has too many"));
+        return Err(bad("it has too many keys"));
     }
     let holds = |member: &&Value| member.get("k").is_some() || member.get("d").is_some();
     let holds_secrets = members.iter().any(holds);
@@ -76,11 +76,11 @@ pub(super) fn parse(json: &[u8], what: &str) -> Result<JwkSet, GateError> {
     })
 }
 
-/// `None` if it is not a key that verifies.
+/// A key that can verify; `None` if it is another one.
 fn key(jwk: &Value) -> Result<Option<Jwk>, GateError> {
     let name = text(jwk, "kid").map(str::to_owned);
     let bad = |why| GateError::Key {
-        name: name.clone().unwrap_or("without a name".into()),
+        name: name.clone().unwrap_or("(unnamed)".into()),
         why,
     };
     // RFC 7517 §4.2, §4.3.

@@ -14,7 +14,7 @@ use roundtrip_wire::jwt::{Algorithm, Jws};
 use super::jwks;
 use crate::{GateError, Secret};
 
-/// Present and previous keys of several issuers; each may be tried for one token.
+/// Enough for the current and previous keys of several issuers; each may be tried for one token.
 const MAX_KEYS: usize = 64;
 /// A shorter secret can be guessed. RFC 7518 §3.2 requires the hash's length: 32, 48 or 64 bytes.
 const MIN_SECRET_LENGTH: usize = 32;
@@ -62,7 +62,7 @@ impl Keys {
         self.keys.is_empty()
     }
 
-    /// Adds a secret in text form, without the newline at its end. Binary secrets fit into a JWK
+    /// Adds a secret in text form, without the newline at its end. Binary secrets belong in a JWK
     /// Set. A key without a name is tried for tokens with any `kid`.
     pub fn add_secret(
         &mut self,
@@ -81,15 +81,15 @@ impl Keys {
         pem: &[u8],
     ) -> Result<(), GateError> {
         let bad = |why| refused(name, why);
-        let der = pem_body(pem).ok_or_else(|| bad("it is no public key in PEM"))?;
+        let der = pem_body(pem).ok_or_else(|| bad("it is not a public key in PEM"))?;
         let verification = verification(algorithm)
             .ok_or_else(|| bad("a public key does not fit HS256 to HS512"))?;
         if rsa_parameters(algorithm).is_some() {
             let sized = rsa::PublicEncryptingKey::from_der(&der);
-            sized.map_err(|_| bad("it is no RSA key of 2048 to 8192 bits"))?;
+            sized.map_err(|_| bad("it is not an RSA key of 2048 to 8192 bits"))?;
         }
         let key = ParsedPublicKey::new(verification, der);
-        let key = key.map_err(|_| bad("it is of another type than its algorithm wants"))?;
+        let key = key.map_err(|_| bad("its type does not fit its algorithm"))?;
         self.add(algorithm, name, Check::Public(key))
     }
 
@@ -105,14 +105,14 @@ impl Keys {
         self.add_set(&set, what)
     }
 
-    /// The same from a public place: secrets are refused, because anybody could have them. Errors
-    /// call it `what`.
+    /// The same for a set from a public place: secrets are refused, because anybody could have
+    /// them. `what` names the set in errors.
     pub fn add_public_jwks(&mut self, json: &[u8], what: &str) -> Result<usize, GateError> {
         let set = jwks::parse(json, what)?;
         if set.holds_secrets {
             return Err(GateError::NoKey {
                 what: what.to_owned(),
-                why: "it holds secrets, which are none where others may read them",
+                why: "it holds secrets, but others may read it",
             });
         }
         self.add_set(&set, what.to_owned())
@@ -126,13 +126,14 @@ impl Keys {
         match self.keys.len() - before {
             0 => Err(GateError::NoKey {
                 what,
-                why: "none fits an algorithm that is allowed",
+                why: "none fits an allowed algorithm",
             }),
             added => Ok(added),
         }
     }
 
-    /// Whether one of the keys signed this. A key with a name is tried only for its name.
+    /// Whether one of the keys signed this. A key with a name is tried only for tokens that name
+    /// it.
     pub(super) fn verify(&self, jws: &Jws<'_>) -> bool {
         let fits = |key: &&Key| {
             let named = key.name.as_ref().zip(jws.key_id.as_ref());
@@ -172,7 +173,7 @@ impl Keys {
                 jwks::Material::Secret(secret) => self.add_mac(algorithm, name, secret.expose())?,
                 material => {
                     let key = parsed(material, algorithm)
-                        .ok_or_else(|| refused(name, "its numbers make no key"))?;
+                        .ok_or_else(|| refused(name, "its numbers do not make a key"))?;
                     self.add(algorithm, name, Check::Public(key))?;
                 }
             }
@@ -190,7 +191,7 @@ impl Keys {
             Algorithm::Hs256 => hmac::HMAC_SHA256,
             Algorithm::Hs384 => hmac::HMAC_SHA384,
             Algorithm::Hs512 => hmac::HMAC_SHA512,
-            _ => return Err(refused(name, "a secret fits HS256 to HS512 alone")),
+            _ => return Err(refused(name, "a secret fits only HS256 to HS512")),
         };
         if key.len() < MIN_SECRET_LENGTH {
             return Err(refused(
@@ -212,10 +213,7 @@ impl Keys {
         check: Check,
     ) -> Result<(), GateError> {
         if !self.allowed.contains(&algorithm) {
-            return Err(refused(
-                name,
-                "its algorithm is not among those that are allowed",
-            ));
+            return Err(refused(name, "its algorithm is not allowed"));
         }
         if self.keys.len() >= MAX_KEYS {
             return Err(GateError::TooManyKeys(MAX_KEYS));
@@ -288,7 +286,7 @@ fn pem_body(pem: &[u8]) -> Option<Vec<u8>> {
 
 fn refused(name: Option<&str>, why: &'static str) -> GateError {
     GateError::Key {
-        name: name.unwrap_or("without a name").into(),
+        name: name.unwrap_or("(unnamed)").into(),
         why,
     }
 }

@@ -1,8 +1,9 @@
 //! A bounded cache of a few thousand entries, found by their bytes without allocating; the least
 //! recently used entry is evicted.
 //!
-//! Sets of eight, found by a keyed hash of the whole key. The hash only says where to look; a match
-//! compares all bytes. Only what was verified is stored, so nobody can choose keys that collide.
+//! Entries are in sets of eight, which are found by a keyed hash of the whole key. The hash only
+//! says where to look; a match compares all bytes. Only what was verified is stored, so nobody can
+//! choose keys that collide.
 
 use zeroize::Zeroizing;
 
@@ -28,7 +29,7 @@ struct LruEntry<V> {
 }
 
 impl<V> Lru<V> {
-    /// With room for `most`, rounded up to a power of two of sets.
+    /// A cache with room for `most` entries; the number of sets is rounded up to a power of two.
     pub(super) fn new(most: usize, seed: [u64; 2]) -> Self {
         let sets = most.div_ceil(WAYS).next_power_of_two();
         let empty = |_| Slot {
@@ -184,7 +185,7 @@ mod tests {
         for hash in hashes {
             sets[hash as usize % 512] += 1;
         }
-        // Eight on average: with a good hash, 25 and more has a chance of less than one in a
+        // The mean is eight; with a good hash, the chance of 25 or more is less than one in a
         // thousand.
         assert!(*sets.iter().max().unwrap() < 25);
         assert_ne!(hash([1, 2], b"x"), hash([1, 3], b"x"));

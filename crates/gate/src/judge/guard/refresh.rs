@@ -38,7 +38,7 @@ impl Refresh {
         state.asked
     }
 
-    /// Ends when somebody has requested a read.
+    /// Ends when a read has been requested.
     pub(crate) async fn asked(&self) {
         self.0.wanted.notified().await;
     }

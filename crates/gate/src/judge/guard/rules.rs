@@ -36,7 +36,7 @@ pub struct Rules {
     pub fetched: Option<Arc<Fetched>>,
     /// A set is yet to come: a token that no other key has signed gets 503 with `Retry-After`.
     pub awaits_keys: bool,
-    /// Requests the set before its time.
+    /// Requests a read of the set before it is due.
     pub refresh: Option<Refresh>,
     /// The name of the cookie with the token; `None` for no cookie.
     pub cookie: Option<String>,
@@ -71,7 +71,7 @@ impl Rules {
         }
     }
 
-    /// Whether the token names a key that is missing, and that may soon be there.
+    /// Whether the token names a key that is missing, and that gate may soon have.
     pub(super) fn lack(&self, jws: &Jws<'_>) -> bool {
         let unknown = jws.key_id.as_ref().filter(|name| !self.keys.have(name));
         unknown.is_some() && self.refresh.as_ref().is_some_and(Refresh::ask)

@@ -20,7 +20,7 @@ pub trait Sessions {
     fn find(&self, session: &str) -> impl Future<Output = Result<Option<Found>, SessionError>>;
 }
 
-/// What a store knows of a session. It has no `Debug`.
+/// A session as the store has it. It has no `Debug`.
 pub struct Found {
     /// As stored: plain base64, or sealed.
     pub credentials: Vec<u8>,
@@ -44,7 +44,7 @@ pub trait Watch {
     /// it must only look at memory.
     fn holds(&self) -> bool;
 
-    /// Ends once it is no longer valid. Whoever keeps a stream open then asks the store again.
+    /// Ends once it is no longer valid. If a stream is open, the store is then asked again.
     fn outdated(&self) -> Pin<Box<dyn Future<Output = ()> + '_>>;
 }
 
@@ -56,7 +56,7 @@ pub struct ManualWatch {
 }
 
 impl ManualWatch {
-    /// The session was revoked or changed, or this is not known.
+    /// Makes the answer invalid, as a revocation, a change or a lost connection does.
     pub fn outdate(&self) {
         self.outdated.set(true);
         self.changed.notify_waiters();
@@ -106,7 +106,7 @@ impl Session {
         }
     }
 
-    /// Not to be logged as it is.
+    /// Must not be logged as it is.
     pub(crate) fn name(&self) -> &Rc<str> {
         &self.name
     }

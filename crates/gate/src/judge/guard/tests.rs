@@ -25,7 +25,7 @@ pub(super) fn part(text: &str) -> String {
     URL_SAFE_NO_PAD.encode(text)
 }
 
-/// Signed with `secret` and HS512, whatever the header says.
+/// A token that is signed with `secret` and HS512, whatever its header says.
 pub(super) fn signed(header: &str, claims: &str, secret: &[u8]) -> String {
     let input = format!("{}.{}", part(header), part(claims));
     let key = hmac::Key::new(hmac::HMAC_SHA512, secret);
@@ -56,7 +56,7 @@ pub(super) fn rules() -> Rules {
     Rules::new(keys, Vault::default())
 }
 
-/// At second 1500.
+/// A guard whose clock is at second 1500.
 pub(super) fn guard(rules: Rules) -> (Guard, Rc<Cell<i64>>) {
     let hand = Rc::new(Cell::new(1500));
     let wall = Box::new(ManualClock(hand.clone()));
@@ -68,7 +68,7 @@ pub(super) fn judge(guard: &Guard, fields: &[(&str, &str)]) -> GuardDecision {
         name,
         value: value.as_bytes(),
     };
-    // Tests' texts live long enough: leaked ones are few.
+    // Leaked, so that they live long enough; a test has only a few.
     let owned: Vec<(&'static str, &'static str)> = fields
         .iter()
         .map(|(name, value)| (&*name.to_string().leak(), &*value.to_string().leak()))
@@ -113,7 +113,7 @@ pub(super) fn word(judged: &GuardDecision) -> String {
     }
 }
 
-/// What is said of one cookie by a guard that knows no session.
+/// What a guard that knows no session decides about one cookie.
 fn first_sight(cookie: &str) -> String {
     word(&judge(&guard(rules()).0, &[("Cookie", cookie)]))
 }
@@ -189,7 +189,7 @@ fn a_token_is_found_in_any_cookie_field_or_as_bearer() {
         said(&[("Cookie", "a=b"), ("authorization", &bearer)]),
         "ask canary-sid"
     );
-    // A cookie goes first, however bad.
+    // A cookie takes precedence, however bad it is.
     assert_eq!(
         said(&[("Cookie", "Authorization=x"), ("Authorization", &bearer)]),
         "deny 401"
@@ -291,7 +291,7 @@ fn time_counts_on_every_request() {
         let (found, _watch) = found("u:p", Some(2010));
         guard.admit(&question, Ok(Some(found))).unwrap();
         assert_eq!(said(1999), "pass Basic dTpw");
-        // The session is over before the leeway is.
+        // The session expires before the leeway ends.
         assert_eq!(said(2010), "ask s");
         assert_eq!(said(2029), "ask s");
         assert_eq!(said(2030), "deny 401");
@@ -317,7 +317,7 @@ fn what_the_store_says_becomes_a_status() {
     assert_eq!(word(&judge(&guard, &[("Cookie", &worn)])), "ask canary-sid");
 }
 
-/// Sealed for one session and stored for another: nobody becomes somebody else.
+/// Credentials that were sealed for one session do not open for another.
 #[test]
 fn a_stolen_blob_does_not_fit_another_session() {
     let mut vault = Vault::default();
@@ -375,7 +375,7 @@ fn what_is_remembered_is_bounded() {
         guard
             .admit(&question, Ok(Some(found(&format!("u{n}:p"), None).0)))
             .unwrap();
-        // Whoever else is remembered: this one is not taken for another.
+        // However many sessions are cached, none is taken for another.
         let expected = format!("pass Basic {}", STANDARD.encode(format!("u{n}:p")));
         assert_eq!(word(&judge(&guard, &[("Cookie", &worn)])), expected);
     }
@@ -396,7 +396,7 @@ fn a_token_is_of_the_issuer_and_for_the_audience_that_are_wanted() {
         r#""iss":"us","aud":["x","gate"]"#,
     ] {
         assert_eq!(said(&with(good)), "ask canary-sid", "{good}");
-        // Who wants neither takes both.
+        // A guard that requires neither accepts both.
         assert_eq!(first_sight(&with(good)), "ask canary-sid", "{good}");
     }
     for bad in [
@@ -412,8 +412,7 @@ fn a_token_is_of_the_issuer_and_for_the_audience_that_are_wanted() {
     }
 }
 
-/// Keys that are not among the rules any more sign nothing, however often their tokens were seen
-/// before.
+/// A key that the rules no longer have admits no token, however often the token was seen before.
 #[test]
 fn new_rules_count_from_the_next_request() {
     let (tell, news) = watch::channel(Arc::new(rules()));
@@ -436,7 +435,7 @@ fn new_rules_count_from_the_next_request() {
     assert_eq!(said(), "ask canary-sid");
 }
 
-/// Timers go on as before when the clock is set: it is looked at again and again.
+/// Setting the clock does not change timers, so the clock is read again and again.
 #[tokio::test(start_paused = true)]
 async fn what_is_open_ends_with_its_token_although_the_clock_was_set() {
     let (guard, hand) = guard(rules());
@@ -446,7 +445,7 @@ async fn what_is_open_ends_with_its_token_although_the_clock_was_set() {
     let pass = guard.admit(&question, Ok(Some(first))).unwrap();
     let clock = async {
         tokio::time::sleep(Duration::from_secs(10)).await;
-        // Before its session is over nothing is.
+        // Nothing ends before the session does.
         hand.set(1899);
         tokio::time::sleep(2 * CLOCK_INTERVAL).await;
         hand.set(1900);
@@ -459,7 +458,7 @@ async fn what_is_open_ends_with_its_token_although_the_clock_was_set() {
     };
     assert!(may_go_on, "the session may have been prolonged");
     assert!(begun.elapsed() >= Duration::from_secs(10) + 2 * CLOCK_INTERVAL);
-    // It was; the token ends at 2000 and 30 seconds of leeway.
+    // The session was prolonged; the token ends at 2000 plus 30 seconds of leeway.
     let (prolonged, watch) = found("u:p", None);
     let pass = guard.admit(&question, Ok(Some(prolonged))).unwrap();
     hand.set(2029);
@@ -471,7 +470,7 @@ async fn what_is_open_ends_with_its_token_although_the_clock_was_set() {
     assert!(guard.outlast(&pass).await);
 }
 
-/// A 401 would sign people out for what is nobody's fault.
+/// A 401 would sign users out although their tokens may be valid.
 #[test]
 fn while_a_set_of_keys_is_still_to_come_an_unknown_signature_is_503() {
     let waiting = Rules {

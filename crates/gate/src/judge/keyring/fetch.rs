@@ -1,5 +1,5 @@
-//! Fetches a JWK Set from a URL: one GET over a connection of its own, within a deadline and a
-//! size. Redirects are not followed.
+//! Fetches a JWK Set from a URL: one GET over a separate connection, with a deadline and a size
+//! limit. Redirects are not followed.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use crate::GateError;
 use crate::error::FetchError;
 
-/// From the name lookup to the answer's last byte.
+/// The time limit from the name lookup to the answer's last byte.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(10);
 /// Real sets are smaller.
 const MAX_SET_SIZE: u64 = 256 * 1024;
@@ -79,7 +79,7 @@ fn is_here(host: &str) -> bool {
     address.map_or(host == "localhost", |address| address.is_loopback())
 }
 
-/// It may contain a password by mistake.
+/// The host, because the URL may contain a password by mistake.
 fn shown(url: &str) -> String {
     let host = url.rsplit_once('@').map_or(url, |(_, host)| host);
     host.chars().take(80).collect()

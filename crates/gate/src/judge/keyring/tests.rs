@@ -14,7 +14,7 @@ const ED25519: &str =
     r#"{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}"#;
 const P256: &str = r#"{"kty":"EC","crv":"P-256","x":"MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4","y":"4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM"}"#;
 
-/// Answers each connection with what is there.
+/// Answers each connection with the present content of `answer`.
 async fn server(answer: Rc<RefCell<Vec<u8>>>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let at = listener.local_addr().unwrap();
@@ -57,7 +57,7 @@ fn a_set_is_fetched_and_the_old_one_stays_while_it_cannot_be() {
         let read = keyring.refresh().await.unwrap();
         assert_eq!((read.keys, read.changed), (1, true));
         assert_eq!(rules.borrow_and_update().keys.len(), 1);
-        // The same again is no news: guards go on with what they know.
+        // An unchanged set makes no new rules, so guards keep what they have verified.
         assert!(!keyring.refresh().await.unwrap().changed);
         assert!(!rules.has_changed().unwrap());
         let huge = "x".repeat(300_000);
@@ -84,7 +84,7 @@ fn a_set_is_fetched_and_the_old_one_stays_while_it_cannot_be() {
     });
 }
 
-/// Nobody is turned away because somebody else's configuration was read again.
+/// A reload of the configuration does not make clients wait for the same set again.
 #[test]
 fn a_fetched_set_outlives_a_reload_where_its_url_does() {
     locally(async {

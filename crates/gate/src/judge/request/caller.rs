@@ -1,4 +1,4 @@
-//! Reads from a request in which form its client wants gate's own answers.
+//! Finds out in which form a request's client wants gate's own answers.
 
 use super::Request;
 use super::id::request_id;
@@ -23,8 +23,8 @@ impl Caller {
     }
 }
 
-/// RFC 9110 §12.5.1, as far as it decides between these three. If several are preferred equally,
-/// the first.
+/// RFC 9110 §12.5.1, as far as it decides between these three. If several are equally preferred,
+/// the first is chosen.
 fn preferred(accept: &[u8]) -> Form {
     // Most programs send no more.
     if accept == b"*/*" || accept.len() > MAX_ACCEPT_LENGTH {
@@ -52,7 +52,7 @@ fn preferred(accept: &[u8]) -> Form {
     best.1
 }
 
-/// In thousandths.
+/// The weight in thousandths.
 fn weight(part: &[u8]) -> Option<u32> {
     let (name, value) = part.split_at_checked(2)?;
     if !name.eq_ignore_ascii_case(b"q=") {

@@ -7,7 +7,7 @@ use std::ops::Range;
 use super::identity::{is_identity, is_read_as};
 use super::{Body, Field, Inspected, Request, Rewrite, Version};
 
-/// What gate adds to a request.
+/// The values that gate adds to a request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Forwarding<'a> {
     pub(crate) client: IpAddr,
@@ -15,9 +15,9 @@ pub(crate) struct Forwarding<'a> {
     pub(crate) secure: bool,
     /// It came as early data and may be a replay. RFC 8470 §5.1.
     pub(crate) early: bool,
-    /// The session's `Authorization` for the backend; set anew on every request.
+    /// The session's `Authorization` for the backend; set again on every request.
     pub(crate) authorization: Option<&'a [u8]>,
-    /// The client is trusted to say whom it speaks for.
+    /// The client is trusted to name the original client.
     pub(crate) trusted: bool,
     /// The request's ID; none if it is empty.
     pub(crate) id: &'a [u8],
@@ -96,8 +96,8 @@ pub(crate) fn compose(
     early
 }
 
-/// Written by gate, as it understood it: `Connection` might name the client's own field, or it
-/// might have a second reading.
+/// Gate writes the length as it understood it: `Connection` might name the client's own field, or
+/// the field might be read differently.
 fn counted(out: &mut Vec<u8>, length: u64) {
     use std::io::Write;
     // Writing to a Vec does not fail.
@@ -144,7 +144,7 @@ fn passes(field: &Field<'_>, inspected: &Inspected<'_>, forwarding: &Forwarding<
             .any(|hop| hop.eq_ignore_ascii_case(name.as_bytes()))
 }
 
-/// What is admitted without credentials may contain only a preflight's fields.
+/// A request that is admitted without credentials may have only a preflight's fields.
 fn is_of_a_question(name: &str) -> bool {
     const USUAL: [&str; 6] = [
         "accept",

@@ -1,9 +1,9 @@
-//! Fields by which proxies tell backends who asks, from where, and for what. Only a proxy may be
-//! believed, so they are removed from clients' requests.
+//! Fields with which proxies tell backends who sent a request, from where, and for what. Only a
+//! proxy may set them, so they are removed from clients' requests.
 
 /// Prefixes in lower case. A name that ends in `-` is a prefix; others are whole names.
 pub(crate) const FIELDS: [&str; 66] = [
-    // Who asks: fields of proxies that authenticate, and CGI variables.
+    // Who sent it: fields of proxies that authenticate, and CGI variables.
     "remote-",
     "x-remote-",
     "x-auth-request-",
@@ -75,8 +75,8 @@ pub(crate) const FIELDS: [&str; 66] = [
     "proxy",
 ];
 
-/// Does it say who asks, from where, or for what? Whatever is behind CGI or WSGI does not tell `_`
-/// from `-`.
+/// Whether it says who sent the request, from where, or for what. Programs behind CGI or WSGI
+/// cannot tell `_` from `-`.
 pub(crate) fn is_identity(name: &str) -> bool {
     // Most fields are none of these.
     let first = name.as_bytes().first().map(u8::to_ascii_lowercase);
@@ -97,7 +97,7 @@ pub(crate) fn is_identity(name: &str) -> bool {
     })
 }
 
-/// Does it name another method than the request line? Frameworks believe it; then a GET is no GET.
+/// Whether it names a method, which frameworks then use instead of the request line's.
 pub(crate) fn overrides_method(name: &str) -> bool {
     match name.len() {
         13 => is_read_as(name, "x-http-method"),

@@ -4,7 +4,7 @@ use super::authority::Authority;
 use super::fields::{is_token, length, members};
 use super::{BadRequestError, Request, Version};
 
-/// Options of `Connection` that are looked at; more is nobody's need.
+/// The most options that `Connection` may have; no client needs more.
 const MAX_OPTIONS: usize = 16;
 
 /// Where the request's body ends.
@@ -13,12 +13,12 @@ pub(crate) enum Body {
     None,
     Length(u64),
     Chunked,
-    /// The protocol's own frames say it.
+    /// The protocol's own frames mark the end.
     Framed,
 }
 
 impl Body {
-    /// Is a backend to have it in chunks?
+    /// Whether the backend gets it in chunks.
     pub(crate) fn is_chunked(self) -> bool {
         matches!(self, Self::Chunked | Self::Framed)
     }
@@ -31,19 +31,19 @@ pub(crate) struct Inspected<'a> {
     pub(crate) path: &'a str,
     pub(crate) host: Authority<'a>,
     pub(crate) body: Body,
-    /// May another request follow on the client's connection?
+    /// Whether another request may follow on the client's connection.
     pub(crate) keep_alive: bool,
     pub(crate) expects_continue: bool,
-    /// What the client would like to speak instead. RFC 9110 §7.8.
+    /// The protocol that the client wants instead. RFC 9110 §7.8.
     pub(crate) upgrade: Option<&'a [u8]>,
-    /// It takes trailers behind the answer. RFC 9110 §10.1.4.
+    /// The client accepts trailers after the answer. RFC 9110 §10.1.4.
     pub(crate) takes_trailers: bool,
-    /// Fields that `Connection` names: for this hop alone. RFC 9110 §7.6.1.
+    /// Fields that `Connection` names: they are for this hop only. RFC 9110 §7.6.1.
     pub(crate) hop: Vec<&'a [u8]>,
 }
 
 impl Inspected<'_> {
-    /// Does `Connection` say nothing but what becomes of the connection?
+    /// Whether `Connection` names no fields, but only what happens to the connection.
     pub(crate) fn names_no_field(&self) -> bool {
         const USUAL: [&[u8]; 4] = [b"keep-alive", b"close", b"te", b"upgrade"];
         let usual = |option: &&[u8]| USUAL.iter().any(|usual| usual.eq_ignore_ascii_case(option));
@@ -92,15 +92,16 @@ pub(crate) fn inspect<'a>(
 /// The target's path, and the authority that it names.
 fn target<'a>(request: &Request<'a>) -> Result<(&'a str, Option<&'a str>), BadRequestError> {
     let target = request.target;
-    // A fragment is not sent (RFC 9110 §7.1), and who finds one may cut the path there.
+    // Clients send no fragments (RFC 9110 §7.1), and a backend that finds one may cut the path
+    // there.
     if target
         .bytes()
         .any(|b| b <= b' ' || b == 0x7f || b == b'#' || b == b'\\')
     {
         return Err(BadRequestError::Target);
     }
-    // Some take what follows for an authority (RFC 3986 §4.2), some drop a slash: another path than
-    // the one let pass.
+    // Some backends take what follows for an authority (RFC 3986 §4.2), and some drop a slash: both
+    // read another path than gate does.
     if target.starts_with("//") {
         return Err(BadRequestError::Target);
     }
@@ -118,7 +119,8 @@ fn target<'a>(request: &Request<'a>) -> Result<(&'a str, Option<&'a str>), BadRe
         "" if request.method == "OPTIONS" => Ok(("*", Some(authority))),
         "" => Ok(("/", Some(authority))),
         path if path.starts_with('/') && !path.starts_with("//") => Ok((path, Some(authority))),
-        // A query without a path would have to be written anew; nobody sends it. Nor two slashes.
+        // Clients send neither a query without a path, which would have to be rewritten, nor two
+        // slashes.
         _ => Err(BadRequestError::Target),
     }
 }
@@ -130,7 +132,7 @@ fn strip_scheme(target: &str) -> Option<&str> {
     })
 }
 
-/// One authority, said once or said alike. RFC 9112 §3.2, RFC 9113 §8.3.1.
+/// The only authority; if it is named twice, both must be the same. RFC 9112 §3.2, RFC 9113 §8.3.1.
 fn host<'a>(
     seen: &Seen<'a>,
     named: Option<&'a str>,
@@ -213,7 +215,7 @@ impl<'a> Seen<'a> {
         Ok(())
     }
 
-    /// RFC 9112 §6.1, §6.3: what is not plain is refused.
+    /// RFC 9112 §6.1, §6.3: any unclear length is refused.
     fn body(&self, request: &Request<'_>) -> Result<Body, BadRequestError> {
         match (self.codings, self.lengths) {
             (0, 0) if request.protocol.is_some() => Ok(Body::None),
@@ -231,8 +233,8 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// One protocol, and not HTTP itself: requests within an HTTP/2 of the backend's would pass by
-    /// gate.
+    /// One protocol, and not HTTP itself: requests inside an HTTP/2 connection to the backend would
+    /// bypass gate.
     fn upgrade(&self, version: Version) -> Option<&'a [u8]> {
         let is_http = |protocol: &[u8]| {
             protocol.eq_ignore_ascii_case(b"h2c") || protocol.eq_ignore_ascii_case(b"h2")

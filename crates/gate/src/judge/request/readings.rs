@@ -8,11 +8,11 @@
 
 use super::BadRequestError;
 
-/// More spellings than this, or more bytes of them, are nobody's path.
+/// No legitimate path has more readings than this, or more bytes of them.
 const MAX_READINGS: usize = 64;
 const MAX_BYTES: usize = 256 * 1024;
 
-/// What a server may do to a path; `None` where it changes nothing.
+/// What a server may do to a path; `None` if it changes nothing.
 type Step = fn(&[u8]) -> Option<Vec<u8>>;
 
 const STEPS: [Step; 8] = [
@@ -44,8 +44,8 @@ impl Readings<'_> {
     }
 }
 
-/// All readings of a path. Refused is what no backend needs and some read as something else:
-/// control characters, what is not UTF-8, and dot segments.
+/// Returns all readings of a path. Paths that no backend needs and that some misread are refused:
+/// those with control characters or dot segments, and those that are not UTF-8.
 pub(crate) fn readings(target: &str) -> Result<Readings<'_>, BadRequestError> {
     let mut known = Readings {
         literal: path(target).as_bytes(),
@@ -77,14 +77,14 @@ fn path(target: &str) -> &str {
     target.split('?').next().unwrap_or_default()
 }
 
-/// Nobody reads it in another way: most paths are of this kind.
+/// Whether there is only one reading, as for most paths.
 fn is_plain(path: &[u8]) -> bool {
     let mut before = b'x';
     for byte in path {
         match byte {
             b'%' | b';' | b'\\' | 0x80.. => return false,
             b'/' if matches!(before, b'/' | b'.' | b' ') => return false,
-            // A segment that begins with a dot may be one of two.
+            // This segment may be `.` or `..`.
             b'.' if before == b'/' => return false,
             _ => {}
         }
@@ -107,8 +107,8 @@ fn segments(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     path.split(|byte| *byte == b'/')
 }
 
-/// Percent signs decoded once (RFC 3986 §2.1), and `%u0067`, which IIS knows. What is not an escape
-/// stays as it is.
+/// Percent signs decoded once (RFC 3986 §2.1), and `%u0067`, which IIS knows. Anything that is not
+/// an escape stays as it is.
 fn decoded(path: &[u8]) -> Option<Vec<u8>> {
     if !path.contains(&b'%') {
         return None;
@@ -134,7 +134,7 @@ fn decoded(path: &[u8]) -> Option<Vec<u8>> {
     changed(path, out)
 }
 
-/// A number of so many hexadecimal digits at the front, and what follows it.
+/// The number in the first `digits` hexadecimal digits, and what follows it.
 fn number(bytes: &[u8], digits: usize) -> Option<(u32, &[u8])> {
     let (digits, rest) = bytes.split_at_checked(digits)?;
     if !digits.iter().all(u8::is_ascii_hexdigit) {
@@ -144,8 +144,8 @@ fn number(bytes: &[u8], digits: usize) -> Option<(u32, &[u8])> {
     Some((u32::from_str_radix(text, 16).ok()?, rest))
 }
 
-/// A question mark that was encoded begins a query, and a `#` a fragment, for whoever decodes
-/// first.
+/// To servers that decode first, an encoded question mark begins a query, and an encoded `#` a
+/// fragment.
 fn without_query(path: &[u8]) -> Option<Vec<u8>> {
     let end = memchr::memchr2(b'?', b'#', path)?;
     path.get(..end).map(<[u8]>::to_vec)
@@ -159,13 +159,13 @@ fn without_parameters(path: &[u8]) -> Option<Vec<u8>> {
     })
 }
 
-/// To Windows, and to whoever reads URLs as browsers do, `\` is `/`.
+/// To Windows, and to programs that read URLs as browsers do, `\` is `/`.
 fn with_slashes(path: &[u8]) -> Option<Vec<u8>> {
     let other = path.iter().map(|b| if *b == b'\\' { b'/' } else { *b });
     changed(path, other.collect())
 }
 
-/// Without empty segments.
+/// The path without empty segments.
 fn merged(path: &[u8]) -> Option<Vec<u8>> {
     let mut out: Vec<u8> = Vec::with_capacity(path.len());
     for byte in path {
@@ -176,12 +176,12 @@ fn merged(path: &[u8]) -> Option<Vec<u8>> {
     changed(path, out)
 }
 
-/// File systems of Windows take no notice of dots at the end of a name,
+/// Windows file systems ignore dots at the end of a name.
 fn without_dots(path: &[u8]) -> Option<Vec<u8>> {
     trimmed(path, b'.')
 }
 
-/// nor of blanks.
+/// Windows file systems ignore blanks at the end of a name.
 fn without_blanks(path: &[u8]) -> Option<Vec<u8>> {
     trimmed(path, b' ')
 }
@@ -195,8 +195,8 @@ fn trimmed(path: &[u8], end: u8) -> Option<Vec<u8>> {
     })
 }
 
-/// Letters that are taken for ASCII's by those who fold names or convert them: full-width forms,
-/// and the four that have an ASCII letter as their other case.
+/// Replaces letters that become ASCII when names are folded or converted: full-width forms, and the
+/// four letters whose other case is an ASCII letter.
 fn in_ascii(path: &[u8]) -> Option<Vec<u8>> {
     let text = std::str::from_utf8(path)
         .ok()
@@ -342,7 +342,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// No sequence of steps leads out of what was looked at.
+        /// Every sequence of steps leads to one of the readings.
         #[test]
         fn steps_lead_nowhere_else(
             path in "/([ab.;/\\\\ %]|%3f|%2[5fe]|%5c|%3b|%6[12]|%25|%u0061){0,12}",

@@ -6,7 +6,8 @@ use super::identity::is_read_as;
 use super::{Forwarding, Inspected};
 use crate::config::Route;
 
-/// What only gate may say, for the backend would mistake where a request ends or whose it is.
+/// Fields that only gate may set; otherwise the backend could mistake where a request ends or whose
+/// it is.
 const RESERVED: [&str; 18] = [
     "authorization",
     "connection",
@@ -45,7 +46,7 @@ enum Part {
     Scheme,
 }
 
-/// What is wrong with it, and under which key.
+/// An error in the changes, and the key that has it.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {why}")]
 pub(crate) struct RewriteError {
@@ -75,7 +76,7 @@ impl Rewrite {
         self.keep.iter().any(|kept| kept.eq_ignore_ascii_case(name))
     }
 
-    /// Is the client's own field of this name not to be passed on?
+    /// Whether the client's own field of this name is removed.
     pub(crate) fn removes(&self, name: &str) -> bool {
         let set = self.set.iter().map(|(name, _)| name);
         self.remove
@@ -141,7 +142,7 @@ fn parts(value: &str) -> Result<Vec<Part>, String> {
             "scheme" => Part::Scheme,
             _ => {
                 return Err(format!(
-                    "there is {{client}}, {{host}} and {{scheme}}, and not {{{name}}}"
+                    "the placeholders are {{client}}, {{host}} and {{scheme}}, not {{{name}}}"
                 ));
             }
         });

@@ -95,8 +95,8 @@ fn routes_may_be_told_apart_by_capitals() {
     assert_eq!(found(&routes, "a", "/a/x").unwrap(), "/a/");
 }
 
-/// What the servers do with a path that gate knows to come before its route is chosen: each as its
-/// documentation or source says it. `None`: refused.
+/// Models of what servers do with a path before they choose a route, after each server's
+/// documentation or source. `None`: refused.
 mod models {
     fn decode(path: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();
@@ -156,7 +156,7 @@ mod models {
         nginx(path)
     }
 
-    /// Parameters go before anything is decoded; `\` may be a slash.
+    /// Removes parameters before it decodes; `\` may be a slash.
     pub(super) fn tomcat(path: &[u8]) -> Option<Vec<u8>> {
         let decoded = decode(&without_parameters(path));
         let slashes: Vec<u8> = decoded
@@ -166,12 +166,12 @@ mod models {
         plain(&slashes, true)
     }
 
-    /// As Tomcat, but that empty segments stay.
+    /// Like Tomcat, but keeps empty segments.
     pub(super) fn jetty(path: &[u8]) -> Option<Vec<u8>> {
         plain(&decode(&without_parameters(path)), false)
     }
 
-    /// `new URL`, then a router that decodes and does not mind capitals.
+    /// `new URL`, then a router that decodes and ignores case.
     pub(super) fn node(path: &[u8]) -> Option<Vec<u8>> {
         let slashes: Vec<u8> = path
             .iter()
@@ -190,12 +190,12 @@ mod models {
         plain(&until(&decode(&decode(path)), 0), true)
     }
 
-    /// A query that was encoded is one to whoever decodes first.
+    /// A proxy that decodes first takes an encoded question mark for the beginning of a query.
     pub(super) fn proxy(path: &[u8]) -> Option<Vec<u8>> {
         plain(&until(&decode(path), b'?'), true)
     }
 
-    /// Names on Windows.
+    /// Names as Windows reads them.
     pub(super) fn windows(path: &[u8]) -> Option<Vec<u8>> {
         let path = tomcat(path)?;
         let segments = path.split(|b| *b == b'/').map(|segment| {
@@ -212,8 +212,8 @@ mod models {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(20_000))]
 
-    /// A raw `\\` never comes so far. What any of them serves from below a guarded path, the
-    /// guarded route has let in; and what it serves from below an open one, too, where all else is
+    /// Gate refuses a raw `\\` earlier. Whatever a server serves from below a guarded path, the
+    /// guarded route has admitted; and the reverse, for an open path where everything else is
     /// guarded.
     #[test]
     fn no_backend_finds_another_route(
@@ -233,7 +233,7 @@ proptest! {
                 let Some(served) = model(path) else { continue };
                 let meant = routes.look(&Authority::default(), &served, <[u8]>::eq);
                 let meant = meant.map_or("none".into(), |route| format!("{}{}/", route.host, route.path));
-                // Of what no route is for nothing is passed on.
+                // A path without a route is not passed on.
                 prop_assert!(found == "none" || found == meant, "{target}: {found}, and {served:?} is of {meant}");
             }
         }

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::Report;
 use crate::config::{Access, Config};
 
-/// RFC 9112 §3 recommends 8000 bytes for the request line alone.
+/// RFC 9112 §3 recommends 8000 bytes for just the request line.
 const MIN_HEAD: u64 = 8 * 1024;
 
 pub(super) fn check(config: &Config, report: &mut Report) {
@@ -37,7 +37,7 @@ pub(super) fn check(config: &Config, report: &mut Report) {
     for (key, _) in least.iter().filter(|(_, number)| *number == 0) {
         report.error(
             format!("limits.{key}"),
-            "with 0 nobody is served; 1 is the least",
+            "with 0 no request is served; the minimum is 1",
         );
     }
     let times = [
@@ -67,7 +67,7 @@ fn log(path: &Path, report: &mut Report) {
     let parent = path.parent().filter(|p| !p.as_os_str().is_empty());
     let parent = parent.unwrap_or(Path::new("."));
     if let Err(error) = rustix::fs::access(parent, rustix::fs::Access::WRITE_OK) {
-        let what = format!("cannot make a file in {}: {error}", parent.display());
+        let what = format!("cannot create a file in {}: {error}", parent.display());
         report.error(PLACE, what);
     }
 }

@@ -11,7 +11,8 @@ const MAX_HEAD: u64 = 512 * 1024;
 pub(super) fn check(config: &Config, report: &mut Report) {
     let listen = &config.listen;
     if listen.http.is_empty() && listen.https.is_empty() {
-        let what = "there is no address for clients; give 'http' or 'https' one, as in [\"127.0.0.1:8080\"]";
+        let what =
+            "there is no address for clients; set 'http' or 'https', as in [\"127.0.0.1:8080\"]";
         report.error("listen", what);
     }
     addresses(config, report);
@@ -20,7 +21,10 @@ pub(super) fn check(config: &Config, report: &mut Report) {
         ("listen.trusted", &listen.trusted),
     ] {
         if networks.iter().any(is_everybody) {
-            report.warn(place, "this is everybody: each client may say who it is");
+            report.warn(
+                place,
+                "this includes every client: each one may claim any identity",
+            );
         }
     }
     if config.limits.head.0 > MAX_HEAD {
@@ -30,7 +34,7 @@ pub(super) fn check(config: &Config, report: &mut Report) {
     if listen.backlog == 0 {
         report.error(
             "listen.backlog",
-            "with 0 hardly anybody comes in; leave it out",
+            "with 0 almost no client can connect; leave it out",
         );
     }
 }
@@ -49,7 +53,7 @@ fn addresses(config: &Config, report: &mut Report) {
     for (n, (place, address)) in all.iter().enumerate() {
         let before = all.get(..n).unwrap_or_default();
         if let Some((other, _)) = before.iter().find(|(_, a)| collide(*a, *address)) {
-            let what = format!("{address} is taken by '{other}' already; give it another port");
+            let what = format!("{address} is already used by '{other}'; choose another port");
             report.error(place, what);
         }
         if let Err(error) = UdpSocket::bind(SocketAddr::new(address.ip(), 0)) {
@@ -59,7 +63,7 @@ fn addresses(config: &Config, report: &mut Report) {
     }
 }
 
-/// The wildcard address shares its ports with every other; that of IPv6 includes IPv4.
+/// The wildcard address shares its ports with every other address; the IPv6 wildcard includes IPv4.
 fn collide(a: SocketAddr, b: SocketAddr) -> bool {
     let wide =
         |a: IpAddr, b: IpAddr| a.is_unspecified() && (a.is_ipv4() == b.is_ipv4() || a.is_ipv6());

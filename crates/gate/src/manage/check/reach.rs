@@ -1,4 +1,4 @@
-//! Whether the store and each server answer. The questions change nothing there.
+//! Whether the store and each server answer. The checks change nothing there.
 
 use std::io;
 use std::sync::Arc;
@@ -17,12 +17,12 @@ use super::upstream::server;
 use crate::config::meaning::{StoreKind, place};
 use crate::config::{Config, Protocol, Upstream};
 
-/// The store has shorter deadlines of its own.
+/// The store's own deadlines are shorter.
 const STORE_TIMEOUT: Duration = Duration::from_secs(10);
 /// No session has this name.
 const NOBODY: &str = "roundtrip-gate-check";
 
-/// Adds what does not answer.
+/// Adds an error for each one that does not answer.
 pub async fn reach(config: &Config, report: &mut Report) {
     store(config, report).await;
     for (name, upstream) in &config.upstream {
@@ -94,7 +94,7 @@ async fn connect(url: &Url, upstream: &Upstream) -> Result<(), String> {
     handshake.map_err(|error| format!("TLS: {error}"))?;
     let chosen = stream.connection().alpn_protocol();
     if upstream.protocol == Protocol::H2 && chosen != Some(b"h2") {
-        return Err("it does not speak HTTP/2; say protocol = \"h1\"".into());
+        return Err("it does not speak HTTP/2; set protocol = \"h1\"".into());
     }
     Ok(())
 }

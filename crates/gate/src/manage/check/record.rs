@@ -28,7 +28,8 @@ pub(super) fn https(listen: &Listen, names: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// Neither an address nor a name of this machine alone (RFC 6761 §6.3).
+/// Whether a name belongs to a zone: it is neither an address nor a name of this machine only (RFC
+/// 6761 §6.3).
 fn is_of_a_zone(name: &str) -> bool {
     let name = name.trim_end_matches('.').to_ascii_lowercase();
     let is_here = name == "localhost" || name.ends_with(".localhost");

@@ -19,11 +19,11 @@ pub(super) fn check(config: &Config, report: &mut Report) {
             report.error(format!("{place}.path"), "it has to begin with '/'");
         }
         if route.path.contains(['?', '#']) {
-            let what = "only the path is looked at: it ends before '?' and '#'";
+            let what = "only the path is compared: it ends before '?' and '#'";
             report.error(format!("{place}.path"), what);
         }
         if !has_one_reading(route.path.trim_end_matches('/')) {
-            let what = "servers read such a path in more than one way: write it without '%', ';', '\\\\', '//', letters beyond ASCII, \
+            let what = "servers read such a path in more than one way: write it without '%', ';', '\\\\', '//', non-ASCII letters, \
                         and dots at either end of a segment";
             report.error(format!("{place}.path"), what);
         }
@@ -79,12 +79,12 @@ fn host(place: &str, route: &Route, report: &mut Report) {
         return;
     }
     if host.contains("://") || host.contains([':', '/', '*']) {
-        let what = "it is a host's name alone: no scheme, no port, no path, no '*'";
+        let what = "it must be only a host name: no scheme, no port, no path, no '*'";
         return report.error(place, what);
     }
     let fits = |b: u8| b.is_ascii_alphanumeric() || b"-._".contains(&b);
     if !host.bytes().all(fits) {
-        let what = "names that are not ASCII are written as clients send them: xn--…";
+        let what = "write names that are not ASCII as clients send them: xn--…";
         report.error(place, what);
     }
 }

@@ -1,4 +1,4 @@
-//! `[session]`: a store that can be opened, and keys that open what is in it.
+//! `[session]`: a store that can be opened, and keys for its credentials.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::PermissionsExt;
@@ -17,8 +17,8 @@ pub(super) fn check(config: &Config, report: &mut Report) {
     let wanted = config.route.iter().any(|route| route.auth);
     match StoreKind::parse(&session.store) {
         StoreKind::Memory if wanted => {
-            let what = "sessions in memory end with gate, and 'gate session put' cannot put one in; \
-                        say store = \"redb:/path/of/a/file\" or a Redis";
+            let what = "sessions in memory end with gate, and 'gate session put' cannot add any; \
+                        set store = \"redb:/path/of/a/file\" or a Redis";
             report.warn("session.store", what);
         }
         StoreKind::Memory => {}
@@ -32,13 +32,13 @@ pub(super) fn check(config: &Config, report: &mut Report) {
     if let (StoreKind::Memory | StoreKind::File(_), Some(_)) =
         (StoreKind::parse(&session.store), &session.password)
     {
-        report.warn("session.password", "only Redis asks for one");
+        report.warn("session.password", "only Redis uses a password");
     }
     if let Some(ca) = &session.tls.ca {
         report.authority("session.tls.ca", ca);
     }
     if session.remembered == 0 {
-        let what = "each request would ask the store; the minimum is 1";
+        let what = "with 0 each request would ask the store; the minimum is 1";
         report.error("session.remembered", what);
     }
     seals(config, report);
@@ -47,7 +47,10 @@ pub(super) fn check(config: &Config, report: &mut Report) {
 fn file(path: &Path, report: &mut Report) {
     const PLACE: &str = "session.store";
     if path.as_os_str().is_empty() {
-        return report.error(PLACE, "it names no file; say \"redb:/path/of/a/file\"");
+        return report.error(
+            PLACE,
+            "it names no file; write it like \"redb:/path/of/a/file\"",
+        );
     }
     report.path(PLACE, path);
     let shown = path.display();
@@ -76,7 +79,7 @@ fn directory(path: &Path, report: &mut Report) {
         Ok(facts) if facts.is_dir() => {
             let asked = rustix::fs::access(parent, rustix::fs::Access::WRITE_OK);
             if let Err(error) = asked {
-                let what = format!("no file can be made in {shown}: {error}");
+                let what = format!("cannot create a file in {shown}: {error}");
                 report.error("session.store", what);
             }
         }
@@ -119,8 +122,8 @@ fn seals(config: &Config, report: &mut Report) {
             }
             Err(error) => report.error("session.cbc.from", error),
         }
-        let what = "credentials without a MAC can be changed by whoever writes to the store; seal them anew, \
-                    then take this key away";
+        let what = "anybody who can write to the store can change credentials without a MAC; reseal them, \
+                    then remove this key";
         report.warn("session.cbc", what);
     }
     if !session.plain && session.seal.is_empty() && session.cbc.is_none() {

@@ -17,7 +17,7 @@ use crate::config::Home;
 /// 2026-01-01.
 const NOW: u64 = 1_767_225_600;
 
-/// A directory with all that a start needs; and a configuration that names it.
+/// A directory with everything that a start needs, and a configuration that uses it.
 struct ConfigDirectory {
     folder: TempDir,
     text: String,
@@ -45,7 +45,8 @@ impl ConfigDirectory {
         fs::set_permissions(self.path(name), fs::Permissions::from_mode(mode)).unwrap();
     }
 
-    /// For a host, from the year before until the end of January of `year`.
+    /// Makes a certificate for a host, valid from the year before until the end of January of
+    /// `year`.
     fn certify(&self, file: &str, host: &str, year: i32) {
         self.certify_since(year - 1, file, host, year);
     }
@@ -61,7 +62,7 @@ impl ConfigDirectory {
         self.write(&format!("{file}.key"), pem.as_bytes(), 0o600);
     }
 
-    /// With some of its words replaced.
+    /// Checks the configuration with some words replaced.
     fn but(&self, changes: &[(&str, &str)]) -> Report {
         let mut text = self.text.clone();
         for (from, to) in changes {
@@ -104,7 +105,7 @@ servers = ["http://127.0.0.1:8000"]
 upstream = "backend"
 "#;
 
-/// As «error place: what», one for each finding.
+/// The findings, each as «error place: what».
 fn told(report: &Report) -> Vec<String> {
     let line = |f: &Finding| {
         let severity = match f.severity {
@@ -130,7 +131,7 @@ fn what_is_sound_passes() {
     assert_eq!(told(&check(&home.config(), SystemTime::now())), [""; 0]);
 }
 
-/// Each change is found, as what it is, and nothing else is.
+/// Each change causes exactly the expected findings.
 #[test]
 fn each_fault_is_named() {
     let bench = ConfigDirectory::new();
@@ -165,7 +166,7 @@ fn each_fault_is_named() {
     }
 }
 
-/// Root may write anywhere: for root there is nothing to find.
+/// Root may write anywhere, so as root nothing is found.
 #[test]
 fn a_directory_of_others_is_no_place_for_sessions() {
     let bench = ConfigDirectory::new();
@@ -174,7 +175,7 @@ fn a_directory_of_others_is_no_place_for_sessions() {
     let may_write = fs::write(home.join("try"), "").is_ok();
     let told = told(&bench.but(&[]));
     fs::set_permissions(&home, fs::Permissions::from_mode(0o700)).unwrap();
-    let found = told.concat().contains("no file can be made in");
+    let found = told.concat().contains("cannot create a file in");
     assert_eq!(found, !may_write, "{told:?}");
 }
 
@@ -238,7 +239,7 @@ fn servers_and_stores_that_are_there_are_reached() {
     let here = format!("http://{}", listener.local_addr().unwrap());
     let config = bench.config(&SOUND.replace("http://127.0.0.1:8000", &here));
     assert_eq!(reached(&config), [""; 0]);
-    // Nothing was made by looking.
+    // The check created nothing.
     assert!(!bench.path("home/sessions.redb").exists());
     bench.write("home/sessions.redb", b"no database", 0o600);
     drop(listener);
@@ -263,7 +264,7 @@ fn a_redis_that_is_not_there_is_said_to_be_down() {
     );
 }
 
-/// A server that is asked by HTTP/2 must speak it, and its certificate must be trusted.
+/// A server with `protocol = "h2"` must speak HTTP/2, and its certificate must be trusted.
 #[test]
 fn tls_is_tried_as_it_would_be_used() {
     let bench = ConfigDirectory::new();
@@ -288,7 +289,7 @@ fn tls_is_tried_as_it_would_be_used() {
     assert!(told[0].contains("does not speak HTTP/2"), "{told:?}");
 }
 
-/// It shakes hands, and knows no protocols. Its threads end with the process.
+/// A TLS server without ALPN. Its threads end with the process.
 fn plain_tls_server(bench: &ConfigDirectory) -> u16 {
     use rustls::pki_types::pem::PemObject;
     use rustls::pki_types::{CertificateDer, PrivateKeyDer};

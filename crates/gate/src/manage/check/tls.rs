@@ -17,9 +17,9 @@ use crate::Secret;
 use crate::config::{Certificate, Config, Resumption, SecretFrom};
 
 const DAY: i64 = 24 * 3600;
-/// Automatic renewal has happened by then.
+/// Automatic renewal happens earlier.
 const MIN_VALIDITY: i64 = 14 * DAY;
-/// Bundles of all authorities have a quarter of it.
+/// Bundles of all public CAs have a quarter of this.
 const MAX_FILE_SIZE: u64 = 1024 * 1024;
 const SEED: usize = 32;
 
@@ -53,8 +53,8 @@ pub(super) fn check(config: &Config, now: SystemTime, report: &mut Report) -> Ve
 fn settings(config: &Config, report: &mut Report) {
     let tls = &config.tls;
     if tls.early_data && tls.resumption != Resumption::SingleUse {
-        let what = "early data can be repeated by others unless each ticket is taken once (RFC 8446 §8.1); \
-                    say resumption = \"single-use\"";
+        let what = "others can repeat early data unless each ticket is accepted only once (RFC 8446 §8.1); \
+                    set resumption = \"single-use\"";
         report.error("tls.early_data", what);
     }
     if config.listen.https.is_empty() && (tls.early_data || !tls.certificate.is_empty()) {
@@ -98,7 +98,7 @@ fn pair(place: &str, pair: &Certificate, report: &mut Report) -> Option<x509::Ce
         }
     };
     if first.names.is_empty() {
-        let what = "the certificate names no host (subjectAltName), so that no client takes it";
+        let what = "the certificate names no host (subjectAltName), so clients refuse it";
         report.warn(&chain_place, what);
     }
     if let Ok(key) = key
@@ -155,7 +155,7 @@ pub(super) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, 
         Ok(_) => Err(format!(
             "{shown} holds no certificate in PEM ('-----BEGIN CERTIFICATE-----')"
         )),
-        Err(_) => Err(format!("{shown} is not well-formed PEM")),
+        Err(_) => Err(format!("{shown} is not valid PEM")),
     }
 }
 

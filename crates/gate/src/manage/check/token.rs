@@ -15,20 +15,21 @@ pub(super) fn check(config: &Config, report: &mut Report) {
     let token = &config.token;
     let wanted = config.route.iter().any(|route| route.auth);
     if wanted && token.cookie.is_empty() && !token.bearer {
-        let what = "tokens are looked for nowhere; name a cookie, or say bearer = true";
+        let what = "no place for tokens is configured; name a cookie, or set bearer = true";
         report.error("token.cookie", what);
     }
     if token.cookie.bytes().any(|b| !is_token_byte(b)) {
-        let what = "a cookie's name is of letters, digits and !#$%&'*+-.^_`|~ (RFC 6265 §4.1.1)";
+        let what =
+            "a cookie's name consists of letters, digits and !#$%&'*+-.^_`|~ (RFC 6265 §4.1.1)";
         report.error("token.cookie", what);
     }
     if wanted && token.key.is_empty() && token.jwks.is_none() {
-        let what = "a route wants a session, and there is no key that could verify a token; \
-                    add a [[token.key]], or say auth = false in the route";
+        let what = "a route needs a session, but there is no key that can verify a token; \
+                    add a [[token.key]], or set auth = false in the route";
         report.error("token.key", what);
     }
     if token.leeway.0.as_secs() > 3600 {
-        report.warn("token.leeway", "expired tokens are good for that long");
+        report.warn("token.leeway", "expired tokens stay valid for that long");
     }
     keys(config, report);
     if let Some(jwks) = &token.jwks {
@@ -36,7 +37,7 @@ pub(super) fn check(config: &Config, report: &mut Report) {
     }
 }
 
-/// Each one by itself, so that all errors are reported.
+/// Checks each key by itself, so that all errors are reported.
 fn keys(config: &Config, report: &mut Report) {
     for (n, key) in config.token.key.iter().enumerate() {
         let place = format!("token.key[{n}]");
@@ -58,7 +59,7 @@ fn keys(config: &Config, report: &mut Report) {
         }
         let earlier = config.token.key.get(..n).unwrap_or_default();
         if earlier.contains(key) {
-            report.warn(place, "the same key stands here twice");
+            report.warn(place, "the same key is listed twice");
         }
     }
 }
@@ -73,7 +74,7 @@ fn set(jwks: &Jwks, report: &mut Report) {
     if jwks.algorithms.is_empty() {
         report.error(
             format!("{PLACE}.algorithms"),
-            "no key of the set could be used; name one",
+            "without an algorithm, no key of the set can be used; name one",
         );
     }
     match (&jwks.file, &jwks.url) {
@@ -91,7 +92,7 @@ fn set(jwks: &Jwks, report: &mut Report) {
             }
         }
         (None, Some(url)) => url_of_set(url, report),
-        _ => report.error(PLACE, "one of 'file' and 'url' says where the set is"),
+        _ => report.error(PLACE, "set exactly one of 'file' and 'url'"),
     }
     if let Some(ca) = &jwks.ca {
         report.authority(&format!("{PLACE}.ca"), ca);
@@ -110,7 +111,7 @@ fn url_of_set(text: &str, report: &mut Report) {
             report.warn(place, what);
         }
         Ok(_) => report.error(place, "it has to begin with https://"),
-        Err(error) => report.error(place, format!("it is no URL: {error}")),
+        Err(error) => report.error(place, format!("it is not a URL: {error}")),
     }
 }
 

@@ -11,7 +11,7 @@ pub(super) fn check(config: &Config, report: &mut Report) {
         servers(&place, upstream, report);
         numbers(&place, upstream, report);
         if !config.route.iter().any(|route| route.upstream == *name) {
-            report.warn(&place, "no route leads there");
+            report.warn(&place, "no route uses it");
         }
         if let Some(health) = &upstream.health {
             if !health.path.starts_with('/') {
@@ -26,7 +26,7 @@ pub(super) fn check(config: &Config, report: &mut Report) {
 
 fn servers(place: &str, upstream: &Upstream, report: &mut Report) {
     if upstream.servers.is_empty() {
-        let what = "nobody answers there; say servers = [\"http://127.0.0.1:8000\"]";
+        let what = "it has no server; set servers = [\"http://127.0.0.1:8000\"]";
         return report.error(format!("{place}.servers"), what);
     }
     let mut schemes = Vec::new();
@@ -38,7 +38,7 @@ fn servers(place: &str, upstream: &Upstream, report: &mut Report) {
         }
         let earlier = upstream.servers.get(..n).unwrap_or_default();
         if earlier.contains(text) {
-            report.warn(place, "the same server stands here twice");
+            report.warn(place, "the same server is listed twice");
         }
     }
     if schemes.windows(2).any(|pair| pair.first() != pair.last()) {
@@ -63,8 +63,9 @@ fn servers(place: &str, upstream: &Upstream, report: &mut Report) {
 
 /// A server's URL. A password in it is not repeated.
 pub(super) fn server(text: &str) -> Result<Url, String> {
-    let url = Url::parse(text)
-        .map_err(|error| format!("it is no URL ({error}); write it like http://127.0.0.1:8000"))?;
+    let url = Url::parse(text).map_err(|error| {
+        format!("it is not a URL ({error}); write it like http://127.0.0.1:8000")
+    })?;
     if !["http", "https"].contains(&url.scheme()) {
         return Err("it has to begin with http:// or https://".into());
     }
@@ -74,7 +75,7 @@ pub(super) fn server(text: &str) -> Result<Url, String> {
         );
     }
     if url.path() != "/" || url.query().is_some() || url.fragment().is_some() {
-        return Err("it ends with the port: paths are passed on as clients send them".into());
+        return Err("it must end with the port: paths are passed on as clients send them".into());
     }
     Ok(url)
 }
@@ -90,10 +91,7 @@ fn numbers(place: &str, upstream: &Upstream, report: &mut Report) {
         report.error(format!("{place}.{key}"), "it must be longer than 0");
     }
     if upstream.connections == 0 {
-        report.error(
-            format!("{place}.connections"),
-            "there has to be one at least",
-        );
+        report.error(format!("{place}.connections"), "there must be at least one");
     }
     for (key, number) in [("idle", upstream.idle), ("warm", upstream.warm)] {
         if number > upstream.connections {

@@ -11,14 +11,14 @@ use super::{SessionManager, check_name, ends_all};
 use crate::GateError;
 use crate::judge::credentials::Vault;
 
-/// Names have up to 512 bytes, and credentials some dozens.
+/// Names have up to 512 bytes, and credentials a few dozen.
 const MAX_LINE_LENGTH: usize = 64 * 1024;
 
 /// The number of lines by result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Imported {
     pub stored: u64,
-    /// They had expired already.
+    /// They had already expired.
     pub expired: u64,
     pub failed: u64,
     /// The rest was not read, because the last error would have repeated for every line.
@@ -78,13 +78,16 @@ impl SessionManager {
         let line: Line = serde_json::from_slice(line)
             .map_err(|error| GateError::Line(format!("at its byte {}", error.column())))?;
         check_name(&line.sid)?;
-        let expires = match line.expires {
-            None => None,
-            Some(seconds) => {
-                let end = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds));
-                Some(end.ok_or_else(|| GateError::Line("so late an end there is not".into()))?)
-            }
-        };
+        let expires =
+            match line.expires {
+                None => None,
+                Some(seconds) => {
+                    let end = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds));
+                    Some(end.ok_or_else(|| {
+                        GateError::Line("the expiry is too far in the future".into())
+                    })?)
+                }
+            };
         let login = Vault::default().open(&line.sid, line.credentials.as_bytes())?;
         self.put(&line.sid, &login, expires).await.map(|_| ())
     }

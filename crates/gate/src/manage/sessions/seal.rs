@@ -1,5 +1,5 @@
-//! Reseals with the first key what is stored in plain text, in AES-256-CBC, or under an older key.
-//! No user has to sign in again.
+//! Reseals with the first key all credentials that are stored in plain text, in AES-256-CBC, or
+//! under an older key. No user has to sign in again.
 
 use roundtrip_store::{Record, Store};
 use serde::Serialize;
@@ -9,16 +9,16 @@ use crate::GateError;
 
 const PAGE_SIZE: usize = 500;
 
-/// How many sessions became what.
+/// The number of sessions by result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Resealed {
     pub sealed: u64,
-    /// Under the first key already.
+    /// Already sealed under the first key.
     pub kept: u64,
-    /// They were revoked, expired or written anew in between.
+    /// They were revoked, expired or rewritten meanwhile.
     pub gone: u64,
     pub failed: u64,
-    /// The rest was not looked at: the last error would have been every session's.
+    /// The rest was not processed, because the last error would have repeated for every session.
     pub stopped: bool,
 }
 
@@ -29,7 +29,7 @@ enum Outcome {
 }
 
 impl SessionManager {
-    /// `told` hears of each session that failed, which stays as it was.
+    /// `told` gets each session that failed; it stays as it was.
     pub async fn seal(
         &self,
         mut told: impl FnMut(&str, &GateError),

@@ -26,7 +26,7 @@ fn secret_file(folder: &Path, name: &str, text: &[u8]) -> String {
     path.display().to_string()
 }
 
-/// With a store in a file, and `[session]` and `[token]` as they are given.
+/// A configuration with a store in a file, and with these `[session]` and `[token]`.
 fn config(folder: &Path, session: &str, token: &str) -> Config {
     let store = folder.join("sessions");
     let text = format!(

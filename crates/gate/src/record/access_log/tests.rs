@@ -58,8 +58,8 @@ fn a_log_that_stands_still_costs_lines_and_not_requests() {
         }))
     });
     let log = AccessLog::with(open, 8).unwrap();
-    // These return, though nothing is written: at most one batch and a full channel are not
-    // dropped.
+    // These calls return although nothing is written: all lines beyond one batch and a full channel
+    // are dropped.
     lines(&log, 0, 1000);
     let counts = log.sender().counts();
     assert!(counts.dropped >= 1000 - 2 * 9, "{counts:?}");
@@ -106,7 +106,7 @@ impl Write for SlowWriter {
     }
 }
 
-/// Bounded: what never comes fails.
+/// Fails if it takes too long.
 fn wait_for(mut holds: impl FnMut() -> bool) {
     for _ in 0..4000 {
         if holds() {

@@ -1,4 +1,4 @@
-//! What is recorded appears in the sum over all threads, and in one counter only.
+//! A recorded event appears in the sum over all threads, and in only one counter.
 
 use std::collections::HashSet;
 use std::thread;
@@ -135,8 +135,8 @@ fn what_takes_for_ever_is_counted_with_the_longest() {
     assert_eq!(book.snapshot().timer(Timer::Whole).histogram.total(), 1);
 }
 
-/// What recording costs is told, not judged: `--nocapture` shows it, and an optimised build is what
-/// counts.
+/// The cost of recording is printed, not checked: `--nocapture` shows it, and only an optimised
+/// build is meaningful.
 #[test]
 fn recording_is_cheap() {
     const TIMES: u32 = 200_000;

@@ -75,7 +75,7 @@ fn read(text: &str) -> Samples {
     samples
 }
 
-/// Bounds and counts rise, and the last is the count.
+/// Bounds and counts rise, and the last count is the total.
 fn check_histogram(text: &str, family: &str, samples: &Samples) {
     let mut before = (f64::NEG_INFINITY, 0.0);
     let bucket = format!("{family}_bucket");
@@ -178,7 +178,7 @@ fn every_figure_is_described() {
             .flat_map(|row| &row.labels)
         {
             described(label);
-            // Of these there are too many: their words speak for themselves.
+            // There are too many of these to describe, and their names are clear.
             if !["reason", "limit"].contains(label) {
                 described(word);
             }

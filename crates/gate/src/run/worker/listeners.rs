@@ -22,7 +22,7 @@ pub(super) struct Listeners {
     thread_plan: ThreadPlan,
     admission: Rc<Admission>,
     quic: Vec<Rc<QuicListener>>,
-    /// What the ledger has been told.
+    /// What has been reported to the ledger.
     single_use: SingleUseCounts,
     retries: u64,
     over_budget: u64,
@@ -88,7 +88,8 @@ impl Listeners {
         })
     }
 
-    /// Everything was made once already with the plan; an error leaves the thread as it was.
+    /// The plan's parts were already made once without an error; if one occurs here, the thread
+    /// stays as it was.
     pub(super) fn follow(&mut self, plan: Arc<Plan>) {
         let next = ThreadPlan::begin(
             plan,
@@ -124,7 +125,7 @@ impl Listeners {
         thread.inside()
     }
 
-    /// Adds to the ledger what others count.
+    /// Adds the counts of the listeners to the ledger.
     pub(super) fn tell(&mut self) {
         let ledger = &self.admission.thread().ledger;
         upstream::report(self.thread_plan.upstreams.values(), ledger);

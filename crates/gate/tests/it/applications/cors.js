@@ -17,7 +17,7 @@ const talk = url => new Promise(done => {
 const run = async given => {
   const [gate, bearer] = [given.get("gate"), given.get("bearer")];
   const http = path => `http://${gate}${path}`, ws = path => `ws://${gate}${path}`;
-  // Cookies do not know of ports.
+  // Cookies ignore ports.
   document.cookie = given.get("cookie") + "; path=/";
   const authorized = { headers: { Authorization: `Bearer ${bearer}` } };
   const json = { Authorization: `Bearer ${bearer}`, "Content-Type": "application/json" };

@@ -1,4 +1,5 @@
-//! Pages of other origins, as far as a browser lets them ask. WHATWG Fetch §3.2; RFC 6455 §10.2.
+//! Pages of other origins, as far as a browser lets them send requests. WHATWG Fetch §3.2; RFC 6455
+//! §10.2.
 
 use roundtrip_gate::manage::TokenTransport;
 use serde_json::{Value, json};
@@ -47,7 +48,7 @@ fn stage(app: &Server, talk: &Server, origin: &str) -> Stage {
     )
 }
 
-/// What the page of this server gets.
+/// The answers that the page of this server gets.
 fn visit(page: &Server, stage: &Stage) -> Option<Value> {
     let query = url::form_urlencoded::Serializer::new(String::new())
         .append_pair("gate", &format!("localhost:{}", stage.http().port()))
@@ -87,7 +88,7 @@ fn a_page_of_another_origin_does_what_its_route_lets_it() {
         "closed": "refused",
     });
     assert_eq!(heard, expected, "{heard:#}\n{}", stage.metrics());
-    // A preflight has no session, and no credentials of others.
+    // A preflight has no session and no other credentials.
     let seen: Vec<(String, String, Option<String>, Option<String>)> =
         serde_json::from_value(app.get("/seen")).unwrap();
     let asked: Vec<_> = seen

@@ -29,7 +29,7 @@ fn grpc_works_through_gate() {
         "down": ["0", "1", "2", "3", "4"],
         "up": "300000",
         "both": [50, "re: 49"],
-        // An answer that is trailers alone.
+        // An answer that consists only of trailers.
         "refuse": ["FAILED_PRECONDITION", "not \u{fc}ber here"],
         "half": ["first", ["DATA_LOSS", "no second"]],
         "unknown": "UNIMPLEMENTED",

@@ -1,7 +1,7 @@
 """gRPC's own library as server and as client, with messages that are plain bytes.
 
-grpc_peer.py serve                          says its port and serves until it is killed
-grpc_peer.py ask PORT CERTIFICATE   makes every kind of call, and writes what became of it, as JSON
+grpc_peer.py serve                          prints its port and serves until it is killed
+grpc_peer.py ask PORT CERTIFICATE   makes every kind of call, and writes the results as JSON
 """
 
 import json
@@ -130,7 +130,7 @@ def up(channel):
 
 
 def both(channel):
-    """Each message is an answer to the one before: whoever holds one back holds up all."""
+    """Each message answers the one before, so holding one back blocks all."""
     sent = threading.Semaphore(1)
 
     def ours():
@@ -179,7 +179,7 @@ def cancel(channel):
 
 
 def seen(channel, wanted):
-    """Does the server see that so many have given up?"""
+    """How many calls the server saw cancelled; waits until it is as many as wanted."""
     for _ in range(PATIENCE * 20):
         count = int(channel.unary_unary(SERVICE + "Cancelled")(b"", timeout=PATIENCE))
         if count >= wanted:

@@ -1,4 +1,4 @@
-"""WebSocket over HTTP/2 (RFC 8441) by python-h2 and wsproto: h2_socket.py PORT [announced]. Writes what it heard, as JSON."""
+"""WebSocket over HTTP/2 (RFC 8441) by python-h2 and wsproto: h2_socket.py PORT [announced]. Writes what it received as JSON."""
 
 import json
 import socket
@@ -117,7 +117,7 @@ class Socket:
 
 
 def last(client, wanted):
-    """How the server saw the connection before end; it may see it later."""
+    """How the server saw the previous connection end; that may take a moment."""
     for _ in range(500):
         said = Socket(client, "/ws/last").next().decode()
         if said == wanted:
@@ -127,7 +127,7 @@ def last(client, wanted):
 
 def main(port, only_announced):
     client = Client(port)
-    # The server's settings are the first that comes.
+    # The server's settings come first.
     client.take()
     if only_announced:
         json.dump(client.enabled, sys.stdout)

@@ -1,4 +1,4 @@
-"""POST with trailers over HTTP/3: h3_trailers.py MODULES PORT CERTIFICATE. Writes what it understood, as JSON."""
+"""POST with trailers over HTTP/3: h3_trailers.py MODULES PORT CERTIFICATE. Writes what it understood as JSON."""
 
 import asyncio
 import json

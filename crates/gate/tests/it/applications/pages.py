@@ -1,7 +1,7 @@
-"""Pages for a browser, and an app behind gate, in one server: it says its port, and serves until it is killed.
+"""Pages for a browser, and an app behind gate, in one server: it prints its port, and serves until it is killed.
 
-/NAME.html is a page that runs NAME.js, which lies beside this file, and shows what comes of it; it is loaded once the
-script is through. /seen tells what else was asked for, and any other path is answered with what came.
+/NAME.html is a page that runs NAME.js, which is next to this file, and shows its result; the page has loaded when the
+script has ended. /seen lists the other requests, and any other path is answered with its request.
 """
 
 import json
@@ -49,11 +49,11 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.send_header("X-Shown", "yes")
         if self.path.startswith("/pass"):
-            # An app that knows of other origins by itself.
+            # An app with its own CORS fields.
             self.send_header("Access-Control-Allow-Origin", self.headers.get("origin", ""))
             self.send_header("Access-Control-Allow-Headers", "authorization")
         elif self.path.startswith("/answer"):
-            # And one that knows wrongly.
+            # And one with wrong CORS fields.
             self.send_header("Access-Control-Allow-Origin", "https://elsewhere.example")
         self.end_headers()
         self.wfile.write(body)

@@ -1,4 +1,4 @@
-// A page talks with the server that it came from, beside its own requests.
+// A page talks to its own server over a WebSocket, while it sends other requests.
 const run = async given => {
   document.cookie = given.get("cookie") + "; path=/; secure";
   const socket = new WebSocket(`wss://${location.host}/ws/talk`, ["chat"]);

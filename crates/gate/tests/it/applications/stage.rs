@@ -16,7 +16,7 @@ use tempfile::TempDir;
 
 use crate::skip;
 
-/// Seconds; long enough for any machine.
+/// In seconds; long enough for any machine.
 const PATIENCE: &str = "120";
 
 pub(crate) struct Stage {
@@ -122,7 +122,7 @@ impl Server {
 }
 
 impl Server {
-    /// Asks the server directly, for JSON.
+    /// Requests JSON directly from the server.
     pub(crate) fn get(&self, path: &str) -> Value {
         serde_json::from_str(&get(([127, 0, 0, 1], self.port).into(), path)).unwrap()
     }
@@ -135,7 +135,7 @@ impl Drop for Server {
     }
 }
 
-/// A file beside the tests.
+/// A file next to the tests.
 pub(crate) fn script(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/it/applications")

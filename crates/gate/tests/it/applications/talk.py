@@ -1,6 +1,6 @@
-"""A WebSocket server by the library of that name: it says its port, and serves until it is killed.
+"""A WebSocket server by the library of that name: it prints its port, and serves until it is killed.
 
-Says again what it hears. /last says how the connection before ended; /refuse is no WebSocket.
+Echoes messages. /last says how the previous connection ended; /refuse is not a WebSocket.
 """
 
 import asyncio

@@ -1,5 +1,5 @@
 // Trailers by Node's own HTTP/1.1 and HTTP/2.
-//   trailers.mjs serve h1|h2                   says its port; answers with what it understood, and with trailers
+//   trailers.mjs serve h1|h2                   prints its port; answers with what it understood, and with trailers
 //   trailers.mjs ask h1|h2 URL FIELDS-AS-JSON  asks with trailers, and writes what it understood of the answer
 import http from 'node:http';
 import http2 from 'node:http2';

@@ -20,7 +20,7 @@ fn backend(protocol: &str) -> Server {
     Server::start(node("trailers.mjs").args(["serve", protocol]))
 }
 
-/// Asks over HTTP/1.1 in clear text, or another protocol over TLS.
+/// Sends a request over HTTP/1.1 in clear text, or over another protocol with TLS.
 fn asked(stage: &Stage, protocol: &str, path: &str, fields: &str) -> Value {
     let url = match protocol {
         "h1" => format!("http://{}{path}", stage.http()),
@@ -29,7 +29,7 @@ fn asked(stage: &Stage, protocol: &str, path: &str, fields: &str) -> Value {
     ask(node("trailers.mjs").args(["ask", protocol, &url, fields]))
 }
 
-/// Trailers that may pass do, and others do not; a route's `remove` applies to requests.
+/// Only trailers that may pass are passed on; a route's `remove` applies to requests.
 fn passed(heard: &Value) {
     assert_eq!(heard["status"], 200, "{heard}");
     assert_eq!(heard["told"]["body"], "up", "{heard}");
@@ -69,13 +69,13 @@ fn a_client_of_http_1_that_does_not_ask_for_trailers_gets_none() {
             assert_eq!(heard["status"], 200, "{heard}");
             assert_eq!(heard["told"]["te"], Value::Null, "{heard}");
             assert_eq!(heard["trailers"], json!({}), "{heard}");
-            // What it sends itself needs no permission.
+            // Trailers that the client sends need no permission.
             assert_eq!(heard["told"]["trailers"], json!({"x-sum": "up"}), "{heard}");
         }
         // Others in the list are not reported.
         let heard = asked(&stage, "h1", "/", r#"{"te": "gzip;q=0.5, Trailers"}"#);
         passed(&heard);
-        // HTTP/2 always has room for trailers; the backend gets the client's own statement.
+        // HTTP/2 always allows trailers; the backend gets the client's own `TE`.
         let heard = asked(&stage, "h2", "/", "{}");
         assert_eq!(heard["told"]["te"], Value::Null, "{heard}");
         assert_eq!(

@@ -126,7 +126,7 @@ fn a_browser_talks_over_the_connection_that_its_page_came_by() {
         heard,
         json!({"said": [20, 19000, 1000, "chat"], "way": "h2"})
     );
-    // Not beside it, by HTTP/1.1.
+    // Not over a separate HTTP/1.1 connection.
     let over_h1 = stage.metric("connections_total{protocol=\"h1\"}");
     assert_eq!(over_h1, 0, "{}", stage.metrics());
 }

@@ -69,7 +69,7 @@ impl Backend {
     }
 }
 
-/// Answers each request with its path and its body, until the other side closes.
+/// Answers each request with its path and its body, until the peer closes.
 pub(crate) fn echo(mut client: RawClient) {
     while let Some(request) = client.request() {
         let body = format!("{} {}", path(&request.head), request.body);

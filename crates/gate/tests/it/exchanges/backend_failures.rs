@@ -1,5 +1,5 @@
-//! Backends that are killed, slow, or silent: what the client is told, and that gate recovers with
-//! them.
+//! Backends that are killed, slow, or silent: what the client gets, and that gate recovers when
+//! they do.
 
 use std::time::Duration;
 
@@ -67,7 +67,7 @@ fn moody(mut client: RawClient) {
             _ => "",
         };
         client.send(begun);
-        // Nothing more until gate gives up.
+        // Sends nothing more until gate gives up.
         let _ = client.rest();
         return;
     }

@@ -13,7 +13,7 @@ use crate::until;
 
 const PROCESSING: &str = "HTTP/1.1 102 Processing\r\n\r\n";
 
-/// As many as the path says, then the answer.
+/// Sends as many interim answers as the path says, then the final answer.
 fn processing(mut client: RawClient) {
     while let Some(request) = client.request() {
         let count: usize = path(&request.head)[1..].parse().unwrap();
@@ -42,7 +42,7 @@ fn any_number_of_interim_answers_is_passed_on() {
         }
         assert_eq!(client.answer().whole(200).body, "done", "behind {count}");
     }
-    // A client that does not know them gets only the final answer. RFC 9110 §15.2.
+    // A client that does not know interim answers gets only the final one. RFC 9110 §15.2.
     let mut old = RawClient::to(scene.gate().addresses().http[0]);
     old.send("GET /60 HTTP/1.0\r\nHost: a\r\n\r\n");
     let head = old.head().unwrap();
@@ -50,8 +50,8 @@ fn any_number_of_interim_answers_is_passed_on() {
     assert_eq!(old.rest().0, "done");
 }
 
-/// Sends them for as long as they are taken, up to this many bytes; returns whether it was cut off
-/// before.
+/// Sends interim answers for as long as gate takes them, up to this many bytes; returns whether it
+/// was cut off before.
 fn endless(most: usize, pause: std::time::Duration) -> (Backend, Arc<AtomicBool>) {
     let cut = Arc::new(AtomicBool::new(false));
     let known = cut.clone();
@@ -87,7 +87,7 @@ fn interim_answers_without_end_are_bounded_by_their_bytes() {
 #[test]
 fn interim_answers_without_end_are_bounded_by_time() {
     let pause = std::time::Duration::from_millis(10);
-    // Of a minute.
+    // They would take a minute.
     let (backend, cut) = endless(6000 * PROCESSING.len(), pause);
     let scene = Scene::tuned(backend.at, "", |config| {
         config.route[0].auth = false;

@@ -23,7 +23,7 @@ pub(crate) struct Message {
     pub(crate) body: String,
 }
 
-/// What a client got.
+/// The answer that a client got.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Answer {
     Whole(u16, Message),
@@ -65,7 +65,7 @@ impl RawClient {
         Self::new(TcpStream::connect(address).unwrap())
     }
 
-    /// Calls `serve` for each connection to the returned address, on a thread of its own.
+    /// Calls `serve` for each connection to the returned address, in a new thread.
     pub(crate) fn accept_each(serve: impl Fn(Self) + Send + Sync + 'static) -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -79,7 +79,7 @@ impl RawClient {
         address
     }
 
-    /// Waits for `released`; `false` if the other side closes first. Reads nothing.
+    /// Waits for `released`; `false` if the peer closes first. Reads nothing.
     pub(crate) fn stays_until(&self, released: &AtomicBool) -> bool {
         let pause = Duration::from_millis(5);
         self.stream.set_read_timeout(Some(pause)).unwrap();
@@ -95,7 +95,7 @@ impl RawClient {
         true
     }
 
-    /// Whether the socket took it; the other side need not.
+    /// Whether the socket took it; the peer may not get it.
     pub(crate) fn send(&mut self, text: &str) -> bool {
         (&*self.stream).write_all(text.as_bytes()).is_ok()
     }
@@ -103,18 +103,18 @@ impl RawClient {
     /// One byte at a time.
     pub(crate) fn drip(&mut self, text: &str) -> bool {
         text.bytes().all(|byte| {
-            // So that it may leave before the next one is written.
+            // So that the byte can be sent before the next one is written.
             std::thread::yield_now();
             (&*self.stream).write_all(&[byte]).is_ok()
         })
     }
 
-    /// Up to the end of a head; `None` if it never comes.
+    /// Reads up to the end of a head; `None` if it never comes.
     pub(crate) fn head(&mut self) -> Option<String> {
         self.until("\r\n\r\n")
     }
 
-    /// What came up to and with this.
+    /// Everything received up to and including `what`.
     pub(crate) fn until(&mut self, what: &str) -> Option<String> {
         loop {
             let found = self
@@ -131,14 +131,14 @@ impl RawClient {
         }
     }
 
-    /// The next request that comes in, if it is whole.
+    /// The next request, if it is complete.
     pub(crate) fn request(&mut self) -> Option<Message> {
         let head = self.head()?;
         let body = self.body(&head)?;
         Some(Message { head, body })
     }
 
-    /// The body that this head announces; an answer without a length has its own end.
+    /// The body that this head announces; an answer without a length ends in another way.
     pub(crate) fn body(&mut self, head: &str) -> Option<String> {
         if field(head, "transfer-encoding").is_some() {
             return self.chunks();
@@ -170,7 +170,7 @@ impl RawClient {
         }
     }
 
-    /// The next final answer; interim ones are passed over.
+    /// The next final answer; interim ones are skipped.
     pub(crate) fn answer(&mut self) -> Answer {
         loop {
             let Some(head) = self.head() else {
@@ -200,7 +200,7 @@ impl RawClient {
         whole.then_some(rest)
     }
 
-    /// All until the end, and whether that was an orderly one.
+    /// Everything until the end of the connection, and whether it ended in order.
     pub(crate) fn rest(&mut self) -> (String, bool) {
         let mut piece = [0; 16 * 1024];
         let whole = loop {
@@ -217,7 +217,7 @@ impl RawClient {
         (String::from_utf8(rest).unwrap(), whole)
     }
 
-    /// A head that has come, and stays where it is.
+    /// A head that has arrived; it is not consumed.
     pub(crate) fn peek_head(&mut self) -> Option<String> {
         assert!(self.buffer.is_empty());
         let mut piece = [0; 8192];
@@ -235,14 +235,14 @@ impl RawClient {
         let _ = self.stream.shutdown(Shutdown::Write);
     }
 
-    /// Ends it with a reset, whatever was sent before.
+    /// Ends the connection with a reset, whatever was sent before.
     pub(crate) fn reset(self) {
         SockRef::from(&*self.stream)
             .set_linger(Some(Duration::ZERO))
             .unwrap();
     }
 
-    /// A reset is an end, too.
+    /// A reset counts as the end.
     fn fill(&mut self) -> usize {
         let mut piece = [0; 16 * 1024];
         let read = match (&*self.stream).read(&mut piece) {
@@ -265,7 +265,7 @@ pub(crate) fn field<'a>(head: &'a str, name: &str) -> Option<&'a str> {
     })
 }
 
-/// What was asked for.
+/// The requested path.
 pub(crate) fn path(head: &str) -> &str {
     head.split(' ').nth(1).unwrap()
 }

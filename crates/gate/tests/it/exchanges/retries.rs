@@ -115,8 +115,8 @@ impl Case {
         if idempotent && kept { 2 } else { 1 }
     }
 
-    /// Whether the client must get the right answer all the same, because nothing was answered on a
-    /// connection that may have been closed long before.
+    /// Whether the client must get the right answer anyway, because the backend answered nothing on
+    /// a connection that may have been closed long before.
     fn must_recover(&self, kept: bool) -> bool {
         self.may_arrive(kept) == 2 && !self.lasting && self.at <= At::AmidHead
     }
@@ -217,7 +217,7 @@ fn all_cases(kept: bool) {
             Answer::Whole(status, message) => {
                 *status == 502 && message.body.starts_with("502 Bad Gateway: ")
             }
-            // Once the answer has begun, there is no other answer.
+            // Once the answer has begun, gate cannot send another one.
             Answer::Cut | Answer::Nothing => case.at > At::AmidHead,
         };
         assert!(is_right, "{case:?}: {answer:?}");

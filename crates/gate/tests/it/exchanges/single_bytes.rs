@@ -1,10 +1,10 @@
-//! Both sides send one byte at a time, and nothing changes.
+//! Client and backend send one byte at a time, and nothing changes.
 
 use crate::exchanges::backend::Backend;
 use crate::exchanges::raw_client::{RawClient, field, path};
 use crate::lifecycle::scene::Scene;
 
-/// Answers as the path says, a byte at a time, with the request as it parsed it.
+/// Answers as the path says, one byte at a time, with the request as it was parsed.
 fn dripping(mut client: RawClient) {
     while let Some(head) = client.head() {
         let expects = field(&head, "expect").is_some();

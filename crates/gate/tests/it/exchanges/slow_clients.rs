@@ -25,7 +25,7 @@ fn met(scene: &Scene, limit: &str) -> u64 {
     line.unwrap().1.parse().unwrap()
 }
 
-/// Sends a byte now and then until there is an answer, or the other side has closed.
+/// Sends a byte now and then until there is an answer, or the peer has closed.
 fn trickle(client: &mut RawClient, byte: &str) -> Answer {
     let mut seen = [0];
     client

@@ -21,7 +21,7 @@ fn revoke(scene: &Scene, sid: &str) {
     assert!(runtime.block_on(manager.revoke(sid)).unwrap());
 }
 
-/// Sends one event each time it is told to.
+/// Sends one event for each message on the returned channel.
 fn eventful() -> (Backend, Sender<u32>) {
     let (tell, told): (_, Receiver<u32>) = channel();
     let told = Mutex::new(told);
@@ -56,7 +56,7 @@ fn each_event_arrives_before_the_next_one_is_sent_and_revocation_ends_them() {
     assert!(!rest.contains("0\r\n\r\n"), "{rest}");
 }
 
-/// Switches protocols if asked to; otherwise says that it was not.
+/// Switches protocols if the request asks for it; otherwise sends a plain answer.
 fn switching(mut client: RawClient) {
     while let Some(request) = client.request() {
         let asked = field(&request.head, "upgrade").is_some();
@@ -65,7 +65,7 @@ fn switching(mut client: RawClient) {
             client.send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nplain");
             continue;
         }
-        // What follows at once may come with the head.
+        // Bytes that follow at once may come with the head.
         client.send("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\nwelcome ");
         while let Some(word) = client.until(" ") {
             client.send(&word);
@@ -73,7 +73,7 @@ fn switching(mut client: RawClient) {
                 return;
             }
         }
-        // A side that was closed by the other may still send.
+        // After the client's half-close, the backend may still send.
         client.send("last words");
         return;
     }
@@ -118,7 +118,7 @@ fn where_the_route_has_upgrades_bytes_go_both_ways() {
     assert!(writer.join().unwrap());
     client.send("bye ");
     assert_eq!(client.rest(), ("bye ".into(), true));
-    // A half-close is passed on as one.
+    // A half-close is passed on as a half-close.
     let mut client = tunnel(&scene, &field);
     client.finish_writing();
     assert_eq!(client.rest(), ("last words".into(), true));

@@ -17,7 +17,7 @@ fn scene(backend: &Backend) -> (Scene, String) {
         config.token.leeway = Span::seconds(0);
         config.listen.threads = 1;
     });
-    // Its session outlives it.
+    // The session outlives the token.
     scene.session("s", "u:p");
     let order = TokenRequest {
         subject: "u",
@@ -46,7 +46,7 @@ fn an_expired_token_is_refused_though_it_is_remembered() {
         assert!(passed < 100_000, "it never ends");
         std::thread::sleep(Duration::from_millis(2));
     }
-    // Otherwise the token that was refused was never a cached one.
+    // Otherwise the refused token was never cached.
     assert!(passed > 1, "{passed}");
     for _ in 0..20 {
         assert_eq!(get(), 401);

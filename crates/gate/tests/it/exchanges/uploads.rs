@@ -1,5 +1,4 @@
-//! Request bodies: asked for before they are sent, refused before they are complete, and answered
-//! early.
+//! Request bodies: with 100 Continue, refused before they are complete, and answered early.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +10,7 @@ use crate::exchanges::backend::{Backend, echo};
 use crate::exchanges::raw_client::{Answer, RawClient, field, path};
 use crate::lifecycle::scene::Scene;
 
-/// More than the sockets' buffers take.
+/// More than the sockets' buffers hold.
 const LARGE: usize = 16 << 20;
 
 /// Sends a large body for as long as it is taken, and reads the answer meanwhile. Returns whether
@@ -59,7 +58,7 @@ fn an_early_answer_of_a_backend_that_then_closes_is_passed_on() {
             "HTTP/1.1 413 Content Too Large\r\nContent-Length: 4\r\nConnection: close\r\n\r\nmine",
         );
         client.finish_writing();
-        // As servers do that want their answer to be read.
+        // As servers do if they want their answer to be read.
         let _ = client.exactly(1 << 20);
     });
     let scene = Scene::tuned(backend.at, "", |config| config.route[0].auth = false);

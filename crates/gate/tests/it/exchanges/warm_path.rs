@@ -19,7 +19,7 @@ use crate::server::Server;
 use crate::skip;
 
 const REQUESTS: usize = 300;
-/// Requests before the counting begins, on each of the two connections.
+/// Requests on each of the two connections before counting begins.
 const WARMING: usize = 3;
 /// Redis counts our own INFO queries as well.
 const QUESTIONS: u64 = 1;
@@ -40,14 +40,14 @@ fn a_warm_request_costs_no_dns_no_connection_no_handshake_and_no_query() {
             config.listen.https = vec!["127.0.0.1:0".parse().unwrap()];
             config.listen.threads = 1;
         });
-        // On a thread of its own, because it has its own runtime.
+        // On another thread, because it has its own runtime.
         let config = scene.config.clone();
         let field = std::thread::spawn(move || session(&config, "s", "u:p"));
         let field = field.join().unwrap();
         let mut redis = server.client().await;
         let (mut clear, mut secure) = (clear(&scene), secure(&scene));
         let request = format!("GET /warm HTTP/1.1\r\nHost: a\r\n{field}\r\n\r\n");
-        // The first requests are not warm.
+        // The first requests warm the path up.
         for _ in 0..WARMING {
             ask(&mut clear, &request);
             ask(&mut secure, &request);

@@ -47,7 +47,7 @@ fn a_backend_that_goes_and_comes_is_told_and_counts_for_readiness() {
         assert_eq!(ask(), 502);
     }
     let why = until_ready_is(&scene, 503);
-    assert_eq!(why, "not ready: no server is left of upstream backend\n");
+    assert_eq!(why, "not ready: no usable server in upstream backend\n");
     let gone = format!("upstream backend: {at} refuses connections; 0 of 1 servers left");
     assert_eq!(line(&scene), gone);
     // It is back, and there has been no request since.

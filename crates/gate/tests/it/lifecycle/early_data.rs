@@ -30,7 +30,7 @@ fn backend() -> (SocketAddr, Arc<AtomicUsize>) {
     (at, reached)
 }
 
-/// An attacker on the path who lets only first flights pass, once told to.
+/// An attacker on the path who, once activated, lets only first flights pass.
 struct Interceptor {
     at: SocketAddr,
     robs: Arc<AtomicBool>,

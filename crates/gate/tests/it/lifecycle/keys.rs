@@ -1,5 +1,5 @@
-//! Keys that are replaced where they are published: a token that names a new one makes gate read
-//! the set at once, and no flood of tokens makes gate read it often.
+//! Published keys that are replaced: a token that names a new key makes gate read the set at once,
+//! but a flood of tokens does not make gate read it often.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -95,7 +95,7 @@ fn scene(publisher: &Publisher, at: SocketAddr, unknown_kid: &str) -> Scene {
     scene
 }
 
-/// Until it is admitted, which takes one reading of the set.
+/// Waits until the token is admitted, which takes one read of the set.
 fn is_let_in(scene: &Scene, signer: &Signer) {
     let began = Instant::now();
     loop {
@@ -121,7 +121,7 @@ fn a_new_key_is_fetched_when_a_token_names_it() {
     is_let_in(&scene, &new);
     assert_eq!(publisher.asked(), 2);
     assert_eq!(scene.client().get("/", &old.field("s1")).0, 200);
-    // A known name with an invalid signature is no reason to read the set.
+    // A known name with an invalid signature does not make gate read the set.
     let forged = Signer::new("new").field("s1");
     assert_eq!(scene.client().get("/", &forged).0, 401);
     assert_eq!(publisher.asked(), 2);

@@ -91,8 +91,7 @@ pub(crate) fn run<F: Future>(play: F) -> F::Output {
     runtime.block_on(play)
 }
 
-/// As when a NAT forgets a client: its packets reach whichever thread the kernel chooses by the new
-/// port.
+/// As when a NAT forgets a client: the kernel chooses a thread for its packets by the new port.
 #[test]
 fn a_connection_goes_on_whatever_its_port_on_several_threads() {
     let (at, _release) = backend("one");
@@ -152,8 +151,8 @@ fn handshakes_are_counted_as_what_they_were() {
     }
 }
 
-/// Clients of that many addresses that begin and say no more, as if somebody else had spoken in
-/// their name. Each was answered.
+/// Clients from this many addresses that begin and then send nothing more, as with spoofed
+/// addresses. Each got an answer.
 fn strangers(scene: &Scene, count: u8) -> Vec<UdpSocket> {
     let now = roundtrip_quic::Time(1_000_000_000);
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
@@ -185,7 +184,7 @@ fn strangers(scene: &Scene, count: u8) -> Vec<UdpSocket> {
     (0..count).map(stranger).collect()
 }
 
-/// A place is for who has proved the address.
+/// Only a client that has proved its address takes a place.
 #[test]
 fn strangers_take_no_place_of_the_client_in_whose_name_they_come() {
     let (at, _release) = backend("one");

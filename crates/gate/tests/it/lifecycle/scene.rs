@@ -24,7 +24,7 @@ pub(crate) struct Scene {
 }
 
 impl Scene {
-    /// With sessions in a file; `more` is TOML.
+    /// A gate with sessions in a file; `more` is TOML.
     pub(crate) fn new(backend: SocketAddr, more: &str) -> Self {
         Self::tuned(backend, more, |_| ())
     }
@@ -200,7 +200,7 @@ impl Client {
         (head[9..12].parse().unwrap(), length)
     }
 
-    /// Whether the other side has closed.
+    /// Whether gate has closed the connection.
     pub(crate) fn is_closed(&mut self) -> bool {
         !self.fill()
     }
@@ -217,7 +217,7 @@ fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
     bytes.windows(what.len()).position(|window| window == what)
 }
 
-/// Answers with its name and the `Authorization` that it got; `/slow` only when told to.
+/// Answers with its name and the `Authorization` that it got; `/slow` only when released.
 pub(crate) fn backend(name: &'static str) -> (SocketAddr, std::sync::mpsc::Sender<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

@@ -20,7 +20,7 @@ const REQUESTS: usize = 400;
 /// Requests on one HTTP/2 connection, unless gate asks to leave it.
 const ON_ONE: usize = 20;
 
-/// Where clients ask, and as whom.
+/// Where clients send requests, and for which session.
 #[derive(Clone)]
 struct Target {
     http: SocketAddr,
@@ -30,7 +30,7 @@ struct Target {
     field: String,
 }
 
-/// What all clients have seen.
+/// The results of all clients.
 #[derive(Default)]
 struct Seen {
     served: AtomicUsize,
@@ -57,7 +57,7 @@ impl Seen {
         }
     }
 
-    /// Waits until so many more requests were answered.
+    /// Waits until this many more requests have been answered.
     fn reach(&self, more: usize) {
         let until = self.served.load(Ordering::SeqCst) + more;
         let begun = Instant::now();
@@ -74,7 +74,7 @@ fn on_new_connections(to: &Target, seen: &Seen) {
     }
 }
 
-/// The client leaves its connection only when it is told to.
+/// The client leaves its connection only when gate asks it to.
 fn on_kept_connections(to: &Target, seen: &Seen) {
     while !seen.is_over() {
         let mut client = Client::to(to.http);
@@ -150,7 +150,7 @@ fn processes_that_take_over_lose_no_request() {
     let clients = clients(&target, &seen);
     seen.reach(REQUESTS);
     for _ in 0..UPGRADES {
-        // As the same file would say it, except for the upstream.
+        // As from the same file, except for the upstream.
         let mut config = Scene::config(&scene.folder, last, "");
         config.listen.http = addresses.http.clone();
         config.listen.https = addresses.https.clone();

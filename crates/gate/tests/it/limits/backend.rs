@@ -1,5 +1,5 @@
 //! A server that counts its requests. It answers `/work` when it is released, and notices clients
-//! that leave before.
+//! that leave earlier.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

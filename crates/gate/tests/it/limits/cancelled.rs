@@ -1,5 +1,5 @@
-//! Clients that ask for work and leave: the backend learns of it, and the next client is served
-//! although the work continues.
+//! Clients that request work and leave: the backend notices it, and the next client is served even
+//! if the work continues.
 
 use std::io::Write;
 
@@ -17,7 +17,7 @@ const CHUNKED: &str =
     "POST /work HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n";
 const CANCEL: [u8; 4] = [0, 0, 0, 8];
 
-/// As many clients as there are connections ask, and are then dropped.
+/// As many clients as there are connections send requests, and are then dropped.
 fn leave<C>(name: &str, backend: &Backend, mut ask: impl FnMut() -> C, leave: impl FnOnce(Vec<C>)) {
     let clients: Vec<C> = (0..CONNECTIONS).map(|_| ask()).collect();
     assert!(
@@ -89,7 +89,7 @@ fn a_client_that_leaves_behind_a_chunked_body() {
     leave_gate("chunked", |scene| speaking(scene, CHUNKED));
 }
 
-/// Its next request is there already, and the client has left as well.
+/// The client has sent its next request and then left.
 #[test]
 fn a_client_that_leaves_behind_its_next_request() {
     leave_gate("pipelined", |scene| speaking(scene, &format!("{GET}{GET}")));
@@ -167,7 +167,7 @@ fn a_stream_of_http_2_that_is_reset() {
         backend.working()
     );
     assert_eq!(get(scene.gate().addresses().http[0], "/quick"), 200);
-    // And with the whole connection.
+    // And by closing the whole connection.
     for _ in 0..CONNECTIONS {
         work(&mut connection);
     }
@@ -230,7 +230,7 @@ fn who_leaves_the_queue_is_not_passed_on() {
     }
 }
 
-/// The same backend notices it with the other proxies.
+/// The same backend notices it behind the other proxies.
 #[test]
 fn others_tell_the_backend_that_a_client_has_left() {
     for make in [Make::Nginx, Make::Haproxy] {

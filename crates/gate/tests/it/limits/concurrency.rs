@@ -1,5 +1,5 @@
-//! How many exchanges one client, and one session, may have at once: a client that asks for more is
-//! told to come later, and others are served meanwhile.
+//! The limit on exchanges that one client, and one session, may have at once: a client that sends
+//! more requests gets 429, and others are served meanwhile.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 
@@ -41,7 +41,7 @@ fn the_exchanges_of_one_address_are_bounded() {
     let backend = Backend::start();
     let more = format!("[limits]\nexchanges_per_client = {MOST}\n");
     let scene = Scene::tuned(backend.at, &more, |config| {
-        // All threads count together.
+        // The limit is common to all threads.
         config.listen.threads = 2;
         config.listen.https = vec!["127.0.0.1:0".parse().unwrap()];
         config.route[0].auth = false;
@@ -75,7 +75,7 @@ fn the_exchanges_of_one_address_are_bounded() {
     work(&mut other, "/quick", "");
     other.answer().whole(200);
     assert_eq!(backend.asked(), MOST);
-    // One leaves, so one may come.
+    // One exchange ends, so another may begin.
     drop(holding.pop());
     assert!(soon(|| backend.working() == MOST - 1));
     let served = soon(|| {
@@ -131,7 +131,7 @@ fn the_exchanges_of_one_session_are_bounded() {
     let fields = [format!("{one}\r\n"), format!("{two}\r\n")];
     let mut holding: Vec<RawClient> = (0..MOST)
         .map(|n| {
-            // From any address.
+            // From either address.
             let mut client = if n % 2 == 0 {
                 RawClient::to(gate)
             } else {

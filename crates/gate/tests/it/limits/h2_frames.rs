@@ -1,5 +1,5 @@
-//! HTTP/2 frames that cost something and mean nothing: a client that sends little else is
-//! disconnected, and one that uses them as intended is not.
+//! HTTP/2 frames that cost work and have no use: a client that sends little else is disconnected,
+//! and one that uses them as intended is not.
 
 use std::io::Read;
 use std::process::{Command, Stdio};
@@ -44,7 +44,7 @@ fn ended_with(scene: &Scene, frames: &[Frame]) -> Option<u32> {
         if !connection.write(&piece) {
             break;
         }
-        // Gate's frames are read, so that gate cannot be waiting for that.
+        // Gate's frames are read, so that gate does not wait for the client to read.
         connection.stream.sock.set_nonblocking(true).unwrap();
         let goaway = connection.reads_goaway();
         connection.stream.sock.set_nonblocking(false).unwrap();
@@ -52,7 +52,7 @@ fn ended_with(scene: &Scene, frames: &[Frame]) -> Option<u32> {
             return goaway;
         }
     }
-    // Either it was ended, or it answers this.
+    // Either the connection has ended, or this is answered.
     ask(&mut connection, "/quick", true);
     while let Some(frame) = connection.read() {
         match frame.kind {
@@ -61,7 +61,7 @@ fn ended_with(scene: &Scene, frames: &[Frame]) -> Option<u32> {
             _ => {}
         }
     }
-    // Ended, and the GOAWAY was lost because of a reset.
+    // The connection has ended, and a reset discarded the GOAWAY.
     Some(u32::MAX)
 }
 
@@ -111,7 +111,7 @@ fn who_pings_alone_and_reads_the_answers_is_ended() {
     is_calmed("PING", &[Frame::new(PING, 0, 0, b"whatever")]);
 }
 
-/// One kind does not pay for another.
+/// All kinds count together.
 #[test]
 fn who_sends_some_of_each_is_ended() {
     is_calmed(
@@ -125,8 +125,8 @@ fn who_sends_some_of_each_is_ended() {
     );
 }
 
-/// As browsers do, or more: with each request a priority, old and new, and window updates for what
-/// was received.
+/// As browsers do, or more: each request comes with a priority, in the old and the new form, and
+/// window updates for received data.
 #[test]
 fn who_sends_what_goes_with_requests_is_served() {
     let scene = gate(Backend::start().at);
@@ -191,7 +191,7 @@ fn who_takes_much_in_small_windows_is_served() {
     }
 }
 
-/// Clients of other makers, with the smallest windows that they have.
+/// Other implementations' clients, with their smallest windows.
 #[test]
 fn other_clients_are_served() {
     let scene = gate(Backend::start().at);

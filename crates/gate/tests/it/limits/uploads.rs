@@ -1,5 +1,5 @@
 //! Bodies that trickle in: a client that sends a little now and then holds nothing that others
-//! need, and its request arrives all the same.
+//! need, and its request still arrives.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -24,9 +24,9 @@ const ALL_PIECES: usize = 1000;
 struct SlowUpload {
     clients: usize,
     chunked: bool,
-    /// Sent at once.
+    /// The bytes that are sent at once.
     begun: usize,
-    /// Then sent after each pause.
+    /// The bytes that are then sent after each pause.
     piece: usize,
     pause: Duration,
 }
@@ -67,7 +67,7 @@ impl SlowUpload {
 /// Sends the next piece on all of them.
 type Step<'a> = &'a mut (dyn FnMut() + Send);
 
-/// How many ordinary requests are served while the uploads continue.
+/// The number of ordinary requests that are served while the uploads continue.
 fn served_amid(address: SocketAddr, pause: Duration, step: Step<'_>) -> usize {
     let (round, over) = (AtomicUsize::new(0), AtomicBool::new(false));
     thread::scope(|scope| {
@@ -100,7 +100,7 @@ fn served_amid(address: SocketAddr, pause: Duration, step: Step<'_>) -> usize {
     })
 }
 
-/// How many ordinary requests are served, and how many of the uploads, which end then.
+/// The number of ordinary requests that are served, and of uploads, which end afterwards.
 fn through(address: SocketAddr, trickle: SlowUpload) -> (usize, usize) {
     let head = trickle.head();
     let mut clients: Vec<RawClient> = (0..trickle.clients)
@@ -123,7 +123,7 @@ fn through(address: SocketAddr, trickle: SlowUpload) -> (usize, usize) {
     let length = trickle.whole().to_string();
     let mut arrived = 0;
     for client in &mut clients {
-        // It may have been told already that it was too slow.
+        // It may already have been refused as too slow.
         client.send(&rest);
         let answer = client.answer();
         if answer.status() == 200 {
@@ -134,7 +134,7 @@ fn through(address: SocketAddr, trickle: SlowUpload) -> (usize, usize) {
     (served, arrived)
 }
 
-/// Through each proxy at the same time, each with a backend of its own; gate's result comes first.
+/// Runs through all proxies at the same time, each with its own backend; gate's result comes first.
 fn beside(trickle: SlowUpload, makes: &[Make]) -> Vec<(usize, usize)> {
     thread::scope(|scope| {
         let others: Vec<_> = makes
@@ -153,7 +153,7 @@ fn beside(trickle: SlowUpload, makes: &[Make]) -> Vec<(usize, usize)> {
     })
 }
 
-/// Gate serves everybody, as the others do, and uploads that were fast enough arrive.
+/// Gate serves every client, as the others do, and uploads that are fast enough arrive.
 fn lawful(trickle: SlowUpload, makes: &[Make]) {
     let seen = beside(trickle, makes);
     println!("{trickle:?}: served, and uploads that arrived: gate, {makes:?}: {seen:?}");
@@ -179,7 +179,7 @@ fn uploads_in_chunks_that_trickle_in_hold_no_connection() {
     );
 }
 
-/// More than a proxy would buffer comes at once, and the rest as slowly as is allowed.
+/// More than a proxy would buffer comes at once, and the rest as slowly as allowed.
 #[test]
 fn uploads_that_begin_fast_and_then_trickle_hold_no_connection() {
     let trickle = SlowUpload {
@@ -256,7 +256,7 @@ fn uploads_over_http_2_that_trickle_in_hold_no_connection() {
     }
 }
 
-/// A body that is there, and one that ends soon, are passed on without waiting.
+/// A body that has arrived, and one that ends soon, are passed on without waiting.
 #[test]
 fn a_body_that_is_whole_goes_on_at_once() {
     let backend = Backend::start();
@@ -269,7 +269,8 @@ fn a_body_that_is_whole_goes_on_at_once() {
         ));
         assert_eq!(client.answer().whole(200).body, length.to_string());
     }
-    // A large one is not buffered until it is complete, nor one that continues at the same rate.
+    // A large body is not buffered until it is complete, nor is one that continues at the same
+    // rate.
     let before = backend.uploads();
     client.send("POST /upload HTTP/1.1\r\nHost: a\r\nContent-Length: 9000000\r\n\r\n");
     client.send(&"x".repeat(8_000_000));

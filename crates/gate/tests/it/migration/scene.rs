@@ -44,7 +44,7 @@ impl Answer {
 }
 
 impl Scene {
-    /// Configured as the guide says. `None` where there is no redis-server.
+    /// Configured as the guide says. `None` if redis-server is not installed.
     pub(crate) fn start(test: &str, backend: SocketAddr) -> Option<Self> {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         let redis = runtime.block_on(Server::start(&format!("gate: {test}"), &[]))?;
@@ -71,7 +71,7 @@ impl Scene {
         &mut self.redis
     }
 
-    /// What Redis says to somebody else.
+    /// Redis's answer to another client.
     pub(crate) fn ask(&self, parts: &[&str]) -> String {
         self.runtime.block_on(async {
             let mut client = self.redis.client().await;
@@ -83,7 +83,7 @@ impl Scene {
         secret(&self.folder, name, text)
     }
 
-    /// Threads follow soon, not at once.
+    /// Threads follow soon, but not at once.
     pub(crate) fn reload(&mut self, change: impl FnOnce(&mut Config)) {
         change(&mut self.config);
         self.gate.reload(self.config.clone()).unwrap();
@@ -116,7 +116,7 @@ impl Scene {
         }
     }
 
-    /// Asks until the answer is such a one.
+    /// Repeats the request until the answer meets the condition.
     pub(crate) fn await_answer(&self, fields: &str, is: impl Fn(&Answer) -> bool) -> Answer {
         for _ in 0..6000 {
             let answer = self.get(fields);
@@ -143,7 +143,7 @@ fn secret(folder: &TempDir, name: &str, text: &str) -> PathBuf {
     path
 }
 
-/// An address where nobody is.
+/// An address where nothing listens.
 pub(crate) fn nobody() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0")
         .unwrap()
@@ -162,7 +162,7 @@ pub(crate) fn backend() -> SocketAddr {
     address
 }
 
-/// One request at a time, without bodies, until the other side closes.
+/// Serves one request at a time, without bodies, until the peer closes.
 fn repeat(mut stream: TcpStream) {
     let mut heard = Vec::new();
     let mut piece = [0; 4096];

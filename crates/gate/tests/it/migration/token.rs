@@ -7,11 +7,11 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 pub(crate) const KEY: &str =
     "a key of hyper-auth-proxy, which is a line of text and no shorter than 64 bytes";
-/// All that it wants in a token.
+/// All claims that hyper-auth-proxy requires.
 pub(crate) const CLAIMS: &str =
     r#"{"sub":"alice@mail.example","sid":"s1","iat":1700000000,"exp":4000000000}"#;
 
-/// What the header says, and what is signed with.
+/// The algorithm in the header, and the one that signs.
 pub(crate) type Algorithm = (&'static str, &'static hmac::Algorithm);
 pub(crate) const HS512: Algorithm = (r#"{"alg":"HS512"}"#, &hmac::HMAC_SHA512);
 pub(crate) const HS256: Algorithm = (r#"{"alg":"HS256"}"#, &hmac::HMAC_SHA256);
@@ -37,7 +37,7 @@ pub(crate) fn without(name: &str) -> String {
     format!("{{{claims}}}")
 }
 
-/// One letter of the signature is another.
+/// Changes one letter of the signature.
 pub(crate) fn spoilt(token: &str) -> String {
     let at = token.rfind('.').unwrap() + 1;
     let other = if token[at..].starts_with('A') {

@@ -48,7 +48,7 @@ pub(crate) struct Frame {
 
 #[derive(Debug, Default)]
 pub(crate) struct Answered {
-    /// 0 if there was none, or none of those that are parsed here.
+    /// 0 if there was none, or one that is not parsed here.
     pub(crate) status: u16,
     pub(crate) body: Vec<u8>,
     /// The connection cannot be used any more.
@@ -104,7 +104,7 @@ impl Connection {
         connection
     }
 
-    /// `false` if the other side takes no more.
+    /// `false` if the peer takes no more.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> bool {
         self.stream
             .write_all(bytes)
@@ -238,8 +238,8 @@ impl Connection {
         }
     }
 
-    /// Decrypted data. Not read through the stream, which writes before it reads: what came before
-    /// a reset is still there.
+    /// Decrypted data. Not read through the stream, which writes before it reads, so that data from
+    /// before a reset is not lost.
     fn take(&mut self) -> usize {
         let mut piece = [0; 16 * 1024];
         let read = self.stream.conn.reader().read(&mut piece).unwrap_or(0);

@@ -65,7 +65,7 @@ pub(crate) const FORMS: [Form; 8] = [
     Form::Folded,
 ];
 
-/// A request for `/`, and whether its connection ends with it.
+/// A request for `/`, and whether the connection ends after it.
 pub(crate) fn request(form: Form, host: &[u8]) -> (Vec<u8>, bool) {
     let open = b"open.example".as_slice();
     let parts: Vec<&[u8]> = match form {
@@ -84,7 +84,7 @@ pub(crate) fn request(form: Form, host: &[u8]) -> (Vec<u8>, bool) {
     (bytes, old)
 }
 
-/// Without the name itself.
+/// Other spellings of a name, without the name itself.
 pub(crate) fn spellings(name: &str, most: usize, seed: u64) -> Vec<Vec<u8>> {
     let mut all: BTreeSet<Vec<u8>> = BTreeSet::new();
     for before in [""].iter().chain(&BEFORE) {

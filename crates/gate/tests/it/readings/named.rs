@@ -1,4 +1,4 @@
-//! The same for hosts: a protected one in front of one that is open for every other name.
+//! The same for hosts: one host is protected, and all other names are open.
 
 use crate::lifecycle::scene::Scene;
 use crate::readings::h2::Connection;
@@ -80,7 +80,7 @@ fn before(make: Make) {
     assert!(wrong.is_empty(), "{} got through, as\n{shown}", wrong.len());
 }
 
-/// `:authority` alone, with an equal Host, and with another one; and Host alone.
+/// Only `:authority`, with an equal Host, and with another one; and only Host.
 fn by_http_2(scene: &Scene, spellings: &[Vec<u8>]) -> Vec<String> {
     let mut connection = Connection::open(scene, &[]);
     let mut ask = |fields: &[(&str, &[u8])]| {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::readings::random::Dice;
 
-/// What some reader takes for one slash, or for a slash with something that it ignores.
+/// Strings that some reader takes for one slash, or for a slash with something that it ignores.
 const SLASHES: [&str; 30] = [
     "//",
     "///",
@@ -39,7 +39,7 @@ const SLASHES: [&str; 30] = [
     "%u002f",
 ];
 
-/// What some reader ignores at the end of a segment, or takes for the end of the path.
+/// Strings that some reader ignores at the end of a segment, or takes for the end of the path.
 const ENDS: [&str; 44] = [
     ";",
     ";x",
@@ -87,7 +87,7 @@ const ENDS: [&str; 44] = [
     "%ef%bb%bf",
 ];
 
-/// What some reader takes for the way up to the root, from a directory below it.
+/// Strings that some reader takes for the way up to the root, from a directory below it.
 const UPS: [&str; 36] = [
     "/../",
     "/%2e%2e/",
@@ -130,7 +130,7 @@ const UPS: [&str; 36] = [
 type Path = Vec<u8>;
 
 /// Other spellings of this path, and of ways to it from an open directory: those with one mutation,
-/// and this many random ones. None twice.
+/// and this many random ones. No duplicates.
 pub(crate) fn spellings(plain: &str, open: &str, by_chance: usize, seed: u64) -> Vec<Path> {
     let (mut all, mut known) = (Vec::new(), BTreeSet::from([plain.as_bytes().to_vec()]));
     let mut add = |path: Path| {

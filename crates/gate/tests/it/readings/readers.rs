@@ -1,6 +1,6 @@
-//! Servers that read paths as known programs do, a few lines each, for programs that are not
-//! installed here: whatever such a program finds below `/guarded` is answered with what is
-//! protected there.
+//! Servers of a few lines that read paths as known programs do, for programs that may not be
+//! installed: any path that such a program finds below `/guarded` is answered with the protected
+//! content.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -11,7 +11,7 @@ use crate::readings::{MARKER, OPEN};
 /// How a server reads a path.
 pub(crate) type Reading = fn(&[u8]) -> Vec<u8>;
 
-/// In C: decoded in place, and NUL ends a string.
+/// As in C: decoded in place, and NUL ends a string.
 pub(crate) fn c_string(path: &[u8]) -> Vec<u8> {
     until(&decoded(path), |b| b == 0)
 }
@@ -26,7 +26,7 @@ pub(crate) fn late_query(path: &[u8]) -> Vec<u8> {
     until(&decoded(path), |b| b == b'?' || b == b'#')
 }
 
-/// Two layers, each of which decodes.
+/// Two layers, both of which decode.
 pub(crate) fn twice(path: &[u8]) -> Vec<u8> {
     decoded(&decoded(path))
 }

@@ -1,4 +1,4 @@
-//! Servers of other makers, each with protected and open content in a directory of its own: below
+//! Other implementations' servers, each with protected and open content in its own directory: below
 //! `/guarded`, and as the virtual host `secret.example`. None of them asks for a password; that is
 //! gate's task.
 
@@ -19,7 +19,7 @@ pub(crate) enum Make {
     Tomcat,
     /// `http`, and paths by `new URL`.
     Node,
-    /// As Express routes: case does not matter, and what matched is decoded once.
+    /// As Express routes: case does not matter, and the matched part is decoded once.
     Express,
 }
 

@@ -1,4 +1,4 @@
-//! A server that counts its requests and open connections, and answers when it is told to.
+//! A server that counts its requests and open connections, and answers when it is released.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::exchanges::raw_client::{RawClient, counted, path};
 
-/// Long after anybody should have been told, and not so long that a failing test lasts.
+/// Long after any client should have been answered, but short enough for a failing test.
 const LATER: Duration = Duration::from_secs(10);
 
 pub(crate) struct Backend {

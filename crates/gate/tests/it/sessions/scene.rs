@@ -204,7 +204,7 @@ impl Backend {
     }
 
     /// Answers with the head of the request as the body; `/events` gets one event now and more when
-    /// told, `/slow` never ends.
+    /// the test says so, `/slow` never ends.
     async fn serve(self: Rc<Self>, stream: TcpStream) {
         let mut peer = Client {
             stream,

@@ -1,5 +1,5 @@
 //! Gates in front of a backend, with sessions in a redis-server that is started for the test:
-//! revocation, outages, and which credentials go where.
+//! revocation, outages, and which request gets which credentials.
 
 mod gates;
 mod load;
@@ -30,7 +30,8 @@ fn a_revoked_session_is_refused_within_100_ms_and_never_after() {
                 let seen = client.get(&cookie(&sid)).await;
                 assert!(seen.contains("Basic dTpw"), "{seen}");
                 open.push(gates.open(at, "/events", &sid).await);
-                // One that waits for the rest of a body of known length gets nothing more either.
+                // A client that waits for the rest of a body of known length gets nothing more
+                // either.
                 open.push(gates.open(at, "/slow", &sid).await);
             }
             gates.ask(&["DEL", &sid]).await;
@@ -108,7 +109,7 @@ fn a_store_outage_costs_no_known_session_for_the_grace() {
         );
         gates.next_event();
         stream.until("data: 2").await;
-        // It comes back without what was revoked meanwhile.
+        // The store comes back without the revoked sessions.
         gates.start_again().await;
         gates.set("known", "u:p").await;
         gates.set("unknown", "x:p").await;

@@ -1,5 +1,6 @@
-//! The other direction: a backend that answers one request with bytes of two readings. The client
-//! gets one answer, complete or visibly cut, and next the true answer to its next request.
+//! The other direction: a backend that answers one request with bytes that can be read in two ways.
+//! The client gets one answer, complete or visibly cut, and next the true answer to its next
+//! request.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -17,11 +18,11 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const POISON: &str = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison";
 const TRUE: &str = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ntrue";
 
-/// What the client gets of the hostile answer.
+/// How the client sees the hostile answer.
 #[derive(Debug, Clone, Copy)]
 enum First {
     Whole(u16, &'static str),
-    /// 502 from gate, or the connection just ends.
+    /// 502 from gate, or only the end of the connection.
     Refused,
     /// It began, and is visibly incomplete.
     Cut,
@@ -342,7 +343,7 @@ fn heads() -> Vec<Case> {
             "HTTP/1.1 200\r\nContent-Length: 5\r\n\r\nhello",
             whole,
         ),
-        // A line that ends in LF alone is accepted or not, but written anew.
+        // A line that ends with only LF may be accepted, but is then rewritten.
         case(
             "fields of one hop",
             answer(
@@ -385,7 +386,7 @@ fn no_answer_is_taken_for_the_next_one() {
     });
 }
 
-/// Two requests at once; the hostile backend answers the first as it likes.
+/// Sends two requests at once; the hostile backend answers the first as the case says.
 async fn ask(case: &Case) -> Vec<u8> {
     let backend = hostile(case.answer.clone(), case.closes).await;
     let (listener, gate) = listener().await;

@@ -31,7 +31,8 @@ pub(crate) enum End {
     Closed,
     /// Refused with this status, and the connection ends.
     Refused(u16),
-    /// Cut within a request whose head was passed on: no server may take it for complete.
+    /// The connection is cut within a request whose head was passed on: no server may take it for
+    /// complete.
     Cut,
 }
 

@@ -57,7 +57,7 @@ fn lengths() -> Vec<Case> {
             "POST /case",
             b"GET /evil HTTP/1.1\r\nA: b",
         ),
-        // A length that another reader might see is none.
+        // A length that only another reader might see does not count.
         means(
             "a length with an underscore",
             post("Content_Length: 5\r\n", ""),
@@ -169,7 +169,7 @@ fn lengths() -> Vec<Case> {
     all
 }
 
-/// CL.TE, TE.CL, and their variants: two lengths are one too many, in any form.
+/// CL.TE, TE.CL, and their variants: two lengths are refused in any form.
 fn both() -> Vec<Case> {
     let mut all = Vec::new();
     for (length, coding, rest) in [
@@ -337,7 +337,7 @@ fn sound_chunks() -> Vec<Case> {
             "5;a=\"b;c\"\r\nhello\r\n0\r\n\r\n",
             b"hello",
         ),
-        // Quotes do not protect a line end: the first CR LF ends the line for everybody.
+        // Quotes do not protect a line end: the first CR LF ends the line for every reader.
         chunks(
             "an extension that quotes a line's end",
             "5;a=\"\r\nhello\r\n0\r\n\r\n",

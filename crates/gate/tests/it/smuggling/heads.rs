@@ -207,7 +207,7 @@ fn hops() -> Vec<Case> {
         400,
         get("/case", &format!("Connection: {}\r\n", "a,".repeat(100))),
     )];
-    // What is named is removed, except what gate itself needs.
+    // Named fields are removed, except those that gate itself needs.
     for lines in [
         "Connection: Host\r\n",
         "Connection: keep-alive, X-Injected\r\nX-Injected: 1\r\n",

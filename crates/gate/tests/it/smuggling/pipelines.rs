@@ -1,4 +1,4 @@
-//! Several requests on one connection, one behind the other. RFC 9112 §9.3.
+//! Several requests on one connection, one after the other. RFC 9112 §9.3.
 
 use crate::smuggling::case::{Case, End, HOST, get, means, post};
 

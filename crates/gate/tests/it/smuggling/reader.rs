@@ -1,5 +1,5 @@
-//! A strict HTTP/1.1 reader that shares no code with the one that it checks: whatever has two
-//! readings is an error here.
+//! A strict HTTP/1.1 reader that shares no code with the one that it checks: anything that can be
+//! read in two ways is an error here.
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Message {

@@ -1,5 +1,5 @@
-//! Servers of other makers, each in a directory of its own. Node reports what it understood; nginx,
-//! Apache and HAProxy forward what they understood to an echo server that reads strictly.
+//! Other implementations' servers, each in its own directory. Node reports what it understood;
+//! nginx, Apache and HAProxy forward what they understood to an echo server that reads strictly.
 
 use std::fs;
 use std::net::SocketAddr;

@@ -59,7 +59,7 @@ fn targets() -> Vec<Case> {
         )
         .refusable(),
     ];
-    // Odd, but the same for everybody who accepts them.
+    // Odd, but every server that accepts them reads them in the same way.
     for odd in [
         "/%",
         "/%zz",

@@ -76,7 +76,7 @@ fn expects(bytes: &[u8]) -> bool {
 pub(crate) struct RecordingProxy {
     pub(crate) address: SocketAddr,
     noted: Rc<RefCell<Vec<RecordedBytes>>>,
-    /// Gate has sent everything: connections that it keeps are to end.
+    /// Gate has sent everything: its kept connections must end.
     done: watch::Sender<bool>,
     task: AbortHandle,
 }

@@ -13,7 +13,7 @@ use crate::judge::request::{Field, Version};
 
 pub(super) struct Answer<'h, 'a, IO> {
     to: Writing<'h, 'a, IO>,
-    /// What waits to be written.
+    /// Bytes that wait to be written.
     out: &'a mut Vec<u8>,
     version: Version,
     keep_alive: bool,
@@ -45,7 +45,7 @@ impl<'h, 'a, IO: Stream> Answer<'h, 'a, IO> {
         }
     }
 
-    /// For gate's own answers.
+    /// A writer for gate's own answers.
     pub(super) fn own_answer(to: Writing<'h, 'a, IO>, out: &'a mut Vec<u8>, stays: bool) -> Self {
         out.clear();
         Self {

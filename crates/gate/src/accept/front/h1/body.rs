@@ -10,12 +10,12 @@ use crate::forward::h1::{Chunked, Trailers};
 use crate::forward::halves::Reading;
 use crate::judge::request::{BadRequestError, Body};
 
-/// Room for what a client sends while it waits for its answer.
+/// Room for bytes that a client sends while it waits for its answer.
 const REST_CAPACITY: usize = 64;
 
 pub(super) struct RequestBody<'h, 'a, IO> {
     from: Reading<'h, 'a, IO>,
-    /// What the client has sent already; what follows the body stays in it.
+    /// Bytes that the client has already sent; those that follow the body stay in it.
     buffer: &'a mut Vec<u8>,
     rest: Remaining,
 }
@@ -99,7 +99,8 @@ impl<IO: Stream> Source for RequestBody<'_, '_, IO> {
     }
 
     async fn gone(&mut self) {
-        // A client that sends more than a piece ahead is there; its connection waits.
+        // A client that sends more than a piece ahead is still connected; gate reads no more from
+        // it now.
         while self.buffer.len() < PIECE {
             // Usually nothing comes.
             self.buffer.reserve(REST_CAPACITY);

@@ -82,7 +82,7 @@ impl ResponseWriter {
         }
     }
 
-    /// How much of `wanted` the client's windows and the engine take now.
+    /// The part of `wanted` that the client's windows and the engine take now, in bytes.
     fn poll_room(&self, cx: &mut Context<'_>, wanted: usize) -> Poll<io::Result<usize>> {
         let mut state = self.state.borrow_mut();
         let State::Answering(stream) = &mut *state else {
@@ -128,7 +128,7 @@ impl<'a> Answer<'a> {
         self.ended
     }
 
-    /// Sends what is there in as few frames as possible; if `last`, the last of them carries
+    /// Sends what is buffered in as few frames as possible; if `last`, the last of them carries
     /// END_STREAM.
     async fn send(&mut self, last: bool) -> io::Result<()> {
         let trailers = self.trailers.take_if(|_| last);

@@ -14,7 +14,7 @@ use crate::judge::request::BadRequestError;
 pub(super) struct Body {
     stream: RecvStream,
     confirmed: Rc<Signal>,
-    /// The length of the last piece. Once it has been passed on, asking for more returns as much to
+    /// The length of the last piece. Once it has been passed on, the next read returns as much to
     /// the client's window.
     given: usize,
     trailers: Trailers,
@@ -63,7 +63,7 @@ impl Source for Body {
     /// RFC 8441 §5: the bytes come in DATA frames, as before.
     fn upgrade(&mut self) {}
 
-    /// Whoever runs the exchange sees the stream's end first.
+    /// The future that runs the exchange sees the stream's end first.
     async fn gone(&mut self) {
         pending::<()>().await;
     }

@@ -1,6 +1,7 @@
 //! Counts the frames that a client sends besides requests and data: PRIORITY, WINDOW_UPDATE,
-//! SETTINGS, PING, and frames of unknown types. Each costs gate work, some an answer, and none has
-//! a use by itself. An honest client sends few of them per request, per answer data, and per time.
+//! SETTINGS, PING, and frames of unknown types. Each costs gate work, some need an answer, and none
+//! is useful by itself. An honest client sends few of them per request, per amount of answer data,
+//! and per second.
 
 use std::cell::{Cell, RefCell};
 use std::task::{Context, Poll, Waker};
@@ -16,12 +17,12 @@ const DATA: u8 = 0;
 const HEADERS: u8 = 1;
 const CONTINUATION: u8 = 9;
 
-/// How many such frames a request may bring: priorities, windows.
+/// The number of such frames that a request allows: priorities, windows.
 const PER_REQUEST: u64 = 16;
-/// How many such frames a piece of an answer may cause: two window updates, however many frames it
-/// is sent in.
+/// The number of such frames that a piece of an answer allows: two window updates, however many
+/// frames it is sent in.
 const PER_PIECE: u64 = 4;
-/// How many of its bytes allow one frame.
+/// The bytes of an answer that allow one frame.
 const BYTES: u64 = 1024;
 const PER_SECOND: u64 = 10;
 
@@ -57,7 +58,7 @@ impl Frames {
         }
     }
 
-    /// Credits a piece of an answer that leaves.
+    /// Credits a piece of an answer that is sent.
     pub(super) fn sends(&self, bytes: usize) {
         self.earn(PER_PIECE + bytes as u64 / BYTES);
     }

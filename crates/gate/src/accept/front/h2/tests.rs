@@ -13,7 +13,7 @@ use crate::accept::front::scene::{LARGE, Scene, run};
 
 pub(in crate::accept::front) type Client = SendRequest<Bytes>;
 
-/// Over a stream that gate serves; with windows as small as asked for.
+/// A client over a stream that gate serves, with windows of this size.
 pub(in crate::accept::front) async fn speak(stream: DuplexStream, window: u32) -> Client {
     let mut builder = Builder::new();
     builder.initial_window_size(window);
@@ -133,7 +133,7 @@ fn a_large_answer_passes_a_small_window() {
     );
 }
 
-/// What the backend does not take, the client may not send.
+/// The client may send no more than the backend takes.
 #[test]
 fn a_client_sends_no_more_than_is_passed_on() {
     run(
@@ -203,7 +203,7 @@ fn who_has_no_session_is_told_so_and_may_ask_on() {
             let request = Request::post("https://guarded.example/").header("x-request-id", "r1");
             let request = request.body(()).unwrap();
             let mut ready = client.clone().ready().await.unwrap();
-            // With a body that nobody reads.
+            // With a body that the backend does not read.
             let (response, _up) = ready.send_request(request, false).unwrap();
             let response = response.await.unwrap();
             assert_eq!(response.status(), 401);
@@ -222,7 +222,7 @@ fn an_answer_that_breaks_off_is_no_whole_one() {
         |_| (),
         async |scene: Scene| {
             let mut client = client(&scene).await;
-            // The reset may overtake what there was of it.
+            // The reset may overtake the part that was sent.
             let error = match ask(&mut client, get("/cut")).await {
                 Ok(response) => whole(response).await.unwrap_err(),
                 Err(error) => error,
@@ -250,7 +250,7 @@ fn who_answers_amid_the_body_ends_it_behind_the_answer() {
     );
 }
 
-/// Nobody works for a client that has gone.
+/// A backend must not work for a client that has gone.
 #[test]
 fn a_reset_ends_the_exchange_with_the_backend() {
     run(
@@ -298,7 +298,7 @@ fn what_may_be_a_replay_waits_unless_it_changes_nothing() {
             assert!(seen.contains("Early-Data: 1\r\n"), "{seen}");
             let mut ready = client.clone().ready().await.unwrap();
             let (response, _) = ready.send_request(post("/"), true).unwrap();
-            // What frameworks take for a POST is one.
+            // A request that frameworks take for a POST counts as one.
             let mut disguised = get("/");
             let name = HeaderName::from_static("x-http-method-override");
             disguised
@@ -338,7 +338,7 @@ fn what_is_too_early_for_the_backend_goes_again_after_the_handshake() {
     );
 }
 
-/// A JMAP request tells only by its body whether it changes something.
+/// Only the body of a JMAP request shows whether it changes something.
 #[test]
 fn a_batch_of_reads_goes_early_and_one_with_a_write_waits() {
     run(

@@ -50,10 +50,10 @@ impl<IO: Stream> AsyncRead for Wire<IO> {
         let read = Pin::new(&mut self.stream).poll_read(cx, buf);
         let came = buf.filled().get(before..).unwrap_or_default();
         if !self.frames.take(came) {
-            // The connection's owner, who is notified as well, ends it.
+            // The connection's owner is also notified, and ends it.
             return Poll::Pending;
         }
-        // Whoever reads on meets the error.
+        // The next read returns the error.
         if !self.confirmed.is_given()
             && let Poll::Ready(Ok(())) = self.stream.poll_confirmed(cx)
         {

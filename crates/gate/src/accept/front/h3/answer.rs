@@ -52,7 +52,7 @@ impl Sink for Answer {
         self.stream.data(data);
     }
 
-    /// QUIC puts what is there into its next packets.
+    /// QUIC puts the buffered bytes into its next packets.
     async fn flush(&mut self) -> io::Result<()> {
         self.stream.flush().await.map_err(io::Error::other)
     }
@@ -61,7 +61,7 @@ impl Sink for Answer {
         self.trailers = trailers.clone();
     }
 
-    /// A small answer leaves whole in one write.
+    /// A small answer is sent in one write.
     async fn end(&mut self) -> io::Result<()> {
         if !self.trailers.is_empty() {
             let trailers = std::mem::take(&mut self.trailers);

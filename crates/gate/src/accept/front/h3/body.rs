@@ -16,7 +16,7 @@ use crate::judge::request::BadRequestError;
 pub(super) struct Body {
     stream: MessageStream<RecvStream>,
     confirmed: Rc<Signal>,
-    /// What was read before anybody asked for it.
+    /// Bytes that were read before the exchange asked for them.
     first: Vec<u8>,
     ended: bool,
     trailers: Trailers,
@@ -33,8 +33,8 @@ impl Body {
         }
     }
 
-    /// Whether there is no body. `wait`: the head is probably all, and its end may come in another
-    /// packet.
+    /// Whether there is no body. `wait`: the head is probably the whole request, and its end may
+    /// come in another packet.
     pub(super) async fn is_ended(&mut self, wait: bool) -> Result<bool, ExchangeError> {
         let mut first = Vec::new();
         let begun = {
@@ -49,7 +49,7 @@ impl Body {
         match begun {
             None => {}
             Some(Ok(more)) => self.ended = !more,
-            // Whoever reads the body finds it again, and can answer.
+            // The reader of the body finds it again, and can answer.
             Some(Err(ExchangeError::Refused(BadRequestError::Length))) if !wait => {}
             Some(Err(error)) => return Err(error),
         }
@@ -91,10 +91,10 @@ impl Source for Body {
         std::mem::take(&mut self.trailers)
     }
 
-    /// Nobody can ask for it: RFC 9114 §4.2.
+    /// Clients cannot request it: RFC 9114 §4.2.
     fn upgrade(&mut self) {}
 
-    /// Whoever runs the exchange sees the stream's end first.
+    /// The future that runs the exchange sees the stream's end first.
     async fn gone(&mut self) {
         pending::<()>().await;
     }

@@ -21,7 +21,7 @@ pub(super) async fn refuse<S: Sessions>(
         entry.turn_away(refusal.status(), refusal);
         let status = refusal.status().to_string();
         stream.section([(b":status".as_slice(), status.as_bytes())]);
-        // Whoever does not read the answer does not get it.
+        // A client that does not read the answer does not get it.
         let _ = state.in_head_time(stream.finish()).await;
     } else {
         stream.reset(error.code());

@@ -33,12 +33,12 @@ struct AcceptedConnection {
     client: Client,
     quic: quinn::Connection,
     served: JoinHandle<Result<(), ExchangeError>>,
-    /// The handshake has ended, for gate.
+    /// Tells gate that the handshake has ended.
     confirmed: Rc<Signal>,
     _endpoint: Endpoint,
 }
 
-/// A connection whose client speaks no HTTP/3 yet.
+/// A connection whose client does not speak HTTP/3 yet.
 struct BareConnection {
     quic: quinn::Connection,
     served: JoinHandle<Result<(), ExchangeError>>,
@@ -92,7 +92,7 @@ async fn meet_bare(scene: &Scene) -> BareConnection {
     }
 }
 
-/// After the handshake.
+/// A client after its handshake.
 async fn client(scene: &Scene) -> AcceptedConnection {
     let met = meet(scene).await;
     met.confirmed.give();
@@ -201,7 +201,7 @@ fn a_body_comes_back_as_it_went() {
     );
 }
 
-/// A backend would wait for the rest, or take what is too much for the next request.
+/// Otherwise a backend would wait for missing bytes, or take surplus ones for the next request.
 #[test]
 fn a_body_is_as_long_as_it_says_or_refused() {
     run(
@@ -224,7 +224,7 @@ fn a_body_is_as_long_as_it_says_or_refused() {
     );
 }
 
-/// To the engine it is as the body's end.
+/// The engine reports it like the body's end.
 #[test]
 fn a_frame_without_data_is_not_the_end() {
     run(
@@ -279,7 +279,7 @@ fn who_has_no_session_is_told_so_and_may_ask_on() {
         async |scene: Scene| {
             let mut met = client(&scene).await;
             let request = Request::post("https://guarded.example/").body(()).unwrap();
-            // With a body that nobody reads.
+            // With a body that the backend does not read.
             let mut stream = met.client.send_request(request).await.unwrap();
             assert_eq!(stream.recv_response().await.unwrap().status(), 401);
             assert!(scene.backend.heads.borrow().is_empty());
@@ -295,7 +295,7 @@ fn an_answer_that_breaks_off_is_no_whole_one() {
         async |scene: Scene| {
             let mut met = client(&scene).await;
             let mut stream = ask(&mut met.client, get("/cut")).await;
-            // The reset may overtake what there was of it.
+            // The reset may overtake the part that was sent.
             if stream.recv_response().await.is_ok() {
                 assert!(rest(&mut stream).await.is_err());
             }
@@ -304,7 +304,7 @@ fn an_answer_that_breaks_off_is_no_whole_one() {
     );
 }
 
-/// Nobody works for a client that has gone.
+/// A backend must not work for a client that has gone.
 #[test]
 fn a_client_that_wants_no_answer_ends_the_exchange_with_the_backend() {
     run(

@@ -22,7 +22,7 @@ pub(crate) struct Backend {
     pub(crate) event: Notify,
     /// Notified when gate closed a connection before the answer.
     pub(crate) left: Notify,
-    /// How many bytes of a body have arrived.
+    /// The number of body bytes that have arrived.
     pub(crate) came: Cell<usize>,
 }
 

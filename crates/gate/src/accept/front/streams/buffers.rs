@@ -1,4 +1,4 @@
-//! The buffers that every exchange on a stream needs and leaves to the thread's next one.
+//! The buffers that every exchange on a stream needs; the thread's next exchange uses them again.
 
 use crate::accept::thread::Thread;
 use crate::forward::deadlines::ExchangeDeadlines;

@@ -18,7 +18,7 @@ pub(in crate::accept::front) struct Head {
     cookies: Option<Vec<u8>>,
 }
 
-/// What a head was read from.
+/// The form in which a head was read.
 enum Source {
     H2(Parts),
     H3(Section),
@@ -29,7 +29,7 @@ impl Head {
         Self::new(Source::H2(parts), ended)
     }
 
-    /// From a section that was checked.
+    /// From a valid section.
     pub(in crate::accept::front) fn of_section(section: Section, ended: bool) -> Self {
         Self::new(Source::H3(section), ended)
     }
@@ -95,7 +95,7 @@ impl Head {
     }
 }
 
-/// What HTTP/1.1 would have in the request line.
+/// The parts of HTTP/1.1's request line.
 #[derive(Default)]
 struct RequestLine<'a> {
     method: &'a str,
@@ -121,7 +121,7 @@ impl Source {
             Self::H3(section) => {
                 let mut line = RequestLine::default();
                 for (name, value) in section.lines() {
-                    // What is not UTF-8 is refused like what is not there.
+                    // A value that is not UTF-8 is refused like a missing one.
                     let value = std::str::from_utf8(value);
                     match name {
                         b":method" => line.method = value.unwrap_or_default(),

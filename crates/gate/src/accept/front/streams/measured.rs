@@ -60,7 +60,7 @@ impl<B: Source> Source for Measured<'_, B> {
 mod tests {
     use super::*;
 
-    /// Gives pieces, and then ends.
+    /// Returns these pieces, and then ends.
     struct Pieces(Vec<&'static str>);
 
     impl Source for Pieces {

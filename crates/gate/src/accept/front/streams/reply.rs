@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use crate::forward::h1::Response;
 use crate::judge::request::Field;
 
-/// Without hop-by-hop fields. The values are copied once, together.
+/// Converts the head without hop-by-hop fields. The values are copied once, together.
 pub(in crate::accept::front) fn reply(
     response: &Response<'_>,
     more: &[Field<'_>],
@@ -20,7 +20,7 @@ pub(in crate::accept::front) fn reply(
     let mut headers = HeaderMap::with_capacity(fields().count());
     for field in fields() {
         let value = HeaderValue::from_maybe_shared(text.split_to(field.value.len()));
-        // What was read as a field is a valid one; if not, it could not be sent.
+        // Fields that were read are valid; others could not be sent.
         if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(field.name.as_bytes()), value) {
             headers.append(name, value);
         }

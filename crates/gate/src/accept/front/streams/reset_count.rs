@@ -8,8 +8,8 @@ pub(in crate::accept::front) enum StreamEnd {
     Reset,
 }
 
-/// Streams that were reset, minus those that completed. A client that only resets makes gate work
-/// for nothing; one that sometimes cancels, as browsers do, does not.
+/// Streams that were reset, minus those that completed. A client that only resets wastes gate's
+/// work; one that sometimes cancels, as browsers do, does not.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::accept::front) struct ResetCount {
     resets: u32,

@@ -11,22 +11,22 @@ use rustls::sign::CertifiedKey;
 
 use crate::{GateError, Secret, config};
 
-/// No chain that serves is longer.
+/// No useful chain is longer.
 const MAX_CHAIN_LENGTH: usize = 16;
 
 #[derive(Debug)]
 pub(super) struct Files {
     setting: config::Certificate,
-    /// As they were when they were read last.
+    /// The versions that were read last.
     read: FileVersions,
-    /// As they were at the last look, if that was different: what is being written now is not read
-    /// yet.
+    /// The versions at the last check, if they were different: files that are being written now are
+    /// not read yet.
     changed: Option<FileVersions>,
 }
 
 type FileVersions = [Option<FileVersion>; 2];
 
-/// What tells one content from another without reading it.
+/// Distinguishes contents of a file without reading them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct FileVersion {
     seconds: i64,
@@ -52,7 +52,8 @@ impl Files {
         setting: &config::Certificate,
         provider: &CryptoProvider,
     ) -> Result<(Self, CertifiedKey), GateError> {
-        // Looked at before they are read: what is replaced meanwhile is read again.
+        // Taken before the files are read, so that files that are replaced meanwhile are read
+        // again.
         let files = Self {
             setting: setting.clone(),
             read: stamps(setting),
@@ -66,7 +67,7 @@ impl Files {
         &self.setting.chain
     }
 
-    /// Something once they have changed and stayed so since the last look.
+    /// `Some` once the files have changed and then stayed the same since the last check.
     pub(super) fn look(
         &mut self,
         provider: &CryptoProvider,
@@ -104,10 +105,10 @@ fn load(
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem.expose())
         .take(MAX_CHAIN_LENGTH + 1)
         .collect();
-    let chain = chain.map_err(|e| wrong(&setting.chain, format!("it is no PEM: {e}")))?;
+    let chain = chain.map_err(|e| wrong(&setting.chain, format!("it is not PEM: {e}")))?;
     if chain.is_empty() || chain.len() > MAX_CHAIN_LENGTH {
         let why = format!(
-            "it holds {} certificates, and not 1 to {MAX_CHAIN_LENGTH}",
+            "it holds {} certificates instead of 1 to {MAX_CHAIN_LENGTH}",
             chain.len()
         );
         return Err(wrong(&setting.chain, why));

@@ -1,4 +1,4 @@
-//! A self-signed certificate for trying gate out, made anew at each start.
+//! A self-signed certificate for trying gate out; a new one is made at each start.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 const DAY: Duration = Duration::from_hours(24);
 const LIFETIME_DAYS: u32 = 397;
 
-/// With itself in PEM, for those who are to trust it.
+/// Returns the certificate also in PEM, for clients that are to trust it.
 pub(super) fn issue(
     addresses: &[IpAddr],
     provider: &Arc<CryptoProvider>,

@@ -29,7 +29,7 @@ fn early() -> Offer {
     }
 }
 
-/// What is to be kept is on its way to the store when the client has its ticket.
+/// Waits until sessions are stored; they are still on their way when the client has its ticket.
 async fn settled() {
     for _ in 0..20 {
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -77,7 +77,7 @@ fn without_early_data_the_handshake_comes_first() {
     });
 }
 
-/// Two processes with one store: what one has taken, the other does not take again.
+/// Two processes with one store: early data that one has accepted, the other does not accept again.
 #[test]
 fn the_same_early_data_is_taken_once_in_all() {
     run(async {
@@ -93,8 +93,8 @@ fn the_same_early_data_is_taken_once_in_all() {
         let first = s_client(&one, &["-sess_out", path], "ask\n").await;
         assert!(first.contains("resumed=false"), "{first}");
         settled().await;
-        // The other process first: it has the session from the store, though not the client's
-        // trust.
+        // The other process first: it gets the session from the store, although the client does not
+        // trust its certificate.
         let replay = ["-sess_in", path, "-early_data", early];
         let second = s_client(&other, &replay, "").await;
         assert!(
@@ -102,7 +102,7 @@ fn the_same_early_data_is_taken_once_in_all() {
             "{second}"
         );
         for scene in [&other, &one] {
-            // What was not taken is said again after the handshake, as clients do.
+            // Early data that was not accepted is sent again after the handshake, as clients do.
             let again = s_client(scene, &replay, "ask\n").await;
             assert!(
                 !again.contains("resumed=true") && !again.contains("early=true"),
@@ -116,7 +116,7 @@ fn the_same_early_data_is_taken_once_in_all() {
 #[test]
 fn a_store_that_does_not_answer_costs_a_full_handshake_and_no_more() {
     run(async {
-        // It listens, and never says a word.
+        // It listens, and never sends anything.
         let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("redis://{}/0", silent.local_addr().unwrap());
         let settings = Arc::new(RedisSettings::from_url(&url).unwrap());

@@ -32,7 +32,7 @@ fn single() -> Setting {
     }
 }
 
-/// With the address tokens that it was given.
+/// A client with the address tokens that it got.
 struct Caller {
     endpoint: Endpoint,
     tls: Client,
@@ -66,7 +66,7 @@ impl Caller {
     async fn full(&self, scene: &Scene) -> String {
         let connection = self.begin(scene.https).await.unwrap();
         let said = ask(&connection).await;
-        // Tickets come behind the handshake, and what is kept is on its way to the store.
+        // Tickets come after the handshake, and sessions are still on their way to the store.
         tokio::time::sleep(Duration::from_millis(100)).await;
         connection.close(0_u32.into(), b"");
         said
@@ -80,7 +80,7 @@ async fn ask(connection: &Connection) -> String {
     String::from_utf8(receive.read_to_end(1000).await.unwrap()).unwrap()
 }
 
-/// Another way in with the same TLS, for tests that look at arrivals themselves.
+/// Another listener with the same TLS, for tests that inspect arrivals themselves.
 fn listener(scene: &Scene) -> (QuicListener, SocketAddr) {
     let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let at = socket.local_addr().unwrap();
@@ -108,7 +108,7 @@ fn a_handshake_without_early_data_is_over_before_requests_come() {
     });
 }
 
-/// Its hello, with a post-quantum share, takes two datagrams.
+/// The client's hello, with a post-quantum share, takes two datagrams.
 #[test]
 fn early_data_is_taken_once_and_answered_before_the_handshake_is_over() {
     run(async {
@@ -136,7 +136,7 @@ fn where_many_have_not_proved_their_address_it_is_asked_for_first() {
         let scene = Scene::start(&single());
         let caller = Caller::new(&scene);
         caller.full(&scene).await;
-        // With what tokens prove of it, a client is none of the many.
+        // A client whose tokens prove its address does not count among the unproved ones.
         let acquainted = Caller::new(&scene);
         acquainted.full(&scene).await;
         let mut quic_clients = QuicClients::new(&scene);
@@ -155,7 +155,7 @@ fn where_many_have_not_proved_their_address_it_is_asked_for_first() {
     });
 }
 
-/// Other threads, other processes, and those that come after.
+/// Other threads, other processes, and their successors.
 #[test]
 fn tokens_are_good_wherever_the_seed_is_the_same() {
     run(async {
@@ -196,7 +196,7 @@ fn a_client_goes_on_whatever_its_port() {
     });
 }
 
-/// Whoever has seen a connection's id may send it from wherever he is. RFC 9000 §21.11.
+/// Anybody who has seen a connection's ID may send it from anywhere. RFC 9000 §21.11.
 #[test]
 fn nobody_gets_an_answer_to_a_living_connections_id() {
     run(async {
@@ -225,7 +225,7 @@ fn nobody_gets_an_answer_to_a_living_connections_id() {
             stranger.send_to(&packet, scene.https).unwrap();
             strangers.push(stranger);
         }
-        // What came before these is answered, if it is at all.
+        // Packets that came before these have been answered by now, if at all.
         for _ in 0..REBINDINGS {
             ask(&connection).await;
             relay.rebind().await;
@@ -236,7 +236,7 @@ fn nobody_gets_an_answer_to_a_living_connections_id() {
     });
 }
 
-/// As two processes, or one and the one that takes its place.
+/// As with two processes, or with one and its successor.
 #[test]
 fn another_process_with_the_same_seed_resets_nothing() {
     run(async {
@@ -252,7 +252,7 @@ fn another_process_with_the_same_seed_resets_nothing() {
         send.write_all(b"ask\n").await.unwrap();
         send.finish().unwrap();
         relay.carried().await;
-        // It has seen what came before this.
+        // Once this is answered, it has seen the earlier packets.
         QuicClients::new(&other).begin(other.https, 1).await;
         relay.lead_to(one.https);
         let said = receive.read_to_end(1000).await.unwrap();
@@ -285,7 +285,7 @@ fn once_closed_nobody_comes_in_and_those_inside_may_finish() {
         tokio::task::yield_now().await;
         let mut quic_clients = QuicClients::new(&scene);
         quic_clients.send(scene.https);
-        // What comes later is answered: so was what came before, if it is answered at all.
+        // A later request is answered, so the earlier packet has been answered by now, if at all.
         assert!(ask(&inside).await.ends_with("confirmed"));
         assert!(!quic_clients.was_answered());
         assert!(!closing.is_finished());
@@ -311,7 +311,7 @@ fn whom_there_is_no_room_for_is_told() {
     });
 }
 
-/// Nobody looks for the session that it names any more.
+/// Gate does not look up the session that it names.
 #[test]
 fn a_hello_that_takes_long_is_answered_by_a_full_handshake() {
     run(async {
@@ -342,7 +342,7 @@ fn a_hello_that_never_ends_is_given_up() {
         let arrival = listener.next().await.unwrap();
         let unmet = arrival.meet(Duration::from_millis(500)).await.err();
         assert!(matches!(unmet, Some(AcceptError::TimedOut)));
-        // And is forgotten.
+        // The client is forgotten, so this ends.
         listener.close().await;
     });
 }

@@ -13,13 +13,12 @@ const NOW: Time = Time(1_000_000_000);
 pub(super) struct QuicClients {
     endpoint: Endpoint,
     config: ClientConfig,
-    /// How many of the datagrams of each are sent.
+    /// The number of each client's datagrams that are sent.
     most: usize,
     last: Option<(UdpSocket, Handle)>,
-    /// What the last one has not said.
+    /// The datagrams that the last client has not sent.
     unsaid: Vec<Vec<u8>>,
-    /// Nobody answers for a socket that is closed, and whoever hears that knows that nobody is
-    /// there.
+    /// Sockets stay open, because the kernel would answer for a closed one with an ICMP error.
     kept: Vec<UdpSocket>,
 }
 
@@ -28,7 +27,7 @@ impl QuicClients {
         Self::saying(scene, false, usize::MAX)
     }
 
-    /// Each says the first half of its hello.
+    /// Each client sends the first half of its hello.
     pub(super) fn with_halves(scene: &Scene) -> Self {
         Self::saying(scene, true, 1)
     }
@@ -52,7 +51,7 @@ impl QuicClients {
         }
     }
 
-    /// One more, from an address of its own.
+    /// One more client, from a new address.
     pub(super) fn send(&mut self, to: SocketAddr) {
         let config = &self.config;
         let handle = self.endpoint.connect(NOW, config, to, "localhost").unwrap();
@@ -79,7 +78,7 @@ impl QuicClients {
         }
     }
 
-    /// The last one says what was missing.
+    /// The last client sends the missing datagrams.
     pub(super) fn say_the_rest(&mut self, to: SocketAddr) {
         let (socket, _) = self.last.as_ref().unwrap();
         assert!(!self.unsaid.is_empty());
@@ -88,7 +87,7 @@ impl QuicClients {
         }
     }
 
-    /// So many more, each of which was answered.
+    /// Starts this many more clients, and waits for an answer to each.
     pub(super) async fn begin(&mut self, to: SocketAddr, count: usize) {
         for _ in 0..count {
             self.send(to);
@@ -96,20 +95,20 @@ impl QuicClients {
         }
     }
 
-    /// Waits until the last one is.
+    /// Waits until the last client gets an answer.
     pub(super) async fn answered(&self) {
         let (socket, _) = self.last.as_ref().unwrap();
         let socket = tokio::net::UdpSocket::from_std(socket.try_clone().unwrap());
         socket.unwrap().recv(&mut [0; 2000]).await.unwrap();
     }
 
-    /// Was the last one?
+    /// Whether the last client got an answer.
     pub(super) fn was_answered(&self) -> bool {
         let (socket, _) = self.last.as_ref().unwrap();
         socket.recv(&mut [0; 2000]).is_ok()
     }
 
-    /// The last one says that it has gone.
+    /// The last client closes its connection.
     pub(super) fn give_up(&mut self, to: SocketAddr) {
         let (_, handle) = self.last.as_ref().unwrap();
         let connection = self.endpoint.connection(*handle).unwrap();

@@ -1,5 +1,5 @@
-//! A relay between a client and a server that can take another port, as a NAT does, and can switch
-//! to another server, while neither sees its peer's address change.
+//! A relay between a client and a server. It can change its port towards the server, as a NAT does,
+//! and can switch to another server without the client seeing it.
 
 use std::cell::{Cell, RefCell};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -17,10 +17,10 @@ pub(super) struct Relay {
 
 struct State {
     to: Cell<SocketAddr>,
-    /// The port towards the server is to be another one.
+    /// Requests another port towards the server.
     rebind: Notify,
     rebound: Notify,
-    /// A datagram of the client's has gone to the server.
+    /// A datagram from the client has gone to the server.
     carried: Notify,
     last_to_server: RefCell<Vec<u8>>,
 }
@@ -48,7 +48,7 @@ impl Relay {
         self.state.to.set(to);
     }
 
-    /// What comes from the client leaves from another port from now on.
+    /// From now on, the client's datagrams are sent from another port.
     pub(super) async fn rebind(&self) {
         self.state.rebind.notify_one();
         self.state.rebound.notified().await;
@@ -74,7 +74,7 @@ async fn carry(front: UdpSocket, state: Rc<State>) {
     let bind = async || UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let (mut up, mut down) = ([0; 2000], [0; 2000]);
     let mut client = None;
-    // What is still on its way to a port that was left is lost.
+    // Datagrams on their way to an old port are lost.
     let mut left = Vec::new();
     let mut back = bind().await;
     loop {

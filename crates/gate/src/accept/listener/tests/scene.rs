@@ -20,7 +20,7 @@ use crate::config::{Limits, Listen, Tls};
 
 pub(super) const WITHIN: Duration = Duration::from_secs(20);
 
-/// Runs what a test does beside what it serves.
+/// Runs a test together with the servers that it starts.
 pub(super) fn run<F: Future>(test: F) -> F::Output {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -39,7 +39,7 @@ pub(super) struct Scene {
     pub(super) quic: Rc<QuicListener>,
     /// Seconds since 1970, as tickets count them.
     pub(super) now: Arc<AtomicU64>,
-    /// Why clients were not met.
+    /// Why clients were not accepted.
     pub(super) unmet: Rc<std::cell::RefCell<Vec<String>>>,
     folder: tempfile::TempDir,
 }
@@ -48,7 +48,7 @@ pub(super) struct Setting {
     pub(super) tls: Tls,
     pub(super) listen: Listen,
     pub(super) seed: u8,
-    /// All of them run on this one.
+    /// All of them run on this thread.
     pub(super) threads: usize,
     pub(super) within: Duration,
     pub(super) place: Option<Place>,
@@ -146,7 +146,7 @@ impl Scene {
         client.connect(tcp, offer, "localhost", &recorder).unwrap()
     }
 
-    /// What the listener says of a client that asks once.
+    /// What the listener reports about a client that asks once.
     pub(super) async fn ask(&self, client: &Client, offer: &Offer) -> String {
         let mut stream = self.connect(client, offer).await;
         if !stream.takes_early_data() {
@@ -200,8 +200,7 @@ async fn serve(
     }
 }
 
-/// Each stream that a client opens is answered with what is known, and with more once the handshake
-/// is over.
+/// Answers each stream that a client opens with what is known, and with more after the handshake.
 async fn serve_quic(listener: Rc<QuicListener>) {
     while let Some(arrival) = listener.next().await {
         tokio::task::spawn_local(async move {
@@ -227,7 +226,7 @@ async fn serve_quic(listener: Rc<QuicListener>) {
     }
 }
 
-/// One line, with all that is known; then the end.
+/// Sends one line with everything that is known, and closes.
 async fn describe(mut met: AcceptedConnection) {
     let mut heard = Vec::new();
     while !heard.ends_with(b"\n") {
@@ -249,7 +248,7 @@ async fn describe(mut met: AcceptedConnection) {
         let version = met.facts.version.unwrap();
         said = format!("{said} h2={} version={version:?}", secure.is_h2());
         if early {
-            // Half an answer before the handshake's end, and half of it after.
+            // Half of the answer before the handshake's end, and half of it after.
             met.stream.write_all(said.as_bytes()).await.unwrap();
             met.stream.flush().await.unwrap();
             said.clear();
@@ -267,7 +266,7 @@ async fn describe(mut met: AcceptedConnection) {
     let _ = met.stream.read(&mut [0]).await;
 }
 
-/// What `openssl` heard, and what it says itself.
+/// What `openssl` received, and its own output.
 pub(super) async fn s_client(scene: &Scene, arguments: &[&str], input: &str) -> String {
     let mut child = tokio::process::Command::new("openssl")
         .args(["s_client", "-quiet", "-connect"])

@@ -69,7 +69,7 @@ fn tickets_are_good_at_every_process_with_the_seed_for_two_epochs() {
         let resumed = |said: String| said.contains("resumed=true");
         assert!(!resumed(one.ask(&client, &offer()).await));
         assert!(resumed(one.ask(&client, &offer()).await));
-        // Its own certificate is of no account: a resumed handshake shows none.
+        // Its own certificate does not matter: a resumed handshake shows none.
         assert!(resumed(other.ask(&client, &offer()).await));
         let hour = |hours: u64| {
             let now = 1_000_000_000 + hours * 3600;
@@ -79,8 +79,8 @@ fn tickets_are_good_at_every_process_with_the_seed_for_two_epochs() {
         assert!(resumed(one.ask(&client, &offer()).await));
         hour(3);
         assert!(!resumed(one.ask(&client, &offer()).await));
-        // A certificate that the client does not know would be refused: it shows that the ticket
-        // was not taken.
+        // The client refuses an unknown certificate, so the server showed one and did not accept
+        // the ticket.
         let mut stream = stranger.connect(&client, &offer()).await;
         assert!(stream.handshake().await.is_err());
     });
@@ -143,7 +143,7 @@ fn a_replaced_certificate_is_shown_to_the_next_client() {
             },
             ..Setting::default()
         });
-        // Each trusts what is in the file at the time, and nothing else.
+        // Each client trusts only the certificate that is in the file at the time.
         let client = || Client::new(Roots::File(setting.chain.clone()), None).unwrap();
         scene.ask(&client(), &offer()).await;
         write();

@@ -1,4 +1,4 @@
-//! Active checks: a periodic GET to each server, over a connection of its own. A server that fails
+//! Active checks: a periodic GET to each server, over a separate connection. A server that fails
 //! twice in a row gets no requests until a check succeeds.
 
 use std::io;
@@ -14,9 +14,9 @@ use crate::forward::upstream::h2;
 use crate::forward::upstream::pool::after;
 use crate::forward::upstream::wire::Wire;
 
-/// In a row, because a single packet may be lost.
+/// Failures in a row before a server counts as down, because a single packet may be lost.
 const MAX_FAILURES: u32 = 2;
-/// How much of an answer's first line is read.
+/// The most that is read of an answer's first line.
 const MAX_ANSWER: usize = 1024;
 
 impl Group {

@@ -13,16 +13,16 @@ use crate::forward::upstream::address::Host;
 use crate::forward::upstream::error::UpstreamError;
 
 const RESOLVE_INTERVAL: Duration = Duration::from_secs(30);
-/// While there is no address at all.
+/// The interval while there is no address at all.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
-/// More are not tried.
+/// The most addresses that are tried.
 const MAX_ADDRESSES: usize = 8;
 
 /// A server's addresses, as last looked up.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Resolved {
     addresses: Arc<[SocketAddr]>,
-    /// Why there are none.
+    /// Why there are no addresses.
     trouble: Option<Arc<str>>,
 }
 
@@ -99,7 +99,7 @@ impl Server {
         match resolved.wait_for(known).await {
             Ok(resolved) if !resolved.addresses.is_empty() => Ok(resolved.addresses.clone()),
             Ok(resolved) => Err(unnamed(resolved.trouble.clone().unwrap_or_default())),
-            Err(_) => Err(unnamed("nobody looks it up".into())),
+            Err(_) => Err(unnamed("it is not being looked up".into())),
         }
     }
 }

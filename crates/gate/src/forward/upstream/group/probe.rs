@@ -1,5 +1,5 @@
-//! Finds out whether a server that requests found down is up again. If no health check asks it, and
-//! no requests come, a connection is tried now and then.
+//! Finds out whether a server is up again after requests to it failed. If it has no health check
+//! and gets no requests, a connection is tried now and then.
 
 use std::time::Duration;
 

@@ -22,7 +22,7 @@ pub(super) struct Answer {
     state: State,
     /// Heads and chunk framing that are still to be read.
     heads: Vec<u8>,
-    /// How much of them has been read.
+    /// The bytes of them that have been read.
     read: usize,
 }
 
@@ -43,7 +43,7 @@ enum Framing {
     Counted,
     /// In chunks, none of which has begun.
     Chunks,
-    /// In chunks; the line end behind one is to be written.
+    /// In chunks; the line end after one must be written.
     Chunk,
 }
 
@@ -93,8 +93,8 @@ impl Answer {
         }
     }
 
-    /// Reads on after the exchange has stopped because it has the announced length: the server's
-    /// END_STREAM may come separately, and is no reason for a reset.
+    /// Continues reading after the exchange has read the announced length: the server's END_STREAM
+    /// may come separately, and must not cause a reset.
     pub(super) async fn end(mut self) {
         if let State::Body(stream, rest, _) = &mut self.state
             && rest.is_empty()
@@ -189,7 +189,7 @@ impl Answer {
             *framing = Framing::Chunk;
         } else {
             let trailers = trailers.as_ref().map(Trailers::of).transpose();
-            let trailers = trailers.map_err(|_| invalid("its trailers are too many"))?;
+            let trailers = trailers.map_err(|_| invalid("it has too many trailers"))?;
             write_last_chunk(&mut self.heads, &trailers.unwrap_or_default());
             self.state = State::Ended;
         }

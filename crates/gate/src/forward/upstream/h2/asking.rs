@@ -19,7 +19,7 @@ impl Upstream {
         deadline: Instant,
     ) -> Result<(Stream, bool), UpstreamError> {
         let mut place = self.place(server, deadline).await?;
-        // One of those in progress is the one that asks.
+        // One of the exchanges in progress is this one.
         self.give_up(server, &mut place, 1);
         if let Some(shared) = place.as_mut() {
             if let Ok(Ok(stream)) = timeout_at(deadline, shared.stream()).await {
@@ -53,14 +53,14 @@ impl Upstream {
     /// Gives up the connections that are too old.
     pub(in crate::forward::upstream) fn look_after_shared(&self) {
         for (server, place) in self.shared.iter().enumerate() {
-            // Whoever holds it is opening a connection.
+            // The task that holds the lock is opening a connection.
             if let Ok(mut place) = place.try_lock() {
                 self.give_up(server, &mut place, 0);
             }
         }
     }
 
-    /// How many there are, if connections are shared.
+    /// The number of shared connections, if connections are shared.
     pub(in crate::forward::upstream) fn shared_open(&self) -> Option<usize> {
         if self.protocol() != Protocol::H2 {
             return None;

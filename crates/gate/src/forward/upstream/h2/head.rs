@@ -10,7 +10,7 @@ use roundtrip_wire::http1::{self, Strictness};
 use super::invalid;
 use crate::forward::h1::Chunked;
 
-/// A client's fields, and those that gate adds.
+/// The most fields: a client's, and those that gate adds.
 const MAX_FIELDS: usize = 128;
 
 /// How the request's body is written.
@@ -28,7 +28,7 @@ pub(super) fn request(
 ) -> io::Result<Option<(Request<()>, Framing, usize)>> {
     let mut room = [const { MaybeUninit::uninit() }; MAX_FIELDS];
     let read = http1::request(bytes, &mut room, Strictness::Tolerant);
-    let Some(head) = read.map_err(|_| invalid("this is no head"))? else {
+    let Some(head) = read.map_err(|_| invalid("the head is malformed"))? else {
         return Ok(None);
     };
     let mut headers = HeaderMap::with_capacity(head.fields.len());
@@ -47,9 +47,12 @@ pub(super) fn request(
                 framing = counted(field.value)?;
             }
             let name = HeaderName::from_bytes(field.name.as_bytes());
-            let name = name.map_err(|_| invalid("a field's name is none"))?;
+            let name = name.map_err(|_| invalid("a field's name is invalid"))?;
             let value = HeaderValue::from_bytes(field.value);
-            headers.append(name, value.map_err(|_| invalid("a field's value is none"))?);
+            headers.append(
+                name,
+                value.map_err(|_| invalid("a field's value is invalid"))?,
+            );
         }
     }
     let uri = Uri::builder()
@@ -57,10 +60,10 @@ pub(super) fn request(
         .authority(authority.ok_or_else(|| invalid("there is no Host"))?)
         .path_and_query(head.target)
         .build()
-        .map_err(|_| invalid("this target cannot stand in HTTP/2"))?;
+        .map_err(|_| invalid("the target is not valid in HTTP/2"))?;
     let mut request = Request::new(());
     *request.method_mut() = Method::from_bytes(head.method.as_bytes())
-        .map_err(|_| invalid("this method cannot stand in HTTP/2"))?;
+        .map_err(|_| invalid("the method is not valid in HTTP/2"))?;
     *request.uri_mut() = uri;
     *request.headers_mut() = headers;
     Ok(Some((request, framing, head.length)))
@@ -71,14 +74,14 @@ fn counted(value: &[u8]) -> io::Result<Framing> {
         .ok()
         .and_then(|text| text.trim().parse().ok());
     match number {
-        None => Err(invalid("this is no length")),
+        None => Err(invalid("the length is not a number")),
         Some(0) => Ok(Framing::None),
         Some(length) => Ok(Framing::Length(length)),
     }
 }
 
-/// Writes an answer's head, and returns whether the body is chunked. Without a length it is, which
-/// leaves room for trailers.
+/// Writes an answer's head, and returns whether the body is chunked. It is chunked if it has no
+/// length, so that trailers may follow.
 pub(super) fn answer(status: u16, fields: &HeaderMap, out: &mut Vec<u8>) -> bool {
     out.extend_from_slice(b"HTTP/1.1 ");
     out.extend_from_slice(status.to_string().as_bytes());

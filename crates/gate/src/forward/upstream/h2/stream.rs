@@ -1,4 +1,4 @@
-//! One exchange over a shared connection, with the interface of a connection of its own. If it is
+//! One exchange over a shared connection, with the interface of a separate connection. If it is
 //! dropped before its end, the stream is reset.
 
 use std::io;
@@ -19,7 +19,7 @@ use crate::forward::h1::Trailers;
 
 /// Gate writes the heads itself, and they are smaller.
 const MAX_HEAD: usize = 1024 * 1024;
-/// How much of a body is taken at once.
+/// The most of a body that is taken at once.
 const PIECE: usize = 16 * 1024;
 
 pub(crate) struct Stream {
@@ -33,7 +33,7 @@ pub(crate) struct Stream {
 }
 
 enum UploadState {
-    /// What has been written of the head.
+    /// The part of the head that has been written.
     Head(SendRequest<Bytes>, Vec<u8>),
     Body(SendStream<Bytes>, Framing),
     /// The body is complete; its end follows what is pending.
@@ -57,7 +57,7 @@ impl Stream {
         self.secure
     }
 
-    /// The answer was complete.
+    /// Ends the exchange after a complete answer.
     pub(crate) fn end(self) {
         if !self.answer.is_ended() && matches!(self.up, UploadState::Done) {
             tokio::spawn(self.answer.end());
@@ -107,7 +107,7 @@ impl Stream {
     fn take_body(&mut self, data: &[u8]) -> io::Result<usize> {
         let piece = data.get(..data.len().min(PIECE)).unwrap_or_default();
         let UploadState::Body(_, framing) = &mut self.up else {
-            return Err(invalid("there is more than was announced"));
+            return Err(invalid("the body is longer than announced"));
         };
         let mut trailers = Trailers::default();
         let (used, whole) = match framing {
@@ -124,7 +124,7 @@ impl Stream {
             Framing::Chunked(coding) => {
                 let pending = &mut self.pending;
                 let used = coding.take(piece, |data| pending.extend_from_slice(data));
-                let used = used.map_err(|_| invalid("these are no chunks"))?;
+                let used = used.map_err(|_| invalid("the chunks are malformed"))?;
                 trailers = coding.trailers();
                 (used, coding.is_done())
             }
@@ -137,7 +137,7 @@ impl Stream {
         Ok(used)
     }
 
-    /// Passes to the connection what it has room for.
+    /// Passes as much to the connection as it has room for.
     fn poll_push(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         loop {
             let none = &Trailers::default();
@@ -202,7 +202,7 @@ impl AsyncWrite for Stream {
             UploadState::Done => data.len(),
             UploadState::Body(..) | UploadState::Ending(..) => this.take_body(data)?,
         };
-        // What finds no room now is sent at the next call.
+        // The rest is sent at the next call.
         if let Poll::Ready(pushed) = this.poll_push(cx) {
             pushed?;
         }

@@ -47,7 +47,7 @@ impl<C: Carrier> Pools<C> {
             .is_some_and(|well| well.load(Ordering::Relaxed))
     }
 
-    /// If all healthy servers are ejected: the one that was ejected longest ago. To try none would
+    /// If all healthy servers are ejected: the one that was ejected longest ago. Trying none would
     /// be worse.
     fn last_resort(&self, state: &State<C>, now: Instant) -> Result<Option<usize>, PoolError> {
         let mut resort: Option<(Instant, usize)> = None;

@@ -1,4 +1,4 @@
-//! TCP fast open to servers, in a network namespace whose kernel is told to accept it.
+//! TCP fast open to servers, in a network namespace where it is enabled.
 
 #[path = "../../../../../../tests/skip.rs"]
 mod skip;
@@ -65,10 +65,10 @@ fn inside() {
         assert!(!one(&upstream, true).await);
         assert!(one(&upstream, true).await);
         assert_eq!(upstream.group().counts().fast_opened, 1);
-        // A SYN may come twice: what may not be done twice waits for its answer.
+        // A SYN may arrive twice, so a request that is not repeatable waits for the SYN-ACK.
         assert!(!one(&upstream, false).await);
         assert_eq!(upstream.group().counts().fast_opened, 1);
-        // Nobody listens any more; that is learnt by writing or reading.
+        // Nothing listens any more, which only a write or a read shows.
         server.stop().await;
         let mut link = upstream.lease(ANY).await.unwrap();
         assert!(ask(&mut link).await.is_err());
@@ -76,7 +76,7 @@ fn inside() {
     });
 }
 
-/// Was it deferred?
+/// Makes one exchange; returns whether its connection was deferred.
 async fn one(upstream: &Rc<Upstream>, repeatable: bool) -> bool {
     let mut link = upstream
         .lease(LeaseNeeds {

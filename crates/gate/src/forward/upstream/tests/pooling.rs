@@ -38,7 +38,7 @@ enum Step {
     },
     /// A connection that its server closes.
     Break(usize),
-    /// Somebody who waits does so no more.
+    /// A waiting exchange gives up.
     Leave(usize),
     Spare(usize),
     Reap,
@@ -113,7 +113,7 @@ pub(super) fn paused(play: impl AsyncFnOnce()) {
         .block_on(play());
 }
 
-/// A connection that is none.
+/// A stand-in for a connection.
 #[derive(Debug)]
 struct Thread {
     number: usize,
@@ -150,7 +150,7 @@ struct World {
     served_last: usize,
     alive: Rc<RefCell<HashSet<usize>>>,
     breaks: Vec<Rc<Cell<bool>>>,
-    /// When each was last given back.
+    /// When each was last returned.
     parked: Vec<Instant>,
 }
 
@@ -229,7 +229,7 @@ impl World {
         }
     }
 
-    /// What those who wait were given: nobody before those who came before.
+    /// Collects the connections that waiting exchanges got; they must be served in order.
     fn collect(&mut self) {
         let mut waits = false;
         for (arrival, fresh, mut granted) in std::mem::take(&mut self.queue) {
@@ -323,13 +323,13 @@ impl World {
         counts
     }
 
-    /// When all is given back, everybody was served and nothing is left behind.
+    /// After all connections are returned, every exchange has been served and nothing is left over.
     async fn end(mut self) {
         while let Some(used) = self.used.pop() {
             self.finish(used, End::PooledConnection);
             self.collect();
         }
-        // Ejected servers' places were of no use to who waits.
+        // Waiting exchanges could not use the slots of ejected servers.
         advance(AGE).await;
         self.pools.reap();
         self.collect();
@@ -343,8 +343,8 @@ impl World {
     }
 }
 
-/// Where nothing is given back, as many exchanges as there are connections; the next ones wait, and
-/// more are refused.
+/// If nothing is returned, as many exchanges start as there are connections; the next ones wait,
+/// and more are refused.
 #[test]
 fn the_bounds_hold_for_each_server() {
     paused(async || {
@@ -367,7 +367,7 @@ fn the_one_with_the_fewest_exchanges_is_next() {
                 world.lease(false);
                 order.push(world.used.last().unwrap().slot.server());
                 if step == 3 {
-                    // Both that the last one has.
+                    // Both connections of the last server.
                     world.used.retain(|used| used.slot.server() != 0);
                 }
             }
@@ -430,7 +430,8 @@ fn who_fails_in_a_row_is_left_alone_for_a_while() {
         assert_eq!(asked(&mut world), HashSet::from([1]));
         assert_eq!(world.counts().ejected, 1);
         advance(Duration::from_millis(100)).await;
-        // Then the other, too: the one ejected first is tried, for there has to be one.
+        // Then the other one too: the server that was ejected first is tried, because one has to
+        // be.
         fail(&mut world, 1, 2);
         assert_eq!(asked(&mut world), HashSet::from([0]));
         advance(Duration::from_millis(201)).await;

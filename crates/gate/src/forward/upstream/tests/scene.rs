@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use crate::config;
 use crate::forward::upstream::{Fate, Group, LeaseNeeds, Link, Upstream};
 
-/// The state of a request that is complete and may be sent again.
+/// The needs of a request that is complete and may be sent again.
 pub(super) const ANY: LeaseNeeds = LeaseNeeds {
     repeatable: true,
     upload: false,
@@ -34,18 +34,18 @@ pub(super) fn run(play: impl AsyncFnOnce()) {
     });
 }
 
-/// What a server does with a connection, once it has a request on it.
+/// What a server does with a connection after it gets a request on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Behaviour {
-    /// Answers, and goes on.
+    /// Answers, and keeps the connection open.
     Well,
-    /// Answers, and says something that nobody asked for.
+    /// Answers, and then sends unexpected bytes.
     Talkative,
     /// Answers, and closes.
     Once,
     /// Answers 503.
     Ill,
-    /// Says nothing.
+    /// Does not answer.
     Silent,
 }
 
@@ -89,7 +89,7 @@ impl Scripted {
         server
     }
 
-    /// Accepts nobody from now on.
+    /// Accepts no connections from now on.
     pub(super) async fn stop(&self) {
         let accepting = self.accepting.take();
         if let Some(accepting) = accepting {
@@ -143,7 +143,7 @@ pub(super) fn group(servers: &[String], change: impl FnOnce(&mut config::Upstrea
     Group::new("app", 0, &config).unwrap()
 }
 
-/// Asks, and reads the answer's head.
+/// Sends a request, and reads the answer's head.
 pub(super) async fn ask(link: &mut Link) -> std::io::Result<String> {
     link.stream
         .write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -172,7 +172,7 @@ pub(super) async fn exchange(upstream: &Upstream) -> bool {
     reused
 }
 
-/// Lets others work until this is so.
+/// Lets other tasks run until this is true.
 pub(super) async fn until(what: impl Fn() -> bool) {
     while !what() {
         tokio::time::sleep(Duration::from_millis(1)).await;

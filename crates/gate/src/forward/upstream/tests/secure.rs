@@ -15,7 +15,7 @@ use super::authority::Authority;
 use super::scene::{ANY, ask, exchange, run, until, upstream};
 use crate::forward::upstream::{Fate, UpstreamError};
 
-/// Answers each request with a few bytes. Says how many handshakes resumed a session.
+/// Answers each request with a few bytes, and counts the handshakes that resumed a session.
 async fn serve(config: Arc<ServerConfig>) -> (SocketAddr, Rc<Cell<usize>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -52,7 +52,7 @@ fn sessions_are_resumed_also_by_other_threads() {
             config.ca = Some(authority.ca());
         });
         assert!(!exchange(&upstream).await);
-        // Tickets that came after the answer are nothing that nobody asked for.
+        // Tickets that come after the answer do not count as unexpected bytes.
         assert!(exchange(&upstream).await);
         assert_eq!(resumed.get(), 0);
         let mut link = upstream.fresh(None, ANY).await.unwrap();
@@ -94,7 +94,7 @@ fn who_is_not_trusted_gets_nothing() {
         let (address, _) = serve(one.server.clone()).await;
         for (host, ca, status) in [
             ("127.0.0.1", other.ca(), 502),
-            // The name that the certificate is for is another.
+            // The certificate is for another name.
             ("localhost", one.ca(), 502),
         ] {
             let server = format!("https://{host}:{}", address.port());

@@ -37,7 +37,7 @@ fn who_speaks_unasked_or_leaves_is_not_used_again() {
                 let mut link = upstream.lease(ANY).await.unwrap();
                 assert!(!link.is_reused());
                 ask(&mut link).await.unwrap();
-                // It may have come with the answer already.
+                // They may have come with the answer.
                 if link.buffer.is_empty() {
                     let come = link.stream.plain().unwrap().stream().peek(&mut [0]).await;
                     assert_eq!(
@@ -132,7 +132,7 @@ fn troubles_say_whom_they_are_about() {
         );
         assert_eq!(refusing.group().counts().unreached, 1);
 
-        // A TLS server that never says a word.
+        // A TLS server that never sends anything.
         let silent = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = silent.local_addr().unwrap();
         let stalling = upstream(&[format!("https://{address}")], |config| {
@@ -179,7 +179,7 @@ fn spare_connections_wait_for_requests_and_old_ones_are_closed_by_us() {
         let tending = spawn_local(upstream.maintain());
         until(|| server.open.get() == 2).await;
         assert!(upstream.lease(ANY).await.unwrap().is_reused());
-        // They are replaced as their time comes.
+        // Connections are replaced when they are due.
         until(|| upstream.group().counts().idled >= 4).await;
         assert!(upstream.group().counts().open <= 2, "no more than wanted");
         drop(upstream);
@@ -235,7 +235,7 @@ fn servers_that_fail_their_checks_get_no_requests() {
         one.behaviour.set(Behaviour::Well);
         until(|| is_well(0)).await;
         upstream.lease(ANY).await.unwrap();
-        // Who says nothing is ill, too.
+        // A server that does not answer is unhealthy, too.
         one.behaviour.set(Behaviour::Silent);
         until(|| !is_well(0)).await;
     });

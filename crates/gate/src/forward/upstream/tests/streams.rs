@@ -22,7 +22,7 @@ use super::scene::{ANY, run, until, upstream};
 use crate::config::{HealthCheck, Protocol, Span};
 use crate::forward::upstream::{Fate, Link, Upstream, UpstreamError};
 
-/// Answers by the path that is asked for.
+/// Answers according to the path.
 #[derive(Default)]
 pub(super) struct Server {
     connections: Cell<usize>,
@@ -115,7 +115,7 @@ impl Server {
             let _ = send.send_data(Bytes::new(), true);
             return;
         }
-        // The end comes apart from what was said.
+        // The end of the stream comes separately from the data.
         tokio::select! {
             reset = poll_fn(|cx| send.poll_reset(cx)) => self.resets.borrow_mut().push(reset.unwrap()),
             () = self.held.notified() => {
@@ -288,8 +288,8 @@ fn who_leaves_resets_the_stream_and_not_the_connection() {
     });
 }
 
-/// An exchange stops reading when it has what was promised; the stream's end comes behind that, and
-/// is waited for.
+/// An exchange stops reading when it has the announced length; gate then waits for the end of the
+/// stream.
 #[test]
 fn answers_that_are_whole_are_not_reset() {
     run(async || {
@@ -303,7 +303,7 @@ fn answers_that_are_whole_are_not_reset() {
         let mut said = [0; 2];
         link.stream.read_exact(&mut said).await.unwrap();
         link.finish(Fate::Kept);
-        // What is said over one connection comes in order: a reset would have come before this.
+        // Frames of one connection come in order: a reset would have come before this.
         let mut next = upstream.lease(ANY).await.unwrap();
         assert!(next.is_reused());
         send(&mut next, "/", "\r\n").await;
@@ -323,7 +323,7 @@ fn a_server_that_leaves_is_connected_to_anew() {
         send(&mut old, "/held", "Content-Length: 2\r\n\r\nab").await;
         until(|| server.heads.borrow().len() == 1).await;
         server.leave.notify_one();
-        // Whether its goodbye has come is seen by the next one being given another connection.
+        // Its GOAWAY has arrived when the next exchange gets another connection.
         until(|| {
             let waker = std::task::Waker::noop();
             let next = std::pin::pin!(upstream.lease(ANY));
@@ -335,7 +335,7 @@ fn a_server_that_leaves_is_connected_to_anew() {
         send(&mut link, "/", "\r\n").await;
         assert_eq!(receive(&mut link).await, chunked(""));
         link.finish(Fate::Kept);
-        // Who was under way is answered.
+        // An exchange in progress is answered.
         server.held.notify_one();
         until(|| {
             server.held.notify_one();

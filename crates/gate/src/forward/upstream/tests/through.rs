@@ -80,7 +80,7 @@ fn requests_and_answers_of_every_form() {
         let early = "GET /early HTTP/1.1\r\nHost: a\r\n\r\n";
         let answer = ask(&mut client, early, "0\r\n\r\n").await;
         assert!(answer.starts_with("HTTP/1.1 103"), "{answer}");
-        // What was not answered and can be asked again is, once.
+        // A request that was not answered and may be repeated is sent once more.
         let refused = "GET /refused HTTP/1.1\r\nHost: a\r\nAccept: application/json\r\n\r\n";
         let answer = ask(&mut client, refused, "}\n").await;
         assert!(answer.starts_with("HTTP/1.1 502"), "{answer}");

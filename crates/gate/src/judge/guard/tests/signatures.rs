@@ -1,4 +1,4 @@
-//! Every algorithm, with its own keys and with those of others.
+//! Every algorithm, with its own keys and with keys of other algorithms.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -32,7 +32,7 @@ fn keys_of(set: &Value, allowed: &[Algorithm], mode: u32) -> Result<(Keys, usize
     Ok((keys, added))
 }
 
-/// Signs the same claims under a header of its own.
+/// A token with this header and the common claims.
 fn sign(algorithm: Algorithm, kid: &str, sign: impl Fn(&[u8]) -> Vec<u8>) -> String {
     let header = json!({"alg": algorithm.name(), "kid": kid}).to_string();
     let input = format!("{}.{}", part(&header), part(CLAIMS));
@@ -89,14 +89,14 @@ fn rsa_in_all_its_forms() {
         let mut by_pem = Keys::new(&[algorithm]);
         by_pem.add_pem(algorithm, None, pem.as_bytes()).unwrap();
         assert!(accepts(&by_pem, &token));
-        // Signed as one, called another.
+        // Signed with one algorithm, labelled with another.
         let others = Algorithm::ALL.into_iter().filter(|a| *a != algorithm);
         for other in others {
             let forged = sign(other, "r", |message| rsa_sign(&key, encoding, message));
             assert!(!accepts(&keys, &forged), "{algorithm:?} as {other:?}");
         }
     }
-    // The public key as a secret, which is the oldest trick. RFC 8725 §2.1.
+    // The public key used as a secret, which is the oldest attack. RFC 8725 §2.1.
     for secret in [pem.as_bytes(), &der, public.as_ref()] {
         let mac = hmac::Key::new(hmac::HMAC_SHA256, secret);
         let forged = sign(Algorithm::Hs256, "r", |message| {
@@ -194,7 +194,7 @@ fn a_kid_chooses_among_current_and_previous_keys() {
         &keys,
         &by(r#"{"alg":"HS512","kid":"other"}"#, b'n')
     ));
-    // Who names no key may have used any.
+    // A token that names no key may be signed with any of them.
     assert!(accepts(&keys, &by(r#"{"alg":"HS512"}"#, b'o')));
     assert!(!accepts(&keys, &by(r#"{"alg":"HS512"}"#, b'x')));
 }

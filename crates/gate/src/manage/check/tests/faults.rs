@@ -1,5 +1,5 @@
-//! Faults, one at a time: what is replaced in the correct configuration, with what, and what has to
-//! be found.
+//! Single faults: the words of the correct configuration that are replaced, their replacement, and
+//! the expected findings.
 
 pub(super) type Case = (&'static str, &'static str, &'static [&'static str]);
 
@@ -13,7 +13,7 @@ pub(super) const CASES: &[Case] = &[
     (
         "8443",
         "8080",
-        &["error listen.https[0]: 127.0.0.1:8080 is taken by 'listen.http[0]'"],
+        &["error listen.https[0]: 127.0.0.1:8080 is already used by 'listen.http[0]'"],
     ),
     (
         "http = [\"127.0.0.1:8080\"]",
@@ -28,7 +28,7 @@ pub(super) const CASES: &[Case] = &[
     (
         "http = [\"127.0.0.1:8080\"]",
         "trusted = [\"0.0.0.0/0\"]",
-        &["warning listen.trusted: this is everybody"],
+        &["warning listen.trusted: this includes every client"],
     ),
     (
         "own.key",
@@ -111,17 +111,17 @@ pub(super) const CASES: &[Case] = &[
     (
         "home/token.key",
         "short.key",
-        &["error token.key[0].from: the key 'without a name' cannot be used: it is shorter"],
+        &["error token.key[0].from: the key '(unnamed)' cannot be used: it is shorter"],
     ),
     (
         "[[token.key]]",
         "[token]\ncookie = \"\"\nbearer = false\n[[token.key]]",
-        &["error token.cookie: tokens are looked for nowhere"],
+        &["error token.cookie: no place for tokens is configured"],
     ),
     (
         "[[token.key]]",
         "[token.jwks]\n[[token.key]]",
-        &["error token.jwks: one of 'file' and 'url'"],
+        &["error token.jwks: set exactly one of 'file' and 'url'"],
     ),
     (
         "[[token.key]]",
@@ -172,7 +172,7 @@ pub(super) const CASES: &[Case] = &[
     (
         "http://127.0.0.1:8000",
         "http://h/path",
-        &["error upstream.backend.servers[0]: it ends with the port"],
+        &["error upstream.backend.servers[0]: it must end with the port"],
     ),
     (
         "[\"http://127.0.0.1:8000\"]",
@@ -183,7 +183,7 @@ pub(super) const CASES: &[Case] = &[
         "upstream = \"backend\"",
         "upstream = \"back\"",
         &[
-            "warning upstream.backend: no route leads there",
+            "warning upstream.backend: no route uses it",
             "error route[0].upstream: there is no [upstream.back], only backend",
         ],
     ),
@@ -195,7 +195,7 @@ pub(super) const CASES: &[Case] = &[
     (
         "upstream = \"backend\"",
         "upstream = \"backend\"\nhost = \"a:80\"",
-        &["error route[0].host: it is a host's name alone"],
+        &["error route[0].host: it must be only a host name"],
     ),
     (
         "upstream = \"backend\"",
@@ -205,7 +205,7 @@ pub(super) const CASES: &[Case] = &[
     (
         "upstream = \"backend\"",
         "upstream = \"backend\"\n[route.cors]\norigins = [\"*\"]\ncredentials = true",
-        &["error route[0].cors.credentials: not for '*'"],
+        &["error route[0].cors.credentials: not allowed with '*'"],
     ),
     (
         "upstream = \"backend\"",
@@ -215,7 +215,7 @@ pub(super) const CASES: &[Case] = &[
     (
         "upstream = \"backend\"",
         "upstream = \"backend\"\n[route.cors]\npreflight = \"answer\"",
-        &["error route[0].cors.origins: there is nobody to answer"],
+        &["error route[0].cors.origins: no origin is allowed"],
     ),
     (
         "upstream = \"backend\"",
@@ -230,7 +230,7 @@ pub(super) const CASES: &[Case] = &[
     (
         "upstream = \"backend\"",
         "upstream = \"backend\"\n[admin]\nlisten = \"127.0.0.1:8080\"",
-        &["error admin.listen: 127.0.0.1:8080 is taken by 'listen.http[0]'"],
+        &["error admin.listen: 127.0.0.1:8080 is already used by 'listen.http[0]'"],
     ),
     (
         "upstream = \"backend\"",
@@ -247,7 +247,7 @@ pub(super) const CASES: &[Case] = &[
         "[[route]]\nupstream = \"backend\"\npath = \"/a//b\"\nset = { X-Real-IP = \"{nobody}\" }",
         &[
             "error route[0].path: servers read such a path in more than one way",
-            "error route[0].set: there is {client}, {host} and {scheme}, and not {nobody}",
+            "error route[0].set: the placeholders are {client}, {host} and {scheme}, not {nobody}",
         ],
     ),
     (

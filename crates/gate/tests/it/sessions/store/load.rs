@@ -1,4 +1,4 @@
-//! Many requests at once: which credentials go where, also during an outage.
+//! Many requests at once: which request gets which credentials, also during an outage.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -42,8 +42,9 @@ async fn give(gates: &Gates, n: u64, change: u64) {
     gates.set(&sid(n), &login(n, change)).await;
 }
 
-/// What the backend got for one request: `None` if it was not admitted; otherwise the number of the
-/// password's change. It must never be another user's password, or the client's own field.
+/// The credentials that the backend got for one request: `None` if it was not admitted; otherwise
+/// the number of the password's change. It must never get another user's password, or the client's
+/// own field.
 async fn ask(client: &mut Client, n: u64) -> (String, Option<u64>) {
     let line = format!("{}\r\nAuthorization: Basic ZXZpbDplcw==", cookie(&sid(n)));
     let answer = client.get(&line).await;
@@ -163,7 +164,7 @@ fn a_store_that_is_killed_and_started_again_under_load() {
             }
         }
         println!("measured: answers by status {all:?}");
-        // The store was away, and was empty when it came back, so no other answer is possible.
+        // The store was down and came back empty, so no other answer is possible.
         assert!(
             all.keys()
                 .all(|s| ["200", "401", "503"].contains(&s.as_str())),

@@ -22,7 +22,7 @@ const END_HEADERS: u8 = 4;
 /// `GET https://a/never` in HPACK: the static table's entries, and two literals.
 const ASK: &[u8] = b"\x82\x87\x04\x06/never\x41\x01a";
 
-/// A client that sends what it likes.
+/// A client that sends arbitrary frames.
 struct Raw(DuplexStream);
 
 impl Raw {
@@ -34,7 +34,7 @@ impl Raw {
         raw
     }
 
-    /// Gate may have ended the connection.
+    /// Sends a frame. Errors are ignored, because gate may have ended the connection.
     async fn send(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
         let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
         let mut frame = length[1..].to_vec();
@@ -135,7 +135,7 @@ fn made_you_reset_ends_the_connection() {
             let mut raw = Raw::to(&scene).await;
             for stream in (1..60).step_by(2) {
                 raw.ask(stream).await;
-                // A window beyond all bounds is the stream's error: RFC 9113 §6.9.1.
+                // A window that is too large is an error of the stream: RFC 9113 §6.9.1.
                 let increment = 0x7fff_ffff_u32.to_be_bytes();
                 raw.send(WINDOW_UPDATE, 0, stream, &increment).await;
             }

@@ -16,7 +16,7 @@ type Lines<'a> = Vec<(&'a str, &'a str)>;
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
 
-/// The head of a valid request.
+/// The fields of a valid request's head.
 const SOUND: [(&str, &str); 4] = [
     (":method", "GET"),
     (":scheme", "https"),
@@ -24,7 +24,7 @@ const SOUND: [(&str, &str); 4] = [
     (":path", "/"),
 ];
 
-/// What a stream was answered.
+/// The answer on a stream.
 #[derive(Debug, PartialEq, Eq)]
 enum Answered {
     Status(String),
@@ -40,7 +40,7 @@ fn status(status: &str) -> Answered {
     Answered::Status(status.to_owned())
 }
 
-/// The sound head, and more lines behind it.
+/// The sound head, followed by more lines.
 fn with<'a>(more: &[(&'a str, &'a str)]) -> Lines<'a> {
     [&SOUND, more].concat()
 }
@@ -89,10 +89,10 @@ async fn answered(mut down: RecvStream) -> Answered {
     Answered::Status(String::from_utf8(value.to_vec()).unwrap())
 }
 
-/// What comes of frames that are a whole request.
+/// Sends these frames as a whole request, and returns the answer.
 async fn send(met: &AcceptedConnection, frames: &[Vec<u8>]) -> Answered {
     let (mut up, down) = open(met).await;
-    // Whoever refuses may have asked for no more.
+    // Gate may already have refused the request and stopped reading.
     let _ = up.write_all(&frames.concat()).await;
     let _ = up.finish();
     answered(down).await
@@ -155,7 +155,7 @@ fn malformed_heads_are_refused_and_counted() {
                 assert_eq!(scene.refused(Reason::Malformed), at as u64 + 1);
             }
             assert!(scene.backend.heads.borrow().is_empty());
-            // Nobody else on the connection is the worse for it.
+            // Other streams on the connection are not affected.
             text(&mut ask(&mut met.client, get("/")).await).await;
         },
     );
@@ -181,7 +181,7 @@ fn sound_heads_are_taken_however_they_are_written() {
                 assert_eq!(head(&met, &lines).await, status("200"), "{lines:?}");
             }
             assert_eq!(scene.backend.heads.borrow().len(), 8);
-            // In pieces, behind a frame of a reserved type.
+            // In pieces, after a frame of a reserved type.
             let (mut up, down) = open(&met).await;
             let whole = [frame(0x21, b"abc"), frame(HEADERS, &section(&SOUND))].concat();
             for piece in whole.chunks(7) {
@@ -206,12 +206,12 @@ fn fields_are_counted_before_anything_is_made_of_them() {
             assert_eq!(head(&met, &with(&[("x", "y"); 10])).await, status("200"));
             assert_eq!(head(&met, &with(&[("x", "y"); 11])).await, status("431"));
             assert_eq!(scene.met(Limit::Fields), 1);
-            // Pieces of cookies are one field.
+            // Several `cookie` fields count as one.
             assert_eq!(
                 head(&met, &with(&[("cookie", "a=b"); 200])).await,
                 status("200")
             );
-            // `accept: */*` of the static table, and as many cookies: more than the `http` crate
+            // `accept: */*` from the static table, and as many cookies: more than the `http` crate
             // has room for.
             let mut many = section(&SOUND);
             many.resize(many.len() + 24_800, 0xdd);
@@ -241,8 +241,8 @@ fn a_head_that_is_too_large_is_answered_and_counted() {
 
 #[test]
 fn what_no_table_has_ends_the_connection() {
-    // An index of the static table that is none, references to a dynamic one, a Huffman code that
-    // ends in the midst.
+    // An invalid index of the static table, references to a dynamic table, and an incomplete
+    // Huffman code.
     for bad in [
         &[0, 0, 0xff, 0x24][..],
         &[1, 0, 0x80],
@@ -295,7 +295,7 @@ fn malformed_trailers_are_refused_and_counted() {
                     assert_eq!((got, forwarded()), (status("200"), before.0 + 1));
                     continue;
                 };
-                // What was read before them decides whether it can still be answered.
+                // Whether the request can still be answered depends on what was read before them.
                 let told = [malformed(), status("400"), status("431")].contains(&got);
                 assert!(told, "{reason:?}: {got:?}");
                 assert_eq!((forwarded(), refused()), (before.0, Some(refusals + 1)));

@@ -43,8 +43,8 @@ fn a_header_list_that_is_too_large_is_refused() {
         |config| config.limits.head = Bytes(1024),
         async |scene: Scene| {
             let mut met = client(&scene).await;
-            // The client heeds what it is told of the limit: many pieces that are small on the wire
-            // are large for the list.
+            // The client obeys the limit that gate announces: many fields that are small on the
+            // wire make a large list.
             let mut request = get("/");
             for _ in 0..25 {
                 request.headers_mut().append("x", "y".parse().unwrap());
@@ -59,7 +59,7 @@ fn a_header_list_that_is_too_large_is_refused() {
     );
 }
 
-/// The engine would gather it whole.
+/// The engine would buffer all of it.
 #[test]
 fn a_frame_that_never_ends_is_not_gathered() {
     run(
@@ -159,7 +159,7 @@ fn before_the_end_busy_connections_go_after_their_streams() {
     );
 }
 
-/// One more event came, or none will.
+/// Reads one more event; returns whether the stream has ended.
 async fn stream_is_over(stream: &mut super::Stream) -> bool {
     stream.recv_data().await.unwrap().is_none() && rest(stream).await.unwrap().is_empty()
 }

@@ -1,4 +1,4 @@
-//! What violates HTTP/3 ends as the RFCs say, and never reaches a backend.
+//! Violations of HTTP/3 end as the RFCs say, and never reach a backend.
 
 use super::meet_bare;
 use crate::accept::front::scene::{Scene, run};

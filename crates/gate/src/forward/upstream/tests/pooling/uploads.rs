@@ -2,8 +2,7 @@
 
 use super::*;
 
-/// Half of the connections; and who still sends does not stand in the way of who comes later with a
-/// whole request.
+/// Uploads get half of the connections, and do not delay complete requests that come later.
 #[test]
 fn who_still_sends_leaves_connections_to_others() {
     paused(async || {
@@ -21,11 +20,11 @@ fn who_still_sends_leaves_connections_to_others() {
             .collect();
         assert_eq!(claim(PoolRequest::default()).unwrap_err(), PoolError::Busy);
         let mut other = world.pools.wait(PoolRequest::default()).unwrap();
-        // What others give back is not for who still sends.
+        // Connections that others return do not go to uploads.
         drop(others);
         drop(other.try_recv().unwrap());
         assert!(waiting[0].try_recv().is_err());
-        // Whose request is whole makes room, and keeps its connection.
+        // An upload that is complete makes room, and keeps its connection.
         sending[0].slot.uploaded();
         sending[0].slot.uploaded();
         let third = waiting[0].try_recv().unwrap();
