@@ -49,7 +49,7 @@ pub(crate) async fn exchange(
     head.describe(facts, &framing);
     let mut body = Body::new(facts, run.decode, run.sink);
     reader.body(&framing, &mut body).await?;
-    // What nobody asked for would be taken for the next answer.
+    // Unrequested bytes would be taken for the next response.
     body.facts.keep_alive &= reader.buffer.is_empty();
     body.finish()
 }
@@ -184,8 +184,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Reads more of a body of which `got` bytes have come. The error of a connection that the peer
-    /// reset says so.
+    /// Reads more of a body of which `got` bytes have come. If the peer reset the connection, the
+    /// error says so.
     async fn fill_body(&mut self, got: u64, expected: Option<u64>) -> Result<usize, HttpError> {
         match self.fill().await {
             Err(HttpError::Io(error)) if is_reset(&error) => Err(HttpError::BodyReset {

@@ -299,7 +299,7 @@ fn what_cannot_be_compared_is_told_in_one_line() {
     refused(
         &limit,
         2,
-        "'client > 1' cannot be said of two doctor reports",
+        "'client > 1' does not apply to two doctor reports",
     );
     let url = reports.diff(&["old.json", "new.json", "--url", "https://none.example/"]);
     refused(&url, 1, "no result of https://none.example/");

@@ -93,7 +93,7 @@ fn contradictions_are_wrong_usage_in_a_line_or_two() {
         ("tls --gso 4", "--gso concerns none of the arms"),
         ("quic/quinn --datagram mirror", "quinn cannot do"),
         ("tls tls", "there twice"),
-        ("tls+ack4", "says nothing to tls"),
+        ("tls+ack4", "does not apply to tls"),
         ("--pin 0,0", "exclude each other"),
         ("--request 9", "a pattern without requests"),
         (
@@ -101,7 +101,7 @@ fn contradictions_are_wrong_usage_in_a_line_or_two() {
             "requests are made for a time",
         ),
         ("--seconds 1 --bytes 9", "cannot be used with"),
-        ("--rtt soon", "`soon` is no time"),
+        ("--rtt soon", "`soon` is not a valid time"),
         ("--streams 0", "--streams must be from 1"),
         ("server --cpu 4095", "may not run on CPU 4095"),
     ] {

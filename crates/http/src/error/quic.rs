@@ -1,4 +1,4 @@
-//! Why a QUIC connection ended, told apart as far as a person would act on it.
+//! Why a QUIC connection ended, with the distinctions that a user would act on.
 
 use std::io::ErrorKind;
 

@@ -70,7 +70,7 @@ impl ClearHandshake {
             Side::Client => &mut self.client,
             Side::Server => &mut self.server,
         };
-        // What a peer sends out of bounds is judged elsewhere.
+        // Data out of bounds is refused elsewhere.
         let _ = stream.push_payload(&opened.payload);
     }
 

@@ -43,7 +43,7 @@ pub(super) async fn carry(
         Err(error) if error.reset_code() == Some(Code::H3_NO_ERROR) => {}
         sent => sent.map_err(failed)?,
     }
-    // The driver writes. It is given the time, so that the request has left when that is recorded.
+    // Yielding lets the driver write, so that the request has left before that is recorded.
     tokio::task::yield_now().await;
     tokio::task::yield_now().await;
     run.recorder.departed_since(queued, request);
@@ -147,7 +147,7 @@ async fn receive(
 }
 
 fn failed(error: &H3Error) -> HttpError {
-    // The server acted on neither. RFC 9114 §4.1.1, §5.2.
+    // In both cases the server did not act on the request. RFC 9114 §4.1.1, §5.2.
     let rejected =
         *error == H3Error::GoingAway || error.reset_code() == Some(Code::H3_REQUEST_REJECTED);
     if rejected {

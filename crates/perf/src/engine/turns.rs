@@ -85,7 +85,7 @@ impl<M: Machine> EventLoop<M> {
     fn connect(&mut self, to: SocketAddr) -> Result<(), PerfError> {
         self.socket
             .connect(to)
-            .map_err(PerfError::io("there is no way to the server"))
+            .map_err(PerfError::io("cannot reach the server"))
     }
 
     /// Runs until the guest is done; fails after waiting for longer than `patience`.

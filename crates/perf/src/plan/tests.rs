@@ -43,7 +43,7 @@ fn what_cannot_be_is_refused_with_its_reason() {
         ("quic+fast", "no knob"),
         ("quic/moon", "no engine"),
         ("tls/quinn", "chosen for quic"),
-        ("tcp+gso10", "says nothing to tcp; it concerns quic"),
+        ("tcp+gso10", "does not apply to tcp, only to quic"),
         ("tcp+aes256", "it concerns tls and quic"),
         ("quic/quinn+gso44", "quinn cannot"),
         ("quic/quinn+packetaead", "write quic/own"),

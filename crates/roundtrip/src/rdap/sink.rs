@@ -229,7 +229,7 @@ impl Sink {
         };
         let (done, output) = (journal.finished(), paths.output.display());
         Some(format!(
-            "{done} results are in {output}; the same command with --resume goes on from there"
+            "{done} results are in {output}; the same command with --resume continues there"
         ))
     }
 }
