@@ -84,7 +84,7 @@ impl Sight {
             ));
         }
         if self.left_behind {
-            notes.push("processes that the program left behind continue, and are not followed".into());
+            notes.push("processes that the program left behind run on and are not followed".into());
         }
         notes
     }

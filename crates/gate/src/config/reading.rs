@@ -200,7 +200,10 @@ mod tests {
                 "[listen]\nh3 = \"yes\"",
                 "2:6: this has to be true or false",
             ),
-            ("[limits]\nhead_time = \"10\"", "2:13: `10` is not a valid time"),
+            (
+                "[limits]\nhead_time = \"10\"",
+                "2:13: `10` is not a valid time",
+            ),
             ("[limits]\nbody = \"10 MB\"", "2:8: `10 MB` is no size"),
             (
                 "[limits]\nbody = true",
