@@ -196,7 +196,7 @@ fn a_session_is_put_shown_listed_and_revoked() {
     };
     let said = put(&["alice"], "alice:canary\n");
     assert_eq!(said.status.code(), Some(0), "{}", err(&said));
-    assert!(err(&said).contains("alice is there, sealed with the key 'home', without an end"));
+    assert!(err(&said).contains("alice is stored, sealed with the key 'home', never expires"));
     let login = user.write("login", "bob:canary\n");
     fs::set_permissions(&login, fs::Permissions::from_mode(0o600)).unwrap();
     let said = put(
@@ -288,13 +288,13 @@ fn many_sessions_come_from_a_file() {
     let told = err(&said);
     assert!(told.contains("sessions:2: it is not {\"sid\""), "{told}");
     assert!(
-        told.contains("1 stored, 1 past their end, 1 failed"),
+        told.contains("1 stored, 1 already expired, 1 failed"),
         "{told}"
     );
     let sealed = user.gate(&["session", "seal"]);
     assert_eq!(sealed.status.code(), Some(0));
     assert!(
-        err(&sealed).contains("0 sealed, 1 were already"),
+        err(&sealed).contains("0 sealed, 1 sealed before"),
         "{}",
         err(&sealed)
     );
@@ -439,7 +439,7 @@ fn the_first_minute_works_as_the_guide_has_it() {
     }
     assert!(answer.ends_with("Basic YWxpY2U6c2VjcmV0"), "{answer}");
     gate.signal("HUP");
-    assert_eq!(gate.line(), "roundtrip: the configuration was read anew\n");
+    assert_eq!(gate.line(), "roundtrip: the configuration was reloaded\n");
     gate.signal("TERM");
     assert!(gate.child.wait().unwrap().success());
 }
@@ -472,7 +472,7 @@ fn what_cannot_start_is_said_whole() {
         "listen: there is no address for clients",
         "token.key: ",
         "route[0].upstream: ",
-        "it cannot start like that",
+        "it cannot start with this configuration",
     ] {
         assert!(told.contains(expected), "{told}");
     }

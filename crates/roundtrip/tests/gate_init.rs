@@ -48,7 +48,7 @@ fn what_is_there_stays() {
     fs::write(at("gate.toml"), "mine").unwrap();
     let refused = gate(folder.path(), &["init", "-o", "gate.toml"]);
     assert_eq!(refused.status.code(), Some(1));
-    assert!(text(&refused.stderr).contains("gate.toml is there already"));
+    assert!(text(&refused.stderr).contains("gate.toml exists already"));
     assert_eq!(fs::read_to_string(at("gate.toml")).unwrap(), "mine");
     assert!(
         !at("token.key").exists(),

@@ -80,7 +80,7 @@ pub(crate) enum PerfCommand {
 
 const EVERYWHERE: SocketAddr = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), PORT);
 
-/// What is measured, and what comes out.
+/// What is measured, and the output.
 #[derive(Debug, Args)]
 pub(crate) struct TaskArgs {
     /// Ways to carry bytes: tcp, tls or quic, with knobs as in quic+gso1+ack64; default: tcp, tls,
@@ -174,12 +174,12 @@ pub(crate) struct KnobArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum Shape {
-    /// The server sends without end
+    /// The server sends continuously
     #[default]
     Down,
-    /// The client sends without end
+    /// The client sends continuously
     Up,
-    /// Both send without end
+    /// Both send continuously
     Both,
     /// One request after the other on each stream
     Requests,
@@ -200,7 +200,7 @@ impl WorkArgs {
             return Err(PlanError::Contradiction {
                 one: "--request or --response",
                 other: "a pattern without requests",
-                why: "say --pattern requests or mixed",
+                why: "give --pattern requests or mixed",
             });
         }
         let request = self.request.unwrap_or(100);
@@ -246,7 +246,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
         text.to_owned()
     })?;
     if time.is_zero() {
-        return Err("nothing is measured in no time".into());
+        return Err("the time has to be longer than 0".into());
     }
     Ok(time)
 }

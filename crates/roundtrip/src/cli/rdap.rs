@@ -53,7 +53,7 @@ pub(crate) struct RdapArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "What is asked, and whom")]
 pub(crate) struct AskingArgs {
-    /// The kind of the queries, if their form does not tell: nameserver, entity, domains, …
+    /// The kind of the queries, if their form does not show it: nameserver, entity, domains, …
     #[arg(short = 't', long = "type", value_name = "KIND")]
     pub kind: Option<roundtrip_rdap::query::Kind>,
     /// Ask this server, whatever IANA's registries say
@@ -74,7 +74,7 @@ pub(crate) struct AskingArgs {
     /// not verify
     #[arg(long)]
     pub insecure_http: bool,
-    /// Do not go on to the registrar that the registry names
+    /// Do not also ask the registrar that the registry names
     #[arg(long)]
     pub no_follow: bool,
     /// At most this many pages of a search
