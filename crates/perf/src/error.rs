@@ -75,7 +75,7 @@ pub enum PlanError {
         transport: &'static str,
         concerns: &'static str,
     },
-    #[error("--{knob} concerns none of the arms that run; it is for {concerns}")]
+    #[error("--{knob} applies to none of the arms, only to {concerns}")]
     Idle {
         knob: &'static str,
         concerns: &'static str,

@@ -90,9 +90,9 @@ fn the_table_names_what_was_measured() {
 #[test]
 fn contradictions_are_wrong_usage_in_a_line_or_two() {
     for (line, why) in [
-        ("tls --gso 4", "--gso concerns none of the arms"),
+        ("tls --gso 4", "--gso applies to none of the arms"),
         ("quic/quinn --datagram mirror", "quinn cannot do"),
-        ("tls tls", "there twice"),
+        ("tls tls", "given twice"),
         ("tls+ack4", "does not apply to tls"),
         ("--pin 0,0", "exclude each other"),
         ("--request 9", "a pattern without requests"),
