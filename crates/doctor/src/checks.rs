@@ -30,7 +30,7 @@ use crate::check::{Area, Check, CheckSubject};
 use crate::probes::Probes;
 use crate::scene::ExaminedSystem;
 
-/// Checks of files alone: they apply to a machine and to an image.
+/// Checks that need only files: they apply to a machine and to an image.
 const OF_FILES: [fn(&ExaminedSystem) -> Vec<Check>; 7] = [
     system::examine,
     resolver::examine,

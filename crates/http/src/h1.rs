@@ -76,7 +76,8 @@ impl Reader<'_> {
         if request.expects_continue() {
             self.stream.write_all(head.as_bytes()).await?;
             self.stream.flush().await?;
-            // A `100 Continue` answers the head, not the request: it is no first byte.
+            // A `100 Continue` answers the head, not the request: it does not count as the first
+            // byte.
             self.begun = true;
             let began = self.recorder.now();
             early_answer = timeout(CONTINUE_WAIT, self.head(facts))

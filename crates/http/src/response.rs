@@ -1,4 +1,4 @@
-//! What the head of a response says, as HTTP/2 and 3 bring it.
+//! The content of a response's head, as HTTP/2 and 3 deliver it.
 
 use roundtrip_model::HttpFacts;
 

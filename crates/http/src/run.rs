@@ -18,8 +18,8 @@ pub struct RequestRun<'a> {
     pub facts: &'a mut HttpFacts,
 }
 
-/// Records the boundaries of a request beside the bytes that carried them. Where several requests
-/// share a connection, each has its own recorder, and the bytes are on the connection's.
+/// Records the boundaries of a request with the times of the bytes that carried them. If several
+/// requests share a connection, each has its own recorder, and the bytes are on the connection's.
 #[derive(Clone)]
 pub struct RequestRecorder {
     bytes: Recorder,

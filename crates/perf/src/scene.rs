@@ -79,7 +79,7 @@ impl PerfScene {
                 client,
                 pause: pauses.longest(),
             }),
-            // A timeout says less than the failure of the other side.
+            // A timeout says less than the failure of the peer.
             (Err(error), Ok(_) | Err(PerfError::Silence(_))) | (_, Err(error)) => Err(error),
         }
     }

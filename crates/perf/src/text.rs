@@ -217,7 +217,7 @@ pub(crate) fn notes(outcome: &PerfOutcome) -> Vec<String> {
     notes.extend(uncounted(outcome));
     if outcome.plan.pin.sender.is_none() {
         notes.push(
-            "No side is kept on a CPU, so interrupts beside its threads are not counted.".into(),
+            "No side is pinned to a CPU, so interrupts outside its threads are not counted.".into(),
         );
     }
     notes
@@ -274,7 +274,7 @@ mod tests {
     use crate::outcome::Visit;
     use crate::outcome::tests::{plan, visit};
 
-    /// A visit whose receiver's core was idle for so many of 1000 ms, 500 of which it worked.
+    /// A visit whose receiver's core was idle for this many of 1000 ms, 500 of which it worked.
     fn woken(idle: u64) -> Visit {
         let core = |idle| Core {
             idle: Duration::from_millis(idle),

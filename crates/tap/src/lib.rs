@@ -73,7 +73,7 @@ impl Sight {
         }
         if self.denied > 0 {
             notes.push(format!(
-                "{} calls came from processes that may not be looked into",
+                "{} calls came from processes that the tap may not inspect",
                 self.denied
             ));
         }

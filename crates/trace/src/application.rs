@@ -245,7 +245,7 @@ pub(crate) fn of_tls(
     (seen, of_bursts(&bursts, rtt))
 }
 
-/// What a TLS connection shows whose secrets are known.
+/// The content of a TLS connection whose secrets are known.
 pub(crate) fn of_opened(
     inside: &Inside,
     followers: &[RecordFollower; 2],

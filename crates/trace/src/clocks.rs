@@ -230,7 +230,7 @@ fn fit(up: &[(u64, i128)], down: &[(u64, i128)]) -> Option<(f64, u64, f64, u64)>
         .iter()
         .map(|(.., trip)| *trip)
         .fold(f64::MAX, f64::min);
-    // Parts in which the path was longer count less, in proportion.
+    // Parts in which the path was longer count less.
     let weight =
         |trip: f64| 1.0 / (1.0 + (trip - between) / (0.01 * between.abs()).max(50_000.0)).powi(2);
     let sums = points

@@ -389,7 +389,7 @@ impl<'a> Watcher<'a> {
         self.flight.acknowledged = false;
     }
 
-    /// Something arrived that answers: segments that were sent again since then are the reason for
+    /// Something arrived that answers: segments that were sent again since the last arrival explain
     /// the delay.
     fn answered(&mut self, at: u64) {
         let again = self.resent.saturating_sub(self.needless);

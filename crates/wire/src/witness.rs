@@ -133,7 +133,7 @@ pub enum TransportEvent {
 }
 
 impl ToldRequest {
-    /// Adds a span unless it is empty.
+    /// Adds a span unless it ends before it begins.
     fn span(&mut self, phase: ToldPhase, begin: Moment, end: Moment, known: Known) {
         if end >= begin {
             self.spans.push(ToldSpan {

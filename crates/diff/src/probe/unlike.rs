@@ -138,7 +138,7 @@ impl FindingDiff {
         price(&self.b) - price(&self.a)
     }
 
-    /// Whether it stands for round trips that only one side pays.
+    /// Whether it represents round trips that only one side pays.
     pub(super) fn changes_trips(&self) -> bool {
         let trips = |side: &Option<Priced>| side.as_ref().map_or(0.0, |priced| priced.round_trips);
         !words::same(trips(&self.a), trips(&self.b))

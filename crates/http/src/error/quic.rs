@@ -14,7 +14,7 @@ pub enum QuicError {
     Alert(u8),
     #[error("nobody answered")]
     TimedOut,
-    /// ICMP said so before anything had come from the server, or there is no route.
+    /// Reported by ICMP before anything had come from the server, or there is no route.
     #[error("{0}")]
     Unreachable(ErrorKind),
     #[error("stateless reset")]

@@ -1,5 +1,5 @@
-//! What the QUIC handshake shows in clear: Retry, version negotiation, and both hellos inside the
-//! Initials.
+//! The unencrypted content of the QUIC handshake: Retry, version negotiation, and both hellos
+//! inside the Initials.
 
 use roundtrip_model::TlsFacts;
 use roundtrip_wire::quic::{

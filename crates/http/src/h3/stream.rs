@@ -1,4 +1,4 @@
-//! One request and its response on a stream of their own.
+//! One request and its response on a stream.
 
 use roundtrip_quic_tokio::{
     H3Error, H3Requests, MessagePart, MessageSender, MessageStream, RecvStream, SendStream,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-/// Browsers give QUIC about this long before they try TCP beside it.
+/// Browsers give QUIC about this long before they also try TCP.
 const QUIC_HEAD_START: Duration = Duration::from_millis(300);
 
 /// How a race ended.

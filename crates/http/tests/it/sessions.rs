@@ -158,8 +158,8 @@ async fn transport_parameters_that_are_none_do_no_harm() {
     }
 }
 
-/// The same session, whose transport parameters are of this byte alone. They stand behind the
-/// secret (whose length is at 50), the name and the ticket.
+/// The same session, whose transport parameters consist of this byte only. They follow the secret
+/// (whose length is at 50), the name and the ticket.
 fn with_parameters(bytes: &[u8], byte: u8) -> Vec<u8> {
     let mut content = bytes[..bytes.len() - 32].to_vec();
     let mut at = 51 + usize::from(content[50]);

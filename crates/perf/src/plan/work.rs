@@ -139,7 +139,7 @@ impl fmt::Display for Pattern {
             }
             Self::Mixed { request, response } => write!(
                 f,
-                "bulk down beside requests of {request} bytes, answers of {response}"
+                "bulk down with requests of {request} bytes, answers of {response}"
             ),
         }
     }

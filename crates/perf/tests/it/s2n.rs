@@ -1,5 +1,5 @@
-//! s2n-quic beside the others: it does every work, its knobs take effect, and its own counters
-//! agree with what arrived.
+//! s2n-quic among the others: it does all kinds of work, its knobs take effect, and its own
+//! counters agree with what arrived.
 
 use std::net::UdpSocket;
 use std::thread;

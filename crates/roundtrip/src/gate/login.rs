@@ -25,7 +25,7 @@ pub(super) enum LoginError {
     Unreadable(#[from] io::Error),
     #[error("standard input holds no user:password; give one line, or --credentials-file FILE")]
     Nothing,
-    #[error("standard input holds more than {LONGEST} bytes: that is no user:password")]
+    #[error("standard input holds more than {LONGEST} bytes: that is not a user:password")]
     TooLong,
 }
 

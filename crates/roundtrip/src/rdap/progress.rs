@@ -17,7 +17,7 @@ pub(super) fn line(
     let all = length.or(tally.whole.then_some(tally.read));
     let mut line = match all {
         Some(all) => format!("{} of {all}", tally.told),
-        None => format!("{} told, {} read", tally.told, tally.read),
+        None => format!("{} done, {} read", tally.told, tally.read),
     };
     // Writing to a string cannot fail.
     let _ = write!(line, " · {rate:.0}/s · {} servers", tally.lanes);
