@@ -184,7 +184,7 @@ impl Turn {
         })
     }
 
-    /// When something was last written before `until`, counted from the request.
+    /// When something was last written before `until`, at or after the request.
     pub(crate) fn sent_before(&self, asked: Moment, until: Moment) -> Moment {
         let writes = self.events.iter().filter_map(|(at, event)| {
             (matches!(event, Event::Sent { .. }) && *at <= until).then_some(*at)

@@ -121,7 +121,7 @@ fn what_is_said_for_all_reaches_whom_it_concerns() {
     let names: Vec<String> = arms.iter().map(ToString::to_string).collect();
     assert_eq!(names, ["tcp", "tls+aes256", "quic+gso1+aes256"]);
     let idle = Arm::read_all(["tls"], &general, None).unwrap_err();
-    assert!(idle.to_string().contains("--gso concerns none"), "{idle}");
+    assert!(idle.to_string().contains("--gso applies to none"), "{idle}");
     let idle = Arm::read_all(["tls"], &Tuning::default(), Some(EngineName::Quinn)).unwrap_err();
     assert!(
         idle.to_string().contains("--engine concerns none"),
