@@ -78,7 +78,7 @@ fn detour(exchange: &Exchange) -> Option<String> {
         .then(|| "the kept connection was closed before the request".into())
 }
 
-/// The exchanges behind the prediction took another time than the measured ones, as the baseline
+/// The exchanges behind the prediction differed in time from the measured ones, as the baseline
 /// shows.
 fn other_times(baseline: &Line, gap: f64) -> Option<String> {
     let predicted = baseline.predicted?;

@@ -31,7 +31,7 @@ pub struct Check {
 }
 
 impl Check {
-    /// How bad it is; `None` where that is not known.
+    /// How bad it is; `None` if that is unknown.
     fn rank(&self) -> Option<u8> {
         match self.status.as_str() {
             "good" => Some(0),

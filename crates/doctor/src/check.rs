@@ -48,7 +48,7 @@ impl Area {
     }
 }
 
-/// How a finding bears on latency.
+/// Whether a finding is good or bad for latency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CheckStatus {
@@ -73,7 +73,7 @@ pub struct Check {
     pub title: &'static str,
     /// What was found.
     pub value: String,
-    /// How it bears on latency.
+    /// Whether it is good or bad for latency.
     pub status: CheckStatus,
     /// What it means for latency.
     pub meaning: String,

@@ -34,7 +34,7 @@ pub struct Opening<'a> {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StreamProtocol {
     pub tls: Option<Offer>,
-    /// The request may leave before the handshake is over, where a ticket allows it.
+    /// The request may leave before the handshake is over, if a ticket allows it.
     pub early_data: bool,
     /// HTTP/2 without TLS, known beforehand. RFC 9113 §3.3.
     pub prior_knowledge: bool,
@@ -80,7 +80,7 @@ impl Opening<'_> {
             .await
     }
 
-    /// TLS, where it is wanted, and the protocol that both sides agree on. `gauge` watches the
+    /// Speaks TLS, if it is wanted, and the protocol that both sides agree on. `gauge` watches the
     /// socket below.
     pub async fn over_stream(
         &self,

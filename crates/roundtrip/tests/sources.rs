@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 const MOST_LINES: usize = 500;
 
-/// Names that say nothing about what is inside.
+/// Names that say nothing about the content.
 const EMPTY_NAMES: [&str; 8] = [
     "util", "utils", "common", "helper", "helpers", "misc", "shared", "stuff",
 ];

@@ -51,7 +51,8 @@ pub struct Sample {
     pub state: &'static str,
     pub rtt: Option<Duration>,
     pub min_rtt: Option<Duration>,
-    /// Segments that were sent again, and that arrived behind a gap, since the connection began.
+    /// Segments that were sent again, and segments that arrived after a gap, since the connection
+    /// began.
     pub retransmits: u32,
     pub out_of_order: u32,
     /// Since the previous sample; in the first, over the whole connection.

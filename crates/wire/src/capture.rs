@@ -21,7 +21,7 @@ pub enum Item<'a> {
     Secrets(&'a [u8]),
 }
 
-/// Reads a capture of which some bytes have come.
+/// Reads a capture that comes in pieces.
 #[derive(Debug, Default)]
 pub struct CaptureReader {
     buffer: Vec<u8>,

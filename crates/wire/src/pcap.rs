@@ -33,7 +33,7 @@ pub struct Header {
     order: Order,
     /// The length of the unit of fractions, in nanoseconds.
     nanoseconds: u64,
-    /// In bytes: what precedes each packet.
+    /// The length of the header of each packet, in bytes.
     per_packet: usize,
     pub link: LinkType,
     /// The most bytes that were kept of a packet.

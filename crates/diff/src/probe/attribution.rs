@@ -46,7 +46,7 @@ impl PartKind {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Part {
     pub kind: PartKind,
-    /// The phase, where it lies in one.
+    /// The phase, if it lies in one.
     pub stage: Option<String>,
     /// B − A: negative where B is faster.
     pub ms: f64,

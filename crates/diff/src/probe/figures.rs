@@ -20,7 +20,7 @@ pub struct SideFigures {
     pub hops: f64,
 }
 
-/// A phase on one side: means over the middle runs, zero where a run had no such phase.
+/// A phase on one side: means over the middle runs, counting zero for a run without the phase.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct StageFigures {
     pub(crate) ms: f64,
@@ -40,7 +40,7 @@ pub struct StageDiff {
 }
 
 impl StageDiff {
-    /// Its milliseconds on both sides; `None` where no run had it.
+    /// Its milliseconds on both sides; `None` if no run had it.
     pub fn ms(&self) -> (Option<f64>, Option<f64>) {
         (
             self.a.seen.then_some(self.a.ms),

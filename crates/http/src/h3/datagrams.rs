@@ -18,7 +18,7 @@ pub(super) struct DatagramRecorder {
     /// The number of responses that are awaited: until they begin, the datagram that brings each
     /// must be known.
     awaited: AtomicUsize,
-    /// Nothing is recorded any more.
+    /// Nothing more is recorded.
     stopped: AtomicBool,
 }
 

@@ -28,7 +28,7 @@ pub(super) async fn carry(
     run.recorder.started();
     let (mut sender, mut response) = requests.open().await.map_err(|error| failed(&error))?;
     let id = sender.id();
-    // The server did nothing with a request behind its GOAWAY, however the stream ended.
+    // The server did not act on a request above its GOAWAY's id, however the stream ended.
     let failed = |error: H3Error| {
         if requests.is_rejected(id) {
             HttpError::H3Rejected(error.to_string())

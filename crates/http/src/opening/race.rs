@@ -1,4 +1,4 @@
-//! HTTP/3 and TCP side by side, where a target announces both.
+//! HTTP/3 and TCP side by side, if a target announces both.
 
 use std::time::Duration;
 

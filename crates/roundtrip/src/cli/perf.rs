@@ -50,7 +50,7 @@ pub(crate) struct PerfArgs {
     pub path: Said,
 }
 
-/// The two halves, where they are two machines.
+/// The two halves, on two machines.
 #[derive(Debug, Subcommand)]
 pub(crate) enum PerfCommand {
     /// The server's half, for `perf client` on another machine; serves one client after the other
@@ -145,7 +145,7 @@ pub(crate) struct WorkArgs {
     pub rounds: u32,
 }
 
-/// For all arms that they concern; what an arm says itself comes first.
+/// Apply to all arms that they concern; an arm's own knobs come first.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Knobs, for all arms that they concern")]
 pub(crate) struct KnobArgs {

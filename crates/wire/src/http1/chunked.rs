@@ -27,7 +27,7 @@ pub struct Chunked {
     strictness: Strictness,
     limits: Limits,
     state: State,
-    /// The size of this chunk as far as it is read, then the rest of its data.
+    /// The size of this chunk so far, then the rest of its data.
     size: u64,
     /// Digits of the size so far.
     digits: u8,

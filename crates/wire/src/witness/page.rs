@@ -43,7 +43,7 @@ pub struct Step {
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Page {
-    /// For each request, the one that it came after, and why.
+    /// For each request, the one that it followed, and why.
     pub parents: Vec<Option<(usize, Reason)>>,
     /// From the first moment to the last.
     pub critical: Vec<Step>,
@@ -166,7 +166,7 @@ fn length(step: &Step) -> u64 {
     step.end.saturating_sub(step.begin)
 }
 
-/// What each request followed.
+/// The request that each one followed, and why.
 fn parents(requests: &[ToldRequest]) -> Vec<Option<(usize, Reason)>> {
     // The requests that have an end, ordered by it: all, and those of each server.
     let mut ended: Vec<(Moment, usize)> = requests

@@ -1,4 +1,4 @@
-//! A server that shares nothing with ours: aioquic, where it is installed.
+//! A server that shares nothing with ours: aioquic, if it is installed.
 
 use std::io::{BufRead, BufReader, Lines};
 use std::net::SocketAddr;

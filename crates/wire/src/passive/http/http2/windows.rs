@@ -22,7 +22,7 @@ pub(super) struct Windows {
 struct Allowance {
     connection: i64,
     initial: i64,
-    /// For each stream, what is left.
+    /// For each stream, the rest of its window.
     streams: BTreeMap<u64, i64>,
 }
 
