@@ -40,8 +40,8 @@ fn an_arm_parses_and_prints_as_one_word() {
 fn what_cannot_be_is_refused_with_its_reason() {
     for (text, reason) in [
         ("udp", "not a way to carry bytes"),
-        ("quic+fast", "no knob"),
-        ("quic/moon", "no engine"),
+        ("quic+fast", "not a valid knob"),
+        ("quic/moon", "not a valid engine"),
         ("tls/quinn", "chosen for quic"),
         ("tcp+gso10", "does not apply to tcp, only to quic"),
         ("tcp+aes256", "only to tls and quic"),
