@@ -183,7 +183,7 @@ pub(crate) enum Shape {
     Both,
     /// One request after the other on each stream
     Requests,
-    /// Down, and requests beside it
+    /// Down, with concurrent requests
     Mixed,
 }
 

@@ -66,8 +66,8 @@ pub(crate) struct AskingArgs {
     /// Also ask servers of country codes that IANA does not list
     #[arg(long)]
     pub overlay: bool,
-    /// Where IANA's registries are renewed from, beside the lookups and once a day at most: the URL
-    /// of a directory with dns.json and its kin; off for never
+    /// Where IANA's registries are renewed from, during lookups and at most once a day: the URL of
+    /// a directory with dns.json and its kin; off for never
     #[arg(long, value_name = "URL", conflicts_with = "server")]
     pub bootstrap: Option<String>,
     /// Ask a registry in clear text if its https URL fails, but never after a certificate that does
